@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import { parseConfig } from "./define-config.ts";
+import { isMillraceError } from "./errors.ts";
+import type { Provider } from "./provider.ts";
+
+const provider = {
+  createVerifier: () => ({ verify: () => ({ ok: true }) }),
+} as unknown as Provider;
+const sources = { acme: { provider, options: {} } };
+
+function refusal(input: unknown): string {
+  try {
+    parseConfig(input);
+  } catch (error) {
+    if (isMillraceError(error) && error.code === "invalid_config") return error.message;
+    throw error;
+  }
+  throw new Error("the config was taken");
+}
+
+test("defaults fit together and need nothing but sources", () => {
+  const config = parseConfig({ sources });
+  expect(config.sources["acme"]?.options).toMatchObject({
+    attempts: 12,
+    backoff: { firstMs: 2_000, factor: 3, maxMs: 3_600_000 },
+  });
+  expect(config.worker).toMatchObject({
+    handlerTimeoutMs: 30_000,
+    idleInTransactionTimeoutMs: 35_000,
+    lockDurationMs: 12_000,
+  });
+});
+
+test("every problem is reported at once, each with its path", () => {
+  const message = refusal({
+    sources: { Acme: { provider, options: {} }, other: { provider, options: { attempts: 0 } } },
+    worker: { handlerTimeoutMs: 40_000, concurency: 5 },
+    retension: 5,
+  });
+  for (const part of [
+    "sources.Acme",
+    "sources.other.options.attempts",
+    "concurency",
+    "retension",
+  ]) {
+    expect(message).toContain(part);
+  }
+});
+
+test.each([
+  [{ handlerTimeoutMs: 40_000 }, "worker.idleInTransactionTimeoutMs"],
+  [{ lockTimeoutMs: 30_000 }, "worker.lockTimeoutMs"],
+  [{ stalledIntervalMs: 12_000 }, "worker.stalledIntervalMs"],
+])("times that contradict each other are refused: %j", (worker, path) => {
+  expect(refusal({ sources, worker })).toContain(path);
+});
+
+test("a config without sources, or with a source that no provider made, is refused", () => {
+  expect(refusal({ sources: {} })).toContain("at least one source");
+  expect(refusal({ sources: { acme: {} } })).toContain("provider");
+  expect(refusal({ sources: { acme: { provider: "stripe", options: {} } } })).toContain("stripe()");
+  expect(refusal(undefined)).toContain("(top level)");
+});
+
+test("problems are told in plain words, contradictions beside what is misspelt", () => {
+  const wrong = refusal({
+    sources: {
+      Acme: { provider, options: {} },
+      b: { provider, options: { attempts: 0.5, toleranceMs: "5", secret: 7, concurrency: 501 } },
+    },
+    handlers: 5,
+    worker: { stalledIntervalMs: 12_000 },
+    ingres: {},
+  });
+  expect(wrong.split("\n").slice(1).toSorted()).toEqual([
+    '  (top level): has no option "ingres"',
+    "  handlers: must be a list of on(...), or a function that imports one",
+    "  sources.Acme: its name must match ^[a-z][a-z0-9-]{0,39}$",
+    "  sources.b.options.attempts: must be a whole number",
+    "  sources.b.options.concurrency: must be at most 500",
+    "  sources.b.options.secret: must be a string, or a list of strings",
+    "  sources.b.options.toleranceMs: must be a number",
+    "  worker.stalledIntervalMs: must be less than lockDurationMs (12000), or dead workers are found late",
+  ]);
+});
+
+test("a file without a default export is told how to end", () => {
+  expect(refusal({})).toContain("sources: is missing; the file must say: export default");
+});

@@ -1,0 +1,94 @@
+import type { ErrorCode } from "./error-codes.ts";
+
+/** One HTTP request as a provider sees it. Header names are lower-case; a header that came twice
+ * is its values joined with ", " as node:http does. */
+export interface Delivery {
+  readonly method: string;
+  /** Path and query as they stood on the request line. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Uint8Array;
+  /** The ingress's clock when the delivery came in, milliseconds since the epoch. */
+  readonly receivedAtMs: number;
+}
+
+/** Why a delivery is not accepted: a code, and a sentence that says nothing secret. */
+export interface Refusal {
+  readonly ok: false;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export type Verification = { readonly ok: true } | Refusal;
+
+/** One event within a delivery. `body` is given only where it is not the whole delivery's. */
+export interface IdentifiedEvent {
+  readonly eventId: string;
+  readonly type: string;
+  readonly body?: Uint8Array;
+}
+
+/** What a delivery is: events to enqueue, or a handshake with its answer. */
+export type Identification =
+  | { readonly ok: true; readonly kind: "events"; readonly events: readonly IdentifiedEvent[] }
+  | { readonly ok: true; readonly kind: "handshake"; readonly answer: Answer }
+  | Refusal;
+
+/** An HTTP answer in the provider's own form. */
+export interface Answer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A source's live secrets, made ready once at start so that no request decodes a key. */
+export interface Verifier {
+  /** Checks a delivery against each live secret, in constant time, over the raw bytes. */
+  verify(delivery: Delivery): Verification;
+}
+
+/** What a sender would post: `millrace send` and tests sign it. */
+export interface SignRequest {
+  readonly eventId: string;
+  readonly type: string;
+  readonly body: Uint8Array;
+  readonly secret: string;
+  /** The sender's clock, milliseconds since the epoch. */
+  readonly nowMs: number;
+}
+
+/**
+ * How one kind of sender signs, names and types its events. Pure functions on bytes: no I/O, no
+ * clock of its own.
+ */
+export interface Provider {
+  /** Kebab-case, as in `millrace send` and the docs: `standard-webhooks`. */
+  readonly name: string;
+  /** Methods that deliver; others are answered 405. */
+  readonly methods: readonly string[];
+  /** The largest body that the provider documents, in bytes; 1 MiB where it documents none. */
+  readonly bodyBytesMax: number;
+  /** Lower-case names of the headers that are kept with an event. */
+  readonly keptHeaders: readonly string[];
+  /** False when the event id stands outside what the signature covers. */
+  readonly idIsSigned: boolean;
+  /** Provider's own answers, which go before 202 and 200. */
+  readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
+
+  /**
+   * Prepares a source's secrets.
+   * @throws `missing_secret` for none, an empty or a malformed one; the message never holds it.
+   */
+  createVerifier(secrets: readonly string[], options?: { toleranceMs?: number }): Verifier;
+  /** Reads id and type from a verified delivery. */
+  identify(delivery: Delivery): Identification;
+
+  /** A fresh secret in the provider's own form, for development. */
+  generateSecret(): string;
+  /** Types that `sample` knows, the usual one first. */
+  readonly sampleTypes: readonly string[];
+  /** A realistic body of a type; unknown types get a plain one. Ids and times come from outside. */
+  sample(request: { eventId: string; type: string; nowMs: number }): string;
+  /** The headers that the provider would send with this body, signature among them. */
+  sign(request: SignRequest): Record<string, string>;
+}
