@@ -1,0 +1,45 @@
+import type { Answer, Delivery, Identification, Provider, SignRequest } from "@millrace/core";
+import type { Samples } from "./samples/define-samples.ts";
+import type { Scheme } from "./signature/scheme.ts";
+
+/** What a provider is made of: how it signs, how it names its events, and what it sends. */
+export interface ProviderParts {
+  readonly name: string;
+  readonly scheme: Scheme;
+  readonly identify: (delivery: Delivery) => Identification;
+  readonly idIsSigned: boolean;
+  readonly samples: Samples;
+  readonly generateSecret: () => string;
+  readonly keptHeaders?: readonly string[];
+  /** Headers beside the signature's that name an event: GitHub's delivery id and event. */
+  readonly identityHeaders?: (request: SignRequest) => Record<string, string>;
+  /** Where it is not 1 MiB. */
+  readonly bodyBytesMax?: number;
+  /** Where it is not POST alone. */
+  readonly methods?: readonly string[];
+  readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
+}
+
+const BODY_BYTES_MAX = 1024 * 1024;
+
+/** Puts a provider together. */
+export function defineProvider(parts: ProviderParts): Provider {
+  return {
+    name: parts.name,
+    methods: parts.methods ?? ["POST"],
+    bodyBytesMax: parts.bodyBytesMax ?? BODY_BYTES_MAX,
+    keptHeaders: parts.keptHeaders ?? [],
+    idIsSigned: parts.idIsSigned,
+    ...(parts.answers !== undefined && { answers: parts.answers }),
+    createVerifier: parts.scheme.createVerifier,
+    identify: parts.identify,
+    generateSecret: parts.generateSecret,
+    sampleTypes: parts.samples.sampleTypes,
+    sample: parts.samples.sample,
+    sign: (request) => ({
+      "content-type": "application/json",
+      ...parts.identityHeaders?.(request),
+      ...parts.scheme.sign(request),
+    }),
+  };
+}

@@ -1,0 +1,51 @@
+import type { SourceDefinition, SourceOptions } from "@millrace/core";
+import { defineProvider } from "./define-provider.ts";
+import { textToHeader } from "./headers.ts";
+import { identifyOne } from "./identity/identify-one.ts";
+import { header } from "./identity/locator.ts";
+import { randomHex } from "./random-secret.ts";
+import { githubSamples } from "./samples/github-samples.ts";
+import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
+import { keysIn } from "./signature/key-reader.ts";
+import { plainSignature } from "./signature/plain-signature.ts";
+import { signatureScheme } from "./signature/signature-scheme.ts";
+
+/**
+ * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body alone. Id and type stand in
+ * headers that the signature does not cover, so the id is marked unsigned. The old SHA-1 header is
+ * not looked at.
+ *
+ * Source: https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries; payloads
+ * are capped at 25 MB (https://docs.github.com/webhooks/webhook-events-and-payloads).
+ */
+const provider = defineProvider({
+  name: "github",
+  scheme: signatureScheme({
+    algorithm: hmacAlgorithm({ hash: "sha256", encoding: "hex", keys: keysIn("utf8") }),
+    format: plainSignature("sha256="),
+    header: "x-hub-signature-256",
+    message: "{body}",
+  }),
+  identify: identifyOne({ id: header("x-github-delivery"), type: header("x-github-event") }),
+  idIsSigned: false,
+  bodyBytesMax: 25 * 1024 * 1024,
+  keptHeaders: [
+    "content-type",
+    "x-github-delivery",
+    "x-github-event",
+    "x-github-hook-id",
+    "x-github-hook-installation-target-id",
+    "x-github-hook-installation-target-type",
+  ],
+  samples: githubSamples,
+  generateSecret: randomHex,
+  identityHeaders: ({ eventId, type }) => ({
+    "x-github-delivery": textToHeader(eventId),
+    "x-github-event": textToHeader(type),
+  }),
+});
+
+/** Events of GitHub. Identity: `X-GitHub-Delivery`; type: `X-GitHub-Event`. */
+export function github(options: SourceOptions = {}): SourceDefinition {
+  return { provider, options };
+}

@@ -1,0 +1,67 @@
+import { isUtf8 } from "node:buffer";
+import type { Delivery } from "@millrace/core";
+import { headerOf, textFromHeader } from "../headers.ts";
+
+/** What was found where something was looked for: text, nothing, or something that is no text. */
+export type Found = { readonly text: string } | "missing" | "malformed" | "not_json";
+
+/** Reads one verified delivery; its body is parsed when something in it is first asked for. */
+export interface DeliveryReader {
+  readonly delivery: Delivery;
+  header(name: string): Found;
+  /** A value by its path of own properties. Whole numbers are given as their decimal text. */
+  json(path: readonly string[]): Found;
+}
+
+export function readDelivery(delivery: Delivery): DeliveryReader {
+  let parsed: { readonly value: unknown } | undefined | "unread" = "unread";
+  return {
+    delivery,
+    header(name) {
+      const value = headerOf(delivery, name);
+      if (value === undefined || value === "") return "missing";
+      const text = textFromHeader(value);
+      return text === undefined ? "malformed" : { text };
+    },
+    json(path) {
+      if (parsed === "unread") parsed = parse(delivery.body);
+      if (parsed === undefined) return "not_json";
+      const found = textOf(follow(parsed.value, path));
+      return isAmbiguous(found, delivery.body) ? "malformed" : found;
+    },
+  };
+}
+
+function parse(body: Uint8Array): { readonly value: unknown } | undefined {
+  try {
+    const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
+    // A byte order mark is no JSON, but some senders begin with one (RFC 8259, section 8.1).
+    return { value: JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text) };
+  } catch {
+    return undefined;
+  }
+}
+
+// Own properties only: "constructor" and "__proto__" of a plain object are nobody's id.
+function follow(value: unknown, path: readonly string[]): unknown {
+  let at = value;
+  for (const name of path) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return undefined;
+    at = Reflect.get(at, name);
+  }
+  return at;
+}
+
+function textOf(value: unknown): Found {
+  if (value === undefined || value === null || value === "") return "missing";
+  if (typeof value === "string") return { text: value };
+  // Beyond 2^53 two numbers of the sender's can be one of ours.
+  return typeof value === "number" && Number.isSafeInteger(value)
+    ? { text: String(value) }
+    : "malformed";
+}
+
+// Bytes that are no UTF-8 all read as U+FFFD, so two ids that differ could look the same.
+function isAmbiguous(found: Found, body: Uint8Array): boolean {
+  return typeof found === "object" && found.text.includes("\ufffd") && !isUtf8(body);
+}

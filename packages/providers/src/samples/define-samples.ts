@@ -1,0 +1,44 @@
+/** What a sample is made of; everything else in it follows from the id, so that runs differ. */
+export interface SampleRequest {
+  readonly eventId: string;
+  readonly type: string;
+  readonly nowMs: number;
+}
+
+/** Realistic bodies by type, the usual type first. */
+export interface Samples {
+  readonly sampleTypes: readonly string[];
+  sample(request: SampleRequest): string;
+}
+
+/** Makes samples of functions that give a body's value; `other` serves every further type. */
+export function defineSamples(
+  byType: Readonly<Record<string, (request: SampleRequest) => unknown>>,
+  other: (request: SampleRequest) => unknown,
+): Samples {
+  return {
+    sampleTypes: Object.keys(byType),
+    sample: (request) => {
+      const make = Object.hasOwn(byType, request.type) ? byType[request.type] : undefined;
+      return JSON.stringify((make ?? other)(request));
+    },
+  };
+}
+
+/** Hexadecimal digits that follow from an event's id (FNV-1a): the same id, the same sample. */
+export function digitsOf(eventId: string, salt: string, length: number): string {
+  let digits = "";
+  for (let block = 0; digits.length < length; block += 1) {
+    let hash = 0x811c9dc5;
+    for (const character of `${salt}/${block}/${eventId}`) {
+      hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+    }
+    digits += hash.toString(16).padStart(8, "0");
+  }
+  return digits.slice(0, length);
+}
+
+/** An amount in the smallest unit that follows from an event's id: 100 to 100,099. */
+export function amountOf(eventId: string): number {
+  return 100 + (Number.parseInt(digitsOf(eventId, "amount", 8), 16) % 100_000);
+}

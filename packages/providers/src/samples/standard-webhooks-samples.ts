@@ -1,0 +1,20 @@
+import { amountOf, defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
+
+/** The body that the Standard Webhooks specification recommends: `type, timestamp, data`. */
+function body(request: SampleRequest, data: unknown): unknown {
+  return { type: request.type, timestamp: new Date(request.nowMs).toISOString(), data };
+}
+
+export const standardWebhooksSamples = defineSamples(
+  {
+    "invoice.paid": (request) =>
+      body(request, {
+        id: `inv_${digitsOf(request.eventId, "inv", 14)}`,
+        amount: amountOf(request.eventId),
+        currency: "EUR",
+      }),
+    "contact.created": (request) =>
+      body(request, { id: digitsOf(request.eventId, "contact", 12), first_name: "Grace" }),
+  },
+  (request) => body(request, {}),
+);

@@ -1,0 +1,33 @@
+import type { SourceDefinition, SourceOptions } from "@millrace/core";
+import { defineProvider } from "./define-provider.ts";
+import { identifyOne } from "./identity/identify-one.ts";
+import { header, json } from "./identity/locator.ts";
+import { randomWhsec } from "./random-secret.ts";
+import { standardWebhooksSamples } from "./samples/standard-webhooks-samples.ts";
+import { keysIn } from "./signature/key-reader.ts";
+import { standardScheme } from "./signature/standard-scheme.ts";
+
+/**
+ * Standard Webhooks, version 1 signatures: `webhook-signature: v1,<base64>`, HMAC-SHA256 over
+ * `<webhook-id>.<webhook-timestamp>.<body>` with the base64 key behind `whsec_`.
+ *
+ * Source: the Standard Webhooks specification, spec/standard-webhooks.md.
+ */
+const provider = defineProvider({
+  name: "standard-webhooks",
+  scheme: standardScheme(keysIn("base64")),
+  identify: identifyOne({
+    id: header("webhook-id"),
+    type: json("type"),
+    typeIsOptional: true,
+  }),
+  idIsSigned: true,
+  keptHeaders: ["content-type", "webhook-id", "webhook-timestamp"],
+  samples: standardWebhooksSamples,
+  generateSecret: randomWhsec,
+});
+
+/** Events of a Standard Webhooks sender. Identity: `webhook-id`; type: the body's `type`. */
+export function standardWebhooks(options: SourceOptions = {}): SourceDefinition {
+  return { provider, options };
+}

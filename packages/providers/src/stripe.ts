@@ -1,0 +1,36 @@
+import type { SourceDefinition, SourceOptions } from "@millrace/core";
+import { defineProvider } from "./define-provider.ts";
+import { identifyOne } from "./identity/identify-one.ts";
+import { json } from "./identity/locator.ts";
+import { randomWhsec } from "./random-secret.ts";
+import { stripeSamples } from "./samples/stripe-samples.ts";
+import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
+import { keysIn } from "./signature/key-reader.ts";
+import { pairSignature } from "./signature/pair-signature.ts";
+import { signatureScheme } from "./signature/signature-scheme.ts";
+
+/**
+ * Stripe: `Stripe-Signature: t=<s>,v1=<hex>`, HMAC-SHA256 over `<t>.<body>` with the whole endpoint
+ * secret as text. Stripe's own SDK takes any time in the future; here the tolerance is both ways.
+ *
+ * Source: https://docs.stripe.com/webhooks and stripe-node's Webhooks.js.
+ */
+const provider = defineProvider({
+  name: "stripe",
+  scheme: signatureScheme({
+    algorithm: hmacAlgorithm({ hash: "sha256", encoding: "hex", keys: keysIn("utf8") }),
+    format: pairSignature({ separator: ",", signature: "v1", timestamp: "t" }),
+    header: "stripe-signature",
+    message: "{ts}.{body}",
+    timestamp: { unit: "s" },
+  }),
+  identify: identifyOne({ id: json("id"), type: json("type") }),
+  idIsSigned: true,
+  samples: stripeSamples,
+  generateSecret: randomWhsec,
+});
+
+/** Events of Stripe. Identity: the event's `id`; type: its `type`. */
+export function stripe(options: SourceOptions = {}): SourceDefinition {
+  return { provider, options };
+}

@@ -1,0 +1,47 @@
+import type { Delivery, Provider, SourceDefinition } from "@millrace/core";
+
+/** A fixed clock for tests: 2026-01-01, to the second. */
+export const NOW_MS = Date.UTC(2026, 0, 1);
+
+/** A delivery as the ingress makes one. */
+export function deliveryOf(
+  headers: Readonly<Record<string, string>>,
+  body: string | Uint8Array,
+  receivedAtMs = NOW_MS,
+): Delivery {
+  return {
+    method: "POST",
+    url: "/webhooks/test",
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+    ),
+    body: typeof body === "string" ? Buffer.from(body) : body,
+    receivedAtMs,
+  };
+}
+
+/** A delivery that the provider signed itself. */
+export function signedDelivery(
+  { provider }: { provider: Provider },
+  request: { secret: string; eventId?: string; type?: string; body?: string; nowMs?: number },
+): Delivery {
+  const { secret, eventId = "evt_1", nowMs = NOW_MS } = request;
+  const type = request.type ?? provider.sampleTypes[0] ?? "test";
+  const body = Buffer.from(request.body ?? provider.sample({ eventId, type, nowMs }));
+  return deliveryOf(provider.sign({ eventId, type, body, secret, nowMs }), body);
+}
+
+/** What a source says of a delivery, in one word: `ok`, or the code. */
+export function verdict(
+  source: SourceDefinition,
+  secrets: readonly string[],
+  delivery: Delivery,
+): string {
+  const { toleranceMs } = source.options;
+  const verifier = source.provider.createVerifier(
+    secrets,
+    toleranceMs === undefined ? {} : { toleranceMs },
+  );
+  const result = verifier.verify(delivery);
+  return result.ok ? "ok" : result.code;
+}
