@@ -1,0 +1,180 @@
+import {
+  failpoint,
+  MillraceError,
+  type EventKey,
+  type HandlerTransaction,
+  type Outcome,
+  type AttemptLimits,
+  type LockedEvent,
+} from "@millrace/core";
+import { watchAttempt, type AttemptWatch } from "./attempt-watch.ts";
+import { databaseUnavailable, ledgerError, messageOf } from "./database-trouble.ts";
+import { createGuard, type Guard } from "./guard.ts";
+import { handlerTransaction } from "./handler-transaction.ts";
+import { lease, type Lease } from "./lease.ts";
+import type { LedgerContext } from "./ledger-context.ts";
+import { lockEvent, type LockedRow } from "./lock-event.ts";
+import { SETTLE } from "./sql/settle.ts";
+import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
+import { suspectReplay } from "./suspect-replay.ts";
+import { together } from "./together.ts";
+import { requireCommitted, rollback } from "./transaction.ts";
+
+/** An attempt that was recorded: the event, and the fence. */
+export interface AttemptClaim {
+  readonly key: EventKey;
+  readonly attempt: number;
+}
+
+export type AttemptWork = (tx: HandlerTransaction, event: LockedEvent) => Promise<Outcome>;
+
+/**
+ * Runs `work` in a transaction that holds the event's row, and completes the event in that same
+ * transaction. What `work` throws undoes all of it and is thrown on. `lost` when the row is not
+ * pending any longer, its attempts are not ours, or another transaction does not let go of it or of
+ * its body (`bodyDedup`).
+ *
+ * A query that the handler did not await is waited for and belongs to the transaction; a nested
+ * transaction that it left open fails the attempt. Once the COMMIT has been sent the signal is not
+ * heard any more: its answer is waited for. When the connection is lost before that came, nobody
+ * knows whether the event was completed (`database_unavailable`), and the next claim tells.
+ *
+ * @throws what `work` threw; the signal's reason; `handler_timeout`, `database_unavailable`,
+ * `tx_control_refused`, `tx_closed`, `handler_failed`, `body_missing`
+ */
+export async function attempt(
+  ledger: LedgerContext,
+  claim: AttemptClaim,
+  work: AttemptWork,
+  limits: AttemptLimits,
+): Promise<"completed" | "lost"> {
+  limits.signal.throwIfAborted();
+  const held = await lease(ledger.pool);
+  const watch = watchAttempt(limits);
+  try {
+    const locked = await watch.race(lock(ledger, held, claim, limits));
+    if (locked === undefined) {
+      await watch.race(rollback(held));
+      return "lost";
+    }
+    const { guard, outcome } = await handle(held, watch, locked, work);
+    watch.disarm();
+    failpoint("worker.handled");
+    await settle(ledger, held, { claim, outcome, locked, guard });
+    return "completed";
+  } catch (error) {
+    await undo(held, watch);
+    throw error;
+  } finally {
+    watch.disarm();
+    held.release();
+  }
+}
+
+async function lock(
+  ledger: LedgerContext,
+  held: Lease,
+  claim: AttemptClaim,
+  { timeoutMs, bodyDedup = false }: AttemptLimits,
+): Promise<LockedRow | undefined> {
+  try {
+    const locked = await lockEvent(held.client, claim, {
+      statementTimeoutMs: timeoutMs,
+      lockTimeoutMs: ledger.lockTimeoutMs,
+      idleTimeoutMs: ledger.idleInTransactionTimeoutMs,
+    });
+    return bodyDedup && locked !== undefined ? await judge(held, claim.key, locked) : locked;
+  } catch (error) {
+    if (sqlStateOf(error) === SQLSTATE.lockNotAvailable) return undefined;
+    throw ledgerError(error);
+  }
+}
+
+async function judge(
+  held: Lease,
+  key: EventKey,
+  locked: LockedRow,
+): Promise<LockedRow | undefined> {
+  const verdict = await suspectReplay(held.client, key);
+  if (verdict === "undecided") return undefined;
+  return { ...locked, event: { ...locked.event, suspectedReplay: verdict === "replay" } };
+}
+
+async function handle(
+  held: Lease,
+  watch: AttemptWatch,
+  locked: LockedRow,
+  work: AttemptWork,
+): Promise<{ guard: Guard; outcome: Outcome }> {
+  const guard = createGuard(held);
+  try {
+    const outcome = await watch.race(work(handlerTransaction(guard), locked.event));
+    guard.seal();
+    await watch.race(guard.idle());
+    guard.check();
+    return { guard, outcome };
+  } catch (error) {
+    throw guard.explain(error);
+  } finally {
+    guard.seal();
+  }
+}
+
+interface Settling {
+  readonly claim: AttemptClaim;
+  readonly outcome: Outcome;
+  readonly locked: LockedRow;
+  readonly guard: Guard;
+}
+
+async function settle(ledger: LedgerContext, held: Lease, settling: Settling): Promise<void> {
+  const { claim, outcome, locked, guard } = settling;
+  const { source, eventId, generation } = claim.key;
+  const { transactionId, place } = locked;
+  const values = [source, eventId, generation, claim.attempt, outcome, transactionId, place];
+  const timer = setTimeout(() => held.destroy(), ledger.short.deadlineMs);
+  try {
+    const answering = together(held.client, [
+      { name: "millrace_settle", text: SETTLE, values },
+      { text: "COMMIT" },
+    ]);
+    failpoint("worker.commit_sent");
+    const [, commit] = await answering;
+    requireCommitted(commit);
+  } catch (error) {
+    throw settleError(error, held, guard);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function settleError(error: unknown, held: Lease, guard: Guard): unknown {
+  if (held.broken) return databaseUnavailable(error);
+  switch (sqlStateOf(error)) {
+    case SQLSTATE.transactionAborted:
+      return guard.explain(
+        new MillraceError(
+          "handler_failed",
+          `Cannot complete the event: a query of its handler had failed: ${messageOf(guard.firstError)}`,
+          { cause: guard.firstError },
+        ),
+      );
+    case SQLSTATE.notSettled:
+      return new MillraceError("tx_control_refused", messageOf(error), { cause: error });
+    default:
+      return ledgerError(error);
+  }
+}
+
+// A handler that was stopped may still have a query running, so its connection is cut and not asked.
+async function undo(held: Lease, watch: AttemptWatch): Promise<void> {
+  if (watch.stopped) {
+    held.destroy();
+    return;
+  }
+  try {
+    await watch.race(rollback(held));
+  } catch {
+    held.destroy();
+  }
+}

@@ -1,0 +1,49 @@
+import { MillraceError } from "@millrace/core";
+
+/** Where a page of events ended: the last row's place in the order of the list. */
+export interface Cursor {
+  /** Postgres' own text, since a Date has no microseconds. */
+  readonly recordedAt: string;
+  readonly source: string;
+  readonly eventId: string;
+  readonly generation: number;
+}
+
+/** Writes a cursor as opaque text, safe in a URL. */
+export function writeCursor({ recordedAt, source, eventId, generation }: Cursor): string {
+  return Buffer.from(JSON.stringify([recordedAt, source, eventId, generation])).toString(
+    "base64url",
+  );
+}
+
+/**
+ * Reads a cursor back.
+ *
+ * @throws `invalid_request`
+ */
+export function readCursor(text: string): Cursor {
+  const parts = parse(Buffer.from(text, "base64url").toString());
+  if (Array.isArray(parts) && parts.length === 4) {
+    const [recordedAt, source, eventId, generation] = parts as unknown[];
+    if (
+      typeof recordedAt === "string" &&
+      /^\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?$/.test(recordedAt) &&
+      typeof source === "string" &&
+      typeof eventId === "string" &&
+      !`${source}${eventId}`.includes("\0") &&
+      Number.isSafeInteger(generation) &&
+      Math.abs(Number(generation)) < 2 ** 31
+    ) {
+      return { recordedAt, source, eventId, generation: Number(generation) };
+    }
+  }
+  throw new MillraceError("invalid_request", "Cannot go on from the cursor: it is not one of ours");
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

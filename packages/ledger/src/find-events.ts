@@ -1,0 +1,135 @@
+import { isStorable, MillraceError, type EventStatus, type Outcome } from "@millrace/core";
+import { and, desc, eq, gte, lt, sql, type SQL } from "drizzle-orm";
+import { readCursor, writeCursor } from "./cursor.ts";
+import { EVENT_COLUMNS, toEventRow, type EventRow } from "./event-row.ts";
+import type { LedgerContext } from "./ledger-context.ts";
+import { read } from "./read.ts";
+import { events } from "./schema.ts";
+
+/** Which events to list; what is left out does not matter. */
+export interface EventFilter {
+  readonly source?: string | undefined;
+  readonly type?: string | undefined;
+  readonly status?: EventStatus | undefined;
+  readonly outcome?: Outcome | undefined;
+  /** An event id, or how it begins. */
+  readonly q?: string | undefined;
+  /** Recorded at this time or later, and before that one, by the database's clock. */
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+  /** Rows of a page, 1 to 500. Default 50. */
+  readonly limit?: number | undefined;
+  /** Where the page before this one ended. */
+  readonly cursor?: string | undefined;
+}
+
+export interface EventPage {
+  readonly events: readonly EventRow[];
+  /** The cursor of the next page; null on the last one. */
+  readonly next: string | null;
+}
+
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 500;
+
+/**
+ * Lists events, newest first.
+ *
+ * @throws `invalid_request` for a limit or a cursor that is none, `database_unavailable`
+ */
+export async function findEvents(ledger: LedgerContext, filter: EventFilter): Promise<EventPage> {
+  const limit = filter.limit ?? LIMIT_DEFAULT;
+  if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
+    throw new MillraceError("invalid_request", `Cannot list ${limit} events: 1 to ${LIMIT_MAX}`);
+  }
+  const texts = [filter.source, filter.type, filter.q];
+  if (!texts.every((text) => text === undefined || isStorable(text))) {
+    return { events: [], next: null };
+  }
+  const rows = await selectRows(ledger, filter, limit + 1);
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    events: page.map(toEventRow),
+    next:
+      rows.length <= limit || last === undefined
+        ? null
+        : writeCursor({ ...last, recordedAt: last.recordedAtText }),
+  };
+}
+
+/**
+ * Counts the events of a filter, whose limit and cursor do not matter. It reads all of them.
+ *
+ * @throws `database_unavailable`
+ */
+export async function countEvents(ledger: LedgerContext, filter: EventFilter): Promise<number> {
+  const texts = [filter.source, filter.type, filter.q];
+  if (!texts.every((text) => text === undefined || isStorable(text))) return 0;
+  return await read(ledger, (db) =>
+    db.$count(events, and(...conditions({ ...filter, cursor: undefined }))),
+  );
+}
+
+async function selectRows(ledger: LedgerContext, filter: EventFilter, limit: number) {
+  return await read(ledger, (db) =>
+    db
+      .select({
+        ...EVENT_COLUMNS,
+        recordedAtText: sql<string>`(${events.recordedAt} AT TIME ZONE 'UTC')::text`,
+      })
+      .from(events)
+      .where(and(...conditions(filter)))
+      .orderBy(
+        desc(events.recordedAt),
+        desc(events.source),
+        desc(events.eventId),
+        desc(events.generation),
+      )
+      .limit(limit),
+  );
+}
+
+function conditions(filter: EventFilter): (SQL | undefined)[] {
+  const { source, type, status, outcome, q, since, until, cursor } = filter;
+  return [
+    source === undefined ? undefined : eq(events.source, source),
+    type === undefined ? undefined : eq(events.type, type),
+    // The status stands in the text, so that the planner may take its partial index.
+    status === undefined ? undefined : sql`${events.status} = ${sql.raw(STATUS_LITERALS[status])}`,
+    outcome === undefined ? undefined : eq(events.outcome, outcome),
+    q === undefined || q === "" ? undefined : beginsWith(q, source),
+    since === undefined ? undefined : gte(events.recordedAt, since),
+    until === undefined ? undefined : lt(events.recordedAt, until),
+    cursor === undefined ? undefined : after(cursor),
+  ];
+}
+
+const STATUS_LITERALS: Record<EventStatus, string> = {
+  pending: "'pending'",
+  completed: "'completed'",
+  failed: "'failed'",
+};
+
+// A range over the primary key, whose first column is the source: without one, each source there is
+// gets its own range. They are few, and found by jumping from one to the next.
+function beginsWith(q: string, source: string | undefined): SQL {
+  const range = sql`${events.eventId} >= ${q} AND ${events.eventId} < ${q} || chr(1114111)
+    AND starts_with(${events.eventId}, ${q})`;
+  if (source !== undefined) return range;
+  return sql`${range} AND ${events.source} = ANY (ARRAY(
+    WITH RECURSIVE known (source) AS (
+      SELECT min(source) FROM millrace.events
+      UNION ALL
+      SELECT (SELECT min(e.source) FROM millrace.events e WHERE e.source > known.source)
+      FROM known WHERE known.source IS NOT NULL
+    )
+    SELECT source FROM known WHERE source IS NOT NULL
+  ))`;
+}
+
+function after(text: string): SQL {
+  const cursor = readCursor(text);
+  return sql`(${events.recordedAt}, ${events.source}, ${events.eventId}, ${events.generation})
+    < (${`${cursor.recordedAt}+00`}::timestamptz, ${cursor.source}, ${cursor.eventId}, ${cursor.generation}::int)`;
+}

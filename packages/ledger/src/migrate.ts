@@ -1,0 +1,109 @@
+import { MillraceError } from "@millrace/core";
+import type pg from "pg";
+import { pendingMigrations, readApplied } from "./applied-migrations.ts";
+import { ledgerError } from "./database-trouble.ts";
+import { LEDGER_MIGRATIONS, readMigrations, type Migration } from "./migration-files.ts";
+import { ensurePartitions } from "./partitions.ts";
+import { transaction } from "./transaction.ts";
+
+export const LEDGER_SCOPE = "millrace";
+
+export interface MigrateOptions {
+  readonly pool: pg.Pool;
+  /** Whose migrations these are; each scope is numbered by itself. Default: the ledger's own. */
+  readonly scope?: string;
+  /** A folder of numbered SQL files. Default: the ledger's own. */
+  readonly folder?: string;
+}
+
+// A migration may rewrite a table. Another migrator waits for it that long, too.
+const HOUR_MS = 3_600_000;
+const LIMITS = { statementTimeoutMs: 0, lockTimeoutMs: 0, idleTimeoutMs: 60_000 };
+
+const BOOKKEEPING = `
+CREATE SCHEMA IF NOT EXISTS millrace;
+CREATE TABLE IF NOT EXISTS millrace.migrations (
+  scope text NOT NULL,
+  number integer NOT NULL,
+  name text NOT NULL,
+  checksum text NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (scope, number)
+);`;
+
+/**
+ * Applies what is missing of a folder of migrations, all of it in one transaction and under an
+ * advisory lock: of two migrators one does it and the other waits and finds it done. Returns the
+ * names of what was applied.
+ *
+ * @throws `migration_changed`, `migration_unknown`, `invalid_config`, `database_unavailable`, or
+ * Postgres' error in a migration, as the cause of one that names the file.
+ */
+export async function migrate(options: MigrateOptions): Promise<string[]> {
+  const scope = options.scope ?? LEDGER_SCOPE;
+  const files = await readMigrations(options.folder ?? LEDGER_MIGRATIONS);
+  const work = (client: pg.PoolClient) => applyMissing(client, scope, files);
+  const applied = await transaction(options.pool, work, { limits: LIMITS, deadlineMs: HOUR_MS });
+  if (scope === LEDGER_SCOPE) await ensurePartitions(options.pool);
+  return applied;
+}
+
+async function applyMissing(
+  client: pg.PoolClient,
+  scope: string,
+  files: readonly Migration[],
+): Promise<string[]> {
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended('millrace.migrate', 0))");
+  await requireUtf8(client);
+  await client.query("SET LOCAL client_min_messages = warning");
+  await client.query(BOOKKEEPING);
+  const missing = pendingMigrations(files, await readApplied(client, scope), scope);
+  for (const migration of missing) await apply(client, scope, migration);
+  return missing.map(({ number, name }) => `${String(number).padStart(4, "0")}_${name}`);
+}
+
+async function requireUtf8(client: pg.PoolClient): Promise<void> {
+  const { rows } = await client.query<{ server_encoding: string }>("SHOW server_encoding");
+  const encoding = rows[0]?.server_encoding;
+  if (encoding === "UTF8") return;
+  throw new MillraceError(
+    "invalid_config",
+    `Cannot migrate the database: its encoding is ${encoding}, and events need UTF8`,
+  );
+}
+
+async function apply(client: pg.PoolClient, scope: string, migration: Migration): Promise<void> {
+  const { number, name, checksum, text } = migration;
+  const before = await transactionId(client);
+  try {
+    await client.query(text);
+  } catch (error) {
+    throw migrationError(error, scope, migration);
+  }
+  if (client.getTransactionStatus() !== "T" || (await transactionId(client)) !== before) {
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot apply migration ${number} "${name}" of "${scope}": it begins or ends a transaction`,
+    );
+  }
+  await client.query(
+    "INSERT INTO millrace.migrations (scope, number, name, checksum) VALUES ($1, $2, $3, $4)",
+    [scope, number, name, checksum],
+  );
+}
+
+async function transactionId(client: pg.PoolClient): Promise<string | undefined> {
+  const { rows } = await client.query<{ id: string }>("SELECT pg_current_xact_id()::text AS id");
+  return rows[0]?.id;
+}
+
+function migrationError(error: unknown, scope: string, { number, name }: Migration): unknown {
+  const known = ledgerError(error);
+  if (known !== error) return known;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new MillraceError(
+    "internal",
+    `Cannot apply migration ${number} "${name}" of "${scope}": ${reason}`,
+    { cause: error },
+  );
+}

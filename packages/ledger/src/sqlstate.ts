@@ -1,0 +1,51 @@
+/**
+ * The SQLSTATEs that the ledger acts upon, by name.
+ *
+ * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+export const SQLSTATE = {
+  readOnlyTransaction: "25006",
+  transactionAborted: "25P02",
+  idleInTransactionTimeout: "25P03",
+  invalidCatalogName: "3D000",
+  checkViolation: "23514",
+  serializationFailure: "40001",
+  deadlockDetected: "40P01",
+  lockNotAvailable: "55P03",
+  queryCanceled: "57014",
+  adminShutdown: "57P01",
+  crashShutdown: "57P02",
+  cannotConnectNow: "57P03",
+  databaseDropped: "57P04",
+  idleSessionTimeout: "57P05",
+  undefinedTable: "42P01",
+  invalidSchemaName: "3F000",
+  /** Ours: the ledger's own triggers refused a change of status. */
+  illegalTransition: "MR001",
+  /** Ours: an attempt was settled outside the transaction that it began in. */
+  notSettled: "MR002",
+} as const;
+
+/** The first SQLSTATE in an error and its causes; drizzle keeps it in the cause. */
+export function sqlStateOf(error: unknown): string | undefined {
+  for (const link of causes(error)) {
+    const code = "code" in link ? link.code : undefined;
+    if (typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && "severity" in link) return code;
+  }
+  return undefined;
+}
+
+/** True for values that Postgres cannot hold: the row is at fault and not the database. */
+export function isDataError(error: unknown): boolean {
+  const state = sqlStateOf(error) ?? "";
+  return ["21", "22", "23", "54"].includes(state.slice(0, 2));
+}
+
+/** An error and what caused it, outermost first. */
+export function* causes(error: unknown): Generator<Error> {
+  let link = error;
+  for (let depth = 0; depth < 10 && link instanceof Error; depth += 1) {
+    yield link;
+    link = link.cause;
+  }
+}

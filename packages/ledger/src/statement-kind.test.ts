@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import { statementKind } from "./statement-kind.ts";
+
+describe("statementKind", () => {
+  test.each([
+    "commit",
+    "COMMIT",
+    "  \n\tCommit and chain",
+    "-- a comment\ncommit",
+    "--\rcommit",
+    "/* a */ /* b /* nested */ still b */ commit",
+    ";; commit",
+    "/**/rollback",
+    "rollback work",
+    "ROLLBACK TRANSACTION AND CHAIN",
+    "rollback prepared 'x'",
+    "end",
+    "abort",
+    "begin isolation level serializable",
+    "start transaction",
+    "prepare /* x */ transaction 'x'",
+    "commit prepared 'x'",
+    "commit;select 1",
+  ])("sees that %j ends or begins a transaction", (text) => {
+    expect(statementKind(text)).toBe("control");
+  });
+
+  test.each([
+    ["savepoint sp1", "savepoint"],
+    ["release savepoint sp1", "savepoint_end"],
+    ["rollback to savepoint sp1", "savepoint_end"],
+    ["ROLLBACK /* x */ WORK TO sp1", "savepoint_end"],
+    ["set search_path = x", "session"],
+    ["set session statement_timeout = 0", "session"],
+    ["set local statement_timeout = 0", "other"],
+    ["prepare x as select 1", "session"],
+    ["listen x", "session"],
+    ["select 'commit'", "other"],
+    ["commitment", "other"],
+    ["insert into commit values (1)", "other"],
+    ["/* unfinished commit", "other"],
+    ["", "other"],
+  ])("takes %j for %s", (text, kind) => {
+    expect(statementKind(text)).toBe(kind);
+  });
+});

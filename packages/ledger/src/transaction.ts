@@ -1,0 +1,129 @@
+import { MillraceError } from "@millrace/core";
+import type pg from "pg";
+import { databaseUnavailable, ledgerError } from "./database-trouble.ts";
+import { lease, type Lease } from "./lease.ts";
+import { together } from "./together.ts";
+
+/** Times that hold within one transaction, in milliseconds. */
+export interface TransactionLimits {
+  readonly statementTimeoutMs: number;
+  readonly lockTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  /**
+   * Keeps the planner off sequential scans. A statement that was prepared while its table was small
+   * keeps the plan of then, and would go on reading all of a table that has grown since.
+   */
+  readonly indexedOnly?: boolean;
+}
+
+export interface TransactionOptions {
+  readonly limits: TransactionLimits;
+  /** Milliseconds until the connection is destroyed, whatever it is doing. For a server that no
+   * longer answers at all: must be more than what `limits` end by themselves. */
+  readonly deadlineMs: number;
+}
+
+/**
+ * Runs `work` in a transaction: its writes are there exactly when this resolves. An error of `work`
+ * undoes them and is thrown on. A connection that did not answer everything cleanly is closed and
+ * never lent again. When the connection is lost during COMMIT nobody knows which it was: that is
+ * thrown as `database_unavailable`, and only a look at the rows tells.
+ *
+ * @throws `database_unavailable`, `illegal_transition`, or what `work` threw.
+ */
+export async function transaction<T>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<T>,
+  options: TransactionOptions,
+): Promise<T> {
+  return await withLease(pool, options.deadlineMs, async (held) => {
+    await held.client.query(beginText(options.limits));
+    const result = await work(held.client);
+    requireCommitted(await held.client.query("COMMIT"));
+    return result;
+  });
+}
+
+/** One statement in a transaction of its own, sent in one round trip with its BEGIN and COMMIT. */
+export async function runStatement<Row extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  query: pg.QueryConfig,
+  options: TransactionOptions,
+): Promise<pg.QueryResult<Row>> {
+  return await withLease(pool, options.deadlineMs, async ({ client }) => {
+    const [, result, commit] = await together(client, [
+      { text: beginText(options.limits) },
+      query,
+      { text: "COMMIT" },
+    ]);
+    requireCommitted(commit);
+    return result as pg.QueryResult<Row>;
+  });
+}
+
+/** BEGIN with its limits, one string and one round trip. */
+function beginText(limits: TransactionLimits): string {
+  return [
+    "BEGIN",
+    `SET LOCAL statement_timeout = ${Math.ceil(limits.statementTimeoutMs)}`,
+    `SET LOCAL lock_timeout = ${Math.ceil(limits.lockTimeoutMs)}`,
+    `SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(limits.idleTimeoutMs)}`,
+    ...(limits.indexedOnly === true ? ["SET LOCAL enable_seqscan = off"] : []),
+  ].join("; ");
+}
+
+/**
+ * Checks a COMMIT's tag. COMMIT of an aborted transaction does not fail: it answers ROLLBACK.
+ *
+ * @throws `internal`
+ */
+export function requireCommitted(commit: pg.QueryResult | undefined): void {
+  if (commit?.command === "COMMIT") return;
+  throw new MillraceError(
+    "internal",
+    `Cannot commit the transaction: Postgres answered ${commit?.command ?? "nothing"}`,
+  );
+}
+
+/** Undoes what is open on a connection, and destroys the connection when that does not answer. */
+export async function rollback(held: Lease): Promise<void> {
+  if (held.broken || held.client.getTransactionStatus() === "I") return;
+  try {
+    await held.client.query("ROLLBACK");
+  } catch {
+    // The first error says what went wrong; this one says only that the connection is no good.
+    held.destroy();
+  }
+}
+
+async function withLease<T>(
+  pool: pg.Pool,
+  deadlineMs: number,
+  body: (held: Lease) => Promise<T>,
+): Promise<T> {
+  const held = await lease(pool);
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      held.destroy();
+      reject(databaseUnavailable(new Error(`no answer within ${deadlineMs} ms`)));
+    }, deadlineMs);
+  });
+  try {
+    return await Promise.race([runOrUndo(held, body), deadline]);
+  } catch (error) {
+    throw ledgerError(error);
+  } finally {
+    clearTimeout(timer);
+    held.release();
+  }
+}
+
+async function runOrUndo<T>(held: Lease, body: (held: Lease) => Promise<T>): Promise<T> {
+  try {
+    return await body(held);
+  } catch (error) {
+    await rollback(held);
+    throw error;
+  }
+}
