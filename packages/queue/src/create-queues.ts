@@ -1,0 +1,75 @@
+import { createGate, settledWithin, within, MillraceError } from "@millrace/core";
+import type { Queue } from "bullmq";
+import type { Backend } from "./backend.ts";
+import { createComparison } from "./compare.ts";
+import { createEnqueue } from "./enqueue.ts";
+import { createInspection } from "./inspect.ts";
+import type { Notify } from "./notice.ts";
+import { createPressureGauge } from "./pressure.ts";
+import { queueName } from "./queue-name.ts";
+import type { Queues, Workers } from "./queues.ts";
+import { startWorkers } from "./start-workers.ts";
+
+interface Deps {
+  readonly backend: Backend;
+  readonly sources: readonly string[];
+  readonly notify: Notify;
+  readonly trouble: (error: unknown, source?: string) => void;
+  readonly enqueueTimeoutMs: number;
+}
+
+const PING_TIMEOUT_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 2_000;
+
+/** The queues of a process over a backend: what is the same on Redis and on Postgres. */
+export function createQueues(deps: Deps): Queues {
+  const { backend } = deps;
+  const queues = new Map<string, Queue>();
+  for (const source of deps.sources) {
+    const queue = backend.createQueue(queueName(source));
+    queue.on("error", (error) => deps.trouble(error, source));
+    queues.set(source, queue);
+  }
+  const gate = createGate(() => backend.ping());
+  const gauge = createPressureGauge(() => backend.pressure(queues));
+  let workers: Workers | undefined;
+  let closing: Promise<void> | undefined;
+
+  async function close(): Promise<void> {
+    gate.close();
+    gauge.close();
+    await workers?.close({ timeoutMs: 0 });
+    const closed = Promise.allSettled([...queues.values()].map((queue) => queue.close()));
+    await settledWithin(closed, CLOSE_TIMEOUT_MS);
+    await backend.close();
+  }
+
+  return {
+    backend: backend.name,
+    queues,
+    enqueue: createEnqueue({ backend, queues, gate, timeoutMs: deps.enqueueTimeoutMs }),
+    work: (options) => {
+      if (workers !== undefined) throw new Error("Cannot start the workers: they run already");
+      workers = startWorkers({ ...deps, options });
+      return workers;
+    },
+    ...createInspection(backend, queues),
+    ...createComparison(backend, queues),
+    pressure: () => gauge.pressure(),
+    measurePressure: () => gauge.measure(),
+    ping: () => ping(backend),
+    close: () => (closing ??= close()),
+  };
+}
+
+async function ping(backend: Backend): Promise<void> {
+  const code = backend.name === "redis" ? "redis_unreachable" : "database_unreachable";
+  const late = () => new MillraceError(code, `Cannot ping: no answer in ${PING_TIMEOUT_MS} ms`);
+  try {
+    await within(backend.ping(), PING_TIMEOUT_MS, late);
+  } catch (error) {
+    if (error instanceof MillraceError) throw error;
+    const state = backend.unready() ?? "the server refuses";
+    throw new MillraceError(code, `Cannot ping: ${state}`, { cause: error });
+  }
+}

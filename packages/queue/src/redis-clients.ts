@@ -1,0 +1,105 @@
+import { settledWithin, wait } from "@millrace/core";
+import { Redis, type RedisOptions } from "ioredis";
+
+/** A process' connections to Redis. Blocking ones are duplicated from the workers' by BullMQ. */
+export interface RedisClients {
+  /** Shared by all queues. Fails fast: nothing waits for a connection, nothing waits for ever. */
+  readonly producer: Redis;
+  /** Shared by all workers, made when first asked for. Patient: waits until Redis is back. */
+  worker(): Redis;
+  close(): Promise<void>;
+}
+
+interface Options {
+  readonly url: string;
+  readonly connectionName: string;
+  readonly commandTimeoutMs: number;
+  readonly onError: (error: Error) => void;
+}
+
+const QUIT_TIMEOUT_MS = 500;
+const INFO_PAUSE_MS = 250;
+
+const SHARED: RedisOptions = {
+  connectTimeout: 5_000,
+  keepAlive: 10_000,
+  retryStrategy: (times) => Math.min(times * 100, 1_000),
+};
+
+/** Opens the producers' connection, and the workers' when it is first wanted. */
+export function createRedisClients(options: Options): RedisClients {
+  const producer = new Redis(options.url, {
+    ...SHARED,
+    connectionName: options.connectionName,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    // A command that was cut off is answered with an error at once; its sender decides.
+    autoResendUnfulfilledCommands: false,
+    commandTimeout: options.commandTimeoutMs,
+    // A socket on which commands stay unanswered so long is half-open: a new one is made.
+    socketTimeout: 5_000,
+  });
+  producer.on("error", options.onError);
+  askInfoPatiently(producer);
+
+  let worker: Redis | undefined;
+  const blocking = new Set<Redis>();
+  return {
+    producer,
+    worker: () => (worker ??= createWorkerClient(options, blocking)),
+    close: async () => {
+      for (const client of [worker, ...blocking]) client?.disconnect();
+      await quit(producer);
+    },
+  };
+}
+
+function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
+  const client = new Redis(options.url, {
+    ...SHARED,
+    connectionName: options.connectionName,
+    maxRetriesPerRequest: null,
+    // No commandTimeout: BullMQ takes a time-out for a failure of the job. A silent socket is
+    // replaced instead, after longer than any blocking read (ten seconds).
+    socketTimeout: 30_000,
+  });
+  client.on("error", options.onError);
+  // BullMQ duplicates this client for each worker. What it makes is kept, so that a dead Redis
+  // cannot keep a process from ending.
+  const duplicate = client.duplicate.bind(client);
+  client.duplicate = (override) => {
+    const copy = duplicate(override);
+    copy.on("error", options.onError);
+    copy.once("end", () => blocking.delete(copy));
+    blocking.add(copy);
+    return copy;
+  };
+  return client;
+}
+
+/**
+ * BullMQ asks a new connection for INFO once, and a queue whose question timed out would stay
+ * unusable as long as the process lives. So the question is put again until it is answered.
+ */
+function askInfoPatiently(client: Redis): void {
+  const info = client.info.bind(client);
+  const patient = async (): Promise<string> => {
+    for (;;) {
+      try {
+        return await info();
+      } catch (error) {
+        if (client.status === "end") throw error;
+        await wait(INFO_PAUSE_MS);
+      }
+    }
+  };
+  // ioredis asks with a callback, for its own check that the server is ready.
+  Object.assign(client, {
+    info: (...args: Parameters<typeof info>) => (args.length === 0 ? patient() : info(...args)),
+  });
+}
+
+async function quit(client: Redis): Promise<void> {
+  if (client.status === "ready") await settledWithin(client.quit(), QUIT_TIMEOUT_MS);
+  client.disconnect();
+}
