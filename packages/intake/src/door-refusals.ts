@@ -1,0 +1,57 @@
+import type { IncomingMessage } from "node:http";
+import type { ErrorCode } from "@millrace/core";
+import type { ByteBudget } from "./byte-budget.ts";
+import type { SourceLimits } from "./create-receiver.ts";
+import { rejection, type Received } from "./received.ts";
+import { methodNotAllowed, unknownSource } from "./take-delivery.ts";
+
+const MESSAGES = {
+  malformed_request: "Cannot read the request: it has no Host",
+  expectation_failed: "Cannot meet the request's Expect: only 100-continue is known",
+  body_too_large: "Cannot take the body: it is larger than this source accepts",
+  body_timeout: "Cannot take the body: it did not arrive in time",
+  body_incomplete: "Cannot take the body: the connection ended before it did",
+  body_already_read:
+    "Cannot verify the delivery: its body was read before. Mount millraceRouter before express.json() and any other body parser",
+  unsupported_encoding: "Cannot take the body: it is compressed. Send the bytes that were signed",
+  overloaded: "Cannot take the body: too many bytes are in flight",
+  shutting_down: "Cannot take the delivery: this process is closing",
+} as const satisfies Partial<Record<ErrorCode, string>>;
+
+/** A refusal by a door, before the receiver has seen the delivery. */
+export function doorRefusal(code: keyof typeof MESSAGES): Received {
+  return rejection(code, MESSAGES[code]);
+}
+
+/** What can be told from a request's head alone; undefined lets the body be read. */
+export function refuseEarly(
+  request: IncomingMessage,
+  source: SourceLimits | undefined,
+  budget: ByteBudget,
+): Received | undefined {
+  if (source === undefined) return unknownSource();
+  if (!source.methods.includes(request.method ?? "")) return methodNotAllowed(source.methods);
+  const encoding = request.headers["content-encoding"] ?? "identity";
+  if (encoding.trim().toLowerCase() !== "identity") return doorRefusal("unsupported_encoding");
+  // Node has refused what is no number, and two that differ.
+  const announced = Number(request.headers["content-length"] ?? 0);
+  if (announced > source.bodyBytesMax) return doorRefusal("body_too_large");
+  if (!budget.fits(announced)) return doorRefusal("overloaded");
+  return undefined;
+}
+
+/** Whether the connection ends with this refusal: the rest of its body is not worth reading. */
+export function endsConnection(refusal: Received): boolean {
+  return refusal.code !== undefined && ENDING.has(refusal.code);
+}
+
+const ENDING: ReadonlySet<ErrorCode> = new Set([
+  "malformed_request",
+  "expectation_failed",
+  "body_too_large",
+  "body_timeout",
+  "body_incomplete",
+  "unsupported_encoding",
+  "overloaded",
+  "shutting_down",
+] as const);
