@@ -1,0 +1,85 @@
+const BYTES_MAX = 8_192;
+const CAUSES_MAX = 3;
+
+/**
+ * What people are shown of anything that was thrown: `Name: message`, its causes, and the SQLSTATE
+ * where Postgres gave one. Never a stack, a query or its parameters; one line of at most 8 kB,
+ * without control characters. Never throws.
+ */
+export function describeError(error: unknown): string {
+  try {
+    return tidy(describe(error, CAUSES_MAX));
+  } catch {
+    return "Something was thrown that cannot be read";
+  }
+}
+
+function describe(error: unknown, causesLeft: number): string {
+  if (typeof error === "string") return error === "" ? "An empty string was thrown" : error;
+  if ((typeof error !== "object" && typeof error !== "function") || error === null) {
+    return `${String(error)} was thrown`;
+  }
+  const message = read(error, "message");
+  const cause = read(error, "cause");
+  const text = typeof message === "string" ? withoutQuery(message) : "";
+  // drizzle's "Failed query" holds the query and its parameters; what went wrong is its cause.
+  if (text === FAILED_QUERY && cause !== undefined && causesLeft > 0)
+    return describe(cause, causesLeft - 1);
+  const first = text === "" ? firstOf(read(error, "errors")) : undefined;
+  if (first !== undefined && causesLeft > 0)
+    return `${nameOf(error)}: ${describe(first, causesLeft - 1)}`;
+  const own = `${nameOf(error)}: ${text || "(no message)"}${sqlState(error)}`;
+  if (cause === undefined || cause === null || causesLeft === 0) return own;
+  return `${own} (cause: ${describe(cause, causesLeft - 1)})`;
+}
+
+const FAILED_QUERY = "Failed query";
+
+function withoutQuery(message: string): string {
+  const from = message.indexOf(`${FAILED_QUERY}:`);
+  return from === -1 ? message : message.slice(0, from + FAILED_QUERY.length);
+}
+
+/** The error's name; its class's where the name is only "Error" or pg's "error". */
+function nameOf(error: object): string {
+  const name = read(error, "name");
+  if (typeof name === "string" && name !== "" && name.toLowerCase() !== "error") return name;
+  const constructor = read(error, "constructor");
+  const className = typeof constructor === "function" ? constructor.name : "";
+  return className === "" ? "Error" : className;
+}
+
+function sqlState(error: object): string {
+  const code = read(error, "code");
+  const isPostgres = typeof read(error, "severity") === "string";
+  return isPostgres && typeof code === "string" && /^[0-9A-Z]{5}$/.test(code)
+    ? ` (SQLSTATE ${code})`
+    : "";
+}
+
+function firstOf(errors: unknown): unknown {
+  return Array.isArray(errors) ? errors[0] : undefined;
+}
+
+// A getter may throw, and so may a Proxy.
+function read(object: object, key: string): unknown {
+  try {
+    return Reflect.get(object, key);
+  } catch {
+    return undefined;
+  }
+}
+
+function tidy(text: string): string {
+  const line = text
+    .slice(0, BYTES_MAX)
+    .replace(/\s+/gu, " ")
+    .replace(/[\p{Cc}\p{Bidi_Control}]/gu, escaped);
+  // Through bytes, so that half a surrogate pair does not reach Postgres; a cut letter is dropped.
+  const bytes = Buffer.from(line).subarray(0, BYTES_MAX);
+  return new TextDecoder().decode(bytes, { stream: true }).trim();
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}

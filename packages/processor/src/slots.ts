@@ -1,0 +1,78 @@
+/** Leave to run, given back by calling it; calling it again does nothing. */
+export type Release = () => void;
+
+/**
+ * Lets at most `max` tasks run at once. When tasks wait, the next slot goes to the source with the
+ * fewest running ones, so that a source of slow handlers does not shut out the others.
+ */
+export function createSlots(max: number): Slots {
+  const running = new Map<string, number>();
+  const waiting: Waiting[] = [];
+  let taken = 0;
+
+  function take(source: string): Release {
+    taken += 1;
+    running.set(source, (running.get(source) ?? 0) + 1);
+    let given = false;
+    return () => {
+      if (given) return;
+      given = true;
+      taken -= 1;
+      const left = (running.get(source) ?? 1) - 1;
+      if (left === 0) running.delete(source);
+      else running.set(source, left);
+      next();
+    };
+  }
+
+  function next(): void {
+    while (taken < max && waiting.length > 0) {
+      let chosen = 0;
+      waiting.forEach((candidate, index) => {
+        const best = waiting[chosen];
+        if (best && load(candidate) < load(best)) chosen = index;
+      });
+      const [winner] = waiting.splice(chosen, 1);
+      winner?.resolve(take(winner.source));
+    }
+  }
+
+  const load = (candidate: Waiting) => running.get(candidate.source) ?? 0;
+
+  return {
+    acquire(source, signal) {
+      if (signal.aborted) return Promise.resolve(undefined);
+      if (taken < max) return Promise.resolve(take(source));
+      return new Promise((resolve) => {
+        const entry: Waiting = {
+          source,
+          resolve: (release) => {
+            signal.removeEventListener("abort", leave);
+            resolve(release);
+          },
+        };
+        const leave = () => {
+          waiting.splice(waiting.indexOf(entry), 1);
+          resolve(undefined);
+        };
+        signal.addEventListener("abort", leave, { once: true });
+        waiting.push(entry);
+      });
+    },
+    get taken() {
+      return taken;
+    },
+  };
+}
+
+export interface Slots {
+  /** Waits for a slot; undefined when the signal aborts first. */
+  acquire(source: string, signal: AbortSignal): Promise<Release | undefined>;
+  /** Tasks that run now. */
+  readonly taken: number;
+}
+
+interface Waiting {
+  readonly source: string;
+  resolve(release: Release): void;
+}

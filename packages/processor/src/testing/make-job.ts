@@ -1,0 +1,31 @@
+import { bodyHash, type EnvelopedEvent, type QueuedEvent } from "@millrace/core";
+
+let count = 0;
+
+/** A job as the queue would hand it over; what is given goes before the usual. */
+export function makeJob(
+  event: Partial<Omit<EnvelopedEvent, "body">> & { body?: string | Uint8Array | undefined } = {},
+  job: Partial<Omit<QueuedEvent, "event">> = {},
+): QueuedEvent {
+  count += 1;
+  const given = "body" in event ? event.body : '{"n":1}';
+  const body = typeof given === "string" ? Buffer.from(given) : given;
+  return {
+    event: {
+      source: "shop",
+      eventId: `evt_${count}`,
+      type: "order.created",
+      generation: 0,
+      acceptedAtMs: Date.now(),
+      bodyHash: bodyHash(body ?? new Uint8Array()),
+      headers: {},
+      unsigned: false,
+      ...event,
+      body,
+    },
+    run: "run-1",
+    enqueuedAtMs: Date.now(),
+    signal: new AbortController().signal,
+    ...job,
+  };
+}
