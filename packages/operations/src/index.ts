@@ -1,0 +1,16 @@
+export type { BulkOptions, BulkProgress, BulkResult } from "./bulk.ts";
+export { diagnose, type Diagnosis } from "./reconcile/diagnose.ts";
+export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/disagreement.ts";
+export { changedQueues } from "./reconcile/epochs.ts";
+export { createReconciler, RECONCILER, type ReconcilerNotice } from "./reconcile/reconciler.ts";
+export { replayEvent, type ReplayResult } from "./replay-event.ts";
+export { replayMany } from "./replay-many.ts";
+export type { RetentionNotice } from "./retention/notices.ts";
+export { planRetention, type RetentionPlan } from "./retention/plan-retention.ts";
+export type { RetentionPolicy } from "./retention/retention-options.ts";
+export { runRetention, type RetentionResult } from "./retention/run-retention.ts";
+export { retryEvent, type RetryResult } from "./retry-event.ts";
+export { retryMany, type RetryManyOptions } from "./retry-many.ts";
+export { showEvent, type ShownEvent } from "./show-event.ts";
+export type { Skip } from "./skip.ts";
+export { stats, type SourceStats } from "./stats.ts";

@@ -1,0 +1,48 @@
+import type { Standing } from "@millrace/ledger";
+import type { JobGlance } from "@millrace/queue";
+import { expect, test } from "vitest";
+import { DISAGREEMENT_KINDS, disagreementOf } from "./disagreement.ts";
+
+const SINCE_MS = 1_000_000;
+
+const row = (status: Standing["status"], placed = false) => ({
+  ...{ status, placed, pendingSinceMs: SINCE_MS },
+});
+const ended = (state: "failed" | "completed", finishedAtMs = SINCE_MS + 1): JobGlance => ({
+  ...{ state, finishedAtMs, run: "1.0", failedReason: undefined },
+});
+const LIVE: JobGlance = { state: "live" };
+
+test("Every pair of event and job has its answer", () => {
+  const none = undefined;
+  const table = [
+    [row("pending"), LIVE, undefined],
+    [row("pending", true), LIVE, undefined],
+    [row("pending"), none, "pending_without_job"],
+    [row("pending", true), none, "pending_without_job"],
+    [row("pending"), ended("failed"), "pending_job_failed"],
+    [row("pending"), ended("failed", SINCE_MS - 1), "pending_retry_unfinished"],
+    [row("pending"), ended("completed"), "pending_job_completed"],
+    [row("failed"), LIVE, undefined],
+    [row("failed"), none, undefined],
+    [row("failed"), ended("failed"), undefined],
+    [row("failed"), ended("completed"), undefined],
+    [row("completed"), LIVE, undefined],
+    [row("completed"), none, undefined],
+    [row("completed"), ended("failed"), undefined],
+    [row("completed"), ended("completed"), undefined],
+    [none, LIVE, undefined],
+    [none, none, undefined],
+    [none, ended("failed"), "unrecorded_job_failed"],
+    [none, ended("completed"), "unrecorded_job_completed"],
+  ] as const;
+  for (const [event, job, kind] of table) expect(disagreementOf(event, job)).toBe(kind);
+  const kinds = new Set(table.map(([, , kind]) => kind).filter((kind) => kind !== undefined));
+  expect([...kinds].toSorted()).toEqual(DISAGREEMENT_KINDS.toSorted());
+});
+
+test("A job that was seen on the queue has failed since, though its worker's clock is slow", () => {
+  const job = ended("failed", SINCE_MS - 600_000);
+  expect(disagreementOf(row("pending", true), job)).toBe("pending_job_failed");
+  expect(disagreementOf(row("pending", false), job)).toBe("pending_retry_unfinished");
+});

@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { access, readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { failpoint, MillraceError } from "@millrace/core";
+import type { ArchivedEvent, BodyPartition } from "@millrace/ledger";
+import { countArchived, forceToDisk, writeArchive } from "./archive-file.ts";
+import type { RetentionDeps } from "./retention-options.ts";
+
+/** Where a day's bodies are archived. */
+export function archivePath(archiveDir: string, { day }: Pick<BodyPartition, "day">): string {
+  return join(archiveDir, `millrace-bodies-${day}.jsonl.gz`);
+}
+
+/**
+ * Checks that archives can be written.
+ *
+ * @throws `archive_failed`
+ */
+export async function checkArchiveDir(archiveDir: string): Promise<void> {
+  const folder = await stat(archiveDir).catch(() => undefined);
+  if (folder?.isDirectory() !== true) {
+    throw archiveFailed(`there is no folder "${archiveDir}". Make it, or mount it`);
+  }
+  try {
+    await access(archiveDir, constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw archiveFailed(`the folder "${archiveDir}" cannot be written to`, cause);
+  }
+}
+
+/**
+ * Writes a day's events with their bodies to the archive, unless they are there. A file has its name
+ * only once it is whole: it is written under another one, forced to disk, and read back.
+ *
+ * @throws `archive_failed`; `database_unavailable`, the signal's reason
+ */
+export async function archivePartition(
+  { ledger, notify }: RetentionDeps,
+  partition: BodyPartition,
+  { archiveDir, signal }: { archiveDir: string; signal?: AbortSignal | undefined },
+): Promise<void> {
+  const { day } = partition;
+  const expected = await ledger.countEventsOf(partition);
+  const file = archivePath(archiveDir, partition);
+  if (expected === 0) return;
+  if (await isThere(file)) {
+    await requireCount(file, expected, signal);
+    notify({ kind: "archived", day, events: 0, file });
+    return;
+  }
+  await removeLeftovers(file);
+  const part = `${file}.${randomUUID()}.part`;
+  try {
+    await write(part, told(ledger.archivePages(partition), { day, notify }), signal);
+    await requireCount(part, expected, signal);
+    await rename(part, file);
+    await forceToDisk(archiveDir);
+  } finally {
+    await rm(part, { force: true });
+  }
+  notify({ kind: "archived", day, events: expected, file });
+  failpoint("retention.archived");
+}
+
+async function* told(
+  pages: AsyncIterable<readonly ArchivedEvent[]>,
+  { day, notify }: { day: string; notify: RetentionDeps["notify"] },
+): AsyncGenerator<readonly ArchivedEvent[]> {
+  for await (const page of pages) {
+    yield page;
+    notify({ kind: "archiving", day, events: page.length });
+  }
+}
+
+async function write(
+  part: string,
+  pages: AsyncIterable<readonly ArchivedEvent[]>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  try {
+    await writeArchive(part, pages, signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    // What the file system says has a path or a syscall; what the ledger says goes on as it is.
+    if (!(error instanceof Error && "syscall" in error) || "severity" in error) throw error;
+    throw archiveFailed(`"${part}" cannot be written: ${error.message}`, error);
+  }
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return (await stat(file).catch(() => undefined)) !== undefined;
+}
+
+/** The archive is all that is left of the bodies, so it is read before they are dropped. */
+async function requireCount(
+  file: string,
+  expected: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let count: number;
+  try {
+    count = await countArchived(file, signal);
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw archiveFailed(`"${file}" cannot be read back. Move it away if it is damaged`, cause);
+  }
+  if (count === expected) return;
+  throw archiveFailed(
+    `"${file}" has ${count} events and the ledger ${expected}. Move it away if it is another ledger's`,
+  );
+}
+
+/** What a process that was killed left half-written, a day ago or more: nobody writes for so long. */
+async function removeLeftovers(file: string): Promise<void> {
+  const prefix = `${basename(file)}.`;
+  for (const name of await readdir(dirname(file))) {
+    if (!name.startsWith(prefix) || !name.endsWith(".part")) continue;
+    const path = join(dirname(file), name);
+    const found = await stat(path).catch(() => undefined);
+    const ageMs = Date.now() - (found?.mtimeMs ?? Date.now());
+    if (ageMs > 86_400_000) await rm(path, { force: true });
+  }
+}
+
+function archiveFailed(what: string, cause?: unknown): MillraceError {
+  return new MillraceError("archive_failed", `Cannot archive bodies: ${what}`, { cause });
+}

@@ -1,0 +1,50 @@
+import type { Ledger, StatusCounts } from "@millrace/ledger";
+import type { JobCounts, Queues } from "@millrace/queue";
+
+/** A source in numbers. */
+export interface SourceStats extends StatusCounts {
+  /** Jobs that wait, run or are delayed, most of them pending in the ledger too. Null when the
+   * queue does not answer, or the source is not configured any longer. */
+  readonly queued: number | null;
+  readonly jobs: JobCounts | null;
+}
+
+interface Deps {
+  readonly ledger: Pick<Ledger, "countsBySourceAndStatus">;
+  readonly queues: Pick<Queues, "queues" | "counts" | "ping">;
+}
+
+/**
+ * Counts events by source and status, and the jobs of each source apart: every source that is
+ * configured or has events, by name. A queue that does not answer leaves its part empty.
+ *
+ * @throws `database_unavailable`
+ */
+export async function stats(deps: Deps): Promise<ReadonlyMap<string, SourceStats>> {
+  const [events, jobs] = await Promise.all([
+    deps.ledger.countsBySourceAndStatus(),
+    jobCounts(deps.queues),
+  ]);
+  const sources = new Set([...deps.queues.queues.keys(), ...Object.keys(events)]);
+  return new Map(
+    [...sources].toSorted().map((source) => {
+      const of = jobs?.get(source) ?? null;
+      const queued = of === null ? null : of.waiting + of.active + of.delayed;
+      return [source, { ...(events[source] ?? NO_EVENTS), queued, jobs: of }];
+    }),
+  );
+}
+
+const NO_EVENTS: StatusCounts = { pending: 0, completed: 0, failed: 0 };
+
+async function jobCounts(
+  queues: Pick<Queues, "counts" | "ping">,
+): Promise<ReadonlyMap<string, JobCounts> | undefined> {
+  try {
+    // Bounded, which the counting of a queue on a dead server is not.
+    await queues.ping();
+    return await queues.counts();
+  } catch {
+    return undefined;
+  }
+}
