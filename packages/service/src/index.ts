@@ -1,0 +1,16 @@
+export { archiveDirOf } from "./archive-dir.ts";
+export { checkParts } from "./check-parts.ts";
+export { closeServer } from "./close-server.ts";
+export { listen } from "./listen.ts";
+export { loadConfig, type LoadedConfig } from "./load-config.ts";
+export { loadHandlers } from "./load-handlers.ts";
+export { createLogger, type Logger } from "./logger.ts";
+export { onTermination } from "./on-termination.ts";
+export { patiently, type Patience } from "./patiently.ts";
+export { createRegistry } from "./registry.ts";
+export { resolveSecrets } from "./resolve-secrets.ts";
+export { createStatusApp } from "./status-app.ts";
+export { statusRouter, type Readiness } from "./status-router.ts";
+export { surviveStrayRejections } from "./survive-stray-rejections.ts";
+export { tellParent } from "./tell-parent.ts";
+export { createTroubleLog, reasonOf, type TroubleLog } from "./trouble-log.ts";

@@ -1,0 +1,34 @@
+import type { Server } from "node:http";
+import { MillraceError } from "@millrace/core";
+
+/**
+ * Listens, and gives the port it got (port 0 asks for any).
+ *
+ * @throws `port_in_use` when another process listens there; `invalid_config` when the host is not
+ * this machine's, or the port is not for this user.
+ */
+export function listen(server: Server, options: { port: number; host: string }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const refuse = (error: NodeJS.ErrnoException) => reject(explain(error, options));
+    server.once("error", refuse);
+    server.listen(options.port, options.host, () => {
+      server.off("error", refuse);
+      const address = server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : options.port);
+    });
+  });
+}
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "the port is taken",
+  EACCES: "this user may not. Ports below 1024 are often kept for root",
+  EADDRNOTAVAIL: "HOST is no address of this machine",
+  ENOTFOUND: "HOST is no address, and no name of one",
+};
+
+function explain(error: NodeJS.ErrnoException, { port, host }: { port: number; host: string }) {
+  const why = REFUSALS[error.code ?? ""];
+  if (why === undefined) return error;
+  const code = error.code === "EADDRINUSE" ? "port_in_use" : "invalid_config";
+  return new MillraceError(code, `Cannot listen on ${host}:${port}: ${why}`, { cause: error });
+}

@@ -1,0 +1,48 @@
+import { statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { MillraceError, parseConfig, type Config } from "@millrace/core";
+import { createJiti } from "jiti";
+import { reasonOf } from "./trouble-log.ts";
+
+/** A config, and where it came from. */
+export interface LoadedConfig {
+  readonly config: Config;
+  /** Absolute path of the config file. */
+  readonly path: string;
+  /** Its folder: what relative paths in it are relative to. */
+  readonly directory: string;
+}
+
+/**
+ * Loads a config file, in TypeScript or JavaScript. Its handlers are not loaded: see
+ * `loadHandlers`.
+ *
+ * @throws `config_not_found`; `invalid_config` when the file throws, has no default export, or
+ * does not fit the schema.
+ */
+export async function loadConfig(path: string): Promise<LoadedConfig> {
+  const absolute = resolve(path);
+  if (!isFile(absolute)) {
+    throw new MillraceError(
+      "config_not_found",
+      `Cannot load the config: no file "${absolute}". Set MILLRACE_CONFIG to the path of yours, or run in its folder`,
+    );
+  }
+  // No cache on disk: it would be written next to the user's files, or where we may not write.
+  const jiti = createJiti(import.meta.url, { fsCache: false });
+  let exported: unknown;
+  try {
+    exported = await jiti.import(absolute, { default: true });
+  } catch (error) {
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot load the config "${absolute}": ${reasonOf(error)}`,
+      { cause: error },
+    );
+  }
+  return { config: parseConfig(exported), path: absolute, directory: dirname(absolute) };
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}

@@ -1,0 +1,56 @@
+import { MillraceError, type Config, type Handler, type HandlersModule } from "@millrace/core";
+import { reasonOf } from "./trouble-log.ts";
+
+/**
+ * Loads a config's handlers and checks them against its sources.
+ *
+ * @throws `handlers_not_loaded` when their import fails or gives no list; `invalid_config` with
+ * every handler whose source is not configured.
+ */
+export async function loadHandlers(config: Config): Promise<readonly Handler[]> {
+  const handlers = listOf(await evaluate(config));
+  const strangers = handlers.filter((handler) => !Object.hasOwn(config.sources, handler.source));
+  if (strangers.length > 0) {
+    const lines = strangers.map(
+      ({ source, types }) => `  on("${source}", "${types.join('", "')}")`,
+    );
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot use the handlers: no source of their name is configured:\n${lines.join("\n")}`,
+    );
+  }
+  return handlers;
+}
+
+async function evaluate(config: Config): Promise<HandlersModule> {
+  if (typeof config.handlers !== "function") return config.handlers;
+  try {
+    return await config.handlers();
+  } catch (error) {
+    throw new MillraceError("handlers_not_loaded", `Cannot load the handlers: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function listOf(module: HandlersModule): readonly Handler[] {
+  const list: unknown = "default" in module ? module.default : module;
+  if (Array.isArray(list) && list.every(isHandler)) return list;
+  throw new MillraceError(
+    "handlers_not_loaded",
+    "Cannot load the handlers: the default export is not a list of on(...)",
+  );
+}
+
+function isHandler(value: unknown): value is Handler {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "run" in value &&
+    typeof value.run === "function" &&
+    "types" in value &&
+    Array.isArray(value.types) &&
+    "source" in value &&
+    typeof value.source === "string"
+  );
+}

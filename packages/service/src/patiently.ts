@@ -1,0 +1,43 @@
+import { isMillraceError, wait, type ErrorCode } from "@millrace/core";
+
+const FIRST_WAIT_MS = 200;
+const WAIT_MS_MAX = 2_000;
+const AWAY: ReadonlySet<ErrorCode> = new Set([
+  "database_unavailable",
+  "database_unreachable",
+  "redis_unreachable",
+] as const);
+
+export interface Patience {
+  /** Ends the waiting. */
+  readonly signal: AbortSignal;
+  /** Hears of each try that failed because a server is away. */
+  readonly onAway: (error: unknown) => void;
+  /** What counts as a server that is away, beside our own codes for it. */
+  readonly isAway?: (error: unknown) => boolean;
+}
+
+/**
+ * Takes a step of the start again and again while a server that it needs is away; any other error
+ * is thrown at once.
+ *
+ * @throws the signal's reason when it aborts.
+ */
+export async function patiently<T>(step: () => Promise<T>, patience: Patience): Promise<T> {
+  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)) {
+    patience.signal.throwIfAborted();
+    try {
+      return await step();
+    } catch (error) {
+      if (!isAway(error) && patience.isAway?.(error) !== true) throw error;
+      patience.onAway(error);
+    }
+    await wait(waitMs, patience.signal);
+  }
+}
+
+function isAway(error: unknown): boolean {
+  if (isMillraceError(error)) return AWAY.has(error.code);
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" && /^(E[A-Z]{4,})$/.test(code);
+}
