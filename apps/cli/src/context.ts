@@ -1,0 +1,24 @@
+/** Where a command writes; a terminal says so. */
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+}
+
+/** What a command knows of the process that it runs in. Only `main.ts` fills it from a real one. */
+export interface CliContext {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** The file that a child process runs to be this command again. */
+  readonly bin: string;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** All of standard input. */
+  readStdin(): Promise<Buffer>;
+  /** Calls back on each Ctrl-C, SIGTERM and SIGHUP until the returned function is called. */
+  onStopSignal(listener: (signal: NodeJS.Signals) => void): () => void;
+  /** What the process will end with: 0 ok, 1 failure, 2 usage. */
+  setExitCode(code: number): void;
+  /** Ends the process here and now. */
+  exit(code: number): void;
+}

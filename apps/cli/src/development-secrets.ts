@@ -1,0 +1,51 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { MillraceError, type Provider } from "@millrace/core";
+import { writePrivateFile } from "./write-private-file.ts";
+
+const secretsSchema = z.record(z.string(), z.string().min(1));
+
+/** The secrets that `millrace start` made, by source; none when it never ran here. */
+export async function readDevelopmentSecrets(dataDir: string): Promise<Record<string, string>> {
+  const path = secretsPath(dataDir);
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return {};
+    throw error;
+  }
+  try {
+    return secretsSchema.parse(JSON.parse(text));
+  } catch {
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot read the development secrets: ${path} is not a JSON object of strings. Remove it to have new ones made`,
+    );
+  }
+}
+
+/**
+ * Gives every named source a secret in its provider's own form. They are made once and kept in
+ * `secrets.json` (0600), so that what was signed yesterday still verifies.
+ */
+export async function ensureDevelopmentSecrets(
+  dataDir: string,
+  sources: Readonly<Record<string, Provider>>,
+): Promise<Record<string, string>> {
+  const kept = await readDevelopmentSecrets(dataDir);
+  const missing = Object.keys(sources).filter((source) => !Object.hasOwn(kept, source));
+  const made = missing.map((source) => [source, sources[source]?.generateSecret() ?? ""] as const);
+  const secrets = { ...kept, ...Object.fromEntries(made) };
+  if (missing.length > 0) {
+    await writePrivateFile(secretsPath(dataDir), `${JSON.stringify(secrets, null, 2)}\n`);
+  }
+  return Object.fromEntries(
+    Object.keys(sources).map((source) => [source, secrets[source] ?? ""] as const),
+  );
+}
+
+function secretsPath(dataDir: string): string {
+  return join(dataDir, "secrets.json");
+}

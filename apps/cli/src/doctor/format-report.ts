@@ -1,0 +1,51 @@
+import { DISAGREEMENTS } from "@millrace/operations";
+import type { Output } from "../context.ts";
+import { formatTable } from "../events/format-table.ts";
+import { printable } from "../printable.ts";
+import type { Check } from "./check.ts";
+import type { Report } from "./run-doctor.ts";
+
+const MARKS: Record<Check["state"], string> = { ok: "ok", bad: "BAD", unknown: "?" };
+
+/** What the doctor found, for people. */
+export function asText({ checks, diagnosis }: Report, to: Output): string {
+  const width = to.isTTY === true ? to.columns : undefined;
+  const rows = checks.map(({ name, state, detail }) => [MARKS[state], name, printable(detail)]);
+  if (diagnosis === undefined) {
+    return `${formatTable(rows)}\n\nLedger and queues were not compared.`;
+  }
+  const { found, looked } = diagnosis;
+  const sections = [formatTable(rows)];
+  if (found.size === 0) sections.push(`Ledger and queues agree (${looked} looked at).`);
+  for (const [kind, { count, examples }] of found) {
+    const { ledger, job, act } = DISAGREEMENTS[kind];
+    const head = `${count} ${kind}: ledger ${ledger}, job ${job}; will be done: ${act}`;
+    const lines = examples.map(({ source, eventId, generation, detail = "" }) => [
+      `  ${source}`,
+      printable(eventId) + (generation === 0 ? "" : ` (replay ${generation})`),
+      printable(detail),
+    ]);
+    const more = count > examples.length ? [`  and ${count - examples.length} more`] : [];
+    sections.push([head, formatTable(lines, width), ...more].join("\n"));
+  }
+  return sections.join("\n\n");
+}
+
+/** The same for programs, on one line. */
+export function asJson({ checks, diagnosis }: Report): string {
+  const disagreements =
+    diagnosis &&
+    [...diagnosis.found].map(([kind, { count, examples }]) => ({
+      kind,
+      count,
+      ...DISAGREEMENTS[kind],
+      examples: examples.map(({ source, eventId, generation, detail = null }) => ({
+        ...{ source, event_id: eventId, generation, detail },
+      })),
+    }));
+  return JSON.stringify({
+    checks,
+    looked: diagnosis?.looked ?? null,
+    disagreements: disagreements ?? null,
+  });
+}

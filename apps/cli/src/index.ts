@@ -1,0 +1,2 @@
+export type { CliContext, Output } from "./context.ts";
+export { runCli, type CommandFailure } from "./run-cli.ts";

@@ -1,0 +1,72 @@
+import { once } from "node:events";
+import { realpathSync } from "node:fs";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { config as loadDotenv } from "dotenv";
+import type { CliContext } from "./context.ts";
+import { runCli } from "./run-cli.ts";
+
+const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Runs the command that this process was started with, and sets the code that it exits with. */
+export async function main(): Promise<void> {
+  // Real variables win over the file's; handlers of the user may read process.env too.
+  loadDotenv({ path: join(process.cwd(), ".env"), quiet: true });
+  outliveReaders();
+  endWithParent();
+  const failed = await runCli(process.argv.slice(2), processContext());
+  if (failed === undefined) return;
+  // A command that failed half-way may have left connections open, which would keep us here.
+  if (process.connected) await tellParent(failed);
+  if (process.stderr.writableNeedDrain) await once(process.stderr, "drain");
+  process.exit(failed.exitCode);
+}
+
+function processContext(): CliContext {
+  return {
+    env: process.env,
+    cwd: process.cwd(),
+    bin: realpathSync(fileURLToPath(new URL("../bin/millrace.mjs", import.meta.url))),
+    stdout: process.stdout,
+    stderr: process.stderr,
+    readStdin: () => buffer(process.stdin),
+    onStopSignal(listener) {
+      for (const signal of STOP_SIGNALS) process.on(signal, listener);
+      return () => {
+        for (const signal of STOP_SIGNALS) process.off(signal, listener);
+      };
+    },
+    setExitCode(code) {
+      process.exitCode = code;
+    },
+    exit: (code) => process.exit(code),
+  };
+}
+
+// `millrace events | head`, or a parent that died: nobody reads any longer, and that is no error.
+function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+  }
+}
+
+/**
+ * A child of `millrace start` ends in good order when its parent died without a word: the channel
+ * to it closes.
+ */
+function endWithParent(): void {
+  if (!process.connected) return;
+  process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  // Waiting for that must not keep a command alive that has nothing left to do.
+  process.channel?.unref();
+}
+
+function tellParent(failure: { code: string; message: string }): Promise<void> {
+  return new Promise((resolve) => {
+    const message = { kind: "failed", code: failure.code, message: failure.message };
+    process.send?.(message, undefined, undefined, () => resolve());
+  });
+}

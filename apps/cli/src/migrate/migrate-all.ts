@@ -1,0 +1,68 @@
+import { resolve } from "node:path";
+import { checkSchema, createPool, migrate } from "@millrace/ledger";
+import type { LoadedConfig } from "@millrace/service";
+import type { Stores } from "../find-stores.ts";
+import { withQueues } from "../with-queues.ts";
+
+/** The migrations of the user's own tables are numbered apart from ours. */
+const USER_SCOPE = "user";
+
+interface Part {
+  readonly name: string;
+  readonly options: { readonly scope?: string; readonly folder?: string };
+}
+
+/**
+ * Brings the database up to date: our tables, then the user's, then the queue's where it is on
+ * Postgres. Says what it did, a line each.
+ *
+ * @throws `migration_changed`, `migration_unknown`, `database_unavailable`.
+ */
+export async function migrateAll(
+  loaded: LoadedConfig,
+  stores: Stores,
+  say: (line: string) => void,
+): Promise<void> {
+  const pool = createPool({ url: stores.databaseUrl, max: 2, applicationName: "millrace-migrate" });
+  try {
+    for (const { name, options } of partsOf(loaded)) {
+      const applied = await migrate({ pool, ...options });
+      for (const file of applied) say(`${name}: applied ${file}`);
+      if (applied.length === 0) say(`${name}: up to date`);
+    }
+  } finally {
+    await pool.end();
+  }
+  if (stores.redisUrl !== undefined) return;
+  // Opening the queues makes their tables where they are not.
+  await withQueues(stores, Object.keys(loaded.config.sources), async () => {});
+  say("queue: up to date");
+}
+
+/**
+ * Looks whether the database is up to date, and changes nothing.
+ *
+ * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unavailable`.
+ */
+export async function checkAll(
+  loaded: LoadedConfig,
+  stores: Stores,
+  say: (line: string) => void,
+): Promise<void> {
+  const pool = createPool({ url: stores.databaseUrl, max: 2, applicationName: "millrace-migrate" });
+  try {
+    for (const { name, options } of partsOf(loaded)) {
+      await checkSchema(pool, options);
+      say(`${name}: up to date`);
+    }
+  } finally {
+    await pool.end();
+  }
+}
+
+function partsOf({ config, directory }: LoadedConfig): Part[] {
+  const ours: Part = { name: "ledger", options: {} };
+  if (config.migrations === undefined) return [ours];
+  const folder = resolve(directory, config.migrations);
+  return [ours, { name: "your tables", options: { scope: USER_SCOPE, folder } }];
+}

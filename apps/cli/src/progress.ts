@@ -1,0 +1,33 @@
+import { Presets, SingleBar } from "cli-progress";
+import type { Output } from "./context.ts";
+
+/** A bar that tells how far a long call has come; silent where nobody watches. */
+export interface Progress {
+  /** One step further. */
+  step(): void;
+  /** So many steps in all. */
+  reach(done: number): void;
+  stop(): void;
+}
+
+/** Shows a bar on a terminal, when there is more than one step. */
+export function createProgress(total: number, on: Output): Progress {
+  if (on.isTTY !== true || total < 2) return { step() {}, reach() {}, stop() {} };
+  const bar = new SingleBar(
+    {
+      format: "{bar} {value}/{total} | {rate}/s | {eta_formatted} left",
+      stream: on as NodeJS.WriteStream,
+      clearOnComplete: true,
+    },
+    Presets.shades_classic,
+  );
+  const startedAt = performance.now();
+  let done = 0;
+  bar.start(total, 0, { rate: 0 });
+  const reach = (reached: number) => {
+    done = reached;
+    const seconds = (performance.now() - startedAt) / 1_000;
+    bar.update(done, { rate: Math.round(done / seconds) });
+  };
+  return { step: () => reach(done + 1), reach, stop: () => bar.stop() };
+}

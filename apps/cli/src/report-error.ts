@@ -1,0 +1,45 @@
+import { isMillraceError, type ErrorCode } from "@millrace/core";
+import type { Output } from "./context.ts";
+
+/** What to look at first; the message itself says what happened. */
+const HINTS: Partial<Record<ErrorCode, string>> = {
+  database_unavailable: "Is DATABASE_URL right, and does Postgres run there?",
+  redis_unreachable: "Is REDIS_URL right, and does Redis run there?",
+};
+
+/**
+ * Tells people why a command failed: one line, its code last; of a list of problems the code stands
+ * above them. The stack only on request.
+ */
+export function reportError(
+  error: unknown,
+  to: Output,
+  options: { withStack: boolean },
+): { code: string; message: string } {
+  const code: ErrorCode = isMillraceError(error) ? error.code : "internal";
+  const message = messageOf(error);
+  to.write(`millrace: ${withCode(message, code)}\n`);
+  if (options.withStack) to.write(`${stackOf(error)}\n`);
+  return { code, message };
+}
+
+function withCode(message: string, code: ErrorCode): string {
+  const hint = HINTS[code];
+  const text = hint === undefined ? message : `${message}. ${hint}`;
+  const list = text.indexOf(":\n");
+  return list < 0 ? `${text} (${code})` : `${text.slice(0, list)} (${code})${text.slice(list)}`;
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // Node leaves the message empty when every address of a host refused.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : undefined;
+  if (error.message === "" && first instanceof Error) return first.message;
+  return error.message;
+}
+
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  const cause = error.cause === undefined ? "" : `\ncaused by ${stackOf(error.cause)}`;
+  return `${error.stack ?? error.message}${cause}`;
+}

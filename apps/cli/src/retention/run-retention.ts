@@ -1,0 +1,85 @@
+import { checkSchema, createPool, createRetentionLedger } from "@millrace/ledger";
+import { planRetention, runRetention, type RetentionPolicy } from "@millrace/operations";
+import { archiveDirOf, loadConfig } from "@millrace/service";
+import type { CliContext } from "../context.ts";
+import { findStores } from "../find-stores.ts";
+import { readSettings } from "../settings.ts";
+import { createProgress } from "../progress.ts";
+import { hearStopRequest } from "../stop-request.ts";
+import { planAsJson, planAsText } from "./format-plan.ts";
+import {
+  createTally,
+  resultAsJson,
+  resultAsText,
+  type Ending,
+  type Tally,
+} from "./format-result.ts";
+
+type Ledger = ReturnType<typeof createRetentionLedger>;
+
+/**
+ * Lets go of what is older than it is kept, with a bar, or says what would go. Gives the exit code.
+ *
+ * @throws `archive_failed`, `database_unavailable`, `migration_needed`
+ */
+export async function runRetentionCommand(
+  context: CliContext,
+  { dryRun, json }: { dryRun: boolean; json: boolean },
+): Promise<number> {
+  const settings = readSettings(context);
+  const loaded = await loadConfig(settings.configPath);
+  const policy = { ...loaded.config.retention, archiveDir: archiveDirOf(loaded) };
+  const { databaseUrl } = await findStores(settings);
+  const pool = createPool({ url: databaseUrl, max: 3, applicationName: "millrace-cli" });
+  const say = (text: string) => context.stdout.write(`${text}\n`);
+  try {
+    await checkSchema(pool);
+    const ledger = createRetentionLedger({ pool });
+    if (dryRun) {
+      const plan = await planRetention({ ledger }, policy);
+      say(json ? planAsJson(plan) : planAsText(plan, policy));
+      return 0;
+    }
+    const { result, tally } = await run(context, ledger, policy);
+    say(json ? resultAsJson(result, tally) : resultAsText(result, tally));
+    return result.kind === "done" ? 0 : 1;
+  } finally {
+    await pool.end();
+  }
+}
+
+async function run(
+  context: CliContext,
+  ledger: Ledger,
+  policy: RetentionPolicy,
+): Promise<{ result: Ending; tally: Tally }> {
+  const stop = hearStopRequest(context, () => context.exit(1));
+  const progress = createProgress(await countSteps(context, ledger, policy), context.stderr);
+  const tally = createTally();
+  const notify = (notice: Parameters<Tally["add"]>[0]) => {
+    tally.add(notice);
+    progress.reach(tally.steps);
+  };
+  try {
+    return { result: await runRetention({ ledger, notify }, policy, stop.signal), tally };
+  } catch (error) {
+    if (stop.signal.aborted) return { result: { kind: "cancelled" }, tally };
+    throw error;
+  } finally {
+    progress.stop();
+    stop.dispose();
+  }
+}
+
+/** Counting is for the bar, and nobody watches where there is none. */
+async function countSteps(
+  context: CliContext,
+  ledger: Ledger,
+  policy: RetentionPolicy,
+): Promise<number> {
+  if (context.stderr.isTTY !== true) return 0;
+  const { partitions, keysToDelete } = await planRetention({ ledger }, policy);
+  const ofPartition = ({ events, toMove }: (typeof partitions)[number]) =>
+    1 + toMove + (policy.archiveDir === undefined ? 0 : events - toMove);
+  return partitions.reduce((sum, partition) => sum + ofPartition(partition), keysToDelete);
+}

@@ -1,0 +1,57 @@
+import { Agent as HttpAgent, request as httpRequest } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+
+/** What the ingress answered, or why there was no answer. */
+export type Reply =
+  | { readonly kind: "answer"; readonly status: number; readonly body: string; readonly ms: number }
+  | { readonly kind: "no_answer"; readonly reason: string; readonly refused: boolean };
+
+export interface Poster {
+  post(headers: Readonly<Record<string, string>>, body: Buffer): Promise<Reply>;
+  close(): void;
+}
+
+const TIMEOUT_MS = 15_000;
+
+/** Posts to one URL over at most `connections` connections, which are kept open. */
+export function createPoster(url: URL, connections: number): Poster {
+  const isSecure = url.protocol === "https:";
+  const options = { keepAlive: true, maxSockets: connections };
+  const agent = isSecure ? new HttpsAgent(options) : new HttpAgent(options);
+  const send = isSecure ? httpsRequest : httpRequest;
+
+  function post(headers: Readonly<Record<string, string>>, body: Buffer): Promise<Reply> {
+    return new Promise((resolve) => {
+      const startedAt = performance.now();
+      const fail = (error: NodeJS.ErrnoException) => resolve(noAnswer(error));
+      const length = { "content-length": String(body.byteLength) };
+      const request = send(
+        url,
+        { method: "POST", agent, headers: { ...headers, ...length }, timeout: TIMEOUT_MS },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.once("error", fail);
+          response.once("end", () => {
+            const ms = performance.now() - startedAt;
+            const text = Buffer.concat(chunks).toString();
+            resolve({ kind: "answer", status: response.statusCode ?? 0, body: text, ms });
+          });
+        },
+      );
+      request.once("timeout", () => request.destroy(new Error(`silent for ${TIMEOUT_MS} ms`)));
+      request.once("error", fail);
+      request.end(body);
+    });
+  }
+
+  return { post, close: () => agent.destroy() };
+}
+
+function noAnswer(error: NodeJS.ErrnoException): Reply {
+  // Every address of a host refused: the reason stands in the first of the errors within.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const cause: NodeJS.ErrnoException = first instanceof Error ? first : error;
+  const refused = cause.code === "ECONNREFUSED" || cause.code === "ENOTFOUND";
+  return { kind: "no_answer", reason: cause.message, refused };
+}

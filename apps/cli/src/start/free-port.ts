@@ -1,0 +1,42 @@
+import { createServer } from "node:http";
+import { isMillraceError, MillraceError } from "@millrace/core";
+import { closeServer, listen } from "@millrace/service";
+
+/** Ports that are tried, from the wanted one on. */
+const TRIES = 200;
+/** Taken, or kept for root. */
+const NOT_FREE: ReadonlySet<unknown> = new Set(["EADDRINUSE", "EACCES"]);
+
+/**
+ * Finds the first port from `wanted` on that nobody listens on and that is not in `taken`, and
+ * puts it there.
+ *
+ * @throws `port_in_use` when 200 in a row are taken; `invalid_config` for a host that is not this
+ * machine's.
+ */
+export async function freePort(wanted: number, host: string, taken: Set<number>): Promise<number> {
+  for (let port = wanted; port < wanted + TRIES && port <= 65_535; port += 1) {
+    if (taken.has(port)) continue;
+    // Before the wait, so that another search at the same time leaves it alone.
+    taken.add(port);
+    if (await isFree(port, host)) return port;
+    taken.delete(port);
+  }
+  throw new MillraceError(
+    "port_in_use",
+    `Cannot find a free port on ${host}: ${TRIES} from ${wanted} on are taken`,
+  );
+}
+
+async function isFree(port: number, host: string): Promise<boolean> {
+  const server = createServer();
+  try {
+    await listen(server, { port, host });
+  } catch (error) {
+    const code = isMillraceError(error) ? error.cause : error;
+    if (code instanceof Error && "code" in code && NOT_FREE.has(code.code)) return false;
+    throw error;
+  }
+  await closeServer(server, { timeoutMs: 0 });
+  return true;
+}

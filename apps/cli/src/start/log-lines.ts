@@ -1,0 +1,71 @@
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { styleText } from "node:util";
+import type { Output } from "../context.ts";
+import { printable } from "../printable.ts";
+
+const HIDDEN = new Set(["level", "time", "pid", "role", "hostname", "msg"]);
+
+/**
+ * Writes a process's output line by line under its name: short lines for people on a terminal,
+ * JSON lines otherwise.
+ */
+export function pipeLines(from: Readable, name: string, to: Output, plainLevel?: "warn"): void {
+  const lines = createInterface({ input: from, crlfDelay: Infinity });
+  lines.on("line", (line) => {
+    if (line !== "") writeLine(to, name, line, plainLevel);
+  });
+}
+
+/** Writes one line that a process said, as the output wants it; `plainLevel` is of one without. */
+export function writeLine(
+  to: Output,
+  name: string,
+  line: string,
+  plainLevel: "info" | "warn" = "info",
+): void {
+  const record = parse(line) ?? { level: plainLevel, msg: line };
+  to.write(`${to.isTTY === true ? short(name, record) : json(name, record)}\n`);
+}
+
+function json(name: string, record: LogRecord): string {
+  return JSON.stringify({ ...record, process: name });
+}
+
+function short(name: string, record: LogRecord): string {
+  const prefix = styleText("cyan", name.padEnd(10));
+  const time = brief(record["time"] ?? "").slice(11, 19);
+  const message = brief(record["msg"] ?? "");
+  const fields = Object.entries(record)
+    .filter(([key]) => !HIDDEN.has(key))
+    .map(([key, value]) => `${key}=${brief(value)}`);
+  const text = fields.length === 0 ? message : `${message} ${styleText("dim", fields.join(" "))}`;
+  const start = time === "" ? "" : `${styleText("dim", time)} `;
+  return `${start}${prefix} ${coloured(text, record["level"])}`;
+}
+
+function coloured(text: string, level: unknown): string {
+  if (level === "warn") return styleText("yellow", text);
+  return level === "error" || level === "fatal" ? styleText("red", text) : text;
+}
+
+// Ids and errors come from strangers, and this goes to a terminal.
+function brief(value: unknown): string {
+  if (typeof value === "string") return printable(value);
+  if (typeof value === "object" && value !== null && "message" in value) {
+    return brief(JSON.stringify(value.message));
+  }
+  return printable(JSON.stringify(value) ?? "");
+}
+
+type LogRecord = Readonly<Record<string, unknown>>;
+
+function parse(line: string): LogRecord | undefined {
+  if (!line.startsWith("{")) return undefined;
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null ? (value as LogRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,61 @@
+import type { Environment } from "@millrace/core";
+import type { CliContext } from "../context.ts";
+import { freePort } from "./free-port.ts";
+import { launchRole } from "./launch-role.ts";
+import { pipeLines } from "./log-lines.ts";
+import type { Launch } from "./run-child.ts";
+
+export interface RoleLaunch {
+  readonly name: string;
+  readonly launch: Launch;
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** What the processes of a start are begun with. */
+export interface RolesOptions {
+  readonly environment: Environment;
+  readonly host: string;
+  readonly workers: number;
+  /** Variables of every role. */
+  readonly shared: Variables;
+  /** Variables of the ingress alone: the development secrets. */
+  readonly ingress: Variables;
+}
+
+interface Role {
+  readonly name: string;
+  readonly role: "ingress" | "worker" | "dashboard";
+  readonly variable: "INGRESS_PORT" | "WORKER_PORT" | "DASHBOARD_PORT";
+  readonly env: Variables;
+}
+
+/** How to begin each process of a start: the ingress, the workers, the dashboard. */
+export function roleLaunches(context: CliContext, options: RolesOptions): RoleLaunch[] {
+  const { environment, workers } = options;
+  const taken = new Set<number>();
+  const roles: readonly Role[] = [
+    { name: "ingress", role: "ingress", variable: "INGRESS_PORT", env: options.ingress },
+    ...Array.from({ length: workers }, (_, index): Role => {
+      return { name: `worker-${index + 1}`, role: "worker", variable: "WORKER_PORT", env: {} };
+    }),
+    { name: "dashboard", role: "dashboard", variable: "DASHBOARD_PORT", env: {} },
+  ];
+
+  return roles.map(({ name, role, variable, env }) => {
+    let port: number | undefined;
+    const launch: Launch = async () => {
+      // A restart keeps its port, unless somebody else has taken it since.
+      if (port !== undefined) taken.delete(port);
+      port = await freePort(port ?? environment[variable], options.host, taken);
+      const child = launchRole(context.bin, role, {
+        cwd: context.cwd,
+        env: { ...context.env, ...options.shared, ...env, [variable]: String(port) },
+      });
+      if (child.stdout !== null) pipeLines(child.stdout, name, context.stdout);
+      if (child.stderr !== null) pipeLines(child.stderr, name, context.stderr, "warn");
+      return child;
+    };
+    return { name, launch };
+  });
+}

@@ -1,0 +1,162 @@
+import { relative } from "node:path";
+import { checkRedis } from "@millrace/queue";
+import { loadConfig, type LoadedConfig } from "@millrace/service";
+import type { CliContext } from "../context.ts";
+import { migrateAll } from "../migrate/migrate-all.ts";
+import { readSettings, type Settings } from "../settings.ts";
+import { checkConnections } from "./check-connections.ts";
+import { createClosers, type Closers } from "./closers.ts";
+import { lockDataDir } from "./lock-data-dir.ts";
+import { writeLine } from "./log-lines.ts";
+import { openDatabase, type Database } from "./open-database.ts";
+import { roleLaunches } from "./role-launches.ts";
+import { currentRun } from "./current-run.ts";
+import { createRunKeeper } from "./run-keeper.ts";
+import { secretVariables } from "./secret-variables.ts";
+import { startSummary } from "./start-summary.ts";
+import { hearStopRequest } from "../stop-request.ts";
+import { createSupervisor, type Supervisor } from "./supervisor.ts";
+
+/** What the parts of a start share. */
+interface Start {
+  readonly context: CliContext;
+  readonly settings: Settings;
+  readonly workers: number;
+  readonly closers: Closers;
+  /** What is done instead of closing when people will not wait. */
+  readonly emergencies: (() => unknown)[];
+  say(level: "info" | "warn", message: string): void;
+}
+
+/** Past the roles' own time to stop, before they are killed. */
+const GRACE_MS = 5_000;
+
+/**
+ * Runs everything until it is told to stop; then stops it, Postgres last.
+ *
+ * @throws `already_running` when another start works in the same data folder, and whatever kept a
+ * process from starting.
+ */
+export async function runStart(context: CliContext, options: { workers: number }): Promise<void> {
+  const start: Start = {
+    context,
+    settings: readSettings(context),
+    workers: options.workers,
+    closers: createClosers(),
+    emergencies: [],
+    say: (level, msg) => {
+      const line = JSON.stringify({ level, time: new Date().toISOString(), msg });
+      writeLine(context.stdout, "start", line);
+    },
+  };
+  const stop = hearStopRequest(context, () => {
+    const acts = start.emergencies.map(async (act) => act());
+    void Promise.allSettled(acts).then(() => context.exit(130));
+  });
+  try {
+    await runUntil(stop, start);
+  } finally {
+    await start.closers.closeAll();
+    stop.dispose();
+  }
+}
+
+async function runUntil(
+  stop: { signal: AbortSignal; requested: Promise<void> },
+  start: Start,
+): Promise<void> {
+  const { settings, closers, emergencies, say } = start;
+  const loaded = await loadConfig(settings.configPath);
+  const { REDIS_URL: redisUrl, MILLRACE_REDIS_VOLATILE: volatile } = settings.environment;
+  // Told once here; each role alone waits for a Redis that is away.
+  if (redisUrl !== undefined) await checkRedis(redisUrl, { allowVolatile: volatile === "1" });
+  const lock = await lockDataDir(settings.dataDir);
+  closers.add(() => lock.release());
+  const database = await openDatabase(settings, say);
+  closers.add(() => database.stop());
+  emergencies.push(() => database.stopAtOnce());
+  if (stop.signal.aborted) return;
+
+  const stores = { databaseUrl: database.url, redisUrl };
+  await migrateAll(loaded, stores, (line) => say("info", line));
+  await checkConnections(loaded.config, stores, start.workers);
+  if (stop.signal.aborted) return;
+
+  const { supervisor, greet } = await startRoles(start, loaded, database);
+  const end = Promise.race([refusal(supervisor), stop.requested]);
+  await Promise.race([supervisor.listening(), end]);
+  if (!stop.signal.aborted) greet();
+  await end;
+  say("info", "Stopping");
+}
+
+/** Rejects with what keeps a role from running. */
+async function refusal(supervisor: Supervisor): Promise<never> {
+  throw await supervisor.givenUp();
+}
+
+async function startRoles(
+  start: Start,
+  loaded: LoadedConfig,
+  database: Database,
+): Promise<{ supervisor: Supervisor; greet: () => void }> {
+  const { context, settings, closers, emergencies, say } = start;
+  const { environment, dataDir } = settings;
+  const host = environment.HOST ?? "127.0.0.1";
+  const shared = {
+    MILLRACE_CONFIG: loaded.path,
+    MILLRACE_DATA_DIR: dataDir,
+    DATABASE_URL: database.url,
+    HOST: host,
+  };
+  const ingress = await secretVariables(loaded.config, { env: context.env, dataDir });
+  const launches = roleLaunches(context, {
+    environment,
+    host,
+    workers: start.workers,
+    shared,
+    ingress,
+  });
+
+  const startedAt = new Date().toISOString();
+  const redisUrl = environment.REDIS_URL;
+  const run = () =>
+    currentRun(supervisor.processes(), { host, startedAt, ...shared, REDIS_URL: redisUrl });
+  const keeper = createRunKeeper(dataDir, run);
+  let isUp = false;
+  const supervisor = createSupervisor({
+    onListening: () => {
+      if (isUp) keeper.update();
+    },
+    onRestart: (name, reason, waitMs) => {
+      say("warn", `${name} is started again in ${waitMs / 1_000} s: ${reason}`);
+    },
+  });
+  const { ingress: ingressConfig, worker } = loaded.config;
+  const deadlineMs = Math.max(ingressConfig.shutdownTimeoutMs, worker.shutdownTimeoutMs) + GRACE_MS;
+  closers.add(() => supervisor.stop(deadlineMs));
+  closers.add(() => keeper.remove());
+  emergencies.unshift(() => supervisor.kill());
+  for (const { name, launch } of launches) supervisor.add(name, launch);
+
+  const greet = (): void => {
+    isUp = true;
+    keeper.update();
+    const sources = Object.keys(loaded.config.sources);
+    const [first] = Object.values(loaded.config.sources);
+    context.stdout.write(
+      startSummary(run(), {
+        sources,
+        sampleType: first?.provider.sampleTypes[0],
+        isEmbedded: database.isEmbedded,
+        dataDir: shownPath(context.cwd, dataDir),
+      }),
+    );
+  };
+  return { supervisor, greet };
+}
+
+function shownPath(cwd: string, path: string): string {
+  const fromHere = relative(cwd, path);
+  return fromHere.startsWith("..") ? path : fromHere;
+}

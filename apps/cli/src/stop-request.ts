@@ -1,0 +1,35 @@
+import type { CliContext } from "./context.ts";
+
+/** The wish of whoever runs `millrace start` that it end. */
+export interface StopRequest {
+  /** Aborts with the first Ctrl-C, SIGTERM or SIGHUP. */
+  readonly signal: AbortSignal;
+  /** Resolves with it. */
+  readonly requested: Promise<void>;
+  /** Stops listening. */
+  dispose(): void;
+}
+
+/** One press of Ctrl-C reaches us twice under npm: from the terminal, and passed on by npm. */
+const SAME_PRESS_MS = 400;
+
+/** Hears the signals that end the command; a second press calls `atOnce`. */
+export function hearStopRequest(
+  context: Pick<CliContext, "onStopSignal">,
+  atOnce: () => void,
+): StopRequest {
+  const stop = new AbortController();
+  let firstAt = 0;
+  const requested = new Promise<void>((resolve) => {
+    stop.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  const dispose = context.onStopSignal(() => {
+    if (!stop.signal.aborted) {
+      firstAt = performance.now();
+      stop.abort();
+    } else if (performance.now() - firstAt > SAME_PRESS_MS) {
+      atOnce();
+    }
+  });
+  return { signal: stop.signal, requested, dispose };
+}

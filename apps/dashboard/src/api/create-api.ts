@@ -1,0 +1,112 @@
+import { MillraceError } from "@millrace/core";
+import { sqlStateOf, type EventPage } from "@millrace/ledger";
+import { showEvent } from "@millrace/operations";
+import express, { Router, type Request } from "express";
+import type { DashboardLedger, DashboardQueues, ReadStats } from "../ports.ts";
+import { answerReplayMany, answerRetryMany } from "./answer-many.ts";
+import { answerReplay, answerRetry } from "./answer-one.ts";
+import { eventJson, eventNotFound } from "./event-json.ts";
+import { parseEventPath } from "./event-path.ts";
+import { parseEventQuery, type EventQuery } from "./event-query.ts";
+
+interface Deps {
+  readonly ledger: DashboardLedger;
+  readonly queues: DashboardQueues;
+  readonly readStats: ReadStats;
+}
+
+/** The API for programs: events, their retry and replay, statistics, and the pausing of a source. */
+export function createApi(deps: Deps): Router {
+  const router = Router();
+  addReads(router, deps);
+  addWrites(router, deps);
+  refuseOtherMethods(router);
+  return router;
+}
+
+function addReads(router: Router, deps: Deps): void {
+  const { ledger } = deps;
+  router.get("/events", async (request, response) => {
+    response.json(await searchEvents(ledger, parseEventQuery(request.query)));
+  });
+  router.get("/events/:source/:eventId", async (request, response) => {
+    const lookup = parseEventPath(request);
+    const shown = await showEvent(deps, lookup);
+    if (shown === undefined) throw eventNotFound(lookup.eventId);
+    response.json(eventJson(shown, lookup));
+  });
+  router.get("/stats", async (_request, response) => {
+    response.json({ sources: Object.fromEntries(await deps.readStats()) });
+  });
+}
+
+function addWrites(router: Router, deps: Deps): void {
+  const { queues } = deps;
+  const json = express.json({ limit: "16kb" });
+  router.post("/events/:source/:eventId/retry", async (request, response) => {
+    response.json(await answerRetry(deps, parseEventPath(request)));
+  });
+  router.post("/events/:source/:eventId/replay", async (request, response) => {
+    response.json(await answerReplay(deps, parseEventPath(request)));
+  });
+  router.post("/retry", json, async (request, response) => {
+    response.json(await answerRetryMany(deps, request, response));
+  });
+  router.post("/replay", json, async (request, response) => {
+    response.json(await answerReplayMany(deps, request, response));
+  });
+  router.post("/sources/:source/pause", async (request, response) => {
+    const source = knownSource(deps, request);
+    await queues.ping();
+    await queues.pause(source);
+    response.json({ source, paused: true });
+  });
+  router.post("/sources/:source/resume", async (request, response) => {
+    const source = knownSource(deps, request);
+    await queues.ping();
+    await queues.resume(source);
+    response.json({ source, paused: false });
+  });
+}
+
+async function searchEvents(ledger: DashboardLedger, query: EventQuery): Promise<EventPage> {
+  try {
+    return await ledger.findEvents(query);
+  } catch (error) {
+    // Class 22 is a data exception: a cursor that was made up, with a day that no month has.
+    if (sqlStateOf(error)?.startsWith("22") !== true) throw error;
+    throw new MillraceError("invalid_request", "Cannot search events: a value cannot be compared", {
+      cause: error,
+    });
+  }
+}
+
+function knownSource({ queues }: Deps, request: Request): string {
+  const source = String(request.params["source"]);
+  if (queues.queues.has(source)) return source;
+  throw new MillraceError("unknown_source", "Cannot find the source: it is not configured");
+}
+
+const METHODS: Readonly<Record<string, string>> = {
+  "/events": "GET, HEAD",
+  "/events/:source/:eventId": "GET, HEAD",
+  "/events/:source/:eventId/retry": "POST",
+  "/events/:source/:eventId/replay": "POST",
+  "/retry": "POST",
+  "/replay": "POST",
+  "/stats": "GET, HEAD",
+  "/sources/:source/pause": "POST",
+  "/sources/:source/resume": "POST",
+};
+
+function refuseOtherMethods(router: Router): void {
+  for (const [path, allow] of Object.entries(METHODS)) {
+    router.all(path, (request, response) => {
+      response.set("Allow", allow);
+      throw new MillraceError(
+        "method_not_allowed",
+        `Cannot ${request.method} here: this path takes ${allow}`,
+      );
+    });
+  }
+}

@@ -1,0 +1,33 @@
+import { fromEnvelope, isMillraceError } from "@millrace/core";
+
+/** What bull-board shows of a job's data: who the event is, never its body or its headers. */
+export function maskData(data: unknown): Record<string, unknown> {
+  try {
+    const event = fromEnvelope(data);
+    return {
+      source: event.source,
+      id: event.eventId,
+      type: event.type,
+      generation: event.generation,
+      accepted_at: new Date(event.acceptedAtMs).toISOString(),
+      body_hash: event.bodyHash,
+      unsigned: event.unsigned,
+      body:
+        event.body === undefined ? "in the ledger" : `${event.body.byteLength} bytes, not shown`,
+    };
+  } catch (error) {
+    return { masked: isMillraceError(error) ? error.code : "invalid_envelope" };
+  }
+}
+
+/** A job's name on the board: its event's type. What is not ours keeps its name to itself. */
+export function maskName(job: unknown): string {
+  const data = typeof job === "object" && job !== null && "data" in job ? job.data : undefined;
+  const { type } = maskData(data);
+  return typeof type === "string" ? type : "(not an event)";
+}
+
+/** Results and progress: ours have none, and what others wrote there is not shown. */
+export function maskValue(value: unknown): string | null {
+  return value === undefined || value === null ? null : "(not shown)";
+}

@@ -1,0 +1,115 @@
+import { createBullBoard } from "@bull-board/api";
+import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
+import type {
+  AppControllerRoute,
+  BullBoardRequest,
+  ControllerHandlerReturnType,
+} from "@bull-board/api/typings/app";
+import { ExpressAdapter } from "@bull-board/express";
+import { errorBody, MillraceError, type ErrorCode } from "@millrace/core";
+import type { Queue } from "bullmq";
+import { Router, type Express } from "express";
+import { adaptPage } from "./adapt-page.ts";
+import { mayUse } from "./board-writes.ts";
+import { maskData, maskName, maskValue } from "./mask-job.ts";
+
+export interface QueueBoardOptions {
+  /** Where the router is mounted: `/queues`. */
+  readonly basePath: string;
+  /** Whether the queues know their workers: on Postgres none is found, however many there are. */
+  readonly showWorkers?: boolean;
+  /** Hears what went wrong inside bull-board; the browser is told no more than that. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * bull-board over the sources' queues, on either backend. Jobs are masked, its page asks no other
+ * host for anything, and of its writes only those on our list are there at all: each further route
+ * is given a handler that refuses, so that no spelling of a path leads past it.
+ */
+export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOptions): Router {
+  const adapter = new ExpressAdapter().setBasePath(options.basePath);
+  const mount = adapter.setApiRoutes.bind(adapter);
+  adapter.setApiRoutes = (routes) => mount(routes.map(guarded));
+  createBullBoard({
+    queues: Array.from(queues, maskedAdapter),
+    serverAdapter: adapter,
+    options: {
+      uiConfig: {
+        boardTitle: "Millrace queues",
+        hideDocsLink: true,
+        showWorkers: options.showWorkers ?? true,
+        miscLinks: [{ text: "Ledger", url: "/" }],
+      },
+    },
+  });
+  adapter.setErrorHandler((error) => {
+    options.onError(error);
+    return refusal(500, "internal", "Cannot do this: the queue failed");
+  });
+
+  const app: Express = adapter.getRouter();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  const router = Router();
+  router.use(adaptPage, app);
+  router.use((request, _response, next) => {
+    if (request.method === "GET" || request.method === "HEAD") return next();
+    next(new MillraceError("forbidden", REFUSED));
+  });
+  return router;
+}
+
+const REFUSED = "Cannot do this to a queue: acknowledged events are not removed, edited or forged";
+
+function maskedAdapter(queue: Queue): BullMQAdapter {
+  // `allowCompletedRetries` is read by the adapter and missing from its types.
+  const options = { readOnlyMode: false, allowCompletedRetries: false };
+  const adapter = new BullMQAdapter(queue, options);
+  // Its menu offers a rate limit where the queue could have one; ours comes from the config.
+  Object.defineProperty(adapter, "supportsGlobalRateLimit", { value: false });
+  adapter.setFormatter("data", maskData);
+  adapter.setFormatter("name", maskName);
+  adapter.setFormatter("returnValue", maskValue);
+  adapter.setFormatter("progress", maskValue);
+  return adapter;
+}
+
+type Handler = (request?: BullBoardRequest) => Promise<ControllerHandlerReturnType>;
+
+function guarded(route: AppControllerRoute): AppControllerRoute {
+  const methods = [route.method].flat();
+  const routes = [route.route].flat();
+  const allowed = methods.every((method) => routes.every((path) => mayUse(method, path)));
+  const own: Handler = async (request) => route.handler(request);
+  return { ...route, handler: allowed ? failedOnly(routes, own) : refuse };
+}
+
+const refuse: Handler = async () => refusal(403, "forbidden", REFUSED);
+
+/** bull-board retries completed jobs too. They would run as duplicates: refused all the same. */
+function failedOnly(routes: readonly string[], next: Handler): Handler {
+  if (routes.includes("/api/queues/:queueName/retry/:queueStatus")) {
+    return async (request) => {
+      return request?.params["queueStatus"] === "failed" ? next(request) : refuse();
+    };
+  }
+  if (!routes.includes("/api/queues/:queueName/:jobId/retry")) return next;
+  return async (request) => {
+    const queue = request?.queues.get(String(request.params["queueName"]));
+    const job = await queue?.getJob(String(request?.params["jobId"]));
+    const state = await job?.getState();
+    if (state === undefined || state === "failed") return next(request);
+    return refusal(409, "not_failed", `Cannot retry the job: it is ${state}`);
+  };
+}
+
+/** Our error body, with what bull-board's page wants to show of one: a key of its dictionary. */
+function refusal(
+  status: 403 | 409 | 500,
+  code: ErrorCode,
+  message: string,
+): ControllerHandlerReturnType {
+  const key = status === 500 ? "ERRORS.INTERNAL_SERVER_ERROR" : "ERRORS.FORBIDDEN";
+  return { status, body: { error: { ...errorBody(code, message).error, key }, message } };
+}

@@ -1,0 +1,53 @@
+import { MillraceError } from "@millrace/core";
+import { statusRouter, type Readiness } from "@millrace/service";
+import express, { type Express } from "express";
+import type { Registry } from "prom-client";
+import { answerErrors } from "./answer-error.ts";
+import { createApi } from "./api/create-api.ts";
+import { createQueueBoard } from "./board/queue-board.ts";
+import type { DashboardOptions } from "./dashboard-options.ts";
+import { createHomePage } from "./page/home-page.ts";
+import type { DashboardLedger, DashboardQueues, ReadStats } from "./ports.ts";
+import { basicAuth } from "./security/basic-auth.ts";
+import { checkHost } from "./security/check-host.ts";
+import { checkWrite } from "./security/check-write.ts";
+import { BOARD_CSP, OWN_CSP, securityHeaders } from "./security/security-headers.ts";
+
+interface Deps {
+  readonly ledger: DashboardLedger;
+  readonly queues: DashboardQueues;
+  readonly readStats: ReadStats;
+  readonly registry: Registry;
+  readonly readiness: () => Promise<Readiness>;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * The dashboard's routes, each behind the same guards. Only `/healthz` and `/readyz` stand outside:
+ * they tell no more than whether it works, and a prober knows neither name nor password.
+ */
+export function createExpressApp(deps: Deps, options: DashboardOptions): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.use(securityHeaders(OWN_CSP));
+
+  const status = statusRouter(deps);
+  app.get(["/healthz", "/readyz"], status);
+  app.use(checkHost({ boundHost: options.host, ...(options.hosts && { hosts: options.hosts }) }));
+  if (options.credentials !== undefined) app.use(basicAuth(options.credentials));
+  app.use(checkWrite());
+
+  app.use(status);
+  const showWorkers = deps.queues.backend !== "postgres";
+  const board = { basePath: "/queues", onError: deps.onError, showWorkers };
+  app.use("/queues", securityHeaders(BOARD_CSP));
+  app.use("/queues", createQueueBoard(deps.queues.queues.values(), board));
+  app.use("/api", createApi(deps));
+  app.use(createHomePage(deps));
+  app.use((_request, _response, next) => {
+    next(new MillraceError("not_found", "Cannot find this page: nothing is served at its path"));
+  });
+  app.use(answerErrors(deps.onError));
+  return app;
+}

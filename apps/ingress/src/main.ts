@@ -1,0 +1,58 @@
+import { readEnvironment } from "@millrace/core";
+import {
+  createLogger,
+  createRegistry,
+  createTroubleLog,
+  loadConfig,
+  onTermination,
+  resolveSecrets,
+  tellParent,
+} from "@millrace/service";
+import { createIngress } from "./create-ingress.ts";
+import { createStorage } from "./storage.ts";
+
+/**
+ * Runs an ingress in this process. Resolves when it listens, also while Redis or Postgres is away:
+ * then events go to the other one, and are answered 503 while there is none. SIGTERM and SIGINT end
+ * the process.
+ *
+ * @throws `invalid_config`, `config_not_found`, `missing_secret`, `port_in_use`, `redis_evicts`,
+ * `redis_volatile`, `migration_needed`.
+ */
+export async function main(env: Readonly<Record<string, string | undefined>>): Promise<void> {
+  const environment = readEnvironment(env);
+  const { config } = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
+  const secrets = resolveSecrets(config, env);
+  const logger = createLogger({ role: "ingress", level: environment.LOG_LEVEL });
+  const storage = createStorage({
+    environment,
+    config,
+    trouble: createTroubleLog(logger),
+    notify: (notice) => ingress.notify(notice),
+  });
+  const registry = createRegistry({ role: "ingress" });
+  // Refuses a source without a secret, before anything is waited for.
+  const { places, redelivery } = storage;
+  const ingress = createIngress({ config, secrets, places, redelivery, logger, registry });
+  const { tried, opened } = storage.open();
+  try {
+    await tried;
+    const host = environment.HOST ?? "0.0.0.0";
+    const port = await ingress.listen({ port: environment.INGRESS_PORT, host });
+    const close = async () => {
+      await ingress.close();
+      await storage.close();
+    };
+    onTermination(logger, close);
+    logger.info({ host, port, sources: Object.keys(config.sources) }, "listening");
+    tellParent({ kind: "listening", role: "ingress", port });
+    opened.catch(async (error: unknown) => {
+      logger.fatal({ err: error }, "the storage cannot be used");
+      await close();
+      process.exit(1);
+    });
+  } catch (error) {
+    await storage.close();
+    throw error;
+  }
+}

@@ -1,0 +1,80 @@
+import { MillraceError } from "@millrace/core";
+import {
+  createLedgerPlace,
+  createQueuePlace,
+  type ClosablePlace,
+  type Notify,
+  type RedeliveryPort,
+} from "@millrace/intake";
+import { retryEvent } from "@millrace/operations";
+import type { Queues } from "@millrace/queue";
+import { lateLedger, lateQueue } from "./late-ports.ts";
+import type { PostgresStore } from "./open-postgres.ts";
+import type { Opening } from "./patient-store.ts";
+import { createStores, type StoresOptions } from "./stores.ts";
+
+export interface StorageOptions extends StoresOptions {
+  /** Hears of events that the ledger keeps and the queue was not given. */
+  readonly notify: Notify;
+}
+
+/** Where events are kept: the queue on Redis, the ledger on Postgres, or both. */
+export interface Storage {
+  readonly places: readonly ClosablePlace[];
+  readonly redelivery: RedeliveryPort;
+  /** Begins to connect; until then, and while a server is away, its place throws. */
+  open(): Opening;
+  /** Does what was left for later, for a moment, and disconnects. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds that the enqueueing of what was acknowledged may take at the end. */
+const CLOSE_TIMEOUT_MS = 2_000;
+
+/**
+ * Makes the durable places that the environment names. Without Redis the queue stands on Postgres
+ * too, and the ledger is the one place.
+ *
+ * @throws `invalid_config` when it names neither.
+ */
+export function createStorage(options: StorageOptions): Storage {
+  const { redis, postgres } = createStores(options);
+  const stores = [redis, postgres].filter((store) => store !== undefined);
+  const queues = () => redis?.there().queues ?? withQueues(postgres?.there());
+  const queue = lateQueue(queues, () => redis?.store?.queues ?? postgres?.store?.queues);
+  const ledger = postgres && lateLedger(() => postgres.there().ledger);
+  const { sources } = options.config;
+  const { notify } = options;
+  const places = [
+    ...(redis ? [createQueuePlace({ queue, sources, ...(ledger && { conflicts: ledger }) })] : []),
+    ...(ledger ? [createLedgerPlace({ ledger, queue, sources, notify })] : []),
+  ];
+  return {
+    places,
+    redelivery: {
+      retry: async (event) => {
+        // The worker's record makes the row pending again when the job comes.
+        if (postgres === undefined) return await queues().retryJob(event);
+        const { source, eventId } = event;
+        const deps = { ledger: postgres.there().ledger, queues: queues() };
+        return await retryEvent(deps, { source, eventId });
+      },
+    },
+    open: () => {
+      const openings = stores.map((store) => store.open());
+      return {
+        tried: Promise.all(openings.map(({ tried }) => tried)),
+        opened: Promise.all(openings.map(({ opened }) => opened)),
+      };
+    },
+    close: async () => {
+      await Promise.all(places.map((place) => place.close(CLOSE_TIMEOUT_MS)));
+      await Promise.all(stores.map((store) => store.close()));
+    },
+  };
+}
+
+function withQueues(store: PostgresStore | undefined): Queues {
+  if (store?.queues !== undefined) return store.queues;
+  throw new MillraceError("unavailable", "Cannot reach the queue: there is none");
+}
