@@ -1,0 +1,30 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isAlive, type ProcessIdentity } from "./process-identity.ts";
+
+const PATIENCE_MS = { SIGINT: 15_000, SIGQUIT: 5_000, SIGKILL: 10_000 } as const;
+
+/** Ends that very process by the first of the signals that works, each with its own patience. */
+export async function endProcess(
+  identity: ProcessIdentity,
+  signals: readonly (keyof typeof PATIENCE_MS)[],
+): Promise<void> {
+  for (const signal of signals) {
+    if (!(await isAlive(identity))) return;
+    trySignal(identity.pid, signal);
+    const deadline = Date.now() + PATIENCE_MS[signal];
+    while (Date.now() < deadline) {
+      if (!(await isAlive(identity))) return;
+      await sleep(20);
+    }
+  }
+  if (await isAlive(identity)) throw new Error(`Cannot end process ${identity.pid}: it lives on`);
+}
+
+function trySignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    // It may have ended between the look and the signal.
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+}

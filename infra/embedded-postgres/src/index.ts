@@ -1,0 +1,6 @@
+export { lockFolder, type FolderLock } from "./lock-folder.ts";
+export {
+  startEmbeddedPostgres,
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+} from "./start-embedded-postgres.ts";

@@ -1,0 +1,106 @@
+import { spawn } from "node:child_process";
+import { open, rename, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { MillraceError } from "@millrace/core";
+import { answeringPid } from "./ask-server.ts";
+import type { Binaries } from "./find-binaries.ts";
+import { identifyProcess, type ProcessIdentity } from "./process-identity.ts";
+import type { ServerFile } from "./server-file.ts";
+import { dataArgument, SERVER_ENVIRONMENT, type ServerUser } from "./server-user.ts";
+
+const RECOVERY_MS = 300_000;
+const LOG_BYTES_MAX = 10_000_000;
+
+export interface Launch {
+  readonly binaries: Binaries;
+  readonly dataDir: string;
+  readonly pgdata: string;
+  readonly user: ServerUser | undefined;
+  readonly server: ServerFile;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+export type LaunchResult =
+  | { readonly outcome: "up"; readonly identity: ProcessIdentity }
+  | { readonly outcome: "port_taken" | "still_held" | "failed"; readonly said: string };
+
+/**
+ * Starts the server in a process group of its own (Ctrl-C in a terminal passes it by, and it
+ * outlives us) and waits until it answers, as long as recovery takes.
+ */
+export async function launchPostmaster(launch: Launch): Promise<LaunchResult> {
+  const log = await openLog(join(launch.dataDir, "postgres.log"));
+  const from = (await log.stat()).size;
+  try {
+    const child = spawn(launch.binaries.postgres, serverArguments(launch), {
+      cwd: launch.pgdata,
+      env: SERVER_ENVIRONMENT,
+      detached: true,
+      stdio: ["ignore", log.fd, log.fd],
+      ...launch.user,
+    });
+    let failure: Error | undefined;
+    child.once("error", (error) => (failure = error));
+    child.unref();
+    const deadline = Date.now() + RECOVERY_MS;
+    while (child.exitCode === null && child.signalCode === null && failure === undefined) {
+      if ((await answeringPid(launch.server)) === child.pid && child.pid !== undefined) {
+        const identity = await identifyProcess(child.pid);
+        if (identity !== undefined) return { outcome: "up", identity };
+      }
+      if (Date.now() > deadline) child.kill("SIGKILL");
+      await sleep(30);
+    }
+    const said = failure?.message ?? (await tail(log, from));
+    return { outcome: reason(said), said };
+  } finally {
+    await log.close();
+  }
+}
+
+/** Turns a launch that failed for good into the error for people. */
+export function launchError(launch: Launch, said: string): MillraceError {
+  const advice = said.includes("incompatible with server")
+    ? `Another version of Postgres made the data: dump it with that version, or remove it. `
+    : `Its log is ${JSON.stringify(join(launch.dataDir, "postgres.log"))}. `;
+  return new MillraceError(
+    "postgres_not_started",
+    `Cannot start Postgres in ${JSON.stringify(launch.dataDir)}: it ended at once. ${advice}` +
+      `Or set DATABASE_URL to a Postgres of yours. It said:\n${said.trim()}`,
+  );
+}
+
+function serverArguments(launch: Launch): string[] {
+  const settings: Record<string, string> = {
+    listen_addresses: "127.0.0.1",
+    port: String(launch.server.port),
+    unix_socket_directories: "",
+    timezone: "UTC",
+    log_timezone: "UTC",
+    // A DETAIL line holds values of rows, which may be a customer's.
+    log_error_verbosity: "terse",
+    ...launch.settings,
+  };
+  const pairs = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  return ["-D", dataArgument(launch.pgdata, launch.user), ...pairs];
+}
+
+function reason(said: string): "port_taken" | "still_held" | "failed" {
+  if (said.includes("could not create any TCP/IP sockets")) return "port_taken";
+  // Children of a postmaster that was killed hold its memory until they notice.
+  if (said.includes("pre-existing shared memory block")) return "still_held";
+  return "failed";
+}
+
+async function openLog(path: string) {
+  const found = await stat(path).catch(() => undefined);
+  if (found !== undefined && found.size > LOG_BYTES_MAX) await rename(path, `${path}.1`);
+  return open(path, "a+", 0o600);
+}
+
+async function tail(log: Awaited<ReturnType<typeof open>>, from: number): Promise<string> {
+  const buffer = Buffer.alloc(4_096);
+  const { bytesRead } = await log.read(buffer, 0, buffer.length, from);
+  return buffer.toString("utf8", 0, bytesRead);
+}

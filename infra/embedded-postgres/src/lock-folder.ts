@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { MillraceError } from "@millrace/core";
+import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
+
+const TRIES = 60;
+
+/** The right to be the one process that works in a folder. */
+export interface FolderLock {
+  /** Gives the right back. A process that dies gives it back too. */
+  release(): Promise<void>;
+}
+
+interface Claim extends ProcessIdentity {
+  readonly holds: boolean;
+}
+
+/**
+ * Takes a folder for this process; makes it (0700) when it is not there.
+ *
+ * Every process that asks writes a file with its own name into `lock/` and goes on only when it
+ * then sees no file of another living process; else it takes its file back. So no file is ever
+ * taken over, and of two that ask at once at most one goes on.
+ *
+ * @throws `already_running` with the pid of the process that has it.
+ */
+export async function lockFolder(folder: string): Promise<FolderLock> {
+  const locks = join(folder, "lock");
+  await mkdir(locks, { recursive: true, mode: 0o700 });
+  const me = await identifyProcess(process.pid);
+  const name = `${process.pid}.${me?.since ?? "0"}.${randomBytes(6).toString("hex")}`;
+  const path = join(locks, name);
+  for (let attempt = 1; ; attempt += 1) {
+    await writeFile(path, "asks", { mode: 0o600 });
+    const others = await livingClaims(locks, name);
+    if (others[0] === undefined) {
+      await writeFile(path, "holds");
+      return { release: () => rm(path, { force: true }) };
+    }
+    await rm(path, { force: true });
+    const holder = others.find((claim) => claim.holds);
+    if (holder !== undefined || attempt === TRIES) throw taken(folder, holder ?? others[0]);
+    await sleep(20 + Math.random() * 80);
+  }
+}
+
+async function livingClaims(locks: string, mine: string): Promise<Claim[]> {
+  const claims: Claim[] = [];
+  for (const name of await readdir(locks)) {
+    if (name === mine) continue;
+    const [pid, since] = name.split(".");
+    const identity = { pid: Number(pid), since: since ?? "0" };
+    if (await isAlive(identity)) {
+      const text = await readFile(join(locks, name), "utf8").catch(() => "");
+      claims.push({ ...identity, holds: text === "holds" });
+    } else {
+      await rm(join(locks, name), { force: true });
+    }
+  }
+  return claims;
+}
+
+function taken(folder: string, holder: ProcessIdentity): MillraceError {
+  return new MillraceError(
+    "already_running",
+    `Cannot work in ${JSON.stringify(folder)}: process ${holder.pid} already does. ` +
+      `Stop it first, or choose another folder with MILLRACE_DATA_DIR`,
+    { cause: { pid: holder.pid } },
+  );
+}

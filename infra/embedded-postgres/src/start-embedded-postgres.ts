@@ -1,0 +1,166 @@
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { MillraceError } from "@millrace/core";
+import { ensureDatabase, serverUrl } from "./ask-server.ts";
+import { endOrphans } from "./end-orphans.ts";
+import { endProcess } from "./end-process.ts";
+import { findBinaries } from "./find-binaries.ts";
+import { findRunning } from "./find-running.ts";
+import { findFreePort, isFree } from "./free-port.ts";
+import { initialiseData, isInitialised } from "./initialise-data.ts";
+import { launchError, launchPostmaster, type Launch } from "./launch-postmaster.ts";
+import { lockFolder, type FolderLock } from "./lock-folder.ts";
+import type { ProcessIdentity } from "./process-identity.ts";
+import { newPassword, readServerFile, writeServerFile, type ServerFile } from "./server-file.ts";
+import { serverUser } from "./server-user.ts";
+
+export interface EmbeddedPostgresOptions {
+  /** Where data, password, port and log are kept; made (0700) when it is not there. */
+  readonly dataDir: string;
+  /** The database in `url`, made when it is not there. Default `millrace`. */
+  readonly database?: string;
+  /** `max_connections`. Default 300. */
+  readonly maxConnections?: number;
+  /** Insists on a port; else a free one is chosen once and kept while nobody else takes it. */
+  readonly port?: number;
+  /** Further settings of the server, as in postgresql.conf. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Hears what takes long, one line at a time. */
+  readonly log?: (line: string) => void;
+}
+
+/** A Postgres of our own on loopback. */
+export interface EmbeddedPostgres {
+  /** With the password, for role `millrace`, a superuser. */
+  readonly url: string;
+  readonly port: number;
+  /** Of the postmaster; changes with `restart`. */
+  readonly pid: number;
+  /** Whether it ran already, left behind by a process that was killed. */
+  readonly adopted: boolean;
+  /** Ends it within 30 s: fast (default) or immediate, then by force; gives the folder back. */
+  stop(mode?: "fast" | "immediate"): Promise<void>;
+  /** SIGKILLs the postmaster, for tests of faults. */
+  kill(): Promise<void>;
+  /** Stops it fast and starts it again on the same port. */
+  restart(): Promise<void>;
+}
+
+/**
+ * Starts the Postgres that npm installed, on the data in `dataDir`: initialises it the first time,
+ * adopts one that still runs, recovers one that crashed. It outlives this process unless stopped.
+ *
+ * @throws `already_running` when another process has the folder, `port_in_use` when `port` is
+ *   taken, `postgres_not_started` with what to do.
+ */
+export async function startEmbeddedPostgres(
+  options: EmbeddedPostgresOptions,
+): Promise<EmbeddedPostgres> {
+  const dataDir = resolve(options.dataDir);
+  const lock = await lockFolder(dataDir);
+  try {
+    return await startLocked(dataDir, options, lock);
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+interface Running {
+  readonly server: ServerFile;
+  readonly identity: ProcessIdentity;
+}
+
+async function startLocked(
+  dataDir: string,
+  options: EmbeddedPostgresOptions,
+  lock: FolderLock,
+): Promise<EmbeddedPostgres> {
+  const database = options.database ?? "millrace";
+  const found = await adopt(dataDir);
+  let running = found ?? (await launch(dataDir, options));
+  await ensureDatabase(running.server, database);
+  let stopping: Promise<void> | undefined;
+  const stop = async (mode: "fast" | "immediate") => {
+    const gently = mode === "fast" ? (["SIGINT"] as const) : [];
+    await endProcess(running.identity, [...gently, "SIGQUIT", "SIGKILL"]);
+    await lock.release();
+  };
+  return {
+    url: serverUrl(running.server, database),
+    port: running.server.port,
+    get pid() {
+      return running.identity.pid;
+    },
+    adopted: found !== undefined,
+    stop: (mode = "fast") => (stopping ??= stop(mode)),
+    kill: () => endProcess(running.identity, ["SIGKILL"]),
+    restart: async () => {
+      await endProcess(running.identity, ["SIGINT", "SIGQUIT", "SIGKILL"]);
+      running = await launch(dataDir, { ...options, port: running.server.port });
+    },
+  };
+}
+
+async function adopt(dataDir: string): Promise<Running | undefined> {
+  const server = await readServerFile(dataDir);
+  if (server === undefined) return undefined;
+  const running = await findRunning(join(dataDir, "data"), server);
+  if (running === undefined) return undefined;
+  return { server: { ...server, port: running.port }, identity: running.identity };
+}
+
+async function launch(dataDir: string, options: EmbeddedPostgresOptions): Promise<Running> {
+  const say = options.log ?? (() => undefined);
+  const pgdata = join(dataDir, "data");
+  const user = await serverUser(pgdata);
+  const binaries = await findBinaries(dataDir, user);
+  const initialised = await isInitialised(pgdata);
+  if (initialised && (await readServerFile(dataDir)) === undefined) throw passwordLost(dataDir);
+  let server = await chooseServer(dataDir, options.port);
+  if (!initialised) {
+    say("Initialising Postgres");
+    await initialiseData({ binaries, pgdata, user, password: server.password });
+  }
+  const settings = {
+    max_connections: String(options.maxConnections ?? 300),
+    ...options.settings,
+  };
+  for (let attempt = 1; ; attempt += 1) {
+    const attempted: Launch = { binaries, dataDir, pgdata, user, server, settings };
+    const result = await launchPostmaster(attempted);
+    if (result.outcome === "up") return { server, identity: result.identity };
+    if (result.outcome === "failed" || attempt === 50) throw launchError(attempted, result.said);
+    if (result.outcome === "port_taken") server = await chooseServer(dataDir, options.port);
+    else await sleep(200);
+    if (result.outcome === "still_held" && attempt === 5) await endOrphans(pgdata);
+  }
+}
+
+function passwordLost(dataDir: string): MillraceError {
+  return new MillraceError(
+    "postgres_not_started",
+    `Cannot start Postgres in ${JSON.stringify(dataDir)}: server.json, with its password, is ` +
+      `gone. Put it back, or remove the folder and lose its data`,
+  );
+}
+
+/** The port and password of the last start; a new port when a stranger listens on that one. */
+async function chooseServer(dataDir: string, wanted: number | undefined): Promise<ServerFile> {
+  const kept = await readServerFile(dataDir);
+  const port = wanted ?? kept?.port;
+  const free = port !== undefined && (await isFree(port));
+  if (wanted !== undefined && !free) {
+    throw new MillraceError(
+      "port_in_use",
+      `Cannot start Postgres on port ${wanted}: another process listens there`,
+    );
+  }
+  if (kept !== undefined && kept.port === port && free) return kept;
+  const server = {
+    port: free ? port : await findFreePort(),
+    password: kept?.password ?? newPassword(),
+  };
+  await writeServerFile(dataDir, server);
+  return server;
+}
