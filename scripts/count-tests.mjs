@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+
+const REMEDIES = {
+  "redis-server": "not on this machine: apt-get install redis-server, or brew install redis",
+  "FAULTS=all": "the long form: FAULTS=all npm test -- test/faults",
+};
+
+/**
+ * Counts what vitest's JSON report holds. A file that failed before its tests were known counts
+ * as one that failed; so does a report that was never written.
+ */
+export function countTests(report) {
+  const counts = { passed: 0, failed: 0, skipped: 0, skippedTitles: [] };
+  const files = readReport(report);
+  if (files === undefined) return { ...counts, failed: 1 };
+  for (const file of files) {
+    const before = counts.failed;
+    for (const test of file.assertionResults) {
+      if (test.status === "passed") counts.passed += 1;
+      else if (test.status === "failed") counts.failed += 1;
+      else {
+        counts.skipped += 1;
+        counts.skippedTitles.push(test.fullName);
+      }
+    }
+    if (file.status === "failed" && counts.failed === before) counts.failed += 1;
+  }
+  return counts;
+}
+
+/**
+ * Says what was skipped for want of something, and how to get it; suites name it in their title
+ * as `(needs redis-server)`. The innermost title that wants something is the one that skipped.
+ */
+export function notRun(counts) {
+  const wants = new Map();
+  for (const title of counts.skippedTitles) {
+    const want = [...title.matchAll(/\(needs ([^)]+)\)/g)].at(-1)?.[1];
+    if (want !== undefined) wants.set(want, (wants.get(want) ?? 0) + 1);
+  }
+  return [...wants].map(([want, count]) => {
+    const remedy = REMEDIES[want] === undefined ? "" : ` (${REMEDIES[want]})`;
+    return `NOT RUN: ${count} tests need ${want}${remedy}`;
+  });
+}
+
+function readReport(report) {
+  try {
+    return JSON.parse(readFileSync(report, "utf8")).testResults;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,35 @@
+/** Which workspaces each workspace may import; what is not named here may not be imported. */
+const CORE = ["@millrace/core"];
+const GROUND = [...CORE, "@millrace/providers", "@millrace/queue", "@millrace/ledger"];
+const MIDDLE = [
+  ...GROUND,
+  "@millrace/intake",
+  "@millrace/processor",
+  "@millrace/operations",
+  "@millrace/service",
+];
+const APPS = ["@millrace/ingress", "@millrace/worker", "@millrace/dashboard"];
+
+export const LAYERS = {
+  "@millrace/core": [],
+  "@millrace/providers": CORE,
+  "@millrace/queue": CORE,
+  "@millrace/ledger": CORE,
+  "@millrace/embedded-postgres": CORE,
+  "@millrace/intake": GROUND,
+  "@millrace/processor": GROUND,
+  "@millrace/operations": GROUND,
+  "@millrace/service": GROUND,
+  millrace: MIDDLE,
+  "@millrace/ingress": MIDDLE,
+  "@millrace/worker": MIDDLE,
+  "@millrace/dashboard": MIDDLE,
+  "@millrace/cli": [...MIDDLE, ...APPS, "@millrace/embedded-postgres", "millrace"],
+  "@millrace/example-store": ["millrace"],
+  "@millrace/test": "any",
+};
+
+/** Workspaces that do no I/O, and what they would need for it. */
+export const PURE = ["@millrace/core", "@millrace/providers"];
+export const IO =
+  /^(node:)?(fs|net|http|https|http2|tls|dns|dgram|child_process|worker_threads|cluster)(\/|$)|^(pg|ioredis|bullmq|express)(\/|$)/;
