@@ -1,0 +1,95 @@
+import { createReceiver, type IntakeNotice, type ReceiverDeps } from "@millrace/intake";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { plainConfig, SECRETS, signed } from "../intake/plain-config.ts";
+import { until } from "../support/until.ts";
+
+/** One or two real places, and a look into what they keep. */
+export interface PlacesStage {
+  readonly places: ReceiverDeps["places"];
+  readonly ack: "queue" | "ledger";
+  /** The bytes that are kept of an event of `plain`, in whichever place. */
+  bodyOf(eventId: string): Promise<string | undefined>;
+  /** How many deliveries with another body are noted of an event; undefined without a ledger. */
+  conflictsOf?(eventId: string): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** What every durable place must do, by itself or in another's stead. */
+export function placesContract(title: string, open: () => Promise<PlacesStage>): void {
+  describe(`an event that is put into ${title}`, () => {
+    let stage: PlacesStage;
+    let receiver: ReturnType<typeof createReceiver>;
+    let notices: IntakeNotice[];
+
+    beforeEach(async () => {
+      stage = await open();
+      notices = [];
+      receiver = createReceiver({
+        config: plainConfig({ answerTimeoutMs: 5_000 }, { ack: stage.ack }),
+        secrets: SECRETS,
+        places: stage.places,
+        notify: (notice) => notices.push(notice),
+      });
+    });
+    afterEach(async () => {
+      await receiver?.close();
+      await stage?.close();
+    });
+
+    const deliver = async (data: unknown, source = "plain") => {
+      const { body, headers } = signed(data);
+      const url = `/webhooks/${source}`;
+      const request = { source, method: "POST", url, headers, body: Buffer.from(body) };
+      return (await receiver.receive(request)).status;
+    };
+
+    test("is accepted, and kept byte for byte", async () => {
+      const text = '{ "id":"evt_1",\n"n":1.0,"x":"\\u0000", "é":"\\ud800" }';
+      expect(await deliver(text)).toBe(202);
+      expect(await stage.bodyOf("evt_1")).toBe(text);
+    });
+
+    test("is a duplicate the second time, and of another source another event", async () => {
+      expect(await deliver({ id: "evt_2" })).toBe(202);
+      expect(await deliver({ id: "evt_2" })).toBe(200);
+      expect(await deliver({ id: "evt_2" }, "large")).toBe(202);
+    });
+
+    test("is accepted once of twenty at once", async () => {
+      const same = Array.from({ length: 20 }, () => deliver({ id: "evt_3" }));
+      expect((await Promise.all(same)).filter((status) => status === 202)).toHaveLength(1);
+    });
+
+    test("keeps its first body, and another one under its id is told", async () => {
+      expect(await deliver({ id: "evt_4", n: 1 })).toBe(202);
+      expect(await deliver({ id: "evt_4", n: 2 })).toBe(200);
+      expect(await deliver({ id: "evt_4", n: 1 })).toBe(200);
+      expect(await stage.bodyOf("evt_4")).toBe('{"id":"evt_4","n":1}');
+      expect(notices.filter(({ kind }) => kind === "conflict")).toEqual([
+        { kind: "conflict", source: "plain", eventId: "evt_4" },
+      ]);
+      const { conflictsOf } = stage;
+      if (conflictsOf !== undefined) await until(async () => (await conflictsOf("evt_4")) === 1);
+    });
+
+    test("is accepted with others of its delivery, when all of them are kept", async () => {
+      expect(await deliver([{ id: "a_1" }, { id: "a_2" }])).toBe(202);
+      expect(await deliver([{ id: "a_2" }, { id: "a_3" }])).toBe(202);
+      expect(await deliver([{ id: "a_1" }, { id: "a_3" }])).toBe(200);
+      expect(await stage.bodyOf("a_3")).toBeDefined();
+    });
+
+    test("may have an id of any script and of 1,024 bytes", async () => {
+      for (const id of ["x".repeat(1_024), "🦄", "meta", "a:b:c", "__proto__", "5"]) {
+        expect([id, await deliver({ id })]).toEqual([id, 202]);
+        expect([id, await deliver({ id })]).toEqual([id, 200]);
+      }
+    });
+
+    test("may have a body of a megabyte", async () => {
+      const text = JSON.stringify({ id: "evt_large", x: "x".repeat(1_000_000) });
+      expect(await deliver(text, "large")).toBe(202);
+      expect(await deliver(text, "large")).toBe(200);
+    });
+  });
+}

@@ -1,0 +1,142 @@
+import {
+  createLedgerPlace,
+  createQueuePlace,
+  type ClosablePlace,
+  type EnqueuePort,
+} from "@millrace/intake";
+import { createLedger, createPool } from "@millrace/ledger";
+import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/queue";
+import { plainConfig } from "../intake/plain-config.ts";
+import { openLedger } from "../ledger/fixture.ts";
+import { freePort } from "../support/free-port.ts";
+import { describeOnRedis, startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+import { placesContract, type PlacesStage } from "./places.contract.ts";
+
+const { sources } = plainConfig();
+const names = Object.keys(sources);
+const shared = { sources: names, role: "ingress", notify: () => {} } as const;
+
+describeOnRedis("with Redis", () => {
+  placesContract("the queue alone", async () => {
+    const redis = await startRedis();
+    const queues = createRedisQueues({ url: redis.url, ...shared });
+    await until(() => queues.ping().then(() => true));
+    const place = createQueuePlace({ queue: queues, sources });
+    return stageOf([place], "queue", bodyInJob(queues), [() => queues.close(), () => redis.stop()]);
+  });
+
+  placesContract("the queue, beside a ledger", async () => {
+    const both = await openBoth();
+    return { ...both, ...stageOf(both.places, "queue", bodyInJob(both.queues), [both.close]) };
+  });
+
+  placesContract("the ledger, beside a queue", async () => {
+    const both = await openBoth();
+    return { ...both, ...stageOf(both.places, "ledger", both.bodyInLedger, [both.close]) };
+  });
+
+  placesContract("the ledger, for a queue whose Redis is dead", async () => {
+    const both = await openBoth();
+    await both.redis.kill();
+    return { ...both, ...stageOf(both.places, "queue", both.bodyInLedger, [both.close]) };
+  });
+
+  placesContract("the queue, for a ledger whose Postgres is away", async () => {
+    const redis = await startRedis();
+    const queues = createRedisQueues({ url: redis.url, ...shared });
+    await until(() => queues.ping().then(() => true));
+    const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
+    const pool = createPool({ url, max: 2, applicationName: "test", connectionTimeoutMs: 800 });
+    const ledger = createLedger({ pool });
+    const places = [
+      createQueuePlace({ queue: queues, sources, conflicts: ledger }),
+      createLedgerPlace({ ledger, queue: queues, sources }),
+    ];
+    return stageOf(places, "ledger", bodyInJob(queues), [
+      () => queues.close(),
+      () => pool.end(),
+      () => redis.stop(),
+    ]);
+  });
+});
+
+placesContract("the ledger, over a queue on Postgres", async () => {
+  const { ledger, ask, url, close } = await openLedger();
+  const queues = await createPostgresQueues({ url, ...shared });
+  const place = createLedgerPlace({ ledger, queue: queues, sources });
+  const look = ledgerLooks(ask);
+  return {
+    ...look,
+    ...stageOf([place], "ledger", look.bodyInLedger, [() => queues.close(), close]),
+  };
+});
+
+type Body = PlacesStage["bodyOf"];
+type Ask = Awaited<ReturnType<typeof openLedger>>["ask"];
+
+function stageOf(
+  places: readonly ClosablePlace[],
+  ack: PlacesStage["ack"],
+  bodyOf: Body,
+  closers: readonly (() => Promise<unknown>)[],
+): PlacesStage {
+  return {
+    places,
+    ack,
+    bodyOf,
+    close: async () => {
+      await Promise.all(places.map((place) => place.close(1_000)));
+      for (const close of closers) await close();
+    },
+  };
+}
+
+async function openBoth() {
+  const redis = await startRedis();
+  const { ledger, ask, close } = await openLedger();
+  const queues = createRedisQueues({ url: redis.url, ...shared });
+  await until(() => queues.ping().then(() => true));
+  return {
+    redis,
+    queues,
+    places: [
+      createQueuePlace({ queue: queues, sources, conflicts: ledger }),
+      createLedgerPlace({ ledger, queue: queues satisfies EnqueuePort, sources }),
+    ],
+    ...ledgerLooks(ask),
+    close: async () => {
+      await queues.close();
+      await close();
+      await redis.stop();
+    },
+  };
+}
+
+function ledgerLooks(ask: Ask) {
+  return {
+    bodyInLedger: async (eventId: string) => {
+      const [row] = await ask<{ body: string }>(
+        `select convert_from(b.body, 'UTF8') as body from millrace.events e
+           join millrace.bodies b on (b.day, b.id) = (e.body_day, e.body_id)
+          where e.source = 'plain' and e.event_id = $1`,
+        [eventId],
+      );
+      return row?.body;
+    },
+    conflictsOf: async (eventId: string) => {
+      const [row] = await ask<{ deliveries: number }>(
+        "select sum(deliveries)::int as deliveries from millrace.conflicts where event_id = $1",
+        [eventId],
+      );
+      return row?.deliveries ?? 0;
+    },
+  };
+}
+
+function bodyInJob(queues: Queues): Body {
+  return async (eventId) => {
+    const job = await queues.findJob({ source: "plain", eventId, generation: 0 });
+    return job?.event?.body && Buffer.from(job.event.body).toString();
+  };
+}

@@ -1,0 +1,148 @@
+import type { QueuedEvent, Settlement } from "@millrace/core";
+import { jobId, queueName } from "@millrace/queue";
+import { describe, expect, it } from "vitest";
+import { dieWithJob, event, quickWorker } from "../support/queue-fixture.ts";
+import { until } from "../support/until.ts";
+import { COMPLETED, untilAborted, type QueueBench } from "./queue-bench.ts";
+
+/** Workers that die, lose a lock or close leave no job behind. */
+export function queueDying(bench: QueueBench): void {
+  const { work, stateOf, untilState, kinds } = bench;
+
+  describe("workers that die", () => {
+    it("runs a killed worker's job again, within 30 seconds and under the same run", async () => {
+      await bench.queues.enqueue([event("evt_1")]);
+      const run = await dieWithJob(bench.ground.url, "acme");
+      const { runs } = work(() => COMPLETED, {
+        worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
+      });
+      await until(async () => (await stateOf("evt_1")) === "completed", { withinMs: 30_000 });
+      expect(runs.map((job) => job.run)).toEqual([run]);
+      expect(kinds()).toContain("stalled");
+    });
+
+    it("tells of a job that was given up without a run, and runs it when it is retried", async () => {
+      await bench.queues.enqueue([event("evt_1")]);
+      const run = await dieWithJob(bench.ground.url, "acme");
+      await dieWithJob(bench.ground.url, "acme");
+      const { runs, gaveUp } = work(() => COMPLETED, {
+        worker: quickWorker({ maxStalledCount: 1 }),
+      });
+      await until(() => gaveUp.length === 1);
+      expect(gaveUp[0]).toMatchObject({ job: { event: { eventId: "evt_1" }, run } });
+      expect(gaveUp[0]?.reason).toMatch(/stalled/);
+      expect(await stateOf("evt_1")).toBe("failed");
+      expect(runs).toEqual([]);
+      expect(kinds()).toContain("gave_up");
+
+      expect(await bench.queues.retryJob(event("evt_1"))).toBe("retried");
+      await untilState("evt_1", "completed");
+      expect(runs).toHaveLength(1);
+      expect(runs[0]?.run).not.toBe(run);
+    });
+
+    it("gives a retried job its whole allowance of deaths again", async () => {
+      await bench.queues.enqueue([event("evt_1")]);
+      await dieWithJob(bench.ground.url, "acme");
+      await dieWithJob(bench.ground.url, "acme");
+      const first = await bench.ground.open(["acme"], () => {});
+      bench.alsoClose(first);
+      const given: string[] = [];
+      const workers = first.work({
+        worker: quickWorker({ maxStalledCount: 1 }),
+        concurrency: () => 1,
+        run: () => Promise.resolve(COMPLETED),
+        gaveUp: async (_, reason) => void given.push(reason),
+      });
+      await until(() => given.length === 1);
+      await workers.close({ timeoutMs: 0 });
+      expect(await bench.queues.retryJob(event("evt_1"))).toBe("retried");
+      await dieWithJob(bench.ground.url, "acme");
+      const { runs, gaveUp } = work(() => COMPLETED, {
+        worker: quickWorker({ maxStalledCount: 1 }),
+      });
+      await untilState("evt_1", "completed");
+      expect(runs).toHaveLength(1);
+      expect(gaveUp).toEqual([]);
+    });
+
+    it("aborts the run of a job whose lock is lost", async () => {
+      await bench.queues.enqueue([event("evt_1")]);
+      const { runs } = work((job, turn) => (turn === 1 ? untilAborted(job) : COMPLETED));
+      await until(() => runs.length === 1);
+      await bench.ground.stealLock(queueName("acme"), jobId("evt_1", 0));
+      await until(() => runs[0]?.signal.aborted);
+      expect(runs[0]?.signal.reason).toMatchObject({ code: "lost_claim" });
+      expect(kinds()).toContain("lock_lost");
+      await untilState("evt_1", "completed");
+      expect(runs.at(-1)?.run).toBe(runs[0]?.run);
+    });
+  });
+
+  describe("closing", () => {
+    it("waits for the runs that are on, and takes no more", async () => {
+      await bench.queues.enqueue([event("evt_1")]);
+      let finish = (_: Settlement) => {};
+      const runs: QueuedEvent[] = [];
+      const workers = bench.queues.work({
+        worker: quickWorker(),
+        concurrency: () => 1,
+        run: (job) => {
+          runs.push(job);
+          return new Promise((resolve) => (finish = resolve));
+        },
+        gaveUp: () => Promise.resolve(),
+      });
+      await until(() => runs.length === 1);
+      const closing = workers.close({ timeoutMs: 20_000 });
+      await bench.queues.enqueue([event("evt_2")]);
+      expect(workers.active).toBe(1);
+      finish(COMPLETED);
+      await closing;
+      expect(await stateOf("evt_1")).toBe("completed");
+      expect(await stateOf("evt_2")).toBe("waiting");
+      expect(runs).toHaveLength(1);
+      expect(runs[0]?.signal.aborted).toBe(false);
+    });
+
+    it("aborts the runs when its time is up, and their jobs come again", async () => {
+      await bench.queues.enqueue([event("evt_1")]);
+      const runs: QueuedEvent[] = [];
+      const workers = bench.queues.work({
+        worker: quickWorker(),
+        concurrency: () => 1,
+        run: (job) => {
+          runs.push(job);
+          return untilAborted(job);
+        },
+        gaveUp: () => Promise.resolve(),
+      });
+      await until(() => runs.length === 1);
+      await workers.close({ timeoutMs: 50 });
+      expect(runs[0]?.signal.reason).toMatchObject({ code: "shutting_down" });
+      expect(await stateOf("evt_1")).toBe("delayed");
+    });
+
+    it("does not wait for a run that hears no signal, and another worker gets its job", async () => {
+      await bench.queues.enqueue([event("evt_1")]);
+      const deaf = await bench.ground.open(["acme"], () => {});
+      bench.alsoClose(deaf);
+      let taken = false;
+      const workers = deaf.work({
+        worker: quickWorker(),
+        concurrency: () => 1,
+        run: () => {
+          taken = true;
+          return new Promise(() => {});
+        },
+        gaveUp: () => Promise.resolve(),
+      });
+      await until(() => taken);
+      const started = Date.now();
+      await workers.close({ timeoutMs: 50 });
+      expect(Date.now() - started).toBeLessThan(20_000);
+      work(() => COMPLETED);
+      await untilState("evt_1", "completed");
+    });
+  });
+}

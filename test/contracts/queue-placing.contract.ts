@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { event } from "../support/queue-fixture.ts";
+import { RETRY, type QueueBench } from "./queue-bench.ts";
+
+/** What is said of an event that the queue has had before. */
+export function queuePlacing(bench: QueueBench): void {
+  const { work, untilState } = bench;
+  const another = Buffer.from('{"another":"body"}');
+  const enqueue = (...events: readonly ReturnType<typeof event>[]) => bench.queues.enqueue(events);
+
+  describe("an event that comes again", () => {
+    it("is called failed when its job has failed for good, and stays so", async () => {
+      expect(await enqueue(event("evt_1"), event("evt_2"))).toEqual(["accepted", "accepted"]);
+      work(({ event: { eventId } }) =>
+        eventId === "evt_1"
+          ? { kind: "failed", code: "handler_failed", message: "" }
+          : { ...RETRY, recorded: true },
+      );
+      await untilState("evt_1", "failed");
+      await untilState("evt_2", "delayed");
+      expect(await enqueue(event("evt_1"), event("evt_2"), event("evt_3"))).toEqual([
+        "failed",
+        "duplicate",
+        "accepted",
+      ]);
+      expect(await bench.stateOf("evt_1")).toBe("failed");
+    });
+
+    it("conflicts when it has another body, failed or not, and the first is kept", async () => {
+      await enqueue(event("evt_1"), event("evt_2"));
+      work(({ event: { eventId } }) =>
+        eventId === "evt_1"
+          ? { kind: "failed", code: "handler_failed", message: "", recorded: true }
+          : { ...RETRY, recorded: true },
+      );
+      await untilState("evt_1", "failed");
+      await untilState("evt_2", "delayed");
+      const changed = [event("evt_1", { body: another }), event("evt_2", { body: another })];
+      expect(await enqueue(...changed)).toEqual(["conflict", "conflict"]);
+      expect((await bench.queues.findJob(event("evt_2")))?.event).toMatchObject({
+        bodyHash: event("evt_2").bodyHash,
+      });
+    });
+
+    it("conflicts with its namesake of the same call", async () => {
+      const answers = await enqueue(
+        event("evt_1"),
+        event("evt_1", { body: another }),
+        event("evt_1"),
+        event("evt_1", { body: another }),
+        event("evt_2"),
+      );
+      expect(answers).toEqual(["accepted", "conflict", "duplicate", "conflict", "accepted"]);
+      expect((await bench.queues.findJob(event("evt_1")))?.event).toMatchObject({
+        bodyHash: event("evt_1").bodyHash,
+      });
+    });
+
+    it("is told by the hash of its envelope, whatever its type and body say", async () => {
+      const sly = event("evt_1", {
+        type: '","body_hash":"fake"',
+        body: Buffer.from('{"body_hash":"fake","a":"\\"body_hash\\":\\"fake\\""}'),
+      });
+      expect(await enqueue(sly)).toEqual(["accepted"]);
+      expect(await enqueue(sly)).toEqual(["duplicate"]);
+      expect(await enqueue({ ...sly, body: another, bodyHash: event("x").bodyHash })).toEqual([
+        "conflict",
+      ]);
+    });
+
+    it("is a duplicate of a job that was edited into something without a hash", async () => {
+      await enqueue(event("evt_1"));
+      const job = await bench.queues.queues.get("acme")?.getJob("evt_1");
+      await job?.updateData({ edited: true });
+      expect(await enqueue(event("evt_1", { body: another }))).toEqual(["duplicate"]);
+    });
+
+    it("is looked at no closer when its identity alone is asked for", async () => {
+      await enqueue(event("evt_1"));
+      work(() => ({ kind: "failed", code: "handler_failed", message: "" }));
+      await untilState("evt_1", "failed");
+      const answers = await bench.queues.enqueue([event("evt_1", { body: another })], {
+        identityOnly: true,
+      });
+      expect(answers).toEqual([bench.queues.backend === "redis" ? "duplicate" : "accepted"]);
+      expect(await bench.stateOf("evt_1")).toBe("failed");
+    });
+  });
+}

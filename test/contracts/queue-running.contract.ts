@@ -1,0 +1,207 @@
+import type { QueueNotice, WorkOptions } from "@millrace/queue";
+import { describe, expect, it } from "vitest";
+import { event, quickWorker } from "../support/queue-fixture.ts";
+import { until } from "../support/until.ts";
+import { COMPLETED, RETRY, untilAborted, type QueueBench } from "./queue-bench.ts";
+
+/** What goes in is run once, whatever it is called, and can be looked at and steered. */
+export function queueRunning(bench: QueueBench): void {
+  const { work, stateOf, untilState } = bench;
+
+  describe("adding and running", () => {
+    it("runs an event once, as it was given, and completes its job", async () => {
+      expect(await bench.queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
+      const { runs } = work(() => COMPLETED);
+      await untilState("evt_1", "completed");
+      expect(runs).toHaveLength(1);
+      const { acceptedAtMs, ...same } = event("evt_1");
+      expect(runs[0]?.event).toMatchObject(same);
+      expect(runs[0]?.event.acceptedAtMs).toBeLessThanOrEqual(acceptedAtMs);
+      expect(runs[0]?.enqueuedAtMs).toBeGreaterThan(Date.now() - 60_000);
+    });
+
+    it("runs an event once that is added twice, and calls the second a duplicate", async () => {
+      expect(await bench.queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
+      expect(await bench.queues.enqueue([event("evt_1"), event("evt_2"), event("evt_2")])).toEqual([
+        "duplicate",
+        "accepted",
+        "duplicate",
+      ]);
+      const { runs } = work(() => COMPLETED);
+      await untilState("evt_2", "completed");
+      expect(await bench.queues.enqueue([event("evt_1")])).toEqual(["duplicate"]);
+      expect(runs.map((job) => job.event.eventId)).toEqual(["evt_1", "evt_2"]);
+    });
+
+    it("tells the generations of an event, and its namesake of another source, apart", async () => {
+      const events = [
+        event("evt_1"),
+        event("evt_1", { generation: 1 }),
+        event("evt_1", { source: "other" }),
+      ];
+      expect(await bench.queues.enqueue(events)).toEqual(["accepted", "accepted", "accepted"]);
+      const { runs } = work(() => COMPLETED);
+      await until(() => runs.length === 3);
+      expect(
+        runs.map(({ event: { source, generation } }) => `${source} ${generation}`).toSorted(),
+      ).toEqual(["acme 0", "acme 1", "other 0"]);
+    });
+
+    it("runs every id once that has hurt BullMQ, and goes on", async () => {
+      const { runs } = work(() => COMPLETED);
+      const events = TROUBLESOME_IDS.map((id) => event(id));
+      expect(await bench.queues.enqueue(events)).toEqual(events.map(() => "accepted"));
+      await until(() => runs.length >= events.length);
+      await bench.queues.enqueue([event("evt_last")]);
+      await untilState("evt_last", "completed");
+      expect(runs.map((job) => job.event.eventId).toSorted()).toEqual(
+        [...TROUBLESOME_IDS, "evt_last"].toSorted(),
+      );
+      await until(async () => (await bench.queues.counts()).get("acme")?.completed === runs.length);
+      expect(bench.notices).toEqual([]);
+    });
+
+    it.each([
+      ["U+0000 and escapes", Buffer.from('{"a":"\0","b":"\\u0000\\ud800"}')],
+      ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0x00, 0x22])],
+    ])("keeps a body with %s byte for byte", async (_, body) => {
+      expect(await bench.queues.enqueue([event("evt_1", { body })])).toEqual(["accepted"]);
+      const { runs } = work(() => COMPLETED);
+      await until(() => runs.length === 1);
+      expect(Buffer.from(runs[0]?.event.body ?? [])).toEqual(body);
+    });
+
+    it("leaves body and headers out of a job that carries an identity only", async () => {
+      await bench.queues.enqueue([event("evt_1")], { identityOnly: true });
+      const found = await bench.queues.findJob(event("evt_1"));
+      expect(found?.event).toMatchObject({ eventId: "evt_1", body: undefined, headers: {} });
+    });
+
+    it("answers an event of an unknown source with an error, and takes the others", async () => {
+      const answers = await bench.queues.enqueue([
+        event("evt_1", { source: "nobody" }),
+        event("evt_2"),
+      ]);
+      expect(answers[0]).toMatchObject({ code: "unavailable" });
+      expect(answers[1]).toBe("accepted");
+    });
+
+    it("lets a poison job fail alone, and adds its companions", async () => {
+      const poison = event("evt_bad", { type: "broken\0type" });
+      const answers = await bench.queues.enqueue([event("evt_1"), poison, event("evt_2")]);
+      expect([answers[0], answers[2]]).toEqual(["accepted", "accepted"]);
+      // Redis stores what Postgres refuses.
+      if (bench.queues.backend === "postgres") expect(answers[1]).toBeInstanceOf(Error);
+    });
+  });
+
+  describe("looking and steering", () => {
+    it("counts jobs by source and state, and knows how long the next one waits", async () => {
+      await bench.queues.enqueue([event("evt_1")]);
+      const first = (await bench.queues.findJob(event("evt_1")))?.enqueuedAtMs ?? 0;
+      await until(() => Date.now() >= first + 200);
+      await bench.queues.enqueue([event("evt_2"), event("evt_3"), event("evt_4")]);
+      expect((await bench.queues.counts()).get("acme")).toMatchObject({
+        waiting: 4,
+        paused: false,
+      });
+      expect(await bench.queues.oldestWaitingAgeMs("acme")).toBeGreaterThanOrEqual(200);
+      expect(await bench.queues.oldestWaitingAgeMs("other")).toBeUndefined();
+      work((job) => {
+        if (job.event.eventId === "evt_1") return COMPLETED;
+        if (job.event.eventId === "evt_2")
+          return { kind: "failed", code: "handler_failed", message: "" };
+        if (job.event.eventId === "evt_3") return { ...RETRY, afterMs: 60_000 };
+        return untilAborted(job);
+      });
+      await expect
+        .poll(async () => (await bench.queues.counts()).get("acme"), { timeout: 30_000 })
+        .toEqual({ waiting: 0, active: 1, delayed: 1, completed: 1, failed: 1, paused: false });
+    });
+
+    it("runs nothing of a paused source until it is resumed, and runs the others", async () => {
+      const { runs } = work(() => COMPLETED);
+      await bench.queues.pause("acme");
+      await bench.queues.enqueue([event("evt_1"), event("evt_2", { source: "other" })]);
+      await until(() => runs.length === 1);
+      expect(runs[0]?.event.source).toBe("other");
+      expect(await bench.queues.enqueue([event("evt_1")])).toEqual(["duplicate"]);
+      expect((await bench.queues.counts()).get("acme")).toMatchObject({ waiting: 1, paused: true });
+      expect(await stateOf("evt_1")).toBe("waiting");
+      await bench.queues.resume("acme");
+      await untilState("evt_1", "completed");
+    });
+  });
+
+  it("begins no more jobs of a source than its rate allows, by however many workers", async () => {
+    const rate = (source: string) => (source === "acme" ? { max: 3, perMs: 3_600_000 } : undefined);
+    const second = await bench.ground.open(["acme", "other"], () => undefined);
+    bench.alsoClose(second);
+    const ids = Array.from({ length: 8 }, (_, index) => `evt_${index}`);
+    await bench.queues.enqueue(ids.flatMap((id) => [event(id), event(id, { source: "other" })]));
+    const ran: string[] = [];
+    const options: WorkOptions = {
+      worker: quickWorker(),
+      gaveUp: () => Promise.resolve(),
+      rate,
+      concurrency: () => 1,
+      run: async ({ event: { source } }) => {
+        ran.push(source);
+        return COMPLETED;
+      },
+    };
+    work(() => COMPLETED, options);
+    second.work(options);
+    await until(() => ran.filter((source) => source === "other").length === 8);
+    // From the third on the server itself says that no more may begin.
+    const limited = bench.queues.queues.get("acme");
+    await until(async () => ((await limited?.getRateLimitTtl(3)) ?? 0) > 0);
+    await until(async () => (await bench.queues.counts()).get("acme")?.completed === 3);
+    expect((await bench.queues.counts()).get("acme")).toMatchObject({ waiting: 5, active: 0 });
+    expect(ran.filter((source) => source === "acme")).toHaveLength(3);
+  });
+
+  it("runs sixty sources in one process, on few connections", async () => {
+    await bench.queues.close();
+    const notices: QueueNotice[] = [];
+    const before = await bench.ground.connections();
+    const sources = Array.from({ length: 60 }, (_, index) => `source-${index}`);
+    const many = await bench.ground.open(sources, (notice) => notices.push(notice));
+    bench.alsoClose(many);
+    await until(() => many.ping().then(() => true));
+    const ran = new Set<string>();
+    many.work({
+      worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
+      concurrency: () => 5,
+      run: async ({ event: { source, eventId } }) => {
+        ran.add(`${source} ${eventId}`);
+        return COMPLETED;
+      },
+      gaveUp: () => Promise.resolve(),
+    });
+    const events = sources.flatMap((source) =>
+      [1, 2, 3, 4].map((n) => event(`evt_${n}`, { source })),
+    );
+    for (let at = 0; at < events.length; at += 24) {
+      const answers = await many.enqueue(events.slice(at, at + 24));
+      expect(answers.filter((answer) => answer !== "accepted")).toEqual([]);
+    }
+    await until(() => ran.size === 240);
+    const taken = (await bench.ground.connections()) - before;
+    expect(taken).toBeLessThanOrEqual(many.backend === "redis" ? 62 : 11);
+    await many.close();
+    await until(async () => (await bench.ground.connections()) <= before);
+    expect(notices).toEqual([]);
+  });
+}
+
+/** Ids that BullMQ refuses, swallows, or takes for a key of its own. */
+const TROUBLESOME_IDS = [
+  ...["meta", "wait", "id", "events", "marker", "active", "delayed", "completed", "failed"],
+  ...["stalled", "prioritized", "paused", "limiter", "pc", "repeat", "stalled-check", "de"],
+  ...["waiting-children", "metrics:completed", "metrics:completed:data", "de:x:y"],
+  ...["0", "5", "-5", "01", "1e5", " 1", "0:", "0:1", "0:x:y", "a:b", "a:b:c", "a:b:c:d", ":"],
+  ...["h-x", "g1-evt_1", "true", "null", "[object Object]", "__proto__", "constructor", "toString"],
+  ...["{x}", "*", "../x", "%2e%2e", "a\nb", "a\r\n", "'; --", '"', "\\", "😀", "é", "e\u{301}"],
+  ...["\u{200B}", "\u{202E}rtl", "shop|topic|1", "x".repeat(1_024), "é".repeat(512)],
+];

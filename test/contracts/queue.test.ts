@@ -1,0 +1,68 @@
+import { createPostgresQueues, createRedisQueues } from "@millrace/queue";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { describe } from "vitest";
+import { describeOnRedis, startRedis } from "../support/redis.ts";
+import { scratchDatabase } from "../support/scratch-database.ts";
+import type { QueueGround } from "./queue-bench.ts";
+import { queueContract } from "./queue.contract.ts";
+
+/** These servers answer, be it slowly; what happens when they do not is tested elsewhere. */
+const enqueueTimeoutMs = 20_000;
+
+describeOnRedis("the queues on Redis", () => queueContract(onRedis));
+describe("the queues on Postgres", () => queueContract(onPostgres));
+
+async function onRedis(): Promise<QueueGround> {
+  const redis = await startRedis();
+  const client = new Redis(redis.url);
+  return {
+    url: redis.url,
+    open: async (sources, notify) =>
+      createRedisQueues({ url: redis.url, sources, role: "worker", notify, enqueueTimeoutMs }),
+    stealLock: async (queue, jobId) => {
+      await client.del(`bull:${queue}:${jobId}:lock`);
+    },
+    connections: async () =>
+      String(await client.client("LIST"))
+        .trim()
+        .split("\n").length - 1,
+    release: async () => {
+      client.disconnect();
+      await redis.stop();
+    },
+  };
+}
+
+async function onPostgres(): Promise<QueueGround> {
+  const database = await scratchDatabase();
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  return {
+    url: database.url,
+    open: (sources, notify) =>
+      createPostgresQueues({
+        url: database.url,
+        sources,
+        role: "worker",
+        notify,
+        enqueueTimeoutMs,
+      }),
+    stealLock: async (queue, jobId) => {
+      await client.query(
+        "UPDATE bullmq.job SET lock_token = 'a thief', locked_until_ms = 0 WHERE queue = $1 AND id = $2",
+        [queue, jobId],
+      );
+    },
+    connections: async () => {
+      const { rows } = await client.query<{ count: number }>(
+        "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
+      );
+      return rows[0]?.count ?? 0;
+    },
+    release: async () => {
+      await client.end();
+      await database.drop();
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createIngress } from "@millrace/ingress";
+import { createReceiver, millraceRouter } from "@millrace/intake";
+import { createLogger } from "@millrace/service";
+import express from "express";
+import { Registry } from "prom-client";
+import { sendTo } from "../intake/send-to.ts";
+import { receiveContract, type WayIn } from "./receive.contract.ts";
+
+receiveContract(
+  "bare receive()",
+  async (deps) => {
+    const receiver = createReceiver(deps);
+    return {
+      send: async ({ source, method = "POST", headers = {}, body = "" }) => {
+        const answer = await receiver.receive({
+          source,
+          method,
+          url: `/webhooks/${source}`,
+          headers,
+          body: Buffer.from(body),
+        });
+        return { status: answer.status, headers: { ...answer.headers }, text: answer.body };
+      },
+      close: () => receiver.close(),
+    };
+  },
+  { readsBodies: false },
+);
+
+receiveContract(
+  "the hot route of the ingress",
+  async (deps) => {
+    const logger = createLogger({ role: "ingress", level: "silent" });
+    const registry = new Registry();
+    const ingress = createIngress({ ...deps, logger, registry });
+    const port = await ingress.listen({ port: 0, host: "127.0.0.1" });
+    return { send: (request) => sendTo(port, request), close: () => ingress.close() };
+  },
+  { readsBodies: true },
+);
+
+receiveContract(
+  "millraceRouter in an Express 5 app",
+  async (deps) => {
+    const receiver = createReceiver(deps);
+    const app = express();
+    app.use("/webhooks", millraceRouter(receiver));
+    app.use(express.json());
+    return await overHttp(app, () => receiver.close());
+  },
+  { readsBodies: true },
+);
+
+async function overHttp(listener: RequestListener, close: () => Promise<void>): Promise<WayIn> {
+  const server = createServer(listener);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    send: (request) => sendTo(port, request),
+    close: async () => {
+      await close();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
+import type { TestProject } from "vitest/node";
+import { redisServerPath } from "./redis.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The run's own Postgres; use `scratchDatabase()`. */
+    postgresUrl: string;
+    /** Whether this machine has a redis-server; use `describeOnRedis`. */
+    hasRedis: boolean;
+  }
+}
+
+/** One Postgres for the run, in a folder of its own; suites that kill servers start their own. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const hasRedis = redisServerPath() !== undefined;
+  if (!hasRedis && process.env["CI"] === "true") {
+    throw new Error(
+      "Cannot run the Redis suites: no redis-server on PATH (apt-get install redis-server)",
+    );
+  }
+  project.provide("hasRedis", hasRedis);
+
+  const folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
+  const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
+  project.provide("postgresUrl", postgres.url);
+  return async () => {
+    await postgres.stop("immediate");
+    await rm(folder, { recursive: true, force: true });
+  };
+}

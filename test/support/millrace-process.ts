@@ -1,0 +1,71 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+const BIN = fileURLToPath(new URL("../../apps/cli/bin/millrace.mjs", import.meta.url));
+
+/** A `millrace` role in a process of its own, so that a test can kill it. */
+export interface MillraceProcess {
+  readonly pid: number;
+  /** Where it listens. */
+  readonly url: string;
+  /** All that it printed. */
+  output(): string;
+  signal(signal: NodeJS.Signals): void;
+  /** Sends a signal (SIGKILL by default) and waits for the end; gives the exit code, if any. */
+  end(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Starts a role and waits until it listens. */
+export async function startRole(role: string, env: Environment): Promise<MillraceProcess> {
+  const { child, output } = launch([role], env);
+  const url = await Promise.race([
+    new Promise<string>((resolve) => {
+      child.on("message", (message: { kind?: string; port?: number }) => {
+        if (message.kind === "listening") resolve(`http://127.0.0.1:${message.port}`);
+      });
+    }),
+    once(child, "exit").then(([code]) => {
+      throw new Error(`Cannot start ${role}: it exited with ${code}\n${output()}`);
+    }),
+  ]);
+  return {
+    pid: child.pid ?? -1,
+    url,
+    output,
+    signal: (signal) => void child.kill(signal),
+    end: async (signal = "SIGKILL") => {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+      const gone = once(child, "exit");
+      child.kill(signal);
+      await gone;
+      return child.exitCode;
+    },
+  };
+}
+
+/** Runs a command to its end. */
+export async function runCommand(
+  args: readonly string[],
+  env: Environment,
+): Promise<{ code: number | null; output: string }> {
+  const { child, output } = launch(args, env);
+  await once(child, "close");
+  return { code: child.exitCode, output: output() };
+}
+
+function launch(
+  args: readonly string[],
+  env: Environment,
+): { child: ChildProcess; output(): string } {
+  const child = spawn(process.execPath, [BIN, ...args], {
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  const chunks: string[] = [];
+  child.stdout?.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+  child.stderr?.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+  return { child, output: () => chunks.join("") };
+}

@@ -1,0 +1,137 @@
+import { randomBytes } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { Webhook } from "standardwebhooks";
+import { runCommand, startRole, type MillraceProcess } from "./millrace-process.ts";
+import { until } from "./until.ts";
+
+const CONFIG = fileURLToPath(new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url));
+const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
+
+/** The secrets of the fixture's sources, for the SDKs that sign. */
+export const SECRETS = {
+  acme: SECRET,
+  patient: SECRET,
+  stripe: SECRET,
+  github: "a-github-secret",
+  mirror: "a-mirror-secret",
+};
+
+/** Real roles in real processes, over one database and, on Redis, one Redis. */
+export interface Pipeline {
+  readonly database: pg.Pool;
+  readonly env: Readonly<Record<string, string>>;
+  /** `over` changes the environment of this one role. */
+  start(
+    role: "ingress" | "worker" | "dashboard",
+    over?: Readonly<Record<string, string>>,
+  ): Promise<MillraceProcess>;
+  /** Ends what was started and closes the pool. */
+  stop(): Promise<void>;
+}
+
+/** Migrates a database and gives what starts roles on it; `over` is for a suite's own config. */
+export async function createPipeline(
+  urls: { databaseUrl: string; redisUrl?: string | undefined },
+  over: Readonly<Record<string, string>> = {},
+): Promise<Pipeline> {
+  const env = {
+    MILLRACE_CONFIG: CONFIG,
+    DATABASE_URL: urls.databaseUrl,
+    ...(urls.redisUrl === undefined ? {} : { REDIS_URL: urls.redisUrl }),
+    HOST: "127.0.0.1",
+    INGRESS_PORT: "0",
+    WORKER_PORT: "0",
+    DASHBOARD_PORT: "0",
+    ACME_WEBHOOK_SECRET: SECRETS.acme,
+    PATIENT_WEBHOOK_SECRET: SECRETS.patient,
+    STRIPE_WEBHOOK_SECRET: SECRETS.stripe,
+    GITHUB_WEBHOOK_SECRET: SECRETS.github,
+    MIRROR_WEBHOOK_SECRET: SECRETS.mirror,
+    ...over,
+  };
+  const migrated = await runCommand(["migrate"], env);
+  if (migrated.code !== 0) throw new Error(`Cannot migrate: ${migrated.output}`);
+  const database = new pg.Pool({ connectionString: urls.databaseUrl, max: 4 });
+  // A suite may kill the server under the pool; the next query connects anew.
+  database.on("error", () => {});
+  const started: MillraceProcess[] = [];
+  return {
+    database,
+    env,
+    start: async (role, more = {}) => {
+      const role_ = await startRole(role, { ...env, ...more });
+      started.push(role_);
+      return role_;
+    },
+    stop: async () => {
+      await Promise.all(started.map((role) => role.end()));
+      await database.end();
+    },
+  };
+}
+
+/** A delivery's answer. */
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+/** An event of Standard Webhooks. */
+export interface PostedEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly source?: "acme" | "patient";
+  readonly data?: unknown;
+  readonly body?: string;
+}
+
+/** Posts an event until it is answered something else than 503, as senders do. */
+export async function post(ingressUrl: string, event: PostedEvent): Promise<Answer> {
+  return await until(async () => {
+    const answer = await postOnce(ingressUrl, event);
+    return answer.status === 503 ? undefined : answer;
+  });
+}
+
+/** Posts an event as a Standard Webhooks sender does, signed by that project's own library. */
+export async function postOnce(ingressUrl: string, event: PostedEvent): Promise<Answer> {
+  const source = event.source ?? "acme";
+  const body = event.body ?? JSON.stringify({ type: event.type, data: event.data ?? {} });
+  const now = new Date();
+  const response = await fetch(`${ingressUrl}/webhooks/${source}`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "webhook-id": event.id,
+      "webhook-timestamp": String(Math.floor(now.getTime() / 1_000)),
+      "webhook-signature": new Webhook(SECRETS[source]).sign(event.id, now, body),
+    },
+    body,
+  });
+  return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+/** The event as the view shows it. */
+export async function eventOf(
+  database: pg.Pool,
+  id: string,
+): Promise<
+  | { status: string; outcome: string | null; attempts: number; last_error: string | null }
+  | undefined
+> {
+  const { rows } = await database.query(
+    "select status, outcome, attempts, last_error from webhook_events where event_id = $1",
+    [id],
+  );
+  return rows[0];
+}
+
+/** How many effects the handlers of an event left. */
+export async function effectsOf(database: pg.Pool, id: string): Promise<number> {
+  const { rows } = await database.query("select count(*)::int from effects where event_id = $1", [
+    id,
+  ]);
+  return rows[0].count;
+}

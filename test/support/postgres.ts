@@ -1,0 +1,47 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
+
+/** A Postgres of the test's own, to kill and to freeze. */
+export interface TestPostgres {
+  readonly url: string;
+  /** SIGKILL, and wait until it is gone. */
+  kill(): Promise<void>;
+  restart(): Promise<void>;
+  /** SIGSTOP and SIGCONT, the backends too. */
+  freeze(): void;
+  thaw(): void;
+  /** Ends it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+export async function startPostgres(): Promise<TestPostgres> {
+  const folder = await mkdtemp(join(tmpdir(), "millrace-postgres-"));
+  const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
+  // The postmaster first, so that it makes no further backend.
+  const signalAll = (signal: NodeJS.Signals) => {
+    process.kill(postgres.pid, signal);
+    for (const pid of childrenOf(postgres.pid)) process.kill(pid, signal);
+  };
+  return {
+    url: postgres.url,
+    kill: () => postgres.kill(),
+    restart: () => postgres.restart(),
+    freeze: () => signalAll("SIGSTOP"),
+    thaw: () => signalAll("SIGCONT"),
+    stop: async () => {
+      await postgres.stop("immediate");
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function childrenOf(pid: number): number[] {
+  const output = execFileSync("ps", ["-A", "-o", "ppid=,pid="], { encoding: "utf8" });
+  return output
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .flatMap(([parent, child]) => (parent === pid && child !== undefined ? [child] : []));
+}

@@ -1,0 +1,126 @@
+import { connect, createServer, type Socket } from "node:net";
+
+/** A TCP proxy in front of a server, which breaks connections where a test wants it. */
+export interface TcpProxy {
+  readonly port: number;
+  /** The server's URL by way of the proxy. */
+  readonly url: string;
+  /** How often `cutAfter` or `cutBefore` struck. */
+  readonly struck: number;
+  /** Cuts the next connection that sends this text, once the server has it. No answer comes back. */
+  cutAfter(text: string): void;
+  /** Cuts the next connection that sends this text, before the server has it. */
+  cutBefore(text: string): void;
+  /** A black hole: connections stay open and new ones are taken, and nothing passes either way. */
+  freeze(): void;
+  thaw(): void;
+  /** Every byte comes so many milliseconds late, each way; 0 ends it. */
+  delay(ms: number): void;
+  /** Cuts every connection, and every new one, until `admit`. */
+  refuse(): void;
+  admit(): void;
+  /** New connections go to another server; those that are there are cut. */
+  retarget(serverUrl: string): void;
+  /** Cuts every connection. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
+  let target = new URL(serverUrl);
+  const pairs = new Set<readonly [Socket, Socket]>();
+  let trap: { text: string; forward: boolean } | undefined;
+  let struck = 0;
+  let frozen = false;
+  let refusing = false;
+  let delayMs = 0;
+
+  const server = createServer((client) => {
+    client.on("error", () => client.destroy());
+    if (refusing) {
+      client.destroy();
+      return;
+    }
+    const upstream = connect(Number(target.port), target.hostname);
+    const pair = [client, upstream] as const;
+    pairs.add(pair);
+    for (const socket of pair) {
+      socket.on("error", () => socket.destroy());
+      socket.on("close", () => pairs.delete(pair));
+    }
+    const toClient = createLane(() => delayMs);
+    const toServer = createLane(() => delayMs);
+    upstream.on("data", (data) => toClient(() => client.write(data)));
+    upstream.on("end", () => toClient(() => client.end()));
+    upstream.on("error", () => client.destroy());
+    client.on("end", () => toServer(() => upstream.end()));
+    client.on("error", () => upstream.destroy());
+    client.on("data", (data) => {
+      if (trap === undefined || !data.includes(trap.text)) {
+        toServer(() => upstream.write(data));
+        return;
+      }
+      struck += 1;
+      client.destroy();
+      upstream.removeAllListeners("data").resume();
+      if (trap.forward) upstream.end(data);
+      else upstream.destroy();
+      trap = undefined;
+    });
+    if (frozen) pair.forEach((socket) => socket.pause());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("Cannot listen");
+  const url = new URL(serverUrl);
+  url.hostname = "127.0.0.1";
+  url.port = String(address.port);
+  const cut = () => {
+    for (const socket of [...pairs].flat()) socket.destroy();
+  };
+  return {
+    port: address.port,
+    url: url.href,
+    get struck() {
+      return struck;
+    },
+    cutAfter: (text) => (trap = { text, forward: true }),
+    cutBefore: (text) => (trap = { text, forward: false }),
+    freeze: () => {
+      frozen = true;
+      [...pairs].flat().forEach((socket) => socket.pause());
+    },
+    thaw: () => {
+      frozen = false;
+      [...pairs].flat().forEach((socket) => socket.resume());
+    },
+    delay: (ms) => (delayMs = ms),
+    refuse: () => {
+      refusing = true;
+      cut();
+    },
+    admit: () => (refusing = false),
+    retarget: (url_) => {
+      target = new URL(url_);
+      cut();
+    },
+    cut,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        cut();
+      }),
+  };
+}
+
+/** Passes things on in order, each as late as the delay says when it comes. */
+function createLane(delayMs: () => number): (pass: () => void) => void {
+  let lastAtMs = 0;
+  return (pass) => {
+    const nowMs = performance.now();
+    const atMs = Math.max(lastAtMs, nowMs + delayMs());
+    if (atMs <= nowMs) return pass();
+    lastAtMs = atMs;
+    setTimeout(pass, atMs - nowMs);
+  };
+}
