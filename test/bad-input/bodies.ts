@@ -1,0 +1,164 @@
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import { expect } from "vitest";
+import type { Book } from "./book.ts";
+import type { Line } from "./lines.ts";
+import { BODY_CANARY, github, plain, standard, stripe, stripeBody } from "./senders.ts";
+import type { Stage } from "./stage.ts";
+import { withHeader } from "./wire.ts";
+
+const LIMIT = 65_536;
+const json = (id: string) => stripeBody(id);
+
+/** Bodies that are kept byte for byte: line, title, event id, body. All from a sender of JSON. */
+const KEPT: readonly (readonly [Line, string, string, string])[] = [
+  [
+    32,
+    "a NUL and half a surrogate pair",
+    "escapes_1",
+    '{"id":"escapes_1","type":"test.effect","x":"\\u0000 \\ud800"}',
+  ],
+  [
+    35,
+    "40,000 nested lists",
+    "nested_1",
+    `{"id":"nested_1","type":"test.effect","x":${"[".repeat(40_000)}${"]".repeat(40_000)}}`,
+  ],
+  [
+    36,
+    "names of Object.prototype",
+    "proto_1",
+    '{"id":"proto_1","type":"test.effect","__proto__":{"id":"x"},"constructor":{"prototype":{"x":1}},"toString":1}',
+  ],
+  [36, "a doubled key", "double_1", '{"id":"first","id":"double_1","type":"test.effect"}'],
+  [
+    36,
+    "numbers beyond a double",
+    "numbers_1",
+    `{"id":"numbers_1","type":"test.effect","x":1e400,"y":${"9".repeat(30)}}`,
+  ],
+  [
+    37,
+    "100,000 keys",
+    "keys_1",
+    `{"id":"keys_1","type":"test.effect",${Array.from({ length: 100_000 }, (_, key) => `"${key}":0`).join()}}`,
+  ],
+  [
+    38,
+    "a megabyte of colours and line ends",
+    "colours_1",
+    JSON.stringify({
+      id: "colours_1",
+      type: "test.effect",
+      x: `\u001b[31m${BODY_CANARY}\n`.repeat(35_000),
+    }),
+  ],
+];
+
+/** Lines 21 to 27 and 31 to 39: what a body may hold, and how it may be said to be encoded. */
+export function bodies(book: Book, stage: () => Stage): void {
+  book.proves(21, "an empty body is answered 400", async () => {
+    for (const request of [github("empty_1", ""), stripe(""), plain("a", "")]) {
+      expect(await stage().refusal(request)).toBe("400 invalid_body");
+    }
+    const bare = { ...github("empty_1", ""), hasLength: false };
+    expect(await stage().refusal(bare)).toBe("400 invalid_body");
+  });
+
+  for (const [line, title, type] of [
+    [22, "no content type", undefined],
+    [23, "text", "text/plain"],
+    [23, "a form", "application/x-www-form-urlencoded"],
+    [23, "multipart", "multipart/form-data; boundary=x"],
+    [24, "another charset", "application/json; charset=utf-16"],
+    [24, "a charset that nobody knows", "application/json; charset=shift_jis"],
+  ] as const) {
+    book.proves(line, `JSON that comes as ${title} is kept as it came`, async () => {
+      const id = `typed_${title.replaceAll(" ", "_")}`;
+      const good = stripe(json(id));
+      const state = await stage().take(
+        type === undefined ? good : withHeader(good, "content-type", type),
+        id,
+      );
+      expect(state.status).toBe("completed");
+    });
+  }
+  book.proves(24, "a body in UTF-16 is no JSON where the id is in it", async () => {
+    const request = plain("a", Buffer.from('{"id":"utf16_1"}', "utf16le"));
+    expect(await stage().refusal(request)).toBe("400 invalid_body");
+  });
+
+  const text = Buffer.from(json("packed_1"));
+  const bomb = gzipSync(Buffer.alloc(50_000_000));
+  for (const [title, encoding, body] of [
+    ["gzip", "gzip", gzipSync(text)],
+    ["brotli", "br", brotliCompressSync(text)],
+    ["deflate", "deflate", deflateSync(text)],
+    ["a bomb of gzip", "gzip", bomb],
+    ["gzip twice", "gzip, gzip", gzipSync(gzipSync(text))],
+    ["gzip that is cut", "gzip", gzipSync(text).subarray(0, 20)],
+    ["what is called gzip and is not", "GZIP", text],
+  ] as const) {
+    book.proves(25, `${title} is answered 415`, async () => {
+      const request = withHeader(github("packed_1", body), "content-encoding", encoding);
+      expect(await stage().refusal(request)).toBe("415 unsupported_encoding");
+    });
+  }
+  book.proves(26, "content-encoding identity is accepted", async () => {
+    const good = stripe(json("identity_1"));
+    await stage().take(withHeader(good, "content-encoding", "identity"), "identity_1");
+  });
+
+  book.proves(27, "the limit is taken, and not a byte more", async () => {
+    const ofBytes = (bytes: number) => '{"type":"test.effect","x":"'.padEnd(bytes - 2, "x") + '"}';
+    for (const bytes of [LIMIT - 1, LIMIT]) {
+      await stage().take(standard(`limit_${bytes}`, ofBytes(bytes)), `limit_${bytes}`);
+    }
+    const refusal = await stage().refusal(standard("limit_over", ofBytes(LIMIT + 1)));
+    expect(refusal).toBe("413 body_too_large");
+  });
+
+  book.proves(31, "bytes that are no UTF-8 are stored byte for byte", async () => {
+    const strange = Buffer.of(0x22, 0xff, 0xfe, 0x00, 0xed, 0xa0, 0x80, 0x22);
+    await stage().take(github("bytes_1", strange), "bytes_1");
+    const inJson = Buffer.from(
+      '{"id":"bytes_2","type":"test.effect","x":"\u00ff\u00fe"}',
+      "latin1",
+    );
+    await stage().take(plain("a", inJson), "bytes_2");
+    expect(await stage().effectsOf("a", "bytes_2")).toBe(1);
+  });
+
+  for (const [line, title, id, body] of KEPT) {
+    book.proves(line, `a body with ${title} is kept byte for byte, and handled`, async () => {
+      await stage().take(stripe(body), id);
+      expect(await stage().effectsOf("stripe", id)).toBe(1);
+    });
+  }
+
+  odd(book, stage);
+}
+
+/** Lines 33, 34 and 39: bodies without the shape that is expected. */
+function odd(book: Book, stage: () => Stage): void {
+  for (const [index, body] of ["null", "[]", '"x"', "5", "true"].entries()) {
+    book.proves(33, `the body ${body} is refused where the id is in it, else kept`, async () => {
+      expect(await stage().refusal(stripe(body))).toBe("400 invalid_event_id");
+      expect(await stage().refusal(plain("a", body))).toBe("400 invalid_event_id");
+      await stage().take(github(`shape_${index}`, body), `shape_${index}`);
+    });
+  }
+  for (const [index, body] of ["{", '{"id":"x"} x', "\0", "[".repeat(40_000)].entries()) {
+    const shown = JSON.stringify(body.slice(0, 20));
+    book.proves(34, `${shown} is no JSON: refused where the id is in it, else kept`, async () => {
+      expect(await stage().refusal(stripe(body))).toBe("400 invalid_body");
+      await stage().take(github(`opaque_${index}`, body), `opaque_${index}`);
+    });
+  }
+  book.proves(39, "of an id in header and body the provider's one place counts", async () => {
+    const body = '{"id":"in_body_1","event_id":"in_body_1","type":"test.effect"}';
+    await stage().take(standard("in_header_1", body), "in_header_1");
+    await stage().take(standard("in_header_1", body, { source: "hookmesh" }), "in_body_1");
+    const plainly = withHeader(plain("a", body), "id", "in_header_1");
+    await stage().take(plainly, "in_body_1");
+  });
+}

@@ -1,0 +1,93 @@
+import { expect } from "vitest";
+import type { Book } from "./book.ts";
+import { DASHBOARD } from "./environment.ts";
+import { exchange } from "./exchange.ts";
+import { stripe, stripeBody } from "./senders.ts";
+import type { Stage } from "./stage.ts";
+import { toBytes } from "./wire.ts";
+
+const AUTHORIZATION = `Basic ${Buffer.from(`${DASHBOARD.user}:${DASHBOARD.password}`).toString("base64")}`;
+const BOARD = "/queues/api/queues/millrace-stripe";
+const JSON_TYPE = ["content-type", "application/json"] as const;
+type Headers = readonly (readonly [string, string])[];
+
+const READS = ["/", "/queues", "/queues/api/queues", "/api/events", "/api/stats", "/metrics"];
+const WRITES: readonly (readonly [string, string])[] = [
+  ["POST", "/api/events/stripe/kept_1/retry"],
+  ["POST", "/api/events/stripe/kept_1/replay"],
+  ["POST", "/api/sources/stripe/pause"],
+  ["PUT", `${BOARD}/kept_1/retry`],
+  ["PUT", `${BOARD}/pause`],
+];
+const FORBIDDEN: readonly (readonly [string, string, string?])[] = [
+  ["PUT", "/obliterate", '{"force":true}'],
+  ["PUT", "/clean/completed"],
+  ["PUT", "/kept_1/clean"],
+  ["PUT", "/empty"],
+  ["PUT", "/retry/completed"],
+  ["PATCH", "/kept_1/update-data", '{"jobData":{"v":1}}'],
+  ["POST", "/add", '{"name":"x","data":{},"options":{"jobId":"meta"}}'],
+];
+
+/** Line 57: the dashboard, for whoever should not be there. */
+export function dashboard(book: Book, stage: () => Stage): void {
+  const ask = async (method: string, path: string, headers: Headers = [], text = "") => {
+    const port = Number(new URL(stage().dashboard.url).port);
+    const body = Buffer.from(text);
+    const { status, code } = await exchange(
+      port,
+      toBytes({ source: "", method, path, headers, body }),
+    );
+    return `${status} ${code}`;
+  };
+  const signedIn = (...headers: Headers): Headers => [["authorization", AUTHORIZATION], ...headers];
+
+  book.proves(57, "without user and password nothing is read or written", async () => {
+    for (const path of READS) expect(await ask("GET", path)).toBe("401 unauthorized");
+    for (const [method, path] of WRITES) expect(await ask(method, path)).toBe("401 unauthorized");
+    const wrong: Headers = [["authorization", `Basic ${Buffer.from("ops:x").toString("base64")}`]];
+    expect(await ask("GET", "/api/events", wrong)).toBe("401 unauthorized");
+  });
+
+  book.proves(57, "a page of another origin writes nothing, signed in or not", async () => {
+    for (const [method, path] of WRITES) {
+      for (const header of [
+        ["origin", "http://evil.example"],
+        ["origin", "null"],
+        ["sec-fetch-site", "cross-site"],
+      ] as const) {
+        expect(await ask(method, path, signedIn(header))).toBe("403 forbidden");
+      }
+    }
+  });
+
+  book.proves(57, "a form adds no job", async () => {
+    for (const type of ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data"]) {
+      const answer = await ask("POST", `${BOARD}/add`, signedIn(["content-type", type]), "name=x");
+      expect(answer).toBe("415 unsupported_media_type");
+    }
+  });
+
+  book.proves(57, "nobody removes, edits or forges a job, signed in or not", async () => {
+    await stage().take(stripe(stripeBody("kept_1")), "kept_1");
+    for (const [method, path, body] of FORBIDDEN) {
+      const headers = signedIn(...(body === undefined ? [] : [JSON_TYPE]));
+      expect([path, await ask(method, BOARD + path, headers, body)]).toEqual([
+        path,
+        "403 forbidden",
+      ]);
+    }
+    expect(await stage().effectsOf("stripe", "kept_1")).toBe(1);
+  });
+
+  book.proves(57, "a completed event is not retried, by any door", async () => {
+    await stage().take(stripe(stripeBody("done_1")), "done_1");
+    for (const [method, path] of [
+      ["PUT", `${BOARD}/done_1/retry`],
+      ["POST", "/api/events/stripe/done_1/retry"],
+    ] as const) {
+      expect(await ask(method, path, signedIn())).toBe("409 not_failed");
+    }
+    expect(await stage().effectsOf("stripe", "done_1")).toBe(1);
+  });
+}

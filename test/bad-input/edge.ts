@@ -1,0 +1,153 @@
+import { expect } from "vitest";
+import { connect, type RawConnection } from "../intake/raw-connection.ts";
+import { until } from "../support/until.ts";
+import type { Book } from "./book.ts";
+import type { Line } from "./lines.ts";
+import { plain, stripe, stripeBody } from "./senders.ts";
+import type { Stage } from "./stage.ts";
+import { toBytes, withHeader, type WireRequest } from "./wire.ts";
+
+const HEAD = "POST /webhooks/a HTTP/1.1\r\nhost: localhost\r\n";
+const SPOOFED = "203.0.113.77";
+
+const PATHS: readonly (readonly [string, string])[] = [
+  ["/webhooks/nobody", "unknown_source"],
+  ["/webhooks/__proto__", "unknown_source"],
+  ["/webhooks/constructor", "unknown_source"],
+  ["/webhooks/", "unknown_source"],
+  ["/webhooks/stripe/", "unknown_source"],
+  ["/webhooks/stripe/more", "unknown_source"],
+  ["/webhooks/STRIPE", "unknown_source"],
+  ["/webhooks/%73tripe", "unknown_source"],
+  ["/webhooks/stripe%2f", "unknown_source"],
+  ["/webhooks/..%2fstripe", "unknown_source"],
+  ["/webhooks/%zz", "unknown_source"],
+  ["/webhooks", "not_found"],
+  ["/Webhooks/stripe", "not_found"],
+  ["//webhooks/stripe", "not_found"],
+  ["/%zz", "not_found"],
+];
+
+/** What is no request that can be read: line, title, the rest of the head and the body, answer. */
+const UNREADABLE: readonly (readonly [Line, string, string, string])[] = [
+  [
+    51,
+    "a length and chunks together",
+    "content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+    "400 malformed_request",
+  ],
+  [51, "two lengths", "content-length: 2\r\ncontent-length: 3\r\n\r\n{}x", "400 malformed_request"],
+  [51, "a negative length", "content-length: -1\r\n\r\n", "400 malformed_request"],
+  [51, "a length that is no number", "content-length: 0x10\r\n\r\n{}", "400 malformed_request"],
+  [51, "a NUL in a header", "x: a\0b\r\ncontent-length: 2\r\n\r\n{}", "400 malformed_request"],
+  [51, "a bare CR in a header", "x: a\rb\r\ncontent-length: 2\r\n\r\n{}", "400 malformed_request"],
+  [
+    51,
+    "a chunk without a size",
+    "transfer-encoding: chunked\r\n\r\nzz\r\n",
+    "400 malformed_request",
+  ],
+  [
+    52,
+    "100 headers of 1 kB",
+    `${`x: ${"x".repeat(1_000)}\r\n`.repeat(100)}\r\n`,
+    "431 headers_too_large",
+  ],
+  [52, "one header of 100 kB", `x: ${"x".repeat(100_000)}\r\n\r\n`, "431 headers_too_large"],
+];
+
+/** Lines 49 to 54: what reaches the server before any source is asked. */
+export function edge(book: Book, stage: () => Stage): void {
+  for (const method of ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
+    book.proves(49, `${method} is answered 405`, async () => {
+      const request = { ...stripe(stripeBody("method_1")), method };
+      expect(await stage().refusal(request)).toBe("405 method_not_allowed");
+    });
+  }
+  book.proves(49, "HEAD is answered 405 without a body", async () => {
+    const connection = await stage().open();
+    connection.write("HEAD /webhooks/a HTTP/1.1\r\nhost: x\r\n\r\n");
+    expect(await connection.statuses(1)).toEqual([405]);
+    connection.write("HEAD /webhooks/a HTTP/1.1\r\nhost: x\r\n\r\n");
+    expect(await connection.statuses(2)).toEqual([405, 405]);
+    expect(connection.received()).not.toContain("method_not_allowed");
+  });
+
+  for (const [path, code] of PATHS) {
+    book.proves(50, `${path} is answered 404`, async () => {
+      expect(await stage().refusal({ ...stripe(stripeBody("path_1")), path })).toBe(`404 ${code}`);
+    });
+  }
+
+  for (const [line, title, rest, answer] of UNREADABLE) {
+    book.proves(line, `${title} is answered ${answer}`, async () => {
+      expect(await stage().refusal(Buffer.from(`${HEAD}${rest}`, "latin1"))).toBe(answer);
+    });
+  }
+  book.proves(51, "an expectation that nobody meets is answered 417", async () => {
+    const request = withHeader(stripe(stripeBody("expect_1")), "expect", "the-worst");
+    expect(await stage().refusal(request)).toBe("417 expectation_failed");
+  });
+  book.proves(51, "HTTP/1.1 without a Host is answered 400", async () => {
+    const bytes = toBytes(stripe(stripeBody("no_host_1"))).toString("latin1");
+    const request = Buffer.from(bytes.replace("host: localhost\r\n", ""), "latin1");
+    expect(await stage().refusal(request)).toBe("400 malformed_request");
+  });
+  book.proves(51, "HTTP/1.0 without a length is an empty body", async () => {
+    const bytes = Buffer.from("POST /webhooks/a HTTP/1.0\r\n\r\n");
+    expect(await stage().refusal(bytes)).toBe("400 invalid_body");
+  });
+  book.proves(51, "what is no HTTP at all is answered 400, and the end", async () => {
+    const bytes = Buffer.from("\x16\x03\x01\x00 is that TLS?\r\n\r\n", "latin1");
+    expect(await stage().refusal(bytes)).toBe("400 malformed_request");
+  });
+  book.proves(51, "requests that are sent in one go are answered in their order", async () => {
+    const connection = await stage().open();
+    const bad = plain("a", '{"id":""}');
+    const missing = { ...bad, path: "/webhooks/nobody" };
+    connection.write(Buffer.concat([missing, bad, missing].map(toBytes)));
+    expect(await connection.statuses(3)).toEqual([404, 400, 404]);
+    expect(connection.isEnded).toBe(false);
+  });
+
+  book.proves(53, "X-Forwarded-For is not believed, and not logged as a client's", async () => {
+    const spoof = (request: WireRequest) =>
+      withHeader(withHeader(request, "x-forwarded-for", SPOOFED), "forwarded", `for=${SPOOFED}`);
+    await stage().take(spoof(stripe(stripeBody("spoofed_1"))), "spoofed_1");
+    const unsigned = withHeader(spoof(stripe(stripeBody("spoofed_2"))), "stripe-signature");
+    expect(await stage().refusal(unsigned)).toBe("401 invalid_signature");
+    expect(stage().ingress.output()).not.toContain(SPOOFED);
+  });
+
+  book.proves(
+    54,
+    "connections beyond the bound are closed, and those within it served",
+    async () => {
+      const bound = 40;
+      const over = { TEST_CONNECTIONS_MAX: String(bound) };
+      const crowded = await stage().pipeline.start("ingress", over);
+      const port = Number(new URL(crowded.url).port);
+      const idle = await Promise.all(Array.from({ length: bound + 60 }, () => connect(port)));
+      try {
+        const open = () => idle.filter((connection) => !connection.isEnded);
+        await until(() => open().length <= bound, { what: "the rest closed" });
+        const [heard] = open();
+        heard?.write(toBytes({ ...plain("a", "{}"), path: "/webhooks/nobody" }));
+        expect(await heard?.statuses(1)).toEqual([404]);
+      } finally {
+        for (const connection of idle) connection.abort();
+      }
+      expect(await crowded.end("SIGTERM")).toBe(0);
+    },
+  );
+
+  book.proves(54, "two thousand idle connections hold nobody up, and are ended", async () => {
+    const idle: RawConnection[] = [];
+    // More at a time would wait in the kernel, where the ingress cannot end them.
+    while (idle.length < 2_000) {
+      idle.push(...(await Promise.all(Array.from({ length: 100 }, () => stage().open()))));
+    }
+    await stage().stillWorks();
+    await until(() => idle.every((connection) => connection.isEnded), { what: "all ended" });
+  });
+}

@@ -1,0 +1,127 @@
+import { expect } from "vitest";
+import { until } from "../support/until.ts";
+import type { Book } from "./book.ts";
+import type { Line } from "./lines.ts";
+import { github, plain, standard, stripe, stripeBody } from "./senders.ts";
+import type { Stage } from "./stage.ts";
+
+/** The value of `"id"` in a body, as JSON. Every one is refused 400. */
+const REFUSED: readonly (readonly [Line, string, string | undefined])[] = [
+  [40, "an empty text", '""'],
+  [40, "nothing", undefined],
+  [40, "null", "null"],
+  [40, "true", "true"],
+  [40, "a list", "[1]"],
+  [40, "an object", '{"a":1}'],
+  [40, "a fraction", "1.5"],
+  [40, "a number beyond a double", "1e400"],
+  [40, "a number of thirty digits", "9".repeat(30)],
+  [43, "1,025 bytes", `"${"x".repeat(1_025)}"`],
+  [43, "342 letters of three bytes", `"${"€".repeat(342)}"`],
+  [43, "a NUL", '"a\\u0000b"'],
+  [43, "half a surrogate pair", '"a\\ud800"'],
+  [44, "half a pair alone", '"\\udc00"'],
+  [45, "a path with a NUL", '"../\\u0000"'],
+];
+
+// BullMQ's own names, and what it reads in its own way.
+const KEYS =
+  "meta wait id events marker active delayed completed failed stalled prioritized paused limiter pc repeat stalled-check waiting-children metrics:completed metrics:failed de:x:y metrics:completed:data".split(
+    " ",
+  );
+
+/** Ids that are taken as they are; those of a line are all different events. */
+const TAKEN: readonly (readonly [Line, string, readonly string[]])[] = [
+  [40, "blanks and numbers in text", ["  ", "-5", "05", "5.0", "true", "null"]],
+  [41, "a zero and colons", ["0", "0:1", "a:b", "a:b:c", ":", "::"]],
+  [42, "names of BullMQ's own", KEYS],
+  [42, "names of our own job ids", ["h-x1", "g1-x1", "g12-a1", "h-", "g1-"]],
+  [43, "300 characters, and 1,024 bytes", ["x".repeat(300), "x".repeat(1_024), "€".repeat(341)]],
+  [
+    44,
+    "what only looks alike",
+    ["é", "e\u0301", "É", "E\u0301", "ab", "a\u200bb", "a\u202eb", "🦄", "🦄\ufe0f"],
+  ],
+  [
+    45,
+    "paths, patterns, quotes and line ends",
+    [
+      "../x",
+      "%2e%2e",
+      "*",
+      "{x}",
+      '"',
+      "'; drop table effects;--",
+      "a\r\nb",
+      "\n",
+      "\t",
+      "\\",
+      "$1",
+    ],
+  ],
+  [45, "names of Object.prototype", ["__proto__", "constructor", "toString", "hasOwnProperty"]],
+];
+
+const CONFLICTS = 'millrace_conflicts_total{source="stripe"';
+
+/** Lines 40 to 48: what an event is called. */
+export function identities(book: Book, stage: () => Stage): void {
+  for (const [line, title, id] of REFUSED) {
+    book.proves(line, `an id that is ${title} is answered 400`, async () => {
+      const body = `{"type":"test.effect"${id === undefined ? "" : `,"id":${id}`}}`;
+      expect(await stage().refusal(stripe(body))).toBe("400 invalid_event_id");
+    });
+  }
+  book.proves(40, "an id that is a number is its digits", async () => {
+    await stage().take(stripe('{"id":5,"type":"test.effect"}'), "5");
+    expect(await stage().refusal(stripe('{"id":"5","type":"test.effect"}'))).toMatch(/^200/);
+  });
+  book.proves(40, "an id in a header that is missing or empty is answered 400", async () => {
+    const { source, headers, body } = github("x", "{}");
+    for (const values of [[], [["x-github-delivery", ""]] as const]) {
+      const others = headers.filter(([name]) => name !== "x-github-delivery");
+      const request = { source, body, headers: [...others, ...values] };
+      expect(await stage().refusal(request)).toBe("400 invalid_event_id");
+    }
+  });
+  for (const [line, title, ids] of TAKEN) {
+    book.proves(line, `${title}: each id is an event of its own, and wedges nothing`, async () => {
+      await Promise.all(ids.map((id) => stage().take(stripe(stripeBody(id)), id)));
+      for (const id of ids) expect(await stage().effectsOf("stripe", id)).toBe(1);
+    });
+  }
+  book.proves(42, "a reserved name in a signed header is an event too", async () => {
+    for (const id of ["active", "stalled-check", "0"]) {
+      await stage().take(standard(id, '{"type":"test.effect"}'), id);
+    }
+  });
+
+  book.proves(46, "the same id from two sources is two events", async () => {
+    const body = stripeBody("shared_1");
+    for (const request of [stripe(body), plain("a", body), plain("a-b", body)]) {
+      await stage().take(request, "shared_1");
+      expect(await stage().effectsOf(request.source, "shared_1")).toBe(1);
+    }
+  });
+
+  book.proves(47, "a source and an id cannot be taken for another pair", async () => {
+    await stage().take(plain("a-b", stripeBody("c1")), "c1");
+    await stage().take(plain("a", stripeBody("b-c1")), "b-c1");
+    expect(await stage().effectsOf("a-b", "c1")).toBe(1);
+    expect(await stage().effectsOf("a", "b-c1")).toBe(1);
+  });
+
+  book.proves(
+    48,
+    "of two bodies under one id the first is kept, and the conflict counted",
+    async () => {
+      await stage().take(stripe(stripeBody("conflict_1", { n: 1 })), "conflict_1");
+      const other = stripe(stripeBody("conflict_1", { n: 2 }));
+      const before = await stage().metric(CONFLICTS);
+      expect((await stage().ask(other)).status).toBe(200);
+      expect(await stage().payloadOf("stripe", "conflict_1")).toMatchObject({ n: 1 });
+      expect(await stage().effectsOf("stripe", "conflict_1")).toBe(1);
+      await until(async () => (await stage().metric(CONFLICTS)) === before + 1);
+    },
+  );
+}

@@ -1,0 +1,147 @@
+import { createHmac } from "node:crypto";
+import { expect } from "vitest";
+import type { Book } from "./book.ts";
+import type { Line } from "./lines.ts";
+import { github, OLD_GITHUB_SECRET, plain, SECRETS, standard } from "./senders.ts";
+import type { Stage } from "./stage.ts";
+import { headerOf, withHeader, type WireRequest } from "./wire.ts";
+
+const HUB = "x-hub-signature-256";
+const WEBHOOK = "webhook-signature";
+const BODY = '{"ref":"refs/heads/main"}';
+
+/** The digits of a right signature, and what is sent in their place. */
+const HUB_SIGNATURES: readonly (readonly [Line, string, (digits: string) => readonly string[]])[] =
+  [
+    [1, "no signature header", () => []],
+    [2, "an empty signature", () => [""]],
+    [3, "one digit", () => ["sha256=a"]],
+    [3, "63 digits", (digits) => [`sha256=${digits.slice(1)}`]],
+    [3, "65 digits", (digits) => [`sha256=${digits}0`]],
+    [3, "10,000 digits", (digits) => [`sha256=${digits.repeat(157).slice(0, 10_000)}`]],
+    [4, "64 letters that are no digits", () => [`sha256=${"z".repeat(64)}`]],
+    [5, "64 bytes above 127", () => [`sha256=${"é".repeat(64)}`]],
+    [5, "digits with their highest bit set", (digits) => [`sha256=${raised(digits)}`]],
+    [6, "a right beginning", (digits) => [`sha256=${digits.slice(0, 32)}`]],
+    [
+      6,
+      "a right beginning, filled up",
+      (digits) => [`sha256=${digits.slice(0, 63)}${other(digits)}`],
+    ],
+    [8, "garbage behind", (digits) => [`sha256=${digits} x`]],
+    [9, "good, then bad", (digits) => [`sha256=${digits}`, `sha256=${"0".repeat(64)}`]],
+    [9, "bad, then good", (digits) => [`sha256=${"0".repeat(64)}`, `sha256=${digits}`]],
+    [11, "the scheme sha1", (digits) => [`sha1=${digits}`]],
+    [11, "the scheme none", () => ["none"]],
+    [11, "no scheme", (digits) => [digits]],
+  ];
+
+const LISTS: readonly (readonly [Line, string, (signature: string) => string])[] = [
+  [8, "base64 without its padding", (signature) => signature.replace(/=+$/, "")],
+  [8, "base64url", (signature) => `${signature.replaceAll(/[+/]/g, "-").slice(0, -2)}-=`],
+  [8, "base64 with garbage behind", (signature) => `${signature}AAAA`],
+  [10, "300 signatures before the good one", (signature) => `${bad(300)}${signature}`],
+  [11, "version v1a", (signature) => signature.replace("v1,", "v1a,")],
+  [11, "no version", (signature) => signature.replace("v1,", "")],
+];
+
+/** Lines 1 to 14: what stands for a signature and is none. */
+export function signatures(book: Book, stage: () => Stage): void {
+  for (const [line, title, change] of HUB_SIGNATURES) {
+    book.proves(line, `${title} is answered 401`, async () => {
+      const good = github(`bad_${line}`, BODY);
+      const digits = headerOf(good, HUB).slice("sha256=".length);
+      const request = withHeader(good, HUB, ...change(digits));
+      expect(await stage().refusal(request)).toBe("401 invalid_signature");
+    });
+  }
+  for (const [line, title, change] of LISTS) {
+    book.proves(line, `${title} is answered 401`, async () => {
+      const good = standard(`bad_${line}`, "{}");
+      const request = withHeader(good, WEBHOOK, change(headerOf(good, WEBHOOK)));
+      expect(await stage().refusal(request)).toBe("401 invalid_signature");
+    });
+  }
+
+  book.proves(7, "hexadecimal digits in upper case are accepted", async () => {
+    const good = github("upper_case_1", BODY);
+    const digits = headerOf(good, HUB).slice("sha256=".length).toUpperCase();
+    await stage().take(withHeader(good, HUB, `sha256=${digits}`), "upper_case_1");
+  });
+
+  book.proves(9, "two headers of Standard Webhooks are one list", async () => {
+    const good = standard("two_headers_1", '{"type":"test.effect"}');
+    const request = withHeader(good, WEBHOOK, bad(1).trim(), headerOf(good, WEBHOOK));
+    await stage().take(request, "two_headers_1");
+  });
+
+  book.proves(10, "one good signature of twenty is found", async () => {
+    const good = standard("of_twenty_1", '{"type":"test.effect"}');
+    const request = withHeader(good, WEBHOOK, `${bad(19)}${headerOf(good, WEBHOOK)}`);
+    await stage().take(request, "of_twenty_1");
+  });
+
+  book.proves(10, "ten thousand signatures are not even read", async () => {
+    const good = standard("of_many_1", "{}");
+    const request = withHeader(good, WEBHOOK, `${bad(10_000)}${headerOf(good, WEBHOOK)}`);
+    expect(await stage().refusal(request)).toBe("431 headers_too_large");
+  });
+
+  book.proves(11, "an algorithm of the sender's choice changes nothing", async () => {
+    const unsigned = withHeader(github("alg_1", BODY), HUB);
+    const request = withHeader(withHeader(unsigned, "alg", "none"), "x-signature-alg", "none");
+    expect(await stage().refusal(request)).toBe("401 invalid_signature");
+  });
+
+  emptySecrets(book, stage);
+
+  book.proves(13, "another source's secret is answered 401", async () => {
+    const { body, headers } = plain("a-b", '{"id":"cross_1"}');
+    expect(await stage().refusal({ source: "a", body, headers })).toBe("401 invalid_signature");
+    const request = github("cross_2", BODY, { secret: SECRETS.a });
+    expect(await stage().refusal(request)).toBe("401 invalid_signature");
+  });
+
+  book.proves(14, "the old secret is accepted while it is live, and not after", async () => {
+    const withOld = (id: string) => github(id, `{"id":"${id}"}`, { secret: OLD_GITHUB_SECRET });
+    await stage().take(withOld("rotating_1"), "rotating_1");
+    const over = { GITHUB_WEBHOOK_SECRET: SECRETS.github };
+    const later = await stage().pipeline.start("ingress", over);
+    const post = ({ source, headers, body }: WireRequest) =>
+      fetch(`${later.url}/webhooks/${source}`, {
+        method: "POST",
+        headers: headers.map(([name, value]): [string, string] => [name, value]),
+        body: Buffer.from(body),
+      });
+    expect((await post(withOld("rotated_1"))).status).toBe(401);
+    expect((await post(github("alive_0", BODY, { secret: "" }))).status).toBe(401);
+    expect(await later.end("SIGTERM")).toBe(0);
+  });
+}
+
+function emptySecrets(book: Book, stage: () => Stage): void {
+  for (const [title, secret] of [
+    ["that is not set", ""],
+    ["of nothing but its prefix", "whsec_"],
+    ["of blanks", "   "],
+  ] as const) {
+    book.proves(12, `an ingress with a secret ${title} does not start`, async () => {
+      const start = stage().pipeline.start("ingress", { GITHUB_WEBHOOK_SECRET: secret });
+      await expect(start).rejects.toThrow(/missing_secret[^]*GITHUB_WEBHOOK_SECRET/);
+    });
+  }
+  book.proves(12, "what is signed with an empty key is answered 401", async () => {
+    const request = github("empty_1", BODY, { secret: "" });
+    expect(await stage().refusal(request)).toBe("401 invalid_signature");
+    const good = standard("empty_2", "{}");
+    const signed = `empty_2.${headerOf(good, "webhook-timestamp")}.{}`;
+    const signature = createHmac("sha256", "").update(signed).digest("base64");
+    const forged = withHeader(good, WEBHOOK, `v1,${signature}`);
+    expect(await stage().refusal(forged)).toBe("401 invalid_signature");
+  });
+}
+
+const bad = (count: number) => `v1,${Buffer.alloc(32).toString("base64")} `.repeat(count);
+const other = (digits: string) => (digits.endsWith("0") ? "1" : "0");
+const raised = (digits: string) =>
+  String.fromCharCode(...[...Buffer.from(digits)].map((byte) => byte | 0x80));

@@ -1,0 +1,97 @@
+import { expect } from "vitest";
+import type { Book } from "./book.ts";
+import { github, standard, standardAt, stripe, stripeBody } from "./senders.ts";
+import type { Stage } from "./stage.ts";
+import { headerOf, withHeader } from "./wire.ts";
+
+const nowS = () => Math.floor(Date.now() / 1_000);
+const BODY = '{"type":"test.effect"}';
+
+/** Rightly signed, each of them: only the time is wrong. */
+const TIMES: readonly (readonly [string, () => string])[] = [
+  ["missing", () => ""],
+  ["NaN", () => "NaN"],
+  ["an exponent", () => "1e9"],
+  ["hexadecimal", () => "0x10"],
+  ["negative", () => "-1"],
+  ["a fraction", () => `${nowS()}.5`],
+  ["milliseconds", () => String(Date.now())],
+  ["followed by letters", () => `${nowS()}abc`],
+  ["twenty digits long", () => "1".repeat(20)],
+];
+
+/** Lines 15 to 20: the time, replays, and what was signed. */
+export function timestamps(book: Book, stage: () => Stage): void {
+  for (const [title, time] of TIMES) {
+    book.proves(15, `a time that is ${title} is answered 401`, async () => {
+      const request = standardAt("time_1", time(), BODY);
+      expect(await stage().refusal(request)).toBe("401 invalid_timestamp");
+    });
+  }
+  book.proves(15, "Stripe's header without a time, or with two, is answered 401", async () => {
+    const good = stripe(stripeBody("time_2"));
+    const header = headerOf(good, "stripe-signature");
+    for (const value of [header.replace(/t=\d+,/, ""), `t=${nowS()},${header}`]) {
+      const request = withHeader(good, "stripe-signature", value);
+      expect(await stage().refusal(request)).toBe("401 invalid_timestamp");
+    }
+  });
+
+  // The second before the bound is left out: a request may take that long to be read.
+  for (const [title, seconds] of [
+    ["301 seconds ago", -301],
+    ["a day ago", -86_400],
+    ["330 seconds ahead", 330],
+    ["a day ahead", 86_400],
+  ] as const) {
+    book.proves(16, `what was signed ${title} is answered 401`, async () => {
+      const atMs = Date.now() + seconds * 1_000;
+      const requests = [standard("old_1", BODY, { atMs }), stripe(stripeBody("old_2"), { atMs })];
+      for (const request of requests) {
+        expect(await stage().refusal(request)).toBe("401 invalid_timestamp");
+      }
+    });
+  }
+
+  book.proves(17, "the very same delivery again is a duplicate, and has no effect", async () => {
+    const request = standard("again_1", BODY);
+    await stage().take(request, "again_1");
+    for (let turn = 0; turn < 5; turn += 1) {
+      expect(await stage().refusal(request)).toBe("200 duplicate");
+    }
+    expect(await stage().effectsOf("standard", "again_1")).toBe(1);
+  });
+
+  book.proves(18, "a body that comes again under a new, unsigned id is not run again", async () => {
+    const body = '{"ref":"refs/heads/replayed"}';
+    await stage().take(github("first_1", body), "first_1");
+    const second = await stage().take(github("second_1", body), "second_1");
+    expect(second).toMatchObject({ status: "completed", outcome: "suspected_replay" });
+    expect(await stage().effectsOf("github", "second_1")).toBe(0);
+  });
+
+  book.proves(19, "an id with a dot is answered 400", async () => {
+    const request = standard("a.b", BODY);
+    expect(await stage().refusal(request)).toBe("400 invalid_event_id");
+    // The same bytes are signed for the id "a" at the time "b.<time>".
+    const time = headerOf(request, "webhook-timestamp");
+    const shifted = withHeader(withHeader(request, "webhook-id", "a"), "webhook-timestamp", time);
+    expect(await stage().refusal(shifted)).toBe("401 invalid_signature");
+  });
+
+  for (const [title, change] of [
+    ["one more byte", (text: string) => `${text} `],
+    ["one byte less", (text: string) => text.slice(0, -1)],
+    ["CR before LF", (text: string) => text.replace("\n", "\r\n")],
+    ["a byte order mark", (text: string) => `\ufeff${text}`],
+    ["other white space", (text: string) => JSON.stringify(JSON.parse(text))],
+  ] as const) {
+    book.proves(20, `a body with ${title} than was signed is answered 401`, async () => {
+      const text = '{\n  "id": "changed_1",\n "type":"test.effect" }';
+      for (const good of [github("changed_1", text), stripe(text), standard("changed_1", text)]) {
+        const request = { ...good, body: Buffer.from(change(text)) };
+        expect(await stage().refusal(request)).toBe("401 invalid_signature");
+      }
+    });
+  }
+}

@@ -1,0 +1,34 @@
+// The worker that people write by hand: one transaction an event, five round trips.
+import { Worker } from "bullmq";
+import pg from "pg";
+
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 24 });
+const { hostname, port } = new URL(process.env.REDIS_URL);
+const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null };
+
+async function handle(job) {
+  const client = await pool.connect();
+  try {
+    await client.query("BEGIN");
+    const { rowCount } = await client.query(
+      `INSERT INTO usual_events (event_id, type, body) VALUES ($1, $2, $3)
+       ON CONFLICT DO NOTHING`,
+      [job.id, job.data.type, JSON.stringify(job.data)],
+    );
+    if (rowCount === 1) {
+      await client.query("INSERT INTO effects (event_id) VALUES ($1)", [job.id]);
+      await client.query("UPDATE usual_events SET status = 'completed' WHERE event_id = $1", [
+        job.id,
+      ]);
+    }
+    await client.query("COMMIT");
+  } catch (error) {
+    await client.query("ROLLBACK");
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+const worker = new Worker("usual", handle, { connection, concurrency: 20 });
+await worker.waitUntilReady();
+process.send({ kind: "listening", port: 0 });

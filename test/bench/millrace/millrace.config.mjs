@@ -1,0 +1,7 @@
+import { defineConfig, standardWebhooks } from "millrace";
+
+export default defineConfig({
+  sources: { bench: standardWebhooks() },
+  handlers: () => import("./handlers.mjs"),
+  migrations: "./migrations",
+});

@@ -1,0 +1,115 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { statusOf } from "../ledger/fixture.ts";
+import { openRetentionBench, type RetentionBench } from "../ledger/retention-bench.ts";
+import { millrace, STORE_CONFIG } from "./run-in-process.ts";
+
+let it: RetentionBench;
+let folder: string;
+beforeEach(async () => {
+  it = await openRetentionBench();
+  folder = await mkdtemp(join(tmpdir(), "millrace-cli-"));
+});
+afterEach(async () => {
+  await it.close();
+  await rm(folder, { recursive: true });
+});
+
+async function run(args: readonly string[], retention = "{}") {
+  const config = join(folder, "millrace.config.mjs");
+  await writeFile(
+    config,
+    `import config from "${STORE_CONFIG}";
+     export default { ...config, retention: ${retention} };`,
+  );
+  const env = { DATABASE_URL: it.url, MILLRACE_CONFIG: config };
+  return await millrace(["retention", ...args], { env, cwd: folder });
+}
+
+test("a dry run says what would go, and how much, and changes nothing", async () => {
+  const gone = await it.event("completed", 91);
+  await it.event("failed", 91);
+  await it.event("completed", 45);
+  const days = [(await it.partition(91)).day, (await it.partition(45)).day];
+  const { code, stdout, stderr } = await run(["--dry-run"]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(new RegExp(`${days[0]} +\\d+ kB +2 events +1 to move on\n`));
+  expect(stdout).toMatch(new RegExp(`${days[1]} +\\d+ kB +1 events +0 to move on\n`));
+  expect(stdout).toMatch(/in all +\d+ kB +3 events +1 to move on\n/);
+  expect(stdout).toContain("would delete 1 completed events\n");
+  const json = JSON.parse((await run(["--dry-run", "--json"])).stdout);
+  expect(json).toMatchObject({
+    dry_run: true,
+    partitions: [
+      { day: days[0], events: 2, to_move: 1, archive: null },
+      { day: days[1], events: 1, to_move: 0 },
+    ],
+    keys_to_delete: 1,
+    oldest_day: days[0],
+  });
+  expect(await statusOf(it, gone)).toBe("completed");
+  expect(await it.bodyOf(gone)).toBeDefined();
+});
+
+test("a run does that, archives where it is told to, and says what it did", async () => {
+  const gone = await it.event("completed", 91);
+  const failed = await it.event("failed", 91);
+  const { day } = await it.partition(91);
+  const { code, stdout } = await run([], `{ archive: "." }`);
+  expect(stdout).toMatch(/^moved on 1 bodies .*\narchived 1 events\ndropped 1 days .*\ndeleted 1 /);
+  expect(code).toBe(0);
+  expect(await readdir(folder)).toContain(`millrace-bodies-${day}.jsonl.gz`);
+  expect([await statusOf(it, gone), await statusOf(it, failed)]).toEqual([undefined, "failed"]);
+  expect(await it.bodyOf(failed)).toBeDefined();
+});
+
+test("the outcome as JSON has what was done, and the oldest day that is left", async () => {
+  await it.event("completed", 40);
+  const oldest = await it.event("completed", 20);
+  const { code, stdout } = await run(["--json"], "{ bodiesDays: 25, keysDays: 25 }");
+  expect(JSON.parse(stdout)).toEqual({
+    ...{ dry_run: false, outcome: "done", moved: 0, archived: 0, partitions_dropped: 1 },
+    ...{ bytes: expect.any(Number), keys_deleted: 1, busy: [] },
+    oldest_day: (await it.partition(20)).day,
+  });
+  expect(code).toBe(0);
+  expect(await statusOf(it, oldest)).toBe("completed");
+});
+
+test("while a worker is at it, nothing is done, and it ends with 1", async () => {
+  const key = await it.event("completed", 40);
+  const answer = await it.retention.alone(() => run([]));
+  expect(answer).toMatchObject({
+    value: { code: 1, stdout: "nothing done: a worker is at it just now\n" },
+  });
+  expect(await it.bodyOf(key)).toBeDefined();
+});
+
+test("a folder that is not there ends it with 1 and a clear error", async () => {
+  const key = await it.event("completed", 40);
+  const { code, stderr } = await run([], `{ archive: "nowhere" }`);
+  expect(stderr).toBe(
+    `millrace: Cannot archive bodies: there is no folder "${join(folder, "nowhere")}". Make it, or mount it (archive_failed)\n`,
+  );
+  expect(code).toBe(1);
+  expect(await it.bodyOf(key)).toBeDefined();
+});
+
+test("an event whose body was dropped is shown, and says so", async () => {
+  const { source, eventId } = await it.event("completed", 40);
+  await run([]);
+  const env = { DATABASE_URL: it.url };
+  const shown = await millrace(["events", source, eventId], { env, cwd: folder });
+  expect(shown.stdout).toMatch(/status +completed[^]*payload\n {2}no longer kept\n$/);
+  const json = await millrace(["events", source, eventId, "--json"], { env, cwd: folder });
+  expect(JSON.parse(json.stdout)).toMatchObject({ payload: null, body_kept: false });
+});
+
+test("a config that contradicts itself is refused", async () => {
+  const { code, stderr } = await run([], "{ bodiesDays: 40, keysDays: 30 }");
+  expect(stderr).toContain("must be at least bodiesDays");
+  expect(stderr).toContain("(invalid_config)");
+  expect(code).toBe(1);
+});

@@ -1,0 +1,266 @@
+import { once } from "node:events";
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { freePort } from "../support/free-port.ts";
+import { until } from "../support/until.ts";
+import { millrace } from "./run-in-process.ts";
+import { startMillrace, type Run, type StartProcess } from "./start-process.ts";
+
+const PIPELINE = fileURLToPath(new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url));
+
+let dataDir: string;
+let last: StartProcess | undefined;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "millrace-start-"));
+});
+afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+function start(env: Record<string, string> = {}, args: string[] = []): StartProcess {
+  last = startMillrace(dataDir, { MILLRACE_CONFIG: PIPELINE, ...env }, args);
+  return last;
+}
+
+async function stopLast(): Promise<void> {
+  last?.signal("SIGTERM");
+  await last?.ended;
+  last = undefined;
+}
+
+const command = (...args: string[]) =>
+  millrace(args, { env: { MILLRACE_CONFIG: PIPELINE, MILLRACE_DATA_DIR: dataDir } });
+
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+/** The processes of a run, and the Postgres under it. */
+async function pidsOf(run: Run): Promise<number[]> {
+  const client = new pg.Client({ connectionString: run.database_url });
+  await client.connect();
+  const { rows } = await client.query<{ pid: number }>(
+    String.raw`select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`,
+  );
+  await client.end();
+  return [...run.processes.map(({ pid }) => pid), rows[0]?.pid ?? 0];
+}
+
+const completed = (id: string) =>
+  until(async () => {
+    const { stdout } = await command("events", "--q", id, "--status", "completed", "--json");
+    return stdout.includes(id);
+  });
+
+describe("millrace start", () => {
+  let running: StartProcess;
+  let run: Run;
+  beforeAll(async () => {
+    running = start();
+    await running.greeted();
+    run = await running.run();
+  });
+  afterAll(stopLast);
+
+  test("brings up all roles, tells where they are, and keeps that to its owner", async () => {
+    expect(run.pid).toBe(running.pid);
+    expect(run.processes.map(({ name }) => name)).toEqual([
+      "ingress",
+      "worker-1",
+      "worker-2",
+      "dashboard",
+    ]);
+    for (const { port } of run.processes) {
+      await until(async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200);
+    }
+    expect(running.output()).toContain(`${run.ingress_url}/webhooks/<source>`);
+    expect(running.output()).toContain(`${run.dashboard_url}/queues`);
+    expect(running.output()).toContain("npx millrace send acme");
+    for (const file of ["run.json", "secrets.json"]) {
+      expect((await stat(join(dataDir, file))).mode & 0o777).toBe(0o600);
+    }
+  });
+
+  test("other commands find it: a sent event completes, and is sent once", async () => {
+    const sent = await command("send", "acme", "test.effect", "--id", "msg_found_1");
+    expect(sent).toMatchObject({ code: 0, stderr: "" });
+    expect(sent.stdout).toMatch(/^acme test\.effect msg_found_1\n202 .*accepted/);
+    await completed("msg_found_1");
+    const again = await command("send", "acme", "test.effect", "--id", "msg_found_1");
+    expect(again.stdout).toContain("duplicate");
+    const many = await command("send", "stripe", "--count", "5", "--duplicates", "2");
+    expect(many.stdout).toMatch(/sent +15 in .*\naccepted +5\nduplicate +10\nrejected +0\n/);
+    expect(many.code).toBe(0);
+    expect(await command("migrate", "--check")).toMatchObject({ code: 0 });
+  });
+
+  test("a refused event ends the sender with 1 and its code", async () => {
+    const { code, stdout } = await millrace(["send", "acme", "test.effect"], {
+      env: {
+        MILLRACE_CONFIG: PIPELINE,
+        MILLRACE_DATA_DIR: dataDir,
+        ACME_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 1).toString("base64")}`,
+      },
+    });
+    expect(stdout).toContain("401");
+    expect(stdout).toContain("invalid_signature");
+    expect(code).toBe(1);
+  });
+
+  test("a second one in the same folder is refused by name", async () => {
+    const second = startMillrace(dataDir, { MILLRACE_CONFIG: PIPELINE });
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toContain(String(running.pid));
+    expect(second.output()).toContain("(already_running)");
+    expect(await running.run()).toEqual(run);
+  });
+
+  test("a worker that is killed comes back where it was", async () => {
+    const before = run.processes[1];
+    process.kill(before?.pid ?? 0, "SIGKILL");
+    const after = await until(async () => {
+      const worker = (await running.run()).processes[1];
+      return worker?.pid === before?.pid ? undefined : worker;
+    });
+    expect(after).toMatchObject({ name: "worker-1", port: before?.port });
+  });
+
+  test("a Postgres that is killed comes back, and events complete again", async () => {
+    const postmaster = (await pidsOf(run)).at(-1) ?? 0;
+    process.kill(postmaster, "SIGKILL");
+    await until(async () => {
+      const { code } = await command("send", "acme", "test.effect", "--id", "msg_postgres_1");
+      return code === 0;
+    });
+    await completed("msg_postgres_1");
+  });
+});
+
+describe("millrace start, when it ends,", () => {
+  let running: StartProcess;
+  let run: Run;
+  beforeEach(async () => {
+    running = start();
+    await running.greeted();
+    run = await running.run();
+  });
+  afterEach(stopLast);
+
+  test.each(["SIGTERM", "SIGINT"] as const)("%s stops all of it, Postgres last", async (signal) => {
+    const pids = await pidsOf(run);
+    running.signal(signal);
+    expect(await running.ended).toBe(0);
+    expect(pids.filter(isAlive)).toEqual([]);
+    await expect(running.run()).rejects.toThrow("ENOENT");
+    expect(running.output()).not.toContain('"level":"error"');
+  });
+
+  test("killed itself, its roles end, and the next one takes over the Postgres", async () => {
+    await command("send", "acme", "test.effect", "--id", "msg_killed_1");
+    const pids = await pidsOf(run);
+    running.signal("SIGKILL");
+    await running.ended;
+    expect((await command("send", "acme")).stderr).toContain("ingress_unreachable");
+    await until(() => pids.slice(0, -1).every((pid) => !isAlive(pid)));
+    expect(pids.slice(-1).map(isAlive)).toEqual([true]);
+    const next = start();
+    await next.greeted();
+    expect((await pidsOf(await next.run())).at(-1)).toBe(pids.at(-1));
+    await completed("msg_killed_1");
+  });
+
+  test("a second Ctrl-C ends it at once, though a handler hangs", async () => {
+    await command("send", "acme", "test.hang_once", "--id", "msg_hang_1");
+    await until(() => running.output().includes("in the handler of msg_hang_1"));
+    const pids = await pidsOf(run);
+    running.signal("SIGINT");
+    await until(() => running.output().includes("Stopping"));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    running.signal("SIGINT");
+    expect(await running.ended).toBe(130);
+    await until(() => pids.every((pid) => !isAlive(pid)), { withinMs: 10_000 });
+  });
+});
+
+describe("millrace start, in the way of others,", () => {
+  let stranger: Server;
+  beforeEach(async () => {
+    stranger = createServer().listen(0, "127.0.0.1");
+    await once(stranger, "listening");
+  });
+  afterEach(async () => {
+    await stopLast();
+    stranger.close();
+    await once(stranger, "close");
+  });
+
+  test("takes the next free port and says so", async () => {
+    const { port } = stranger.address() as AddressInfo;
+    const running = start({ INGRESS_PORT: String(port) }, ["--workers", "1"]);
+    await running.greeted();
+    const run = await running.run();
+    expect(running.output()).toContain(run.ingress_url);
+    // Others on this machine may have the ports right behind it.
+    const found = Number(new URL(run.ingress_url).port);
+    expect(found).toBeGreaterThan(port);
+    expect(found).toBeLessThan(port + 50);
+    expect(run.processes).toHaveLength(3);
+  });
+});
+
+describe("millrace start that cannot work", () => {
+  afterEach(stopLast);
+
+  test("ends with the error of the role that will not start", async () => {
+    const config = join(dataDir, "broken.config.ts");
+    const text = `import { defineConfig, github } from ${JSON.stringify(import.meta.resolve("millrace"))};
+      export default defineConfig({
+        sources: { github: github() },
+        handlers: () => { throw new Error("no such handlers"); },
+      });`;
+    await writeFile(config, text);
+    const running = start({ MILLRACE_CONFIG: config });
+    expect(await running.ended).toBe(1);
+    expect(running.output()).not.toContain("started again");
+    expect(running.output()).toMatch(
+      /^millrace: Cannot load the handlers: no such handlers \(handlers_not_loaded\)$/m,
+    );
+  });
+
+  test("says that its folder cannot be made, and how to choose another", async () => {
+    const file = join(dataDir, "a-file");
+    await writeFile(file, "");
+    const running = start({ MILLRACE_DATA_DIR: join(file, "data") });
+    expect(await running.ended).toBe(1);
+    expect(running.output()).toMatch(
+      /^millrace: Cannot keep data in .*ENOTDIR.*MILLRACE_DATA_DIR \(invalid_config\)\n$/,
+    );
+  });
+
+  test("says that its HOST is not this machine's", async () => {
+    const running = start({ HOST: "192.0.2.1" });
+    expect(await running.ended).toBe(1);
+    expect(running.output()).toContain("HOST is no address of this machine (invalid_config)");
+  });
+
+  test("says once, before anything runs, that its Redis does not answer", async () => {
+    const running = start({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+    expect(await running.ended).toBe(1);
+    expect(running.output()).toMatch(
+      /^millrace: Cannot reach Redis: .*ECONNREFUSED.*Is REDIS_URL right.*\(redis_unreachable\)\n$/,
+    );
+  });
+
+  test("says how many connections it would take", async () => {
+    const running = start({}, ["--workers", "64"]);
+    expect(await running.ended).toBe(1);
+    expect(running.output()).toMatch(/connections.*\(too_many_connections\)$/m);
+  });
+});

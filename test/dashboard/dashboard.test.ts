@@ -1,0 +1,258 @@
+import { createDashboard } from "@millrace/dashboard";
+import { createLogger, createRegistry } from "@millrace/service";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onEachBackend, type Ground } from "../support/backends.ts";
+import { until } from "../support/until.ts";
+import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
+
+const CANARY = "canary-51d2";
+
+onEachBackend("the dashboard", (prepare, backend) => {
+  let ground: Ground;
+  let dashboard: DashboardOnStage;
+
+  beforeAll(async () => {
+    ground = await prepare();
+    dashboard = await createDashboardOnStage(ground);
+  });
+  afterAll(async () => {
+    await dashboard?.close();
+    await ground?.release();
+  });
+
+  const board = "/queues/api/queues/millrace-acme";
+
+  test("a failed event completes after a retry through bull-board's own route", async () => {
+    await dashboard.fail("evt_board_1");
+    const retried = await dashboard.send("PUT", `${board}/evt_board_1/retry`);
+    expect(retried.status).toBe(204);
+    let runs = 0;
+    await dashboard.work(
+      () => void (runs += 1),
+      () => until(async () => (await dashboard.row("evt_board_1"))?.status === "completed"),
+    );
+    expect(runs).toBe(1);
+    expect(await dashboard.row("evt_board_1")).toMatchObject({ attempts: 2 });
+    expect((await dashboard.send("PUT", `${board}/evt_board_1/retry`)).status).toBe(409);
+  });
+
+  test("all failed events complete after bull-board's retry of all", async () => {
+    await dashboard.fail("evt_all_1");
+    await dashboard.fail("evt_all_2");
+    const retried = await dashboard.send("PUT", `${board}/retry/failed`);
+    expect([retried.status, retried.json]).toEqual([200, { retried: 2, skipped: 0 }]);
+    await dashboard.work(
+      () => {},
+      () =>
+        until(async () => {
+          const rows = await Promise.all(["evt_all_1", "evt_all_2"].map(dashboard.row));
+          return rows.every((row) => row?.status === "completed");
+        }),
+    );
+  });
+
+  test("the board shows who an event is, and never its body", async () => {
+    const body = Buffer.from(JSON.stringify({ card: CANARY }));
+    await dashboard.take("evt_seen_1", { type: "card.seen", body, headers: { "x-h": CANARY } });
+    const answers = await Promise.all(
+      [
+        "/queues/api/queues?activeQueue=millrace-acme&status=latest&page=1&jobsPerPage=50",
+        `${board}/evt_seen_1`,
+        `${board}/evt_seen_1/logs`,
+        `${board}/evt_seen_1/flow`,
+      ].map((path) => dashboard.get(path)),
+    );
+    for (const answer of answers) {
+      expect(answer.status).toBe(200);
+      expect(answer.text).not.toContain(CANARY);
+    }
+    expect(answers[1]?.json.job).toMatchObject({
+      name: "card.seen",
+      data: { source: "acme", id: "evt_seen_1", type: "card.seen", generation: 0 },
+    });
+    expect(answers[1]?.text).toContain(backend === "redis" ? "not shown" : "in the ledger");
+  });
+
+  test("queues that cannot know their workers do not claim to have none", async () => {
+    const { json } = await dashboard.get("/queues/api/queues");
+    expect(json.queues[0].hasWorkers).toBe(backend === "redis" ? false : null);
+  });
+
+  test("what would remove, edit or forge a job is refused", async () => {
+    await dashboard.take("evt_kept_1");
+    const json = { headers: { "content-type": "application/json" } };
+    for (const [method, path, body] of [
+      ["PUT", "/evt_kept_1/clean"],
+      ["PUT", "/clean/wait"],
+      ["PUT", "/clean/retry"],
+      ["PUT", "/empty"],
+      ["PUT", "/obliterate", '{"force":true}'],
+      ["PUT", "/concurrency", '{"concurrency":1}'],
+      ["PATCH", "/evt_kept_1/update-data", '{"jobData":{}}'],
+      ["POST", "/add", '{"name":"x","data":{},"options":{}}'],
+      ["PUT", "/retry/completed"],
+    ] as const) {
+      const answer = await dashboard.send(method, board + path, body ? { ...json, body } : {});
+      expect([path, answer.status, answer.json.error.code]).toEqual([path, 403, "forbidden"]);
+    }
+    expect((await dashboard.job("evt_kept_1"))?.state).toBe("waiting");
+  });
+
+  test("a page of another name or origin reads and writes nothing", async () => {
+    const rebound = { headers: { host: `evil.example:${dashboard.port}` } };
+    for (const path of [
+      "/",
+      "/queues",
+      "/queues/api/queues",
+      "/api/events",
+      "/api/stats",
+      "/metrics",
+    ]) {
+      const answer = await dashboard.send("GET", path, rebound);
+      expect([path, answer.status, answer.json.error.code]).toEqual([path, 403, "forbidden"]);
+    }
+    const pause = `${board}/pause`;
+    const retry = "/api/events/acme/evt_board_1/retry";
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    for (const [method, path] of [
+      ["PUT", pause],
+      ["POST", retry],
+      ["POST", "/api/sources/acme/pause"],
+    ] as const) {
+      const foreign = { headers: { origin: "http://evil.example" } };
+      expect((await dashboard.send(method, path, foreign)).status).toBe(403);
+      const site = { headers: { "sec-fetch-site": "cross-site" } };
+      expect((await dashboard.send(method, path, site)).status).toBe(403);
+      expect((await dashboard.send(method, path, { headers: form, body: "a=1" })).status).toBe(415);
+    }
+    expect(await dashboard.queues.queues.get("acme")?.isPaused()).toBe(false);
+    const own = { headers: { origin: `http://127.0.0.1:${dashboard.port}` } };
+    expect((await dashboard.send("PUT", `${board}/resume`, own)).status).toBe(200);
+  });
+
+  test("every answer forbids frames, guesses of its type, and caches", async () => {
+    for (const path of [
+      "/",
+      "/style.css",
+      "/queues",
+      "/queues/api/queues",
+      "/api/events",
+      "/no",
+      "/healthz",
+    ]) {
+      const { headers } = await dashboard.get(path);
+      expect(headers).toMatchObject({
+        "content-security-policy": expect.stringContaining("frame-ancestors 'none'"),
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "same-origin",
+      });
+      expect(headers["content-security-policy"]).not.toMatch(/script-src[^;]*unsafe/);
+      expect(headers).not.toHaveProperty("x-powered-by");
+      expect([path, headers["cache-control"]]).toEqual([path, "no-store"]);
+    }
+  });
+
+  test("the page shows counts and events, escaped, without a script", async () => {
+    await dashboard.take('<script>alert("1")</script>', { type: "<b>bold</b>" });
+    await dashboard.work(
+      () => {
+        throw new Error(`</td><img src=x onerror="alert(1)">`);
+      },
+      () =>
+        until(
+          async () => (await dashboard.row('<script>alert("1")</script>'))?.status === "failed",
+        ),
+    );
+    const page = await dashboard.get("/");
+    expect(page.headers["content-type"]).toContain("text/html");
+    expect(page.text).toContain("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;");
+    expect(page.text).toContain("&lt;b&gt;bold&lt;/b&gt;");
+    expect(page.text).toContain("&lt;img src=x onerror=");
+    expect(page.text).not.toMatch(/<script|<img|style=|https?:\/\//i);
+    expect(page.text).toContain("evt_board_1");
+    expect((await dashboard.get("/style.css")).headers["content-type"]).toContain("text/css");
+  });
+
+  test("its health is told to anyone, and its numbers are counted", async () => {
+    const stranger = { headers: { host: "10.9.8.7:3001" } };
+    expect((await dashboard.send("GET", "/healthz", stranger)).status).toBe(200);
+    expect((await dashboard.send("GET", "/readyz", stranger)).json).toEqual({
+      status: "ready",
+      parts: { ledger: "ok", queue: "ok" },
+    });
+    const metrics = await until(async () => {
+      const { text } = await dashboard.get("/metrics");
+      return (
+        /millrace_ledger_events\{source="acme",status="failed",[^}]*\} [1-9]/.test(text) && text
+      );
+    });
+    expect(metrics).toMatch(/millrace_queue_jobs\{source="acme",state="completed",[^}]*\} \d/);
+  });
+
+  test("beyond loopback it does not start without user and password", async () => {
+    const deps = {
+      ledger: dashboard.ledger,
+      queues: dashboard.queues,
+      checks: {},
+      logger: createLogger({ role: "dashboard", level: "silent" }),
+      registry: createRegistry({ role: "dashboard" }),
+    };
+    for (const host of ["0.0.0.0", "::", "192.168.1.2", "dash.example.com", ""]) {
+      expect(() => createDashboard(deps, { host })).toThrow(
+        /DASHBOARD_USER and DASHBOARD_PASSWORD/,
+      );
+    }
+  });
+
+  if (backend === "redis") {
+    test("with the queue away the ledger is shown, and writes are refused for now", async () => {
+      await ground.redis?.kill();
+      await until(async () => (await dashboard.get("/readyz")).status === 503);
+      expect((await dashboard.get("/api/events")).status).toBe(200);
+      const stats = await until(async () => {
+        const { json } = await dashboard.get("/api/stats");
+        return json.sources.acme.queued === null && json;
+      });
+      expect(stats.sources.acme.failed).toBeGreaterThan(0);
+      expect((await dashboard.get("/")).status).toBe(200);
+      for (const path of ["/api/events/acme/evt_none_1/retry", "/api/sources/acme/pause"]) {
+        const answer = await dashboard.send("POST", path);
+        expect([answer.status, answer.json.error.code]).toEqual([503, "unavailable"]);
+        expect(answer.headers["retry-after"]).toBeDefined();
+      }
+      const read = await dashboard.get("/queues/api/queues");
+      expect([read.status, read.json.error.code]).toEqual([500, "internal"]);
+      await ground.redis?.restart();
+      await until(async () => (await dashboard.get("/readyz")).status === 200);
+    });
+  }
+});
+
+onEachBackend("a dashboard for one user", (prepare) => {
+  let ground: Ground;
+  let dashboard: DashboardOnStage;
+
+  beforeAll(async () => {
+    ground = await prepare();
+    const credentials = { user: "ops", password: "hunter2" };
+    dashboard = await createDashboardOnStage(ground, { host: "0.0.0.0", credentials });
+  });
+  afterAll(async () => {
+    await dashboard?.close();
+    await ground?.release();
+  });
+
+  test("serves nobody else, but for its health", async () => {
+    const authorization = `Basic ${Buffer.from("ops:hunter2").toString("base64")}`;
+    for (const path of ["/", "/queues", "/queues/api/queues", "/api/events", "/metrics"]) {
+      const bare = await dashboard.get(path);
+      expect([path, bare.status, bare.json.error.code]).toEqual([path, 401, "unauthorized"]);
+      expect(bare.headers["www-authenticate"]).toContain("Basic");
+      const known = await dashboard.send("GET", path, { headers: { authorization } });
+      expect([path, known.status]).toEqual([path, 200]);
+    }
+    expect((await dashboard.send("PUT", "/queues/api/queues/pause")).status).toBe(401);
+    expect((await dashboard.get("/healthz")).status).toBe(200);
+    expect((await dashboard.get("/readyz")).status).toBe(200);
+  });
+});

@@ -1,0 +1,51 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const script = fileURLToPath(new URL("owner.mjs", import.meta.url));
+
+/** What a process that owns an embedded Postgres says of it, or why it could not have it. */
+export interface Said {
+  readonly url?: string;
+  readonly port?: number;
+  readonly pid?: number;
+  readonly adopted?: boolean;
+  readonly code?: string;
+  readonly message?: string;
+}
+
+export interface OwnerProcess {
+  readonly said: Said;
+  readonly child: ChildProcess;
+  /** Stops Postgres and ends the process. */
+  stop(): Promise<void>;
+  /** SIGKILLs the process; its Postgres goes on. */
+  kill(): Promise<void>;
+}
+
+/** Starts Postgres in another process; `env` is all of its environment. */
+export async function startOwner(
+  dataDir: string,
+  options: { uid?: number; env?: Record<string, string> } = {},
+): Promise<OwnerProcess> {
+  const child = spawn(process.execPath, [script, dataDir], {
+    cwd: "/",
+    env: options.env ?? {},
+    stdio: ["pipe", "pipe", "inherit"],
+    ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
+  });
+  const lines = createInterface({ input: child.stdout });
+  const [first] = (await once(lines, "line")) as [string];
+  const end = async (finish: () => void) => {
+    const exited = child.exitCode === null ? once(child, "exit") : undefined;
+    finish();
+    await exited;
+  };
+  return {
+    said: JSON.parse(first) as Said,
+    child,
+    stop: () => end(() => child.stdin.end("stop\nleave\n")),
+    kill: () => end(() => child.kill("SIGKILL")),
+  };
+}

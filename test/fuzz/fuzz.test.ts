@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { scratchDatabase } from "../support/scratch-database.ts";
+import { startGround } from "./ground.ts";
+import { runFuzz } from "./run.ts";
+
+/** Half a minute, always with the same seed; `npm run fuzz` goes on as long as it is told. */
+const SEED = 20_261_121;
+const MS = 25_000;
+
+test("what no sender should send leaves the ingress as it was, and is not accepted", async () => {
+  const { url, drop } = await scratchDatabase();
+  const { pipeline, ingress } = await startGround(url);
+  try {
+    // The machine runs other suites beside it.
+    const options = { seed: SEED, ms: MS, limitMs: 15_000 };
+    const report = await runFuzz(ingress, pipeline.database, options);
+    process.stdout.write(
+      `fuzz: seed ${SEED}, ${report.cases} cases, ${report.accepted} accepted\n`,
+    );
+    expect(report.findings).toEqual([]);
+    expect(report.accepted).toBeGreaterThan(50);
+    expect(report.answers[401]).toBeGreaterThan(50);
+    expect(report.answers[400]).toBeGreaterThan(50);
+  } finally {
+    await pipeline.stop();
+    await drop();
+  }
+});

@@ -1,0 +1,29 @@
+/** One answer as it came over the wire. */
+export interface Response {
+  readonly status: number;
+  readonly body: string;
+}
+
+export interface Responses {
+  /** Final answers, in their order; those of 1xx are left out. */
+  readonly all: readonly Response[];
+  /** Bytes that are no answer: what no server may send. */
+  readonly rest: string;
+}
+
+/** Reads the answers of a connection. An answer that has not come whole is in `rest`. */
+export function readResponses(text: string): Responses {
+  const all: Response[] = [];
+  let rest = text;
+  for (;;) {
+    const end = rest.indexOf("\r\n\r\n");
+    const status = /^HTTP\/1\.1 (\d{3}) [\x20-\x7e]*\r\n/.exec(rest)?.[1];
+    if (end === -1 || status === undefined) return { all, rest };
+    const head = rest.slice(0, end);
+    const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
+    const body = rest.slice(end + 4, end + 4 + length);
+    if (body.length < length) return { all, rest };
+    rest = rest.slice(end + 4 + length);
+    if (!status.startsWith("1")) all.push({ status: Number(status), body });
+  }
+}

@@ -1,0 +1,255 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createPool, migrate } from "@millrace/ledger";
+import { Queue } from "bullmq";
+import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { freePort } from "../support/free-port.ts";
+import { scratchDatabase } from "../support/scratch-database.ts";
+import { until } from "../support/until.ts";
+import { launchIngress, type IngressProcess } from "./ingress-process.ts";
+import { SECRET, signed } from "./plain-config.ts";
+import { sendTo } from "./send-to.ts";
+
+const launched: IngressProcess[] = [];
+
+function launch(env: Readonly<Record<string, string>>): IngressProcess {
+  const made = launchIngress(env);
+  launched.push(made);
+  return made;
+}
+
+afterEach(async () => {
+  for (const each of launched.splice(0)) {
+    each.signal("SIGKILL");
+    await each.exited();
+  }
+});
+
+const post = (port: number, data: unknown) => sendTo(port, { source: "plain", ...signed(data) });
+const statusOf = async (port: number, path: string) =>
+  (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+
+describe("an ingress that must not start", () => {
+  test("names the variable of each source without a secret", async () => {
+    const ingress = launch({ REDIS_URL: "redis://127.0.0.1:1", PLAIN_WEBHOOK_SECRET: "" });
+    expect(await ingress.exited()).toBe(1);
+    expect(ingress.output()).toContain("missing_secret");
+    expect(ingress.output()).toContain("PLAIN_WEBHOOK_SECRET");
+  });
+
+  test("says what to set when it is given no place to keep events", async () => {
+    const ingress = launch({});
+    expect(await ingress.exited()).toBe(1);
+    expect(ingress.output()).toMatch(/invalid_config .*REDIS_URL/s);
+  });
+});
+
+describeOnRedis("an ingress on Redis alone", () => {
+  let redis: TestRedis;
+
+  beforeEach(async () => {
+    redis = await startRedis();
+  });
+  afterEach(() => redis.stop());
+
+  test("enqueues what is verified, and never loads the handlers", async () => {
+    const ingress = launch({ REDIS_URL: redis.url });
+    const port = await ingress.port();
+    const canary = "canary-body-4711";
+    expect((await post(port, { id: "evt_1", x: canary })).status).toBe(202);
+    expect((await post(port, { id: "evt_1", x: canary })).status).toBe(200);
+    expect((await sendTo(port, { source: "plain", body: canary })).status).toBe(401);
+    expect(await statusOf(port, "/healthz")).toBe(200);
+    expect(await statusOf(port, "/readyz")).toBe(200);
+    expect(await statusOf(port, "/webhooks/plain")).toBe(405);
+
+    const queue = new Queue("millrace-plain", { connection: { url: redis.url } });
+    try {
+      expect(await queue.getJobCounts("waiting", "prioritized")).toMatchObject({ waiting: 1 });
+      const job = await queue.getJob("evt_1");
+      expect(job?.data).toMatchObject({ source: "plain", id: "evt_1", type: "thing.happened" });
+    } finally {
+      await queue.close();
+    }
+
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    for (const line of [
+      /millrace_ingress_deliveries_total\{source="plain",outcome="accepted".*\} 1/,
+      /millrace_ingress_deliveries_total\{source="plain",outcome="duplicate".*\} 1/,
+      /millrace_ingress_rejected_total\{source="plain",code="invalid_signature".*\} 1/,
+      /millrace_ingress_ack_seconds_count\{.*\} 2/,
+      /millrace_ingress_batch_events_count\{.*\} 2/,
+      /millrace_ingress_bytes_in_flight\{.*\} 0/,
+    ]) {
+      expect(metrics).toMatch(line);
+    }
+    expect(metrics).not.toMatch(/evt_1|thing\.happened/);
+
+    ingress.signal("SIGTERM");
+    expect(await ingress.exited()).toBe(0);
+    expect(ingress.output()).not.toContain(canary);
+    expect(ingress.output()).not.toContain(SECRET);
+    expect(ingress.output()).not.toContain("loaded the handlers");
+  });
+
+  test("answers 503 in time while Redis hangs, and accepts when it goes on", async () => {
+    const ingress = launch({ REDIS_URL: redis.url });
+    const port = await ingress.port();
+    expect((await post(port, { id: "evt_before" })).status).toBe(202);
+    redis.freeze();
+    const startedMs = performance.now();
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => post(port, { id: `evt_hung_${index}` })),
+    );
+    // 1.6 s by default; one after the other they would take a minute.
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+    expect(answers[0]?.headers["retry-after"]).toMatch(/^[1-5]$/);
+    expect(await statusOf(port, "/readyz")).toBe(503);
+    expect(await statusOf(port, "/healthz")).toBe(200);
+    redis.thaw();
+    await until(async () => (await post(port, { id: "evt_after" })).status < 300);
+    expect(await statusOf(port, "/readyz")).toBe(200);
+  });
+
+  test("answers everything that it has read when it is stopped under load", async () => {
+    const ingress = launch({ REDIS_URL: redis.url });
+    const port = await ingress.port();
+    const outcomes = new Map<string, number>();
+    let go = true;
+    let sent = 0;
+    const sender = async () => {
+      while (go) {
+        const outcome = await post(port, { id: `evt_${sent++}` }).then(
+          ({ status }) => String(status),
+          (error: NodeJS.ErrnoException) => error.code ?? "?",
+        );
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+        if (outcome === "ECONNREFUSED") return;
+      }
+    };
+    const senders = Array.from({ length: 16 }, sender);
+    await until(() => (outcomes.get("202") ?? 0) > 200);
+    ingress.signal("SIGTERM");
+    expect(await ingress.exited()).toBe(0);
+    go = false;
+    await Promise.all(senders);
+    outcomes.delete("ECONNREFUSED");
+    // A connection that was made and not yet accepted may be reset; nothing was read from it.
+    outcomes.delete("ECONNRESET");
+    outcomes.delete("503");
+    expect([...outcomes.keys()]).toEqual(["202"]);
+
+    const queue = new Queue("millrace-plain", { connection: { url: redis.url } });
+    try {
+      expect(await queue.getWaitingCount()).toBeGreaterThanOrEqual(outcomes.get("202") ?? 0);
+    } finally {
+      await queue.close();
+    }
+  });
+
+  test("fails by name when its port is taken", async () => {
+    const port = String(await launch({ REDIS_URL: redis.url }).port());
+    const second = launch({ REDIS_URL: redis.url, INGRESS_PORT: port });
+    expect(await second.exited()).toBe(1);
+    expect(second.output()).toContain("port_in_use");
+  });
+});
+
+describeOnRedis("an ingress whose Redis is not as it must be", () => {
+  let redis: TestRedis | undefined;
+
+  afterEach(async () => {
+    await redis?.stop();
+    redis = undefined;
+  });
+
+  test("listens while Redis is away, answers 503, and accepts when it is there", async () => {
+    redis = await startRedis();
+    await redis.kill();
+    const port = await launch({ REDIS_URL: redis.url }).port();
+    const answer = await post(port, { id: "evt_early" });
+    expect(answer.status).toBe(503);
+    expect(answer.headers["retry-after"]).toMatch(/^[1-5]$/);
+    expect(await statusOf(port, "/readyz")).toBe(503);
+    await redis.restart();
+    await until(async () => (await statusOf(port, "/readyz")) === 200);
+    expect((await post(port, { id: "evt_early" })).status).toBe(202);
+  });
+
+  test("exits when the Redis that comes up evicts", async () => {
+    redis = await startRedis({ args: ["--maxmemory-policy", "allkeys-lru"] });
+    await redis.kill();
+    const ingress = launch({ REDIS_URL: redis.url });
+    await ingress.port();
+    await redis.restart();
+    expect(await ingress.exited()).toBe(1);
+    expect(ingress.output()).toContain("noeviction");
+  });
+
+  test("does not start on a Redis without an AOF, unless told to", async () => {
+    redis = await startRedis({ args: ["--appendonly", "no"] });
+    const refused = launch({ REDIS_URL: redis.url });
+    expect(await refused.exited()).toBe(1);
+    expect(refused.output()).toContain("redis_volatile");
+    const port = await launch({ REDIS_URL: redis.url, MILLRACE_REDIS_VOLATILE: "1" }).port();
+    expect((await post(port, { id: "evt_risky" })).status).toBe(202);
+  });
+});
+
+describe("an ingress on Postgres alone", () => {
+  let database: Awaited<ReturnType<typeof scratchDatabase>>;
+  let pool: ReturnType<typeof createPool>;
+
+  beforeEach(async () => {
+    database = await scratchDatabase();
+    pool = createPool({ url: database.url, max: 2, applicationName: "test" });
+  });
+  afterEach(async () => {
+    for (const each of launched) {
+      each.signal("SIGKILL");
+      await each.exited();
+    }
+    await pool.end();
+    await database.drop();
+  });
+
+  test("keeps event and body in the ledger and enqueues the identity alone", async () => {
+    await migrate({ pool });
+    const port = await launch({ DATABASE_URL: database.url }).port();
+    await until(async () => (await statusOf(port, "/readyz")) === 200);
+    const body = '{ "id":"evt_1",\n"x":"\\u0000" }';
+    const answers = await Promise.all([
+      post(port, body),
+      post(port, body),
+      post(port, { id: "evt_2" }),
+    ]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 202, 202]);
+    expect((await post(port, body)).status).toBe(200);
+    const { rows } = await pool.query(
+      "select e.event_id, e.status, convert_from(b.body, 'UTF8') as body" +
+        " from millrace.events e join millrace.bodies b on (b.day, b.id) = (e.body_day, e.body_id)" +
+        " order by e.event_id",
+    );
+    expect(rows).toMatchObject([
+      { event_id: "evt_1", status: "pending", body },
+      { event_id: "evt_2", status: "pending" },
+    ]);
+    const readJobs = () => pool.query("select data::text from bullmq.job order by id");
+    await until(async () => (await readJobs()).rows.length === 2);
+    const jobs = (await readJobs()).rows;
+    for (const { data } of jobs) expect(data).not.toContain('"body":');
+  });
+
+  test("does not start before the database is migrated", async () => {
+    const ingress = launch({ DATABASE_URL: database.url });
+    expect(await ingress.exited()).toBe(1);
+    expect(ingress.output()).toContain("migration_needed");
+  });
+
+  test("listens while Postgres is away", async () => {
+    const away = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
+    const port = await launch({ DATABASE_URL: away }).port();
+    expect((await post(port, { id: "evt_1" })).status).toBe(503);
+    expect(await statusOf(port, "/readyz")).toBe(503);
+  });
+});

@@ -1,0 +1,67 @@
+import { createServer, type Server } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { createReceiver, millraceRouter, type IntakeNotice } from "@millrace/intake";
+import express, { type Express } from "express";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createMemoryPlace, type MemoryPlace } from "./memory-place.ts";
+import { plainConfig, SECRETS, signed } from "./plain-config.ts";
+import { sendTo } from "./send-to.ts";
+
+let place: MemoryPlace;
+let notices: IntakeNotice[];
+let server: Server;
+
+beforeEach(() => {
+  place = createMemoryPlace();
+  notices = [];
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+async function serve(build: (app: Express, router: ReturnType<typeof millraceRouter>) => void) {
+  const receiver = createReceiver({
+    config: plainConfig(),
+    secrets: SECRETS,
+    places: [place],
+    notify: (notice) => notices.push(notice),
+  });
+  const app = express();
+  build(app, millraceRouter(receiver));
+  server = createServer(app).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+test("a router behind a body parser says where it belongs", async () => {
+  const port = await serve((app, router) => {
+    app.use(express.json());
+    app.use("/webhooks", router);
+  });
+  const answer = await sendTo(port, { source: "plain", ...signed({ id: "evt_1" }) });
+  expect(answer.status).toBe(500);
+  expect(JSON.parse(answer.text)).toMatchObject({
+    error: { code: "body_already_read", message: expect.stringContaining("before express.json()") },
+  });
+  expect(place.calls).toEqual([]);
+  expect(notices).toMatchObject([{ outcome: "rejected", code: "body_already_read" }]);
+});
+
+test("a router leaves other paths, and other routes of the app, to the app", async () => {
+  const port = await serve((app, router) => {
+    app.use("/webhooks", router);
+    app.use((request, response) => void response.status(418).send(request.url));
+  });
+  for (const source of ["", "plain/", "plain/more", "?x=1"]) {
+    expect((await sendTo(port, { source })).status).toBe(418);
+  }
+  expect((await sendTo(port, { source: "nobody" })).status).toBe(404);
+});
+
+test("a router passes a query on as it stood, with the mount", async () => {
+  const port = await serve((app, router) => app.use("/webhooks", router));
+  const answer = await sendTo(port, { source: "plain?token=a%2Fb", ...signed({ id: "evt_1" }) });
+  expect(answer.status).toBe(202);
+});

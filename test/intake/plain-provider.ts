@@ -1,0 +1,66 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Answer, Identification, IdentifiedEvent, Provider, Refusal } from "@millrace/core";
+
+/** The header that carries `hex(hmac-sha256(secret, body))`. */
+export const SIGNATURE = "x-plain-signature";
+
+/** Signs as the plain provider wants it. */
+export function sign(body: string | Uint8Array, secret: string): string {
+  return createHmac("sha256", secret).update(body).digest("hex");
+}
+
+const refuse = (code: Refusal["code"]): Refusal => ({
+  ok: false,
+  code,
+  message: `Cannot: ${code}`,
+});
+
+/**
+ * A provider with everything that a provider can do and no real one here does at once: the body is
+ * `{id, type}`, a list of such events, or `{challenge}`, which is a handshake. `{bug}` throws.
+ */
+export function plainProvider(answers?: { accepted?: Answer; duplicate?: Answer }): Provider {
+  return {
+    name: "plain",
+    methods: ["POST"],
+    bodyBytesMax: 4_096,
+    keptHeaders: ["x-kept"],
+    idIsSigned: true,
+    ...(answers === undefined ? {} : { answers }),
+    createVerifier: (secrets) => ({
+      verify: ({ headers, body }) => {
+        const given = Buffer.from(headers[SIGNATURE] ?? "");
+        const isSigned = secrets.some((secret) => {
+          const expected = Buffer.from(sign(body, secret));
+          return expected.length === given.length && timingSafeEqual(expected, given);
+        });
+        if (!isSigned) return refuse("invalid_signature");
+        return headers["x-stale"] === undefined ? { ok: true } : refuse("invalid_timestamp");
+      },
+    }),
+    identify: ({ body }) => identify(body),
+    generateSecret: () => "generated",
+    sampleTypes: ["thing.happened"],
+    sample: ({ eventId, type }) => JSON.stringify({ id: eventId, type }),
+    sign: ({ body, secret }) => ({ [SIGNATURE]: sign(body, secret) }),
+  };
+}
+
+function identify(body: Uint8Array): Identification {
+  let parsed: { id?: string; type?: string; challenge?: string; bug?: boolean };
+  try {
+    parsed = JSON.parse(Buffer.from(body).toString());
+  } catch {
+    return refuse("invalid_body");
+  }
+  if (Array.isArray(parsed)) return { ok: true, kind: "events", events: parsed.map(toEvent) };
+  if (parsed.bug === true) throw new TypeError("a provider's own fault, canary-body");
+  if (parsed.challenge !== undefined) {
+    return { ok: true, kind: "handshake", answer: { status: 200, body: parsed.challenge } };
+  }
+  return { ok: true, kind: "events", events: [toEvent(parsed)] };
+}
+
+function toEvent({ id, type }: { id?: string; type?: string }): IdentifiedEvent {
+  return { eventId: id ?? "", type: type ?? "thing.happened" };
+}

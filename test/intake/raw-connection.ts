@@ -1,0 +1,58 @@
+import { once } from "node:events";
+import { createConnection } from "node:net";
+import { until } from "../support/until.ts";
+
+/** A TCP connection that sends the very bytes it is told to, and keeps what comes back. */
+export interface RawConnection {
+  write(bytes: string | Uint8Array): void;
+  /** All that came back so far. */
+  received(): string;
+  /** Waits until so many answers have begun, and gives the status of each. */
+  statuses(count: number): Promise<number[]>;
+  /** Waits until the other side has ended the connection. */
+  ended(): Promise<void>;
+  readonly isEnded: boolean;
+  readonly isClosed: boolean;
+  /** What broke it, if anything did. */
+  readonly error: Error | undefined;
+  /** Says that nothing more will be sent. */
+  end(): void;
+  /** Ends it at once, with a reset. */
+  abort(): void;
+}
+
+export async function connect(port: number): Promise<RawConnection> {
+  const socket = createConnection({ port, host: "127.0.0.1", allowHalfOpen: true });
+  let text = "";
+  let isEnded = false;
+  let isClosed = false;
+  let broken: Error | undefined;
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
+  socket.on("end", () => (isEnded = true));
+  socket.on("close", () => (isEnded = isClosed = true));
+  socket.on("error", (error) => (broken = error));
+  await once(socket, "connect");
+  const seen = () => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
+  return {
+    write: (bytes) => void socket.write(bytes),
+    received: () => text,
+    statuses: async (count) => {
+      await until(() => seen().length >= count, { what: `${count} answers` });
+      return seen();
+    },
+    ended: async () => {
+      await until(() => isEnded, { what: "the connection end" });
+    },
+    get isClosed() {
+      return isClosed;
+    },
+    get error() {
+      return broken;
+    },
+    get isEnded() {
+      return isEnded;
+    },
+    end: () => void socket.end(),
+    abort: () => socket.resetAndDestroy(),
+  };
+}

@@ -1,0 +1,25 @@
+import { request as httpRequest } from "node:http";
+import type { WayIn } from "../contracts/receive.contract.ts";
+
+/** Posts to a port on loopback. node:http and not fetch, which mends paths and methods. */
+export function sendTo(
+  port: number,
+  { source, method = "POST", headers = {}, body = "" }: Parameters<WayIn["send"]>[0],
+): ReturnType<WayIn["send"]> {
+  return new Promise((resolve, reject) => {
+    const path = `/webhooks/${source}`;
+    const outgoing = httpRequest({ port, host: "127.0.0.1", path, method, headers }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on("data", (chunk: Buffer) => chunks.push(chunk));
+      answer.on("end", () => {
+        resolve({
+          status: answer.statusCode ?? 0,
+          headers: answer.headers as Record<string, string>,
+          text: Buffer.concat(chunks).toString(),
+        });
+      });
+    });
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}

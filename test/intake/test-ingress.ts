@@ -1,0 +1,63 @@
+import type { ConfigInput } from "@millrace/core";
+import { createIngress } from "@millrace/ingress";
+import type { IntakeNotice } from "@millrace/intake";
+import { createLogger, createRegistry } from "@millrace/service";
+import { createMemoryPlace, type MemoryPlace } from "./memory-place.ts";
+import { plainConfig, SECRETS, signed } from "./plain-config.ts";
+
+/** A real ingress before a place in memory. */
+export interface TestIngress {
+  readonly port: number;
+  readonly place: MemoryPlace;
+  readonly notices: readonly IntakeNotice[];
+  /** The value of a line of /metrics, by how the line begins; 0 when there is none. */
+  metric(beginning: string): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function startTestIngress(limits: ConfigInput["ingress"] = {}): Promise<TestIngress> {
+  const place = createMemoryPlace();
+  const notices: IntakeNotice[] = [];
+  const registry = createRegistry({ role: "ingress" });
+  const ingress = createIngress({
+    config: plainConfig(limits),
+    secrets: SECRETS,
+    places: [place],
+    logger: createLogger({ role: "ingress", level: "silent" }),
+    registry,
+    notify: (notice) => notices.push(notice),
+  });
+  const port = await ingress.listen({ port: 0, host: "127.0.0.1" });
+  return {
+    port,
+    place,
+    notices,
+    metric: async (beginning) => {
+      const lines = (await registry.metrics()).split("\n");
+      const line = lines.find((candidate) => candidate.startsWith(beginning));
+      return Number(line?.split(" ").at(-1) ?? 0);
+    },
+    close: () => ingress.close(),
+  };
+}
+
+/** The bytes of a signed request, as a sender would put them on the wire. */
+export function rawRequest(
+  data: unknown,
+  options: { source?: string; head?: string } = {},
+): string {
+  const { body, headers } = signed(data);
+  const lines = Object.entries({ host: "localhost", ...headers }).map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  const extra = options.head === undefined ? [] : [options.head];
+  const length = `content-length: ${Buffer.byteLength(body)}`;
+  return [
+    `POST /webhooks/${options.source ?? "plain"} HTTP/1.1`,
+    ...lines,
+    ...extra,
+    length,
+    "",
+    body,
+  ].join("\r\n");
+}

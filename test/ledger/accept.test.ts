@@ -1,0 +1,111 @@
+import { bodyHash, type IncomingEvent } from "@millrace/core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { anEvent, claim, failure, keyOf, openLedger, patient, type TestLedger } from "./fixture.ts";
+import { until } from "../support/until.ts";
+
+let it: TestLedger;
+beforeAll(async () => {
+  it = await openLedger();
+});
+afterAll(() => it.close());
+
+/** The same event with another body. */
+function otherwise(event: IncomingEvent, text: string): IncomingEvent {
+  const body = Buffer.from(text);
+  return { ...event, body, bodyHash: bodyHash(body) };
+}
+
+async function failForGood(event: IncomingEvent): Promise<void> {
+  const attempt = await claim(it.ledger, event);
+  await it.ledger.fail(keyOf(event), attempt, { ...failure, final: true });
+}
+
+/** Whether a statement of the ledger's waits for another's transaction. */
+async function waitsForLock(): Promise<boolean> {
+  const waiting = await it.ask(
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+  );
+  return waiting.length > 0;
+}
+
+const conflictsOf = async (event: IncomingEvent) =>
+  (await it.ledger.findEvent(event))?.conflicts ?? [];
+
+describe("accept of an event that the ledger knows", () => {
+  test("tells one that has failed from one that is pending or completed", async () => {
+    const [pending, failed, completed] = [anEvent(), anEvent(), anEvent()];
+    await it.ledger.accept([pending, failed, completed]);
+    await failForGood(failed);
+    const attempt = await claim(it.ledger, completed);
+    await it.ledger.attempt(keyOf(completed), attempt, () => Promise.resolve("handled"), patient());
+    expect(await it.ledger.accept([pending, failed, completed, anEvent()])).toEqual([
+      "duplicate",
+      "failed",
+      "duplicate",
+      "accepted",
+    ]);
+  });
+
+  test("keeps the first body, and counts the deliveries of each other one", async () => {
+    const event = anEvent();
+    const [second, third] = [otherwise(event, "second"), otherwise(event, "third")];
+    await it.ledger.accept([event]);
+    expect(await it.ledger.accept([second])).toEqual(["conflict"]);
+    expect(await it.ledger.accept([third, event])).toEqual(["conflict", "duplicate"]);
+    expect(await it.ledger.accept([second])).toEqual(["conflict"]);
+    expect(await conflictsOf(event)).toMatchObject([
+      { body_hash: second.bodyHash, deliveries: 2 },
+      { body_hash: third.bodyHash, deliveries: 1 },
+    ]);
+    const kept = await it.ledger.findEvent(event);
+    expect(Buffer.from(kept?.body ?? [])).toEqual(event.body);
+  });
+
+  test("a conflict goes before a failure", async () => {
+    const event = anEvent();
+    await it.ledger.accept([event]);
+    await failForGood(event);
+    expect(await it.ledger.accept([otherwise(event, "other")])).toEqual(["conflict"]);
+  });
+
+  test("finds conflicts within one call", async () => {
+    const event = anEvent();
+    const [second, third] = [otherwise(event, "second"), otherwise(event, "third")];
+    expect(await it.ledger.accept([event, second, event, third])).toEqual([
+      "accepted",
+      "conflict",
+      "duplicate",
+      "conflict",
+    ]);
+    expect(await conflictsOf(event)).toHaveLength(2);
+  });
+
+  test("an event that another call inserts meanwhile is still told apart", async () => {
+    const event = anEvent();
+    const other = otherwise(event, "other");
+    const rival = await it.connect();
+    try {
+      await rival.query("BEGIN");
+      await rival.query(
+        `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned,
+           received_at, body_id) VALUES ($1, $2, 0, 'x', $3, false, now(), 0)`,
+        [event.source, event.eventId, event.bodyHash],
+      );
+      const accepting = it.ledger.accept([other]);
+      await until(() => waitsForLock());
+      await rival.query("COMMIT");
+      expect(await accepting).toEqual(["conflict"]);
+    } finally {
+      rival.release();
+    }
+  });
+});
+
+test("conflicts that the queue found are counted, also before the ledger knows the event", async () => {
+  const event = anEvent();
+  const other = otherwise(event, "other");
+  await it.ledger.noteConflicts([other, other]);
+  await it.ledger.noteConflicts([other, { ...other, eventId: "nul\0" }]);
+  await it.ledger.accept([event]);
+  expect(await conflictsOf(event)).toMatchObject([{ body_hash: other.bodyHash, deliveries: 3 }]);
+});

@@ -1,0 +1,51 @@
+import type { HandlerTransaction } from "@millrace/core";
+import { pgTable, text } from "drizzle-orm/pg-core";
+import {
+  anEvent,
+  claim,
+  keyOf,
+  openLedger,
+  patient,
+  statusOf,
+  type TestLedger,
+} from "./fixture.ts";
+
+// Without a constraint, so that a doubled effect is seen.
+const effects = pgTable("effects", { name: text("name").notNull() });
+
+export const write = (tx: HandlerTransaction, name: string) => tx.insert(effects).values({ name });
+
+/** A ledger and a table that handlers write to. */
+export interface TestAttempts extends TestLedger {
+  /** Runs one attempt of a new event, and says how it ended. */
+  attempt(
+    work: (tx: HandlerTransaction) => Promise<unknown>,
+    limits?: ReturnType<typeof patient>,
+  ): Promise<{ end: unknown; status: string | undefined }>;
+  /** What handlers have written and committed. */
+  written(): Promise<string[]>;
+}
+
+export async function openAttempts(): Promise<TestAttempts> {
+  const opened = await openLedger({ lockTimeoutMs: 300 });
+  await opened.ask("CREATE TABLE effects (name text NOT NULL)");
+  return {
+    ...opened,
+    attempt: async (work, limits = patient()) => {
+      const event = anEvent();
+      const number = await claim(opened.ledger, event);
+      const handle = async (tx: HandlerTransaction) => {
+        await work(tx);
+        return "handled" as const;
+      };
+      const end = await opened.ledger
+        .attempt(keyOf(event), number, handle, limits)
+        .catch((error: unknown) => error);
+      return { end, status: await statusOf(opened, event) };
+    },
+    written: async () => {
+      const rows = await opened.ask<{ name: string }>("SELECT name FROM effects ORDER BY name");
+      return rows.map((row) => row.name);
+    },
+  };
+}

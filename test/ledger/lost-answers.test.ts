@@ -1,0 +1,58 @@
+import { createLedger, type Ledger } from "@millrace/ledger";
+import type pg from "pg";
+import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from "vitest";
+import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
+import { aJob, anEvent, claim, failure, keyOf, openLedger, statusOf, testPool } from "./fixture.ts";
+import type { TestLedger } from "./fixture.ts";
+
+let it: TestLedger;
+let proxy: TcpProxy;
+let pool: pg.Pool;
+let ledger: Ledger;
+beforeAll(async () => {
+  it = await openLedger();
+});
+afterAll(() => it.close());
+beforeEach(async () => {
+  proxy = await startTcpProxy(it.url);
+  pool = testPool(proxy.url, 3);
+  ledger = createLedger({ pool });
+});
+afterEach(async () => {
+  await pool.end();
+  await proxy.close();
+});
+
+test("A last failure whose answer was lost is recorded again as the same, and stays failed in its run", async () => {
+  const event = anEvent();
+  const number = await claim(ledger, event, "run-1");
+  const last = { ...failure, final: true, run: "run-1" };
+  proxy.cutAfter("COMMIT");
+  await expect(ledger.fail(keyOf(event), number, last)).rejects.toMatchObject({
+    code: "database_unavailable",
+  });
+  expect(proxy.struck).toBe(1);
+  await until(async () => (await statusOf(it, event)) === "failed");
+  expect(await ledger.fail(keyOf(event), number, last)).toBe("recorded");
+  expect(await ledger.fail(keyOf(event), number, { ...last, run: "run-2" })).toBe("lost");
+  expect((await it.ledger.findEvent(event))?.attemptLog).toHaveLength(1);
+});
+
+test("A failure that does not count and whose answer was lost gives one attempt back, not two", async () => {
+  const event = anEvent();
+  await claim(ledger, event);
+  await ledger.fail(keyOf(event), 1, failure);
+  await claim(ledger, event);
+  const fault = { ...failure, code: "database_unavailable", counts: false } as const;
+  proxy.cutAfter("COMMIT");
+  await expect(ledger.fail(keyOf(event), 2, fault)).rejects.toMatchObject({
+    code: "database_unavailable",
+  });
+  expect(proxy.struck).toBe(1);
+  await until(async () => (await it.ledger.findEvent(event))?.attemptLog.length === 2);
+  expect(await ledger.fail(keyOf(event), 2, fault)).toBe("recorded");
+  expect(await ledger.record([aJob(event)])).toEqual([
+    { kind: "claimed", attempt: 3, attemptSinceRetry: 2 },
+  ]);
+});

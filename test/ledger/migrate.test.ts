@@ -1,0 +1,164 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { attempts, bodies, checkSchema, conflicts, events, migrate } from "@millrace/ledger";
+import { getTableColumns } from "drizzle-orm";
+import { getTableConfig } from "drizzle-orm/pg-core";
+import type pg from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { scratchDatabase } from "../support/scratch-database.ts";
+import { testPool } from "./fixture.ts";
+
+const FILES = new URL("../../packages/ledger/migrations/", import.meta.url);
+const OURS = (await readdir(FILES)).map((file) => basename(file, ".sql")).toSorted();
+
+let database: Awaited<ReturnType<typeof scratchDatabase>>;
+let pool: pg.Pool;
+let folder: string;
+beforeEach(async () => {
+  database = await scratchDatabase();
+  pool = testPool(database.url);
+  folder = await mkdtemp(join(tmpdir(), "millrace-migrations-"));
+});
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const file = (name: string, text: string) => writeFile(join(folder, name), text);
+const mine = () => ({ pool, scope: "store", folder });
+
+describe("migrate", () => {
+  test("builds the ledger once, and then finds it done", async () => {
+    expect(await migrate({ pool })).toEqual(OURS);
+    expect(await migrate({ pool })).toEqual([]);
+    await checkSchema(pool);
+    const { rows } = await pool.query(
+      "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'millrace.bodies'::regclass",
+    );
+    expect(rows).toHaveLength(15);
+  });
+
+  test("makes the tables that drizzle reads", async () => {
+    await migrate({ pool });
+    for (const table of [events, bodies, attempts, conflicts]) {
+      const { rows } = await pool.query<{ column: string; nullable: boolean }>(
+        `SELECT column_name AS column, is_nullable = 'YES' AS nullable FROM information_schema.columns
+         WHERE table_schema = 'millrace' AND table_name = $1 ORDER BY 1`,
+        [getTableConfig(table).name],
+      );
+      const columns = Object.values(getTableColumns(table)).map((column) => ({
+        column: column.name,
+        nullable: !column.notNull,
+      }));
+      expect(columns.toSorted((a, b) => (a.column < b.column ? -1 : 1))).toEqual(rows);
+    }
+  });
+
+  test("of many migrators at once one does it, and the others wait and find it done", async () => {
+    const results = await Promise.all(Array.from({ length: 4 }, () => migrate({ pool })));
+    expect(results.filter((names) => names.length > 0)).toEqual([OURS]);
+  });
+
+  test("applies a user's folder under a scope of its own, in order of numbers", async () => {
+    await migrate({ pool });
+    await file("0002_add.sql", "ALTER TABLE t ADD b int");
+    await file(
+      "0001_make.sql",
+      "CREATE TABLE t (a int); -- two statements\nINSERT INTO t VALUES (1);",
+    );
+    await file("notes.txt", "not a migration");
+    expect(await migrate(mine())).toEqual(["0001_make", "0002_add"]);
+    expect((await pool.query("SELECT a, b FROM t")).rows).toEqual([{ a: 1, b: null }]);
+    await checkSchema(pool, mine());
+  });
+
+  test("applies a file that was merged late, behind one with a higher number", async () => {
+    await file("0002_second.sql", "CREATE TABLE second ()");
+    await migrate(mine());
+    await file("0001_first.sql", "CREATE TABLE first ()");
+    expect(await migrate(mine())).toEqual(["0001_first"]);
+  });
+
+  test("applies all of it or nothing, and names the file that failed", async () => {
+    await file("0001_good.sql", "CREATE TABLE good ()");
+    await file("0002_bad.sql", "CREATE TABLE bad (x nonsense)");
+    await expect(migrate(mine())).rejects.toThrow(/migration 2 "bad" of "store": type "nonsense"/);
+    expect((await pool.query("SELECT to_regclass('good') AS good")).rows).toEqual([{ good: null }]);
+    await file("0002_bad.sql", "CREATE TABLE bad ()");
+    expect(await migrate(mine())).toEqual(["0001_good", "0002_bad"]);
+  });
+
+  test("refuses a file that was changed after it was applied, but not its line ends", async () => {
+    await file("0001_make.sql", "CREATE TABLE t (\n a int\n)");
+    await migrate(mine());
+    await file("0001_make.sql", "CREATE TABLE t (\r\n a int\r\n)");
+    expect(await migrate(mine())).toEqual([]);
+    await file("0001_make.sql", "CREATE TABLE t (a bigint)");
+    await expect(migrate(mine())).rejects.toMatchObject({ code: "migration_changed" });
+    await expect(checkSchema(pool, mine())).rejects.toMatchObject({ code: "migration_changed" });
+  });
+
+  test("refuses a database that has a migration of a later build", async () => {
+    await file("0001_make.sql", "CREATE TABLE t ()");
+    await file("0002_later.sql", "CREATE TABLE later ()");
+    await migrate(mine());
+    await rm(join(folder, "0002_later.sql"));
+    await expect(checkSchema(pool, mine())).rejects.toMatchObject({ code: "migration_unknown" });
+    await expect(migrate(mine())).rejects.toMatchObject({ code: "migration_unknown" });
+  });
+
+  test("refuses a file that ends the transaction, and folders that are none", async () => {
+    await file("0001_sly.sql", "CREATE TABLE t (); COMMIT; BEGIN; SELECT 1");
+    await expect(migrate(mine())).rejects.toMatchObject({ code: "invalid_config" });
+    await file("0001_twin.sql", "SELECT 1");
+    await expect(migrate(mine())).rejects.toThrow(/two have the number 1/);
+    await file("unnumbered.sql", "SELECT 1");
+    await expect(migrate(mine())).rejects.toThrow(/unnumbered.sql/);
+    await expect(migrate({ ...mine(), folder: join(folder, "none") })).rejects.toThrow(/no folder/);
+  });
+});
+
+describe("checkSchema", () => {
+  test("says that a migration is needed, on an empty database too", async () => {
+    await expect(checkSchema(pool)).rejects.toMatchObject({ code: "migration_needed" });
+    await migrate({ pool });
+    await pool.query("DELETE FROM millrace.migrations");
+    await expect(checkSchema(pool)).rejects.toMatchObject({ code: "migration_needed" });
+  });
+});
+
+describe("The view webhook_events", () => {
+  const columns = async (schema: string) =>
+    (
+      await pool.query<{ name: string }>(
+        `SELECT column_name AS name FROM information_schema.columns
+         WHERE table_schema = $1 AND table_name = 'webhook_events' ORDER BY ordinal_position`,
+        [schema],
+      )
+    ).rows.map((row) => row.name);
+
+  test("stands in public and in millrace, with the columns that were promised", async () => {
+    await migrate({ pool });
+    const promised = [
+      ...["source", "event_id", "generation", "type", "status", "outcome", "attempts", "payload"],
+      ...["received_at", "processed_at", "last_error"],
+    ];
+    expect(await columns("public")).toEqual(expect.arrayContaining(promised));
+    expect(await columns("millrace")).toEqual(await columns("public"));
+  });
+
+  test("leaves a table in public that has the name already, and stands in millrace alone", async () => {
+    await pool.query("CREATE TABLE webhook_events (mine int)");
+    await migrate({ pool });
+    expect(await columns("public")).toEqual(["mine"]);
+    expect(await columns("millrace")).toContain("payload");
+  });
+
+  test("stands in millrace alone where there is no public, or where it is not ours", async () => {
+    await pool.query("DROP SCHEMA public");
+    await migrate({ pool });
+    expect(await columns("millrace")).toContain("payload");
+  });
+});

@@ -1,0 +1,302 @@
+import type { AcceptPort } from "@millrace/intake";
+import type { ClaimPort } from "@millrace/processor";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  aJob,
+  anEvent,
+  claim,
+  failure,
+  keyOf,
+  openLedger,
+  patient,
+  statusOf,
+  withoutBody,
+} from "./fixture.ts";
+import type { TestLedger } from "./fixture.ts";
+import { until } from "../support/until.ts";
+
+let it: TestLedger;
+beforeAll(async () => {
+  it = await openLedger();
+  // The ports are satisfied by type; nothing of it runs.
+  ((): [AcceptPort, ClaimPort] => [it.ledger, it.ledger])();
+});
+afterAll(() => it.close());
+
+const completed = () => Promise.resolve("handled" as const);
+
+describe("accept", () => {
+  test("keeps an event pending, with its body, before it answers", async () => {
+    const event = anEvent({ unsigned: true, headers: { "x-shop": "a" } });
+    expect(await it.ledger.accept([event])).toEqual(["accepted"]);
+    const found = await it.ledger.findEvent(event);
+    expect(found?.event).toMatchObject({ status: "pending", attempts: 0, unsigned: true });
+    expect(found?.headers).toEqual({ "x-shop": "a" });
+    expect(Buffer.from(found?.body ?? [])).toEqual(event.body);
+    expect(found?.event.received_at).toBe(new Date(event.acceptedAtMs).toISOString());
+  });
+
+  test("knows duplicates exactly, across calls and within one", async () => {
+    const [a, b] = [anEvent(), anEvent()];
+    expect(await it.ledger.accept([a, b, a])).toEqual(["accepted", "accepted", "duplicate"]);
+    expect(await it.ledger.accept([b, anEvent(), a])).toEqual([
+      "duplicate",
+      "accepted",
+      "duplicate",
+    ]);
+    const bodies = await it.ask(
+      "SELECT FROM millrace.bodies b JOIN millrace.events e ON b.id = e.body_id WHERE e.event_id = ANY($1)",
+      [[a.eventId, b.eventId]],
+    );
+    expect(bodies).toHaveLength(2);
+  });
+
+  test("counts source, id and generation all as identity", async () => {
+    const event = anEvent();
+    const others = [
+      { ...event, source: "other" },
+      { ...event, generation: 1 },
+      { ...event, eventId: event.eventId.toUpperCase() },
+      { ...event, eventId: `${event.eventId} ` },
+    ];
+    expect(await it.ledger.accept([event, ...others])).toEqual(Array(5).fill("accepted"));
+  });
+
+  test("answers each event by itself when Postgres cannot hold one of them", async () => {
+    const bad = { ...anEvent(), headers: { "x-nul": "\0" } };
+    const answers = await it.ledger.accept([
+      anEvent(),
+      bad,
+      anEvent({ eventId: "a\0b" }),
+      anEvent(),
+    ]);
+    expect(answers[0]).toBe("accepted");
+    expect(answers[1]).toBeInstanceOf(Error);
+    expect(answers[2]).toBeInstanceOf(Error);
+    expect(answers[3]).toBe("accepted");
+  });
+
+  test("of many calls at once with the same events, each event is accepted by one", async () => {
+    const events = Array.from({ length: 30 }, () => anEvent());
+    const shuffled = Array.from({ length: 8 }, (_, n) => [
+      ...events.slice(n),
+      ...events.slice(0, n),
+    ]);
+    const answers = await Promise.all(shuffled.map((list) => it.ledger.accept(list)));
+    expect(answers.flat().filter((answer) => answer === "accepted")).toHaveLength(30);
+    expect(answers.flat().filter((answer) => answer === "duplicate")).toHaveLength(210);
+  });
+});
+
+describe("record", () => {
+  test("inserts a new event with its first attempt, and counts one for each time it comes", async () => {
+    const event = anEvent();
+    expect(await it.ledger.record([aJob(event)])).toEqual([
+      { kind: "claimed", attempt: 1, attemptSinceRetry: 1 },
+    ]);
+    expect(await it.ledger.record([aJob(withoutBody(event))])).toEqual([
+      { kind: "claimed", attempt: 2, attemptSinceRetry: 2 },
+    ]);
+  });
+
+  test("claims what the ingress accepted, by its identity alone", async () => {
+    const event = anEvent();
+    await it.ledger.accept([event]);
+    expect(await claim(it.ledger, withoutBody(event))).toBe(1);
+  });
+
+  test("has no claim for an event that neither job nor ledger has a body of", async () => {
+    const event = anEvent();
+    expect(await it.ledger.record([aJob(withoutBody(event))])).toEqual([{ kind: "body_missing" }]);
+    expect(await statusOf(it, event)).toBeUndefined();
+  });
+
+  test("ends a completed event's job as a duplicate", async () => {
+    const event = anEvent();
+    await it.ledger.attempt(keyOf(event), await claim(it.ledger, event), completed, patient());
+    expect(await it.ledger.record([aJob(event, "run-2")])).toEqual([{ kind: "completed" }]);
+  });
+
+  test("keeps a failed event failed in the run that failed it, and says why", async () => {
+    const event = anEvent();
+    const attempt = await claim(it.ledger, event, "run-7");
+    await it.ledger.fail(keyOf(event), attempt, { ...failure, final: true, run: "run-7" });
+    expect(await it.ledger.record([aJob(event, "run-7")])).toEqual([
+      { kind: "failed", code: "handler_failed", message: "No such customer" },
+    ]);
+    expect(await statusOf(it, event)).toBe("failed");
+  });
+
+  test("makes a failed event pending again in another run, its attempts counted anew", async () => {
+    const event = anEvent();
+    for (const final of [false, true]) {
+      await it.ledger.fail(keyOf(event), await claim(it.ledger, event), { ...failure, final });
+    }
+    expect(await it.ledger.record([aJob(event, "run-2")])).toEqual([
+      { kind: "claimed", attempt: 3, attemptSinceRetry: 1 },
+    ]);
+    expect(await statusOf(it, event)).toBe("pending");
+  });
+
+  test("keeps the body that came first", async () => {
+    const event = anEvent();
+    await claim(it.ledger, event);
+    const forged = anEvent({ eventId: event.eventId, body: Buffer.from('{"amount":1}') });
+    const attempt = await claim(it.ledger, forged);
+    let seen = "";
+    await it.ledger.attempt(
+      keyOf(event),
+      attempt,
+      (_, { body }) => {
+        seen = Buffer.from(body).toString();
+        return completed();
+      },
+      patient(),
+    );
+    expect(seen).toBe(Buffer.from(event.body).toString());
+  });
+
+  test("writes down another body of a known event, whatever became of that, and says so", async () => {
+    const event = anEvent();
+    await claim(it.ledger, event);
+    const forged = anEvent({ eventId: event.eventId, body: Buffer.from('{"amount":1}') });
+    const [pending] = await it.ledger.record([aJob(forged)]);
+    expect(pending).toEqual({
+      kind: "claimed",
+      attempt: 2,
+      attemptSinceRetry: 2,
+      conflict: true,
+    });
+    await it.ledger.attempt(keyOf(event), 2, completed, patient());
+    // Its body was stripped after an attempt: no delivery of its own.
+    expect(await it.ledger.record([aJob(withoutBody(forged))])).toEqual([
+      { kind: "completed", conflict: true },
+    ]);
+    expect(await it.ledger.record([aJob(forged)])).toEqual([{ kind: "completed", conflict: true }]);
+    expect(await it.ledger.record([aJob(event)])).toEqual([{ kind: "completed" }]);
+    expect(
+      await it.ask(
+        "SELECT source, body_hash, deliveries FROM millrace.conflicts WHERE event_id = $1",
+        [event.eventId],
+      ),
+    ).toEqual([{ source: event.source, body_hash: forged.bodyHash, deliveries: 2 }]);
+  });
+
+  test("does not record an unknown event that is older than identities are kept", async () => {
+    const dayMs = 86_400_000;
+    const old = { acceptedAtMs: Date.now() - 90 * dayMs - 60_000 };
+    const known = anEvent(old);
+    await it.ledger.accept([known]);
+    const young = anEvent({ acceptedAtMs: Date.now() - 90 * dayMs + 60_000 });
+    const events = [anEvent(old), withoutBody(anEvent(old)), known, young];
+    const claims = await it.ledger.record(events.map((event) => aJob(event)));
+    expect(claims.map(({ kind }) => kind)).toEqual([
+      "identity_expired",
+      "identity_expired",
+      "claimed",
+      "claimed",
+    ]);
+    for (const event of events.slice(0, 2)) expect(await statusOf(it, event)).toBeUndefined();
+  });
+
+  test("notes when a job was first known for the time that the event is pending now", async () => {
+    const [fresh, accepted] = [anEvent(), anEvent()];
+    const enqueuedAt = async (event: typeof fresh) => {
+      const [row] = await it.ask<{ at: Date | null }>(
+        "SELECT enqueued_at AS at FROM millrace.events WHERE event_id = $1",
+        [event.eventId],
+      );
+      return row?.at?.getTime();
+    };
+    await it.ledger.accept([accepted]);
+    expect(await enqueuedAt(accepted)).toBeUndefined();
+    await it.ledger.record([aJob(fresh), aJob(withoutBody(accepted))]);
+    for (const event of [fresh, accepted]) {
+      const at = await enqueuedAt(event);
+      expect(at).toBeDefined();
+      const attempt = await claim(it.ledger, event);
+      await it.ledger.fail(keyOf(event), attempt, { ...failure, final: true, run: "run-1" });
+      await claim(it.ledger, event, "run-2");
+      expect(await enqueuedAt(event)).toBe(at);
+    }
+  });
+
+  test("claims many jobs at once, in the order they were given, and repeats only once", async () => {
+    const [fresh, known, done] = [anEvent(), anEvent(), anEvent()];
+    await it.ledger.accept([known]);
+    await it.ledger.attempt(keyOf(done), await claim(it.ledger, done), completed, patient());
+    const missing = withoutBody(anEvent());
+    const jobs = [done, missing, fresh, known, fresh].map((event) => aJob(event));
+    jobs.push(...jobs.slice(2, 3));
+    const kinds = (await it.ledger.record(jobs)).map((claimed) => claimed.kind);
+    expect(kinds).toEqual(["completed", "body_missing", "claimed", "claimed", "busy", "busy"]);
+  });
+
+  test("fails alone a job whose event Postgres cannot hold", async () => {
+    const jobs = [
+      anEvent(),
+      { ...anEvent(), headers: { "x-nul": "\0" } },
+      anEvent({ eventId: "lone \ud800" }),
+      anEvent({ generation: 2 ** 40 }),
+      anEvent(),
+    ].map((event) => aJob(event));
+    const claims = await it.ledger.record(jobs);
+    expect(claims.map((one) => one.kind)).toEqual([
+      "claimed",
+      "failed",
+      "failed",
+      "failed",
+      "claimed",
+    ]);
+    expect(claims[1]).toMatchObject({ code: "invalid_envelope" });
+  });
+
+  test("a row that a handler holds delays its own job and not the batch", async () => {
+    const [held, free] = [anEvent(), anEvent()];
+    const attempt = await claim(it.ledger, held);
+    const claims = await new Promise<readonly { kind: string }[]>((resolve, reject) => {
+      const work = async () => {
+        // The row is held until this is answered.
+        resolve(await it.ledger.record([aJob(held), aJob(free)]));
+        return completed();
+      };
+      it.ledger.attempt(keyOf(held), attempt, work, patient()).catch(reject);
+    });
+    expect(claims.map((one) => one.kind)).toEqual(["busy", "claimed"]);
+  });
+
+  test("of workers that record the same new events at once, each attempt goes to one", async () => {
+    const events = Array.from({ length: 20 }, () => anEvent());
+    const calls = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        it.ledger.record([...events.slice(n), ...events.slice(0, n)].map((event) => aJob(event))),
+      ),
+    );
+    const claims = calls.flat().filter((one) => one.kind === "claimed").length;
+    const [row] = await it.ask<{ attempts: string }>(
+      "SELECT sum(attempts) AS attempts FROM millrace.events WHERE event_id = ANY($1)",
+      [events.map((event) => event.eventId)],
+    );
+    expect(Number(row?.attempts)).toBe(claims);
+    expect(claims).toBeGreaterThanOrEqual(20);
+  });
+
+  test("waits for a row that comes in meanwhile, and counts on it", async () => {
+    const event = anEvent();
+    const other = await it.connect();
+    await other.query("BEGIN");
+    await other.query(
+      `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned, received_at, body_id)
+       VALUES ($1, $2, 0, 't', $3, false, now(), 0)`,
+      [event.source, event.eventId, event.bodyHash],
+    );
+    const recorded = it.ledger.record([aJob(event)]);
+    await until(async () => {
+      const waiting = await it.ask("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
+      return waiting.length > 0;
+    });
+    await other.query("COMMIT");
+    other.release();
+    expect(await recorded).toEqual([{ kind: "claimed", attempt: 1, attemptSinceRetry: 1 }]);
+  });
+});

@@ -1,0 +1,224 @@
+import type { EventKey } from "@millrace/core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import {
+  anEvent,
+  claim,
+  failure,
+  keyOf,
+  openLedger,
+  patient,
+  withoutBody,
+  type TestLedger,
+} from "./fixture.ts";
+
+let it: TestLedger;
+beforeAll(async () => {
+  it = await openLedger({ max: 10 });
+});
+afterAll(() => it.close());
+
+async function settled(status: "completed" | "failed"): Promise<EventKey> {
+  const event = anEvent();
+  const number = await claim(it.ledger, event);
+  if (status === "failed") {
+    await it.ledger.fail(keyOf(event), number, { ...failure, final: true });
+  } else {
+    await it.ledger.attempt(keyOf(event), number, () => Promise.resolve("handled"), patient());
+  }
+  return keyOf(event);
+}
+
+const rowsOf = ({ eventId }: EventKey) =>
+  it.ask<Record<string, unknown>>(
+    "SELECT * FROM millrace.events WHERE event_id = $1 ORDER BY generation",
+    [eventId],
+  );
+const latestOf = ({ source, eventId }: EventKey) => ({ source, eventId });
+const kinds = (answers: readonly { kind: string }[]) => answers.map(({ kind }) => kind);
+
+describe("A replay", () => {
+  test.each(["completed", "failed"] as const)(
+    "of a %s event adds a pending generation on the same body, and leaves the old row as it is",
+    async (status) => {
+      const key = await settled(status);
+      const [before] = await rowsOf(key);
+      const [answer] = await it.ledger.replay([latestOf(key)]);
+      expect(answer).toMatchObject({ kind: "replayed", event: { ...key, generation: 1 } });
+      const [old, fresh] = await rowsOf(key);
+      expect(old).toEqual(before);
+      expect(fresh).toMatchObject({
+        generation: 1,
+        status: "pending",
+        attempts: 0,
+        enqueued_at: null,
+        ...pick(before, "type", "body_hash", "body_day", "body_id", "unsigned", "received_at"),
+      });
+    },
+  );
+
+  test("is claimed by a job without a body, and its handler gets the old body", async () => {
+    const event = anEvent();
+    const number = await claim(it.ledger, event);
+    await it.ledger.attempt(keyOf(event), number, () => Promise.resolve("handled"), patient());
+    await it.ledger.replay([keyOf(event)]);
+    const again = { ...event, generation: 1 };
+    const attempt = await claim(it.ledger, withoutBody(again), "run-2");
+    let body: Uint8Array | undefined;
+    const work = (_tx: unknown, locked: { body: Uint8Array }) => {
+      body = locked.body;
+      return Promise.resolve("handled" as const);
+    };
+    await it.ledger.attempt(keyOf(again), attempt, work, patient());
+    expect(Buffer.from(body ?? [])).toEqual(event.body);
+  });
+
+  test("says why it left an event alone", async () => {
+    const [pending, done, gone] = [anEvent(), await settled("completed"), await settled("failed")];
+    await it.ledger.accept([pending]);
+    await it.ask(
+      `DELETE FROM millrace.bodies USING millrace.events e
+       WHERE id = e.body_id AND day = e.body_day AND e.event_id = $1`,
+      [gone.eventId],
+    );
+    await it.ledger.replay([done]);
+    const answers = await it.ledger.replay([
+      keyOf(pending),
+      done,
+      latestOf(done),
+      { ...done, generation: 7 },
+      gone,
+      { source: "shop", eventId: "evt_never" },
+      { source: "shop", eventId: "a\0b" },
+    ]);
+    expect(kinds(answers)).toEqual([
+      "not_settled",
+      "superseded",
+      "not_settled",
+      "not_found",
+      "body_missing",
+      "not_found",
+      "not_found",
+    ]);
+    expect(await rowsOf(done)).toHaveLength(2);
+  });
+
+  test("that loses against another at the same time adds nothing, and says so", async () => {
+    const keys = await Promise.all(Array.from({ length: 8 }, () => settled("completed")));
+    const rounds = await Promise.all([1, 2, 3, 4].map(() => it.ledger.replay(keys)));
+    for (const [index, key] of keys.entries()) {
+      const answers = rounds.map((answers_) => answers_[index]?.kind).toSorted();
+      expect(answers).toEqual(["replayed", "superseded", "superseded", "superseded"]);
+      expect(await rowsOf(key)).toHaveLength(2);
+    }
+  });
+
+  test("that finds the row of one not yet committed waits for it, and adds nothing", async () => {
+    const key = await settled("completed");
+    const other = await it.connect();
+    await other.query("BEGIN");
+    await other.query(
+      `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned,
+         received_at, body_day, body_id)
+       SELECT source, event_id, 1, type, body_hash, unsigned, received_at, body_day, body_id
+       FROM millrace.events WHERE event_id = $1`,
+      [key.eventId],
+    );
+    const waiting = it.ledger.replay([latestOf(key)]);
+    await untilBlocked();
+    await other.query("COMMIT");
+    other.release();
+    expect(kinds(await waiting)).toEqual(["not_settled"]);
+    expect(await rowsOf(key)).toHaveLength(2);
+  });
+
+  test("that is dry says the same, and changes nothing", async () => {
+    const key = await settled("completed");
+    expect(kinds(await it.ledger.replay([key], { dryRun: true }))).toEqual(["replayed"]);
+    expect(await rowsOf(key)).toHaveLength(1);
+  });
+});
+
+describe("A retry of many", () => {
+  test("makes the failed ones pending, without a known job, and says what the others are", async () => {
+    const [failed, done] = [await settled("failed"), await settled("completed")];
+    const pending = anEvent();
+    await it.ledger.accept([pending]);
+    await it.ask("UPDATE millrace.events SET enqueued_at = now() WHERE event_id = $1", [
+      failed.eventId,
+    ]);
+    const answers = await it.ledger.retryMany([
+      failed,
+      done,
+      keyOf(pending),
+      { ...failed, generation: 3 },
+    ]);
+    expect(kinds(answers)).toEqual(["retried", "completed", "pending", "not_found"]);
+    expect(await rowsOf(failed)).toMatchObject([
+      { status: "pending", attempts: 1, attempts_at_retry: 1, enqueued_at: null },
+    ]);
+  });
+
+  test("at the same time as another retries each event once, and deadlocks with none", async () => {
+    const keys = await Promise.all(Array.from({ length: 30 }, () => settled("failed")));
+    const rounds = await Promise.all(
+      [keys, keys.toReversed(), keys].map((each) => it.ledger.retryMany(each)),
+    );
+    const retried = rounds.flatMap(kinds).filter((kind) => kind === "retried");
+    expect(retried).toHaveLength(30);
+  });
+
+  test("does not wait for a handler that runs", async () => {
+    const event = anEvent();
+    const number = await claim(it.ledger, event);
+    let answers: readonly { kind: string }[] = [];
+    const work = async () => {
+      answers = await it.ledger.retryMany([keyOf(event)]);
+      return "handled" as const;
+    };
+    await it.ledger.attempt(keyOf(event), number, work, patient());
+    expect(kinds(answers)).toEqual(["pending"]);
+  });
+
+  test("leaves what has lost its body alone, and a dry one leaves everything", async () => {
+    const [gone, failed] = [await settled("failed"), await settled("failed")];
+    await it.ask(
+      `DELETE FROM millrace.bodies USING millrace.events e
+       WHERE id = e.body_id AND day = e.body_day AND e.event_id = $1`,
+      [gone.eventId],
+    );
+    const dry = await it.ledger.retryMany([gone, failed], { dryRun: true });
+    expect(kinds(dry)).toEqual(["body_missing", "retried"]);
+    expect(await rowsOf(failed)).toMatchObject([{ status: "failed" }]);
+    expect(kinds(await it.ledger.retryMany([gone]))).toEqual(["body_missing"]);
+    expect(await rowsOf(gone)).toMatchObject([{ status: "failed" }]);
+  });
+});
+
+describe("A known job", () => {
+  test("is noted for a pending event once, and for no other", async () => {
+    const [pending, done] = [anEvent(), await settled("completed")];
+    await it.ledger.accept([pending]);
+    await it.ask("UPDATE millrace.events SET enqueued_at = NULL WHERE event_id = $1", [
+      pending.eventId,
+    ]);
+    await it.ledger.markEnqueued([keyOf(pending), done, { ...done, generation: 9 }]);
+    const [marked] = await rowsOf(keyOf(pending));
+    expect(marked?.["enqueued_at"]).toBeInstanceOf(Date);
+    await it.ledger.markEnqueued([keyOf(pending)]);
+    expect(await rowsOf(keyOf(pending))).toEqual([marked]);
+  });
+});
+
+const untilBlocked = () =>
+  until(async () => {
+    const [row] = await it.ask<{ blocked: number }>(
+      `SELECT count(*)::int AS blocked FROM pg_stat_activity
+       WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
+    );
+    return (row?.blocked ?? 0) > 0;
+  });
+
+function pick(row: Record<string, unknown> | undefined, ...names: string[]) {
+  return Object.fromEntries(names.map((name) => [name, row?.[name]]));
+}

@@ -1,0 +1,77 @@
+import type { EventKey } from "@millrace/core";
+import { createRetentionLedger, type BodyPartition, type RetentionLedger } from "@millrace/ledger";
+import { age, makeDay } from "../support/aged-events.ts";
+import { until } from "../support/until.ts";
+import { anEvent, claim, failure, keyOf, openLedger, patient, type TestLedger } from "./fixture.ts";
+
+/** A ledger with events of other days. */
+export interface RetentionBench extends TestLedger {
+  /** Waits 300 ms for those who use what it drops. */
+  readonly retention: RetentionLedger;
+  /** Makes an event as if it had come so long ago, and had become this on that day. */
+  event(status: "pending" | "completed" | "failed", daysAgo?: number): Promise<EventKey>;
+  settle(key: EventKey, attempt: number, status: "completed" | "failed"): Promise<void>;
+  age(key: EventKey, days: number): Promise<void>;
+  /** Lets days go by for every event. */
+  ageAll(days: number): Promise<void>;
+  makeDay(daysAgo: number): Promise<string>;
+  bodyOf(key: EventKey): Promise<Uint8Array | undefined>;
+  /** The partition of that many days ago. */
+  partition(daysAgo: number): Promise<BodyPartition>;
+  /** Runs what one process does at a time; the lock of the one before may be let go of a moment late. */
+  untilAlone<T extends { kind: string }>(run: () => Promise<T>): Promise<T>;
+  /** Waits until that many connections wait for another one. */
+  untilBlocked(count?: number): Promise<unknown>;
+}
+
+export async function openRetentionBench(): Promise<RetentionBench> {
+  const it = await openLedger({ max: 10 });
+  const { ledger, ask } = it;
+  const retention = createRetentionLedger({ pool: it.pool }, { dropWaitMs: 300 });
+  const database = {
+    query: async (text: string, values?: unknown[]) => ({ rows: await ask(text, values) }),
+  } as unknown as Parameters<typeof age>[0];
+
+  async function settle(key: EventKey, attempt: number, status: "completed" | "failed") {
+    if (status === "failed") await ledger.fail(key, attempt, { ...failure, final: true });
+    else await ledger.attempt(key, attempt, () => Promise.resolve("handled"), patient());
+  }
+
+  return {
+    ...it,
+    retention,
+    settle,
+    async event(status, daysAgo = 0) {
+      const incoming = anEvent();
+      const key = keyOf(incoming);
+      if (status === "pending") await ledger.accept([incoming]);
+      else await settle(key, await claim(ledger, incoming), status);
+      if (daysAgo > 0) await age(database, daysAgo, key.eventId);
+      return key;
+    },
+    age: (key, days) => age(database, days, key.eventId),
+    ageAll: (days) => age(database, days),
+    makeDay: (daysAgo) => makeDay(database, daysAgo),
+    bodyOf: async (key) => (await ledger.findEvent(key))?.body,
+    async partition(daysAgo) {
+      const found = (await retention.partitions()).find(({ ageDays }) => ageDays === daysAgo);
+      if (found === undefined) throw new Error(`Cannot find the partition of ${daysAgo} days ago`);
+      return found;
+    },
+    async untilAlone(run) {
+      const deadline = Date.now() + 10_000;
+      for (;;) {
+        const answer = await run();
+        if (answer.kind !== "taken" || Date.now() > deadline) return answer;
+      }
+    },
+    untilBlocked: (count = 1) =>
+      until(async () => {
+        const [row] = await ask<{ blocked: number }>(
+          `SELECT count(*)::int AS blocked FROM pg_stat_activity
+           WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
+        );
+        return (row?.blocked ?? 0) >= count;
+      }),
+  };
+}

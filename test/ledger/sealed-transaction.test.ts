@@ -1,0 +1,200 @@
+import { sql } from "drizzle-orm";
+import type { HandlerTransaction } from "@millrace/core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import { openAttempts, write, type TestAttempts } from "./attempt-fixture.ts";
+import { patient } from "./fixture.ts";
+
+let it: TestAttempts;
+beforeAll(async () => {
+  it = await openAttempts();
+});
+afterAll(() => it.close());
+beforeEach(() => it.ask("TRUNCATE effects"));
+
+describe("A handler that would end its transaction", () => {
+  const texts = [
+    "commit",
+    "  /* a /* nested */ comment */ COMMIT AND CHAIN",
+    "-- comment\nrollback",
+    "; end",
+    "begin",
+    "START TRANSACTION",
+    "prepare transaction 'mine'",
+    "abort",
+  ];
+  for (const text of texts) {
+    test(`is refused ${JSON.stringify(text)}, also when it swallows the refusal`, async () => {
+      const { end, status } = await it.attempt(async (tx) => {
+        await write(tx, "before");
+        await tx.execute(sql.raw(text)).catch(() => undefined);
+        await write(tx, "after");
+      });
+      expect(end).toMatchObject({ code: "tx_control_refused" });
+      expect(status).toBe("pending");
+      expect(await it.written()).toEqual([]);
+    });
+  }
+
+  for (const text of [
+    "select 1; commit",
+    "select 1; commit; begin",
+    "insert into effects values ('x'); commit; begin; select 1",
+  ]) {
+    test(`cannot hide it in the string ${JSON.stringify(text)}`, async () => {
+      const { end, status } = await it.attempt(async (tx) => {
+        await write(tx, "before");
+        await tx.execute(sql.raw(text)).catch(() => undefined);
+      });
+      expect(end).toMatchObject({ code: "handler_failed" });
+      expect(status).toBe("pending");
+      expect(await it.written()).toEqual([]);
+    });
+  }
+
+  test("cannot hide it in a DO block", async () => {
+    const { end, status } = await it.attempt(async (tx) => {
+      await write(tx, "before");
+      await tx.execute(sql`DO $$ BEGIN COMMIT; END $$`).catch(() => undefined);
+    });
+    expect(end).toMatchObject({ code: "handler_failed" });
+    expect(status).toBe("pending");
+    expect(await it.written()).toEqual([]);
+  });
+
+  test("that gets round the guard all the same never makes the event completed", async () => {
+    for (const trick of ["COMMIT", "COMMIT; BEGIN", "ROLLBACK; BEGIN"]) {
+      const { end, status } = await it.attempt(async () => {
+        const client = busiestClient();
+        await client.query(trick);
+      });
+      expect(end).toMatchObject({ code: "tx_control_refused" });
+      expect(status).toBe("pending");
+    }
+  });
+
+  test("does not hand its session's settings to the next", async () => {
+    const settings: unknown[] = [];
+    for (let n = 0; n < 3; n += 1) {
+      const { end } = await it.attempt(async (tx) => {
+        const { rows } = (await tx.execute(sql`SHOW search_path`)) as {
+          rows: unknown[];
+        };
+        settings.push(rows[0]);
+        await tx.execute(sql`SET search_path = nowhere`);
+      });
+      expect(end).toBe("completed");
+    }
+    expect(settings).toEqual(Array.from({ length: 3 }, () => ({ search_path: '"$user", public' })));
+  });
+});
+
+describe("A transaction whose handler has returned", () => {
+  test("is sealed: a stray write after success writes nowhere", async () => {
+    let stray: HandlerTransaction | undefined;
+    const { end } = await it.attempt(async (tx) => {
+      stray = tx;
+      await write(tx, "in time");
+    });
+    expect(end).toBe("completed");
+    const refused = await write(stray as HandlerTransaction, "stray").catch(
+      (error: Error) => error.cause,
+    );
+    expect(refused).toMatchObject({ code: "tx_closed" });
+    const nested = await stray
+      ?.transaction((inner) => write(inner, "x"))
+      .catch((error: Error) => error.cause);
+    expect(nested).toMatchObject({ code: "tx_closed" });
+    expect(await it.written()).toEqual(["in time"]);
+  });
+
+  test("is sealed: a stray write after a failure does not get into another event", async () => {
+    let go: () => void = () => {};
+    const gate = new Promise<void>((resolve) => (go = resolve));
+    let stray: Promise<unknown> = Promise.resolve();
+    const { end } = await it.attempt(async (tx) => {
+      stray = gate.then(() => write(tx, "stray")).catch((error: Error) => error.cause);
+      throw new Error("failed");
+    });
+    expect(end).toMatchObject({ message: "failed" });
+    const next = await it.attempt(async (tx) => {
+      go();
+      await stray;
+      await write(tx, "next");
+    });
+    expect(next.end).toBe("completed");
+    expect(await stray).toMatchObject({ code: "tx_closed" });
+    expect(await it.written()).toEqual(["next"]);
+  });
+
+  test("waits for a query that the handler did not await", async () => {
+    let stray: Promise<unknown> = Promise.resolve();
+    const { end } = await it.attempt(async (tx) => {
+      // drizzle sends nothing before someone asks for the answer.
+      stray = tx.execute(sql`INSERT INTO effects SELECT 'unawaited' FROM pg_sleep(0.1)`).execute();
+      await new Promise((resolve) => setImmediate(resolve));
+    });
+    await stray;
+    expect(end).toBe("completed");
+    expect(await it.written()).toEqual(["unawaited"]);
+  });
+
+  test("does not outlive its signal for a query that the handler did not await", async () => {
+    const controller = new AbortController();
+    const reason = new Error("the worker closes");
+    let stray: Promise<unknown> = Promise.resolve();
+    const { end, status } = await it.attempt(async (tx) => {
+      stray = tx.execute(sql`SELECT pg_sleep(30)`).catch(() => undefined);
+      setTimeout(() => controller.abort(reason), 100);
+      await new Promise((resolve) => setImmediate(resolve));
+    }, patient(controller.signal));
+    await stray;
+    expect(end).toBe(reason);
+    expect(status).toBe("pending");
+  });
+
+  test("is undone when a query that the handler did not await fails", async () => {
+    let stray: Promise<unknown> = Promise.resolve();
+    const { end, status } = await it.attempt(async (tx) => {
+      await write(tx, "lost");
+      stray = tx.execute(sql`SELECT 1 / 0 FROM pg_sleep(0.1)`).catch(() => undefined);
+      await new Promise((resolve) => setImmediate(resolve));
+    });
+    await stray;
+    expect(end).toMatchObject({ code: "handler_failed" });
+    expect(status).toBe("pending");
+    expect(await it.written()).toEqual([]);
+  });
+
+  test("is undone when a nested transaction was left open", async () => {
+    let stray: Promise<unknown> = Promise.resolve();
+    let opened: () => void = () => {};
+    const isOpen = new Promise<void>((resolve) => (opened = resolve));
+    const { end, status } = await it.attempt(async (tx) => {
+      stray = tx
+        .transaction(async (inner) => {
+          await write(inner, "half");
+          opened();
+          await until(async () => false, { withinMs: 200 }).catch(() => undefined);
+          await write(inner, "other half");
+        })
+        .catch(() => undefined);
+      await isOpen;
+    });
+    await stray;
+    expect(end).toMatchObject({ code: "tx_closed" });
+    expect(status).toBe("pending");
+    expect(await it.written()).toEqual([]);
+  });
+});
+
+/** The pool's client that an attempt holds: what a handler with bad intent would dig out. */
+function busiestClient(): { query(text: string): Promise<unknown> } {
+  interface Inside {
+    _clients: { query(text: string): Promise<unknown>; getTransactionStatus(): string }[];
+  }
+  const { _clients: clients } = it.pool as unknown as Inside;
+  const busy = clients.find((client) => client.getTransactionStatus() === "T");
+  if (busy === undefined) throw new Error("Cannot find a client in a transaction");
+  return busy;
+}

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { anEvent, claim, failure, keyOf, openLedger, patient } from "./fixture.ts";
+import type { TestLedger } from "./fixture.ts";
+import type { EventFilter } from "@millrace/ledger";
+
+let it: TestLedger;
+beforeAll(async () => {
+  it = await openLedger();
+  // Seven commits of ten events each: the order within a commit is the key's.
+  for (let batch = 0; batch < 7; batch += 1) {
+    await it.ledger.accept(
+      Array.from({ length: 10 }, (_, n) =>
+        anEvent({
+          source: n % 2 === 0 ? "shop" : "bank",
+          eventId: `evt_${batch}_${n}`,
+          type: n < 3 ? "order.paid" : "order.sent",
+        }),
+      ),
+    );
+  }
+  const failed = anEvent({ source: "bank", eventId: "evt_6_1" });
+  await it.ledger.fail(keyOf(failed), await claim(it.ledger, failed), { ...failure, final: true });
+  const done = anEvent({ source: "shop", eventId: "evt_6_2" });
+  await it.ledger.attempt(
+    keyOf(done),
+    await claim(it.ledger, done),
+    () => Promise.resolve("ignored"),
+    patient(),
+  );
+});
+afterAll(() => it.close());
+
+const ids = async (filter: EventFilter) =>
+  (await it.ledger.findEvents({ limit: 500, ...filter })).events.map((event) => event.event_id);
+
+describe("findEvents", () => {
+  test("lists newest first, and pages through all of it without a gap or a repeat", async () => {
+    const all = await ids({});
+    expect(all).toHaveLength(70);
+    expect(all.map((id) => Number(id.split("_")[1]))).toEqual(
+      Array.from({ length: 70 }, (_, n) => 6 - Math.floor(n / 10)),
+    );
+    const paged: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await it.ledger.findEvents({ limit: 7, cursor });
+      paged.push(...page.events.map((event) => event.event_id));
+      cursor = page.next ?? undefined;
+    } while (cursor !== undefined);
+    expect(paged).toEqual(all);
+  });
+
+  test("filters by source, type, status and outcome, together", async () => {
+    expect(await ids({ source: "bank" })).toHaveLength(35);
+    expect(await ids({ source: "bank", type: "order.paid" })).toHaveLength(7);
+    expect(await ids({ status: "failed" })).toEqual(["evt_6_1"]);
+    expect(await ids({ status: "failed", source: "shop" })).toEqual([]);
+    expect(await ids({ status: "completed", outcome: "ignored" })).toEqual(["evt_6_2"]);
+    expect(await ids({ outcome: "handled" })).toEqual([]);
+    expect(await ids({ status: "pending" })).toHaveLength(68);
+  });
+
+  test("finds an id or its beginning, in one source or in all, and takes it literally", async () => {
+    expect(await ids({ q: "evt_3_4" })).toEqual(["evt_3_4"]);
+    expect((await ids({ q: "evt_3" })).toSorted()).toEqual(
+      Array.from({ length: 10 }, (_, n) => `evt_3_${n}`),
+    );
+    expect(await ids({ q: "evt_3", source: "bank" })).toHaveLength(5);
+    expect(await ids({ q: "evt%" })).toEqual([]);
+    expect(await ids({ q: "vt_3" })).toEqual([]);
+    expect(await ids({ q: "a\0" })).toEqual([]);
+    expect(await ids({ q: "" })).toHaveLength(70);
+  });
+
+  test("bounds the time they were recorded", async () => {
+    const [row] = await it.ask<{ at: Date }>(
+      "SELECT DISTINCT date_trunc('milliseconds', recorded_at) AS at FROM millrace.events WHERE event_id LIKE 'evt_4%'",
+    );
+    const at = row?.at;
+    const since = await ids({ since: at });
+    const until = await ids({ until: at });
+    expect(since).toContain("evt_4_0");
+    expect(since.length + until.length).toBe(70);
+    expect(until).not.toContain("evt_4_0");
+  });
+
+  test("refuses a limit and a cursor that are none", async () => {
+    for (const limit of [0, 501, 1.5, Number.NaN]) {
+      await expect(it.ledger.findEvents({ limit })).rejects.toMatchObject({
+        code: "invalid_request",
+      });
+    }
+    const forged = Buffer.from('["2026-01-01; DROP","a","b",0]').toString("base64url");
+    for (const cursor of ["", "x", forged, "W10"]) {
+      await expect(it.ledger.findEvents({ cursor })).rejects.toMatchObject({
+        code: "invalid_request",
+      });
+    }
+  });
+});
+
+describe("findEvent", () => {
+  test("gives the latest generation unless one is named", async () => {
+    const first = anEvent();
+    await it.ledger.accept([first, { ...first, generation: 1, body: Buffer.from("not JSON") }]);
+    expect((await it.ledger.findEvent(first))?.event.generation).toBe(0);
+    const lookup = { source: first.source, eventId: first.eventId };
+    expect(await it.ledger.findEvent(lookup)).toMatchObject({
+      event: { generation: 1 },
+      payload: null,
+    });
+    expect(await it.ledger.findEvent({ ...lookup, generation: 2 })).toBeUndefined();
+    expect(await it.ledger.findEvent({ ...lookup, eventId: "\0" })).toBeUndefined();
+  });
+
+  test("gives what a job needs of an event", async () => {
+    const event = anEvent({ unsigned: true });
+    await it.ledger.accept([event]);
+    const { body: _, ...identity } = event;
+    expect(await it.ledger.findIdentity(event)).toEqual({ ...identity, status: "pending" });
+    expect(await it.ledger.findIdentity(anEvent())).toBeUndefined();
+  });
+
+  test("gives rows that survive JSON", async () => {
+    const found = await it.ledger.findEvent({ source: "bank", eventId: "evt_6_1" });
+    expect(JSON.parse(JSON.stringify(found?.event))).toEqual(found?.event);
+    expect(Object.keys(found?.event ?? {})).toEqual(
+      expect.arrayContaining(["event_id", "received_at", "processed_at", "last_error"]),
+    );
+  });
+});
+
+test("countsBySourceAndStatus counts each source by itself", async () => {
+  const counts = await it.ledger.countsBySourceAndStatus();
+  expect(counts["bank"]).toEqual({ pending: 34, completed: 0, failed: 1 });
+  expect(counts["shop"]).toMatchObject({ completed: 1, failed: 0 });
+});

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  aJob,
+  anEvent,
+  claim,
+  failure,
+  keyOf,
+  openLedger,
+  patient,
+  statusOf,
+  withoutBody,
+} from "./fixture.ts";
+import type { TestLedger } from "./fixture.ts";
+
+let it: TestLedger;
+beforeAll(async () => {
+  it = await openLedger();
+});
+afterAll(() => it.close());
+
+const STATES = ["pending", "completed", "failed"] as const;
+type State = (typeof STATES)[number];
+
+/** An event brought to a state by the ledger itself. */
+async function eventIn(state: State) {
+  const event = anEvent();
+  const number = await claim(it.ledger, event);
+  if (state === "failed") await it.ledger.fail(keyOf(event), number, { ...failure, final: true });
+  if (state === "completed") {
+    await it.ledger.attempt(keyOf(event), number, () => Promise.resolve("handled"), patient());
+  }
+  expect(await statusOf(it, event)).toBe(state);
+  return event;
+}
+
+const SET: Record<State, string> = {
+  pending: "status = 'pending', outcome = NULL, processed_at = NULL, failed_run = NULL",
+  completed: "status = 'completed', outcome = 'handled', processed_at = now()",
+  failed: "status = 'failed', outcome = NULL, processed_at = now(), last_error_code = 'gave_up'",
+};
+
+async function change(what: string, eventId: string): Promise<string> {
+  try {
+    await it.ask(`${what} WHERE event_id = $1`, [eventId]);
+    return "allowed";
+  } catch (error) {
+    return error instanceof Error && "code" in error ? String(error.code) : String(error);
+  }
+}
+
+describe("The database itself", () => {
+  const legal = new Set([
+    "pending pending",
+    "pending completed",
+    "pending failed",
+    "failed pending",
+    "failed failed",
+  ]);
+  for (const from of STATES) {
+    for (const to of STATES) {
+      const allowed = legal.has(`${from} ${to}`);
+      test(`${allowed ? "allows" : "refuses"} an update from ${from} to ${to}`, async () => {
+        const { eventId } = await eventIn(from);
+        const answer = await change(`UPDATE millrace.events SET ${SET[to]}`, eventId);
+        expect(answer).toBe(allowed ? "allowed" : "MR001");
+      });
+    }
+  }
+
+  test("refuses any update of a completed event, also of a column that is no status", async () => {
+    const { eventId } = await eventIn("completed");
+    for (const set of [
+      "type = 'x'",
+      "attempts = attempts + 1",
+      "last_error = 'x'",
+      "generation = 9",
+    ]) {
+      expect(await change(`UPDATE millrace.events SET ${set}`, eventId)).toBe("MR001");
+    }
+  });
+
+  test("refuses to take back attempts, and to change an identity", async () => {
+    const { eventId } = await eventIn("pending");
+    const sets = [
+      "attempts = attempts - 1",
+      "source = 'other'",
+      "event_id = 'other'",
+      "generation = 1",
+    ];
+    for (const set of sets) {
+      expect(await change(`UPDATE millrace.events SET ${set}`, eventId)).toBe("MR001");
+    }
+  });
+
+  test("refuses an event that comes as anything but pending", async () => {
+    const insert = (columns: string, values: string) =>
+      it.ask(
+        `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned,
+           received_at, body_id, ${columns})
+         VALUES ('s', 'made-up', 0, 't', 'h', false, now(), 0, ${values})`,
+      );
+    await expect(
+      insert("status, outcome, processed_at", "'completed', 'handled', now()"),
+    ).rejects.toMatchObject({ code: "MR001" });
+    await expect(
+      insert("status, last_error_code, processed_at", "'failed', 'gave_up', now()"),
+    ).rejects.toMatchObject({ code: "MR001" });
+    await expect(insert("status", "'settled'")).rejects.toMatchObject({ code: "23514" });
+  });
+
+  test("lets completed events be deleted, and no others", async () => {
+    expect(await change("DELETE FROM millrace.events", (await eventIn("completed")).eventId)).toBe(
+      "allowed",
+    );
+    expect(await change("DELETE FROM millrace.events", (await eventIn("pending")).eventId)).toBe(
+      "MR001",
+    );
+    expect(await change("DELETE FROM millrace.events", (await eventIn("failed")).eventId)).toBe(
+      "MR001",
+    );
+    await expect(it.ask("TRUNCATE millrace.events")).rejects.toMatchObject({ code: "MR001" });
+  });
+});
+
+describe("A failed attempt", () => {
+  test("is recorded with its error, and the event stays pending until the last", async () => {
+    const event = anEvent();
+    await it.ledger.fail(keyOf(event), await claim(it.ledger, event), failure);
+    expect(await statusOf(it, event)).toBe("pending");
+    const last = { ...failure, message: `last ${"x".repeat(20_000)}`, final: true };
+    await it.ledger.fail(keyOf(event), await claim(it.ledger, event), last);
+    const found = await it.ledger.findEvent(event);
+    expect(found?.event).toMatchObject({
+      status: "failed",
+      attempts: 2,
+      last_error_code: "handler_failed",
+    });
+    expect(found?.event.processed_at).not.toBeNull();
+    expect(found?.attemptLog).toMatchObject([
+      { attempt: 1, code: "handler_failed", message: "No such customer", counted: true },
+      { attempt: 2, counted: true },
+    ]);
+    expect(Buffer.byteLength(found?.attemptLog[1]?.message ?? "")).toBeLessThanOrEqual(8_192);
+  });
+
+  test("is given back when the database was at fault", async () => {
+    const event = anEvent();
+    const fault = { ...failure, code: "database_unavailable", counts: false } as const;
+    await it.ledger.fail(keyOf(event), await claim(it.ledger, event), fault);
+    expect(await it.ledger.record([aJob(event)])).toEqual([
+      { kind: "claimed", attempt: 2, attemptSinceRetry: 1 },
+    ]);
+  });
+
+  test("of a stale worker is not recorded", async () => {
+    const event = anEvent();
+    const stale = await claim(it.ledger, event);
+    await claim(it.ledger, event);
+    expect(await it.ledger.fail(keyOf(event), stale, { ...failure, final: true })).toBe("lost");
+    expect((await it.ledger.findEvent(event))?.attemptLog).toEqual([]);
+  });
+});
+
+describe("retry", () => {
+  test("makes a failed event pending with its attempts counted anew, and only a failed one", async () => {
+    const failed = await eventIn("failed");
+    expect(await it.ledger.retry(failed)).toBe("retried");
+    expect(await it.ledger.retry(failed)).toBe("not_failed");
+    expect(await it.ledger.record([aJob(failed)])).toEqual([
+      { kind: "claimed", attempt: 2, attemptSinceRetry: 1 },
+    ]);
+    expect(await it.ledger.retry(await eventIn("completed"))).toBe("not_failed");
+    expect(await it.ledger.retry(anEvent())).toBe("not_found");
+  });
+
+  test("of two operators at once, one retries", async () => {
+    const failed = await eventIn("failed");
+    const answers = await Promise.all(Array.from({ length: 4 }, () => it.ledger.retry(failed)));
+    expect(answers.filter((answer) => answer === "retried")).toHaveLength(1);
+  });
+});
+
+describe("giveUp", () => {
+  const reason = { code: "gave_up", message: "stalled too often", run: "run-3" } as const;
+
+  test("fails a pending event and says so in its log", async () => {
+    const event = await eventIn("pending");
+    expect(await it.ledger.giveUp(keyOf(event), reason)).toBe("failed");
+    const found = await it.ledger.findEvent(event);
+    expect(found?.event).toMatchObject({ status: "failed", last_error: "stalled too often" });
+    expect(found?.attemptLog).toMatchObject([{ attempt: 1, code: "gave_up" }]);
+    expect(await it.ledger.record([aJob(event, "run-3")])).toMatchObject([{ kind: "failed" }]);
+  });
+
+  test("records an event that it does not know, when its body is at hand", async () => {
+    const event = anEvent();
+    expect(await it.ledger.giveUp(withoutBody(event), reason)).toBe("unknown");
+    expect(await it.ledger.giveUp(event, reason)).toBe("failed");
+    const found = await it.ledger.findEvent(event);
+    expect(found?.event).toMatchObject({ status: "failed", attempts: 0 });
+    expect(found?.payload).toMatchObject({ amount: 4200 });
+  });
+
+  test("leaves what has settled", async () => {
+    expect(await it.ledger.giveUp(await eventIn("completed"), reason)).toBe("completed");
+    expect(await it.ledger.giveUp(await eventIn("failed"), reason)).toBe("already_failed");
+  });
+
+  test("waits for an attempt that is just completing", async () => {
+    const event = anEvent();
+    let givingUp: Promise<string> | undefined;
+    await it.ledger.attempt(
+      keyOf(event),
+      await claim(it.ledger, event),
+      async () => {
+        givingUp = it.ledger.giveUp(event, reason);
+        await new Promise((resolve) => setImmediate(resolve));
+        return "handled";
+      },
+      patient(),
+    );
+    expect(await givingUp).toBe("completed");
+  });
+});

@@ -1,0 +1,188 @@
+import { truncate } from "node:fs/promises";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { onEachBackend, type Ground } from "../support/backends.ts";
+import { dieWithJob, event, quickWorker } from "../support/queue-fixture.ts";
+import { until } from "../support/until.ts";
+import { reconcileOnce, startReconciler, type TestReconciler } from "./reconcile-once.ts";
+import { createStage, key, openQueues, type Stage } from "./stage.ts";
+
+onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
+  let ground: Ground;
+  let stage: Stage;
+  let opened: { close(): Promise<void> }[];
+
+  beforeEach(async () => {
+    opened = [];
+    ground = await prepare();
+    stage = await createStage(ground);
+  });
+  afterEach(async () => {
+    // A pool waits for the connections of those who lead.
+    await Promise.all(opened.map((each) => each.close()));
+    await stage?.close();
+    await ground?.release();
+  });
+
+  const start = (over: Parameters<typeof startReconciler>[1] = {}): TestReconciler => {
+    const reconciler = startReconciler(stage, over);
+    opened.push(reconciler);
+    return reconciler;
+  };
+  const has = (reconciler: TestReconciler, kind: string) =>
+    until(() => reconciler.notices.some((notice) => notice.kind === kind));
+  const names = (name: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `${name}_${index}`);
+
+  async function completeAll(): Promise<string[]> {
+    const ran: string[] = [];
+    const isOver = async () => {
+      const { rows } = await stage.pool.query(
+        "SELECT count(*)::int AS left FROM millrace.events WHERE status = 'pending'",
+      );
+      return rows[0].left === 0;
+    };
+    await stage.work(
+      ({ id }) => void ran.push(id),
+      () => until(isOver, { withinMs: 60_000 }),
+    );
+    return ran.toSorted();
+  }
+
+  test("is taken over when its leader's connection dies", async () => {
+    const first = start();
+    await has(first, "passed");
+    const second = start();
+    await has(second, "follows");
+    await stage.pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE application_name = 'millrace-leader' AND datname = current_database()`,
+    );
+    await stage.ledger.accept([event("evt_orphan_1")]);
+    await until(async () => (await stage.job("evt_orphan_1"))?.state === "waiting");
+    await first.close();
+    await has(second, "passed");
+    await stage.ledger.accept([event("evt_orphan_2")]);
+    await until(async () => (await stage.job("evt_orphan_2"))?.state === "waiting");
+    expect(await completeAll()).toEqual(["evt_orphan_1", "evt_orphan_2"]);
+  });
+
+  test("does nothing double when two of them work at once", async () => {
+    const lost = names("evt_lost", 300);
+    const half = names("evt_half", 5);
+    for (const eventId of half) await stage.take(eventId);
+    const broken = () => {
+      throw new Error("the switch is off");
+    };
+    const areFailed = async () => {
+      const jobs = await stage.queues.glance(half.map(key));
+      return jobs.every((job) => job?.state === "failed");
+    };
+    await stage.work(broken, () => until(areFailed));
+    await stage.ledger.retryMany(half.map(key));
+    await stage.ledger.accept(lost.map((eventId) => event(eventId)));
+
+    const both = [start({ leads: "one" }), start({ leads: "another" })];
+    await Promise.all(both.map((each) => has(each, "passed")));
+    expect(both.flatMap(({ notices }) => notices).filter(({ kind }) => kind === "trouble")).toEqual(
+      [],
+    );
+    expect(await completeAll()).toEqual([...lost, ...half].toSorted());
+    const { rows } = await stage.pool.query(
+      "SELECT attempts, count(*)::int AS events FROM millrace.events GROUP BY 1 ORDER BY 1",
+    );
+    expect(rows).toEqual([
+      { attempts: 1, events: 300 },
+      { attempts: 2, events: 5 },
+    ]);
+  }, 90_000);
+
+  test("fails an event whose job lost its workers too often, while nobody could tell the ledger", async () => {
+    const url = ground.redisUrl ?? ground.databaseUrl;
+    await stage.ledger.accept([event("evt_killer_1")]);
+    await reconcileOnce(stage);
+    await dieWithJob(url, "acme");
+    await dieWithJob(url, "acme");
+    const queues = await openQueues(ground, "worker");
+    opened.push(queues);
+    queues.work({
+      worker: quickWorker({ maxStalledCount: 1 }),
+      concurrency: () => 1,
+      run: () => Promise.reject(new Error("not to be run")),
+      gaveUp: () => Promise.reject(new Error("the database is away")),
+    });
+    await until(async () => (await stage.job("evt_killer_1"))?.state === "failed");
+    expect((await stage.row("evt_killer_1"))?.status).toBe("pending");
+
+    const { mended, passed } = await reconcileOnce(stage);
+    expect(mended).toEqual({ pending_job_failed: 1 });
+    expect(passed.found.get("pending_job_failed")?.examples).toEqual([
+      { ...key("evt_killer_1"), detail: expect.stringMatching(/stalled/) },
+    ]);
+    expect(await stage.row("evt_killer_1")).toMatchObject({
+      ...{ status: "failed", attempts: 0, last_error_code: "gave_up" },
+      last_error: expect.stringMatching(/stalled/),
+    });
+    expect((await reconcileOnce(stage)).found).toEqual({});
+  }, 60_000);
+
+  test("ends a pass that its ledger or its queue fails, and takes it up again", async () => {
+    await stage.ledger.accept([event("evt_later_1")]);
+    await stage.pool.query("ALTER TABLE millrace.queue_epochs RENAME TO away");
+    const reconciler = start();
+    await has(reconciler, "trouble");
+    expect(await stage.job("evt_later_1")).toBeUndefined();
+    await stage.pool.query("ALTER TABLE millrace.away RENAME TO queue_epochs");
+    await until(async () => (await stage.job("evt_later_1"))?.state === "waiting");
+  });
+
+  if (backend === "redis") {
+    test("adds what Redis lost with the end of its file", async () => {
+      await reconcileOnce(stage);
+      const ids = names("evt_tail", 200);
+      for (const eventId of ids) {
+        await stage.ledger.accept([event(eventId)]);
+        await stage.queues.enqueue([event(eventId)], { identityOnly: true });
+      }
+      await stage.ledger.markEnqueued(ids.map(key));
+      const file = await aofOf(ground.redisUrl ?? "");
+      await ground.redis?.kill();
+      await truncate(file.path, Math.floor(file.bytes / 2));
+      await ground.redis?.restart();
+      await until(() => stage.queues.ping().then(() => true));
+      const { mended, passed } = await reconcileOnce(stage);
+      expect(passed.whole).toBe(true);
+      expect(mended["pending_without_job"]).toBeGreaterThan(50);
+      expect(mended["pending_without_job"]).toBeLessThan(200);
+      expect(await completeAll()).toEqual(ids.toSorted());
+    }, 60_000);
+
+    test("goes on when Redis comes back", async () => {
+      const reconciler = start();
+      await has(reconciler, "passed");
+      await ground.redis?.kill();
+      await stage.ledger.accept([event("evt_away_1")]);
+      await has(reconciler, "trouble");
+      await ground.redis?.restart();
+      await until(async () => (await stage.job("evt_away_1"))?.state === "waiting");
+      expect(await completeAll()).toEqual(["evt_away_1"]);
+    });
+  }
+});
+
+/** The file that Redis appends to, all of it on disk. */
+async function aofOf(url: string): Promise<{ path: string; bytes: number }> {
+  const redis = new Redis(url);
+  try {
+    const [, folder] = (await redis.config("GET", "dir")) as string[];
+    const info = await until(async () => {
+      const text = await redis.info("persistence");
+      return /aof_pending_bio_fsync:0/.test(text) ? text : undefined;
+    });
+    const bytes = Number(/aof_current_size:(\d+)/.exec(info)?.[1]);
+    return { path: join(folder ?? "", "appendonlydir", "appendonly.aof.1.incr.aof"), bytes };
+  } finally {
+    await redis.quit();
+  }
+}

@@ -1,0 +1,59 @@
+import { createLeader } from "@millrace/ledger";
+import { createReconciler, type ReconcilerNotice } from "@millrace/operations";
+import { checkJob } from "@millrace/processor";
+import type { Stage } from "./stage.ts";
+
+type Options = Partial<Parameters<typeof createReconciler>[1]>;
+
+/** A reconciler on a stage, all that it has told so far, and its end. Those that lead under two names
+ * work at once. */
+export interface TestReconciler {
+  readonly notices: readonly ReconcilerNotice[];
+  close(): Promise<void>;
+}
+
+export function startReconciler(
+  { pool, ledger, queues }: Stage,
+  { leads = "reconciler", ...over }: Options & { leads?: string } = {},
+  hear: (notice: ReconcilerNotice) => void = () => {},
+): TestReconciler {
+  const notices: ReconcilerNotice[] = [];
+  const leader = createLeader({ pool }, leads);
+  const notify = (notice: ReconcilerNotice) => {
+    notices.push(notice);
+    hear(notice);
+  };
+  const reconciler = createReconciler(
+    { ledger, queues, leader, notify, isSound: (event) => checkJob({ event }) === undefined },
+    {
+      ...{ sources: [...queues.queues.keys()], graceMs: 0, keysDays: 90, intervalMs: 100 },
+      ...{ sweepIntervalMs: 86_400_000, queueDepthMax: () => 100_000 },
+      ...over,
+    },
+  );
+  return {
+    notices,
+    close: async () => {
+      await reconciler.close();
+      leader.close();
+    },
+  };
+}
+
+/** Runs one pass: what it found and mended, by kind, and all that it told. */
+export async function reconcileOnce(stage: Stage, over: Options = {}) {
+  let closed: Promise<void> | undefined;
+  // The reconciler before may still be giving up its lead, so that this one may have to ask again.
+  const notice = await new Promise<ReconcilerNotice>((resolve) => {
+    const reconciler = startReconciler(stage, { intervalMs: 20, ...over }, (heard) => {
+      if (heard.kind !== "passed" && heard.kind !== "trouble") return;
+      closed ??= reconciler.close();
+      resolve(heard);
+    });
+  });
+  await closed;
+  if (notice.kind !== "passed") throw notice.kind === "trouble" ? notice.error : notice;
+  const found = Object.fromEntries([...notice.found].map(([kind, { count }]) => [kind, count]));
+  const mended = Object.fromEntries([...notice.mendedByKind].filter(([, count]) => count > 0));
+  return { found, mended, passed: notice };
+}

@@ -1,0 +1,165 @@
+import type { EventKey, Failpoint } from "@millrace/core";
+import {
+  planRetention,
+  runRetention,
+  type RetentionNotice,
+  type RetentionPolicy,
+  type RetentionResult,
+} from "@millrace/operations";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { anEvent, claim, patient, statusOf } from "../ledger/fixture.ts";
+import { openRetentionBench, type RetentionBench } from "../ledger/retention-bench.ts";
+
+let it: RetentionBench;
+let notices: RetentionNotice[];
+beforeEach(async () => {
+  it = await openRetentionBench();
+  notices = [];
+});
+afterEach(async () => {
+  disarm();
+  await it.close();
+});
+
+const POLICY: RetentionPolicy = { bodiesDays: 30, keysDays: 90 };
+const runOnce = (policy: RetentionPolicy, signal?: AbortSignal): Promise<RetentionResult> =>
+  runRetention(
+    { ledger: it.retention, notify: (notice) => void notices.push(notice) },
+    policy,
+    signal,
+  );
+const run = (signal?: AbortSignal) => it.untilAlone(() => runOnce(POLICY, signal));
+const days = async () => (await it.retention.partitions()).map(({ ageDays }) => ageDays);
+const hasBody = async (key: EventKey) => (await it.bodyOf(key)) !== undefined;
+
+const HOOK = Symbol.for("millrace.failpoint");
+const disarm = () => Reflect.deleteProperty(globalThis, HOOK);
+
+/** Lets the process die at a step, as far as a test of one process can. */
+function dieAt(step: Failpoint): void {
+  Reflect.set(globalThis, HOOK, (reached: Failpoint) => {
+    if (reached === step) throw new Error(`died at ${step}`);
+  });
+}
+
+describe("A run of the retention", () => {
+  test("drops the days past their time, after what is not completed has moved on", async () => {
+    const [kept, gone] = [await it.event("completed", 30), await it.event("completed", 31)];
+    const [failed, pending] = [await it.event("failed", 31), await it.event("pending", 45)];
+    const oldest = (await it.partition(30)).day;
+    expect(await run()).toMatchObject({
+      kind: "done",
+      dropped: [expect.any(String), expect.any(String)],
+      busy: [],
+      keysDeleted: 0,
+      oldestDay: oldest,
+    });
+    expect((await days())[0]).toBe(30);
+    expect(await hasBody(gone)).toBe(false);
+    for (const key of [kept, failed, pending]) expect(await hasBody(key)).toBe(true);
+    expect([await statusOf(it, gone), await statusOf(it, failed)]).toEqual(["completed", "failed"]);
+    expect(notices.map(({ kind }) => kind)).toEqual(["moved", "dropped", "moved", "dropped"]);
+  });
+
+  test("forgets events past their time, once their bodies are gone", async () => {
+    const [old, young] = [await it.event("completed", 91), await it.event("completed", 89)];
+    const [failed, pending] = [await it.event("failed", 400), await it.event("pending", 400)];
+    expect(await run()).toMatchObject({ keysDeleted: 1 });
+    expect(await statusOf(it, old)).toBeUndefined();
+    expect(await statusOf(it, young)).toBe("completed");
+    for (const key of [failed, pending]) expect(await hasBody(key)).toBe(true);
+    expect(notices).toContainEqual({ kind: "keys_deleted", events: 1 });
+  });
+
+  test("finds nothing to do the second time", async () => {
+    await it.event("completed", 91);
+    await it.event("failed", 91);
+    await run();
+    notices = [];
+    expect(await run()).toMatchObject({ dropped: [], busy: [], keysDeleted: 0 });
+    expect(notices).toEqual([]);
+  });
+
+  test("does exactly what was said before it", async () => {
+    await it.event("completed", 91);
+    await it.event("failed", 91);
+    await it.event("completed", 40);
+    await it.event("completed", 3);
+    const plan = await planRetention({ ledger: it.retention }, POLICY);
+    expect(await days()).toContain(91);
+    expect(plan).toMatchObject({
+      partitions: [
+        { ageDays: 91, events: 2, toMove: 1, archive: undefined },
+        { ageDays: 40, events: 1, toMove: 0 },
+      ],
+      keysToDelete: 1,
+    });
+    expect(plan.partitions[0]?.bytes).toBeGreaterThan(8_192);
+    const ran = await run();
+    expect(ran).toMatchObject({
+      dropped: plan.partitions.map(({ day }) => day),
+      keysDeleted: plan.keysToDelete,
+    });
+  });
+
+  test("leaves the days that an attempt uses, and the next one takes them", async () => {
+    const held = await it.event("pending", 50);
+    await it.event("completed", 40);
+    const number = await claim(it.ledger, { ...anEvent(), ...held });
+    await it.ledger.attempt(
+      held,
+      number,
+      async (_tx, { body }) => {
+        // The one holds the event's body; the other's drop waits for a transaction that began before.
+        const both = [(await it.partition(50)).day, (await it.partition(40)).day];
+        expect(await run()).toMatchObject({ dropped: [], busy: both });
+        expect(await it.bodyOf(held)).toEqual(Buffer.from(body));
+        return "handled";
+      },
+      patient(),
+    );
+    expect(await it.partition(40)).toMatchObject({ state: "detaching" });
+    expect(await run()).toMatchObject({ dropped: [expect.any(String), expect.any(String)] });
+    expect(await statusOf(it, held)).toBe("completed");
+  });
+
+  test("is refused while another one is under way", async () => {
+    const answer = await it.retention.alone(() => runOnce(POLICY));
+    expect(answer).toEqual({ kind: "done", value: { kind: "taken" } });
+  });
+
+  test("ends between two steps when it is stopped", async () => {
+    await it.event("failed", 40);
+    const stop = new AbortController();
+    Reflect.set(globalThis, HOOK, () => stop.abort(new Error("enough")));
+    await expect(run(stop.signal)).rejects.toThrow("enough");
+    expect(await days()).toContain(40);
+  });
+});
+
+describe("A run that dies", () => {
+  test.each<[Failpoint]>([["retention.moved"], ["retention.detached"], ["retention.keys_deleted"]])(
+    "at %s has lost nothing, and the next one goes on from there",
+    async (step) => {
+      const keys = {
+        failed: await it.event("failed", 40),
+        pending: await it.event("pending", 91),
+        replayed: await it.event("completed", 91),
+        forgotten: await it.event("completed", 91),
+        young: await it.event("completed", 29),
+      };
+      await it.ledger.replay([keys.replayed]);
+      dieAt(step);
+      await expect(run()).rejects.toThrow(`died at ${step}`);
+      const again = { ...keys.replayed, generation: 1 };
+      const kept = [keys.failed, keys.pending, keys.young, again];
+      for (const key of kept) expect(await hasBody(key)).toBe(true);
+      disarm();
+      expect(await run()).toMatchObject({ busy: [] });
+      for (const key of kept) expect(await hasBody(key)).toBe(true);
+      expect((await days())[0]).toBe(29);
+      expect(await statusOf(it, keys.forgotten)).toBeUndefined();
+      expect(await statusOf(it, keys.replayed)).toBe("completed");
+    },
+  );
+});

@@ -1,0 +1,167 @@
+import {
+  bodyHash,
+  on,
+  type HandlerFunction,
+  type IncomingEvent,
+  type Settlement,
+} from "@millrace/core";
+import {
+  createLedger,
+  createPool,
+  isDatabaseTrouble,
+  migrate,
+  type EventRow,
+  type Ledger,
+} from "@millrace/ledger";
+import { createProcessor } from "@millrace/processor";
+import {
+  createPostgresQueues,
+  createRedisQueues,
+  type FoundJob,
+  type Queues,
+} from "@millrace/queue";
+import type pg from "pg";
+import type { Ground } from "../support/backends.ts";
+import { event, quickWorker } from "../support/queue-fixture.ts";
+import { until } from "../support/until.ts";
+
+/** A real ledger and real queues over one ground, with workers when a test wants one. */
+export interface Stage {
+  readonly pool: pg.Pool;
+  readonly ledger: Ledger;
+  readonly queues: Queues;
+  /** Puts an event on the queue, as an ingress does on this backend. */
+  take(eventId: string, over?: Partial<IncomingEvent>): Promise<void>;
+  /**
+   * Runs a worker whose one handler is `run`, for as long as `during` takes. `beforeTelling` holds
+   * it up between what it wrote to the ledger and what it tells the queue.
+   */
+  work(
+    run: HandlerFunction,
+    during: () => Promise<unknown>,
+    beforeTelling?: () => Promise<void>,
+  ): Promise<void>;
+  /** Runs a worker that settles every job without the ledger; it completes them when not told else. */
+  workBlindly(during: () => Promise<unknown>, settlement?: Settlement): Promise<void>;
+  /** Takes an event and lets its only attempt fail, in the ledger and in the queue. */
+  fail(eventId: string, over?: Partial<IncomingEvent>): Promise<void>;
+  row(eventId: string): Promise<EventRow | undefined>;
+  job(eventId: string): Promise<FoundJob | undefined>;
+  close(): Promise<void>;
+}
+
+const SOURCES = ["acme", "patient"];
+export const key = (eventId: string) => ({ source: "acme", eventId, generation: 0 });
+
+export async function createStage(ground: Ground): Promise<Stage> {
+  const pool = createPool({ url: ground.databaseUrl, max: 12, applicationName: "test" });
+  await migrate({ pool });
+  const ledger = createLedger({ pool });
+  const queues = await openQueues(ground, "dashboard");
+  await until(() => queues.ping().then(() => true));
+
+  const take = async (eventId: string, over: Partial<IncomingEvent> = {}) => {
+    const incoming = event(eventId, over.body ? { bodyHash: bodyHash(over.body), ...over } : over);
+    const identityOnly = queues.backend === "postgres";
+    if (identityOnly) await ledger.accept([incoming]);
+    const [placement] = await queues.enqueue([incoming], { identityOnly });
+    if (placement !== "accepted") throw new Error(`Cannot take ${eventId}: ${String(placement)}`);
+  };
+  const work: Stage["work"] = (run, during, beforeTelling = async () => {}) =>
+    runWorker({ ground, ledger, run, beforeTelling }, during);
+  const row = async (eventId: string) => (await ledger.findEvent(key(eventId)))?.event;
+  const job = (eventId: string) => queues.findJob(key(eventId));
+
+  return {
+    pool,
+    ledger,
+    queues,
+    take,
+    work,
+    workBlindly: (during, settlement = { kind: "completed", outcome: "handled" }) =>
+      settleBlindly({ ground, settlement }, during),
+    row,
+    job,
+    fail: async (eventId, over) => {
+      await take(eventId, over);
+      const broken = () => {
+        throw new Error("the switch is off");
+      };
+      await work(broken, () => until(async () => (await job(eventId))?.state === "failed"));
+    },
+    close: async () => {
+      await queues.close();
+      await pool.end();
+    },
+  };
+}
+
+export function openQueues(ground: Ground, role: "dashboard" | "worker"): Promise<Queues> | Queues {
+  const options = { sources: SOURCES, role, notify: () => {} };
+  return ground.redisUrl === undefined
+    ? createPostgresQueues({ url: ground.databaseUrl, ...options })
+    : createRedisQueues({ url: ground.redisUrl, ...options });
+}
+
+async function settleBlindly(
+  { ground, settlement }: { ground: Ground; settlement: Settlement },
+  during: () => Promise<unknown>,
+): Promise<void> {
+  const queues = await openQueues(ground, "worker");
+  queues.work({
+    worker: quickWorker(),
+    concurrency: () => 4,
+    run: async () => settlement,
+    gaveUp: async () => {},
+  });
+  try {
+    await during();
+  } finally {
+    await queues.close();
+  }
+}
+
+async function runWorker(
+  deps: {
+    ground: Ground;
+    ledger: Ledger;
+    run: HandlerFunction;
+    beforeTelling: () => Promise<void>;
+  },
+  during: () => Promise<unknown>,
+): Promise<void> {
+  const policy = {
+    attempts: 1,
+    backoff: { firstMs: 10, factor: 1, maxMs: 10 },
+    bodyDedup: true,
+  };
+  const processor = createProcessor(
+    {
+      ledger: deps.ledger,
+      handlers: SOURCES.map((source) => on(source, "*", deps.run)),
+      sources: Object.fromEntries(SOURCES.map((source) => [source, policy])),
+      isDatabaseTrouble,
+    },
+    { concurrency: 4, handlerTimeoutMs: 10_000 },
+  );
+  const queues = await openQueues(deps.ground, "worker");
+  const workers = queues.work({
+    worker: quickWorker(),
+    concurrency: () => 4,
+    run: async (job) => {
+      const [settlement] = processor.process([job]);
+      if (settlement === undefined) throw new Error("the processor gave no settlement");
+      const settled = await settlement;
+      await deps.beforeTelling();
+      return settled;
+    },
+    gaveUp: async () => {},
+  });
+  try {
+    await during();
+  } finally {
+    await workers.close({ timeoutMs: 5_000 });
+    await queues.close();
+    await processor.close();
+  }
+}

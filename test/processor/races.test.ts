@@ -1,0 +1,179 @@
+import { on, PermanentError, type HandlerFunction } from "@millrace/core";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import { createBench, makeJob, settle, type Bench } from "./processor-on-postgres.ts";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await createBench();
+});
+afterAll(() => bench.end());
+
+/** Leaves an effect that the test counts, in a table that would take any number of them. */
+const effect: HandlerFunction = async (event, { tx }) => {
+  await tx.execute(sql`insert into effects values (${event.id}, 'effect')`);
+};
+
+const thenThrow =
+  (thrown: unknown): HandlerFunction =>
+  async (event, context) => {
+    await effect(event, context);
+    throw thrown;
+  };
+
+test("a connection that dies while the handler awaits something else uses up no attempt", async () => {
+  let deaths = 0;
+  const processor = bench.processor(
+    [
+      on("shop", "*", async (event, context) => {
+        await effect(event, context);
+        if (deaths > 0) return;
+        deaths += 1;
+        const { rows } = (await context.tx.execute(sql`select pg_backend_pid() as pid`)) as {
+          rows: { pid: number }[];
+        };
+        await bench.pool.query("select pg_terminate_backend($1)", [rows[0]?.pid]);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        await effect(event, context);
+      }),
+    ],
+    { attempts: 1 },
+  );
+  const { eventId } = makeJob().event;
+  expect(await settle(processor, makeJob({ eventId, run: "1" }))).toMatchObject({
+    kind: "retry",
+    code: "database_unavailable",
+    recorded: true,
+  });
+  expect(await bench.effects(eventId)).toBe(0);
+  expect(await settle(processor, makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
+    kind: "completed",
+  });
+  expect(await bench.effects(eventId)).toBe(1);
+});
+
+test("a stale worker that lost its claim writes nothing", async () => {
+  let goOn = () => {};
+  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
+  let staleRuns = 0;
+  const stale = bench.processor(
+    [
+      on("shop", "*", async (event, context) => {
+        staleRuns += 1;
+        await effect(event, context);
+      }),
+    ],
+    { beforeAttempt: () => heldUp },
+  );
+  const { eventId } = makeJob().event;
+  const first = settle(stale, makeJob({ eventId }));
+  await until(() => stale.notices.some(({ kind }) => kind === "claimed"));
+
+  const failing = bench.processor([on("shop", "*", thenThrow(new Error("not yet")))]);
+  expect(await settle(failing, makeJob({ eventId }))).toMatchObject({ kind: "retry" });
+  goOn();
+  expect(await first).toMatchObject({ kind: "lost" });
+  expect(staleRuns).toBe(0);
+  expect(await bench.row(eventId)).toMatchObject({ status: "pending", attempts: 2 });
+  expect(await bench.effects(eventId)).toBe(0);
+});
+
+test("a stale worker whose event was completed meanwhile does not record its failure", async () => {
+  let goOn = () => {};
+  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
+  const stale = bench.processor([on("shop", "*", thenThrow(new Error("stale")))], {
+    beforeAttempt: () => heldUp,
+  });
+  const { eventId } = makeJob().event;
+  const first = settle(stale, makeJob({ eventId }));
+  await until(() => stale.notices.some(({ kind }) => kind === "claimed"));
+  const fresh = bench.processor([on("shop", "*", effect)]);
+  expect(await settle(fresh, makeJob({ eventId }))).toMatchObject({ kind: "completed" });
+  goOn();
+  expect(await first).toMatchObject({ kind: "lost" });
+  expect(await bench.row(eventId)).toMatchObject({ status: "completed", last_error: null });
+  expect(await bench.effects(eventId)).toBe(1);
+});
+
+test("a handler that already holds its event is not joined by another worker", async () => {
+  let goOn = () => {};
+  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
+  let inside = false;
+  const slow = bench.processor([
+    on("shop", "*", async (event, context) => {
+      await effect(event, context);
+      inside = true;
+      await heldUp;
+    }),
+  ]);
+  const { eventId } = makeJob().event;
+  const first = settle(slow, makeJob({ eventId }));
+  await until(() => inside);
+  const other = bench.processor([on("shop", "*", effect)]);
+  expect(await settle(other, makeJob({ eventId }))).toMatchObject({ kind: "lost" });
+  goOn();
+  expect(await first).toMatchObject({ kind: "completed" });
+  expect(await bench.effects(eventId)).toBe(1);
+});
+
+test("a job that was handed back while another worker failed its event for good ends failed", async () => {
+  let goOn = () => {};
+  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
+  let runs = 0;
+  const failing = on("shop", "*", async () => {
+    runs += 1;
+    await heldUp;
+    throw new PermanentError("no such customer");
+  });
+  const { eventId } = makeJob().event;
+  const first = settle(bench.processor([failing]), makeJob({ eventId, run: "run-1" }));
+  await until(() => runs === 1);
+  const other = bench.processor([failing]);
+  // The lock was lost, and the same run of the job came to another worker.
+  const handedBack = await settle(other, makeJob({ eventId, run: "run-1" }));
+  expect(handedBack).toMatchObject({ kind: "lost" });
+  goOn();
+  expect(await first).toMatchObject({ kind: "failed" });
+  // The queue keeps the name of a run that was handed back.
+  expect(await settle(other, makeJob({ eventId, run: "run-1" }))).toMatchObject({
+    kind: "failed",
+    code: "permanent_error",
+  });
+  expect(runs).toBe(1);
+});
+
+test("two jobs of one event in one batch run its handler once", async () => {
+  let runs = 0;
+  const processor = bench.processor([
+    on("shop", "*", async (event, context) => {
+      runs += 1;
+      await effect(event, context);
+    }),
+  ]);
+  const { eventId } = makeJob().event;
+  const settlements = await Promise.all(
+    processor.process([makeJob({ eventId }), makeJob({ eventId })]),
+  );
+  expect(settlements.map(({ kind }) => kind).toSorted()).toEqual(["completed", "lost"]);
+  expect(runs).toBe(1);
+  expect(await bench.effects(eventId)).toBe(1);
+});
+
+test("a hundred jobs of one event over three workers have one effect", async () => {
+  const { eventId } = makeJob().event;
+  const processors = [1, 2, 3].map(() => bench.processor([on("shop", "*", effect)]));
+  const settlements = await Promise.all(
+    processors.flatMap((processor) =>
+      processor.process(
+        Array.from({ length: 33 }, (_, index) => makeJob({ eventId, run: `run-${index}` })),
+      ),
+    ),
+  );
+  expect(settlements.filter(({ kind }) => kind === "completed").length).toBeLessThanOrEqual(1);
+  expect(settlements.every(({ kind }) => ["completed", "duplicate", "lost"].includes(kind))).toBe(
+    true,
+  );
+  expect(await bench.effects(eventId)).toBe(1);
+});

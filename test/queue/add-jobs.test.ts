@@ -1,0 +1,199 @@
+import { createRedisQueues, jobId, queueName, type Queues } from "@millrace/queue";
+import { toEnvelope, type Envelope, type IncomingEvent } from "@millrace/core";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { event } from "../support/queue-fixture.ts";
+import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+const bullmq = vi.hoisted(() => ({ isKnown: true }));
+
+vi.mock(import("../../packages/queue/src/add-script.ts"), async (original) => {
+  const real = await original();
+  return { ...real, createAddScript: () => (bullmq.isKnown ? real.createAddScript() : undefined) };
+});
+
+describeOnRedis("adding jobs", () => {
+  describe("by BullMQ's script, many at once", () => adding(true));
+  describe("by BullMQ's addBulk, where another BullMQ is installed", () => adding(false));
+});
+
+/** What holds whichever way the jobs go. */
+function adding(isKnown: boolean): void {
+  let redis: TestRedis;
+  let client: Redis;
+  let queues: Queues;
+
+  beforeEach(async () => {
+    bullmq.isKnown = isKnown;
+    redis = await startRedis();
+    client = new Redis(redis.url);
+    queues = openQueues(redis);
+    await until(() => queues.ping().then(() => true));
+  });
+
+  afterEach(async () => {
+    await queues.close();
+    client.disconnect();
+    await redis.stop();
+  });
+
+  it("runs one script for all jobs of a call where it can, and one a job where it cannot", async () => {
+    await queues.enqueue([event("evt_0")]);
+    const before = await scriptsRun(client);
+    await queues.enqueue([event("evt_1"), event("evt_2"), event("evt_3")]);
+    expect((await scriptsRun(client)) - before).toBe(isKnown ? 1 : 3);
+  });
+
+  it("leaves in Redis what queue.add leaves there, value for value", async () => {
+    const other = await startRedis();
+    const plain = new Redis(other.url, { maxRetriesPerRequest: null });
+    const queue = new Queue(queueName("acme"), {
+      connection: plain,
+      streams: { events: { maxLen: 1_000 } },
+    });
+    const addToBoth = async (events: IncomingEvent[], options = {}) => {
+      await queues.enqueue(events, options);
+      for (const each of events) await addPlainly(queue, toEnvelope(each, options));
+      expect(await contents(client)).toEqual(await contents(plain));
+    };
+    try {
+      for (const each of [client, plain]) {
+        await until(async () => (await each.hlen(`${PREFIX}meta`)) === 2);
+      }
+      await addToBoth(shapes());
+      expect(Object.keys(await contents(plain))).toEqual(
+        ["events", "id", "marker", "meta", "wait", ...shapes().map((each) => idOf(each))]
+          .map((name) => PREFIX + name)
+          .toSorted(),
+      );
+      await addToBoth(shapes());
+      await addToBoth([event("evt_1", { body: Buffer.from("another") })]);
+      await addToBoth([event("evt_identity")], { identityOnly: true });
+      await Promise.all([queue.pause(), queues.pause("acme")]);
+      await addToBoth([event("evt_paused")]);
+      await Promise.all([queue.resume(), queues.resume("acme")]);
+      await addToBoth([event("evt_resumed")]);
+    } finally {
+      await queue.close();
+      plain.disconnect();
+      await other.stop();
+    }
+  });
+
+  it("sends the script again to a Redis that has forgotten it", async () => {
+    expect(await queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
+    await client.script("FLUSH", "SYNC");
+    expect(await queues.enqueue([event("evt_1"), event("evt_2")])).toEqual([
+      "duplicate",
+      "accepted",
+    ]);
+  });
+
+  it("lets a key of another kind harm the one event that it is in the way of", async () => {
+    await client.lpush(`bull:${queueName("acme")}:evt_bad`, "a list");
+    const answers = await queues.enqueue([event("evt_1"), event("evt_bad"), event("evt_2")]);
+    expect(answers).toEqual(["accepted", expect.any(Error), "accepted"]);
+    expect(String(answers[1])).toMatch(/^\w*Error: WRONGTYPE/);
+    expect((await queues.counts()).get("acme")).toMatchObject({ waiting: 2 });
+  });
+
+  it("answers every event with the error of a full Redis, and takes them when it has room", async () => {
+    await queues.enqueue([event("evt_0")]);
+    await client.config("SET", "maxmemory", "1mb");
+    const events = [event("evt_0"), event("evt_1"), event("evt_2")];
+    const [before, ...others] = await queues.enqueue(events);
+    for (const answer of others)
+      expect(String(answer)).toMatch(/^MillraceError: Cannot enqueue: OOM/);
+    // Our script need not write to know a duplicate.
+    if (isKnown) expect(before).toBe("duplicate");
+    expect((await queues.counts()).get("acme")).toMatchObject({ waiting: 1 });
+    await client.config("SET", "maxmemory", "0");
+    expect(await queues.enqueue(events)).toEqual(["duplicate", "accepted", "accepted"]);
+  });
+
+  it("answers every event with the error of a replica", async () => {
+    await client.replicaof("127.0.0.1", 1);
+    for (const answer of await queues.enqueue([event("evt_1"), event("evt_2")])) {
+      expect(String(answer)).toMatch(/^MillraceError: Cannot enqueue: READONLY/);
+    }
+    await client.replicaof("NO", "ONE");
+    expect(await queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
+  });
+
+  it("takes more at once than one script is given", async () => {
+    const events = Array.from({ length: 600 }, (_, index) => event(`evt_${index}`));
+    expect(await queues.enqueue(events)).toEqual(events.map(() => "accepted"));
+    expect(await queues.enqueue(events)).toEqual(events.map(() => "duplicate"));
+    expect((await queues.counts()).get("acme")).toMatchObject({ waiting: 600 });
+  });
+}
+
+const PREFIX = `bull:${queueName("acme")}:`;
+
+function openQueues(redis: TestRedis): Queues {
+  return createRedisQueues({
+    url: redis.url,
+    sources: ["acme"],
+    role: "ingress",
+    notify: () => undefined,
+  });
+}
+
+function idOf({ eventId, generation }: IncomingEvent): string {
+  return jobId(eventId, generation);
+}
+
+/** Events of every shape that an envelope can have. */
+function shapes(): IncomingEvent[] {
+  const acceptedAtMs = 1_700_000_000_000;
+  return [
+    event("evt_1", { acceptedAtMs }),
+    event("evt_1", { acceptedAtMs, generation: 12 }),
+    event("no safe id | é 😀", { acceptedAtMs, type: 'a "type" with \0 and ]==]' }),
+    event("evt_bytes", { acceptedAtMs, body: Buffer.from([0xff, 0x00, 0xfe]) }),
+    event("evt_empty", { acceptedAtMs, body: Buffer.alloc(0), headers: {}, unsigned: true }),
+    event("evt_large", { acceptedAtMs, body: Buffer.alloc(100_000, "é") }),
+  ];
+}
+
+/** What adds a job in the plainest way, told apart from our code: every option stands here. */
+async function addPlainly(queue: Queue, data: Envelope): Promise<void> {
+  await queue.add(data.type, data, {
+    attempts: 1_000_000,
+    backoff: { type: "millrace" },
+    stackTraceLimit: 0,
+    jobId: jobId(data.id, data.generation),
+  });
+}
+
+/** Everything in Redis by key, but for times. */
+async function contents(client: Redis): Promise<Record<string, unknown>> {
+  const keys = (await client.keys("*")).toSorted();
+  return Object.fromEntries(
+    await Promise.all(keys.map(async (key) => [key, await valueOf(client, key)] as const)),
+  );
+}
+
+async function valueOf(client: Redis, key: string): Promise<unknown> {
+  switch (await client.type(key)) {
+    case "hash": {
+      const { timestamp: _, ...fields } = await client.hgetall(key);
+      return fields;
+    }
+    case "list":
+      return await client.lrange(key, 0, -1);
+    case "zset":
+      return await client.zrange(key, 0, -1, "WITHSCORES");
+    case "stream":
+      return (await client.xrange(key, "-", "+")).map(([, fields]) => fields);
+    default:
+      return await client.get(key);
+  }
+}
+
+async function scriptsRun(client: Redis): Promise<number> {
+  const stats = await client.info("commandstats");
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+}

@@ -1,0 +1,80 @@
+import { createServer } from "node:net";
+import { checkRedis } from "@millrace/queue";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Redis } from "ioredis";
+import { freePort } from "../support/free-port.ts";
+import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+
+describeOnRedis("checkRedis", () => {
+  let redis: TestRedis;
+  let client: Redis;
+
+  beforeEach(async () => {
+    redis = await startRedis();
+    client = new Redis(redis.url);
+  });
+
+  afterEach(async () => {
+    client.disconnect();
+    await redis.stop();
+  });
+
+  it("takes a Redis that keeps what it is given", async () => {
+    expect(await checkRedis(redis.url, { allowVolatile: false })).toEqual({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      aof: true,
+    });
+  });
+
+  it("refuses a Redis that may evict, with the command that mends it", async () => {
+    await client.config("SET", "maxmemory-policy", "allkeys-lru");
+    await expect(checkRedis(redis.url, { allowVolatile: true })).rejects.toMatchObject({
+      code: "redis_evicts",
+      message: expect.stringContaining("CONFIG SET maxmemory-policy noeviction"),
+    });
+  });
+
+  it("refuses a Redis without AOF, unless told that this is wanted", async () => {
+    await client.config("SET", "appendonly", "no");
+    await expect(checkRedis(redis.url, { allowVolatile: false })).rejects.toMatchObject({
+      code: "redis_volatile",
+      message: expect.stringContaining("CONFIG SET appendonly yes"),
+    });
+    expect(await checkRedis(redis.url, { allowVolatile: true })).toMatchObject({ aof: false });
+  });
+
+  it("asks nothing but INFO, which managed services answer", async () => {
+    await client.acl("SETUSER", "meek", "on", "nopass", "+info", "+quit", "+client", "+hello");
+    const url = `redis://meek:any@127.0.0.1:${redis.port}`;
+    await expect(checkRedis(url, { allowVolatile: false })).resolves.toMatchObject({ aof: true });
+  });
+
+  it("names a Redis unreachable that is not there, refuses, or does not answer", async () => {
+    const gone = `redis://127.0.0.1:${await freePort()}`;
+    await expect(checkRedis(gone, { allowVolatile: false })).rejects.toMatchObject({
+      code: "redis_unreachable",
+      message: expect.stringContaining("ECONNREFUSED"),
+    });
+    await client.config("SET", "requirepass", "secret-password");
+    const wrong = `redis://:wrong-password@127.0.0.1:${redis.port}`;
+    const refusal = await checkRedis(wrong, { allowVolatile: false }).catch((error) => error);
+    expect(refusal).toMatchObject({ code: "redis_unreachable" });
+    expect(String(refusal)).not.toContain("wrong-password");
+    redis.freeze();
+    const hung = checkRedis(redis.url, { allowVolatile: false, timeoutMs: 300 });
+    await expect(hung).rejects.toMatchObject({ code: "redis_unreachable" });
+    redis.thaw();
+  });
+
+  it("gives up on what is no Redis", async () => {
+    const server = createServer((socket) =>
+      socket.resume().end("HTTP/1.1 400 Bad Request\r\n\r\n"),
+    );
+    const port = await freePort();
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+    await expect(
+      checkRedis(`redis://127.0.0.1:${port}`, { allowVolatile: false, timeoutMs: 1_000 }),
+    ).rejects.toMatchObject({ code: "redis_unreachable" });
+    await new Promise((resolve) => server.close(resolve));
+  });
+});

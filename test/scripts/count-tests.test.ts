@@ -1,0 +1,69 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+  skippedTitles: string[];
+}
+
+// Plain JavaScript, which has to run before anything is built, and so without types.
+const script = new URL("../../scripts/count-tests.mjs", import.meta.url).href;
+const { countTests, notRun } = (await import(script)) as {
+  countTests: (report: string) => Counts;
+  notRun: (counts: Counts) => string[];
+};
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "millrace-counts-"));
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+test("tests are counted by what became of them", async () => {
+  const statuses = ["passed", "passed", "failed", "skipped", "todo", "pending"];
+  expect(await counted([file("failed", statuses)])).toMatchObject({
+    passed: 2,
+    failed: 1,
+    skipped: 3,
+  });
+});
+
+test("a file that failed without a failed test counts as one", async () => {
+  expect(await counted([file("failed", []), file("failed", ["passed"])])).toMatchObject({
+    passed: 1,
+    failed: 2,
+  });
+});
+
+test("a report that was never written, or only half, counts as a failure", async () => {
+  expect(countTests(join(folder, "none.json"))).toMatchObject({ passed: 0, failed: 1 });
+  await writeFile(join(folder, "half.json"), '{"testResults":[');
+  expect(countTests(join(folder, "half.json"))).toMatchObject({ passed: 0, failed: 1 });
+});
+
+test("what was not run is said, with what is missing and how to get it", async () => {
+  const skipped = await counted([
+    file("passed", ["skipped", "skipped"], "queues (needs redis-server) keep"),
+    file("passed", ["skipped"], "faults (needs redis-server) F8 (needs FAULTS=all)"),
+    file("passed", ["skipped"], "something else"),
+  ]);
+  expect(notRun(skipped)).toEqual([
+    expect.stringMatching(/^NOT RUN: 2 tests need redis-server .*apt-get install/),
+    expect.stringMatching(/^NOT RUN: 1 tests need FAULTS=all .*npm test/),
+  ]);
+});
+
+async function counted(testResults: object[]): Promise<Counts> {
+  await writeFile(join(folder, "report.json"), JSON.stringify({ testResults }));
+  return countTests(join(folder, "report.json"));
+}
+
+function file(status: string, statuses: string[], fullName = "a test"): object {
+  return { status, assertionResults: statuses.map((each) => ({ status: each, fullName })) };
+}

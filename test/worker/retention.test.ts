@@ -1,0 +1,99 @@
+import { readFile } from "node:fs/promises";
+import { createPool, createRetentionLedger } from "@millrace/ledger";
+import { createPostgresQueues } from "@millrace/queue";
+import type { Logger } from "@millrace/service";
+import { createWorkerRole, type WorkerRole } from "@millrace/worker";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openRetentionBench, type RetentionBench } from "../ledger/retention-bench.ts";
+import { until } from "../support/until.ts";
+import { effect, shopConfig } from "./worker-bench.ts";
+
+let it: RetentionBench;
+let roles: WorkerRole[];
+let lines: { message: string }[];
+beforeEach(async () => {
+  it = await openRetentionBench();
+  await it.ask("create table effects (event_id text)");
+  roles = [];
+  lines = [];
+});
+afterEach(async () => {
+  await Promise.all(roles.map((role) => role.close()));
+  await it.close();
+});
+
+type ReadMetric = ((name: string) => Promise<number>) & { all(): Promise<string> };
+
+/** Starts a worker, and gives what reads its metrics. */
+async function startWorker(archiveDir?: string): Promise<ReadMetric> {
+  const write = (fields: object, message: string) => void lines.push({ ...fields, message });
+  const logger = { debug: () => {}, info: write, warn: write, error: write };
+  const role = createWorkerRole({
+    config: shopConfig([effect], { concurrency: 2, shutdownTimeoutMs: 500 }),
+    handlers: [effect],
+    logger: logger as unknown as Logger,
+    archiveDir,
+    pool: createPool({ url: it.url, max: 10, applicationName: "test" }),
+    openQueues: (notify) =>
+      createPostgresQueues({ url: it.url, sources: ["shop"], role: "worker", notify }),
+    connectionsWanted: 20,
+  });
+  roles.push(role);
+  const port = await role.listen({ port: 0, host: "127.0.0.1" });
+  await role.start();
+  const all = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const read = async (name: string) => {
+    const value = new RegExp(`^millrace_retention_${name}\\{role="worker"\\} (\\S+)$`, "m");
+    return Number(value.exec(await all())?.[1]);
+  };
+  return Object.assign(read, { all });
+}
+
+test("A worker drops what is old by itself, and shows what it did", async () => {
+  const [gone, failed] = [await it.event("completed", 91), await it.event("failed", 91)];
+  const young = await it.event("completed", 20);
+  const metric = await startWorker();
+  await until(async () => (await metric("last_success_seconds")) > 0);
+  expect(await metric("partitions_dropped_total")).toBe(1);
+  expect(await metric("bodies_moved_total")).toBe(1);
+  expect(await metric("keys_deleted_total")).toBe(1);
+  expect(await metric("failures_total")).toBe(0);
+  const { day } = await it.partition(20);
+  expect(await metric("oldest_bodies_seconds")).toBe(Date.parse(day) / 1_000);
+  expect(await it.ledger.findEvent(gone)).toBeUndefined();
+  for (const key of [failed, young]) expect(await it.bodyOf(key)).toBeDefined();
+  expect(lines.map(({ message }) => message)).toEqual(
+    expect.arrayContaining(["bodies dropped", "old events deleted"]),
+  );
+});
+
+test("A worker that cannot archive says so, keeps the bodies, and goes on working", async () => {
+  const key = await it.event("completed", 40);
+  const metric = await startWorker("/nowhere/at/all");
+  await until(async () => (await metric("failures_total")) === 1);
+  expect(await metric("last_success_seconds")).toBe(0);
+  expect(await it.bodyOf(key)).toBeDefined();
+  expect(JSON.stringify(lines)).toContain("there is no folder");
+});
+
+test("A worker that is closed while a drop waits for somebody ends at once", async () => {
+  await it.event("completed", 40);
+  const reader = await it.connect();
+  await reader.query("BEGIN");
+  await reader.query("SELECT FROM millrace.bodies");
+  await startWorker();
+  await it.untilBlocked();
+  await roles[0]?.close();
+  await reader.query("COMMIT");
+  reader.release();
+  const retention = createRetentionLedger({ pool: it.pool });
+  expect((await retention.partitions()).map(({ ageDays }) => ageDays)).toContain(40);
+});
+
+test("The page on operations names metrics of the worker that there are", async () => {
+  const page = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8");
+  const named = page.match(/\bmillrace_(worker|retention|reconciler|disagreements)\w*/g) ?? [];
+  expect(named.length).toBeGreaterThan(8);
+  const text = await (await startWorker()).all();
+  for (const name of named) expect(text).toContain(`# TYPE ${name} `);
+});

@@ -1,0 +1,168 @@
+import {
+  bodyHash,
+  on,
+  parseConfig,
+  type Handler,
+  type IncomingEvent,
+  type OnFailed,
+} from "@millrace/core";
+import {
+  createLedger,
+  createPool,
+  isDatabaseTrouble,
+  migrate,
+  type Ledger,
+} from "@millrace/ledger";
+import type { Notice } from "@millrace/processor";
+import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/queue";
+import { createWorker, type Worker } from "@millrace/worker";
+import { sql } from "drizzle-orm";
+import type pg from "pg";
+import type { Ground } from "../support/backends.ts";
+import { plainProvider } from "../intake/plain-provider.ts";
+
+/** A queue, a ledger, and workers in this process on both. */
+export interface WorkerBench {
+  readonly pool: pg.Pool;
+  readonly ledger: Ledger;
+  /** The producer's side. */
+  readonly queues: Queues;
+  /** Starts a worker; it is closed at the end unless the test did. */
+  work(
+    handlers: readonly Handler[],
+    worker?: Record<string, number>,
+    onFailed?: OnFailed,
+  ): Promise<StartedWorker>;
+  row(eventId: string): Promise<Row | undefined>;
+  effects(eventId: string): Promise<number>;
+  end(): Promise<void>;
+}
+
+export interface StartedWorker {
+  readonly worker: Worker;
+  readonly notices: readonly Notice[];
+  readonly hookErrors: readonly unknown[];
+}
+
+interface Row {
+  readonly status: string;
+  readonly attempts: number;
+  readonly last_error: string | null;
+}
+
+const POLICY = { attempts: 3, backoff: { firstMs: 10, factor: 1, maxMs: 10 } };
+
+/** The config of a worker with one source, `shop`. */
+export function shopConfig(handlers: readonly Handler[], worker: Record<string, number> = {}) {
+  return parseConfig({
+    sources: { shop: { provider: plainProvider(), options: POLICY } },
+    handlers,
+    worker: { lockDurationMs: 3_000, stalledIntervalMs: 1_000, ...worker },
+  });
+}
+
+export async function createWorkerBench(ground: Ground): Promise<WorkerBench> {
+  const openPool = () => createPool({ url: ground.databaseUrl, max: 30, applicationName: "test" });
+  const pool = openPool();
+  await migrate({ pool });
+  await pool.query("create table effects (event_id text)");
+  const queues = await openQueues(ground);
+  const ends: (() => Promise<unknown>)[] = [];
+
+  async function work(
+    handlers: readonly Handler[],
+    options: Record<string, number> = {},
+    onFailed?: OnFailed,
+  ) {
+    const config = { ...shopConfig(handlers, options), onFailed };
+    const own = openPool();
+    const ownQueues = await openQueues(ground);
+    const notices: Notice[] = [];
+    const hookErrors: unknown[] = [];
+    const worker = createWorker(
+      {
+        ledger: createLedger({ pool: own }, config.worker),
+        queues: ownQueues,
+        handlers,
+        isDatabaseTrouble,
+        notify: (notice) => notices.push(notice),
+        onHookError: (error) => hookErrors.push(error),
+      },
+      config,
+    );
+    ends.push(async () => {
+      if (worker.open) await worker.close();
+      await ownQueues.close();
+      await own.end();
+    });
+    return { worker, notices, hookErrors };
+  }
+
+  return {
+    pool,
+    ledger: createLedger({ pool }),
+    queues,
+    work,
+    row: async (eventId) => {
+      const { rows } = await pool.query<Row>(
+        "select status, attempts, last_error from webhook_events where event_id = $1",
+        [eventId],
+      );
+      return rows[0];
+    },
+    effects: async (eventId) => {
+      const { rows } = await pool.query<{ n: number }>(
+        "select count(*)::int as n from effects where event_id = $1",
+        [eventId],
+      );
+      return rows[0]?.n ?? -1;
+    },
+    end: async () => {
+      await Promise.all(ends.map((end) => end()));
+      await queues.close();
+      await pool.end();
+      await ground.release();
+    },
+  };
+}
+
+async function openQueues(ground: Ground): Promise<Queues> {
+  const options = { sources: ["shop"], role: "worker", notify: () => {} } as const;
+  const queues =
+    ground.redisUrl === undefined
+      ? await createPostgresQueues({ url: ground.databaseUrl, ...options })
+      : createRedisQueues({ url: ground.redisUrl, ...options });
+  for (;;) {
+    try {
+      await queues.ping();
+      return queues;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+let count = 0;
+
+/** An event as the ingress would have it. */
+export function makeEvent(given: Partial<IncomingEvent> = {}): IncomingEvent {
+  count += 1;
+  const body = given.body ?? Buffer.from('{"n":1}');
+  return {
+    source: "shop",
+    eventId: `evt_${count}`,
+    type: "order.created",
+    generation: 0,
+    acceptedAtMs: Date.now(),
+    bodyHash: bodyHash(body),
+    headers: {},
+    unsigned: false,
+    ...given,
+    body,
+  };
+}
+
+/** Leaves an effect in a table that would take any number of them. */
+export const effect = on("shop", "*", async (event, { tx }) => {
+  await tx.execute(sql`insert into effects values (${event.id})`);
+});

@@ -1,0 +1,244 @@
+import { on, type FailedEvent } from "@millrace/core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onEachBackend } from "../support/backends.ts";
+import { until } from "../support/until.ts";
+import { createWorkerBench, effect, makeEvent, type WorkerBench } from "./worker-bench.ts";
+
+onEachBackend("a worker", (prepare) => {
+  let bench: WorkerBench;
+
+  beforeAll(async () => {
+    bench = await createWorkerBench(await prepare());
+  });
+  afterAll(() => bench.end());
+
+  const statusIs = (eventId: string, status: string) =>
+    until(async () => (await bench.row(eventId))?.status === status, {
+      what: `event ${eventId} being ${status}`,
+    });
+
+  test("a job fails, its error is in the ledger, it is tried again and completes once", async () => {
+    let mended = false;
+    const { worker } = await bench.work(
+      [
+        effect,
+        on("shop", "*", () => {
+          if (!mended) throw new TypeError("out of stock");
+        }),
+      ],
+      { concurrency: 2 },
+    );
+    const event = makeEvent();
+    expect(await bench.queues.enqueue([event])).toEqual(["accepted"]);
+    await until(async () => (await bench.row(event.eventId))?.last_error ?? null);
+    expect((await bench.row(event.eventId))?.last_error).toBe("TypeError: out of stock");
+    mended = true;
+    await until(async () => {
+      const status = (await bench.row(event.eventId))?.status;
+      if (status === "failed") await bench.queues.retryJob(event);
+      return status === "completed";
+    });
+    expect(await bench.effects(event.eventId)).toBe(1);
+    await worker.close();
+  });
+
+  test("the last attempt fails job and event; a retry of the job completes both", async () => {
+    let mended = false;
+    const { worker } = await bench.work([
+      effect,
+      on("shop", "*", () => {
+        if (!mended) throw new Error("not yet");
+      }),
+    ]);
+    const event = makeEvent();
+    await bench.queues.enqueue([event]);
+    await statusIs(event.eventId, "failed");
+    expect(await bench.row(event.eventId)).toMatchObject({
+      attempts: 3,
+      last_error: "Error: not yet",
+    });
+    const job = await until(async () => {
+      const found = await bench.queues.findJob(event);
+      return found?.state === "failed" ? found : undefined;
+    });
+    expect(job?.failedReason).toContain("handler_failed: Error: not yet");
+    expect(job?.event?.body).toBeUndefined();
+    mended = true;
+    expect(await bench.queues.retryJob(event)).toBe("retried");
+    await statusIs(event.eventId, "completed");
+    await until(async () => (await bench.queues.findJob(event))?.state === "completed");
+    expect(await bench.effects(event.eventId)).toBe(1);
+    await worker.close();
+  });
+
+  test("a job whose body is not the verified one is failed, in the ledger too when that knows the event", async () => {
+    const { worker } = await bench.work([effect]);
+    const unknown = makeEvent({ bodyHash: "x".repeat(43) });
+    const known = makeEvent();
+    await bench.ledger.accept([known]);
+    await bench.queues.enqueue([unknown, { ...known, bodyHash: "x".repeat(43) }]);
+    await statusIs(known.eventId, "failed");
+    expect((await bench.row(known.eventId))?.last_error).toContain("not the one that was verified");
+    await until(async () => (await bench.queues.findJob(unknown))?.state === "failed");
+    expect(await bench.row(unknown.eventId)).toBeUndefined();
+    expect(await bench.effects(known.eventId)).toBe(0);
+    await worker.close();
+  });
+
+  test("a job older than identities are kept is failed and never run, unless the ledger knows it", async () => {
+    const { worker, notices } = await bench.work([effect]);
+    const acceptedAtMs = Date.now() - 91 * 86_400_000;
+    const [forgotten, known] = [makeEvent({ acceptedAtMs }), makeEvent({ acceptedAtMs })];
+    await bench.ledger.accept([known]);
+    await bench.queues.enqueue([forgotten, known]);
+    await statusIs(known.eventId, "completed");
+    const job = await until(async () => {
+      const found = await bench.queues.findJob(forgotten);
+      return found?.state === "failed" ? found : undefined;
+    });
+    expect(job?.failedReason).toContain("identity_expired: Cannot process job");
+    expect(await bench.row(forgotten.eventId)).toBeUndefined();
+    expect(await bench.effects(forgotten.eventId)).toBe(0);
+    expect(notices).toContainEqual(
+      expect.objectContaining({ kind: "settled", code: "identity_expired", handlerMs: undefined }),
+    );
+    await worker.close();
+  });
+
+  test("a job that was added anew with another body runs on the first, and is told of", async () => {
+    const bodies: string[] = [];
+    const { worker, notices } = await bench.work([
+      on("shop", "*", (event) => void bodies.push(Buffer.from(event.body).toString())),
+    ]);
+    const first = makeEvent({ body: Buffer.from('{"first":true}') });
+    await bench.ledger.accept([first]);
+    const second = makeEvent({ eventId: first.eventId, body: Buffer.from('{"first":false}') });
+    await bench.queues.enqueue([second]);
+    await statusIs(first.eventId, "completed");
+    expect(bodies).toEqual(['{"first":true}']);
+    expect(notices).toContainEqual({
+      kind: "conflict",
+      key: { source: "shop", eventId: first.eventId, generation: 0 },
+    });
+    await worker.close();
+  });
+
+  test("onFailed is told of an event that failed for good, once, and harms nothing", async () => {
+    const told: FailedEvent[] = [];
+    const { worker, hookErrors } = await bench.work(
+      [
+        on("shop", "order.created", () => {
+          throw new Error("no stock");
+        }),
+        on("shop", "order.paid", () => {}),
+      ],
+      {},
+      (event) => {
+        told.push(event);
+        throw new TypeError("the hook is broken");
+      },
+    );
+    const event = makeEvent();
+    const refused = makeEvent({ bodyHash: "x".repeat(43) });
+    const well = makeEvent({ type: "order.paid" });
+    await bench.queues.enqueue([event, refused, well]);
+    await statusIs(event.eventId, "failed");
+    await statusIs(well.eventId, "completed");
+    for (const failed of [event, refused]) {
+      await until(async () => (await bench.queues.findJob(failed))?.state === "failed");
+    }
+    await worker.close();
+    expect(told).toEqual([
+      {
+        source: "shop",
+        eventId: event.eventId,
+        generation: 0,
+        type: "order.created",
+        attempts: 3,
+        code: "handler_failed",
+        message: "Error: no stock",
+      },
+    ]);
+    expect(hookErrors).toEqual([new TypeError("the hook is broken")]);
+  });
+
+  test("onFailed is told of an event that the reconciler has failed", async () => {
+    const told: FailedEvent[] = [];
+    const { worker } = await bench.work([], {}, (failed) => void told.push(failed));
+    const { source, eventId, generation, type } = makeEvent();
+    worker.tellGivenUp({ source, eventId, generation, type }, "job stalled too often");
+    await until(() => told.length > 0);
+    expect(told).toEqual([
+      {
+        ...{ source, eventId, generation, type, attempts: 0 },
+        ...{ code: "gave_up", message: "job stalled too often" },
+      },
+    ]);
+    await worker.close();
+  });
+
+  test("a worker that closes waits for onFailed, which holds up no job", async () => {
+    let finish = () => {};
+    let finished = false;
+    const { worker } = await bench.work(
+      [
+        on("shop", "*", () => {
+          throw new Error("no stock");
+        }),
+      ],
+      {},
+      async () => {
+        await new Promise<void>((resolve) => {
+          finish = resolve;
+        });
+        finished = true;
+      },
+    );
+    const event = makeEvent();
+    await bench.queues.enqueue([event]);
+    await until(async () => (await bench.queues.findJob(event))?.state === "failed");
+    const closed = worker.close();
+    finish();
+    await closed;
+    expect(finished).toBe(true);
+  });
+
+  test("a worker that closes undoes what runs too long; another completes it, with no attempt lost", async () => {
+    const { worker } = await bench.work([effect, on("shop", "*", () => new Promise(() => {}))], {
+      shutdownTimeoutMs: 100,
+    });
+    const event = makeEvent();
+    await bench.queues.enqueue([event]);
+    await until(() => worker.running === 1);
+    await until(async () => (await bench.row(event.eventId))?.status === "pending");
+    await worker.close();
+    expect(await bench.effects(event.eventId)).toBe(0);
+    const next = await bench.work([effect]);
+    await statusIs(event.eventId, "completed");
+    expect(next.notices).toContainEqual(
+      expect.objectContaining({ kind: "claimed", attempt: 2, attemptSinceRetry: 1 }),
+    );
+    expect(await bench.effects(event.eventId)).toBe(1);
+    await next.worker.close();
+  });
+
+  test("three hundred events of which each comes twice have one effect each", async () => {
+    const workers = await Promise.all([bench.work([effect]), bench.work([effect])]);
+    const events = Array.from({ length: 300 }, () => makeEvent());
+    await Promise.all([bench.queues.enqueue(events), bench.queues.enqueue(events)]);
+    const ids = events.map(({ eventId }) => eventId);
+    await until(async () => {
+      const { rows } = await bench.pool.query<{ n: number }>(
+        "select count(*)::int as n from webhook_events where status = 'completed' and event_id = any($1)",
+        [ids],
+      );
+      return rows[0]?.n === 300;
+    });
+    const { rows } = await bench.pool.query<{ n: number }>(
+      "select count(*)::int as n from effects where event_id = any($1)",
+      [ids],
+    );
+    expect(rows[0]?.n).toBe(300);
+    await Promise.all(workers.map(({ worker }) => worker.close()));
+  });
+});
