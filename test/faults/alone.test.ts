@@ -1,0 +1,215 @@
+import { existsSync } from "node:fs";
+import { open, readdir, truncate } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, expect, test } from "vitest";
+import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
+import { readQueues, withRedis } from "./check/queue-dump.ts";
+import { plainEvent } from "./load/plan.ts";
+import { openScene, type OpenScene } from "./scenes/open-scene.ts";
+import type { StageOptions } from "./stage/stage.ts";
+import { withQueue } from "./stage/with-queue.ts";
+
+const ALL = process.env["FAULTS"] === "all";
+const LONG = { timeout: 240_000 };
+
+describeOnRedis("faults that want a stage of their own", () => {
+  let scene: OpenScene | undefined;
+  afterEach(async () => {
+    await scene?.close();
+    scene = undefined;
+  });
+  const onStage = async (options: Partial<StageOptions> = {}, rate = 40) =>
+    (scene = await openScene({ backend: "redis", ack: "ledger", ...options }, { rate }));
+
+  test(
+    "F4 a job whose workers die too often is failed in both places, and can be retried",
+    LONG,
+    async () => {
+      const { stage, send, settled, burst } = await onStage(
+        { ack: "queue", env: { FAULTS_STALLED_MAX: "2" } },
+        1,
+      );
+      const up = stage.keepUp();
+      const event = plainEvent("msg_deadly_1", { plan: { dies: 3 } });
+      send(event);
+      const failed = await settled(event.id, "failed");
+      await until(async () => (await readQueues(stage)).failed.has(`steady/${event.id}`));
+      expect(failed.attempts).toBe(3);
+
+      await burst(event);
+      expect(await settled(event.id, "completed")).toMatchObject({ attempts: 4 });
+      await up.stop();
+      await scene?.expectEven();
+    },
+  );
+
+  test(
+    "F13 Redis down at boot: the ledger takes what comes, and it runs once Redis is there",
+    LONG,
+    async () => {
+      const { stage, log } = await onStage({ ack: "queue" });
+      await Promise.all(stage.roles.map((role) => role.end("SIGTERM")));
+      await stage.ground.redis?.server.kill();
+      await Promise.all(stage.roles.map((role) => role.start()));
+      const before = log.acknowledged;
+      await until(() => log.acknowledged > before + 20);
+      const ready = await fetch(`${stage.ingresses[0]?.url}/readyz`);
+      expect([ready.status, await ready.text()]).toEqual([
+        200,
+        expect.stringContaining("degraded"),
+      ]);
+
+      await stage.ground.restartRedis();
+      await scene?.expectEven();
+    },
+  );
+
+  test(
+    "F13 Redis down at boot, and no second place: 503 at once, and later it goes on",
+    LONG,
+    async () => {
+      const { stage, log } = await onStage({ ack: "queue", ingresses: 0 });
+      await stage.ground.redis?.server.kill();
+      const ingress = stage.addRole("ingress", { env: { DATABASE_URL: "" } });
+      await ingress.start();
+      await until(() => log.unusual.some(({ answer }) => answer === 503));
+      expect((await fetch(`${ingress.url}/readyz`)).status).toBe(503);
+
+      await stage.ground.restartRedis();
+      const before = log.acknowledged;
+      await until(() => log.acknowledged > before + 20);
+      await scene?.expectEven();
+    },
+  );
+
+  test(
+    "F23 a job of a later version waits for a newer worker, and is not failed",
+    LONG,
+    async () => {
+      const { stage } = await onStage({}, 5);
+      const data = { v: 99, source: "steady", id: "msg_later_1" };
+      await withQueue(stage, "steady", async (queue) => {
+        const job = await queue.add("test.follow", data, { jobId: "msg_later_1" });
+        await until(async () => (await job.isDelayed()) && (await job.getState()) === "delayed");
+        await job.remove();
+      });
+      await scene?.expectEven();
+    },
+  );
+
+  test.runIf(ALL)(
+    "F8 an AOF without its tail: what the ledger has is queued again (needs FAULTS=all)",
+    LONG,
+    async () => {
+      const { stage, log } = await onStage();
+      await until(() => log.acknowledged > 100);
+      const { server } = redisOf(stage.ground.redis);
+      await server.kill();
+      const file = await appendOnlyFile(server.folder);
+      const handle = await open(file);
+      const { size } = await handle.stat();
+      await handle.close();
+      await truncate(file, Math.max(0, size - 20_000));
+      await stage.ground.restartRedis();
+      await scene?.expectEven();
+    },
+  );
+
+  test.runIf(ALL)(
+    "F8 an AOF that is corrupt: Redis does not start, and the ledger goes on (needs FAULTS=all)",
+    LONG,
+    async () => {
+      const { stage, log } = await onStage();
+      await until(() => log.acknowledged > 100);
+      const { server } = redisOf(stage.ground.redis);
+      await server.kill();
+      const file = await appendOnlyFile(server.folder);
+      const handle = await open(file, "r+");
+      const { size } = await handle.stat();
+      await handle.write(Buffer.alloc(200, "garbage"), 0, 200, Math.floor(size / 2));
+      await handle.close();
+      await expect(server.restart()).rejects.toThrow("exited");
+      const before = log.acknowledged;
+      await until(() => log.acknowledged > before + 20);
+
+      await truncate(file, 0);
+      await stage.ground.restartRedis();
+      await scene?.expectEven();
+    },
+  );
+
+  test.runIf(ALL)(
+    "F9 a replica that lags is promoted: what the ledger has is queued again (needs FAULTS=all)",
+    LONG,
+    async () => {
+      const { stage, log } = await onStage();
+      const { server, to } = redisOf(stage.ground.redis);
+      const proxy = await startTcpProxy(server.url);
+      const replica = await startRedis({ args: ["--replicaof", "127.0.0.1", String(proxy.port)] });
+      try {
+        await until(() => withRedis(replica.url, isInSync));
+        proxy.freeze();
+        const before = log.acknowledged;
+        await until(() => log.acknowledged > before + 100);
+        await server.kill();
+        await withRedis(replica.url, (client) => client.replicaof("NO", "ONE"));
+        to.ingress.retarget(replica.url);
+        to.worker.retarget(replica.url);
+        const promoted = log.acknowledged;
+        await until(() => log.acknowledged > promoted + 50);
+        await replica.kill();
+        await stage.ground.restartRedis();
+        to.ingress.retarget(server.url);
+        to.worker.retarget(server.url);
+        await scene?.expectEven();
+      } finally {
+        await proxy.close();
+        await replica.stop();
+      }
+    },
+  );
+
+  test.runIf(ALL)(
+    "F26 an ingress out of sockets goes on when it has some again (needs FAULTS=all)",
+    LONG,
+    async () => {
+      const { stage, log } = await onStage({ ingresses: 0 });
+      const ingress = stage.addRole("ingress", { openFilesMax: 120 });
+      await ingress.start();
+      await until(() => log.acknowledged > 20);
+      const idle = await openSockets(Number(new URL(ingress.url).port), 200);
+      await sleep(2_000);
+      for (const socket of idle) socket.destroy();
+      const before = log.acknowledged;
+      await until(() => log.acknowledged > before + 20);
+      expect(ingress.unexpected).toEqual([]);
+    },
+  );
+});
+
+function redisOf<T>(redis: T | undefined): T {
+  if (redis === undefined) throw new Error("Cannot go on: the stage has no Redis");
+  return redis;
+}
+
+async function appendOnlyFile(folder: TestRedis["folder"]): Promise<string> {
+  const inFolder = join(folder, "appendonlydir");
+  if (!existsSync(inFolder)) return join(folder, "appendonly.aof");
+  const names = await readdir(inFolder);
+  return join(inFolder, names.find((name) => name.endsWith(".incr.aof")) ?? "");
+}
+
+async function isInSync(client: { info(section: string): Promise<string> }): Promise<boolean> {
+  return (await client.info("replication")).includes("master_link_status:up");
+}
+
+async function openSockets(port: number, count: number): Promise<readonly Socket[]> {
+  const sockets = Array.from({ length: count }, () => connect(port, "127.0.0.1"));
+  for (const socket of sockets) socket.on("error", () => {});
+  await sleep(500);
+  return sockets;
+}

@@ -1,0 +1,47 @@
+import { isAcknowledged, keyOf, type Attempt } from "../load/client-log.ts";
+import type { Role } from "../stage/role.ts";
+import type { Evidence } from "./evidence.ts";
+import type { Finding } from "./finding.ts";
+
+const DEADLINE_MS = 3_000;
+/** Where this process is so late, an ingress with as little of the machine is so many times later. */
+const LAG_FACTOR = 5;
+const INVARIANT = "I7 FAIL-FAST";
+
+/**
+ * I7: every request is answered in time, with 2xx, with 503 and a Retry-After, or with 401 when it is
+ * forged; or its connection ended because we ended its ingress.
+ */
+export function checkAnswered({ log, stage, lags }: Evidence): Finding[] {
+  return log.unusual.flatMap((attempt) => {
+    const { startedMs, tookMs } = attempt;
+    const lateMs = lags.worstMs(startedMs, startedMs + tookMs);
+    const problem = problemOf(attempt, stage.roles, DEADLINE_MS + LAG_FACTOR * lateMs);
+    if (problem === undefined) return [];
+    const at = `${keyOf(attempt.event)} at ${attempt.ingress}`;
+    return [{ invariant: INVARIANT, text: `${at}: ${problem}` }];
+  });
+}
+
+function problemOf(
+  attempt: Attempt,
+  roles: readonly Role[],
+  deadlineMs: number,
+): string | undefined {
+  const { answer, tookMs, event } = attempt;
+  if (tookMs > deadlineMs) return `${answer} after ${Math.round(tookMs)} ms`;
+  if (event.forged === true && isAcknowledged(answer)) return `forged, and answered ${answer}`;
+  if (isAcknowledged(answer)) return undefined;
+  // Nobody was there to be asked; a role that is not there by its own doing is told elsewhere.
+  if (answer === "DOWN") return undefined;
+  if (typeof answer === "string") return cutByUs(attempt, roles) ? undefined : `cut, ${answer}`;
+  if (event.forged === true && answer === 401) return undefined;
+  if (answer === 503 && attempt.retryAfter !== undefined) return undefined;
+  return answer === 503 ? "503 without Retry-After" : `answered ${answer}`;
+}
+
+function cutByUs({ ingress, startedMs, tookMs }: Attempt, roles: readonly Role[]): boolean {
+  const outages = roles.find(({ name }) => name === ingress)?.outages ?? [];
+  const endedMs = startedMs + tookMs;
+  return outages.some(({ fromMs, toMs }) => fromMs <= endedMs + 50 && toMs >= startedMs);
+}

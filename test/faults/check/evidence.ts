@@ -1,0 +1,103 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ClientLog } from "../load/client-log.ts";
+import type { Lags } from "../lags.ts";
+import type { Stage } from "../stage/stage.ts";
+import { readQueues, type QueueDump } from "./queue-dump.ts";
+
+export interface LedgerRow {
+  readonly source: string;
+  readonly id: string;
+  readonly generation: number;
+  readonly type: string;
+  readonly status: "pending" | "completed" | "failed";
+  readonly outcome: string | null;
+  readonly attempts: number;
+}
+
+export interface EffectRow {
+  readonly source: string;
+  readonly id: string;
+  readonly generation: number;
+  readonly attempt: number;
+}
+
+export interface HistoryRow {
+  readonly source: string;
+  readonly id: string;
+  readonly generation: number;
+  readonly was: string | null;
+  readonly isNow: string | null;
+}
+
+/** All that the account is made from, read when everything is at rest. */
+export interface Evidence {
+  readonly stage: Stage;
+  readonly log: ClientLog;
+  readonly rows: readonly LedgerRow[];
+  readonly effects: readonly EffectRow[];
+  readonly history: readonly HistoryRow[];
+  /** Every start of a handler, also of runs that were undone. */
+  readonly starts: readonly EffectRow[];
+  /** Failed attempts that the ledger has logged, by event. */
+  readonly failedAttempts: ReadonlyMap<string, number>;
+  readonly queues: QueueDump;
+  /** Why the pipeline did not come to rest in time, if so. */
+  readonly notDrained: string | undefined;
+  /** How late this process itself was, to judge how late the others were. */
+  readonly lags: Lags;
+}
+
+export interface Generation {
+  readonly source: string;
+  readonly id: string;
+  readonly generation: number;
+}
+
+export function generationOf({ source, id, generation }: Generation): string {
+  return `${source}/${id}/${generation}`;
+}
+
+export async function gatherEvidence(
+  seen: Pick<Evidence, "stage" | "log" | "notDrained" | "lags">,
+): Promise<Evidence> {
+  const { stage } = seen;
+  const all = async <Row>(text: string) => (await stage.database.query(text)).rows as Row[];
+  const failed = await all<Generation & { count: number }>(
+    `select source, event_id as id, generation, count(*)::int from millrace.attempts group by 1, 2, 3`,
+  );
+  return {
+    ...seen,
+    rows: await all(
+      `select source, event_id as id, generation, type, status, outcome, attempts from millrace.events`,
+    ),
+    effects: await all(`select source, event_id as id, generation, attempt from proof.effects`),
+    history: await all(
+      `select source, event_id as id, generation, was, is_now as "isNow" from proof.history order by number`,
+    ),
+    starts: await readStarts(stage.folder),
+    failedAttempts: new Map(failed.map((row) => [generationOf(row), row.count])),
+    queues: await readQueues(stage),
+  };
+}
+
+async function readStarts(folder: string): Promise<EffectRow[]> {
+  const names = (await readdir(folder)).filter((name) => name.startsWith("starts-"));
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
+  return texts
+    .flatMap((text) => text.split("\n"))
+    .flatMap((line) => {
+      const start = readStart(line);
+      return start === undefined ? [] : [start];
+    });
+}
+
+// The last line of a process that was killed may be half a line.
+function readStart(line: string): EffectRow | undefined {
+  try {
+    const [source, id, generation, attempt] = JSON.parse(line) as [string, string, number, number];
+    return { source, id, generation, attempt };
+  } catch {
+    return undefined;
+  }
+}

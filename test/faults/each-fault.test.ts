@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describeOnRedis } from "../support/redis.ts";
+import { FAULTS } from "./faults/catalogue.ts";
+import { plainEvent } from "./load/plan.ts";
+import { openScene, type OpenScene } from "./scenes/open-scene.ts";
+import type { StageOptions } from "./stage/stage.ts";
+
+/** With FAULTS=all each fault is struck in each of its ways; else some of them, in one or two. */
+const ALL = process.env["FAULTS"] === "all";
+const QUICK = [
+  ...["F1/ingress.before_answer", "F2/sigterm", "F3/worker.commit_sent", "F10/obliterate"],
+  ...["F11/full", "F14/terminate", "F15/after", "F17/serialisation", "F20/500", "F21/fails"],
+  ...["F24/another's hash"],
+];
+const isWanted = (way: string) => ALL || QUICK.includes(way);
+
+function suite(where: Pick<StageOptions, "backend" | "ack">): void {
+  let scene: OpenScene;
+  beforeAll(async () => {
+    scene = await openScene(where);
+  });
+  afterAll(() => scene?.close());
+
+  for (const { id, title, ways, applies } of FAULTS) {
+    for (const [way, strike] of Object.entries(ways)) {
+      if (!isWanted(`${id}/${way}`) || applies?.(where) === false) continue;
+      test(`${id} ${title}: ${way}`, { timeout: 180_000 }, async () => {
+        const before = scene.stage.struck.get(id) ?? 0;
+        await strike(scene);
+        expect(scene.stage.struck.get(id) ?? 0).toBeGreaterThan(before);
+        await scene.stage.heal();
+        const probe = `msg_probe_${id}_${scene.random.between(0, 2 ** 31)}`;
+        scene.send(plainEvent(probe, { copies: 3 }));
+        await scene.settled(probe, "completed");
+      });
+    }
+  }
+
+  test("after all of them the account comes out even", { timeout: 300_000 }, async () => {
+    await scene.expectEven();
+  });
+}
+
+if (!ALL) {
+  process.stdout.write(
+    `Struck are ${QUICK.length} ways of faults; FAULTS=all strikes every one, npm run faults mixes them\n`,
+  );
+}
+describeOnRedis("one fault after the other, queue on Redis, queue first", () =>
+  suite({ backend: "redis", ack: "queue" }),
+);
+if (ALL) {
+  describeOnRedis("one fault after the other, queue on Redis, ledger first", () =>
+    suite({ backend: "redis", ack: "ledger" }),
+  );
+}
+describe("one fault after the other, queue on Postgres", () =>
+  suite({ backend: "postgres", ack: "ledger" }));

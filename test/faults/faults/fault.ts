@@ -1,0 +1,31 @@
+import type { Random } from "../random.ts";
+import type { Stage } from "../stage/stage.ts";
+import type { PlannedEvent } from "../load/plan.ts";
+
+/** What only one fault may break at a time. */
+export type Resource = "redis" | "postgres" | "ingress" | "worker";
+
+/** What a fault may do beside breaking things. */
+export interface Scene {
+  readonly stage: Stage;
+  readonly random: Random;
+  /** Has an event delivered, beside those of the load. */
+  send(event: PlannedEvent): void;
+  /** Has it delivered `copies` times as fast as can be, and gives how many were answered 2xx. */
+  burst(event: PlannedEvent): Promise<number>;
+}
+
+/** Does a fault, undoes it, and counts each time that it really struck (`stage.strike`). */
+export type Way = (scene: Scene) => Promise<void>;
+
+/** A fault of the matrix, as something that can be done to a pipeline at work. */
+export interface Fault {
+  /** `F1`, and a letter where a row of the matrix holds several. */
+  readonly id: string;
+  readonly title: string;
+  readonly uses: readonly Resource[];
+  /** Where it can be done. Default: everywhere. */
+  applies?(stage: Pick<Stage, "backend" | "ack">): boolean;
+  /** The ways in which it is done, by name. */
+  readonly ways: Readonly<Record<string, Way>>;
+}

@@ -1,0 +1,51 @@
+import type { Failpoint } from "@millrace/core";
+import { until } from "../../support/until.ts";
+import type { Role } from "../stage/role.ts";
+import type { Fault, Scene } from "./fault.ts";
+
+/** A busy machine, and other faults, hold up what is waited for. */
+const REACH_MS = 30_000;
+
+/** A way for each failpoint: kills one of the roles as soon as it comes by there, and starts it again. */
+export function killAtEach(
+  fault: string,
+  roles: (scene: Scene) => readonly Role[],
+  failpoints: readonly Failpoint[],
+): Fault["ways"] {
+  return Object.fromEntries(
+    failpoints.map((failpoint) => [
+      failpoint,
+      async (scene: Scene) => {
+        const { stage, random } = scene;
+        const role = random.pick(roles(scene));
+        if (!(await strikeAt(role, failpoint, "SIGKILL", random.between(0, 3)))) return;
+        stage.strike(fault, `${role.name} killed at ${failpoint}`);
+        await until(() => !role.up);
+        await role.start();
+      },
+    ]),
+  );
+}
+
+/** Lets a role strike itself at a failpoint; false when it does not come by there in time. */
+export async function strikeAt(
+  role: Role,
+  failpoint: Failpoint,
+  signal: NodeJS.Signals,
+  skip = 0,
+): Promise<boolean> {
+  const before = role.strikes.get(failpoint) ?? 0;
+  role.arm(failpoint, { signal, skip });
+  const struck = await reached(() => (role.strikes.get(failpoint) ?? 0) > before);
+  role.disarm(failpoint);
+  return struck;
+}
+
+/** Whether something comes about in a time in which it should. */
+export async function reached(condition: () => boolean, withinMs = REACH_MS): Promise<boolean> {
+  try {
+    return await until(condition, { withinMs });
+  } catch {
+    return false;
+  }
+}

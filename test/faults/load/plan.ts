@@ -1,0 +1,94 @@
+import type { Random } from "../random.ts";
+
+/** What a handler does with an event; the event carries it. Numbers are of attempts, from the first. */
+export interface Plan {
+  readonly sleepMs?: number;
+  /** Attempts that throw. */
+  readonly fails?: number;
+  /** Throws what no retry mends. */
+  readonly permanent?: boolean;
+  /** Attempts that never end by themselves. */
+  readonly hangs?: number;
+  /** Attempts that kill their worker. */
+  readonly dies?: number;
+  /** Attempts that hold up their process, and how long. */
+  readonly blocks?: number;
+  readonly blockMs?: number;
+  /** Rows that are locked one after the other, with a pause between, in every attempt. */
+  readonly locks?: readonly number[];
+  /** Attempts in which a statement ends with this SQLSTATE, or takes longer than it may. */
+  readonly raises?: number;
+  readonly sqlState?: string;
+}
+
+export type SourceName = "steady" | "frail" | "hub";
+
+/** An event that a sender is going to deliver, so many times. */
+export interface PlannedEvent {
+  readonly source: SourceName;
+  readonly id: string;
+  readonly type: string;
+  readonly plan: Plan;
+  readonly paddingBytes: number;
+  readonly copies: number;
+  /** Whether the sender comes again until it is answered 2xx. GitHub does not. */
+  readonly comesAgain: boolean;
+  /** A delivery whose signature is wrong; it must never get in. */
+  readonly forged?: boolean;
+}
+
+export const ALWAYS = 1_000_000;
+
+/** An event of the caller's own, with nothing special about it. */
+export function plainEvent(id: string, over: Partial<PlannedEvent> = {}): PlannedEvent {
+  return {
+    source: "steady",
+    id,
+    type: "test.follow",
+    plan: {},
+    paddingBytes: 0,
+    copies: 1,
+    comesAgain: true,
+    ...over,
+  };
+}
+
+/** Draws an event: mostly plain ones, some that fail, are slow, poisonous, large or nobody's. */
+export function drawEvent(random: Random, id: string): PlannedEvent {
+  const source = random.pick(["steady", "steady", "steady", "frail", "hub"] as const);
+  const comesAgain = source !== "hub" || random.chance(0.5);
+  return {
+    source,
+    id: drawId(random, id),
+    type: random.chance(0.03) ? "test.nobody" : "test.follow",
+    plan: drawPlan(random, source),
+    paddingBytes: drawSize(random),
+    copies: comesAgain ? drawCopies(random) : 1,
+    comesAgain,
+    ...(random.chance(0.02) ? { forged: true } : {}),
+  };
+}
+
+// Ids that BullMQ could not take as they are, too.
+function drawId(random: Random, id: string): string {
+  const forms = [id, id, id, id, `evt:${id}`, `${id} spaced`, `h-${id}`];
+  return random.pick(forms);
+}
+
+function drawPlan(random: Random, source: SourceName): Plan {
+  const kind = random.next();
+  if (kind < 0.75) return {};
+  if (kind < 0.85) return { sleepMs: random.between(20, 400) };
+  if (kind < 0.97) return { fails: random.between(1, 3) };
+  return source === "frail" ? { fails: ALWAYS } : { permanent: true };
+}
+
+function drawSize(random: Random): number {
+  if (random.chance(0.01)) return random.between(262_144, 400_000);
+  return random.chance(0.1) ? random.between(4_000, 60_000) : random.between(0, 2_000);
+}
+
+function drawCopies(random: Random): number {
+  if (random.chance(0.6)) return 1;
+  return random.chance(0.8) ? random.between(2, 4) : random.between(5, 20);
+}

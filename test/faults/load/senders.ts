@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Random } from "../random.ts";
+import { isAcknowledged, type ClientLog } from "./client-log.ts";
+import { drawEvent, type PlannedEvent } from "./plan.ts";
+import { createPoster, type Posted } from "./post.ts";
+import { bodyOf, sign } from "./sign.ts";
+
+export interface SendersOptions {
+  readonly log: ClientLog;
+  readonly random: Random;
+  /** Deliveries a second, all together. */
+  readonly rate: number;
+  /** The ingresses by name; an empty URL is one that is not up. */
+  ingresses(): readonly { readonly name: string; readonly url: string }[];
+}
+
+export interface Senders {
+  /** Deliveries that a sender still has to make. */
+  readonly outstanding: number;
+  /** Adds an event of the caller's own, and its copies. */
+  send(event: PlannedEvent): void;
+  /** Delivers an event `copies` times as fast as can be; gives how many were answered 2xx. */
+  burst(event: PlannedEvent): Promise<number>;
+  /** Draws no further events. What is outstanding is delivered to its end. */
+  finish(): void;
+  /** Ends at once. */
+  close(): Promise<void>;
+}
+
+interface Delivery {
+  readonly event: PlannedEvent;
+  dueMs: number;
+  tries: number;
+}
+
+const LANES = 24;
+const SPREAD_MS = 4_000;
+const RETRY_MAX_MS = 2_000;
+
+/** Providers: many events, each delivered 1 to 20 times, mixed up, again on 503 and on a cut. */
+export function startSenders({ log, random, rate, ingresses }: SendersOptions): Senders {
+  // Which events there are depends on the seed alone, and not on how fast they are answered.
+  const draws = random.fork();
+  const run = draws.between(0, 2 ** 31).toString(36);
+  const bag: Delivery[] = [];
+  const poster = createPoster();
+  let drawn = 0;
+  let underWay = 0;
+  let drawing = true;
+  let closed = false;
+  let nextMs = performance.now();
+
+  const add = (event: PlannedEvent) => {
+    for (let copy = 0; copy < event.copies; copy += 1) {
+      const dueMs = performance.now() + (copy === 0 ? 0 : random.between(0, SPREAD_MS));
+      bag.push({ event, dueMs, tries: 0 });
+    }
+  };
+
+  function take(): Delivery | undefined {
+    const now = performance.now();
+    const due = bag.findIndex(({ dueMs }) => dueMs <= now);
+    if (due >= 0) return bag.splice(due, 1)[0];
+    if (!drawing) return undefined;
+    drawn += 1;
+    add(drawEvent(draws, `msg_${run}_${drawn}`));
+    return bag.pop();
+  }
+
+  async function deliver(delivery: Delivery): Promise<void> {
+    const { event } = delivery;
+    const answer = await attempt(event);
+    if (isAcknowledged(answer) || isFinal(answer) || !event.comesAgain) return;
+    delivery.tries += 1;
+    const waitMs = Math.min(RETRY_MAX_MS, 50 * 2 ** delivery.tries);
+    delivery.dueMs = performance.now() + waitMs / 2 + random.between(0, waitMs / 2);
+    bag.push(delivery);
+  }
+
+  async function attempt(event: PlannedEvent): Promise<Posted["answer"]> {
+    const up = ingresses();
+    const { name, url } = up[Math.floor(Math.random() * up.length)] ?? { name: "none", url: "" };
+    const startedMs = performance.now();
+    const posted = await postTo(url, event);
+    log.add({ event, ingress: name, startedMs, ...posted });
+    return posted.answer;
+  }
+
+  async function burst(event: PlannedEvent): Promise<number> {
+    let left = event.copies;
+    let answered = 0;
+    const burstLane = async () => {
+      while (left > 0 && !closed) {
+        left -= 1;
+        if (isAcknowledged(await attempt(event))) answered += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: LANES }, burstLane));
+    return answered;
+  }
+
+  async function postTo(url: string, event: PlannedEvent): Promise<Posted> {
+    if (url === "") return { answer: "DOWN", retryAfter: undefined, tookMs: 0 };
+    const variant = random.chance(0.01) ? 1 : 0;
+    const delivery = sign(event, bodyOf(event, event.source === "hub" ? 0 : variant));
+    return await poster.post(`${url}/webhooks/${event.source}`, delivery);
+  }
+
+  async function lane(): Promise<void> {
+    while (!closed) {
+      await sleep(Math.max(1, nextMs - performance.now()));
+      if (nextMs > performance.now()) continue;
+      const delivery = take();
+      if (delivery === undefined) {
+        await sleep(10);
+        continue;
+      }
+      nextMs = Math.max(nextMs, performance.now() - 100) + 1_000 / rate;
+      underWay += 1;
+      await deliver(delivery);
+      underWay -= 1;
+    }
+  }
+
+  const lanes = Array.from({ length: LANES }, lane);
+  return {
+    get outstanding() {
+      return bag.length + underWay;
+    },
+    send: add,
+    burst,
+    finish: () => (drawing = false),
+    close: async () => {
+      closed = true;
+      await Promise.all(lanes);
+      poster.close();
+    },
+  };
+}
+
+/** No sender comes again after it was told that the delivery is bad. */
+function isFinal(answer: number | string): boolean {
+  return typeof answer === "number" && answer >= 400 && answer < 500;
+}

@@ -1,0 +1,157 @@
+import { run, type Mutant } from "./mutant.ts";
+
+const LEDGER = "packages/ledger/src";
+
+/** Mistakes in what the ledger promises. */
+export const LEDGER_MUTANTS: readonly Mutant[] = [
+  {
+    name: "the event is marked before the work",
+    edits: [
+      {
+        file: `${LEDGER}/attempt.ts`,
+        from: "    const { guard, outcome } = await handle(held, watch, locked, work);\n",
+        to: `    await held.client.query(
+      "UPDATE millrace.events SET status = 'completed', outcome = 'handled', processed_at = now() WHERE source = $1 AND event_id = $2 AND generation = $3",
+      [claim.key.source, claim.key.eventId, claim.key.generation],
+    );
+    await held.client.query("COMMIT");
+    await held.client.query("BEGIN");
+    const { guard, outcome } = await handle(held, watch, locked, work);
+`,
+      },
+      {
+        file: `${LEDGER}/attempt.ts`,
+        from: "    await settle(ledger, held, { claim, outcome, locked, guard });",
+        to: '    void [settle, guard, outcome];\n    requireCommitted(await held.client.query("COMMIT"));',
+      },
+    ],
+    trials: [run("redis", "queue", "F2")],
+  },
+  {
+    name: "FOR UPDATE on a row that is not there, and no unique key behind it",
+    edits: [
+      {
+        file: "packages/ledger/migrations/0001_ledger.sql",
+        from: '  failed_run text COLLATE "C",\n  PRIMARY KEY (source, event_id, generation),',
+        to: '  failed_run text COLLATE "C",',
+      },
+    ],
+    trials: [run("redis", "ledger", "F20/500"), { suites: ["test/ledger/accept.test.ts"] }],
+  },
+  {
+    name: "a late failure is written without a guard",
+    edits: [
+      {
+        file: `${LEDGER}/sql/fail.ts`,
+        from: "  FROM mine WHERE status = 'pending'\n",
+        to: "  FROM mine\n",
+      },
+      {
+        file: "packages/ledger/migrations/0001_ledger.sql",
+        from: "  CHECK ((status = 'completed') = (outcome IS NOT NULL)),\n",
+        to: "",
+      },
+      {
+        file: "packages/ledger/migrations/0001_ledger.sql",
+        from: "    OLD.status = 'completed'\n    OR (OLD.status = 'failed'",
+        to: "    (OLD.status = 'failed'",
+      },
+    ],
+    trials: [
+      run("redis", "queue", "F15/after", 0.3),
+      { suites: ["test/ledger/lost-answers.test.ts", "test/ledger/attempt.test.ts"] },
+    ],
+  },
+  {
+    name: "no attempts fence",
+    edits: [
+      {
+        file: `${LEDGER}/sql/lock.ts`,
+        from: "AND e.status = 'pending' AND e.attempts = $4",
+        to: "AND e.status = 'pending' AND $4::int IS NOT NULL",
+      },
+      {
+        file: `${LEDGER}/sql/settle.ts`,
+        from: "AND status = 'pending' AND attempts = $4",
+        to: "AND status = 'pending' AND $4::int IS NOT NULL",
+      },
+    ],
+    trials: [
+      run("redis", "queue", "F5/worker.recorded", 0.4),
+      { suites: ["test/processor/races.test.ts", "test/ledger/attempt.test.ts"] },
+    ],
+  },
+  {
+    name: "drizzle's own database in place of its transaction, and its BEGIN and COMMIT with it",
+    edits: [
+      {
+        file: `${LEDGER}/handler-transaction.ts`,
+        from: "  return new NodePgTransaction(dialect, session, undefined);",
+        to: "  void [session, NodePgTransaction];\n  return drizzle(client as never) as never;",
+      },
+      {
+        file: `${LEDGER}/handler-transaction.ts`,
+        from: "import { NodePgSession, NodePgTransaction }",
+        to: "import { drizzle, NodePgSession, NodePgTransaction }",
+      },
+      {
+        file: `${LEDGER}/guard.ts`,
+        from: '  if (kind === "control") {',
+        to: '  if (kind === "control" && state.refusal !== undefined) {',
+      },
+    ],
+    trials: [{ suites: ["test/ledger/sealed-transaction.test.ts"] }],
+  },
+  {
+    name: "a transaction that is not sealed",
+    edits: [
+      {
+        file: `${LEDGER}/guard.ts`,
+        from: "      state.sealed = true;",
+        to: "      state.sealed = false;",
+      },
+    ],
+    trials: [{ suites: ["test/ledger/sealed-transaction.test.ts"] }],
+  },
+  {
+    name: "a COMMIT that answered ROLLBACK is taken for done",
+    edits: [
+      {
+        file: `${LEDGER}/transaction.ts`,
+        from: '  if (commit?.command === "COMMIT") return;',
+        to: '  if (commit?.command !== "") return;',
+      },
+    ],
+    trials: [
+      {
+        suites: [
+          "test/ledger/attempt.test.ts",
+          "test/ledger/faults.test.ts",
+          "test/ledger/sealed-transaction.test.ts",
+        ],
+      },
+    ],
+  },
+  {
+    name: "the ledger accepts without ON CONFLICT",
+    edits: [
+      {
+        file: `${LEDGER}/sql/incoming.ts`,
+        from: "  ON CONFLICT DO NOTHING\n",
+        to: "",
+      },
+    ],
+    trials: [{ suites: ["test/ledger/accept.test.ts", "test/ledger/record.test.ts"] }],
+  },
+  {
+    name: "retention deletes failed events",
+    edits: [
+      {
+        file: `${LEDGER}/sql/retention/expired-keys.ts`,
+        from: "(other.status <> 'completed' OR ",
+        to: "(",
+      },
+    ],
+    trials: [{ suites: ["test/ledger/retention-keys.test.ts"] }],
+  },
+];

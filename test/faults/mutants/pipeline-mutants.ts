@@ -1,0 +1,128 @@
+import { run, type Mutant } from "./mutant.ts";
+
+const QUEUE = "packages/queue/src";
+const INTAKE = "packages/intake/src";
+
+/** Mistakes on the way in, in the queue, in the worker and in the reconciler. */
+export const PIPELINE_MUTANTS: readonly Mutant[] = [
+  {
+    name: "every signature is accepted",
+    edits: [
+      {
+        file: "packages/providers/src/signature/hmac-algorithm.ts",
+        from: "return signatures.some((signature) => timingSafeEqual(digest, signature));",
+        to: "return signatures.length > 0 || timingSafeEqual(digest, digest);",
+      },
+    ],
+    trials: [run("redis", "queue", "F2")],
+  },
+  {
+    name: "the sender is answered before the event is anywhere",
+    edits: [
+      {
+        file: `${INTAKE}/keep-delivery.ts`,
+        from: "  const placements = await places.put(source, events);",
+        to: '  void places.put(source, events);\n  const placements: Placement[] = events.map(() => "accepted");',
+      },
+    ],
+    trials: [
+      // What waits behind a slow call was answered already.
+      run("redis", "queue", "F1/ingress.before_put,F1/queue.add_sent,F12/slow,F12/black hole", 0.4),
+      { suites: ["test/contracts/receive.test.ts"] },
+    ],
+  },
+  {
+    name: "a bare add, without a deadline",
+    edits: [
+      {
+        file: `${INTAKE}/placer.ts`,
+        from: "      return await within(results, timeoutMs, late);",
+        to: "      void [within, late];\n      return await results;",
+      },
+      {
+        file: `${INTAKE}/guarded-place.ts`,
+        from: "    const call = place.put(events);\n",
+        to: "    const call = place.put(events);\n    if (call !== undefined) return call;\n",
+      },
+      {
+        file: `${QUEUE}/enqueue.ts`,
+        from: "await within(place(deps.backend, queue, jobs, options), deps.timeoutMs, late);",
+        to: "await place(deps.backend, queue, jobs, options);\n    void [within, late];",
+      },
+      {
+        file: `${QUEUE}/redis-clients.ts`,
+        from: "    commandTimeout: options.commandTimeoutMs,\n",
+        to: "",
+      },
+      { file: `${QUEUE}/redis-clients.ts`, from: "    socketTimeout: 5_000,\n", to: "" },
+    ],
+    trials: [run("redis", "queue", "F12/frozen,F12/black hole", 0.3)],
+  },
+  {
+    name: "a breaker that never opens again",
+    edits: [
+      {
+        file: "packages/core/src/gate.ts",
+        from: "    await probe();\n    shut = false;\n",
+        to: "    await probe();\n",
+      },
+    ],
+    trials: [run("redis", "queue", "F12/frozen,F16/refused", 0.3)],
+  },
+  {
+    name: "the raw event id is the job id",
+    edits: [
+      {
+        file: `${QUEUE}/job-id.ts`,
+        from: "  const first = isSafe(eventId) ? eventId : `h-${sha256(eventId)}`;",
+        to: "  const first = eventId;",
+      },
+    ],
+    trials: [run("redis", "queue", "F2")],
+  },
+  {
+    name: "a job is believed whatever its hash says",
+    edits: [
+      {
+        file: "packages/processor/src/check-job.ts",
+        from: "  if (event.body !== undefined && bodyHash(event.body) !== event.bodyHash) {",
+        to: "  if (event.body !== undefined && bodyHash(event.body) === '') {",
+      },
+    ],
+    trials: [run("redis", "queue", "F24/another's hash")],
+  },
+  {
+    name: "the first failed attempt ends the job",
+    edits: [
+      {
+        file: `${QUEUE}/process-job.ts`,
+        from: "  throw new ComesAgain(job, settlement.afterMs, reason);\n}",
+        to: "  throw new UnrecoverableError(reason);\n}",
+      },
+    ],
+    trials: [run("redis", "queue", "F2")],
+  },
+  {
+    name: "a reconciler that adds nothing",
+    edits: [
+      {
+        file: "packages/operations/src/reconcile/mend.ts",
+        from: "  pending_without_job: addJobs,",
+        to: "  pending_without_job: async () => 0 * addJobs.length,",
+      },
+    ],
+    trials: [run("redis", "ledger", "F10")],
+  },
+  {
+    name: "a reconciler that takes delayed jobs for missing ones",
+    edits: [
+      {
+        file: `${QUEUE}/redis-look.ts`,
+        from: '  if redis.call("EXISTS", key) == 0 then\n',
+        to: `  if redis.call("ZREM", prefix .. "delayed", id) == 1 then redis.call("DEL", key) end
+  if redis.call("EXISTS", key) == 0 then\n`,
+      },
+    ],
+    trials: [{ suites: ["test/contracts/queue.test.ts", "test/operations/reconcile.test.ts"] }],
+  },
+];

@@ -1,0 +1,36 @@
+// Loaded into a role before anything else: lets the harness strike the process at a failpoint.
+import { writeSync } from "node:fs";
+
+/** What is armed: { failpoint: { signal, skip } }. */
+const armed = new Map();
+
+globalThis[Symbol.for("millrace.failpoint")] = (failpoint) => {
+  const trap = armed.get(failpoint);
+  if (trap === undefined) return;
+  trap.skip -= 1;
+  if (trap.skip >= 0) return;
+  armed.delete(failpoint);
+  // At once: a process that is killed sends no more messages.
+  writeSync(1, `\nSTRUCK ${failpoint}\n`);
+  process.kill(process.pid, trap.signal);
+};
+
+/** Milliseconds that this process's clock is off. */
+let skewMs = 0;
+const RealDate = Date;
+globalThis.Date = class extends RealDate {
+  constructor(...args) {
+    if (args.length === 0) super(RealDate.now() + skewMs);
+    else super(...args);
+  }
+  static now() {
+    return RealDate.now() + skewMs;
+  }
+};
+
+process.on("message", ({ kind, failpoint, signal, skip, ms }) => {
+  if (kind === "skew") skewMs = ms;
+  if (kind === "arm") armed.set(failpoint, { signal, skip });
+  if (kind === "disarm") armed.delete(failpoint);
+});
+process.channel?.unref();

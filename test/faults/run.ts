@@ -1,0 +1,142 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { check, totalsOf, type Totals } from "./check/account.ts";
+import { gatherEvidence } from "./check/evidence.ts";
+import type { Finding } from "./check/finding.ts";
+import { drain } from "./drain.ts";
+import { FAULTS } from "./faults/catalogue.ts";
+import type { Fault } from "./faults/fault.ts";
+import { createClientLog } from "./load/client-log.ts";
+import { startSenders } from "./load/senders.ts";
+import { createRandom } from "./random.ts";
+import { drawSchedule, type Entry } from "./schedule.ts";
+import { watchLags } from "./lags.ts";
+import { openStage, type AckName, type BackendName, type Stage } from "./stage/stage.ts";
+import { strikeSchedule } from "./strike-schedule.ts";
+
+export interface RunOptions {
+  readonly seed: number;
+  readonly backend: BackendName;
+  readonly ack: AckName;
+  /** Faults by id; empty is all of them. */
+  readonly only: readonly string[];
+  /** Milliseconds in which faults are struck. */
+  readonly faultsMs: number;
+  /** Deliveries a second. */
+  readonly rate: number;
+  /** Milliseconds in which everything must be settled after the heal. */
+  readonly drainMs: number;
+  readonly say: (line: string) => void;
+  /** Breaks the run off. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Report {
+  readonly seed: number;
+  readonly backend: BackendName;
+  readonly ack: AckName;
+  readonly faultsMs: number;
+  readonly totals: Totals;
+  readonly findings: readonly Finding[];
+  /** Each fault: how often it was scheduled, and how often it struck. */
+  readonly faults: readonly { id: string; title: string; scheduled: number; struck: number }[];
+  /** Where the logs were left, when there is something to look into. */
+  readonly folder: string | undefined;
+  readonly ok: boolean;
+}
+
+const WARM_UP_MS = 3_000;
+
+/** Warms up, strikes, heals, drains, and makes up the account. */
+export async function runFaults(options: RunOptions): Promise<Report> {
+  const { seed, backend, ack, say } = options;
+  const random = createRandom(seed);
+  const schedule = drawSchedule(chosen(options), options.faultsMs, random.fork());
+  say(`seed ${seed}, queue on ${backend}, ack ${ack}`);
+  const stage = await openStage({ backend, ack, say: (line) => say(`  ${line}`) });
+  let keep = false;
+  try {
+    const report = await runOn(stage, schedule, options);
+    keep = !report.ok;
+    return report;
+  } finally {
+    await stage.end({ keep });
+  }
+}
+
+function chosen({ only, backend, ack }: RunOptions): Fault[] {
+  const applies = FAULTS.filter((fault) => fault.applies?.({ backend, ack }) ?? true);
+  return only.length === 0 ? applies : applies.flatMap((fault) => narrow(fault, only));
+}
+
+/** A fault with those of its ways that are wanted: by its id all of them. */
+function narrow(fault: Fault, only: readonly string[]): Fault[] {
+  if (only.includes(fault.id)) return [fault];
+  const ways = Object.entries(fault.ways).filter(([way]) => only.includes(`${fault.id}/${way}`));
+  return ways.length === 0 ? [] : [{ ...fault, ways: Object.fromEntries(ways) }];
+}
+
+async function runOn(
+  stage: Stage,
+  schedule: readonly Entry[],
+  options: RunOptions,
+): Promise<Report> {
+  const { rate, say, signal = new AbortController().signal } = options;
+  const random = createRandom(options.seed).fork();
+  const log = createClientLog(join(stage.folder, "client.jsonl"));
+  const senders = startSenders({ log, random, rate, ingresses: () => stage.ingresses });
+  const lags = watchLags();
+  const status = setInterval(() => say(`  ${statusOf(log, senders)}`), 10_000);
+  try {
+    await sleep(WARM_UP_MS);
+    say(`striking ${schedule.map(({ fault, way }) => `${fault.id}/${way}`).join(", ")}`);
+    const troubles = await strikeSchedule(stage, schedule, senders, signal);
+    signal.throwIfAborted();
+    say("healing and draining");
+    await stage.heal();
+    senders.finish();
+    const notDrained = await drain(stage, senders, options.drainMs, signal);
+    const evidence = await gatherEvidence({ stage, log, notDrained, lags });
+    const findings = [
+      ...(await check(evidence)),
+      ...troubles.map((text) => ({ invariant: "HARNESS", text })),
+    ];
+    const faults = tally(stage, schedule);
+    const idle = faults.filter(({ scheduled, struck }) => scheduled > 0 && struck === 0);
+    return {
+      seed: options.seed,
+      backend: stage.backend,
+      ack: stage.ack,
+      faultsMs: options.faultsMs,
+      totals: totalsOf(evidence, findings),
+      findings: [
+        ...findings,
+        ...idle.map(({ id }) => ({ invariant: "HARNESS", text: `${id} never struck` })),
+      ],
+      faults,
+      folder: findings.length === 0 ? undefined : stage.folder,
+      ok: findings.length === 0 && idle.length === 0,
+    };
+  } finally {
+    clearInterval(status);
+    lags.close();
+    await senders.close();
+    await log.close();
+  }
+}
+
+function tally(stage: Stage, schedule: readonly Entry[]): Report["faults"] {
+  return FAULTS.map(({ id, title }) => ({
+    id,
+    title,
+    scheduled: schedule.filter(({ fault }) => fault.id === id).length,
+    struck: stage.struck.get(id) ?? 0,
+  })).filter(({ scheduled }) => scheduled > 0);
+}
+
+function statusOf(
+  log: { attempts: number; acknowledged: number },
+  senders: { outstanding: number },
+): string {
+  return `${log.attempts} attempts, ${log.acknowledged} acknowledged, ${senders.outstanding} to do`;
+}

@@ -1,0 +1,182 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Failpoint } from "@millrace/core";
+import { until } from "../../support/until.ts";
+
+const BIN = fileURLToPath(new URL("../../../apps/cli/bin/millrace.mjs", import.meta.url));
+const PRELOAD = new URL("../preload.mjs", import.meta.url).href;
+const STRUCK = /^STRUCK (\S+)$/gm;
+
+export type RoleKind = "ingress" | "worker" | "dashboard";
+
+/** A time in which a role did not answer because we struck it; by `performance.now()`. */
+export interface Outage {
+  readonly fromMs: number;
+  toMs: number;
+}
+
+/** A role in a process of its own, which comes back when it was killed. */
+export interface Role {
+  readonly name: string;
+  readonly kind: RoleKind;
+  /** Empty while it does not listen. */
+  readonly url: string;
+  readonly pid: number;
+  readonly up: boolean;
+  readonly outages: readonly Outage[];
+  /** Exits that nobody here has caused. */
+  readonly unexpected: readonly string[];
+  /** How often each failpoint, and each trap in a handler, has struck it. */
+  readonly strikes: ReadonlyMap<string, number>;
+  start(): Promise<void>;
+  /** Ends it with a signal, and waits until it is gone. Gives the exit code. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+  /** The process gets a signal, and nobody waits for what it does. */
+  signal(signal: NodeJS.Signals): void;
+  /** The process strikes itself at a failpoint, after it has passed it `skip` times. */
+  arm(failpoint: Failpoint, options?: { signal?: NodeJS.Signals; skip?: number }): void;
+  disarm(failpoint: Failpoint): void;
+  /** Its clock is off by so much from now on. */
+  skew(ms: number): void;
+}
+
+export interface RoleOptions {
+  readonly name: string;
+  readonly kind: RoleKind;
+  readonly env: Readonly<Record<string, string>>;
+  /** Where its output goes. */
+  readonly logFile: string;
+  /** Files and sockets that the process may have open. Default: as many as this process. */
+  readonly openFilesMax?: number | undefined;
+  /** Hears of each process, to end it whatever happens. */
+  onSpawn(pid: number | undefined): void;
+}
+
+export function createRole(options: RoleOptions): Role {
+  const { name, kind, env, logFile, onSpawn } = options;
+  const log = createWriteStream(logFile, { flags: "a" });
+  const outages: Outage[] = [];
+  const unexpected: string[] = [];
+  const strikes = new Map<string, number>();
+  /** Traps that end the process. */
+  const deadly = new Set(["handler.dies"]);
+  let child: ChildProcess | undefined;
+  let url = "";
+  let outage: Outage | undefined;
+  /** Whether the end of the process that runs is our doing. */
+  let ours = { expected: true };
+
+  function beginOutage(): void {
+    if (outage !== undefined) return;
+    outage = { fromMs: performance.now(), toMs: Infinity };
+    outages.push(outage);
+  }
+
+  function hear(chunk: Buffer, life: { expected: boolean }): void {
+    log.write(chunk);
+    for (const [, trap = ""] of chunk.toString().matchAll(STRUCK)) {
+      strikes.set(trap, (strikes.get(trap) ?? 0) + 1);
+      if (!deadly.has(trap)) continue;
+      life.expected = true;
+      beginOutage();
+    }
+  }
+
+  async function start(): Promise<void> {
+    beginOutage();
+    const [command, args] = commandOf(options);
+    const started = spawn(command, args, {
+      env: {
+        PATH: process.env["PATH"],
+        HOME: process.env["HOME"],
+        NODE_OPTIONS: `--import ${PRELOAD}`,
+        ...env,
+      },
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    child = started;
+    const life = { expected: false };
+    ours = life;
+    onSpawn(started.pid);
+    started.stdout?.on("data", (chunk: Buffer) => hear(chunk, life));
+    started.stderr?.on("data", (chunk: Buffer) => hear(chunk, life));
+    // A message to a process that is just gone.
+    started.on("error", () => {});
+    started.on("exit", () => {
+      url = "";
+      beginOutage();
+    });
+    // By then all that it wrote has come, and with it whether we struck it.
+    started.on("close", (code, signal) => {
+      if (!life.expected) unexpected.push(`${name} exited by itself with ${code ?? signal}`);
+    });
+    const port = await listening(started, name);
+    url = `http://127.0.0.1:${port}`;
+    if (outage !== undefined) outage.toMs = performance.now();
+    outage = undefined;
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<number | null> {
+    if (child === undefined || isOver(child)) return child?.exitCode ?? null;
+    ours.expected = true;
+    beginOutage();
+    const over = once(child, "close");
+    child.kill(signal);
+    await over;
+    return child.exitCode;
+  }
+
+  return {
+    name,
+    kind,
+    outages,
+    unexpected,
+    strikes,
+    get url() {
+      return url;
+    },
+    get pid() {
+      return child?.pid ?? -1;
+    },
+    get up() {
+      return url !== "";
+    },
+    start,
+    end,
+    signal: (signal) => void child?.kill(signal),
+    arm: (failpoint, { signal = "SIGKILL", skip = 0 } = {}) => {
+      if (signal === "SIGKILL") deadly.add(failpoint);
+      else deadly.delete(failpoint);
+      tell(child, { kind: "arm", failpoint, signal, skip });
+    },
+    disarm: (failpoint) => tell(child, { kind: "disarm", failpoint }),
+    skew: (ms) => tell(child, { kind: "skew", ms }),
+  };
+}
+
+function commandOf({ kind, openFilesMax }: RoleOptions): [string, readonly string[]] {
+  if (openFilesMax === undefined) return [process.execPath, [BIN, kind]];
+  const limited = `ulimit -n ${openFilesMax} && exec "$0" "$@"`;
+  return ["sh", ["-c", limited, process.execPath, BIN, kind]];
+}
+
+async function listening(child: ChildProcess, name: string): Promise<number> {
+  let port: number | undefined;
+  child.on("message", (message: { kind?: string; port?: number }) => {
+    if (message.kind === "listening") port = message.port;
+  });
+  const over = once(child, "exit");
+  await Promise.race([until(() => port, { what: `${name} listening`, withinMs: 90_000 }), over]);
+  if (port === undefined) throw new Error(`Cannot start ${name}: it exited with ${child.exitCode}`);
+  return port;
+}
+
+function isOver(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+function tell(child: ChildProcess | undefined, message: Record<string, unknown>): void {
+  if (child?.connected === true) child.send(message, () => {});
+}

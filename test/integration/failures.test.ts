@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { onEachBackend, type Ground } from "../support/backends.ts";
+import { runCommand, type MillraceProcess } from "../support/millrace-process.ts";
+import { createPipeline, effectsOf, eventOf, post, type Pipeline } from "../support/pipeline.ts";
+import { until } from "../support/until.ts";
+
+onEachBackend("an event that fails", (prepare) => {
+  let ground: Ground;
+  let pipeline: Pipeline;
+  let ingress: MillraceProcess;
+  let dashboard: MillraceProcess;
+
+  beforeAll(async () => {
+    ground = await prepare();
+    pipeline = await createPipeline(ground);
+    ingress = await pipeline.start("ingress");
+    dashboard = await pipeline.start("dashboard");
+    await pipeline.start("worker");
+  });
+  afterAll(async () => {
+    await pipeline?.stop();
+    await ground?.release();
+  });
+  beforeEach(() => pipeline.database.query("truncate switches"));
+
+  const reaches = (id: string, status: string) =>
+    until(
+      async () => {
+        const event = await eventOf(pipeline.database, id);
+        return event?.status === status ? event : undefined;
+      },
+      { what: `${id} ${status}` },
+    );
+  const mend = () => pipeline.database.query("insert into switches values ('mended')");
+  // The ledger's row is written before BullMQ is told; its routes want the job to have failed.
+  const jobFailed = (id: string) =>
+    until(async () => {
+      const queues = await fetch(`${dashboard.url}/queues/api/queues?activeQueue=millrace-acme`);
+      const { queues: all } = (await queues.json()) as { queues: { counts: { failed: number } }[] };
+      const job = await fetch(`${dashboard.url}/queues/api/queues/millrace-acme/${id}`);
+      const { status } = (await job.json()) as { status: string };
+      return all.length > 0 && status === "failed";
+    });
+
+  async function fail(id: string): Promise<void> {
+    await post(ingress.url, { id, type: "test.until_mended" });
+    expect(await reaches(id, "failed")).toMatchObject({
+      attempts: 3,
+      last_error: expect.stringContaining("The switch is off"),
+    });
+    expect(await effectsOf(pipeline.database, id)).toBe(0);
+    await jobFailed(id);
+  }
+
+  test("shows its reason, is mended, retried in the queue dashboard, and completes", async () => {
+    await fail("msg_board_1");
+    await mend();
+    const retried = await fetch(
+      `${dashboard.url}/queues/api/queues/millrace-acme/msg_board_1/retry`,
+      { method: "PUT" },
+    );
+    expect(retried.status).toBeLessThan(300);
+    await reaches("msg_board_1", "completed");
+    expect(await effectsOf(pipeline.database, "msg_board_1")).toBe(1);
+  });
+
+  test("is retried through the API", async () => {
+    await fail("msg_api_1");
+    await mend();
+    const retried = await fetch(`${dashboard.url}/api/events/acme/msg_api_1/retry`, {
+      method: "POST",
+    });
+    expect([retried.status, await retried.json()]).toEqual([200, { retried: 1, skipped: {} }]);
+    await reaches("msg_api_1", "completed");
+    expect(await effectsOf(pipeline.database, "msg_api_1")).toBe(1);
+  });
+
+  test("is retried by the command", async () => {
+    await fail("msg_cli_1");
+    await mend();
+    const { code, output } = await runCommand(["retry", "acme", "msg_cli_1"], pipeline.env);
+    expect(output).toContain("msg_cli_1");
+    expect(code).toBe(0);
+    await reaches("msg_cli_1", "completed");
+    expect(await effectsOf(pipeline.database, "msg_cli_1")).toBe(1);
+  });
+
+  test("has all its attempts again after a retry, and fails again when nothing was mended", async () => {
+    await fail("msg_still_1");
+    await fetch(`${dashboard.url}/api/events/acme/msg_still_1/retry`, { method: "POST" });
+    await until(async () => (await eventOf(pipeline.database, "msg_still_1"))?.attempts === 6);
+    await reaches("msg_still_1", "failed");
+  });
+
+  test("fails at once when its handler says that no retry will help", async () => {
+    await post(ingress.url, { id: "msg_never_1", type: "test.never" });
+    expect(await reaches("msg_never_1", "failed")).toMatchObject({ attempts: 1 });
+    expect(await effectsOf(pipeline.database, "msg_never_1")).toBe(0);
+  });
+
+  test("cannot be retried once it is completed", async () => {
+    await post(ingress.url, { id: "msg_done_1", type: "test.effect" });
+    await reaches("msg_done_1", "completed");
+    const retried = await fetch(`${dashboard.url}/api/events/acme/msg_done_1/retry`, {
+      method: "POST",
+    });
+    expect(retried.status).toBe(409);
+    const unknown = await fetch(`${dashboard.url}/api/events/acme/no_such_1/retry`, {
+      method: "POST",
+    });
+    expect(unknown.status).toBe(404);
+  });
+});

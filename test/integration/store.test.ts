@@ -1,0 +1,230 @@
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { millrace, STORE_CONFIG } from "../cli/run-in-process.ts";
+import { onEachBackend, type Ground } from "../support/backends.ts";
+import { runCommand, startRole, type MillraceProcess } from "../support/millrace-process.ts";
+import { until } from "../support/until.ts";
+
+async function succeed(args: string[], env: Readonly<Record<string, string>>): Promise<void> {
+  const { code, stderr } = await millrace(args, { env });
+  if (code !== 0) throw new Error(`Cannot ${args.join(" ")}: it ended with ${code}\n${stderr}`);
+}
+
+onEachBackend("the example store", (prepare) => {
+  let ground: Ground;
+  let env: Record<string, string>;
+  let database: pg.Pool;
+  const roles: MillraceProcess[] = [];
+
+  beforeAll(async () => {
+    ground = await prepare();
+    const common = {
+      MILLRACE_CONFIG: STORE_CONFIG,
+      DATABASE_URL: ground.databaseUrl,
+      ...(ground.redisUrl === undefined ? {} : { REDIS_URL: ground.redisUrl }),
+      HOST: "127.0.0.1",
+      INGRESS_PORT: "0",
+      WORKER_PORT: "0",
+      DASHBOARD_PORT: "0",
+      HOOKMESH_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
+      STRIPE_WEBHOOK_SECRET: "whsec_a_stripe_secret",
+      GITHUB_WEBHOOK_SECRET: "a-github-secret",
+      STANDARD_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 8).toString("base64")}`,
+    };
+    await succeed(["migrate"], common);
+    roles.push(
+      ...(await Promise.all(
+        ["ingress", "worker", "worker", "dashboard"].map((role) => startRole(role, common)),
+      )),
+    );
+    env = { ...common, INGRESS_PORT: new URL(roles[0]?.url ?? "").port };
+    database = new pg.Pool({ connectionString: ground.databaseUrl, max: 2 });
+    // The database may be dropped before its last connection has closed.
+    database.on("error", () => {});
+  });
+  afterAll(async () => {
+    await Promise.all(roles.map((role) => role.end("SIGTERM")));
+    await database?.end();
+    await ground?.release();
+  });
+
+  const run = (...args: string[]) => millrace(args, { env });
+  const send = (...args: string[]) => succeed(["send", ...args], env);
+  const rows = async (query: string) => (await database.query(query)).rows;
+  const reaches = (id: string, status: string) =>
+    until(
+      async () => {
+        const [event] = await rows(
+          `select status, attempts, last_error from webhook_events where event_id = '${id}'`,
+        );
+        return event?.status === status ? event : undefined;
+      },
+      { what: `${id} ${status}` },
+    );
+  const set = (...fields: string[]) => fields.flatMap((field) => ["--set", field]);
+
+  test("a subscription that comes before its user waits for it", async () => {
+    const user = set("payload.user_id=user_1", "payload.email=a@example.com", "payload.name=Ada");
+    await send(
+      ...["hookmesh", "subscription.created", "--id", "evt_sub_1"],
+      ...set("payload.user_id=user_1", "payload.tier=pro"),
+    );
+    const waiting = await until(async () => {
+      const [event] = await rows("select * from webhook_events where event_id = 'evt_sub_1'");
+      return event?.last_error === null ? undefined : event;
+    });
+    expect(waiting).toMatchObject({
+      status: "pending",
+      last_error: expect.stringContaining('Cannot subscribe user "user_1": not created yet'),
+    });
+    await send("hookmesh", "user.created", "--id", "evt_user_1", ...user);
+    await reaches("evt_sub_1", "completed");
+    expect(await rows("select * from store.users where id = 'user_1'")).toEqual([
+      {
+        id: "user_1",
+        email: "a@example.com",
+        name: "Ada",
+        subscription_tier: "pro",
+        subscription_status: "active",
+      },
+    ]);
+  });
+
+  test("a body that is given is sent as it is, and told by its own id", async () => {
+    const body = JSON.stringify({
+      event_id: "evt_given_1",
+      event_type: "payment.succeeded",
+      payload: { payment_id: "pay_given", user_id: "user_9", amount: 7 },
+    });
+    const sent = await millrace(["send", "hookmesh", "--data", "-"], { env, stdin: body });
+    expect(sent.stdout).toMatch(/^hookmesh payment\.succeeded evt_given_1\n200 /);
+    await reaches("evt_given_1", "completed");
+    expect(await rows("select amount from store.payments where id = 'pay_given'")).toEqual([
+      { amount: "7" },
+    ]);
+  });
+
+  test("a payment that is sent twice and ten times at once is one payment", async () => {
+    const payment = [
+      ...["hookmesh", "payment.succeeded", "--id", "evt_pay_1"],
+      ...set("payload.payment_id=pay_1", "payload.user_id=user_9", "payload.amount=5000"),
+    ];
+    await send(...payment);
+    await reaches("evt_pay_1", "completed");
+    await send(...payment);
+    await send(...payment, "--duplicates", "9", "--concurrency", "10");
+    expect(await rows("select * from store.payments where id = 'pay_1'")).toEqual([
+      { id: "pay_1", user_id: "user_9", amount: "5000", status: "completed" },
+    ]);
+    expect(await reaches("evt_pay_1", "completed")).toMatchObject({ attempts: 1 });
+  });
+
+  test("a shipment by an unknown carrier fails with its reason; mended and retried, it completes", async () => {
+    await send(
+      "hookmesh",
+      "order.shipped",
+      "--id",
+      "evt_ship_1",
+      ...set("payload.carrier=none", "payload.order_id=order_1"),
+    );
+    expect(await reaches("evt_ship_1", "failed")).toMatchObject({
+      attempts: 1,
+      last_error: expect.stringContaining('Unknown carrier "none"'),
+    });
+    const listed = await run("events", "--status", "failed");
+    expect(listed.stdout).toMatch(
+      /hookmesh +evt_ship_1 +order\.shipped +failed .*Unknown carrier "none"/,
+    );
+    const shown = await run("events", "hookmesh", "evt_ship_1");
+    expect(shown.stdout).toContain('"carrier": "none"');
+
+    await send("hookmesh", "carrier.added", "--id", "evt_carrier_1", ...set("payload.name=none"));
+    await reaches("evt_carrier_1", "completed");
+    const retried = await runCommand(["retry", "hookmesh", "evt_ship_1"], env);
+    expect(retried).toMatchObject({ code: 0, output: "retried hookmesh evt_ship_1\n" });
+    await reaches("evt_ship_1", "completed");
+    expect(await rows("select order_id, carrier from store.shipments")).toContainEqual({
+      order_id: "order_1",
+      carrier: "none",
+    });
+    expect(await run("retry", "hookmesh", "evt_ship_1")).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining("(not_failed)"),
+    });
+  });
+
+  test("the same is mended through the API", async () => {
+    const dashboard = roles[3]?.url ?? "";
+    await send("hookmesh", "order.shipped", "--id", "evt_ship_2", ...set("payload.carrier=pigeon"));
+    await reaches("evt_ship_2", "failed");
+    await database.query("insert into store.carriers values ('pigeon')");
+    const answer = await fetch(`${dashboard}/api/events/hookmesh/evt_ship_2/retry`, {
+      method: "POST",
+    });
+    expect(await answer.json()).toMatchObject({ retried: 1 });
+    await reaches("evt_ship_2", "completed");
+  });
+
+  test("every sample of every source is taken and completed", async () => {
+    const samples = [
+      ...["user.created", "payment.succeeded", "order.shipped"].map((type) => ["hookmesh", type]),
+      ...["payment_intent.succeeded", "charge.refunded"].map((type) => ["stripe", type]),
+      ...["push", "issues"].map((type) => ["github", type]),
+      ["standard", "invoice.paid"],
+    ] as const;
+    for (const [index, [source, type]] of samples.entries()) {
+      await send(source ?? "", type ?? "", "--id", `evt_sample_${index}`);
+    }
+    for (const index of samples.keys()) await reaches(`evt_sample_${index}`, "completed");
+    expect(await rows("select source, type from webhook_events where outcome = 'ignored'")).toEqual(
+      [],
+    );
+  });
+
+  test("a refund counts, whether it comes before its payment or after it", async () => {
+    const refund = (id: string, payment: string) =>
+      send(
+        "stripe",
+        "charge.refunded",
+        "--id",
+        id,
+        ...set(`data.object.payment_intent=${payment}`),
+      );
+    const pay = (id: string, payment: string) =>
+      send("stripe", "payment_intent.succeeded", "--id", id, ...set(`data.object.id=${payment}`));
+    await refund("evt_refund_1", "pi_early");
+    await pay("evt_refund_2", "pi_late");
+    await Promise.all([reaches("evt_refund_1", "completed"), reaches("evt_refund_2", "completed")]);
+    await pay("evt_refund_3", "pi_early");
+    await refund("evt_refund_4", "pi_late");
+    await Promise.all([reaches("evt_refund_3", "completed"), reaches("evt_refund_4", "completed")]);
+    expect(
+      await rows(
+        "select id, status from store.payments where id in ('pi_early', 'pi_late') order by id",
+      ),
+    ).toEqual([
+      { id: "pi_early", status: "refunded" },
+      { id: "pi_late", status: "refunded" },
+    ]);
+  });
+
+  test("an older state of an issue does not undo a newer one", async () => {
+    const issue = (id: string, state: string, updatedAt: string) =>
+      send(
+        ...["github", "issues", "--id", id],
+        ...set(
+          "repository.full_name=acme/shop",
+          "issue.number=7",
+          `issue.state=${state}`,
+          `issue.updated_at=${updatedAt}`,
+        ),
+      );
+    await issue("guid_issue_1", "closed", "2026-11-21T12:00:00Z");
+    await reaches("guid_issue_1", "completed");
+    await issue("guid_issue_2", "open", "2026-11-21T11:00:00Z");
+    await reaches("guid_issue_2", "completed");
+    expect(await rows("select state from store.issues where number = 7")).toEqual([
+      { state: "closed" },
+    ]);
+  });
+});

@@ -1,0 +1,220 @@
+import { createRedisQueues, type Queues } from "@millrace/queue";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describeOnRedis } from "../support/redis.ts";
+import { eventOf } from "../support/pipeline.ts";
+import { scratchDatabase } from "../support/scratch-database.ts";
+import { until } from "../support/until.ts";
+import {
+  deliver,
+  metric,
+  openStage,
+  readiness,
+  untilCompletedOnce,
+  untilReady,
+  type Stage,
+} from "./two-places-stage.ts";
+
+let stage: Stage;
+let redis: Redis;
+let queues: Queues;
+
+const SOURCES = ["fast", "safe", "quiet", "narrow", "large"];
+const bodyOf = async (source: string, eventId: string) => {
+  const job = await queues.findJob({ source, eventId, generation: 0 });
+  return job?.event?.body && Buffer.from(job.event.body).toString();
+};
+const rowOf = async (eventId: string) => {
+  const { rows } = await stage.pipeline.database.query(
+    "select status, enqueued_at, attempts from millrace.events where event_id = $1",
+    [eventId],
+  );
+  return rows[0];
+};
+const mend = (name: string) =>
+  stage.pipeline.database.query("insert into switches values ($1)", [name]);
+
+describeOnRedis("an ingress with both places", () => {
+  beforeEach(async () => {
+    const { url, drop } = await scratchDatabase();
+    stage = await openStage({ url, stop: drop });
+    redis = new Redis(stage.redis.url);
+    queues = createRedisQueues({
+      url: stage.redis.url,
+      sources: SOURCES,
+      role: "cli",
+      notify: () => {},
+    });
+    await until(() => queues.ping().then(() => true));
+  });
+  afterEach(async () => {
+    redis?.disconnect();
+    await queues?.close();
+    await stage?.close();
+  });
+
+  const startReady = async () => {
+    const ingress = await stage.pipeline.start("ingress");
+    await untilReady(ingress, "ready");
+    return ingress;
+  };
+
+  test("leaves body and headers of a ledger's event out of Redis, and notes its job", async () => {
+    const ingress = await startReady();
+    const canary = "canary-body-0815";
+    expect(await deliver(ingress, "safe", { id: "evt_1", canary })).toMatchObject({ status: 202 });
+    await until(() => queues.findJob({ source: "safe", eventId: "evt_1", generation: 0 }));
+    expect(await bodyOf("safe", "evt_1")).toBeUndefined();
+    await until(async () => (await rowOf("evt_1")).enqueued_at !== null);
+    for (const key of await redis.keys("*")) {
+      const value = (await redis.type(key)) === "hash" ? await redis.hgetall(key) : key;
+      expect(JSON.stringify(value)).not.toContain("canary");
+    }
+    await stage.pipeline.start("worker");
+    expect(await untilCompletedOnce(stage.pipeline, ["evt_1"])).toEqual([]);
+  });
+
+  test("puts a body of more than 256 KiB into the ledger, whatever the source says", async () => {
+    const ingress = await startReady();
+    const x = "x".repeat(300_000);
+    expect(await deliver(ingress, "large", { id: "evt_1", x })).toMatchObject({ status: 202 });
+    expect(await deliver(ingress, "large", { id: "evt_2" })).toMatchObject({ status: 202 });
+    expect(await rowOf("evt_1")).toMatchObject({ status: "pending" });
+    expect(await rowOf("evt_2")).toBeUndefined();
+    await until(() => queues.findJob({ source: "large", eventId: "evt_1", generation: 0 }));
+    expect(await bodyOf("large", "evt_1")).toBeUndefined();
+    expect(await bodyOf("large", "evt_2")).toBeDefined();
+  });
+
+  test("keeps what is past a queue's depth in the ledger, off the queue, until it has room", async () => {
+    const ingress = await startReady();
+    const ids = Array.from({ length: 20 }, (_, n) => `evt_${n}`);
+    for (const id of ids.slice(0, 10)) await deliver(ingress, "narrow", { id });
+    await until(async () => {
+      const inForce = await metric(ingress, "millrace_ingress_place");
+      return inForce.get('source="narrow",place="ledger"') === 1;
+    });
+    for (const id of ids.slice(10)) {
+      expect(await deliver(ingress, "narrow", { id })).toMatchObject({ status: 202 });
+    }
+    expect((await queues.counts()).get("narrow")?.waiting).toBe(10);
+    expect(await rowOf("evt_19")).toMatchObject({ status: "pending", enqueued_at: null });
+    expect(await readiness(ingress)).toMatchObject({
+      status: "degraded",
+      places: { narrow: "ledger", fast: "queue" },
+    });
+    await stage.pipeline.start("worker");
+    expect(await untilCompletedOnce(stage.pipeline, ids)).toEqual([]);
+    await untilReady(ingress, "ready");
+  });
+
+  test("spares a Redis that has used four fifths of its memory", async () => {
+    const ingress = await startReady();
+    const { used } = await memoryOf(redis);
+    await redis.config("SET", "maxmemory", Math.floor(used / 0.85));
+    await until(async () => (await readiness(ingress)).status === "degraded");
+    const before = await queues.counts();
+    expect(await deliver(ingress, "fast", { id: "evt_1" })).toMatchObject({ status: 202 });
+    expect(await rowOf("evt_1")).toMatchObject({ enqueued_at: null });
+    expect((await queues.counts()).get("fast")).toEqual(before.get("fast"));
+    await redis.config("SET", "maxmemory", "0");
+    await untilReady(ingress, "ready");
+    await stage.pipeline.start("worker");
+    expect(await untilCompletedOnce(stage.pipeline, ["evt_1"])).toEqual([]);
+  });
+
+  test("keeps the first body of an id, and counts, tells and notes another one", async () => {
+    const ingress = await startReady();
+    for (const source of ["fast", "safe"]) {
+      const id = `evt_${source}`;
+      const event = (n: number) => deliver(ingress, source, { id, n });
+      expect((await event(1)).status).toBe(202);
+      expect((await event(2)).status).toBe(200);
+      const counted = await metric(ingress, "millrace_conflicts_total");
+      expect(counted.get(`source="${source}"`)).toBe(1);
+      await until(async () => {
+        const { rows } = await stage.pipeline.database.query(
+          "select deliveries from millrace.conflicts where event_id = $1",
+          [id],
+        );
+        return rows[0]?.deliveries === 1;
+      });
+      await until(() => ingress.output().includes(`conflict: ${source}`));
+      expect(ingress.output()).toContain(id);
+    }
+    expect(await bodyOf("fast", "evt_fast")).toBe('{"id":"evt_fast","n":1}');
+  });
+
+  describe("to which a failed event is delivered again", () => {
+    test.each(["fast", "safe"])("retries it before the answer (%s)", async (source) => {
+      const ingress = await startReady();
+      await stage.pipeline.start("worker");
+      const send = () => deliver(ingress, source, { id: "evt_1", switch: "on" });
+      expect((await send()).status).toBe(202);
+      await untilStatus("evt_1", "failed");
+      expect(await rowOf("evt_1")).toMatchObject({ attempts: 2 });
+      expect((await send()).status).toBe(200);
+      await until(async () => (await rowOf("evt_1")).attempts === 4);
+      await untilStatus("evt_1", "failed");
+      await mend("on");
+      expect((await send()).status).toBe(200);
+      expect(await untilCompletedOnce(stage.pipeline, ["evt_1"])).toEqual([]);
+      const { attempts } = await rowOf("evt_1");
+      expect((await send()).status).toBe(200);
+      expect(await rowOf("evt_1")).toMatchObject({ status: "completed", attempts });
+      const counted = await metric(ingress, "millrace_redeliveries_total");
+      expect(counted.get(`source="${source}",result="retried"`)).toBe(2);
+    });
+
+    test("leaves it to people where the source says so", async () => {
+      const ingress = await startReady();
+      await stage.pipeline.start("worker");
+      const send = () => deliver(ingress, "quiet", { id: "evt_1", switch: "on" });
+      await send();
+      await untilStatus("evt_1", "failed");
+      await mend("on");
+      expect((await send()).status).toBe(200);
+      const { attempts } = await rowOf("evt_1");
+      // An event that comes after it is completed, so it would have been run before that.
+      expect((await deliver(ingress, "quiet", { id: "evt_2" })).status).toBe(202);
+      await untilStatus("evt_2", "completed");
+      expect(await rowOf("evt_1")).toMatchObject({ status: "failed", attempts });
+    });
+
+    test("retries it by the queue alone where there is no ledger", async () => {
+      const ingress = await stage.pipeline.start("ingress", { DATABASE_URL: "" });
+      await untilReady(ingress, "ready");
+      await stage.pipeline.start("worker");
+      const send = () => deliver(ingress, "fast", { id: "evt_1", switch: "on" });
+      expect((await send()).status).toBe(202);
+      await untilStatus("evt_1", "failed");
+      await mend("on");
+      await until(async () => {
+        const job = await queues.findJob({ source: "fast", eventId: "evt_1", generation: 0 });
+        return job?.state === "failed";
+      });
+      expect((await send()).status).toBe(200);
+      expect(await untilCompletedOnce(stage.pipeline, ["evt_1"])).toEqual([]);
+    });
+  });
+
+  test("has enqueued what it acknowledged when it is stopped", async () => {
+    const ingress = await startReady();
+    const ids = Array.from({ length: 100 }, (_, n) => `evt_${n}`);
+    await Promise.all(ids.map((id) => deliver(ingress, "safe", { id })));
+    expect(await ingress.end("SIGTERM")).toBe(0);
+    expect((await queues.counts()).get("safe")?.waiting).toBe(100);
+    const { rows } = await stage.pipeline.database.query(
+      "select count(*)::int from millrace.events where enqueued_at is not null",
+    );
+    expect(rows[0].count).toBe(100);
+  });
+});
+
+const untilStatus = (eventId: string, status: string) =>
+  until(async () => (await eventOf(stage.pipeline.database, eventId))?.status === status);
+
+async function memoryOf(client: Redis): Promise<{ used: number }> {
+  const used = /used_memory:(\d+)/.exec(await client.info("memory"))?.[1];
+  return { used: Number(used) };
+}

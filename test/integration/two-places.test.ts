@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { describeOnRedis } from "../support/redis.ts";
+import { startRole } from "../support/millrace-process.ts";
+import type { TestPostgres } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
+import {
+  deliver,
+  metric,
+  openStageToKill,
+  readiness,
+  startSenders,
+  untilCompletedOnce,
+  untilReady,
+  type Ack,
+  type Stage,
+} from "./two-places-stage.ts";
+
+/** The ingress answers within 2 s; the machine that runs all of this may be busy. A hang is longer. */
+const ANSWERED_WITHIN_MS = 8_000;
+
+let stage: Stage<TestPostgres>;
+const slowest = (acks: readonly Ack[]) => Math.max(...acks.map(({ tookMs }) => tookMs));
+const statuses = (acks: readonly Ack[]) => [...new Set(acks.map(({ status }) => status))];
+
+describeOnRedis("an ingress with both places", () => {
+  beforeEach(async () => {
+    stage = await openStageToKill();
+  });
+  afterEach(() => stage?.close());
+
+  const redis = { source: "fast", first: "queue", other: "ledger" } as const;
+  const postgres = { source: "safe", first: "ledger", other: "queue" } as const;
+  const troubles = [
+    {
+      ...{ what: "Redis dies", ...redis },
+      strike: () => stage.redis.kill(),
+      heal: () => stage.redis.restart(),
+    },
+    {
+      ...{ what: "Redis hangs", ...redis },
+      strike: async () => stage.redis.freeze(),
+      heal: async () => stage.redis.thaw(),
+    },
+    {
+      ...{ what: "Postgres dies", ...postgres },
+      strike: () => stage.postgres.kill(),
+      heal: () => stage.postgres.restart(),
+    },
+    {
+      ...{ what: "Postgres hangs", ...postgres },
+      strike: async () => stage.postgres.freeze(),
+      heal: async () => stage.postgres.thaw(),
+    },
+  ];
+
+  test.each(troubles)(
+    "on the $other takes every event while $what under load, and all complete once",
+    async ({ source, first, other, strike, heal }) => {
+      const ingress = await stage.pipeline.start("ingress");
+      await stage.pipeline.start("worker");
+      expect(await untilReady(ingress, "ready")).toMatchObject({ httpStatus: 200 });
+      const senders = startSenders(ingress, source, "evt");
+      await senders.more(100);
+      await strike();
+      await senders.more(200);
+      const dark = await untilReady(ingress, "degraded");
+      expect(dark).toMatchObject({ httpStatus: 200, places: { fast: other, safe: other } });
+      expect(dark.parts[other]).toBe("ok");
+      expect(dark.parts[first]).not.toBe("ok");
+      const inForce = await metric(ingress, "millrace_ingress_place");
+      expect(inForce.get(`source="${source}",place="${other}"`)).toBe(1);
+      expect(inForce.get(`source="${source}",place="${first}"`)).toBe(0);
+      await heal();
+      await untilReady(ingress, "ready");
+      await senders.more(100);
+      const acks = await senders.stop();
+
+      // A busy machine may keep the one place that is left from answering in its 800 ms, now and then.
+      const taken = acks.filter(({ status }) => status === 202).map(({ id }) => id);
+      expect(statuses(acks).filter((status) => status !== 503)).toEqual([202]);
+      expect(taken.length).toBeGreaterThan(0.95 * acks.length);
+      expect(slowest(acks)).toBeLessThan(ANSWERED_WITHIN_MS);
+      expect(await untilCompletedOnce(stage.pipeline, taken)).toEqual([]);
+    },
+  );
+
+  test("answers 503 in time while both hang, and takes events when one of them is back", async () => {
+    const ingress = await stage.pipeline.start("ingress");
+    await untilReady(ingress, "ready");
+    const senders = startSenders(ingress, "fast", "evt");
+    await senders.more(50);
+    stage.redis.freeze();
+    stage.postgres.freeze();
+    await until(() => senders.acks.filter(({ status }) => status === 503).length > 200);
+    expect(await readiness(ingress)).toMatchObject({ httpStatus: 503, status: "not_ready" });
+    stage.postgres.thaw();
+    await untilReady(ingress, "degraded");
+    const before = senders.acks.length;
+    await senders.more(50);
+    stage.redis.thaw();
+    await untilReady(ingress, "ready");
+    const acks = await senders.stop();
+    expect(slowest(acks)).toBeLessThan(ANSWERED_WITHIN_MS);
+    expect(acks.slice(before).filter(({ status }) => status === 202).length).toBeGreaterThan(20);
+  });
+
+  test.each([
+    ["Redis", "ledger", () => stage.redis.kill(), () => stage.redis.restart()],
+    ["Postgres", "queue", () => stage.postgres.kill(), () => stage.postgres.restart()],
+  ] as const)(
+    "boots while %s is down, degraded on the %s, and is whole later",
+    async (_what, other, strike, heal) => {
+      await strike();
+      const ingress = await stage.pipeline.start("ingress");
+      await until(async () => (await readiness(ingress)).status === "degraded");
+      expect((await readiness(ingress)).places).toMatchObject({ fast: other, safe: other });
+      expect(await deliver(ingress, "fast", { id: "evt_1" })).toMatchObject({ status: 202 });
+      expect(await deliver(ingress, "safe", { id: "evt_2" })).toMatchObject({ status: 202 });
+      await heal();
+      await untilReady(ingress, "ready");
+      await stage.pipeline.start("worker");
+      expect(await untilCompletedOnce(stage.pipeline, ["evt_1", "evt_2"])).toEqual([]);
+    },
+  );
+
+  test("tells of a missing secret at once, also while both are down", async () => {
+    stage.redis.freeze();
+    stage.postgres.freeze();
+    const env = { ...stage.pipeline.env, SAFE_WEBHOOK_SECRET: "" };
+    await expect(startRole("ingress", env)).rejects.toThrow("SAFE_WEBHOOK_SECRET");
+  });
+});
