@@ -1,6 +1,6 @@
-import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, onRedis, type Ground } from "../support/backends.ts";
+import { loseQueue } from "../support/lose-queue.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline, post, type Pipeline } from "../support/pipeline.ts";
 import { describeOnRedis } from "../support/redis.ts";
@@ -51,7 +51,7 @@ onEachBackend(
       // Every one has failed at least once, so that it waits for its next attempt.
       await until(async () => (await count("millrace.attempts WHERE attempt = 1")) === EVENTS);
 
-      await loseEverything(ground, pipeline);
+      await loseQueue(ground.redisUrl, pipeline.database);
       await leader.end("SIGKILL");
       await pipeline.database.query("INSERT INTO switches (name) VALUES ('mended')");
 
@@ -112,13 +112,3 @@ describeOnRedis("Redis is away while events come in:", () => {
     expect(rows).toEqual([{ all: ids.length + 1, events: ids.length + 1 }]);
   }, 150_000);
 });
-
-async function loseEverything(ground: Ground, pipeline: Pipeline): Promise<void> {
-  if (ground.redisUrl === undefined) {
-    await pipeline.database.query("DELETE FROM bullmq.job; DELETE FROM bullmq.meta");
-    return;
-  }
-  const redis = new Redis(ground.redisUrl);
-  await redis.flushall();
-  await redis.quit();
-}

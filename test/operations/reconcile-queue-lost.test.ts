@@ -1,6 +1,6 @@
 import { expect, test, beforeAll, afterAll } from "vitest";
-import { Redis } from "ioredis";
 import { onEachBackend, type Ground } from "../support/backends.ts";
+import { loseQueue } from "../support/lose-queue.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce, startReconciler } from "./reconcile-once.ts";
@@ -21,17 +21,6 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
     await stage?.close();
     await ground?.release();
   });
-
-  /** Loses every job, and what the queues were known by. */
-  async function flush(): Promise<void> {
-    if (ground.redisUrl === undefined) {
-      await stage.pool.query("TRUNCATE bullmq.job CASCADE; TRUNCATE bullmq.meta");
-      return;
-    }
-    const redis = new Redis(ground.redisUrl);
-    await redis.flushall();
-    await redis.quit();
-  }
 
   async function take(name: string, count: number): Promise<string[]> {
     const events = Array.from({ length: count }, (_, index) => event(`${name}_${index}`));
@@ -63,7 +52,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("was flushed, adds every pending event's job again, and each runs once", async () => {
     const ids = await take("evt_flush", MANY);
-    await flush();
+    await loseQueue(ground.redisUrl, stage.pool);
     const { found, mended, passed } = await reconcileOnce(stage);
     expect({ found, mended }).toEqual({
       found: { pending_without_job: MANY },
@@ -76,10 +65,10 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("is flushed again while it is being compared, compares it once more", async () => {
     const ids = await take("evt_again", MANY);
-    await flush();
+    await loseQueue(ground.redisUrl, stage.pool);
     let flushed: Promise<void> | undefined;
     const reconciler = startReconciler(stage, {}, (notice) => {
-      if (notice.kind === "queue_changed") flushed ??= flush();
+      if (notice.kind === "queue_changed") flushed ??= loseQueue(ground.redisUrl, stage.pool);
     });
     const wholes = () =>
       reconciler.notices.filter((notice) => notice.kind === "passed" && notice.whole).length;
@@ -95,7 +84,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("has no room for all, adds as many as it has, and the rest when there is room", async () => {
     const ids = await take("evt_full", 300);
-    await flush();
+    await loseQueue(ground.redisUrl, stage.pool);
     const reconciler = startReconciler(stage, { queueDepthMax: () => 100 });
     const depth = async () => (await stage.queues.counts()).get("acme")?.waiting ?? 0;
     const full = await until(() =>

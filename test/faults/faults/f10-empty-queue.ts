@@ -1,3 +1,4 @@
+import { deleteJobs } from "../../support/lose-queue.ts";
 import { withRedis } from "../check/queue-dump.ts";
 import type { Stage } from "../stage/stage.ts";
 import { withQueue } from "../stage/with-queue.ts";
@@ -17,10 +18,6 @@ repeat
 until cursor == "0"
 redis.call("FLUSHALL")
 return alone`;
-
-const OBLITERATE = `
-with jobs as (delete from bullmq.job returning 1), meta as (delete from bullmq.meta)
-select count(*)::int as deleted from jobs`;
 
 /** F10: the queue is emptied under the pipeline. What only the queue had is lost, and is counted. */
 export const emptyQueue: Fault = {
@@ -48,8 +45,8 @@ async function flush({ stage }: Scene): Promise<void> {
 }
 
 async function obliterate({ stage }: Scene): Promise<void> {
-  const { rows } = await stage.database.query(OBLITERATE);
-  stage.strike("F10", `${rows[0].deleted} jobs deleted, and all that is known of the queues`);
+  const deleted = await deleteJobs(stage.database);
+  stage.strike("F10", `${deleted} jobs deleted, and all that is known of the queues`);
 }
 
 async function clean({ stage }: Scene): Promise<void> {

@@ -1,0 +1,35 @@
+import { Redis } from "ioredis";
+import pg from "pg";
+
+const DELETE_ALL = `
+WITH jobs AS (DELETE FROM bullmq.job RETURNING 1), meta AS (DELETE FROM bullmq.meta)
+SELECT count(*)::int AS deleted FROM jobs`;
+
+const DEADLOCK_DETECTED = "40P01";
+
+/** Loses every job, and what the queues were known by. */
+export async function loseQueue(redisUrl: string | undefined, database: pg.Pool): Promise<void> {
+  if (redisUrl === undefined) {
+    await deleteJobs(database);
+    return;
+  }
+  const redis = new Redis(redisUrl);
+  await redis.flushall();
+  await redis.quit();
+}
+
+/**
+ * Deletes every job of the queues on Postgres under those that use them, and gives how many.
+ * It takes rows in another order than they do; where Postgres breaks a deadlock by failing it,
+ * it has done nothing and begins anew.
+ */
+export async function deleteJobs(database: pg.Pool): Promise<number> {
+  for (;;) {
+    try {
+      const { rows } = await database.query<{ deleted: number }>(DELETE_ALL);
+      return rows[0]?.deleted ?? 0;
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError && error.code === DEADLOCK_DETECTED)) throw error;
+    }
+  }
+}
