@@ -6,13 +6,33 @@ import { parseArgs } from "node:util";
 import { CASES } from "./try/cases.mjs";
 import { describe, makeClone, removeClone } from "./try/clone.mjs";
 
+const HELP = `Usage: node scripts/try-fresh-clone.mjs [options]
+
+Tries \`npm start\` and \`npm test\` on fresh clones of HEAD, as newcomers would find them.
+
+Options:
+  --only <case>  only this case; may be given several times
+  --all          the slow cases too
+  --keep         leave the clones where they are
+  -h, --help     this text
+
+Cases:
+${Object.entries(CASES)
+  .map(([name, { what, slow }]) => `  ${name.padEnd(22)} ${what}${slow ? " (slow)" : ""}`)
+  .join("\n")}`;
+
 const { values } = parseArgs({
   options: {
     only: { type: "string", multiple: true },
     all: { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
+    help: { type: "boolean", short: "h", default: false },
   },
 });
+if (values.help) {
+  console.log(HELP);
+  process.exit(0);
+}
 if (process.platform !== "linux") {
   console.error("Cannot try fresh clones: this reads /proc, and so runs on Linux only");
   process.exit(1);

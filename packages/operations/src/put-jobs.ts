@@ -2,6 +2,7 @@ import { wait } from "@millrace/core";
 import type { EventIdentity } from "@millrace/ledger";
 import { inLanes } from "./in-lanes.ts";
 import type { JobQueues } from "./ports.ts";
+import { withoutBody } from "./without-body.ts";
 
 /**
  * What was done for a job: it waits to be run because of us; it was on its way before; or the queue
@@ -14,7 +15,6 @@ const LANES = 64;
 /** Milliseconds that a job which a worker is just failing gets to arrive in the queue's `failed`. */
 const ACTIVE_PATIENCE_MS = 2_000;
 const LOOK_EVERY_MS = 25;
-const NO_BODY = new Uint8Array();
 
 /**
  * Makes the jobs of events wait that the ledger has pending: one that ended is moved back, one that is
@@ -59,9 +59,6 @@ export async function putJobs(
 
 const isThere = (placement: unknown): boolean =>
   !(placement instanceof Error) && placement !== "accepted";
-
-/** The ledger has the body, so the job carries the identity alone, on either backend. */
-const withoutBody = (event: EventIdentity) => ({ ...event, headers: {}, body: NO_BODY });
 
 type Seen = "woken" | "on_its_way" | "active" | "missing";
 

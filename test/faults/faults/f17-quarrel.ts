@@ -7,7 +7,8 @@ import { reached } from "./strike-role.ts";
 export const quarrel: Fault = {
   id: "F17",
   title: "deadlock, serialisation failure, lock timeout, statement cancelled",
-  uses: [],
+  // Where Postgres is away, nobody can say whether a handler quarrelled.
+  uses: ["postgres"],
   ways: {
     deadlock: async (scene) => {
       const { random, send, stage } = scene;

@@ -18,16 +18,19 @@ export const refusePostgres: Fault = {
       await database.query("select pg_reload_conf()");
     },
     connections: async ({ stage, random }) => {
+      // Once all are taken, this harness could get none itself.
+      const own = await stage.database.connect();
       const taken = [await takeConnections(stage.ground.postgres.url)];
       try {
         // Those that the roles have already are ended, so that they need new ones.
-        await stage.database.query(
+        await own.query(
           "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'millrace-%'",
         );
         taken.push(await takeConnections(stage.ground.postgres.url));
         stage.strike("F18", `${taken.flat().length} connections taken, none left`);
         await sleep(random.between(1_000, 5_000));
       } finally {
+        own.release();
         await Promise.all(taken.flat().map((client) => client.end()));
       }
     },

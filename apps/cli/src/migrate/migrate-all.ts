@@ -23,16 +23,11 @@ export async function migrateAll(
   stores: Stores,
   say: (line: string) => void,
 ): Promise<void> {
-  const pool = createPool({ url: stores.databaseUrl, max: 2, applicationName: "millrace-migrate" });
-  try {
-    for (const { name, options } of partsOf(loaded)) {
-      const applied = await migrate({ pool, ...options });
-      for (const file of applied) say(`${name}: applied ${file}`);
-      if (applied.length === 0) say(`${name}: up to date`);
-    }
-  } finally {
-    await pool.end();
-  }
+  await eachPart(loaded, stores, async (pool, { name, options }) => {
+    const applied = await migrate({ pool, ...options });
+    for (const file of applied) say(`${name}: applied ${file}`);
+    if (applied.length === 0) say(`${name}: up to date`);
+  });
   if (stores.redisUrl !== undefined) return;
   // Opening the queues makes their tables where they are not.
   await withQueues(stores, Object.keys(loaded.config.sources), async () => {});
@@ -49,12 +44,20 @@ export async function checkAll(
   stores: Stores,
   say: (line: string) => void,
 ): Promise<void> {
+  await eachPart(loaded, stores, async (pool, { name, options }) => {
+    await checkSchema(pool, options);
+    say(`${name}: up to date`);
+  });
+}
+
+async function eachPart(
+  loaded: LoadedConfig,
+  stores: Stores,
+  visit: (pool: ReturnType<typeof createPool>, part: Part) => Promise<void>,
+): Promise<void> {
   const pool = createPool({ url: stores.databaseUrl, max: 2, applicationName: "millrace-migrate" });
   try {
-    for (const { name, options } of partsOf(loaded)) {
-      await checkSchema(pool, options);
-      say(`${name}: up to date`);
-    }
+    for (const part of partsOf(loaded)) await visit(pool, part);
   } finally {
     await pool.end();
   }

@@ -1,28 +1,20 @@
-import type { ErrorCode, EventStatus, Outcome } from "@millrace/core";
 import type pg from "pg";
+import type { EventRow } from "../event-row.ts";
 import { ARCHIVE_PAGE } from "../sql/retention/archive-page.ts";
 import { OF_DAY } from "../sql/retention/events-of-day.ts";
 import { runStatement } from "../transaction.ts";
 import { tableOf, type BodyPartition } from "./body-partitions.ts";
 import { BATCH } from "./retention-times.ts";
 
+type Instant = "received_at" | "recorded_at" | "started_at" | "processed_at";
+
 /** An event with its body, as an archive keeps it. */
-export interface ArchivedEvent {
-  readonly source: string;
-  readonly event_id: string;
-  readonly generation: number;
-  readonly type: string;
-  readonly status: EventStatus;
-  readonly outcome: Outcome | null;
-  readonly attempts: number;
-  readonly unsigned: boolean;
-  readonly body_hash: string;
+export interface ArchivedEvent extends Omit<EventRow, Instant> {
   readonly received_at: Date;
   readonly recorded_at: Date;
   readonly started_at: Date | null;
   readonly processed_at: Date | null;
-  readonly last_error: string | null;
-  readonly last_error_code: ErrorCode | null;
+  readonly body_hash: string;
   /** Null when the body had been lost before, and the headers with it. */
   readonly headers: Readonly<Record<string, string>> | null;
   readonly body: Buffer | null;

@@ -1,4 +1,5 @@
 import { isMillraceError, type Placement } from "@millrace/core";
+import { withoutBody } from "../without-body.ts";
 import type { Disagreement } from "./disagreement.ts";
 import type { MendDeps } from "./ports.ts";
 import type { Room } from "./room.ts";
@@ -23,7 +24,9 @@ export async function addJobs(deps: Deps, found: readonly Disagreement[]): Promi
   let failure: Error | undefined;
   for (let at = 0; at < chosen.length && failure === undefined; at += CHUNK) {
     const chunk = chosen.slice(at, at + CHUNK);
-    const placed = await deps.queues.enqueue(chunk.map(withoutBody), { identityOnly: true });
+    const placed = await deps.queues.enqueue(events(chunk).map(withoutBody), {
+      identityOnly: true,
+    });
     placed.forEach((placement, index) => {
       const one = chunk[index];
       if (one !== undefined) (placement instanceof Error ? left : added).push(one);
@@ -52,6 +55,4 @@ function isUnavailable(placement: Placement): placement is Error {
   return isMillraceError(placement) && placement.code === "unavailable";
 }
 
-const NO_BODY = new Uint8Array();
-const withoutBody = ({ event }: Disagreement) => ({ ...event, headers: {}, body: NO_BODY });
 const events = (found: readonly Disagreement[]) => found.map(({ event }) => event);
