@@ -7,52 +7,56 @@ import { createLogger } from "@millrace/service";
 import express from "express";
 import { Registry } from "prom-client";
 import { sendTo } from "../intake/send-to.ts";
-import { receiveContract, type WayIn } from "./receive.contract.ts";
+import { failingPlaceContract } from "./failing-place.contract.ts";
+import { receiveContract } from "./receive.contract.ts";
+import { refuseBodyContract, refuseContract } from "./refuse.contract.ts";
+import type { OpenWayIn, WayIn } from "./way-in.ts";
 
-receiveContract(
-  "bare receive()",
-  async (deps) => {
-    const receiver = createReceiver(deps);
-    return {
-      send: async ({ source, method = "POST", headers = {}, body = "" }) => {
-        const answer = await receiver.receive({
-          source,
-          method,
-          url: `/webhooks/${source}`,
-          headers,
-          body: Buffer.from(body),
-        });
-        return { status: answer.status, headers: { ...answer.headers }, text: answer.body };
-      },
-      close: () => receiver.close(),
-    };
-  },
-  { readsBodies: false },
-);
+const bare: OpenWayIn = async (deps) => {
+  const receiver = createReceiver(deps);
+  return {
+    send: async ({ source, method = "POST", headers = {}, body = "" }) => {
+      const answer = await receiver.receive({
+        source,
+        method,
+        url: `/webhooks/${source}`,
+        headers,
+        body: Buffer.from(body),
+      });
+      return { status: answer.status, headers: { ...answer.headers }, text: answer.body };
+    },
+    close: () => receiver.close(),
+  };
+};
 
-receiveContract(
-  "the hot route of the ingress",
-  async (deps) => {
-    const logger = createLogger({ role: "ingress", level: "silent" });
-    const registry = new Registry();
-    const ingress = createIngress({ ...deps, logger, registry });
-    const port = await ingress.listen({ port: 0, host: "127.0.0.1" });
-    return { send: (request) => sendTo(port, request), close: () => ingress.close() };
-  },
-  { readsBodies: true },
-);
+const hotRoute: OpenWayIn = async (deps) => {
+  const logger = createLogger({ role: "ingress", level: "silent" });
+  const registry = new Registry();
+  const ingress = createIngress({ ...deps, logger, registry });
+  const port = await ingress.listen({ port: 0, host: "127.0.0.1" });
+  return { send: (request) => sendTo(port, request), close: () => ingress.close() };
+};
 
-receiveContract(
-  "millraceRouter in an Express 5 app",
-  async (deps) => {
-    const receiver = createReceiver(deps);
-    const app = express();
-    app.use("/webhooks", millraceRouter(receiver));
-    app.use(express.json());
-    return await overHttp(app, () => receiver.close());
-  },
-  { readsBodies: true },
-);
+const router: OpenWayIn = async (deps) => {
+  const receiver = createReceiver(deps);
+  const app = express();
+  app.use("/webhooks", millraceRouter(receiver));
+  app.use(express.json());
+  return await overHttp(app, () => receiver.close());
+};
+
+const WAYS = [
+  { title: "bare receive()", open: bare, readsBodies: false },
+  { title: "the hot route of the ingress", open: hotRoute, readsBodies: true },
+  { title: "millraceRouter in an Express 5 app", open: router, readsBodies: true },
+];
+
+for (const { title, open, readsBodies } of WAYS) {
+  receiveContract(title, open);
+  refuseContract(title, open);
+  failingPlaceContract(title, open);
+  if (readsBodies) refuseBodyContract(title, open);
+}
 
 async function overHttp(listener: RequestListener, close: () => Promise<void>): Promise<WayIn> {
   const server = createServer(listener);

@@ -1,5 +1,5 @@
 import { request as httpRequest } from "node:http";
-import type { WayIn } from "../contracts/receive.contract.ts";
+import type { WayIn } from "../contracts/way-in.ts";
 
 /** Posts to a port on loopback. node:http and not fetch, which mends paths and methods. */
 export function sendTo(

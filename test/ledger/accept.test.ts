@@ -31,6 +31,69 @@ async function waitsForLock(): Promise<boolean> {
 const conflictsOf = async (event: IncomingEvent) =>
   (await it.ledger.findEvent(event))?.conflicts ?? [];
 
+describe("accept", () => {
+  test("keeps an event pending, with its body, before it answers", async () => {
+    const event = anEvent({ unsigned: true, headers: { "x-shop": "a" } });
+    expect(await it.ledger.accept([event])).toEqual(["accepted"]);
+    const found = await it.ledger.findEvent(event);
+    expect(found?.event).toMatchObject({ status: "pending", attempts: 0, unsigned: true });
+    expect(found?.headers).toEqual({ "x-shop": "a" });
+    expect(Buffer.from(found?.body ?? [])).toEqual(event.body);
+    expect(found?.event.received_at).toBe(new Date(event.acceptedAtMs).toISOString());
+  });
+
+  test("knows duplicates exactly, across calls and within one", async () => {
+    const [a, b] = [anEvent(), anEvent()];
+    expect(await it.ledger.accept([a, b, a])).toEqual(["accepted", "accepted", "duplicate"]);
+    expect(await it.ledger.accept([b, anEvent(), a])).toEqual([
+      "duplicate",
+      "accepted",
+      "duplicate",
+    ]);
+    const bodies = await it.ask(
+      "SELECT FROM millrace.bodies b JOIN millrace.events e ON b.id = e.body_id WHERE e.event_id = ANY($1)",
+      [[a.eventId, b.eventId]],
+    );
+    expect(bodies).toHaveLength(2);
+  });
+
+  test("counts source, id and generation all as identity", async () => {
+    const event = anEvent();
+    const others = [
+      { ...event, source: "other" },
+      { ...event, generation: 1 },
+      { ...event, eventId: event.eventId.toUpperCase() },
+      { ...event, eventId: `${event.eventId} ` },
+    ];
+    expect(await it.ledger.accept([event, ...others])).toEqual(Array(5).fill("accepted"));
+  });
+
+  test("answers each event by itself when Postgres cannot hold one of them", async () => {
+    const bad = { ...anEvent(), headers: { "x-nul": "\0" } };
+    const answers = await it.ledger.accept([
+      anEvent(),
+      bad,
+      anEvent({ eventId: "a\0b" }),
+      anEvent(),
+    ]);
+    expect(answers[0]).toBe("accepted");
+    expect(answers[1]).toBeInstanceOf(Error);
+    expect(answers[2]).toBeInstanceOf(Error);
+    expect(answers[3]).toBe("accepted");
+  });
+
+  test("of many calls at once with the same events, each event is accepted by one", async () => {
+    const events = Array.from({ length: 30 }, () => anEvent());
+    const shuffled = Array.from({ length: 8 }, (_, n) => [
+      ...events.slice(n),
+      ...events.slice(0, n),
+    ]);
+    const answers = await Promise.all(shuffled.map((list) => it.ledger.accept(list)));
+    expect(answers.flat().filter((answer) => answer === "accepted")).toHaveLength(30);
+    expect(answers.flat().filter((answer) => answer === "duplicate")).toHaveLength(210);
+  });
+});
+
 describe("accept of an event that the ledger knows", () => {
   test("tells one that has failed from one that is pending or completed", async () => {
     const [pending, failed, completed] = [anEvent(), anEvent(), anEvent()];

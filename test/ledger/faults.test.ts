@@ -1,7 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import { createLedger, isDatabaseTrouble, transaction } from "@millrace/ledger";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -285,32 +281,5 @@ describe("A network that breaks", () => {
       cause: Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }),
     });
     expect(isDatabaseTrouble(own)).toBe(false);
-  });
-});
-
-describe("A Postgres that restarts", () => {
-  test("fails what runs as the database's fault, and the same pool goes on afterwards", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "millrace-restart-"));
-    const server = await startEmbeddedPostgres({ dataDir: folder });
-    const own = await openLedger({ url: server.url });
-    const event = anEvent();
-    const number = await claim(own.ledger, event);
-    const end = await own.ledger
-      .attempt(
-        keyOf(event),
-        number,
-        async () => {
-          await server.restart();
-          return "handled";
-        },
-        patient(),
-      )
-      .catch((error: unknown) => error);
-    expect(end).toMatchObject({ code: "database_unavailable" });
-    expect(await claim(own.ledger, event)).toBe(number + 1);
-    await until(() => own.pool.totalCount === own.pool.idleCount);
-    await own.close();
-    await server.stop("immediate");
-    await rm(folder, { recursive: true, force: true });
   });
 });

@@ -85,7 +85,7 @@ describe("A handler that would end its transaction", () => {
       });
       expect(end).toBe("completed");
     }
-    expect(settings).toEqual(Array.from({ length: 3 }, () => ({ search_path: '"$user", public' })));
+    expect(settings).toEqual(Array.from({ length: 3 }, () => ({ search_path: "public" })));
   });
 });
 

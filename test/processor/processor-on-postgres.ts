@@ -1,25 +1,23 @@
-import { bodyHash, type Handler, type QueuedEvent, type Settlement } from "@millrace/core";
+import {
+  bodyHash,
+  type Handler,
+  type HandlerFunction,
+  type QueuedEvent,
+  type Settlement,
+} from "@millrace/core";
 import { createLedger, createPool, isDatabaseTrouble, migrate } from "@millrace/ledger";
 import { createProcessor, type Notice, type Processor } from "@millrace/processor";
+import { sql } from "drizzle-orm";
 import type pg from "pg";
 import { scratchDatabase } from "../support/scratch-database.ts";
+import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
 
 /** Processors on the real ledger, each with a pool of its own, over one fresh database. */
-export interface Bench {
+export interface Bench extends SeenEvents {
   readonly pool: pg.Pool;
   readonly url: string;
   processor(handlers: readonly Handler[], options?: Options): Processor & { notices: Notice[] };
-  /** The event as the view shows it. */
-  row(eventId: string): Promise<Row | undefined>;
-  effects(eventId: string): Promise<number>;
   end(): Promise<void>;
-}
-
-export interface Row {
-  readonly status: string;
-  readonly outcome: string | null;
-  readonly attempts: number;
-  readonly last_error: string | null;
 }
 
 interface Options {
@@ -70,20 +68,7 @@ export async function createBench(): Promise<Bench> {
       });
       return Object.assign(processor, { notices });
     },
-    row: async (eventId) => {
-      const { rows } = await pool.query<Row>(
-        "select status, outcome, attempts, last_error from webhook_events where event_id = $1",
-        [eventId],
-      );
-      return rows[0];
-    },
-    effects: async (eventId) => {
-      const { rows } = await pool.query<{ n: number }>(
-        "select count(*)::int as n from effects where event_id = $1",
-        [eventId],
-      );
-      return rows[0]?.n ?? -1;
-    },
+    ...seenEvents(pool),
     end: async () => {
       await Promise.all(ends.map((end) => end()));
       await pool.end();
@@ -91,6 +76,19 @@ export async function createBench(): Promise<Bench> {
     },
   };
 }
+
+/** Leaves an effect that the test counts, in a table that would take any number of them. */
+export const effect: HandlerFunction = async (event, { tx }) => {
+  await tx.execute(sql`insert into effects values (${event.id}, 'effect')`);
+};
+
+/** Leaves an effect too, and throws after it. */
+export const thenThrow =
+  (thrown: unknown): HandlerFunction =>
+  async (event, context) => {
+    await effect(event, context);
+    throw thrown;
+  };
 
 let count = 0;
 

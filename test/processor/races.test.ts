@@ -1,8 +1,15 @@
-import { on, PermanentError, type HandlerFunction } from "@millrace/core";
+import { on, PermanentError } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { createBench, makeJob, settle, type Bench } from "./processor-on-postgres.ts";
+import {
+  createBench,
+  effect,
+  makeJob,
+  settle,
+  thenThrow,
+  type Bench,
+} from "./processor-on-postgres.ts";
 
 let bench: Bench;
 
@@ -10,18 +17,6 @@ beforeAll(async () => {
   bench = await createBench();
 });
 afterAll(() => bench.end());
-
-/** Leaves an effect that the test counts, in a table that would take any number of them. */
-const effect: HandlerFunction = async (event, { tx }) => {
-  await tx.execute(sql`insert into effects values (${event.id}, 'effect')`);
-};
-
-const thenThrow =
-  (thrown: unknown): HandlerFunction =>
-  async (event, context) => {
-    await effect(event, context);
-    throw thrown;
-  };
 
 test("a connection that dies while the handler awaits something else uses up no attempt", async () => {
   let deaths = 0;

@@ -19,10 +19,11 @@ import { createWorker, type Worker } from "@millrace/worker";
 import { sql } from "drizzle-orm";
 import type pg from "pg";
 import type { Ground } from "../support/backends.ts";
+import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
 import { plainProvider } from "../intake/plain-provider.ts";
 
 /** A queue, a ledger, and workers in this process on both. */
-export interface WorkerBench {
+export interface WorkerBench extends SeenEvents {
   readonly pool: pg.Pool;
   readonly ledger: Ledger;
   /** The producer's side. */
@@ -33,8 +34,6 @@ export interface WorkerBench {
     worker?: Record<string, number>,
     onFailed?: OnFailed,
   ): Promise<StartedWorker>;
-  row(eventId: string): Promise<Row | undefined>;
-  effects(eventId: string): Promise<number>;
   end(): Promise<void>;
 }
 
@@ -42,12 +41,6 @@ export interface StartedWorker {
   readonly worker: Worker;
   readonly notices: readonly Notice[];
   readonly hookErrors: readonly unknown[];
-}
-
-interface Row {
-  readonly status: string;
-  readonly attempts: number;
-  readonly last_error: string | null;
 }
 
 const POLICY = { attempts: 3, backoff: { firstMs: 10, factor: 1, maxMs: 10 } };
@@ -103,20 +96,7 @@ export async function createWorkerBench(ground: Ground): Promise<WorkerBench> {
     ledger: createLedger({ pool }),
     queues,
     work,
-    row: async (eventId) => {
-      const { rows } = await pool.query<Row>(
-        "select status, attempts, last_error from webhook_events where event_id = $1",
-        [eventId],
-      );
-      return rows[0];
-    },
-    effects: async (eventId) => {
-      const { rows } = await pool.query<{ n: number }>(
-        "select count(*)::int as n from effects where event_id = $1",
-        [eventId],
-      );
-      return rows[0]?.n ?? -1;
-    },
+    ...seenEvents(pool),
     end: async () => {
       await Promise.all(ends.map((end) => end()));
       await queues.close();

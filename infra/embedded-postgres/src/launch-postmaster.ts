@@ -78,6 +78,8 @@ function serverArguments(launch: Launch): string[] {
     unix_socket_directories: "",
     timezone: "UTC",
     log_timezone: "UTC",
+    // The role is called millrace: with "$user" first, tables without a schema would go among ours.
+    search_path: "public",
     // A DETAIL line holds values of rows, which may be a customer's.
     log_error_verbosity: "terse",
     ...launch.settings,

@@ -1,0 +1,64 @@
+import type { Config } from "@millrace/core";
+import type { DurablePlace, IntakeNotice, Notify } from "@millrace/intake";
+import { afterEach, beforeEach } from "vitest";
+import { createMemoryPlace, type MemoryPlace } from "../intake/memory-place.ts";
+import { plainConfig, SECRETS, signed } from "../intake/plain-config.ts";
+
+/** An answer as a sender sees it. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly text: string;
+}
+
+/** One way in: bare `receive()`, the ingress's hot route, or the router in an app. */
+export interface WayIn {
+  send(request: {
+    source: string;
+    method?: string;
+    headers?: Record<string, string>;
+    body?: string | Uint8Array;
+  }): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export type OpenWayIn = (deps: {
+  config: Config;
+  secrets: Readonly<Record<string, readonly string[]>>;
+  places: readonly DurablePlace[];
+  notify: Notify;
+}) => Promise<WayIn>;
+
+/** A way in before a place in memory, opened anew for each test. */
+export interface OnWayIn {
+  place: MemoryPlace;
+  wayIn: WayIn;
+  notices: IntakeNotice[];
+  /** Sends data with the signature that it needs. */
+  deliver(data: unknown, source?: string, headers?: Record<string, string>): Promise<Answer>;
+}
+
+/** Opens a way in before each test of a suite, and closes it after. */
+export function onWayIn(open: OpenWayIn): OnWayIn {
+  const it = {
+    deliver: (data, source = "plain", headers = {}) => {
+      const request = signed(data);
+      return it.wayIn.send({ ...request, source, headers: { ...request.headers, ...headers } });
+    },
+  } as OnWayIn;
+  beforeEach(async () => {
+    it.place = createMemoryPlace();
+    it.notices = [];
+    it.wayIn = await open({
+      config: plainConfig(),
+      secrets: SECRETS,
+      places: [it.place],
+      notify: (notice) => it.notices.push(notice),
+    });
+  });
+  afterEach(() => it.wayIn.close());
+  return it;
+}
+
+/** The stable code in an error's answer. */
+export const codeOf = (answer: Answer): unknown => JSON.parse(answer.text).error?.code;

@@ -1,0 +1,72 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  startEmbeddedPostgres,
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+} from "@millrace/embedded-postgres";
+import pg from "pg";
+import { afterEach, beforeEach } from "vitest";
+
+/** A folder of its own for each test's servers. */
+export interface OnFolder {
+  readonly folder: string;
+  /** Where `start` keeps the server's data; a test may say another place. */
+  dataDir: string;
+  start(options?: Partial<EmbeddedPostgresOptions>): Promise<EmbeddedPostgres>;
+  /** Listens on loopback, as a stranger who has the port. */
+  listen(port: number): Promise<Server>;
+  /** Ends something with the test; what came last ends first. */
+  atEnd(closer: () => Promise<unknown>): void;
+}
+
+/** Gives each test of a file a fresh folder, and ends what the test started there. */
+export function onFolder(): OnFolder {
+  const closers: (() => Promise<unknown>)[] = [];
+  const it = {
+    folder: "",
+    dataDir: "",
+    start: async (options: Partial<EmbeddedPostgresOptions> = {}) => {
+      const postgres = await startEmbeddedPostgres({ dataDir: it.dataDir, ...options });
+      it.atEnd(() => postgres.stop("immediate"));
+      return postgres;
+    },
+    listen: async (port: number) => {
+      const server = createServer();
+      await new Promise<void>((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(port, "127.0.0.1", resolve);
+      });
+      it.atEnd(() => close(server));
+      return server;
+    },
+    atEnd: (closer: () => Promise<unknown>) => void closers.push(closer),
+  };
+  beforeEach(async () => {
+    it.folder = await mkdtemp(join(tmpdir(), "millrace-embedded-"));
+    it.dataDir = join(it.folder, "postgres");
+  });
+  afterEach(async () => {
+    for (const closer of closers.splice(0).toReversed()) await closer();
+    await rm(it.folder, { recursive: true, force: true });
+  });
+  return it;
+}
+
+/** Asks once, on a connection of its own. */
+export async function query(url: string, text: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+export function close(server: Server): Promise<unknown> {
+  return new Promise((resolve) => server.close(resolve));
+}
