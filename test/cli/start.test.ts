@@ -182,6 +182,7 @@ describe("millrace start, when it ends,", () => {
     const pids = await pidsOf(run);
     running.signal("SIGINT");
     await until(() => running.output().includes("Stopping"));
+    // Two signals within 400 ms are one press of the keys.
     await new Promise((resolve) => setTimeout(resolve, 500));
     running.signal("SIGINT");
     expect(await running.ended).toBe(130);

@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { open, readdir, truncate } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -181,8 +180,9 @@ describeOnRedis("faults that want a stage of their own", () => {
       const ingress = stage.addRole("ingress", { openFilesMax: 120 });
       await ingress.start();
       await until(() => log.acknowledged > 20);
+      const unusual = log.unusual.length;
       const idle = await openSockets(Number(new URL(ingress.url).port), 200);
-      await sleep(2_000);
+      await until(() => log.unusual.length > unusual);
       for (const socket of idle) socket.destroy();
       const before = log.acknowledged;
       await until(() => log.acknowledged > before + 20);
@@ -208,8 +208,11 @@ async function isInSync(client: { info(section: string): Promise<string> }): Pro
 }
 
 async function openSockets(port: number, count: number): Promise<readonly Socket[]> {
-  const sockets = Array.from({ length: count }, () => connect(port, "127.0.0.1"));
-  for (const socket of sockets) socket.on("error", () => {});
-  await sleep(500);
-  return sockets;
+  return await Promise.all(
+    Array.from({ length: count }, async () => {
+      const socket = connect(port, "127.0.0.1").on("error", () => {});
+      await new Promise((resolve) => socket.once("connect", resolve).once("close", resolve));
+      return socket;
+    }),
+  );
 }

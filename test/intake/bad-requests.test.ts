@@ -51,6 +51,7 @@ describe("what a stranger sends over a socket", () => {
     await connection.ended();
     for (let sent = 1; sent < 10; sent += 1) {
       connection.write(piece);
+      // Piece by piece, as from a network.
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     // A reset would overtake the answer, and the sender would report a broken connection.

@@ -5,6 +5,8 @@ import type { DurablePlace } from "@millrace/intake";
 export interface MemoryPlace extends DurablePlace {
   /** Whether it answers probes. */
   isUp: boolean;
+  /** How many it has answered. */
+  answered: number;
   /** Sources that it is full for. */
   readonly full: Set<string>;
   /** What it says of ids that it would have accepted. */
@@ -25,6 +27,7 @@ export function createMemoryPlace(name: DurablePlace["name"] = "queue"): MemoryP
   const place: MemoryPlace = {
     name,
     isUp: true,
+    answered: 0,
     full: new Set(),
     known: new Map(),
     events,
@@ -46,6 +49,7 @@ export function createMemoryPlace(name: DurablePlace["name"] = "queue"): MemoryP
     },
     ping: async () => {
       if (!place.isUp) throw new Error("down");
+      place.answered += 1;
     },
     isFull: (source) => place.full.has(source),
   };

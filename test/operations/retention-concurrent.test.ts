@@ -25,6 +25,7 @@ async function work(key: EventKey): Promise<void> {
     if (claimed?.kind !== "busy" && claimed?.kind !== "claimed") {
       throw new Error(`Cannot work on ${key.eventId}: ${JSON.stringify(claimed)}`);
     }
+    // Another holds the row, or the attempt failed and is made again.
     await sleep(5);
   }
   throw new Error(`Cannot work on ${key.eventId}: it is busy for ever`);

@@ -30,7 +30,10 @@ test("a connection that dies while the handler awaits something else uses up no 
           rows: { pid: number }[];
         };
         await bench.pool.query("select pg_terminate_backend($1)", [rows[0]?.pid]);
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await until(async () => {
+          const alive = "select from pg_stat_activity where pid = $1";
+          return (await bench.pool.query(alive, [rows[0]?.pid])).rowCount === 0;
+        });
         await effect(event, context);
       }),
     ],

@@ -24,7 +24,7 @@ function throwing(error: unknown): HandlerFunction {
   return (_event, { tx }) => {
     write(tx, "undone");
     // Anything can be thrown, and handlers do.
-    // eslint-disable-next-line typescript/only-throw-error
+    // oxlint-disable-next-line typescript/only-throw-error
     throw error;
   };
 }
