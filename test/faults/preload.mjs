@@ -1,5 +1,7 @@
 // Loaded into a role before anything else: lets the harness strike the process at a failpoint.
 import { writeSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 /** What is armed: { failpoint: { signal, skip } }. */
 const armed = new Map();
@@ -28,7 +30,18 @@ globalThis.Date = class extends RealDate {
   }
 };
 
+/** What the process holds on to, once all garbage is gone. */
+function footprint() {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  const { heapUsed, external } = process.memoryUsage();
+  const resources = {};
+  for (const type of process.getActiveResourcesInfo()) resources[type] = (resources[type] ?? 0) + 1;
+  return { kind: "footprint", heapBytes: heapUsed, outsideBytes: external, resources };
+}
+
 process.on("message", ({ kind, failpoint, signal, skip, ms }) => {
+  if (kind === "measure") process.send?.(footprint());
   if (kind === "skew") skewMs = ms;
   if (kind === "arm") armed.set(failpoint, { signal, skip });
   if (kind === "disarm") armed.delete(failpoint);

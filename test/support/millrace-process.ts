@@ -46,12 +46,13 @@ export async function startRole(role: string, env: Environment): Promise<Millrac
   };
 }
 
-/** Runs a command to its end. */
+/** Runs a command to its end; `bin` is that of another build. */
 export async function runCommand(
   args: readonly string[],
   env: Environment,
+  bin?: string,
 ): Promise<{ code: number | null; output: string }> {
-  const { child, output } = launch(args, env);
+  const { child, output } = launch(args, env, bin);
   await once(child, "close");
   return { code: child.exitCode, output: output() };
 }
@@ -59,8 +60,9 @@ export async function runCommand(
 function launch(
   args: readonly string[],
   env: Environment,
+  bin = BIN,
 ): { child: ChildProcess; output(): string } {
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const child = spawn(process.execPath, [bin, ...args], {
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });

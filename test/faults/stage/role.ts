@@ -1,11 +1,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Failpoint } from "@millrace/core";
 import { until } from "../../support/until.ts";
+import { measureFootprint, type Footprint } from "./footprint.ts";
 
-const BIN = fileURLToPath(new URL("../../../apps/cli/bin/millrace.mjs", import.meta.url));
+const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));
 const PRELOAD = new URL("../preload.mjs", import.meta.url).href;
 const STRUCK = /^STRUCK (\S+)$/gm;
 
@@ -25,6 +27,8 @@ export interface Role {
   readonly url: string;
   readonly pid: number;
   readonly up: boolean;
+  /** Whether it was ended for good. */
+  readonly retired: boolean;
   readonly outages: readonly Outage[];
   /** Exits that nobody here has caused. */
   readonly unexpected: readonly string[];
@@ -33,11 +37,17 @@ export interface Role {
   start(): Promise<void>;
   /** Ends it with a signal, and waits until it is gone. Gives the exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>;
+  /** Ends it as a deploy does, and nobody starts it again. @throws when it does not exit with 0. */
+  retire(): Promise<void>;
   /** The process gets a signal, and nobody waits for what it does. */
   signal(signal: NodeJS.Signals): void;
   /** The process strikes itself at a failpoint, after it has passed it `skip` times. */
   arm(failpoint: Failpoint, options?: { signal?: NodeJS.Signals; skip?: number }): void;
   disarm(failpoint: Failpoint): void;
+  /** What it holds on to, after a collection of its garbage. */
+  measure(): Promise<Footprint>;
+  /** What the process that runs held on to when it had just started. */
+  baseline(): Promise<Footprint>;
   /** Its clock is off by so much from now on. */
   skew(ms: number): void;
 }
@@ -48,6 +58,8 @@ export interface RoleOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Where its output goes. */
   readonly logFile: string;
+  /** Where the build lies that it runs. Default: this one. */
+  readonly root?: string | undefined;
   /** Files and sockets that the process may have open. Default: as many as this process. */
   readonly openFilesMax?: number | undefined;
   /** Hears of each process, to end it whatever happens. */
@@ -65,6 +77,9 @@ export function createRole(options: RoleOptions): Role {
   let child: ChildProcess | undefined;
   let url = "";
   let outage: Outage | undefined;
+  let retired = false;
+  let baseline = Promise.reject<Footprint>(new Error(`${name} was never started`));
+  baseline.catch(() => {});
   /** Whether the end of the process that runs is our doing. */
   let ours = { expected: true };
 
@@ -113,6 +128,9 @@ export function createRole(options: RoleOptions): Role {
       if (!life.expected) unexpected.push(`${name} exited by itself with ${code ?? signal}`);
     });
     const port = await listening(started, name);
+    baseline = measureFootprint(started, name);
+    // It may be struck before it answers; the one that comes after it has another.
+    baseline.catch(() => {});
     url = `http://127.0.0.1:${port}`;
     if (outage !== undefined) outage.toMs = performance.now();
     outage = undefined;
@@ -126,6 +144,12 @@ export function createRole(options: RoleOptions): Role {
     child.kill(signal);
     await over;
     return child.exitCode;
+  }
+
+  async function retire(): Promise<void> {
+    retired = true;
+    const code = await end("SIGTERM");
+    if (code !== 0) throw new Error(`${name} exited with ${code} on SIGTERM`);
   }
 
   return {
@@ -143,8 +167,12 @@ export function createRole(options: RoleOptions): Role {
     get up() {
       return url !== "";
     },
+    get retired() {
+      return retired;
+    },
     start,
     end,
+    retire,
     signal: (signal) => void child?.kill(signal),
     arm: (failpoint, { signal = "SIGKILL", skip = 0 } = {}) => {
       if (signal === "SIGKILL") deadly.add(failpoint);
@@ -152,14 +180,21 @@ export function createRole(options: RoleOptions): Role {
       tell(child, { kind: "arm", failpoint, signal, skip });
     },
     disarm: (failpoint) => tell(child, { kind: "disarm", failpoint }),
+    measure: () => measureFootprint(child, name),
+    baseline: () => baseline,
     skew: (ms) => tell(child, { kind: "skew", ms }),
   };
 }
 
-function commandOf({ kind, openFilesMax }: RoleOptions): [string, readonly string[]] {
-  if (openFilesMax === undefined) return [process.execPath, [BIN, kind]];
+function commandOf({
+  kind,
+  root = REPOSITORY,
+  openFilesMax,
+}: RoleOptions): [string, readonly string[]] {
+  const bin = join(root, "apps", "cli", "bin", "millrace.mjs");
+  if (openFilesMax === undefined) return [process.execPath, [bin, kind]];
   const limited = `ulimit -n ${openFilesMax} && exec "$0" "$@"`;
-  return ["sh", ["-c", limited, process.execPath, BIN, kind]];
+  return ["sh", ["-c", limited, process.execPath, bin, kind]];
 }
 
 async function listening(child: ChildProcess, name: string): Promise<number> {

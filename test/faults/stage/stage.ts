@@ -16,6 +16,7 @@ const CONFIG = fileURLToPath(new URL("../../fixtures/faults/millrace.config.ts",
 export interface RoleExtras {
   readonly env?: Readonly<Record<string, string>>;
   readonly openFilesMax?: number;
+  readonly root?: string;
 }
 
 export type BackendName = GroundOptions["backend"];
@@ -83,12 +84,12 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const struck = new Map<string, number>();
   const say = options.say ?? (() => {});
 
-  const addRole = (kind: RoleKind, { env: more, openFilesMax }: RoleExtras = {}) => {
+  const addRole = (kind: RoleKind, { env: more, ...extras }: RoleExtras = {}) => {
     const name = `${kind}-${roles.filter((role) => role.kind === kind).length + 1}`;
     const roleEnv = { ...env.of(kind), ...more };
     const logFile = join(folder, `${name}.log`);
     const role = createRole({
-      ...{ name, kind, logFile, openFilesMax },
+      ...{ name, kind, logFile, ...extras },
       env: roleEnv,
       onSpawn: reaper.watch,
     });
@@ -141,7 +142,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     keepUp: () => keepUp(roles),
     heal: async () => {
       heal(ground);
-      await Promise.all(roles.filter((role) => !role.up).map((role) => role.start()));
+      await startAgain(roles);
     },
     end,
   };
@@ -151,7 +152,7 @@ function keepUp(roles: readonly Role[]): { stop(): Promise<void> } {
   let stopped = false;
   const watch = async () => {
     while (!stopped) {
-      await Promise.all(roles.filter((role) => !role.up).map((role) => role.start()));
+      await startAgain(roles);
       await sleep(50);
     }
   };
@@ -162,6 +163,11 @@ function keepUp(roles: readonly Role[]): { stop(): Promise<void> } {
       await watching;
     },
   };
+}
+
+async function startAgain(roles: readonly Role[]): Promise<void> {
+  const dead = roles.filter(({ up, retired }) => !up && !retired);
+  await Promise.all(dead.map((role) => role.start()));
 }
 
 function heal({ toPostgres, redis }: Ground): void {
