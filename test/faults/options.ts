@@ -92,7 +92,10 @@ function positive(name: string, text: string): number {
 function readFaults(text: string): readonly string[] {
   const ids = text.split(",").filter((id) => id !== "");
   const known = new Set(
-    FAULTS.flatMap(({ id, ways }) => [id, ...Object.keys(ways).map((way) => `${id}/${way}`)]),
+    FAULTS.flatMap(({ id, ways, longWays }) => [
+      id,
+      ...Object.keys({ ...ways, ...longWays }).map((way) => `${id}/${way}`),
+    ]),
   );
   const unknown = ids.filter((id) => !known.has(id));
   if (unknown.length > 0) throw new Error(`Cannot strike ${unknown.join(", ")}: no such fault`);

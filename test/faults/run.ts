@@ -46,6 +46,12 @@ export interface Report {
 }
 
 const WARM_UP_MS = 3_000;
+/** Where the latency of the others is measured, by what it was at first. */
+const QUIET_MS = 8_000;
+/** Then, too, a machine with little to spare must not fall behind by itself. */
+const MEASURED_RATE_MAX = 25;
+/** Longer than others may take then, so that whoever waits for a handler that hangs is too late. */
+const LONG_HANDLER = { FAULTS_HANDLER_TIMEOUT_MS: "45000" };
 
 /** Warms up, strikes, heals, drains, and makes up the account. */
 export async function runFaults(options: RunOptions): Promise<Report> {
@@ -53,7 +59,11 @@ export async function runFaults(options: RunOptions): Promise<Report> {
   const random = createRandom(seed);
   const schedule = drawSchedule(chosen(options), options.faultsMs, random.fork());
   say(`seed ${seed}, queue on ${backend}, ack ${ack}`);
-  const stage = await openStage({ backend, ack, say: (line) => say(`  ${line}`) });
+  const stage = await openStage({
+    ...{ backend, ack },
+    env: sparesOthers(schedule) ? LONG_HANDLER : {},
+    say: (line) => say(`  ${line}`),
+  });
   let keep = false;
   try {
     const report = await runOn(stage, schedule, options);
@@ -66,14 +76,23 @@ export async function runFaults(options: RunOptions): Promise<Report> {
 
 function chosen({ only, backend, ack }: RunOptions): Fault[] {
   const applies = FAULTS.filter((fault) => fault.applies?.({ backend, ack }) ?? true);
-  return only.length === 0 ? applies : applies.flatMap((fault) => narrow(fault, only));
+  if (only.length === 0) return applies.map((fault) => ({ ...fault, longWays: {} }));
+  return applies.flatMap((fault) => narrow(fault, only));
 }
 
 /** A fault with those of its ways that are wanted: by its id all of them. */
 function narrow(fault: Fault, only: readonly string[]): Fault[] {
   if (only.includes(fault.id)) return [fault];
-  const ways = Object.entries(fault.ways).filter(([way]) => only.includes(`${fault.id}/${way}`));
-  return ways.length === 0 ? [] : [{ ...fault, ways: Object.fromEntries(ways) }];
+  const wanted = (ways: Fault["ways"] = {}) =>
+    Object.fromEntries(Object.entries(ways).filter(([way]) => only.includes(`${fault.id}/${way}`)));
+  const ways = wanted(fault.ways);
+  const longWays = wanted(fault.longWays);
+  const isWanted = Object.keys({ ...ways, ...longWays }).length > 0;
+  return isWanted ? [{ ...fault, ways, longWays }] : [];
+}
+
+function sparesOthers(schedule: readonly Entry[]): boolean {
+  return schedule.every(({ fault }) => fault.sparesOthers === true);
 }
 
 async function runOn(
@@ -84,19 +103,33 @@ async function runOn(
   const { rate, say, signal = new AbortController().signal } = options;
   const random = createRandom(options.seed).fork();
   const log = createClientLog(join(stage.folder, "client.jsonl"));
-  const senders = startSenders({ log, random, rate, ingresses: () => stage.ingresses });
+  const isMeasured = sparesOthers(schedule);
+  const senders = startSenders({
+    ...{ log, random },
+    rate: isMeasured ? Math.min(rate, MEASURED_RATE_MAX) : rate,
+    ingresses: () => stage.ingresses,
+  });
   const lags = watchLags();
   const status = setInterval(() => say(`  ${statusOf(log, senders)}`), 10_000);
+  const beganMs = Date.now();
   try {
-    await sleep(WARM_UP_MS);
+    await sleep(isMeasured ? QUIET_MS : WARM_UP_MS);
+    const struckMs = Date.now();
     say(`striking ${schedule.map(({ fault, way }) => `${fault.id}/${way}`).join(", ")}`);
-    const troubles = await strikeSchedule(stage, schedule, senders, signal);
+    const troubles = await strikeSchedule(stage, schedule, { ...senders, log }, signal);
     signal.throwIfAborted();
+    const stretches = {
+      quiet: { fromMs: beganMs, toMs: struckMs },
+      struck: { fromMs: struckMs, toMs: Date.now() },
+    };
     say("healing and draining");
     await stage.heal();
     senders.finish();
     const notDrained = await drain(stage, senders, options.drainMs, signal);
-    const evidence = await gatherEvidence({ stage, log, notDrained, lags });
+    const evidence = await gatherEvidence({
+      ...{ stage, log, notDrained, lags },
+      stretches: isMeasured ? stretches : undefined,
+    });
     const findings = [
       ...(await check(evidence)),
       ...troubles.map((text) => ({ invariant: "HARNESS", text })),

@@ -10,7 +10,7 @@ import type { Stage } from "./stage/stage.ts";
 export async function strikeSchedule(
   stage: Stage,
   schedule: readonly Entry[],
-  senders: Pick<Scene, "send" | "burst">,
+  scene: Pick<Scene, "send" | "burst" | "log">,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const busy = new Map<Resource, Promise<unknown>>();
@@ -22,7 +22,8 @@ export async function strikeSchedule(
     if (signal.aborted) break;
     const before = fault.uses.map((resource) => busy.get(resource) ?? Promise.resolve());
     const strike = strikeAfter(before, async () => {
-      if (!signal.aborted) await fault.ways[way]?.({ ...senders, stage, random });
+      const strikeIt = fault.ways[way] ?? fault.longWays?.[way];
+      if (!signal.aborted) await strikeIt?.({ ...scene, stage, random });
     }).catch((error: unknown) => {
       troubles.push(
         `${fault.id} ${way}: ${error instanceof Error ? error.message : String(error)}`,

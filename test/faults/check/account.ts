@@ -3,6 +3,8 @@ import { checkAgreement } from "./agreement.ts";
 import { checkAlive } from "./alive.ts";
 import { checkAnswered } from "./answered.ts";
 import type { Check, Finding } from "./finding.ts";
+import { checkFootprints } from "./footprints.ts";
+import { checkIsolation } from "./isolation.ts";
 import { checkLeaks } from "./leaks.ts";
 import { checkLost } from "./lost.ts";
 import { checkMonotone } from "./monotone.ts";
@@ -21,7 +23,9 @@ const CHECKS: readonly Check[] = [
   checkAgreement,
   checkAnswered,
   checkAlive,
+  checkIsolation,
   checkLeaks,
+  checkFootprints,
   checkSecrets,
   checkStarts,
 ];

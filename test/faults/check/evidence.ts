@@ -46,6 +46,19 @@ export interface Evidence {
   readonly notDrained: string | undefined;
   /** How late this process itself was, to judge how late the others were. */
   readonly lags: Lags;
+  /** When nothing was broken and when something was, where the one is to be measured by the other. */
+  readonly stretches?: Stretches | undefined;
+}
+
+/** From and to, in epoch milliseconds of this machine. */
+export interface Stretch {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface Stretches {
+  readonly quiet: Stretch;
+  readonly struck: Stretch;
 }
 
 export interface Generation {
@@ -59,7 +72,7 @@ export function generationOf({ source, id, generation }: Generation): string {
 }
 
 export async function gatherEvidence(
-  seen: Pick<Evidence, "stage" | "log" | "notDrained" | "lags">,
+  seen: Pick<Evidence, "stage" | "log" | "notDrained" | "lags" | "stretches">,
 ): Promise<Evidence> {
   const { stage } = seen;
   const all = async <Row>(text: string) => (await stage.database.query(text)).rows as Row[];

@@ -1,18 +1,21 @@
+import type { ClientLog } from "../load/client-log.ts";
 import type { Random } from "../random.ts";
 import type { Stage } from "../stage/stage.ts";
 import type { PlannedEvent } from "../load/plan.ts";
 
 /** What only one fault may break at a time. */
-export type Resource = "redis" | "postgres" | "ingress" | "worker";
+export type Resource = "redis" | "postgres" | "ingress" | "worker" | "senders";
 
 /** What a fault may do beside breaking things. */
 export interface Scene {
   readonly stage: Stage;
   readonly random: Random;
+  /** What the senders were answered. */
+  readonly log: ClientLog;
   /** Has an event delivered, beside those of the load. */
   send(event: PlannedEvent): void;
-  /** Has it delivered `copies` times as fast as can be, and gives how many were answered 2xx. */
-  burst(event: PlannedEvent): Promise<number>;
+  /** Has events delivered `copies` times each as fast as can be, and gives how many were answered 2xx. */
+  burst(...events: readonly PlannedEvent[]): Promise<number>;
 }
 
 /** Does a fault, undoes it, and counts each time that it really struck (`stage.strike`). */
@@ -26,6 +29,10 @@ export interface Fault {
   readonly uses: readonly Resource[];
   /** Where it can be done. Default: everywhere. */
   applies?(stage: Pick<Stage, "backend" | "ack">): boolean;
+  /** It must hold up no other event: where nothing else is struck, their latency is measured. */
+  readonly sparesOthers?: true;
   /** The ways in which it is done, by name. */
   readonly ways: Readonly<Record<string, Way>>;
+  /** Ways that take minutes: struck once in a run, and only in one that names them or their fault. */
+  readonly longWays?: Readonly<Record<string, Way>>;
 }

@@ -42,7 +42,10 @@ export async function strikeAt(
 }
 
 /** Whether something comes about in a time in which it should. */
-export async function reached(condition: () => boolean, withinMs = REACH_MS): Promise<boolean> {
+export async function reached(
+  condition: () => boolean | Promise<boolean>,
+  withinMs = REACH_MS,
+): Promise<boolean> {
   try {
     return await until(condition, { withinMs });
   } catch {

@@ -26,6 +26,8 @@ export interface ClientLog {
   readonly attempts: number;
   readonly acknowledged: number;
   readonly slowestMs: number;
+  /** How long each attempt took, in the order of their ends. */
+  readonly times: readonly Pick<Attempt, "event" | "startedMs" | "tookMs">[];
   /** Attempts that were not answered as an ingress that works answers. */
   readonly unusual: readonly Attempt[];
   add(attempt: Attempt): void;
@@ -46,12 +48,14 @@ export function createClientLog(file: string): ClientLog {
   const lines = createWriteStream(file);
   const accounts = new Map<string, Account>();
   const unusual: Attempt[] = [];
+  const times: Pick<Attempt, "event" | "startedMs" | "tookMs">[] = [];
   let attempts = 0;
   let acknowledged = 0;
   let slowestMs = 0;
   return {
     accounts,
     unusual,
+    times,
     get attempts() {
       return attempts;
     },
@@ -66,6 +70,7 @@ export function createClientLog(file: string): ClientLog {
       lines.write(`${JSON.stringify([Date.now(), event.source, event.id, seen])}\n`);
       const account = accounts.get(keyOf(event)) ?? { event, attempts: 0, acknowledged: 0 };
       accounts.set(keyOf(event), account);
+      times.push({ event, startedMs: attempt.startedMs, tookMs: attempt.tookMs });
       attempts += 1;
       account.attempts += 1;
       slowestMs = Math.max(slowestMs, attempt.tookMs);

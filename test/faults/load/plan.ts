@@ -9,6 +9,8 @@ export interface Plan {
   readonly permanent?: boolean;
   /** Attempts that never end by themselves. */
   readonly hangs?: number;
+  /** Hangs until a file of this name is in the stage's folder. */
+  readonly heldBy?: string;
   /** Attempts that kill their worker. */
   readonly dies?: number;
   /** Attempts that hold up their process, and how long. */

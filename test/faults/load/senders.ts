@@ -19,8 +19,11 @@ export interface Senders {
   readonly outstanding: number;
   /** Adds an event of the caller's own, and its copies. */
   send(event: PlannedEvent): void;
-  /** Delivers an event `copies` times as fast as can be; gives how many were answered 2xx. */
-  burst(event: PlannedEvent): Promise<number>;
+  /**
+   * Delivers events `copies` times each as fast as can be, the copies of neighbours mixed; gives how many
+   * were answered 2xx.
+   */
+  burst(...events: readonly PlannedEvent[]): Promise<number>;
   /** Draws no further events. What is outstanding is delivered to its end. */
   finish(): void;
   /** Ends at once. */
@@ -36,6 +39,8 @@ interface Delivery {
 const LANES = 24;
 const SPREAD_MS = 4_000;
 const RETRY_MAX_MS = 2_000;
+/** Events whose copies come mixed with one another. */
+const NEIGHBOURS = 50;
 
 /** Providers: many events, each delivered 1 to 20 times, mixed up, again on 503 and on a cut. */
 export function startSenders({ log, random, rate, ingresses }: SendersOptions): Senders {
@@ -86,13 +91,15 @@ export function startSenders({ log, random, rate, ingresses }: SendersOptions): 
     return posted.answer;
   }
 
-  async function burst(event: PlannedEvent): Promise<number> {
-    let left = event.copies;
+  async function burst(...events: readonly PlannedEvent[]): Promise<number> {
+    const left = mixCopies(events, random);
+    let begun = 0;
     let answered = 0;
     const burstLane = async () => {
-      while (left > 0 && !closed) {
-        left -= 1;
-        if (isAcknowledged(await attempt(event))) answered += 1;
+      while (begun < left.length && !closed) {
+        const event = left[begun];
+        begun += 1;
+        if (event !== undefined && isAcknowledged(await attempt(event))) answered += 1;
       }
     };
     await Promise.all(Array.from({ length: LANES }, burstLane));
@@ -136,6 +143,16 @@ export function startSenders({ log, random, rate, ingresses }: SendersOptions): 
       poster.close();
     },
   };
+}
+
+function mixCopies(events: readonly PlannedEvent[], random: Random): readonly PlannedEvent[] {
+  const mixed: PlannedEvent[] = [];
+  for (let first = 0; first < events.length; first += NEIGHBOURS) {
+    const neighbours = events.slice(first, first + NEIGHBOURS);
+    const copies = neighbours.flatMap((event) => Array.from({ length: event.copies }, () => event));
+    mixed.push(...random.shuffled(copies));
+  }
+  return mixed;
 }
 
 /** No sender comes again after it was told that the delivery is bad. */

@@ -103,6 +103,44 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     trials: [run("redis", "queue", "F2")],
   },
   {
+    name: "a source takes every slot, whatever its own concurrency",
+    edits: [
+      {
+        file: "apps/worker/src/create-worker.ts",
+        from: "sources.get(source)?.options.concurrency ?? worker.concurrency,",
+        to: "sources.has(source) ? worker.concurrency : 1,",
+      },
+    ],
+    trials: [run("redis", "queue", "F21/floods", 0.02)],
+  },
+  {
+    name: "a timer for each attempt that nobody clears",
+    edits: [
+      {
+        file: "packages/processor/src/handler-watch.ts",
+        from: "      timer = setTimeout(",
+        to: "      timer = setInterval(",
+      },
+      {
+        file: "packages/processor/src/handler-watch.ts",
+        from: "        clearTimeout(timer);\n        endedMs",
+        to: "        endedMs",
+      },
+    ],
+    trials: [run("redis", "queue", "F2")],
+  },
+  {
+    name: "a listener for each attempt that stays with the worker's own signal",
+    edits: [
+      {
+        file: "packages/processor/src/attempt-signal.ts",
+        from: 'signal.removeEventListener("abort", listener);',
+        to: "void [signal, listener];",
+      },
+    ],
+    trials: [{ suites: ["test/faults/alone/footprint.test.ts"] }],
+  },
+  {
     name: "a reconciler that adds nothing",
     edits: [
       {

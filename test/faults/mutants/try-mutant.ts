@@ -84,7 +84,11 @@ function node(
   signal: AbortSignal,
 ): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, args, {
+      ...{ cwd, stdio: ["ignore", "pipe", "pipe"] },
+      // The long tests of a suite, too.
+      env: { ...process.env, FAULTS: "all" },
+    });
     const chunks: string[] = [];
     const end = () => child.kill("SIGTERM");
     const timer = setTimeout(end, TRIAL_MS);

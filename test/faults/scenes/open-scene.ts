@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { until } from "../../support/until.ts";
 import { check } from "../check/account.ts";
-import { gatherEvidence, type LedgerRow } from "../check/evidence.ts";
+import { gatherEvidence, type LedgerRow, type Stretches } from "../check/evidence.ts";
 import { drain } from "../drain.ts";
 import type { Scene } from "../faults/fault.ts";
 import { createClientLog, type ClientLog } from "../load/client-log.ts";
@@ -17,8 +17,8 @@ export interface OpenScene extends Scene {
   readonly senders: Senders;
   /** The row of an event once it is settled in a way. */
   settled(id: string, status: LedgerRow["status"]): Promise<LedgerRow>;
-  /** Heals, drains, and expects that the account comes out even. */
-  expectEven(): Promise<void>;
+  /** Heals, drains, and expects that the account comes out even, isolation in it where it was measured. */
+  expectEven(stretches?: Stretches): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -51,11 +51,12 @@ export async function openScene(
         },
         { withinMs: 60_000, what: `${id} ${status}` },
       ),
-    expectEven: async () => {
+    expectEven: async (stretches) => {
       await stage.heal();
       senders.finish();
       const notDrained = await drain(stage, senders, 180_000);
-      expect(await check(await gatherEvidence({ stage, log, notDrained, lags }))).toEqual([]);
+      const evidence = await gatherEvidence({ stage, log, notDrained, lags, stretches });
+      expect(await check(evidence)).toEqual([]);
     },
     close: async () => {
       lags.close();

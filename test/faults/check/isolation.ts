@@ -1,0 +1,90 @@
+import { keyOf } from "../load/client-log.ts";
+import type { PlannedEvent, SourceName } from "../load/plan.ts";
+import type { Stage } from "../stage/stage.ts";
+import type { Evidence, Stretch } from "./evidence.ts";
+import type { Finding } from "./finding.ts";
+
+/** The source that may fare badly. */
+export const POISONED: SourceName = "frail";
+/** No bound is below that: a worker that dies is missed after 4 s, and the next one may die too. */
+const FLOOR_MS = 20_000;
+/** How many times later than the latest of the quiet stretch an event may be. */
+const FACTOR = 10;
+/** Fewer events on either side say nothing. */
+const EVENTS_LEAST = 15;
+
+interface Settled {
+  readonly source: string;
+  readonly id: string;
+  readonly receivedMs: number;
+  readonly tookMs: number;
+}
+
+/**
+ * I9: what is not poison itself, and not of a poisoned source, is completed about as soon as when nothing
+ * was broken: within a bound that the run takes from its own quiet stretch.
+ */
+export async function checkIsolation(evidence: Evidence): Promise<Finding[]> {
+  const { stage, stretches, log } = evidence;
+  if (stretches === undefined) return [];
+  const events = (await readCompleted(stage)).filter((row) =>
+    isOrdinary(log.accounts.get(keyOf(row))?.event),
+  );
+  const quiet = within(events, stretches.quiet);
+  const struck = within(events, stretches.struck);
+  if (quiet.length < EVENTS_LEAST || struck.length < EVENTS_LEAST) {
+    const text = `${quiet.length} events before and ${struck.length} during are too few to measure isolation`;
+    return [{ invariant: "HARNESS", text }];
+  }
+  const boundMs = Math.max(FLOOR_MS, FACTOR * quantile(quiet, 1));
+  stage.say(`others took ${summary(quiet)}; meanwhile ${summary(struck)}; bound ${ms(boundMs)}`);
+  return struck
+    .filter(({ tookMs }) => tookMs > boundMs)
+    .map((row) => ({
+      invariant: "I9 ISOLATION",
+      text: `${keyOf(row)} took ${ms(row.tookMs)} where ${ms(boundMs)} are allowed`,
+    }));
+}
+
+/** Events of other sources that were received since then and are completed. */
+export async function countOthers({ database }: Stage, sinceMs: number): Promise<number> {
+  const { rows } = await database.query<{ count: number }>(
+    `select count(*)::int from millrace.events
+     where status = 'completed' and source <> $1 and received_at >= to_timestamp($2 / 1000.0)`,
+    [POISONED, sinceMs],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+async function readCompleted({ database }: Stage): Promise<readonly Settled[]> {
+  const { rows } = await database.query<Settled>(
+    `select source, event_id as id, extract(epoch from received_at)::float8 * 1000 as "receivedMs",
+       extract(epoch from processed_at - received_at)::float8 * 1000 as "tookMs"
+     from millrace.events where status = 'completed' and generation = 0`,
+  );
+  return rows;
+}
+
+function isOrdinary(event: PlannedEvent | undefined): boolean {
+  if (event === undefined || event.source === POISONED) return false;
+  const { sleepMs: _, ...special } = event.plan;
+  return Object.keys(special).length === 0;
+}
+
+function within(events: readonly Settled[], { fromMs, toMs }: Stretch): readonly Settled[] {
+  return events.filter(({ receivedMs }) => receivedMs >= fromMs && receivedMs < toMs);
+}
+
+function summary(events: readonly Settled[]): string {
+  const [p50, p99, worst] = [0.5, 0.99, 1].map((share) => ms(quantile(events, share)));
+  return `p50 ${p50}, p99 ${p99}, at most ${worst} (${events.length})`;
+}
+
+function quantile(events: readonly Settled[], share: number): number {
+  const sorted = events.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+}
+
+function ms(value: number): string {
+  return `${Math.round(value)} ms`;
+}
