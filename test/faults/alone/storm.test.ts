@@ -8,6 +8,7 @@ import { openScene, type OpenScene } from "../scenes/open-scene.ts";
 const ALL = process.env["FAULTS"] === "all";
 /** Events of the quiet stretch, to measure the other one by. */
 const QUIET = 30;
+const PATIENCE = { withinMs: 300_000 };
 
 describeOnRedis("storms of duplicates on a stage of their own", () => {
   let scene: OpenScene | undefined;
@@ -26,11 +27,11 @@ describeOnRedis("storms of duplicates on a stage of their own", () => {
         { rate: 25 },
       );
       const { stage } = scene;
-      await until(async () => (await countOthers(stage, fromMs)) >= QUIET);
+      await until(async () => (await countOthers(stage, fromMs)) >= QUIET, PATIENCE);
       const struckMs = Date.now();
       await storm.longWays?.[way]?.(scene);
       expect(stage.struck.get("F20")).toBe(1);
-      await until(async () => (await countOthers(stage, struckMs)) >= QUIET);
+      await until(async () => (await countOthers(stage, struckMs)) >= QUIET, PATIENCE);
       await scene.expectEven({
         quiet: { fromMs, toMs: struckMs },
         struck: { fromMs: struckMs, toMs: Date.now() },
