@@ -1,4 +1,4 @@
-import type { Fault } from "./faults/fault.ts";
+import type { Fault, Resource } from "./faults/fault.ts";
 import type { Random } from "./random.ts";
 
 /** One fault and its time, from the beginning of the faults. */
@@ -12,9 +12,13 @@ export interface Entry {
 
 const GAP_MS = { least: 300, most: 3_000 };
 
+/** Milliseconds for which a strike is reckoned to keep what it uses. */
+const KEPT_MS = 6_000;
+
 /**
- * Draws when what is to be struck: the long ways at once, then each fault once, as far as there is time,
- * then any.
+ * Draws when what is to be struck: the long ways at once, then each fault once before any comes
+ * again, except that none is set down for a time when another has what it uses; then one takes its
+ * place that can be struck.
  */
 export function drawSchedule(faults: readonly Fault[], forMs: number, random: Random): Entry[] {
   const entries: Entry[] = faults.flatMap((fault) =>
@@ -26,13 +30,19 @@ export function drawSchedule(faults: readonly Fault[], forMs: number, random: Ra
     })),
   );
   const short = faults.filter(({ ways }) => Object.keys(ways).length > 0);
+  // A fault that uses nothing is always free, and would take every other's place.
+  const fillers = short.filter(({ uses }) => uses.length > 0);
+  const freeAtMs = new Map<Resource, number>();
   let waiting = random.shuffled(short);
   for (let atMs = 0; atMs < forMs; atMs += random.between(GAP_MS.least, GAP_MS.most)) {
-    const [fault, ...rest] = waiting;
-    if (fault === undefined) break;
+    const isFree = ({ uses }: Fault) => uses.every((each) => (freeAtMs.get(each) ?? 0) <= atMs);
+    const fault = waiting.find(isFree) ?? random.shuffled(fillers).find(isFree);
+    if (fault === undefined) continue;
+    for (const each of fault.uses) freeAtMs.set(each, atMs + KEPT_MS);
     const way = random.pick(Object.keys(fault.ways));
     entries.push({ atMs, fault, way, random: random.fork() });
-    waiting = rest.length === 0 ? random.shuffled(short) : rest;
+    waiting = waiting.filter((each) => each !== fault);
+    if (waiting.length === 0) waiting = random.shuffled(short);
   }
   return entries;
 }

@@ -19,7 +19,7 @@ async function expectGoodRun(backend: BackendName, ack: AckName, seed: number): 
       backend,
       ack,
       only: [],
-      faultsMs: 12_000,
+      faultsMs: 18_000,
       rate: 60,
       drainMs: 90_000,
       say: (line) => void process.stdout.write(`${line}\n`),

@@ -81,7 +81,9 @@ export const ERROR_CODES = {
   redis_volatile: { meaning: "Redis keeps nothing on disk: it has no AOF." },
   migration_needed: { meaning: "The database's schema is older than this build." },
   migration_changed: { meaning: "A migration that was applied has another text now." },
-  migration_unknown: { meaning: "The database's schema is newer than this build." },
+  migration_unknown: {
+    meaning: "The database has a migration among this build's own that it does not know.",
+  },
   archive_failed: {
     meaning: "A day's bodies cannot be archived. They are kept until they can.",
   },

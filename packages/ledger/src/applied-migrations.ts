@@ -28,7 +28,8 @@ export async function readApplied(
 }
 
 /**
- * Compares the migrations that a database has with the files, and returns those still to apply.
+ * Compares the migrations that a database has with the files, and returns those still to apply. Those
+ * behind the last file are a later build's, which this one can work beside (decisions/017).
  *
  * @throws `migration_changed`, `migration_unknown`
  */
@@ -38,7 +39,9 @@ export function pendingMigrations(
   scope: string,
 ): Migration[] {
   const byNumber = new Map(files.map((file) => [file.number, file]));
+  const last = files.at(-1)?.number ?? 0;
   for (const { number, name, checksum } of applied) {
+    if (number > last) continue;
     const file = byNumber.get(number);
     if (file === undefined) {
       throw new MillraceError(
