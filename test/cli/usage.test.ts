@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -54,6 +55,17 @@ describe("help", () => {
     expect(stdout).toContain("Usage: millrace send");
     expect(code).toBe(0);
   });
+
+  test.skipIf(!existsSync("/dev/full"))(
+    "whose reader's disk is full says so and fails (needs /dev/full)",
+    () => {
+      const command = `"$0" "$@" > /dev/full`;
+      const args = ["-c", command, process.execPath, BIN, "--help"];
+      const { status, stderr } = spawnSync("sh", args, { encoding: "utf8" });
+      expect(stderr).toBe("Cannot write: ENOSPC: no space left on device, write\n");
+      expect(status).toBe(1);
+    },
+  );
 
   test("is shown when no command is given, which is a mistake", async () => {
     const { code, stderr } = await millrace([]);

@@ -38,17 +38,23 @@ function processContext(): CliContext {
       };
     },
     setExitCode(code) {
-      process.exitCode = code;
+      process.exitCode ||= code;
     },
     exit: (code) => process.exit(code),
   };
 }
 
-// `millrace events | head`, or a parent that died: nobody reads any longer, and that is no error.
+// `millrace events | head`, or a parent that died: nobody reads any longer, and that is no error. A full
+// disk is one, for a command that has only its output to give; `start` and the roles have more to do.
 function outliveReaders(): void {
+  let told = false;
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
+      if (error.code === "EPIPE") return;
+      process.exitCode = 1;
+      if (stream === process.stdout && !told)
+        process.stderr.write(`Cannot write: ${error.message}\n`);
+      told = true;
     });
   }
 }

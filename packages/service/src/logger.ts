@@ -1,4 +1,5 @@
 import { pino, type Logger } from "pino";
+import { createLogWriter } from "./log-writer.ts";
 
 export type { Logger };
 
@@ -7,14 +8,20 @@ export type { Logger };
  * redaction is a second net for objects that carry a request's headers.
  */
 export function createLogger(options: { role: string; level: string }): Logger {
-  return pino({
-    level: options.level,
-    base: { role: options.role, pid: process.pid },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    redact: {
-      paths: ["headers.authorization", "headers.cookie", "*.secret", "*.secrets", "*.password"],
-      censor: "[redacted]",
+  const writer = createLogWriter((lost) => logger.warn({ lost }, "lines of the log were lost"));
+  const logger = pino(
+    {
+      level: options.level,
+      base: { role: options.role, pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: {
+        paths: ["headers.authorization", "headers.cookie", "*.secret", "*.secrets", "*.password"],
+        censor: "[redacted]",
+      },
     },
-  });
+    { write: (line) => writer.write(line) },
+  );
+  if (options.level !== "silent") process.once("exit", () => writer.flushSync());
+  return logger;
 }

@@ -62,6 +62,8 @@ export interface RoleOptions {
   readonly root?: string | undefined;
   /** Files and sockets that the process may have open. Default: as many as this process. */
   readonly openFilesMax?: number | undefined;
+  /** A file that takes the process's standard output, which is then not in `logFile`. */
+  readonly outputTo?: string | undefined;
   /** Hears of each process, to end it whatever happens. */
   onSpawn(pid: number | undefined): void;
 }
@@ -190,11 +192,13 @@ function commandOf({
   kind,
   root = REPOSITORY,
   openFilesMax,
+  outputTo,
 }: RoleOptions): [string, readonly string[]] {
   const bin = join(root, "apps", "cli", "bin", "millrace.mjs");
-  if (openFilesMax === undefined) return [process.execPath, [bin, kind]];
-  const limited = `ulimit -n ${openFilesMax} && exec "$0" "$@"`;
-  return ["sh", ["-c", limited, process.execPath, bin, kind]];
+  if (openFilesMax === undefined && outputTo === undefined) return [process.execPath, [bin, kind]];
+  const limit = openFilesMax === undefined ? "" : `ulimit -n ${openFilesMax} && `;
+  const output = outputTo === undefined ? "" : ` > '${outputTo}'`;
+  return ["sh", ["-c", `${limit}exec "$0" "$@"${output}`, process.execPath, bin, kind]];
 }
 
 async function listening(child: ChildProcess, name: string): Promise<number> {

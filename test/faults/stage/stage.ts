@@ -7,16 +7,14 @@ import { runCommand } from "../../support/millrace-process.ts";
 import { SECRET_VARIABLES } from "../load/secrets.ts";
 import { startGround, type Ground, type GroundOptions } from "./ground.ts";
 import { createReaper } from "./reaper.ts";
-import { createRole, type Role, type RoleKind } from "./role.ts";
+import { createRole, type Role, type RoleKind, type RoleOptions } from "./role.ts";
 import { fileURLToPath } from "node:url";
 
 const CONFIG = fileURLToPath(new URL("../../fixtures/faults/millrace.config.ts", import.meta.url));
 
 /** What sets a role apart from the others of its kind. */
-export interface RoleExtras {
+export interface RoleExtras extends Pick<RoleOptions, "root" | "openFilesMax" | "outputTo"> {
   readonly env?: Readonly<Record<string, string>>;
-  readonly openFilesMax?: number;
-  readonly root?: string;
 }
 
 export type BackendName = GroundOptions["backend"];
