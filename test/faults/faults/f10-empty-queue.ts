@@ -1,11 +1,12 @@
+import { Redis } from "ioredis";
 import { deleteJobs } from "../../support/lose-queue.ts";
 import { withRedis } from "../check/queue-dump.ts";
 import type { Stage } from "../stage/stage.ts";
 import { withQueue } from "../stage/with-queue.ts";
 import type { Fault, Scene } from "./fault.ts";
 
-// In one step, so that what is destroyed is exactly what was counted: the bodies that nothing else has.
-const FLUSH = `
+/** Lua that collects, into `alone`, the jobs with a body: that of an event that nothing else may have. */
+const COLLECT = `
 local alone = {}
 local cursor = "0"
 repeat
@@ -16,8 +17,9 @@ repeat
     if data and string.find(data, '"body":', 1, true) then table.insert(alone, data) end
   end
 until cursor == "0"
-redis.call("FLUSHALL")
-return alone`;
+`;
+// In one step, so that what is destroyed is exactly what was counted.
+const FLUSH = `${COLLECT} redis.call("FLUSHALL") return alone`;
 
 /** F10: the queue is emptied under the pipeline. What only the queue had is lost, and is counted. */
 export const emptyQueue: Fault = {
@@ -42,6 +44,17 @@ async function flush({ stage }: Scene): Promise<void> {
   const alone = (await withRedis(url, (client) => client.eval(FLUSH, 0))) as string[];
   for (const data of alone) excuse(stage, JSON.parse(data));
   stage.strike("F10", `FLUSHALL; ${alone.length} bodies were in the queue`);
+}
+
+/** Ends a Redis that keeps nothing, and excuses what it alone had in that moment. */
+export async function loseRedis(stage: Stage): Promise<void> {
+  const client = new Redis(stage.ground.redis?.server.url ?? "", { retryStrategy: () => null });
+  client.on("error", () => {});
+  // Commands that came together are done with nobody's between them.
+  const both = client.pipeline().eval(`${COLLECT} return alone`, 0).shutdown("NOSAVE");
+  const alone = ((await both.exec())?.[0]?.[1] ?? []) as string[];
+  for (const data of alone) excuse(stage, JSON.parse(data));
+  stage.strike("F7", `Redis ended; ${alone.length} bodies were in the queue`);
 }
 
 async function obliterate({ stage }: Scene): Promise<void> {

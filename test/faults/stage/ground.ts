@@ -28,6 +28,8 @@ export interface GroundOptions {
   readonly reaper: Reaper;
   readonly redisArgs?: readonly string[] | undefined;
   readonly postgresSettings?: Readonly<Record<string, string>> | undefined;
+  /** Where Postgres keeps its data. Default: in `folder`. */
+  readonly postgresFolder?: string | undefined;
 }
 
 export async function startGround(options: GroundOptions): Promise<Ground> {
@@ -36,7 +38,7 @@ export async function startGround(options: GroundOptions): Promise<Ground> {
   const maxConnections = 150;
   const settings = { shared_buffers: "64MB", ...options.postgresSettings };
   const postgres = await startEmbeddedPostgres({
-    dataDir: join(folder, "postgres"),
+    dataDir: join(options.postgresFolder ?? folder, "postgres"),
     settings,
     maxConnections,
   });

@@ -20,7 +20,9 @@ export interface RoleExtras extends Pick<RoleOptions, "root" | "openFilesMax" | 
 export type BackendName = GroundOptions["backend"];
 export type AckName = "queue" | "ledger";
 
-export interface StageOptions extends Pick<GroundOptions, "redisArgs" | "postgresSettings"> {
+type ServerOptions = "redisArgs" | "postgresSettings" | "postgresFolder";
+
+export interface StageOptions extends Pick<GroundOptions, ServerOptions> {
   readonly backend: BackendName;
   readonly ack: AckName;
   /** Further variables of every role. */

@@ -1,0 +1,79 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { describeOnRedis } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+import { loseRedis } from "../faults/f10-empty-queue.ts";
+import { plainEvent } from "../load/plan.ts";
+import { openScene, type OpenScene } from "../scenes/open-scene.ts";
+import { openStage, type Stage } from "../stage/stage.ts";
+
+const ALL = process.env["FAULTS"] === "all";
+const LONG = { timeout: 240_000 };
+const WITHOUT_AOF = ["--appendonly", "no"];
+const UNFIT: readonly (readonly [string, readonly string[]])[] = [
+  ["no AOF", WITHOUT_AOF],
+  ...(ALL ? [["keys that may be evicted", ["--maxmemory-policy", "allkeys-lru"]] as const] : []),
+];
+
+describeOnRedis("F7 what Redis keeps on disk", () => {
+  let scene: OpenScene | undefined;
+  let bare: Stage | undefined;
+  afterEach(async () => {
+    await scene?.close();
+    await bare?.end();
+    scene = bare = undefined;
+  });
+
+  test(
+    "no AOF: a Redis that comes back empty costs nothing that the ledger took first",
+    LONG,
+    async () => {
+      const env = { MILLRACE_REDIS_VOLATILE: "1" };
+      const options = { backend: "redis", ack: "ledger", env, redisArgs: WITHOUT_AOF } as const;
+      scene = await openScene(options, { rate: 20 });
+      const { stage, log, send, settled, expectEven } = scene;
+      // Its next attempt waits in the queue when that goes.
+      send(plainEvent("msg_waiting_1", { plan: { fails: 6 } }));
+      await settled("msg_waiting_1", "pending");
+      await until(() => log.acknowledged > 40);
+      await loseRedis(stage);
+      await stage.ground.restartRedis();
+      await expectEven();
+    },
+  );
+
+  test.each(UNFIT)(
+    "%s: ingress and worker refuse to start, and say what mends it",
+    LONG,
+    async (_title, redisArgs) => {
+      const nobody = { ingresses: 0, workers: 0 };
+      bare = await openStage({ backend: "redis", ack: "queue", ...nobody, redisArgs });
+      for (const role of [bare.addRole("ingress"), bare.addRole("worker")]) {
+        // One that Redis keeps waiting may listen before it knows.
+        await role.start().catch(() => {});
+        await until(() => !role.up && role.unexpected.length > 0);
+        expect(role.unexpected).toEqual([`${role.name} exited by itself with 1`]);
+        const file = join(bare.folder, `${role.name}.log`);
+        await until(async () => (await readFile(file, "utf8")).includes("CONFIG SET"));
+      }
+    },
+  );
+
+  test.runIf(ALL)(
+    "AOF always: kill upon kill, nothing that was acknowledged is lost (needs FAULTS=all)",
+    LONG,
+    async () => {
+      const redisArgs = ["--appendfsync", "always"];
+      scene = await openScene({ backend: "redis", ack: "queue", redisArgs });
+      const { stage, log, expectEven } = scene;
+      for (let kill = 0; kill < 5; kill += 1) {
+        const before = log.acknowledged;
+        await until(() => log.acknowledged > before + 60);
+        await stage.ground.redis?.server.kill();
+        await stage.ground.restartRedis();
+      }
+      await expectEven();
+    },
+  );
+});
