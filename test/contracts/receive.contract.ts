@@ -74,6 +74,24 @@ export function receiveContract(title: string, open: OpenWayIn): void {
       expect(it.place.calls).toEqual([]);
     });
 
+    test("a handshake that asks for proof of the secret is answered and nothing is placed", async () => {
+      const answer = await it.deliver({ prove: "token" });
+      expect(answer).toMatchObject({ status: 200, text: sign("token", SECRET) });
+      expect(it.place.calls).toEqual([]);
+      const answered = it.notices.filter((notice) => notice.kind === "answered");
+      expect(answered).toMatchObject([{ outcome: "handshake" }]);
+    });
+
+    test("an answer of the delivery's own goes before the provider's, once the place has it", async () => {
+      const asked = { id: "evt_says", says: "deferred" };
+      expect(await it.deliver(asked, "chatty")).toMatchObject({ status: 200, text: "deferred" });
+      expect(await it.deliver(asked, "chatty")).toMatchObject({ status: 200, text: "deferred" });
+      const outcomes = it.notices.flatMap((one) => (one.kind === "answered" ? [one.outcome] : []));
+      expect(outcomes).toEqual(["accepted", "duplicate"]);
+      it.place.refused.add("evt_lost");
+      expect((await it.deliver({ id: "evt_lost", says: "deferred" }, "chatty")).status).toBe(503);
+    });
+
     test("a delivery of several events is accepted when the place has all of them", async () => {
       expect((await it.deliver([{ id: "a_1" }, { id: "a_2" }])).status).toBe(202);
       expect((await it.deliver([{ id: "a_2" }, { id: "a_3" }])).status).toBe(202);

@@ -8,6 +8,7 @@ import express from "express";
 import { Registry } from "prom-client";
 import { sendTo } from "../intake/send-to.ts";
 import { failingPlaceContract } from "./failing-place.contract.ts";
+import { providersContract } from "./providers.contract.ts";
 import { receiveContract } from "./receive.contract.ts";
 import { refuseBodyContract, refuseContract } from "./refuse.contract.ts";
 import type { OpenWayIn, WayIn } from "./way-in.ts";
@@ -15,11 +16,11 @@ import type { OpenWayIn, WayIn } from "./way-in.ts";
 const bare: OpenWayIn = async (deps) => {
   const receiver = createReceiver(deps);
   return {
-    send: async ({ source, method = "POST", headers = {}, body = "" }) => {
+    send: async ({ source, method = "POST", query = "", headers = {}, body = "" }) => {
       const answer = await receiver.receive({
         source,
         method,
-        url: `/webhooks/${source}`,
+        url: `/webhooks/${source}${query}`,
         headers,
         body: Buffer.from(body),
       });
@@ -54,6 +55,7 @@ const WAYS = [
 for (const { title, open, readsBodies } of WAYS) {
   receiveContract(title, open);
   refuseContract(title, open);
+  providersContract(title, open);
   failingPlaceContract(title, open);
   if (readsBodies) refuseBodyContract(title, open);
 }

@@ -16,6 +16,8 @@ export interface WayIn {
   send(request: {
     source: string;
     method?: string;
+    /** Behind the path, from `?` on. */
+    query?: string;
     headers?: Record<string, string>;
     body?: string | Uint8Array;
   }): Promise<Answer>;

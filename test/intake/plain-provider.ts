@@ -17,7 +17,8 @@ const refuse = (code: Refusal["code"]): Refusal => ({
 
 /**
  * A provider with everything that a provider can do and no real one here does at once: the body is
- * `{id, type}`, a list of such events, or `{challenge}`, which is a handshake. `{bug}` throws.
+ * `{id, type}`, a list of such events, or `{challenge}`, which is a handshake; `{id, says}` is answered with that, and
+ * `{prove}` with a signature, which is a handshake too. `{bug}` throws.
  */
 export function plainProvider(answers?: { accepted?: Answer; duplicate?: Answer }): Provider {
   return {
@@ -35,7 +36,11 @@ export function plainProvider(answers?: { accepted?: Answer; duplicate?: Answer 
           return expected.length === given.length && timingSafeEqual(expected, given);
         });
         if (!isSigned) return refuse("invalid_signature");
-        return headers["x-stale"] === undefined ? { ok: true } : refuse("invalid_timestamp");
+        if (headers["x-stale"] !== undefined) return refuse("invalid_timestamp");
+        const proof = /^\{"prove":"(\w+)"\}$/.exec(Buffer.from(body).toString())?.[1];
+        return proof === undefined
+          ? { ok: true }
+          : { ok: true, handshake: { status: 200, body: sign(proof, secrets[0] ?? "") } };
       },
     }),
     identify: ({ body }) => identify(body),
@@ -47,7 +52,7 @@ export function plainProvider(answers?: { accepted?: Answer; duplicate?: Answer 
 }
 
 function identify(body: Uint8Array): Identification {
-  let parsed: { id?: string; type?: string; challenge?: string; bug?: boolean };
+  let parsed: { id?: string; type?: string; challenge?: string; says?: string; bug?: boolean };
   try {
     parsed = JSON.parse(Buffer.from(body).toString());
   } catch {
@@ -58,7 +63,8 @@ function identify(body: Uint8Array): Identification {
   if (parsed.challenge !== undefined) {
     return { ok: true, kind: "handshake", answer: { status: 200, body: parsed.challenge } };
   }
-  return { ok: true, kind: "events", events: [toEvent(parsed)] };
+  const answer = parsed.says === undefined ? {} : { answer: { status: 200, body: parsed.says } };
+  return { ok: true, kind: "events", events: [toEvent(parsed)], ...answer };
 }
 
 function toEvent({ id, type }: { id?: string; type?: string }): IdentifiedEvent {

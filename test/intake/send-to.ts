@@ -4,10 +4,10 @@ import type { WayIn } from "../contracts/way-in.ts";
 /** Posts to a port on loopback. node:http and not fetch, which mends paths and methods. */
 export function sendTo(
   port: number,
-  { source, method = "POST", headers = {}, body = "" }: Parameters<WayIn["send"]>[0],
+  { source, method = "POST", query = "", headers = {}, body = "" }: Parameters<WayIn["send"]>[0],
 ): ReturnType<WayIn["send"]> {
   return new Promise((resolve, reject) => {
-    const path = `/webhooks/${source}`;
+    const path = `/webhooks/${source}${query}`;
     const outgoing = httpRequest({ port, host: "127.0.0.1", path, method, headers }, (answer) => {
       const chunks: Buffer[] = [];
       answer.on("data", (chunk: Buffer) => chunks.push(chunk));

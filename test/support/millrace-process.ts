@@ -18,9 +18,21 @@ export interface MillraceProcess {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Another command than the repository's own, its folder, and the user that runs it. */
+export interface Place {
+  readonly bin: string;
+  readonly cwd?: string;
+  readonly uid?: number | undefined;
+  readonly gid?: number | undefined;
+}
+
 /** Starts a role and waits until it listens. */
-export async function startRole(role: string, env: Environment): Promise<MillraceProcess> {
-  const { child, output } = launch([role], env);
+export async function startRole(
+  role: string,
+  env: Environment,
+  place?: Place,
+): Promise<MillraceProcess> {
+  const { child, output } = launch([role], env, place);
   const url = await Promise.race([
     new Promise<string>((resolve) => {
       child.on("message", (message: { kind?: string; port?: number }) => {
@@ -50,9 +62,9 @@ export async function startRole(role: string, env: Environment): Promise<Millrac
 export async function runCommand(
   args: readonly string[],
   env: Environment,
-  bin?: string,
+  place?: Place,
 ): Promise<{ code: number | null; output: string }> {
-  const { child, output } = launch(args, env, bin);
+  const { child, output } = launch(args, env, place);
   await once(child, "close");
   return { code: child.exitCode, output: output() };
 }
@@ -60,9 +72,11 @@ export async function runCommand(
 function launch(
   args: readonly string[],
   env: Environment,
-  bin = BIN,
+  place?: Place,
 ): { child: ChildProcess; output(): string } {
+  const { bin = BIN, ...options } = place ?? {};
   const child = spawn(process.execPath, [bin, ...args], {
+    ...options,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });

@@ -8,6 +8,7 @@ import {
   type Receiver,
   type RedeliveryPort,
 } from "@millrace/intake";
+import type { Pressure } from "@millrace/queue";
 import {
   closeServer,
   createStatusApp,
@@ -19,6 +20,7 @@ import type { Registry } from "prom-client";
 import { createIngressMetrics } from "./ingress-metrics.ts";
 import { createIngressServer } from "./ingress-server.ts";
 import { logNotices } from "./log-notices.ts";
+import { registerQueueGauges } from "./queue-gauges.ts";
 import { readinessOf } from "./readiness.ts";
 
 export interface IngressDeps {
@@ -29,6 +31,8 @@ export interface IngressDeps {
   readonly places: readonly DurablePlace[];
   /** Runs a failed event again that its sender delivers again. */
   readonly redelivery?: RedeliveryPort | undefined;
+  /** How full the queue is, for the metrics. */
+  readonly pressure?: () => Pressure;
   readonly logger: Logger;
   readonly registry: Registry;
   /** Hears what the log and the metrics hear. */
@@ -67,6 +71,10 @@ export function createIngress(deps: IngressDeps): Ingress {
     bytesInFlight: () => door.bytesInFlight,
     placing: () => receiver.placing(),
   });
+  const { pressure } = deps;
+  if (pressure !== undefined) {
+    registerQueueGauges(registry, { sources: Object.keys(config.sources), pressure });
+  }
 
   async function readiness(): Promise<Readiness> {
     if (closing) return { ready: false, parts: { ingress: "closing" } };

@@ -64,8 +64,18 @@ function registerGauges(
       }
     },
   });
-  registry.registerMetric(inFlight);
-  registry.registerMetric(inForce);
+  const degraded = new Gauge({
+    name: "millrace_ingress_degraded",
+    help: "1 while the events of a source do not go to the place that its config has first.",
+    labelNames: ["source"],
+    registers: [],
+    collect() {
+      for (const { source, place, first } of state.placing()) {
+        this.set({ source }, place === first ? 0 : 1);
+      }
+    },
+  });
+  for (const gauge of [inFlight, inForce, degraded]) registry.registerMetric(gauge);
 }
 
 function instruments(registry: Registry) {

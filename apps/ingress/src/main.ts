@@ -32,8 +32,9 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   });
   const registry = createRegistry({ role: "ingress" });
   // Refuses a source without a secret, before anything is waited for.
-  const { places, redelivery } = storage;
-  const ingress = createIngress({ config, secrets, places, redelivery, logger, registry });
+  const { places, redelivery, pressure } = storage;
+  const parts = { config, secrets, places, redelivery, pressure, logger, registry };
+  const ingress = createIngress(parts);
   const { tried, opened } = storage.open();
   try {
     await tried;

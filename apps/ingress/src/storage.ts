@@ -7,7 +7,7 @@ import {
   type RedeliveryPort,
 } from "@millrace/intake";
 import { retryEvent } from "@millrace/operations";
-import type { Queues } from "@millrace/queue";
+import type { Pressure, Queues } from "@millrace/queue";
 import { lateLedger, lateQueue } from "./late-ports.ts";
 import type { PostgresStore } from "./open-postgres.ts";
 import type { Opening } from "./patient-store.ts";
@@ -22,6 +22,8 @@ export interface StorageOptions extends StoresOptions {
 export interface Storage {
   readonly places: readonly ClosablePlace[];
   readonly redelivery: RedeliveryPort;
+  /** How full the queue is; nothing waits in one that is not there. */
+  readonly pressure: () => Pressure;
   /** Begins to connect; until then, and while a server is away, its place throws. */
   open(): Opening;
   /** Does what was left for later, for a moment, and disconnects. */
@@ -60,6 +62,7 @@ export function createStorage(options: StorageOptions): Storage {
         return await retryEvent(deps, { source, eventId });
       },
     },
+    pressure: () => queue.pressure(),
     open: () => {
       const openings = stores.map((store) => store.open());
       return {

@@ -19,7 +19,11 @@ export interface Refusal {
   readonly message: string;
 }
 
-export type Verification = { readonly ok: true } | Refusal;
+/**
+ * Whether a delivery is who it says it is from. `handshake` is there where the delivery asks for proof of the
+ * secret: it is what to answer, and nothing is enqueued.
+ */
+export type Verification = { readonly ok: true; readonly handshake?: Answer } | Refusal;
 
 /** One event within a delivery. `body` is given only where it is not the whole delivery's. */
 export interface IdentifiedEvent {
@@ -30,7 +34,14 @@ export interface IdentifiedEvent {
 
 /** What a delivery is: events to enqueue, or a handshake with its answer. */
 export type Identification =
-  | { readonly ok: true; readonly kind: "events"; readonly events: readonly IdentifiedEvent[] }
+  | {
+      readonly ok: true;
+      readonly kind: "events";
+      readonly events: readonly IdentifiedEvent[];
+      /** What to answer once they are kept, where it depends on the delivery. It goes before the
+       * provider's `answers`. */
+      readonly answer?: Answer;
+    }
   | { readonly ok: true; readonly kind: "handshake"; readonly answer: Answer }
   | Refusal;
 

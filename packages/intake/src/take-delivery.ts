@@ -24,6 +24,10 @@ export async function takeDelivery(
   const verification = verifier.verify(delivery);
   if (!verification.ok) return rejection(verification.code, verification.message);
 
+  if (verification.handshake !== undefined) {
+    return providerAnswer("handshake", verification.handshake);
+  }
+
   failpoint("ingress.verified");
   const identified = provider.identify(delivery);
   if (!identified.ok) return rejection(identified.code, identified.message);
@@ -36,7 +40,7 @@ export async function takeDelivery(
   if (kept === "unavailable") {
     return rejection("unavailable", "Cannot keep the event: no durable place takes it in time");
   }
-  return source[kept];
+  return identified.answer === undefined ? source[kept] : providerAnswer(kept, identified.answer);
 }
 
 // Handshakes that some providers make by these carry everything in the query.

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { github, hmac, standardWebhooks, stripe } from "./index.ts";
+import { EVERY_SOURCE } from "./testing/every-source.ts";
 import { deliveryOf, NOW_MS, signedDelivery, verdict } from "./testing/sign-delivery.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
@@ -28,6 +29,34 @@ test.each([
   const headers = value === undefined ? {} : { "x-hub-signature-256": value };
   expect(verdict(github(), [SECRET], { ...goodGithub, headers })).toBe("invalid_signature");
 });
+
+test.each(Object.entries(EVERY_SOURCE))(
+  "%s: what is no signature is refused",
+  (_name, { source }) => {
+    const secret = source.provider.generateSecret();
+    const good = signedDelivery(source, { secret });
+    const names = Object.keys(good.headers).filter((name) => /sig|hmac/.test(name));
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) {
+      const value = good.headers[name] ?? "";
+      const wrong = [
+        ...["", "a", "none", "=", ",", ";", " ", "é".repeat(64), "x".repeat(10_000)],
+        value.slice(0, -1),
+        value.slice(1),
+        value.slice(0, value.length / 2),
+        `${value}0`,
+        `${value}=`,
+        value.replaceAll(/[^]/g, (one) => String.fromCharCode(one.charCodeAt(0) + 0x100)),
+      ];
+      for (const one of wrong) {
+        const delivery = { ...good, headers: { ...good.headers, [name]: one } };
+        expect([one, verdict(source, [secret], delivery)]).not.toEqual([one, "ok"]);
+      }
+      const { [name]: _missing, ...others } = good.headers;
+      expect(verdict(source, [secret], { ...good, headers: others })).toMatch(/^invalid_/);
+    }
+  },
+);
 
 test("hexadecimal digits may be in either case", () => {
   const headers = { "x-hub-signature-256": `sha256=${goodHex.toUpperCase()}` };

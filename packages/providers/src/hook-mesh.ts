@@ -1,11 +1,11 @@
 import {
   MillraceError,
-  type Answer,
   type Delivery,
   type Provider,
   type SourceDefinition,
   type SourceOptions,
 } from "@millrace/core";
+import { OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify-one.ts";
 import { firstOf, json, type Locator } from "./identity/locator.ts";
@@ -77,7 +77,7 @@ function providerOf(key: KeyEncoding | undefined): Provider {
     }),
     idIsSigned: true,
     keptHeaders: ["content-type", "webhook-id", "webhook-timestamp"],
-    answers: { accepted: ok("accepted"), duplicate: ok("duplicate") },
+    answers: OK_ANSWERS,
     samples: hookMeshSamples,
     generateSecret: key === "hex" ? randomHex : randomWhsec,
   });
@@ -109,11 +109,3 @@ const anyKey: KeyReader = {
   },
   form: keysIn("utf8").form,
 };
-
-function ok(status: string): Answer {
-  return {
-    status: 200,
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ status }),
-  };
-}

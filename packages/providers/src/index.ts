@@ -1,6 +1,18 @@
+export { discord } from "./discord.ts";
 export { github } from "./github.ts";
+export { gitlab, type GitlabOptions } from "./gitlab.ts";
 export { hmac } from "./hmac.ts";
 export type { HmacOptions } from "./hmac-options.ts";
 export { hookMesh, type HookMeshOptions } from "./hook-mesh.ts";
+export { linear } from "./linear.ts";
+export { meta, type MetaOptions } from "./meta.ts";
+export { paddle } from "./paddle.ts";
+export { sendgrid } from "./sendgrid.ts";
+export { shopify } from "./shopify.ts";
+export { slack } from "./slack.ts";
+export { square, type SquareOptions } from "./square.ts";
 export { standardWebhooks } from "./standard-webhooks.ts";
 export { stripe } from "./stripe.ts";
+export { svix } from "./svix.ts";
+export { twilio, type TwilioOptions } from "./twilio.ts";
+export { zoom } from "./zoom.ts";

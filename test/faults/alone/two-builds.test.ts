@@ -38,7 +38,7 @@ describeOnRedis("an older and a newer build side by side", () => {
       const migrated = await runCommand(
         ["migrate"],
         { MILLRACE_CONFIG: build.config, DATABASE_URL: stage.ground.postgres.url },
-        build.bin,
+        { bin: build.bin },
       );
       expect(migrated).toMatchObject({ code: 0, output: expect.stringContaining("newer") });
       send(plainEvent("msg_after_migration_1"));

@@ -1,6 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { Delivery } from "@millrace/core";
+import { readForm } from "../form-fields.ts";
 import { headerOf, textFromHeader } from "../headers.ts";
+import { jsonBytesAt } from "./json-pieces.ts";
 
 /** What was found where something was looked for: text, nothing, or something that is no text. */
 export type Found = { readonly text: string } | "missing" | "malformed" | "not_json";
@@ -11,10 +13,17 @@ export interface DeliveryReader {
   header(name: string): Found;
   /** A value by its path of own properties. Whole numbers are given as their decimal text. */
   json(path: readonly string[]): Found;
+  /** The bytes that a value of the JSON body stands in, by its path; the whole body by an empty one. */
+  jsonBytes(path: readonly string[]): Uint8Array | "missing" | "not_json";
+  /** The names of an object's members in the JSON body; none where there is no object. */
+  jsonNames(path: readonly string[]): readonly string[];
+  /** A field of a form by its name; `missing` in a body that is no form. */
+  form(name: string): Found;
 }
 
 export function readDelivery(delivery: Delivery): DeliveryReader {
   let parsed: { readonly value: unknown } | undefined | "unread" = "unread";
+  const read = () => (parsed === "unread" ? (parsed = parse(delivery.body)) : parsed);
   return {
     delivery,
     header(name) {
@@ -24,11 +33,19 @@ export function readDelivery(delivery: Delivery): DeliveryReader {
       return text === undefined ? "malformed" : { text };
     },
     json(path) {
-      if (parsed === "unread") parsed = parse(delivery.body);
-      if (parsed === undefined) return "not_json";
-      const found = textOf(follow(parsed.value, path));
+      const body = read();
+      if (body === undefined) return "not_json";
+      const found = textOf(follow(body.value, path));
       return isAmbiguous(found, delivery.body) ? "malformed" : found;
     },
+    jsonBytes: (path) =>
+      read() === undefined ? "not_json" : (jsonBytesAt(delivery.body, path) ?? "missing"),
+    jsonNames(path) {
+      const body = read();
+      const value = body === undefined ? undefined : follow(body.value, path);
+      return typeof value === "object" && value !== null ? Object.keys(value) : [];
+    },
+    form: (name) => textOf(readForm(delivery.body)?.find(([field]) => field === name)?.[1]),
   };
 }
 

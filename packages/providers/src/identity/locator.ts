@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { DeliveryReader, Found } from "./delivery-reader.ts";
 
 /** Finds an id or a type in a delivery. */
@@ -25,6 +26,53 @@ export const firstOf =
     }
     return "missing";
   };
+
+/** A field of a form. */
+export const form =
+  (name: string): Locator =>
+  (reader) =>
+    reader.form(name);
+
+/**
+ * Several places with a sign between, all of which must have something. A part that holds the sign is refused: two
+ * identities could read the same.
+ */
+export const joined =
+  (separator: string, ...locators: readonly Locator[]): Locator =>
+  (reader) => {
+    const texts: string[] = [];
+    for (const locate of locators) {
+      const found = locate(reader);
+      if (typeof found === "string") return found;
+      if (found.text.includes(separator)) return "malformed";
+      texts.push(found.text);
+    }
+    return { text: texts.join(separator) };
+  };
+
+/**
+ * For senders that give an event no id: the SHA-256 in hexadecimal of the bytes that values of the JSON body stand in.
+ * The first must be there. Each counts with its length, so that none can grow at another's cost.
+ */
+export function jsonDigest(first: string, ...others: readonly string[]): Locator {
+  const paths = [first, ...others].map((path) => (path === "" ? [] : path.split(".")));
+  return (reader) => {
+    const hash = createHash("sha256");
+    for (const [index, path] of paths.entries()) {
+      const bytes = reader.jsonBytes(path);
+      if (bytes === "not_json") return bytes;
+      if (bytes === "missing" && index === 0) return bytes;
+      hash.update(bytes === "missing" ? "-\n" : `${bytes.length}\n`);
+      if (bytes !== "missing") hash.update(bytes);
+    }
+    return { text: hash.digest("hex") };
+  };
+}
+
+/** The SHA-256 of the body in hexadecimal: an id where the sender gives none. */
+export const bodyDigest: Locator = ({ delivery }) => ({
+  text: createHash("sha256").update(delivery.body).digest("hex"),
+});
 
 const LOCATION =
   /^(?:header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|json:(?:\$\.)?([^\s$.[\]][^\s.[\]]*(?:\.[^\s.[\]]+)*))$/;

@@ -11,16 +11,20 @@ export interface Samples {
   sample(request: SampleRequest): string;
 }
 
-/** Makes samples of functions that give a body's value; `other` serves every further type. */
-export function defineSamples(
-  byType: Readonly<Record<string, (request: SampleRequest) => unknown>>,
-  other: (request: SampleRequest) => unknown,
+/**
+ * Makes samples of functions that give a body's value; `other` serves every further type, and `write` makes text of
+ * them where the sender writes no JSON.
+ */
+export function defineSamples<Value = unknown>(
+  byType: Readonly<Record<string, (request: SampleRequest) => Value>>,
+  other: (request: SampleRequest) => Value,
+  write: (value: Value) => string = JSON.stringify,
 ): Samples {
   return {
     sampleTypes: Object.keys(byType),
     sample: (request) => {
       const make = Object.hasOwn(byType, request.type) ? byType[request.type] : undefined;
-      return JSON.stringify((make ?? other)(request));
+      return write((make ?? other)(request));
     },
   };
 }

@@ -18,3 +18,22 @@ export const standardWebhooksSamples = defineSamples(
   },
   (request) => body(request, {}),
 );
+
+/** The same body; the types are those of Clerk and Resend, which deliver through Svix. */
+export const svixSamples = defineSamples(
+  {
+    "user.created": (request) =>
+      body(request, {
+        id: `user_${digitsOf(request.eventId, "user", 27)}`,
+        first_name: "Ada",
+        email_addresses: [{ email_address: "ada@example.com" }],
+      }),
+    "email.delivered": (request) =>
+      body(request, {
+        email_id: digitsOf(request.eventId, "email", 32),
+        to: ["ada@example.com"],
+        subject: "The mill turns",
+      }),
+  },
+  (request) => body(request, {}),
+);

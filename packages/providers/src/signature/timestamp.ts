@@ -7,6 +7,12 @@ export type TimestampUnit = "s" | "ms";
 /** Millisecond tolerance of the senders that document one: five minutes. */
 export const TOLERANCE_MS = 300_000;
 
+/**
+ * Millisecond tolerance of the senders that document none: a day. Whether they sign again when they send again is
+ * not known, so the last of their retries must still be taken; what comes twice has the same signed id.
+ */
+export const LONG_TOLERANCE_MS = 86_400_000;
+
 // Twelve digits of seconds reach the year 33658; thirteen are milliseconds that lost their way.
 const UNITS = {
   s: { digits: /^\d{1,12}$/, ms: 1_000 },

@@ -1,0 +1,29 @@
+import type { Answer } from "@millrace/core";
+
+/** Answers of senders that document 200 and nothing else: what Millrace says, with that status. */
+export const OK_ANSWERS: { readonly accepted: Answer; readonly duplicate: Answer } = {
+  accepted: jsonAnswer({ status: "accepted" }),
+  duplicate: jsonAnswer({ status: "duplicate" }),
+};
+
+/** A 200 with a JSON body. */
+export function jsonAnswer(value: unknown): Answer {
+  return {
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(value),
+  };
+}
+
+/**
+ * A handshake's challenge, as plain text that no browser takes for a page. Undefined for what is no
+ * challenge: printable ASCII, up to 1,024 characters.
+ */
+export function echoAnswer(challenge: string | undefined): Answer | undefined {
+  if (challenge === undefined || !/^[\x21-\x7e]{1,1024}$/.test(challenge)) return undefined;
+  return {
+    status: 200,
+    headers: { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" },
+    body: challenge,
+  };
+}

@@ -1,0 +1,86 @@
+import {
+  MillraceError,
+  type Provider,
+  type SourceDefinition,
+  type SourceOptions,
+} from "@millrace/core";
+import { defineProvider } from "./define-provider.ts";
+import { textToHeader } from "./headers.ts";
+import { identifyOne } from "./identity/identify-one.ts";
+import { firstOf, header, json } from "./identity/locator.ts";
+import { randomHex, randomWhsec } from "./random-secret.ts";
+import { gitlabSamples } from "./samples/gitlab-samples.ts";
+import { keysIn } from "./signature/key-reader.ts";
+import { standardScheme } from "./signature/standard-scheme.ts";
+import { tokenScheme } from "./signature/token-scheme.ts";
+
+export interface GitlabOptions extends SourceOptions {
+  /**
+   * What the secret is: the webhook's signing token (`signature`, the default), or the older secret token (`token`),
+   * which GitLab sends as it is and which covers nothing of a delivery.
+   */
+  readonly auth?: "signature" | "token";
+}
+
+const KEPT_HEADERS = [
+  "content-type",
+  "idempotency-key",
+  "webhook-id",
+  "webhook-timestamp",
+  "x-gitlab-event",
+  "x-gitlab-event-uuid",
+  "x-gitlab-instance",
+  "x-gitlab-webhook-uuid",
+];
+
+/**
+ * Events of GitLab. With a signing token it signs as Standard Webhooks has it, and `webhook-id` is a signed identity;
+ * whoever has both must be held to the signature, so the other token counts for nothing then. With `auth: "token"` the
+ * identity is `Idempotency-Key`, which a retry keeps, or in versions without it the delivery's UUID, and is unsigned.
+ *
+ * Type: the body's `object_kind`, or a system hook's `event_name`.
+ *
+ * Source: GitLab's pages on webhooks, and app/services/web_hook_service.rb.
+ *
+ * @throws `invalid_config` for an `auth` that is none.
+ */
+export function gitlab(options: GitlabOptions = {}): SourceDefinition {
+  const { auth = "signature", ...policy } = options;
+  if (auth !== "signature" && auth !== "token") {
+    throw new MillraceError(
+      "invalid_config",
+      "Cannot use gitlab({ auth }): it is not signature, token",
+    );
+  }
+  return { provider: auth === "token" ? withToken : withSignature, options: policy };
+}
+
+const type = firstOf(json("object_kind"), json("event_name"));
+
+const withSignature: Provider = defineProvider({
+  name: "gitlab",
+  scheme: standardScheme(keysIn("base64")),
+  identify: identifyOne({ id: header("webhook-id"), type, typeIsOptional: true }),
+  idIsSigned: true,
+  bodyBytesMax: 25 * 1024 * 1024,
+  keptHeaders: KEPT_HEADERS,
+  samples: gitlabSamples,
+  generateSecret: randomWhsec,
+  identityHeaders: ({ eventId }) => ({ "idempotency-key": textToHeader(eventId) }),
+});
+
+const withToken: Provider = defineProvider({
+  name: "gitlab",
+  scheme: tokenScheme("x-gitlab-token"),
+  identify: identifyOne({
+    id: firstOf(header("idempotency-key"), header("x-gitlab-webhook-uuid")),
+    type,
+    typeIsOptional: true,
+  }),
+  idIsSigned: false,
+  bodyBytesMax: 25 * 1024 * 1024,
+  keptHeaders: KEPT_HEADERS,
+  samples: gitlabSamples,
+  generateSecret: randomHex,
+  identityHeaders: ({ eventId }) => ({ "idempotency-key": textToHeader(eventId) }),
+});

@@ -1,0 +1,93 @@
+/** One item of an array, or one member of an object with its name: where its value's bytes stand. */
+export interface JsonPiece {
+  readonly name: string | undefined;
+  readonly bytes: Uint8Array;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPENING = new Set([0x5b, 0x7b]);
+const CLOSING = new Set([0x5d, 0x7d]);
+const SPACE = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const BOM = Buffer.from("\ufeff", "utf8");
+
+/**
+ * Cuts an array or an object into the bytes that its values stand in, without writing any of them anew. The text must be
+ * JSON that was parsed before; of anything but an array or an object there are no pieces. In UTF-8 no byte of a
+ * longer character looks like one of these signs.
+ */
+export function jsonPieces(json: Uint8Array): readonly JsonPiece[] {
+  const pieces: JsonPiece[] = [];
+  let at = skipSpace(json, startsWithBom(json) ? BOM.length : 0);
+  if (!OPENING.has(json[at] ?? 0)) return pieces;
+  at = skipSpace(json, at + 1);
+  while (at < json.length && !CLOSING.has(json[at] ?? 0)) {
+    const end = endOfValue(json, at);
+    const next = skipSpace(json, end);
+    if (json[next] === COLON) {
+      const start = skipSpace(json, next + 1);
+      const valueEnd = endOfValue(json, start);
+      pieces.push({ name: nameIn(json, at, end), bytes: json.subarray(start, valueEnd) });
+      at = skipSpace(json, valueEnd);
+    } else {
+      pieces.push({ name: undefined, bytes: json.subarray(at, end) });
+      at = next;
+    }
+    if (json[at] === COMMA) at = skipSpace(json, at + 1);
+  }
+  return pieces;
+}
+
+/**
+ * The bytes of a value by its path of names, or of places in an array (`0`); of a name that comes twice the last, as
+ * JSON.parse has it. Undefined where there is none.
+ */
+export function jsonBytesAt(json: Uint8Array, path: readonly string[]): Uint8Array | undefined {
+  let at: Uint8Array | undefined = json;
+  for (const name of path) {
+    const isWanted = (piece: JsonPiece, index: number) => (piece.name ?? String(index)) === name;
+    at = at && jsonPieces(at).findLast(isWanted)?.bytes;
+  }
+  return at;
+}
+
+function endOfValue(json: Uint8Array, start: number): number {
+  let depth = 0;
+  let at = start;
+  while (at < json.length) {
+    const byte = json[at] ?? 0;
+    if (byte === QUOTE) at = endOfString(json, at);
+    else {
+      if (OPENING.has(byte)) depth += 1;
+      else if (CLOSING.has(byte)) {
+        if (depth === 0) return at;
+        depth -= 1;
+      } else if (depth === 0 && (byte === COMMA || byte === COLON || SPACE.has(byte))) return at;
+      at += 1;
+    }
+    if (depth === 0 && (byte === QUOTE || CLOSING.has(byte))) return at;
+  }
+  return at;
+}
+
+function endOfString(json: Uint8Array, start: number): number {
+  let at = start + 1;
+  while (at < json.length && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1;
+  return at + 1;
+}
+
+function skipSpace(json: Uint8Array, start: number): number {
+  let at = start;
+  while (SPACE.has(json[at] ?? 0)) at += 1;
+  return at;
+}
+
+function nameIn(json: Uint8Array, start: number, end: number): string {
+  return String(JSON.parse(Buffer.from(json.subarray(start, end)).toString("utf8")));
+}
+
+function startsWithBom(json: Uint8Array): boolean {
+  return BOM.every((byte, index) => json[index] === byte);
+}

@@ -1,0 +1,47 @@
+import type { SourceDefinition, SourceOptions } from "@millrace/core";
+import { defineProvider } from "./define-provider.ts";
+import { arrayItems, identifyEach } from "./identity/identify-each.ts";
+import { identifyOne } from "./identity/identify-one.ts";
+import { firstOf, json, jsonDigest } from "./identity/locator.ts";
+import { sendgridSamples } from "./samples/sendgrid-samples.ts";
+import { plainSignature } from "./signature/plain-signature.ts";
+import { publicKeyAlgorithm } from "./signature/public-key-algorithm.ts";
+import { p256, randomPrivateKey } from "./signature/public-key-kinds.ts";
+import { signatureScheme } from "./signature/signature-scheme.ts";
+import { LONG_TOLERANCE_MS } from "./signature/timestamp.ts";
+
+/**
+ * Twilio SendGrid's Event Webhook: ECDSA on P-256 over `<time><body>`, checked with the verification key that its
+ * settings show. A delivery is an array of events, and each is one of ours, with its own bytes for a body.
+ *
+ * Source: https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
+ * and @sendgrid/eventwebhook.
+ */
+const provider = defineProvider({
+  name: "sendgrid",
+  scheme: signatureScheme({
+    algorithm: publicKeyAlgorithm(p256),
+    format: plainSignature(),
+    header: "x-twilio-email-event-webhook-signature",
+    message: "{ts}{body}",
+    timestamp: { header: "x-twilio-email-event-webhook-timestamp", unit: "s" },
+    toleranceMs: LONG_TOLERANCE_MS,
+  }),
+  identify: identifyEach(
+    arrayItems,
+    identifyOne({
+      id: firstOf(json("sg_event_id"), jsonDigest("")),
+      type: json("event"),
+      typeIsOptional: true,
+    }),
+  ),
+  idIsSigned: true,
+  keptHeaders: ["content-type"],
+  samples: sendgridSamples,
+  generateSecret: () => randomPrivateKey(p256),
+});
+
+/** Events of SendGrid. Identity: `sg_event_id`, or the SHA-256 of an event without; type: `event`. */
+export function sendgrid(options: SourceOptions = {}): SourceDefinition {
+  return { provider, options };
+}

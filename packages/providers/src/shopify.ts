@@ -1,0 +1,78 @@
+import type { Delivery, SourceDefinition, SourceOptions } from "@millrace/core";
+import { defineProvider } from "./define-provider.ts";
+import { textToHeader } from "./headers.ts";
+import { identifyOne } from "./identity/identify-one.ts";
+import { firstOf, joined, type Locator } from "./identity/locator.ts";
+import { randomText } from "./random-secret.ts";
+import { SAMPLE_SHOP, shopifySamples } from "./samples/shopify-samples.ts";
+import { eitherScheme } from "./signature/either-scheme.ts";
+import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
+import { keysIn } from "./signature/key-reader.ts";
+import { plainSignature } from "./signature/plain-signature.ts";
+import type { Scheme } from "./signature/scheme.ts";
+import { signatureScheme } from "./signature/signature-scheme.ts";
+
+/**
+ * Shopify: `X-Shopify-Hmac-Sha256: <base64>`, HMAC-SHA256 over the body alone, in newer deliveries without the `X-`.
+ * One action at a shop fires several topics with one event id, so the identity is shop, topic and event id; they
+ * stand in headers that the signature does not cover, and are marked unsigned.
+ *
+ * Source: https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates and shopify-api's validate.js.
+ */
+const provider = defineProvider({
+  name: "shopify",
+  scheme: eitherScheme({
+    first: schemeOf("x-shopify-hmac-sha256"),
+    second: schemeOf("shopify-hmac-sha256"),
+    isSecond: isNewer,
+  }),
+  identify: identifyOne({
+    id: joined(
+      "|",
+      named("shop-domain"),
+      named("topic"),
+      firstOf(named("event-id"), named("webhook-id")),
+    ),
+    type: named("topic"),
+  }),
+  idIsSigned: false,
+  keptHeaders: [
+    "content-type",
+    ...["topic", "shop-domain", "event-id", "webhook-id", "api-version", "triggered-at"].flatMap(
+      (name) => [`x-shopify-${name}`, `shopify-${name}`],
+    ),
+  ],
+  samples: shopifySamples,
+  generateSecret: randomText("shpss_", 16, "hex"),
+  identityHeaders: ({ eventId, type, nowMs }) => ({
+    "x-shopify-topic": textToHeader(type),
+    "x-shopify-shop-domain": SAMPLE_SHOP,
+    "x-shopify-event-id": textToHeader(eventId),
+    "x-shopify-api-version": "2025-01",
+    "x-shopify-triggered-at": new Date(nowMs).toISOString(),
+  }),
+});
+
+/** Events of Shopify. Identity: shop, topic and event id, joined with `|`; type: the topic. */
+export function shopify(options: SourceOptions = {}): SourceDefinition {
+  return { provider, options };
+}
+
+function schemeOf(header: string): Scheme {
+  return signatureScheme({
+    algorithm: hmacAlgorithm({ hash: "sha256", encoding: "base64", keys: keysIn("utf8") }),
+    format: plainSignature(),
+    header,
+    message: "{body}",
+  });
+}
+
+function isNewer({ headers }: Delivery): boolean {
+  return (
+    headers["x-shopify-hmac-sha256"] === undefined && headers["shopify-hmac-sha256"] !== undefined
+  );
+}
+
+function named(name: string): Locator {
+  return (reader) => reader.header(`${isNewer(reader.delivery) ? "" : "x-"}shopify-${name}`);
+}

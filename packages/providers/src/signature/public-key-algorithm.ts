@@ -1,0 +1,95 @@
+import { createPrivateKey, createPublicKey, sign, verify, type KeyObject } from "node:crypto";
+import { MillraceError } from "@millrace/core";
+import type { Message, SignatureAlgorithm } from "./signature-algorithm.ts";
+import { decodeStrictly, type SignatureEncoding } from "./signature-encoding.ts";
+
+/** A kind of key pair: how its signatures and its public keys are written. */
+export interface PublicKeyKind {
+  readonly name: "ed25519" | "p256";
+  readonly encoding: SignatureEncoding;
+  /** Characters of the longest signature. */
+  readonly signatureLengthMax: number;
+  /** The public key in DER (SPKI); undefined when the text is none. */
+  readPublicKey(text: string): Uint8Array | undefined;
+  /** What a public key looks like, for whoever has set a wrong one. */
+  readonly form: string;
+}
+
+const HASHES = { ed25519: null, p256: "sha256" } as const;
+
+/**
+ * Signatures that are checked with the sender's public key. The source's secret is that key: it is public, and only
+ * the sender can sign. For development it may be a private key of one's own (PKCS #8 in base64): it verifies
+ * as its public half, and can sign.
+ */
+export function publicKeyAlgorithm(kind: PublicKeyKind): SignatureAlgorithm {
+  const hash = HASHES[kind.name];
+  return {
+    secretForm: `${kind.form}, or a private key of one's own: PKCS #8 in base64`,
+    prepare(secret) {
+      const privateKey = readPrivateKey(secret, kind);
+      const publicKey = privateKey === undefined ? readKey(secret, kind) : publicOf(privateKey);
+      if (publicKey === undefined) return undefined;
+      return {
+        accepts: (message, signatures) => {
+          const bytes = joined(message);
+          return signatures.some((signature) => verify(hash, bytes, publicKey, signature));
+        },
+        sign: (message) => {
+          if (privateKey === undefined) throw cannotSign();
+          return sign(hash, joined(message), privateKey).toString(kind.encoding);
+        },
+      };
+    },
+    decode: (text) =>
+      text.length > kind.signatureLengthMax ? undefined : decodeStrictly(text, kind.encoding),
+  };
+}
+
+function readPrivateKey(secret: string, kind: PublicKeyKind): KeyObject | undefined {
+  const der = decodeStrictly(secret, "base64");
+  if (der === undefined) return undefined;
+  return parsed(kind, () =>
+    createPrivateKey({ key: Buffer.from(der), format: "der", type: "pkcs8" }),
+  );
+}
+
+function readKey(secret: string, kind: PublicKeyKind): KeyObject | undefined {
+  const der = kind.readPublicKey(secret);
+  if (der === undefined) return undefined;
+  return parsed(kind, () =>
+    createPublicKey({ key: Buffer.from(der), format: "der", type: "spki" }),
+  );
+}
+
+function publicOf(privateKey: KeyObject): KeyObject {
+  return createPublicKey(privateKey);
+}
+
+// The parser's own words say what it was given.
+function parsed(kind: PublicKeyKind, read: () => KeyObject): KeyObject | undefined {
+  try {
+    const key = read();
+    const { namedCurve } = key.asymmetricKeyDetails ?? {};
+    const isRight =
+      kind.name === "ed25519"
+        ? key.asymmetricKeyType === "ed25519"
+        : key.asymmetricKeyType === "ec" && namedCurve === "prime256v1";
+    return isRight ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function joined(message: Message): Buffer {
+  return Buffer.concat(
+    message.map((piece) => (typeof piece === "string" ? Buffer.from(piece, "latin1") : piece)),
+  );
+}
+
+function cannotSign(): MillraceError {
+  return new MillraceError(
+    "missing_secret",
+    "Cannot sign: the secret is a public key, and only the sender has the private one. Unset it, and `millrace start` makes a pair for development",
+  );
+}

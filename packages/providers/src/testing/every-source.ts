@@ -1,0 +1,156 @@
+import { createHash } from "node:crypto";
+import type { SourceDefinition } from "@millrace/core";
+import {
+  discord,
+  github,
+  gitlab,
+  hmac,
+  hookMesh,
+  linear,
+  meta,
+  paddle,
+  sendgrid,
+  shopify,
+  slack,
+  square,
+  standardWebhooks,
+  stripe,
+  svix,
+  twilio,
+  zoom,
+} from "../index.ts";
+
+/** A source that every provider's tests loop over, and what is its own about it. */
+export interface SourceCase {
+  readonly source: SourceDefinition;
+  /** The identity of a sample, where it is not the event id that was asked for. */
+  readonly identity?: (eventId: string, type: string, body: Uint8Array) => string;
+  /** Headers beside the content type that no signature covers. */
+  readonly loose?: RegExp;
+  /** Milliseconds that a signed time may be off; undefined where no time is signed. */
+  readonly toleranceMs?: number;
+  /** Any bytes in a body of the sender's form; as they are, where any body can be signed. */
+  readonly bodyOf?: (bytes: Uint8Array, nowMs: number) => Uint8Array;
+  /** Whether two bodies are the same to what signs, where it signs no bytes. */
+  readonly signsTheSame?: (one: Uint8Array, other: Uint8Array) => boolean;
+  /** What a body that is not of the sender's form is refused with, though it is signed. */
+  readonly oddBodies?: string;
+}
+
+const FIVE_MINUTES_MS = 300_000;
+const DAY_MS = 86_400_000;
+const url = "https://hooks.example.com/webhooks/a";
+
+/** Every provider, in each form that it has; a name begins with the provider's function. */
+export const EVERY_SOURCE: Readonly<Record<string, SourceCase>> = {
+  stripe: { source: stripe(), toleranceMs: FIVE_MINUTES_MS },
+  github: { source: github(), loose: /^x-github-/ },
+  hookMesh: { source: hookMesh(), toleranceMs: FIVE_MINUTES_MS },
+  "hookMesh with a hexadecimal key": {
+    source: hookMesh({ key: "hex" }),
+    toleranceMs: FIVE_MINUTES_MS,
+  },
+  standardWebhooks: { source: standardWebhooks(), toleranceMs: FIVE_MINUTES_MS },
+  "hmac over the body": {
+    source: hmac({ header: "x-sig", id: "json:data.id", type: "json:data.type" }),
+  },
+  "hmac over a template": {
+    source: hmac({
+      header: "X-Sig",
+      algorithm: "sha512",
+      encoding: "base64url",
+      prefix: "v1=",
+      key: "base64",
+      message: "v1:{id}:{ts}:{body}",
+      timestamp: { header: "x-time", unit: "ms" },
+      id: "header:x-id",
+      type: "header:x-type",
+    }),
+    loose: /^x-type$/,
+    toleranceMs: FIVE_MINUTES_MS,
+  },
+  shopify: {
+    source: shopify(),
+    identity: (eventId, type) => `millrace-dev.myshopify.com|${type}|${eventId}`,
+    loose: /^x-shopify-(?!hmac)/,
+  },
+  slack: { source: slack(), toleranceMs: FIVE_MINUTES_MS },
+  svix: { source: svix(), toleranceMs: FIVE_MINUTES_MS },
+  square: { source: square({ url: `${url}?of=square` }) },
+  paddle: { source: paddle(), toleranceMs: 5_000 },
+  linear: {
+    source: linear(),
+    loose: /^linear-(?!signature)/,
+    toleranceMs: 60_000,
+    bodyOf: (bytes, nowMs) =>
+      Buffer.from(
+        JSON.stringify({
+          webhookTimestamp: nowMs,
+          bytes: Buffer.from(bytes).toString("base64"),
+        }),
+      ),
+    oddBodies: "invalid_timestamp",
+  },
+  twilio: {
+    source: twilio({ url }),
+    loose: /^i-twilio-/,
+    bodyOf: (bytes) =>
+      Buffer.from(`Body=${encodeURIComponent(Buffer.from(bytes).toString("latin1"))}&To=%2B1`),
+    signsTheSame: (one, other) => fieldsOf(one) === fieldsOf(other),
+  },
+  sendgrid: { source: sendgrid(), toleranceMs: DAY_MS },
+  discord: {
+    source: discord(),
+    identity: (eventId, _type, body) => {
+      const { event, application_id: application } = JSON.parse(Buffer.from(body).toString());
+      return event === undefined
+        ? eventId
+        : digestOf(JSON.stringify(event), JSON.stringify(application));
+    },
+    toleranceMs: DAY_MS,
+  },
+  meta: {
+    source: meta({ verifyToken: "a token of ours" }),
+    identity: (_eventId, _type, body) => {
+      const { object, entry } = JSON.parse(Buffer.from(body).toString());
+      const [update] = entry[0].messaging ?? [];
+      return update === undefined
+        ? digestOf(Buffer.from(body).toString())
+        : digestOf(JSON.stringify(update), JSON.stringify(object), JSON.stringify(entry[0].id));
+    },
+  },
+  gitlab: {
+    source: gitlab(),
+    loose: /^idempotency-key$/,
+    toleranceMs: FIVE_MINUTES_MS,
+  },
+  zoom: {
+    source: zoom(),
+    identity: (_eventId, _type, body) => {
+      const { event, event_ts: at, payload } = JSON.parse(Buffer.from(body).toString());
+      return digestOf(JSON.stringify(payload), JSON.stringify(event), String(at));
+    },
+    toleranceMs: DAY_MS,
+  },
+};
+
+/** What `jsonDigest` makes of values, written the plain way. */
+function digestOf(...values: readonly string[]): string {
+  const text = values.map((value) => `${Buffer.byteLength(value)}\n${value}`).join("");
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** Names and values as Twilio signs them, by Node's own reading of a form. */
+function fieldsOf(body: Uint8Array): string {
+  const fields = [...new URLSearchParams(Buffer.from(body).toString())];
+  const unique = new Map(fields.map(([name, value]) => [`${name}\0${value}`, { name, value }]));
+  return [...unique.values()]
+    .toSorted((one, other) => compare(one.name, other.name) || compare(one.value, other.value))
+    .map(({ name, value }) => name + value)
+    .join("");
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}

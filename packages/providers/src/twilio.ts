@@ -1,0 +1,79 @@
+import type { SourceDefinition, SourceOptions } from "@millrace/core";
+import { defineProvider } from "./define-provider.ts";
+import { textToHeader } from "./headers.ts";
+import type { Found } from "./identity/delivery-reader.ts";
+import { identifyOne } from "./identity/identify-one.ts";
+import { bodyDigest, firstOf, form, header, type Locator } from "./identity/locator.ts";
+import { randomText } from "./random-secret.ts";
+import { twilioSamples } from "./samples/twilio-samples.ts";
+import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
+import { keysIn } from "./signature/key-reader.ts";
+import { plainSignature } from "./signature/plain-signature.ts";
+import { signatureScheme } from "./signature/signature-scheme.ts";
+import { readSignedUrl } from "./signature/signed-url.ts";
+import { urlFormMessage } from "./signature/url-form-message.ts";
+
+export interface TwilioOptions extends SourceOptions {
+  /** The URL that Twilio calls, without its query, which is taken from each delivery. Twilio signs it. */
+  readonly url: string;
+}
+
+/** No instruction: Twilio does nothing further with a message or a call. */
+const EMPTY_TWIML = {
+  status: 200,
+  headers: { "content-type": "text/xml; charset=utf-8" },
+  body: '<?xml version="1.0" encoding="UTF-8"?><Response></Response>',
+};
+
+/**
+ * Events of Twilio: `X-Twilio-Signature: <base64>`, HMAC-SHA1 with the auth token over the URL and the fields of the
+ * form; no time is signed. Answered with empty TwiML: it is for what is told (messages, status callbacks), not for
+ * calls that wait for instructions.
+ *
+ * Identity: `I-Twilio-Idempotency-Token`, which is not signed, else the body's SHA-256. Type: `EventType`, else
+ * what a status is of and the status: `message.delivered`, `call.completed`, `recording.completed`.
+ *
+ * Source: https://www.twilio.com/docs/usage/security and twilio-node's webhooks.js.
+ *
+ * @throws `invalid_config` for a `url` that is none.
+ */
+export function twilio(options: TwilioOptions): SourceDefinition {
+  const { url, ...policy } = options;
+  const provider = defineProvider({
+    name: "twilio",
+    scheme: signatureScheme({
+      algorithm: hmacAlgorithm({ hash: "sha1", encoding: "base64", keys: keysIn("utf8") }),
+      format: plainSignature(),
+      header: "x-twilio-signature",
+      message: urlFormMessage(readSignedUrl("twilio", url, { query: false })),
+    }),
+    identify: identifyOne({
+      id: firstOf(header("i-twilio-idempotency-token"), bodyDigest),
+      type: firstOf(
+        form("EventType"),
+        status("recording", "RecordingStatus"),
+        status("message", "MessageStatus"),
+        status("call", "CallStatus"),
+        status("message", "SmsStatus"),
+      ),
+      typeIsOptional: true,
+    }),
+    idIsSigned: false,
+    keptHeaders: ["content-type", "i-twilio-idempotency-token"],
+    answers: { accepted: EMPTY_TWIML, duplicate: EMPTY_TWIML },
+    samples: twilioSamples,
+    generateSecret: randomText("", 16, "hex"),
+    identityHeaders: ({ eventId }) => ({
+      "content-type": "application/x-www-form-urlencoded; charset=UTF-8",
+      "i-twilio-idempotency-token": textToHeader(eventId),
+    }),
+  });
+  return { provider, options: policy };
+}
+
+function status(of: string, field: string): Locator {
+  return (reader): Found => {
+    const found = reader.form(field);
+    return typeof found === "string" ? found : { text: `${of}.${found.text}` };
+  };
+}

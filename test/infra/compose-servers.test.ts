@@ -1,0 +1,83 @@
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkRedis } from "@millrace/queue";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { freePort } from "../support/free-port.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+import { environmentOf, readComposeFile, settingsOf } from "./compose-file.ts";
+
+describeOnRedis("the compose file's Redis", () => {
+  let folder: string;
+  let server: ChildProcess;
+  let port: number;
+  let healthy: string;
+  let env: Record<string, string>;
+  let url: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "millrace-compose-"));
+    const redis = (await readComposeFile()).services["redis"];
+    const [shell = "", ...words] = redis?.command ?? [];
+    healthy = redis?.healthcheck?.test?.[1] ?? "";
+    port = await freePort();
+    env = { PATH: process.env["PATH"] ?? "", ...(await environmentOf(redis)) };
+    const here = ["--port", String(port), "--bind", "127.0.0.1"];
+    server = spawn(shell, [...words, ...here], { cwd: folder, env, stdio: "ignore" });
+    url = `redis://:${encodeURIComponent(env["REDISCLI_AUTH"] ?? "")}@127.0.0.1:${port}`;
+    await until(() => checkRedis(url, { allowVolatile: false }));
+  });
+  afterAll(async () => {
+    const gone = once(server, "exit");
+    server.kill("SIGKILL");
+    await gone;
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test("is one that Millrace starts on", async () => {
+    expect(await checkRedis(url, { allowVolatile: false })).toMatchObject({ aof: true });
+  });
+
+  test("has an end of its memory, or the ingress could not tell that it fills", async () => {
+    const client = new Redis(url);
+    expect(await client.config("GET", "maxmemory")).toEqual(["maxmemory", String(512 * 1024 ** 2)]);
+    expect(await client.config("GET", "appendfsync")).toEqual(["appendfsync", "everysec"]);
+    expect(await client.config("GET", "save")).toEqual(["save", ""]);
+    await client.quit();
+  });
+
+  test("takes nobody without the password", async () => {
+    await expect(
+      checkRedis(`redis://127.0.0.1:${port}`, { allowVolatile: false }),
+    ).rejects.toMatchObject({ message: expect.stringContaining("NOAUTH") });
+  });
+
+  test("is well by its health check, and not without its password", () => {
+    const check = healthy.replace("redis-cli", `redis-cli -p ${port}`);
+    expect(spawnSync("sh", ["-c", check], { env }).status).toBe(0);
+    const { REDISCLI_AUTH: _, ...without } = env;
+    expect(spawnSync("sh", ["-c", check], { env: without }).status).not.toBe(0);
+  });
+});
+
+test("Postgres takes every setting of the compose file", async () => {
+  const postgres = (await readComposeFile()).services["postgres"];
+  const settings = settingsOf(postgres?.command ?? []);
+  expect(settings.length).toBeGreaterThan(3);
+  const client = new pg.Client({ connectionString: inject("postgresUrl") });
+  await client.connect();
+  try {
+    for (const [name, value] of settings) {
+      // Checked as the start would, and in force after a restart alone, before which it is undone.
+      await client.query(`ALTER SYSTEM SET ${name} = '${value}'`);
+      await client.query(`ALTER SYSTEM RESET ${name}`);
+    }
+  } finally {
+    await client.end();
+  }
+});

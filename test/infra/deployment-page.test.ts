@@ -1,0 +1,48 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { readComposeFile, settingsOf, type ComposeFile } from "./compose-file.ts";
+import { ROOT } from "./context.ts";
+
+let page: string;
+let compose: ComposeFile;
+beforeAll(async () => {
+  page = await readFile(join(ROOT, "docs", "deployment.md"), "utf8");
+  compose = await readComposeFile();
+});
+
+const inPage = (pattern: RegExp) => [...page.matchAll(pattern)].map(([, found = ""]) => found);
+
+test("the page has every alert, and no other", async () => {
+  const rules = await readFile(join(ROOT, "infra", "prometheus", "alerts.yml"), "utf8");
+  const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = ""]) => name);
+  expect(alerts.length).toBeGreaterThan(10);
+  expect([...new Set(inPage(/`(Millrace[A-Z]\w+)`/g))].toSorted()).toEqual(alerts.toSorted());
+});
+
+test("the page has every service and every file of variables", () => {
+  for (const [name, { env_file = [] }] of Object.entries(compose.services)) {
+    expect(page).toContain(`\`${name}\``);
+    for (const file of env_file) expect(page).toContain(`| \`${file.replace("env/", "")}\` `);
+  }
+});
+
+test("the page gives the reason of each setting of Postgres and Redis", () => {
+  const postgres = settingsOf(compose.services["postgres"]?.command ?? []);
+  const rows = inPage(/^\| `(\w+=\w+)` /gm);
+  expect(rows).toEqual(postgres.map(([name, value]) => `${name}=${value}`));
+
+  const words = (compose.services["redis"]?.command ?? []).slice(4);
+  const redis = words.flatMap((word, index) =>
+    word.startsWith("--") ? [`${word.slice(2)} ${words[index + 1] || '""'}`] : [],
+  );
+  expect(redis.length).toBeGreaterThan(3);
+  for (const setting of redis) expect(page).toContain(`| \`${setting}\` `);
+});
+
+test("the page gives each role the time to stop that the compose file gives it", () => {
+  for (const role of ["ingress", "worker", "dashboard"]) {
+    const service = Object.values(compose.services).find(({ command }) => command?.[0] === role);
+    expect(page).toMatch(new RegExp(`^\\| ${role} .*\\| ${service?.stop_grace_period} +\\|$`, "m"));
+  }
+});

@@ -1,0 +1,89 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { validate } from "dockerfile-utils";
+import { beforeAll, expect, test } from "vitest";
+import { millrace } from "../cli/run-in-process.ts";
+import { contextFiles, readIgnore, ROOT } from "./context.ts";
+import { lastStep, parseDockerfile, type Stage } from "./dockerfile.ts";
+
+let text: string;
+let stages: readonly Stage[];
+beforeAll(async () => {
+  text = await readFile(join(ROOT, "infra", "Dockerfile"), "utf8");
+  stages = parseDockerfile(text);
+});
+
+test("its form is right", () => {
+  expect(validate(text)).toEqual([]);
+});
+
+test("every stage has a name of its own, and begins with the image or an earlier stage", () => {
+  const names = stages.map(({ name }) => name);
+  expect(names).toEqual(["base", "build", "production", "runtime"]);
+  stages.forEach(({ from }, index) => {
+    expect([...names.slice(0, index), "${NODE_IMAGE}"]).toContain(from);
+  });
+});
+
+test("everything that it copies is there, and is not ignored", async () => {
+  const files = await contextFiles();
+  const copies = stages.flatMap(({ steps }) => steps).filter(({ name }) => name === "COPY");
+  expect(copies.length).toBeGreaterThan(0);
+  for (const { flags, args } of copies) {
+    const { from } = flags;
+    if (from !== undefined) expect(stages.map(({ name }) => name)).toContain(from);
+    else {
+      for (const source of args.slice(0, -1)) {
+        expect(files.some((file) => source === "." || `${file}/`.startsWith(`${source}/`))).toBe(
+          true,
+        );
+      }
+    }
+  }
+});
+
+test("the context has the manifest of every workspace, or npm ci would refuse the lockfile", async () => {
+  const lock = JSON.parse(await readFile(join(ROOT, "package-lock.json"), "utf8")) as {
+    packages: Record<string, unknown>;
+  };
+  const workspaces = Object.keys(lock.packages).filter((path) => !path.includes("node_modules"));
+  const manifests = workspaces.map((path) => (path === "" ? "" : `${path}/`) + "package.json");
+  expect(manifests.length).toBeGreaterThan(10);
+  expect(await contextFiles()).toEqual(expect.arrayContaining(manifests));
+});
+
+test("nothing that is secret, built or installed gets into the context", async () => {
+  const isIgnored = await readIgnore();
+  const kept = [
+    ...[".env", "apps/cli/.env", ".git/config", ".millrace/secrets.json", "infra/env/ingress.env"],
+    ...[
+      "node_modules/pg/package.json",
+      "apps/cli/node_modules/x.js",
+      "packages/core/dist/index.js",
+    ],
+    ...["apps/cli/src/printable.test.ts", "apps/worker/.millrace/run.json", "README.md"],
+  ].filter((path) => !isIgnored(path));
+  expect(kept).toEqual([]);
+});
+
+test("it runs as another user than root, who owns nothing in it", () => {
+  const runtime = stages.at(-1);
+  expect(lastStep(runtime, "USER")?.args).toEqual(["node"]);
+  const owners = stages.flatMap(({ steps }) => steps.flatMap(({ flags }) => flags["chown"] ?? []));
+  expect(owners).toEqual([]);
+});
+
+test("its command is the millrace of this repository, and its ports are the defaults", async () => {
+  const runtime = stages.at(-1);
+  const [node, bin = ""] = lastStep(runtime, "ENTRYPOINT")?.args ?? [];
+  expect(node).toBe("node");
+  expect(await readFile(join(ROOT, bin), "utf8")).toContain("await main()");
+  const { code } = await millrace([...(lastStep(runtime, "CMD")?.args ?? [])]);
+  expect(code).toBe(0);
+  expect(lastStep(runtime, "EXPOSE")?.args).toEqual(["3000", "3001", "3002"]);
+});
+
+test("its health check is a file of the image, and asks whether the process lives", () => {
+  const check = lastStep(stages.at(-1), "HEALTHCHECK");
+  expect(check?.args).toEqual(["node", "infra/healthcheck.mjs", "/healthz"]);
+});

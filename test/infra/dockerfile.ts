@@ -1,0 +1,58 @@
+/** An instruction of a Dockerfile; `dockerfile-utils` says in the tests whether its form is right. */
+export interface Step {
+  /** `COPY`, `RUN`, ... */
+  readonly name: string;
+  /** The flags by name: `from` of `--from=build`. */
+  readonly flags: Readonly<Record<string, string>>;
+  /** What follows the flags, on one line. */
+  readonly text: string;
+  /** Its words; of a JSON form, its strings. */
+  readonly args: readonly string[];
+}
+
+export interface Stage {
+  readonly name: string | undefined;
+  /** The image or the stage that it begins with. */
+  readonly from: string;
+  readonly steps: readonly Step[];
+}
+
+/** The stages of a Dockerfile, in their order. */
+export function parseDockerfile(text: string): readonly Stage[] {
+  const stages: { name: string | undefined; from: string; steps: Step[] }[] = [];
+  for (const line of instructionsOf(text)) {
+    const step = stepOf(line);
+    const [from = "", as, name] = step.args;
+    if (step.name === "FROM")
+      stages.push({ from, name: as === "AS" ? name : undefined, steps: [] });
+    else stages.at(-1)?.steps.push(step);
+  }
+  return stages;
+}
+
+/** The last step of a kind: what of `USER`, `CMD` and their like is in force. */
+export function lastStep(stage: Stage | undefined, name: string): Step | undefined {
+  return stage?.steps.findLast((step) => step.name === name);
+}
+
+function instructionsOf(text: string): string[] {
+  const lines = text.split("\n").filter((line) => !line.trimStart().startsWith("#"));
+  const joined = lines.join("\n").replaceAll(/\\\n\s*/g, "");
+  return joined.split("\n").filter((line) => line.trim() !== "");
+}
+
+function stepOf(line: string): Step {
+  const [, name = "", flags = "", text = ""] = /^(\S+)((?:\s+--\S+)*)\s*(.*)$/.exec(line) ?? [];
+  const pairs = [...flags.matchAll(/--([^\s=]+)(?:=(\S+))?/g)];
+  return {
+    name: name.toUpperCase(),
+    flags: Object.fromEntries(pairs.map(([, flag = "", value = ""]) => [flag, value])),
+    text,
+    args: wordsOf(text),
+  };
+}
+
+function wordsOf(text: string): readonly string[] {
+  const json = text.replace(/^CMD\s+/, "");
+  return json.startsWith("[") ? (JSON.parse(json) as string[]) : text.split(/\s+/);
+}

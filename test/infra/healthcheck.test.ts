@@ -1,0 +1,76 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { freePort } from "../support/free-port.ts";
+import { ROOT } from "./context.ts";
+
+const SCRIPT = join(ROOT, "infra", "healthcheck.mjs");
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close().closeAllConnections();
+});
+
+async function serve(statusOf: (path: string) => number): Promise<string> {
+  const server = createServer((request, response) => {
+    response.writeHead(statusOf(request.url ?? "")).end("said so");
+  });
+  servers.push(server);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return String((server.address() as AddressInfo).port);
+}
+
+async function check(args: readonly string[], env: Readonly<Record<string, string>>) {
+  const child = spawn(process.execPath, [SCRIPT, ...args], { env });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const [code] = (await once(child, "close")) as [number];
+  return { code, output };
+}
+
+test.each([
+  ["ingress", "INGRESS_PORT"],
+  ["dashboard", "DASHBOARD_PORT"],
+  ["worker", "WORKER_PORT"],
+])("of %s asks the port that %s names", async (role, variable) => {
+  const port = await serve((path) => (path === "/readyz" ? 200 : 404));
+  expect(await check(["/readyz", role], { [variable]: port })).toEqual({
+    code: 0,
+    output: `${role} /readyz 200 said so\n`,
+  });
+});
+
+test("fails when the role says that it is not ready", async () => {
+  const port = await serve(() => 503);
+  expect(await check(["/readyz", "worker"], { WORKER_PORT: port })).toEqual({
+    code: 1,
+    output: "worker /readyz 503 said so\n",
+  });
+});
+
+test("fails when nobody listens, and says so", async () => {
+  const port = String(await freePort());
+  const { code, output } = await check(["/healthz", "ingress"], { INGRESS_PORT: port });
+  expect(code).toBe(1);
+  expect(output).toContain("ECONNREFUSED");
+});
+
+test("refuses a role that there is not", async () => {
+  expect(await check(["/healthz", "toString"], {})).toEqual({
+    code: 1,
+    output: 'Cannot check "toString": no such role\n',
+  });
+});
+
+test("finds the role in the command line of the container, also behind an init", async () => {
+  const { roleOf } = (await import(SCRIPT)) as { roleOf(line: string): string | undefined };
+  const bin = "apps/cli/bin/millrace.mjs";
+  expect(roleOf(["node", bin, "worker", ""].join("\0"))).toBe("worker");
+  expect(roleOf(["/sbin/docker-init", "--", "node", bin, "ingress", ""].join("\0"))).toBe(
+    "ingress",
+  );
+  expect(roleOf(["node", bin, "migrate", ""].join("\0"))).toBe(undefined);
+});

@@ -1,0 +1,224 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { environmentSchema, ERROR_CODES } from "@millrace/core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
+import { onRedis, type Ground } from "../support/backends.ts";
+import type { MillraceProcess } from "../support/millrace-process.ts";
+import { createPipeline, eventOf, post, type Pipeline } from "../support/pipeline.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+import { environmentOf, readComposeFile } from "./compose-file.ts";
+import { ROOT } from "./context.ts";
+import { readExported, type Exported } from "./exported.ts";
+import { parsePromql, type Selector } from "./promql.ts";
+
+const INFRA = join(ROOT, "infra");
+const read = async (path: string): Promise<string> => await readFile(join(INFRA, path), "utf8");
+
+interface Scrape {
+  readonly job_name: string;
+  readonly basic_auth?: { readonly username: string; readonly password_file: string };
+  readonly static_configs: readonly { readonly targets: readonly string[] }[];
+}
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly description: string };
+}
+interface Panel {
+  readonly title: string;
+  readonly datasource: { readonly uid: string };
+  readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[];
+}
+
+const scrapes = async () =>
+  (parse(await read("prometheus/prometheus.yml")) as { scrape_configs: Scrape[] }).scrape_configs;
+const rules = async () =>
+  (parse(await read("prometheus/alerts.yml")) as { groups: { rules: Rule[] }[] }).groups.flatMap(
+    (group) => group.rules,
+  );
+const panels = async () =>
+  (JSON.parse(await read("grafana/dashboards/millrace.json")) as { panels: Panel[] }).panels;
+
+test("every process of the compose file is scraped, at its port", async () => {
+  const { services } = await readComposeFile();
+  const ports = environmentSchema.parse({});
+  const wanted = Object.entries(services).flatMap(([name, { command = [] }]) => {
+    const port = { ingress: 1, worker: 1, dashboard: 1 }[command[0] ?? ""];
+    if (port === undefined) return [];
+    const variable = `${command[0]?.toUpperCase()}_PORT` as "INGRESS_PORT";
+    return [`millrace-${command[0]} ${name}:${ports[variable]}`];
+  });
+  const scraped = (await scrapes()).flatMap(({ job_name, static_configs }) =>
+    static_configs.flatMap(({ targets }) => targets.map((target) => `${job_name} ${target}`)),
+  );
+  expect(scraped.toSorted()).toEqual(wanted.toSorted());
+});
+
+test("the rules lie beside the configuration that names them", async () => {
+  const { rule_files } = parse(await read("prometheus/prometheus.yml")) as { rule_files: string[] };
+  for (const file of rule_files) expect(existsSync(join(INFRA, "prometheus", file))).toBe(true);
+  const { services } = await readComposeFile();
+  expect(services["prometheus"]?.volumes).toContain("./prometheus:/etc/prometheus:ro");
+});
+
+test("Prometheus knocks at the dashboard's door with its name and password", async () => {
+  const { services, secrets } = await readComposeFile();
+  const { DASHBOARD_USER, DASHBOARD_PASSWORD } = await environmentOf(services["dashboard"]);
+  const [basic_auth] = (await scrapes()).flatMap((scraped) => scraped.basic_auth ?? []);
+  const secret = basename(basic_auth?.password_file ?? "");
+  expect(dirname(basic_auth?.password_file ?? "")).toBe("/run/secrets");
+  expect(services["prometheus"]?.secrets).toEqual([secret]);
+  expect(basic_auth?.username).toBe(DASHBOARD_USER);
+  expect(await read(`${secrets[secret]?.file}.example`)).toBe(DASHBOARD_PASSWORD);
+});
+
+test("every alert has a name of its own, says how urgent it is, and what to do", async () => {
+  const all = await rules();
+  expect(new Set(all.map(({ alert }) => alert)).size).toBe(all.length);
+  for (const { alert, labels, annotations } of all) {
+    expect(alert).toMatch(/^Millrace[A-Z]\w+$/);
+    expect(["page", "ticket"]).toContain(labels.severity);
+    expect(annotations).toEqual({ summary: expect.any(String), description: expect.any(String) });
+  }
+});
+
+test("the dashboard asks the data source that is provisioned", async () => {
+  const source = parse(await read("grafana/provisioning/datasources/prometheus.yml")) as {
+    datasources: { uid: string }[];
+  };
+  const uids = source.datasources.map(({ uid }) => uid);
+  for (const { datasource } of await panels()) expect(uids).toContain(datasource.uid);
+});
+
+describeOnRedis("what real roles export", () => {
+  let ground: Ground;
+  let pipeline: Pipeline;
+  let exported: Exported;
+
+  beforeAll(async () => {
+    ground = await onRedis();
+    pipeline = await createPipeline(ground, { ...LOGIN });
+    const ingress = await pipeline.start("ingress");
+    const worker = await pipeline.start("worker");
+    const dashboard = await pipeline.start("dashboard");
+    await makeTraffic(pipeline, ingress);
+    const texts = await until(async () => {
+      const found = await Promise.all([ingress, worker, dashboard].map(scrape));
+      return readExported(found).labels.has("millrace_worker_handler_seconds_bucket") && found;
+    });
+    exported = readExported(texts);
+  });
+  afterAll(async () => {
+    await pipeline?.stop();
+    await ground?.release();
+  });
+
+  test("has every metric and label that the alerts and the dashboard ask for", async () => {
+    const expressions = [
+      ...(await rules()).map(({ expr }) => expr),
+      ...(await panels()).flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+    ].map((expression) => expression.replaceAll("$__rate_interval", "5m"));
+    expect(expressions.length).toBeGreaterThan(20);
+    const problems = expressions.flatMap((expression) =>
+      problemsOf(expression, exported).map((problem) => `${problem}, in ${expression}`),
+    );
+    expect(problems).toEqual([]);
+  });
+
+  test("has every label that the dashboard's legends name", async () => {
+    const missing = (await panels()).flatMap(({ title, targets }) =>
+      targets.flatMap(({ expr, legendFormat }) => {
+        const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = ""]) => label);
+        const { selectors, grouping } = parsePromql(expr.replaceAll("$__rate_interval", "5m"));
+        const has = (label: string) =>
+          grouping.includes(label) ||
+          (grouping.length === 0 && selectors.every((one) => hasLabel(exported, one, label)));
+        return named.filter((label) => !has(label)).map((label) => `${title}: ${label}`);
+      }),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test("a metric, a label and a value that nobody exports would be found", () => {
+    for (const wrong of [
+      "millrace_nothing_total",
+      "sum by (colour) (millrace_ingress_deliveries_total)",
+      'millrace_ingress_place{place="moon"}',
+      'millrace_ingress_rejected_total{code="no_such_code"}',
+    ]) {
+      expect(problemsOf(wrong, exported)).toHaveLength(1);
+    }
+    expect(() => problemsOf("rate(millrace_ingress_deliveries_total[5m]", exported)).toThrow(
+      "Cannot read",
+    );
+  });
+});
+
+const LOGIN = { DASHBOARD_USER: "ops", DASHBOARD_PASSWORD: "a-long-password" };
+
+async function scrape({ url }: MillraceProcess): Promise<string> {
+  const { DASHBOARD_USER: user, DASHBOARD_PASSWORD: password } = LOGIN;
+  const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+  const response = await fetch(`${url}/metrics`, { headers: { authorization } });
+  expect(response.status).toBe(200);
+  return await response.text();
+}
+
+/** One event of each kind that the alerts ask for. */
+async function makeTraffic(pipeline: Pipeline, ingress: MillraceProcess): Promise<void> {
+  const settled = { msg_good: "completed", msg_bad: "failed" };
+  await post(ingress.url, { id: "msg_good", type: "test.effect" });
+  await post(ingress.url, { id: "msg_bad", type: "test.never" });
+  const unsigned = await fetch(`${ingress.url}/webhooks/acme`, { method: "POST", body: "{}" });
+  expect(unsigned.status).toBe(401);
+  for (const [id, status] of Object.entries(settled)) {
+    await until(async () => (await eventOf(pipeline.database, id))?.status === status);
+  }
+}
+
+/** Labels that Prometheus gives to what it scrapes. */
+const OF_TARGETS: Readonly<Record<string, readonly string[]>> = {
+  job: ["millrace-ingress", "millrace-worker", "millrace-dashboard"],
+  instance: [],
+};
+
+function problemsOf(expression: string, exported: Exported): string[] {
+  const { selectors, grouping } = parsePromql(expression);
+  return selectors.flatMap((selector) => {
+    const { metric, matchers } = selector;
+    // Prometheus makes it of each target.
+    if (metric !== "up" && !exported.names.has(metric)) return [`nobody exports ${metric}`];
+    const wanted = [...grouping, ...matchers.map(({ label }) => label)];
+    const labels = wanted
+      .filter((label) => !hasLabel(exported, selector, label))
+      .map((label) => `${metric} has no label ${label}`);
+    const values = matchers
+      .filter((matcher) => !isSeen(exported, metric, matcher))
+      .map(({ label, operator, value }) => `${metric} is never ${label}${operator}"${value}"`);
+    return labels.length > 0 ? labels : values;
+  });
+}
+
+function hasLabel(exported: Exported, { metric }: Selector, label: string): boolean {
+  return label in OF_TARGETS || exported.labels.get(metric)?.has(label) === true;
+}
+
+function isSeen(
+  exported: Exported,
+  metric: string,
+  { label, operator, value }: Selector["matchers"][number],
+): boolean {
+  const seen =
+    OF_TARGETS[label] ??
+    // Not every error can be made here; the registry has them all.
+    (label === "code"
+      ? Object.keys(ERROR_CODES)
+      : [...(exported.labels.get(metric)?.get(label) ?? [])]);
+  if (operator === "=") return seen.includes(value);
+  const pattern = new RegExp(`^(?:${value})$`);
+  return seen.some((known) => pattern.test(known));
+}
