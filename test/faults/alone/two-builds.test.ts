@@ -41,6 +41,10 @@ describeOnRedis("an older and a newer build side by side", () => {
         { bin: build.bin },
       );
       expect(migrated).toMatchObject({ code: 0, output: expect.stringContaining("newer") });
+      // One that dies meanwhile comes back.
+      const [fallen] = olderWorkers;
+      await fallen?.end("SIGKILL");
+      await fallen?.start();
       send(plainEvent("msg_after_migration_1"));
       await settled("msg_after_migration_1", "completed");
       // It is on its way until long after the older workers are gone.
