@@ -23,7 +23,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   // The postmaster first, so that it makes no further backend.
   const signalAll = (signal: NodeJS.Signals) => {
     process.kill(postgres.pid, signal);
-    for (const pid of childrenOf(postgres.pid)) process.kill(pid, signal);
+    for (const pid of childrenOf(postgres.pid)) signalIfThere(pid, signal);
   };
   return {
     url: postgres.url,
@@ -36,6 +36,15 @@ export async function startPostgres(): Promise<TestPostgres> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+// A backend may end between being seen and being told.
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 function childrenOf(pid: number): number[] {
