@@ -125,7 +125,7 @@ async function runOn(
     say("healing and draining");
     await stage.heal();
     senders.finish();
-    const notDrained = await drain(stage, senders, options.drainMs, signal);
+    const notDrained = await drainKeptUp(stage, senders, options);
     const evidence = await gatherEvidence({
       ...{ stage, log, notDrained, lags },
       stretches: isMeasured ? stretches : undefined,
@@ -155,6 +155,20 @@ async function runOn(
     lags.close();
     await senders.close();
     await log.close();
+  }
+}
+
+/** Drains while roles are started again: poison that is still on its way goes on to end workers. */
+async function drainKeptUp(
+  stage: Stage,
+  senders: Parameters<typeof drain>[1],
+  { drainMs, signal }: RunOptions,
+): Promise<string | undefined> {
+  const up = stage.keepUp();
+  try {
+    return await drain(stage, senders, drainMs, signal);
+  } finally {
+    await up.stop();
   }
 }
 

@@ -152,7 +152,8 @@ function keepUp(roles: readonly Role[]): { stop(): Promise<void> } {
   let stopped = false;
   const watch = async () => {
     while (!stopped) {
-      await startAgain(roles);
+      // One that is ended while it starts is started again.
+      await startAgain(roles).catch(() => {});
       await sleep(50);
     }
   };
@@ -167,7 +168,9 @@ function keepUp(roles: readonly Role[]): { stop(): Promise<void> } {
 
 async function startAgain(roles: readonly Role[]): Promise<void> {
   const dead = roles.filter(({ up, retired }) => !up && !retired);
-  await Promise.all(dead.map((role) => role.start()));
+  const starts = await Promise.allSettled(dead.map((role) => role.start()));
+  const failed = starts.find((start) => start.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
 }
 
 function heal({ toPostgres, redis }: Ground): void {
