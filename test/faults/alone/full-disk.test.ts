@@ -45,7 +45,9 @@ describeOnSmallDisk("F18 the disk of Postgres is full", () => {
       const texts = await until(async () => {
         const now = await readLogs(stage);
         const since = now.map((text, index) => text.slice(before[index]?.length));
-        return since.every((text) => text.includes("No space left on device")) && since;
+        // A worker that has nothing left to do need not come to hear of it.
+        const ofIngresses = since.filter((_, index) => stage.roles[index]?.kind === "ingress");
+        return ofIngresses.every((text) => text.includes("No space left on device")) && since;
       });
       const seconds = (performance.now() - fullMs) / 1_000;
       for (const text of texts) expect(text.split("\n").length / seconds).toBeLessThan(LINES_MAX);
