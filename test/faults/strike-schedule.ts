@@ -23,6 +23,8 @@ export async function strikeSchedule(
     const before = fault.uses.map((resource) => busy.get(resource) ?? Promise.resolve());
     const strike = strikeAfter(before, async () => {
       const strikeIt = fault.ways[way] ?? fault.longWays?.[way];
+      // Poison of another strike may have ended a worker since.
+      if (fault.uses.includes("worker")) await stage.startAgain("worker");
       if (!signal.aborted) await strikeIt?.({ ...scene, stage, random });
     }).catch((error: unknown) => {
       troubles.push(

@@ -6,7 +6,8 @@ import type { Fault, Scene } from "./fault.ts";
 export const operators: Fault = {
   id: "F22",
   title: "two operators retry and replay at once, during a rolling deploy",
-  uses: ["worker"],
+  // What they ask for is looked up in Postgres.
+  uses: ["worker", "postgres"],
   ways: {
     retry: async (scene) => {
       await Promise.all([deploy(scene), retryAll(scene), retryAll(scene)]);
@@ -20,7 +21,8 @@ export const operators: Fault = {
 async function deploy({ stage }: Scene): Promise<void> {
   for (const role of stage.workers) {
     const code = await role.end("SIGTERM");
-    if (code !== 0) throw new Error(`${role.name} exited with ${code} on SIGTERM`);
+    // Without a code it was ended by poison, just before.
+    if (code !== 0 && code !== null) throw new Error(`${role.name} exited with ${code} on SIGTERM`);
     await role.start();
   }
 }

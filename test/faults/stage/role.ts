@@ -102,6 +102,12 @@ export function createRole(options: RoleOptions): Role {
   }
 
   async function start(): Promise<void> {
+    // Poison that waits in a queue ends a worker before it has said that it listens.
+    while (!(await startOnce()));
+  }
+
+  /** False when it was struck while it started. @throws when it ended by itself. */
+  async function startOnce(): Promise<boolean> {
     beginOutage();
     const [command, args] = commandOf(options);
     const started = spawn(command, args, {
@@ -130,12 +136,17 @@ export function createRole(options: RoleOptions): Role {
       if (!life.expected) unexpected.push(`${name} exited by itself with ${code ?? signal}`);
     });
     const port = await listening(started, name);
+    if (port === undefined) {
+      if (life.expected) return false;
+      throw new Error(`Cannot start ${name}: it exited with ${started.exitCode}`);
+    }
     baseline = measureFootprint(started, name);
     // It may be struck before it answers; the one that comes after it has another.
     baseline.catch(() => {});
     url = `http://127.0.0.1:${port}`;
     if (outage !== undefined) outage.toMs = performance.now();
     outage = undefined;
+    return true;
   }
 
   async function end(signal: NodeJS.Signals): Promise<number | null> {
@@ -201,14 +212,14 @@ function commandOf({
   return ["sh", ["-c", `${limit}exec "$0" "$@"${output}`, process.execPath, bin, kind]];
 }
 
-async function listening(child: ChildProcess, name: string): Promise<number> {
+/** The port that it listens on; undefined when it ended instead, and all that it wrote has come. */
+async function listening(child: ChildProcess, name: string): Promise<number | undefined> {
   let port: number | undefined;
   child.on("message", (message: { kind?: string; port?: number }) => {
     if (message.kind === "listening") port = message.port;
   });
-  const over = once(child, "exit");
+  const over = once(child, "close");
   await Promise.race([until(() => port, { what: `${name} listening`, withinMs: 90_000 }), over]);
-  if (port === undefined) throw new Error(`Cannot start ${name}: it exited with ${child.exitCode}`);
   return port;
 }
 

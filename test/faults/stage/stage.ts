@@ -58,6 +58,8 @@ export interface Stage {
   say(line: string): void;
   /** A further role; it is ended with the stage. */
   addRole(kind: RoleKind, options?: RoleExtras): Role;
+  /** Starts again what died of a kind. */
+  startAgain(kind: RoleKind): Promise<void>;
   /** Starts again whatever dies, until it is told to stop. */
   keepUp(): { stop(): Promise<void> };
   /** Undoes every fault, and starts again what died. */
@@ -139,6 +141,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     },
     say,
     addRole,
+    startAgain: (kind) => startAgain(roles.filter((role) => role.kind === kind)),
     keepUp: () => keepUp(roles),
     heal: async () => {
       heal(ground);
