@@ -1,5 +1,7 @@
+import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { closeServer, listen } from "@millrace/service";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { startReconciler } from "../operations/reconcile-once.ts";
 import { createStage, key, type Stage } from "../operations/stage.ts";
 import { onEachBackend, type Ground } from "../support/backends.ts";
@@ -24,14 +26,16 @@ onEachBackend("millrace doctor", (prepare, backend) => {
     await ground?.release();
   });
 
-  const doctor = (...args: string[]) =>
+  const doctorWith = (env: Record<string, string>, ...args: string[]) =>
     millrace(["doctor", ...args], {
       env: {
         MILLRACE_CONFIG: CONFIG,
         DATABASE_URL: ground.databaseUrl,
         REDIS_URL: ground.redisUrl,
+        ...env,
       },
     });
+  const doctor = (...args: string[]) => doctorWith({}, ...args);
   /** Whatever there is to change: the events, and the jobs' states. */
   const everything = async () => {
     const { rows } = await stage.pool.query("SELECT * FROM millrace.events ORDER BY event_id");
@@ -83,6 +87,38 @@ onEachBackend("millrace doctor", (prepare, backend) => {
     expect(await everything()).toEqual(before);
   });
 
+  test("says how to mend what is bad, and whose clock is off", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 60_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    const { code, stdout } = await doctor();
+    expect(stdout).toMatch(/^BAD +clocks +Postgres is (59|60) s behind/m);
+    if (backend === "redis") expect(stdout).toMatch(/, Redis is (59|60) s behind$/m);
+    expect(stdout).toMatch(/^ +mend: Set the clocks by NTP/m);
+    expect(stdout).toMatch(/^ +mend: Start a worker: `millrace worker`$/m);
+    expect(code).toBe(1);
+  });
+
+  test("looks at the secrets: all, some, none", async () => {
+    const secrets = { ACME_WEBHOOK_SECRET: "whsec_YWNtZQ==", PATIENT_WEBHOOK_SECRET: "whsec_cA==" };
+    expect((await doctor()).stdout).toMatch(/^note +secrets +none is set here/m);
+    const [some, all] = await Promise.all([
+      doctorWith({ ACME_WEBHOOK_SECRET: secrets.ACME_WEBHOOK_SECRET }),
+      doctorWith(secrets),
+    ]);
+    expect(some.stdout).toMatch(
+      /^BAD +secrets +none for patient\n +mend: Set PATIENT_WEBHOOK_SECRET where the ingress runs$/m,
+    );
+    expect(all.stdout).toMatch(/^ok +secrets +2 set, 0 made/m);
+  });
+
+  test("says which ports are taken", async () => {
+    const server = createServer();
+    const port = await listen(server, { port: 0, host: "127.0.0.1" });
+    onTestFinished(() => closeServer(server, { timeoutMs: 0 }));
+    const { stdout } = await doctorWith({ INGRESS_PORT: String(port) });
+    expect(stdout).toMatch(new RegExp(`^note +ports +${port}[ ,].*taken`, "m"));
+  });
+
   if (backend === "redis") {
     test("cannot tell when Redis does not answer", async () => {
       const port = await freePort();
@@ -104,6 +140,16 @@ test("millrace doctor cannot tell where there are no tables, and makes none", as
   expect(stdout).toMatch(/^BAD +schema .*millrace migrate/m);
   expect(code).toBe(2);
   await database.drop();
+});
+
+test("millrace doctor says what is wrong with the config, and how to have one", async () => {
+  const { code, stdout } = await millrace(["doctor"], {
+    env: { MILLRACE_CONFIG: "/nowhere/millrace.config.ts" },
+  });
+  expect(stdout).toMatch(/^BAD +config +.*no file "\/nowhere\/millrace.config.ts"/m);
+  expect(stdout).toMatch(/^ +mend: `millrace init` writes one/m);
+  expect(stdout).toContain("Ledger and queues were not compared.");
+  expect(code).toBe(2);
 });
 
 test("millrace doctor cannot tell without a database", async () => {

@@ -20,7 +20,7 @@ Examples:
   $ millrace events --status failed             what failed, and why
   $ millrace retry hookmesh evt_1               run a failed event again
   $ millrace replay hookmesh evt_1              run a settled event once more
-  $ millrace doctor                             whether ledger and queues agree
+  $ millrace doctor                             what is wrong, and how to mend it
 
 ${environmentHelp()}
 

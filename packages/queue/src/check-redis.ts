@@ -5,6 +5,8 @@ import { parseInfo } from "./parse-info.ts";
 export interface RedisFacts {
   readonly version: string;
   readonly aof: boolean;
+  /** Its clock; undefined where it does not tell. */
+  readonly timeMs: number | undefined;
 }
 
 const TIMEOUT_MS = 3_000;
@@ -37,7 +39,9 @@ export async function checkRedis(
         "or set MILLRACE_REDIS_VOLATILE=1 to take the risk",
     );
   }
-  return { version: info.get("redis_version") ?? "unknown", aof };
+  const timeMicros = Number(info.get("server_time_usec") ?? Number.NaN);
+  const timeMs = Number.isFinite(timeMicros) ? timeMicros / 1_000 : undefined;
+  return { version: info.get("redis_version") ?? "unknown", aof, timeMs };
 }
 
 async function readInfo(url: string, timeoutMs: number): Promise<string> {

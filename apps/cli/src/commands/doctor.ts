@@ -2,9 +2,11 @@ import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 
 const HELP = `
-Looks at Postgres, the queue and the reconciler, and compares every pending event with its job, and
-every job that has ended with its event. It changes nothing: what the workers' reconciler will do
-stands beside each kind. Works on DATABASE_URL and REDIS_URL, else on the start that runs here.
+Looks at the config and its handlers, the secrets, the roles or their ports, Postgres and the
+migrations, Redis (version, eviction, AOF), the clocks and the reconciler; then compares every
+pending event with its job, and every job that has ended with its event. It changes nothing: below
+what is bad stands how to mend it, and beside each kind of disagreement what the workers'
+reconciler will do. Works on DATABASE_URL and REDIS_URL, else on the start that runs here.
 
 Exit codes: 0 all is well, 1 something is not, 2 it could not be told.
 
@@ -12,11 +14,11 @@ Examples:
   $ millrace doctor
   $ millrace doctor --json | jq .disagreements`;
 
-/** `millrace doctor`: whether ledger and queues agree. */
+/** `millrace doctor`: what is wrong, and whether ledger and queues agree. */
 export function addDoctorCommand(program: Command, context: CliContext): void {
   program
     .command("doctor")
-    .description("look whether ledger and queues agree")
+    .description("look what is wrong, and say how to mend it")
     .option("--json", "print it as JSON")
     .addHelpText("after", HELP)
     .action(async (options: { json?: true }) => {

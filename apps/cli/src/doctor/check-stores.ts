@@ -3,6 +3,7 @@ import { checkSchema, findLeader, type createPool, type Ledger } from "@millrace
 import { changedQueues, RECONCILER } from "@millrace/operations";
 import { checkRedis, type Queues } from "@millrace/queue";
 import type { Stores } from "../find-stores.ts";
+import type { MigrationPart } from "../migrate/migrate-all.ts";
 import { bad, check, ok, type Check } from "./check.ts";
 
 type Pool = ReturnType<typeof createPool>;
@@ -19,15 +20,15 @@ export function checkPostgres(pool: Pool): Promise<Check> {
     const detail = `version ${version}`;
     return Number.parseInt(version) >= POSTGRES_MIN
       ? ok(detail)
-      : bad(`${detail}; ${POSTGRES_MIN} or later is wanted`);
+      : bad(detail, `Use Postgres ${POSTGRES_MIN} or later`);
   });
 }
 
-/** Whether the tables are this build's. */
-export function checkTables(pool: Pool): Promise<Check> {
-  return check("schema", async () => {
+/** Whether a part of the tables is this build's, or the user's, as its migrations have it. */
+export function checkTables(pool: Pool, { name, options }: MigrationPart): Promise<Check> {
+  return check(name === "ledger" ? "schema" : "your tables", async () => {
     try {
-      await checkSchema(pool);
+      await checkSchema(pool, options);
       return ok("up to date");
     } catch (error) {
       if (isMillraceError(error) && error.code.startsWith("migration_")) return bad(error.message);
@@ -43,7 +44,12 @@ export function checkQueue({ redisUrl }: Stores): Promise<Check> {
     try {
       const { version, aof } = await checkRedis(redisUrl, { allowVolatile: true });
       const detail = `Redis ${version}, noeviction, AOF ${aof ? "on" : "off"}`;
-      return aof ? ok(detail) : bad(`${detail}: a restart loses what waits`);
+      return aof
+        ? ok(detail)
+        : bad(
+            `${detail}: a restart loses what waits`,
+            "redis-cli CONFIG SET appendonly yes (and in redis.conf)",
+          );
     } catch (error) {
       if (isMillraceError(error) && error.code === "redis_evicts") return bad(error.message);
       throw error;
@@ -58,6 +64,7 @@ export function checkEpochs(ledger: Ledger, queues: Queues): Promise<Check> {
     if (changed.length === 0) return ok("the queues are those that were compared last");
     return bad(
       `new, restarted, flushed or restored and not compared since: ${changed.toSorted().join(", ")}`,
+      "A worker compares them within a minute: see that one runs",
     );
   });
 }
@@ -66,10 +73,13 @@ export function checkEpochs(ledger: Ledger, queues: Queues): Promise<Check> {
 export function checkReconciler(pool: Pool): Promise<Check> {
   return check("reconciler", async () => {
     const leader = await findLeader(pool, RECONCILER);
-    if (leader === undefined) return bad("no worker reconciles");
+    if (leader === undefined)
+      return bad("no worker reconciles", "Start a worker: `millrace worker`");
     const { address = "this machine", seenMsAgo } = leader;
     if (seenMsAgo === undefined) return ok("a worker leads; this role may not see which");
     const detail = `a worker at ${address} leads, last seen ${Math.round(seenMsAgo / 1_000)} s ago`;
-    return seenMsAgo > SEEN_MS_MAX ? bad(detail) : ok(detail);
+    return seenMsAgo > SEEN_MS_MAX
+      ? bad(detail, "Restart that worker; its log says why")
+      : ok(detail);
   });
 }

@@ -5,12 +5,15 @@ import { printable } from "../printable.ts";
 import type { Check } from "./check.ts";
 import type { Report } from "./run-doctor.ts";
 
-const MARKS: Record<Check["state"], string> = { ok: "ok", bad: "BAD", unknown: "?" };
+const MARKS: Record<Check["state"], string> = { ok: "ok", note: "note", bad: "BAD", unknown: "?" };
 
 /** What the doctor found, for people. */
 export function asText({ checks, diagnosis }: Report, to: Output): string {
   const width = to.isTTY === true ? to.columns : undefined;
-  const rows = checks.map(({ name, state, detail }) => [MARKS[state], name, printable(detail)]);
+  const rows = checks.flatMap(({ name, state, detail, mend }) => [
+    [MARKS[state], name, printable(detail)],
+    ...(mend === undefined ? [] : [["", "", `mend: ${mend}`]]),
+  ]);
   if (diagnosis === undefined) {
     return `${formatTable(rows)}\n\nLedger and queues were not compared.`;
   }

@@ -3,13 +3,16 @@ import { createLedger, createPool, type Ledger } from "@millrace/ledger";
 import { diagnose, type Diagnosis } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
 import type { Queues } from "@millrace/queue";
-import { loadConfig } from "@millrace/service";
+import type { LoadedConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
-import { findStores } from "../find-stores.ts";
+import { findStores, type Stores } from "../find-stores.ts";
+import { partsOf } from "../migrate/migrate-all.ts";
 import { createProgress } from "../progress.ts";
 import { reportError } from "../report-error.ts";
 import { readSettings } from "../settings.ts";
 import { withQueues } from "../with-queues.ts";
+import { checkConfig, checkHandlers, checkSecrets } from "./check-config.ts";
+import { checkClocks, checkListeners } from "./check-machine.ts";
 import {
   checkEpochs,
   checkPostgres,
@@ -30,8 +33,8 @@ export interface Report {
 const EXAMPLES_MAX = 5;
 
 /**
- * Says how Postgres, the queue and the reconciler are, and what ledger and queues disagree on. Changes
- * nothing. Gives the exit code: 0 all is well, 1 something is not, 2 it could not be told.
+ * Says how config, secrets, ports, Postgres, the queue and the reconciler are, and what ledger and
+ * queues disagree on. Changes nothing. Gives the exit code: 0 all is well, 1 something is not, 2 it could not be told.
  */
 export async function runDoctor(context: CliContext, { json }: { json: boolean }): Promise<number> {
   let report: Report;
@@ -52,11 +55,30 @@ function exitCodeOf({ checks, diagnosis }: Report): number {
 
 async function examine(context: CliContext): Promise<Report> {
   const settings = readSettings(context);
-  const { config } = await loadConfig(settings.configPath);
-  const stores = await findStores(settings);
+  const { check: ofConfig, loaded } = await checkConfig(settings);
+  const ofListeners = await checkListeners(settings);
+  if (loaded === undefined) return { checks: [ofConfig, ofListeners], diagnosis: undefined };
+  const first = [
+    ofConfig,
+    await checkHandlers(loaded.config),
+    await checkSecrets(loaded.config, context, settings),
+    ofListeners,
+  ];
+  const { checks, diagnosis } = await examineStores(context, loaded, await findStores(settings));
+  return { checks: [...first, ...checks], diagnosis };
+}
+
+async function examineStores(
+  context: CliContext,
+  loaded: LoadedConfig,
+  stores: Stores,
+): Promise<Report> {
+  const { config } = loaded;
   const pool = createPool({ url: stores.databaseUrl, max: 3, applicationName: "millrace-doctor" });
   try {
-    const before = [await checkPostgres(pool), await checkTables(pool), await checkQueue(stores)];
+    const before = [await checkPostgres(pool)];
+    for (const part of partsOf(loaded)) before.push(await checkTables(pool, part));
+    before.push(await checkQueue(stores), await checkClocks(pool, stores));
     // Without the tables there is nothing to compare, and a queue on Postgres would make its own.
     const isOpen = before.every(({ name, state }) =>
       name === "schema" ? state === "ok" : state !== "unknown",

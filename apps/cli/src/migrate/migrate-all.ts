@@ -7,8 +7,9 @@ import { withQueues } from "../with-queues.ts";
 /** The migrations of the user's own tables are numbered apart from ours. */
 const USER_SCOPE = "user";
 
-interface Part {
-  readonly name: string;
+/** Tables that are migrated together. */
+export interface MigrationPart {
+  readonly name: "ledger" | "your tables";
   readonly options: { readonly scope?: string; readonly folder?: string };
 }
 
@@ -53,7 +54,7 @@ export async function checkAll(
 async function eachPart(
   loaded: LoadedConfig,
   stores: Stores,
-  visit: (pool: ReturnType<typeof createPool>, part: Part) => Promise<void>,
+  visit: (pool: ReturnType<typeof createPool>, part: MigrationPart) => Promise<void>,
 ): Promise<void> {
   const pool = createPool({ url: stores.databaseUrl, max: 2, applicationName: "millrace-migrate" });
   try {
@@ -63,8 +64,9 @@ async function eachPart(
   }
 }
 
-function partsOf({ config, directory }: LoadedConfig): Part[] {
-  const ours: Part = { name: "ledger", options: {} };
+/** What a config has to be migrated: our tables, and the user's where it names their migrations. */
+export function partsOf({ config, directory }: LoadedConfig): MigrationPart[] {
+  const ours: MigrationPart = { name: "ledger", options: {} };
   if (config.migrations === undefined) return [ours];
   const folder = resolve(directory, config.migrations);
   return [ours, { name: "your tables", options: { scope: USER_SCOPE, folder } }];
