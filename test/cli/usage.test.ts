@@ -16,6 +16,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 describe("help", () => {
   const COMMANDS = [
+    "init",
     "start",
     "ingress",
     "worker",
@@ -24,8 +25,12 @@ describe("help", () => {
     "send",
     "events",
     "retry",
+    "replay",
+    "pause",
+    "resume",
     "doctor",
     "retention",
+    "completion",
   ];
 
   test.each(COMMANDS)("of %s has an example and ends well", async (command) => {
@@ -88,7 +93,7 @@ describe("a wrong command line ends with 2 and says", () => {
     [["send", "stripe", "--rate", "0"], "a number above 0"],
     [["send", "stripe", "--set", "carrier"], "field=value"],
     [["start", "--workers", "none"], "whole number, 1 to 64"],
-    [["events", "--status", "done"], "one of pending, completed, failed"],
+    [["events", "--status", "done"], "choices are pending, completed, failed"],
     [["events", "--since", "yesterday"], "an age (15m, 1h, 7d)"],
     [["retry", "stripe"], "missing required argument 'id'"],
   ])("%j", async (args, words) => {

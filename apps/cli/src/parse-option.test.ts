@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { moment, oneOf, positiveNumber, wholeNumber } from "./parse-option.ts";
+import { moment, positiveNumber, wholeNumber } from "./parse-option.ts";
 
 test("a whole number within its bounds is taken, and nothing else", () => {
   const parse = wholeNumber({ min: 1, max: 64 });
@@ -21,12 +21,6 @@ test("a moment is an age or a date", () => {
   expect(Math.abs(moment("1h").getTime() - hourAgo)).toBeLessThan(60_000);
   expect(moment("2026-11-21T10:00Z").toISOString()).toBe("2026-11-21T10:00:00.000Z");
   expectEach(["soon", "1y", "h", "-1h"], moment, "a time");
-});
-
-test("one of a few words is taken, and an unknown one is told which there are", () => {
-  const parse = oneOf(["pending", "failed"]);
-  expect(parse("failed")).toBe("failed");
-  expect(() => parse("done")).toThrow("pending, failed");
 });
 
 function expectEach(texts: string[], parse: (text: string) => unknown, error: string): void {

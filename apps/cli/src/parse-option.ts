@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -38,12 +38,7 @@ export function moment(text: string): Date {
   return date;
 }
 
-/** A parser for an option that takes one of a few words. */
-export function oneOf<Word extends string>(words: readonly Word[]): (text: string) => Word {
-  return (text) => {
-    const word = words.find((candidate) => candidate === text);
-    if (word === undefined)
-      throw new InvalidArgumentError(`It must be one of ${words.join(", ")}.`);
-    return word;
-  };
+/** An option that takes one of a few words; they stand in its help, and a shell can complete them. */
+export function choice(flags: string, description: string, words: readonly string[]): Option {
+  return new Option(flags, description).choices([...words]);
 }

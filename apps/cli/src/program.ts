@@ -3,6 +3,8 @@ import type { CliContext } from "./context.ts";
 import { environmentHelp } from "./environment-help.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addEventsCommand } from "./commands/events.ts";
+import { addCompletion } from "./commands/completion.ts";
+import { addInitCommand } from "./commands/init.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPauseCommands } from "./commands/pause.ts";
 import { addReplayCommand } from "./commands/replay.ts";
@@ -15,6 +17,7 @@ import { version } from "./version.ts";
 
 const HELP = `
 Examples:
+  $ millrace init                               a config and a handler to start from
   $ millrace start                              all of it, on this machine
   $ millrace send hookmesh user.created         a signed sample event
   $ millrace events --status failed             what failed, and why
@@ -44,6 +47,7 @@ export function createProgram(context: CliContext): Command {
       getErrHelpWidth: () => context.stderr.columns ?? 100,
     });
 
+  addInitCommand(program, context);
   addStartCommand(program, context);
   addRoleCommands(program, context);
   addMigrateCommand(program, context);
@@ -54,6 +58,7 @@ export function createProgram(context: CliContext): Command {
   addPauseCommands(program, context);
   addDoctorCommand(program, context);
   addRetentionCommand(program, context);
+  addCompletion(program);
   for (const command of program.commands) {
     command.showHelpAfterError(`Try: millrace ${command.name()} --help`);
   }

@@ -71,6 +71,7 @@ export const ERROR_CODES = {
   // What people and programs are told.
   invalid_config: { meaning: "The config file or the environment is not valid." },
   config_not_found: { meaning: "There is no config file at the path." },
+  file_exists: { meaning: "A file that would be written is there already." },
   handlers_not_loaded: { meaning: "The handlers could not be imported." },
   missing_secret: { meaning: "A source has no secret, or an empty one." },
   port_in_use: { meaning: "Another process listens on the port." },

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { EVENT_STATUSES, OUTCOMES } from "@millrace/core";
 import type { CliContext } from "../context.ts";
 import type { EventsOptions } from "../events/run-events.ts";
-import { moment, oneOf, wholeNumber } from "../parse-option.ts";
+import { moment, choice, wholeNumber } from "../parse-option.ts";
 
 type Options = Omit<EventsOptions, "json"> & { json?: true };
 
@@ -24,8 +24,8 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     .argument("[id]", "the id of one event, to show all of it")
     .option("--source <source>", "of this source")
     .option("--type <type>", "of this type")
-    .option("--status <status>", `one of ${EVENT_STATUSES.join(", ")}`, oneOf(EVENT_STATUSES))
-    .option("--outcome <outcome>", `one of ${OUTCOMES.join(", ")}`, oneOf(OUTCOMES))
+    .addOption(choice("--status <status>", "of this status", EVENT_STATUSES))
+    .addOption(choice("--outcome <outcome>", "of this outcome", OUTCOMES))
     .option("--q <text>", "whose id is this, or begins with it")
     .option("--id <id>", "one event, to show all of it (with --source)")
     .option("--since <time>", "recorded since (2026-11-21T10:00Z, or 15m, 1h, 7d ago)", moment)

@@ -1,7 +1,7 @@
 import { OUTCOMES } from "@millrace/core";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { oneOf } from "../parse-option.ts";
+import { choice } from "../parse-option.ts";
 import { addRunAgainOptions, runAgain } from "./run-again-options.ts";
 
 const SETTLED = ["completed", "failed"] as const;
@@ -21,8 +21,8 @@ Examples:
 export function addReplayCommand(program: Command, context: CliContext): void {
   const command = program.command("replay").description("run settled events once more");
   addRunAgainOptions(command)
-    .option("--status <status>", `one of ${SETTLED.join(", ")}`, oneOf(SETTLED))
-    .option("--outcome <outcome>", `one of ${OUTCOMES.join(", ")}`, oneOf(OUTCOMES))
+    .addOption(choice("--status <status>", "of this status", SETTLED))
+    .addOption(choice("--outcome <outcome>", "of this outcome", OUTCOMES))
     .addHelpText("after", HELP)
     .action(() => runAgain(command, context, "replay"));
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { oneOf } from "../parse-option.ts";
+import { choice } from "../parse-option.ts";
 import { addRunAgainOptions, runAgain } from "./run-again-options.ts";
 
 const HELP = `
@@ -18,7 +18,7 @@ Examples:
 export function addRetryCommand(program: Command, context: CliContext): void {
   const command = program.command("retry").description("run failed events again, one or many");
   addRunAgainOptions(command)
-    .option("--status <status>", "failed, which goes without saying", oneOf(["failed"]))
+    .addOption(choice("--status <status>", "which goes without saying", ["failed"]))
     .addHelpText("after", HELP)
     .action(() => runAgain(command, context, "retry"));
 }

@@ -51,6 +51,10 @@ export function checkSecrets(
     let own: Record<string, readonly string[]>;
     try {
       own = resolveSecrets(config, env);
+      // Malformed ones are refused here as by an ingress.
+      for (const [source, secrets] of Object.entries(own)) {
+        config.sources[source]?.provider.createVerifier(secrets);
+      }
     } catch (error) {
       return bad(error instanceof Error ? error.message : String(error));
     }

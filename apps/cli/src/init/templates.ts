@@ -1,0 +1,73 @@
+import { secretVariable } from "@millrace/core";
+import { STARTERS } from "./starters.ts";
+
+/** The files of a new project, by their paths in its folder. */
+export function projectFiles(sources: readonly string[]): Readonly<Record<string, string>> {
+  return {
+    "millrace.config.ts": config(sources),
+    "handlers.ts": handlers(sources),
+    "migrations/0001_deliveries.sql": MIGRATION,
+    ".env.example": environment(sources),
+  };
+}
+
+/** Lines that a project's `.gitignore` must have: secrets and data stay out of it. */
+export const IGNORED = [".env", ".millrace/", "node_modules/"] as const;
+
+function config(sources: readonly string[]): string {
+  const factories = sources.map((source) => STARTERS[source]?.factory ?? source);
+  const lines = sources.map((source) => {
+    const { factory = source, options = "" } = STARTERS[source] ?? {};
+    const key = /^[a-z]\w*$/.test(source) ? source : `"${source}"`;
+    return `    ${key}: ${factory}(${options}), // posts to /webhooks/${source}`;
+  });
+  return `import { ${["defineConfig", ...factories].join(", ")} } from "millrace";
+
+export default defineConfig({
+  sources: {
+${lines.join("\n")}
+  },
+  handlers: () => import("./handlers.ts"),
+  migrations: "./migrations",
+});
+`;
+}
+
+function handlers(sources: readonly string[]): string {
+  const each = sources.map((source) => {
+    const type = STARTERS[source]?.provider.sampleTypes[0] ?? "example";
+    return `  on("${source}", "${type}", async (event, { tx }) => {
+    await tx.execute(sql\`
+      INSERT INTO deliveries (source, event_id, type) VALUES (\${event.source}, \${event.id}, \${event.type})
+    \`);
+  }),`;
+  });
+  return `import { sql } from "drizzle-orm";
+import { on } from "millrace";
+
+// A handler runs in a transaction of its own, \`tx\`: what it writes is there exactly when the event is
+// completed. Throw, and it is undone and tried again. Events may come in any order.
+export default [
+${each.join("\n\n")}
+];
+`;
+}
+
+const MIGRATION = `-- Your own tables. \`millrace start\` and \`millrace migrate\` apply these files in order, once each.
+CREATE TABLE deliveries (
+  source text NOT NULL,
+  event_id text NOT NULL,
+  type text NOT NULL,
+  handled_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (source, event_id)
+);
+`;
+
+function environment(sources: readonly string[]): string {
+  const secrets = sources.map((source) => `# ${secretVariable(source)}=`);
+  return `# Copy to .env. What is not set, \`millrace start\` brings along: secrets, a Postgres, a queue on it.
+# DATABASE_URL=postgres://user:password@127.0.0.1:5432/app
+# REDIS_URL=redis://127.0.0.1:6379
+${secrets.join("\n")}
+`;
+}

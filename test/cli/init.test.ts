@@ -1,0 +1,89 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { loadConfig, loadHandlers } from "@millrace/service";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import { millrace } from "./run-in-process.ts";
+import { startMillrace } from "./start-process.ts";
+
+const MODULES = fileURLToPath(new URL("../../node_modules", import.meta.url));
+const EVERY_SENDER =
+  "stripe,github,gitlab,shopify,slack,square,paddle,linear,twilio,sendgrid,discord,meta,zoom,svix,standard-webhooks,hookmesh";
+
+let base: string;
+beforeAll(async () => {
+  base = await mkdtemp(join(tmpdir(), "millrace-init-"));
+  // What `npm install millrace drizzle-orm` would put there.
+  await symlink(MODULES, join(base, "node_modules"));
+});
+afterAll(() => rm(base, { recursive: true }));
+
+test("what it writes runs as it stands: start, send, completed", { timeout: 180_000 }, async () => {
+  const init = await millrace(["init", "shop"], { cwd: base });
+  expect(init).toMatchObject({ code: 0, stderr: "" });
+  expect(init.stdout).toContain("cd shop");
+  expect(init.stdout).toContain("npx millrace send stripe payment_intent.succeeded");
+
+  const folder = join(base, "shop");
+  const env = {
+    MILLRACE_CONFIG: join(folder, "millrace.config.ts"),
+    MILLRACE_DATA_DIR: join(folder, ".millrace"),
+  };
+  const started = startMillrace(env.MILLRACE_DATA_DIR, env, ["--workers", "1"]);
+  try {
+    await started.greeted();
+    const sent = await millrace(["send", "stripe", "payment_intent.succeeded"], { env });
+    expect(sent).toMatchObject({ code: 0 });
+    const event = await until(async () => {
+      const { stdout } = await millrace(["events", "--json"], { env });
+      const [newest] = stdout
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line));
+      return newest?.status === "completed" ? newest : undefined;
+    });
+    expect(event).toMatchObject({ source: "stripe", outcome: "handled" });
+  } finally {
+    started.signal("SIGTERM");
+    await started.ended;
+  }
+});
+
+test("every sender that it knows makes a project that loads", async () => {
+  await millrace(["init", "all", "--source", EVERY_SENDER], { cwd: base });
+  const { config } = await loadConfig(join(base, "all", "millrace.config.ts"));
+  const sources = EVERY_SENDER.split(",");
+  expect(Object.keys(config.sources)).toEqual(sources);
+  const handlers = await loadHandlers(config);
+  expect(handlers.map(({ source }) => source)).toEqual(sources);
+});
+
+test("nothing that is there is written over, and then nothing is written", async () => {
+  const folder = join(base, "taken");
+  await mkdir(folder);
+  await writeFile(join(folder, "handlers.ts"), "// mine\n");
+  const { code, stderr } = await millrace(["init"], { cwd: folder });
+  expect(stderr).toMatch(/Cannot write a project .*handlers\.ts is there.*\(file_exists\)/s);
+  expect(code).toBe(1);
+  expect(await readdir(folder)).toEqual(["handlers.ts"]);
+  expect(await readFile(join(folder, "handlers.ts"), "utf8")).toBe("// mine\n");
+});
+
+test("what git ignores already stays, and what is missing is added once", async () => {
+  const folder = join(base, "ignored");
+  await mkdir(folder);
+  await writeFile(join(folder, ".gitignore"), "dist\nnode_modules");
+  await millrace(["init"], { cwd: folder });
+  expect(await readFile(join(folder, ".gitignore"), "utf8")).toBe(
+    "dist\nnode_modules\n.env\n.millrace/\n",
+  );
+});
+
+test("a sender that it does not know is told which there are", async () => {
+  const { code, stderr } = await millrace(["init", "--source", "stripe,paypal"], { cwd: base });
+  expect(stderr).toContain('"paypal" is not known');
+  expect(stderr).toContain("github");
+  expect(code).toBe(2);
+});
