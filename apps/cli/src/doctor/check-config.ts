@@ -28,9 +28,8 @@ export function checkHandlers(config: Config): Promise<Check> {
   return check("handlers", async () => {
     try {
       const handlers = await loadHandlers(config);
-      const types = new Set(
-        handlers.flatMap(({ source, types }) => types.map((type) => `${source} ${type}`)),
-      );
+      const names = handlers.flatMap((each) => each.types.map((type) => `${each.source} ${type}`));
+      const types = new Set(names);
       return ok(`${handlers.length}, for ${types.size} types`);
     } catch (error) {
       return bad(error instanceof Error ? error.message : String(error));
