@@ -6,12 +6,11 @@ import { stripe, stripeBody } from "./senders.ts";
 import type { Stage } from "./stage.ts";
 import { toBytes } from "./wire.ts";
 
-const AUTHORIZATION = `Basic ${Buffer.from(`${DASHBOARD.user}:${DASHBOARD.password}`).toString("base64")}`;
 const BOARD = "/queues/api/queues/millrace-stripe";
 const JSON_TYPE = ["content-type", "application/json"] as const;
 type Headers = readonly (readonly [string, string])[];
 
-const READS = ["/", "/queues", "/queues/api/queues", "/api/events", "/api/stats", "/metrics"];
+const READS = ["/queues", "/queues/api/queues", "/api/events", "/api/stats", "/metrics"];
 const WRITES: readonly (readonly [string, string])[] = [
   ["POST", "/api/events/stripe/kept_1/retry"],
   ["POST", "/api/events/stripe/kept_1/replay"],
@@ -40,13 +39,18 @@ export function dashboard(book: Book, stage: () => Stage): void {
     );
     return `${status} ${code}`;
   };
-  const signedIn = (...headers: Headers): Headers => [["authorization", AUTHORIZATION], ...headers];
+  let session: Promise<string> | undefined;
+  const signedIn = async (...headers: Headers): Promise<Headers> => {
+    session ??= signIn(stage().dashboard.url);
+    return [["cookie", await session], ...headers];
+  };
 
   book.proves(57, "without user and password nothing is read or written", async () => {
     for (const path of READS) expect(await ask("GET", path)).toBe("401 unauthorized");
     for (const [method, path] of WRITES) expect(await ask(method, path)).toBe("401 unauthorized");
-    const wrong: Headers = [["authorization", `Basic ${Buffer.from("ops:x").toString("base64")}`]];
-    expect(await ask("GET", "/api/events", wrong)).toBe("401 unauthorized");
+    for (const wrong of ["Bearer x", `Basic ${Buffer.from("ops:x").toString("base64")}`]) {
+      expect(await ask("GET", "/api/events", [["authorization", wrong]])).toBe("401 unauthorized");
+    }
   });
 
   book.proves(57, "a page of another origin writes nothing, signed in or not", async () => {
@@ -56,14 +60,15 @@ export function dashboard(book: Book, stage: () => Stage): void {
         ["origin", "null"],
         ["sec-fetch-site", "cross-site"],
       ] as const) {
-        expect(await ask(method, path, signedIn(header))).toBe("403 forbidden");
+        expect(await ask(method, path, await signedIn(header))).toBe("403 forbidden");
       }
     }
   });
 
   book.proves(57, "a form adds no job", async () => {
     for (const type of ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data"]) {
-      const answer = await ask("POST", `${BOARD}/add`, signedIn(["content-type", type]), "name=x");
+      const headers = await signedIn(["content-type", type]);
+      const answer = await ask("POST", `${BOARD}/add`, headers, "name=x");
       expect(answer).toBe("415 unsupported_media_type");
     }
   });
@@ -71,7 +76,7 @@ export function dashboard(book: Book, stage: () => Stage): void {
   book.proves(57, "nobody removes, edits or forges a job, signed in or not", async () => {
     await stage().take(stripe(stripeBody("kept_1")), "kept_1");
     for (const [method, path, body] of FORBIDDEN) {
-      const headers = signedIn(...(body === undefined ? [] : [JSON_TYPE]));
+      const headers = await signedIn(...(body === undefined ? [] : [JSON_TYPE]));
       expect([path, await ask(method, BOARD + path, headers, body)]).toEqual([
         path,
         "403 forbidden",
@@ -86,8 +91,19 @@ export function dashboard(book: Book, stage: () => Stage): void {
       ["PUT", `${BOARD}/done_1/retry`],
       ["POST", "/api/events/stripe/done_1/retry"],
     ] as const) {
-      expect(await ask(method, path, signedIn())).toBe("409 not_failed");
+      expect(await ask(method, path, await signedIn())).toBe("409 not_failed");
     }
     expect(await stage().effectsOf("stripe", "done_1")).toBe(1);
   });
+}
+
+/** The cookie of a session, as a browser would send it. */
+async function signIn(url: string): Promise<string> {
+  const answer = await fetch(`${url}/api/session`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(DASHBOARD),
+  });
+  expect(answer.status).toBe(200);
+  return answer.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 }

@@ -1,4 +1,4 @@
-import { createDashboard } from "@millrace/dashboard";
+import { createDashboard, type Credentials } from "@millrace/dashboard";
 import { createLogger, createRegistry } from "@millrace/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type Ground } from "../support/backends.ts";
@@ -6,6 +6,19 @@ import { until } from "../support/until.ts";
 import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
 
 const CANARY = "canary-51d2";
+const OPS = { user: "ops", password: "hunter2-hunter2" };
+const VIEWER_TOKEN = "a-token-that-may-look";
+
+const TOO_SHORT: readonly (readonly [Credentials, RegExp])[] = [
+  [
+    { accounts: [{ user: "ops", password: "seven77", role: "operator" }], tokens: [] },
+    /the password of the operator is shorter than 8 characters/,
+  ],
+  [
+    { accounts: [], tokens: [{ token: "fifteen-letters", role: "viewer" }] },
+    /a token of the viewer is shorter than 16 characters/,
+  ],
+];
 
 onEachBackend("the dashboard", (prepare, backend) => {
   let ground: Ground;
@@ -201,6 +214,9 @@ onEachBackend("the dashboard", (prepare, backend) => {
       expect(() => createDashboard(deps, { host })).toThrow(
         /DASHBOARD_USER and DASHBOARD_PASSWORD/,
       );
+      for (const [credentials, problem] of TOO_SHORT) {
+        expect(() => createDashboard(deps, { host, credentials })).toThrow(problem);
+      }
     }
   });
 
@@ -228,13 +244,16 @@ onEachBackend("the dashboard", (prepare, backend) => {
   }
 });
 
-onEachBackend("a dashboard for one user", (prepare) => {
+onEachBackend("a dashboard with a door", (prepare) => {
   let ground: Ground;
   let dashboard: DashboardOnStage;
 
   beforeAll(async () => {
     ground = await prepare();
-    const credentials = { user: "ops", password: "hunter2" };
+    const credentials: Credentials = {
+      accounts: [{ ...OPS, role: "operator" }],
+      tokens: [{ token: VIEWER_TOKEN, role: "viewer" }],
+    };
     dashboard = await createDashboardOnStage(ground, { host: "0.0.0.0", credentials });
   });
   afterAll(async () => {
@@ -243,16 +262,39 @@ onEachBackend("a dashboard for one user", (prepare) => {
   });
 
   test("serves nobody else, but for its health", async () => {
-    const authorization = `Basic ${Buffer.from("ops:hunter2").toString("base64")}`;
-    for (const path of ["/", "/queues", "/queues/api/queues", "/api/events", "/metrics"]) {
+    const signedIn = await dashboard.send("POST", "/api/session", {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(OPS),
+    });
+    expect(signedIn.json).toEqual({ user: OPS.user, role: "operator", via: "session" });
+    const cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
+    const authorization = `Bearer ${VIEWER_TOKEN}`;
+    for (const path of ["/queues", "/queues/api/queues", "/api/events", "/metrics"]) {
       const bare = await dashboard.get(path);
       expect([path, bare.status, bare.json.error.code]).toEqual([path, 401, "unauthorized"]);
-      expect(bare.headers["www-authenticate"]).toContain("Basic");
-      const known = await dashboard.send("GET", path, { headers: { authorization } });
-      expect([path, known.status]).toEqual([path, 200]);
+      for (const headers of [{ cookie }, { authorization }]) {
+        const known = await dashboard.send("GET", path, { headers });
+        expect([path, known.status]).toEqual([path, 200]);
+      }
     }
     expect((await dashboard.send("PUT", "/queues/api/queues/pause")).status).toBe(401);
     expect((await dashboard.get("/healthz")).status).toBe(200);
     expect((await dashboard.get("/readyz")).status).toBe(200);
+  });
+
+  test("lets a viewer write nothing, through the API or bull-board", async () => {
+    const headers = { authorization: `Bearer ${VIEWER_TOKEN}` };
+    for (const [method, path] of [
+      ["POST", "/api/sources/acme/pause"],
+      ["POST", "/api/retry"],
+      ["POST", "/api/events/acme/evt_1/replay"],
+      ["PUT", "/queues/api/queues/pause"],
+      ["PUT", "/queues/api/queues/millrace-acme/pause"],
+      ["PUT", "/QUEUES//api/queues/millrace-acme/pause"],
+    ] as const) {
+      const refused = await dashboard.send(method, path, { headers });
+      expect([path, refused.status, refused.json.error.code]).toEqual([path, 403, "forbidden"]);
+    }
+    expect(await dashboard.queues.queues.get("acme")?.isPaused()).toBe(false);
   });
 });

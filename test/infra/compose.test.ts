@@ -68,10 +68,13 @@ test("every role gets variables that it knows, and takes their values", async ()
   }
 });
 
-test("only the dashboard is given its password, and Prometheus' name is one it is reached by", async () => {
+test("only the dashboard is given its password and token, and Prometheus' name is one it is reached by", async () => {
   for (const [name, service] of ours) {
-    const { DASHBOARD_USER, DASHBOARD_PASSWORD, DASHBOARD_HOSTS } = await environmentOf(service);
-    const isThere = [DASHBOARD_USER, DASHBOARD_PASSWORD].every((value) => value !== undefined);
+    const { DASHBOARD_USER, DASHBOARD_PASSWORD, DASHBOARD_VIEWER_TOKEN, DASHBOARD_HOSTS } =
+      await environmentOf(service);
+    const doors = [DASHBOARD_USER, DASHBOARD_PASSWORD, DASHBOARD_VIEWER_TOKEN];
+    const isThere = doors.every((value) => value !== undefined);
+    expect(doors.some((value) => value !== undefined)).toBe(isThere);
     expect(isThere).toBe(name === "dashboard");
     if (isThere) expect(DASHBOARD_HOSTS?.split(",")).toContain("dashboard");
   }

@@ -19,7 +19,7 @@ const read = async (path: string): Promise<string> => await readFile(join(INFRA,
 
 interface Scrape {
   readonly job_name: string;
-  readonly basic_auth?: { readonly username: string; readonly password_file: string };
+  readonly authorization?: { readonly credentials_file: string };
   readonly static_configs: readonly { readonly targets: readonly string[] }[];
 }
 interface Rule {
@@ -65,15 +65,15 @@ test("the rules lie beside the configuration that names them", async () => {
   expect(services["prometheus"]?.volumes).toContain("./prometheus:/etc/prometheus:ro");
 });
 
-test("Prometheus knocks at the dashboard's door with its name and password", async () => {
+test("Prometheus knocks at the dashboard's door with a token that may only look", async () => {
   const { services, secrets } = await readComposeFile();
-  const { DASHBOARD_USER, DASHBOARD_PASSWORD } = await environmentOf(services["dashboard"]);
-  const [basic_auth] = (await scrapes()).flatMap((scraped) => scraped.basic_auth ?? []);
-  const secret = basename(basic_auth?.password_file ?? "");
-  expect(dirname(basic_auth?.password_file ?? "")).toBe("/run/secrets");
+  const { DASHBOARD_VIEWER_TOKEN } = await environmentOf(services["dashboard"]);
+  const [authorization] = (await scrapes()).flatMap((scraped) => scraped.authorization ?? []);
+  const file = authorization?.credentials_file ?? "";
+  const secret = basename(file);
+  expect(dirname(file)).toBe("/run/secrets");
   expect(services["prometheus"]?.secrets).toEqual([secret]);
-  expect(basic_auth?.username).toBe(DASHBOARD_USER);
-  expect(await read(`${secrets[secret]?.file}.example`)).toBe(DASHBOARD_PASSWORD);
+  expect(await read(`${secrets[secret]?.file}.example`)).toBe(DASHBOARD_VIEWER_TOKEN);
 });
 
 test("every alert has a name of its own, says how urgent it is, and what to do", async () => {
@@ -158,11 +158,10 @@ describeOnRedis("what real roles export", () => {
   });
 });
 
-const LOGIN = { DASHBOARD_USER: "ops", DASHBOARD_PASSWORD: "a-long-password" };
+const LOGIN = { DASHBOARD_VIEWER_TOKEN: "a-token-for-prometheus" };
 
 async function scrape({ url }: MillraceProcess): Promise<string> {
-  const { DASHBOARD_USER: user, DASHBOARD_PASSWORD: password } = LOGIN;
-  const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+  const authorization = `Bearer ${LOGIN.DASHBOARD_VIEWER_TOKEN}`;
   const response = await fetch(`${url}/metrics`, { headers: { authorization } });
   expect(response.status).toBe(200);
   return await response.text();

@@ -1,18 +1,48 @@
 import { expect, test } from "vitest";
 import { credentialsOf } from "./credentials.ts";
 
-test("user and password go together, or neither is set", () => {
+test("nobody is named where nothing is set", () => {
   expect(credentialsOf({})).toBeUndefined();
-  expect(credentialsOf({ DASHBOARD_USER: "u", DASHBOARD_PASSWORD: "p:w" })).toEqual({
-    user: "u",
-    password: "p:w",
+  expect(credentialsOf({ DASHBOARD_TOKEN: " , " })).toBeUndefined();
+});
+
+test("users and tokens have the role of their variables, and tokens are split at commas", () => {
+  expect(
+    credentialsOf({
+      DASHBOARD_USER: "a:b",
+      DASHBOARD_PASSWORD: "p,w",
+      DASHBOARD_VIEWER_USER: "v",
+      DASHBOARD_VIEWER_PASSWORD: "w",
+      DASHBOARD_TOKEN: "new, old",
+      DASHBOARD_VIEWER_TOKEN: "third",
+    }),
+  ).toEqual({
+    accounts: [
+      { user: "a:b", password: "p,w", role: "operator" },
+      { user: "v", password: "w", role: "viewer" },
+    ],
+    tokens: [
+      { token: "new", role: "operator" },
+      { token: "old", role: "operator" },
+      { token: "third", role: "viewer" },
+    ],
   });
 });
 
 test.each([
   [{ DASHBOARD_USER: "u" }, "DASHBOARD_PASSWORD is not set"],
   [{ DASHBOARD_PASSWORD: "p" }, "DASHBOARD_USER is not set"],
-  [{ DASHBOARD_USER: "a:b", DASHBOARD_PASSWORD: "p" }, "holds a colon"],
+  [{ DASHBOARD_VIEWER_USER: "u" }, "DASHBOARD_VIEWER_PASSWORD is not set"],
+  [{ DASHBOARD_VIEWER_TOKEN: "two words" }, "DASHBOARD_VIEWER_TOKEN holds a space"],
+  [{ DASHBOARD_TOKEN: "tokén" }, "what is not ASCII"],
+  [{ DASHBOARD_TOKEN: "same", DASHBOARD_VIEWER_TOKEN: "same" }, "one token is given twice"],
+  [
+    {
+      ...{ DASHBOARD_USER: "u", DASHBOARD_PASSWORD: "p" },
+      ...{ DASHBOARD_VIEWER_USER: "u", DASHBOARD_VIEWER_PASSWORD: "q" },
+    },
+    "one user is given twice",
+  ],
 ])("%j is refused", (environment, message) => {
   expect(() => credentialsOf(environment)).toThrow(message);
 });

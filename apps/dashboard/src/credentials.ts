@@ -1,29 +1,79 @@
 import { MillraceError, type Environment } from "@millrace/core";
-import type { Credentials } from "./security/basic-auth.ts";
+import type { Account, Credentials, Role, Token } from "./security/principal.ts";
 
-type Variables = Pick<Environment, "DASHBOARD_USER" | "DASHBOARD_PASSWORD">;
+type Variables = Pick<
+  Environment,
+  | "DASHBOARD_USER"
+  | "DASHBOARD_PASSWORD"
+  | "DASHBOARD_VIEWER_USER"
+  | "DASHBOARD_VIEWER_PASSWORD"
+  | "DASHBOARD_TOKEN"
+  | "DASHBOARD_VIEWER_TOKEN"
+>;
+
+const PREFIXES: readonly (readonly [Role, "DASHBOARD" | "DASHBOARD_VIEWER"])[] = [
+  ["operator", "DASHBOARD"],
+  ["viewer", "DASHBOARD_VIEWER"],
+];
 
 /**
- * The dashboard's user and password; undefined when neither is set.
+ * Who may come in, by the environment; undefined when nobody is named.
  *
- * @throws `invalid_config` when only one is, or when the user holds a colon, which HTTP Basic
- * (RFC 7617) cannot carry.
+ * @throws `invalid_config` when only one of a user and its password is set, when two are the same, or
+ * when a token cannot be sent as one.
  */
 export function credentialsOf(environment: Variables): Credentials | undefined {
-  const { DASHBOARD_USER: user, DASHBOARD_PASSWORD: password } = environment;
-  if (user === undefined && password === undefined) return undefined;
-  if (user === undefined || password === undefined) {
-    const missing = user === undefined ? "DASHBOARD_USER" : "DASHBOARD_PASSWORD";
-    throw new MillraceError(
-      "invalid_config",
-      `Cannot guard the dashboard: ${missing} is not set, and the other is`,
-    );
-  }
-  if (user.includes(":")) {
-    throw new MillraceError(
-      "invalid_config",
-      "Cannot guard the dashboard: DASHBOARD_USER holds a colon",
-    );
-  }
-  return { user, password };
+  const accounts = PREFIXES.flatMap(([role, prefix]) => accountOf(environment, role, prefix));
+  const tokens = PREFIXES.flatMap(([role, prefix]) => tokensOf(environment, role, prefix));
+  refuseTwice(
+    "user",
+    accounts.map(({ user }) => user),
+  );
+  refuseTwice(
+    "token",
+    tokens.map(({ token }) => token),
+  );
+  return accounts.length + tokens.length === 0 ? undefined : { accounts, tokens };
 }
+
+function accountOf(
+  environment: Variables,
+  role: Role,
+  prefix: "DASHBOARD" | "DASHBOARD_VIEWER",
+): Account[] {
+  const user = environment[`${prefix}_USER`];
+  const password = environment[`${prefix}_PASSWORD`];
+  if (user === undefined && password === undefined) return [];
+  if (user === undefined || password === undefined) {
+    const missing = user === undefined ? "USER" : "PASSWORD";
+    throw refusal(`${prefix}_${missing} is not set, and the other is`);
+  }
+  if (user.length > 256 || password.length > 1_024) {
+    throw refusal(`${prefix}_USER or ${prefix}_PASSWORD is longer than 256 or 1,024 characters`);
+  }
+  return [{ user, password, role }];
+}
+
+/** Visible ASCII, which is what a header's value can carry. */
+const SENDABLE = /^[\x21-\x7e]+$/;
+
+function tokensOf(
+  environment: Variables,
+  role: Role,
+  prefix: "DASHBOARD" | "DASHBOARD_VIEWER",
+): Token[] {
+  const list = (environment[`${prefix}_TOKEN`] ?? "").split(",").map((token) => token.trim());
+  const tokens = list.filter((token) => token !== "");
+  if (!tokens.every((token) => SENDABLE.test(token))) {
+    throw refusal(`${prefix}_TOKEN holds a space, or what is not ASCII`);
+  }
+  return tokens.map((token) => ({ token, role }));
+}
+
+function refuseTwice(what: string, values: readonly string[]): void {
+  if (new Set(values).size === values.length) return;
+  throw refusal(`one ${what} is given twice, so its role cannot be told`);
+}
+
+const refusal = (why: string) =>
+  new MillraceError("invalid_config", `Cannot guard the dashboard: ${why}`);

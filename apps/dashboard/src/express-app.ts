@@ -4,13 +4,15 @@ import express, { type Express } from "express";
 import type { Registry } from "prom-client";
 import { answerErrors } from "./answer-error.ts";
 import { createApi } from "./api/create-api.ts";
+import { createSessionRoutes } from "./api/session-routes.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
 import type { DashboardOptions } from "./dashboard-options.ts";
 import { createHomePage } from "./page/home-page.ts";
 import type { DashboardLedger, DashboardQueues, ReadStats } from "./ports.ts";
-import { basicAuth } from "./security/basic-auth.ts";
 import { checkHost } from "./security/check-host.ts";
 import { checkWrite } from "./security/check-write.ts";
+import { createDoor } from "./security/door.ts";
+import { guard } from "./security/guard.ts";
 import { BOARD_CSP, OWN_CSP, securityHeaders } from "./security/security-headers.ts";
 
 interface Deps {
@@ -24,7 +26,8 @@ interface Deps {
 
 /**
  * The dashboard's routes, each behind the same guards. Only `/healthz` and `/readyz` stand outside:
- * they tell no more than whether it works, and a prober knows neither name nor password.
+ * they tell no more than whether it works, and a prober knows neither name nor password. Who signs in
+ * has passed the checks of `Host` and origin, and no other.
  */
 export function createExpressApp(deps: Deps, options: DashboardOptions): Express {
   const app = express();
@@ -35,8 +38,11 @@ export function createExpressApp(deps: Deps, options: DashboardOptions): Express
   const status = statusRouter(deps);
   app.get(["/healthz", "/readyz"], status);
   app.use(checkHost({ boundHost: options.host, ...(options.hosts && { hosts: options.hosts }) }));
-  if (options.credentials !== undefined) app.use(basicAuth(options.credentials));
   app.use(checkWrite());
+  const door = createDoor(options.credentials);
+  app.use("/api", createSessionRoutes(door));
+  // From here on nobody is served whom the door does not know.
+  app.use(guard(door));
 
   app.use(status);
   const showWorkers = deps.queues.backend !== "postgres";

@@ -36,6 +36,12 @@ export const environmentSchema = z.object({
   WORKER_PORT: port(3002),
   DASHBOARD_USER: z.string().optional(),
   DASHBOARD_PASSWORD: z.string().optional(),
+  /** A user who may look and change nothing. */
+  DASHBOARD_VIEWER_USER: z.string().optional(),
+  DASHBOARD_VIEWER_PASSWORD: z.string().optional(),
+  /** What programs sign in with, comma-separated for rotation; the viewer's is Prometheus'. */
+  DASHBOARD_TOKEN: z.string().optional(),
+  DASHBOARD_VIEWER_TOKEN: z.string().optional(),
   /** Further names that the dashboard is reached by, comma-separated: `dash.example.com`. */
   DASHBOARD_HOSTS: z.string().optional(),
   HOST: z.string().optional(),

@@ -91,9 +91,12 @@ export const ERROR_CODES = {
   too_many_connections: { meaning: "The pools together ask for more than max_connections." },
   already_running: { meaning: "Another `millrace start` runs in this folder." },
   postgres_not_started: { meaning: "The embedded Postgres could not be started." },
-  unauthorized: { status: 401, meaning: "User and password are wanted." },
+  unauthorized: { status: 401, meaning: "A user and password, or a token, are wanted." },
   forbidden: { status: 403, meaning: "This is not allowed here." },
-  too_many_failures: { status: 429, meaning: "Too many wrong passwords of late. Try again later." },
+  too_many_failures: {
+    status: 429,
+    meaning: "Too many wrong passwords or tokens of late. Try again later.",
+  },
   unsupported_media_type: {
     status: 415,
     meaning: "A write takes application/json, or an empty body.",

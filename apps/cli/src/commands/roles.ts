@@ -37,7 +37,8 @@ Example:
     name: "dashboard",
     description: "show the queues and the ledger, and retry what failed",
     help: `
-Listens on DASHBOARD_PORT (3001); beyond loopback it wants DASHBOARD_USER and DASHBOARD_PASSWORD.
+Listens on DASHBOARD_PORT (3001); beyond loopback it wants DASHBOARD_USER and DASHBOARD_PASSWORD,
+or DASHBOARD_TOKEN.
 Behind a proxy name it in DASHBOARD_HOSTS: requests for other hosts are refused.
 
 Example:

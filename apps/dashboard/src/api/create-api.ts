@@ -8,6 +8,7 @@ import { answerReplay, answerRetry } from "./answer-one.ts";
 import { eventJson, eventNotFound } from "./event-json.ts";
 import { parseEventPath } from "./event-path.ts";
 import { parseEventQuery, type EventQuery } from "./event-query.ts";
+import { refuseOtherMethods } from "./refuse-methods.ts";
 
 interface Deps {
   readonly ledger: DashboardLedger;
@@ -20,7 +21,7 @@ export function createApi(deps: Deps): Router {
   const router = Router();
   addReads(router, deps);
   addWrites(router, deps);
-  refuseOtherMethods(router);
+  for (const [path, allow] of Object.entries(METHODS)) refuseOtherMethods(router, path, allow);
   return router;
 }
 
@@ -98,15 +99,3 @@ const METHODS: Readonly<Record<string, string>> = {
   "/sources/:source/pause": "POST",
   "/sources/:source/resume": "POST",
 };
-
-function refuseOtherMethods(router: Router): void {
-  for (const [path, allow] of Object.entries(METHODS)) {
-    router.all(path, (request, response) => {
-      response.set("Allow", allow);
-      throw new MillraceError(
-        "method_not_allowed",
-        `Cannot ${request.method} here: this path takes ${allow}`,
-      );
-    });
-  }
-}

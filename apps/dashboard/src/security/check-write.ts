@@ -1,7 +1,6 @@
 import { MillraceError } from "@millrace/core";
 import type { Request, RequestHandler } from "express";
-
-const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+import { isRead } from "./is-read.ts";
 
 /**
  * Refuses writes that a web page of another origin could have caused: 403 `forbidden` by `Origin`
@@ -10,7 +9,7 @@ const READS = new Set(["GET", "HEAD", "OPTIONS"]);
  */
 export function checkWrite(): RequestHandler {
   return (request, _response, next) => {
-    if (READS.has(request.method)) return next();
+    if (isRead(request)) return next();
     if (!isOwnOrigin(request)) {
       return next(
         new MillraceError("forbidden", "Cannot take this write: it comes from another origin"),

@@ -2,17 +2,15 @@ import { createServer, request, type Server } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import express from "express";
 import { answerErrors } from "../answer-error.ts";
-import { basicAuth } from "./basic-auth.ts";
 import { checkHost } from "./check-host.ts";
 import { checkWrite } from "./check-write.ts";
 
 let server: Server;
 let port: number;
 
-async function serve(options: { boundHost?: string; hosts?: string[]; guarded?: boolean }) {
+async function serve(options: { boundHost?: string; hosts?: string[] }) {
   const app = express();
   app.use(checkHost({ boundHost: options.boundHost ?? "127.0.0.1", hosts: options.hosts ?? [] }));
-  if (options.guarded === true) app.use(basicAuth({ user: "ops", password: "p:ä" }));
   app.use(checkWrite());
   app.use((_request, response) => void response.json({}));
   app.use(answerErrors(() => {}));
@@ -100,22 +98,4 @@ test.each([
 ])("a write of type %s with body %j is answered %i", async (type, body, status) => {
   const headers = type === undefined ? {} : { "content-type": type };
   expect((await ask(headers, { method: "POST", body })).status).toBe(status);
-});
-
-test("without the right user and password nothing is served, and after ten wrong ones not even with them", async () => {
-  await again({ guarded: true });
-  const basic = (text: string) => ({
-    authorization: `Basic ${Buffer.from(text).toString("base64")}`,
-  });
-  const bare = await ask({});
-  expect(bare.status).toBe(401);
-  expect(bare.headers["www-authenticate"]).toContain("Basic");
-  expect((await ask(basic("ops:p:ä"))).status).toBe(200);
-  const wrong = ["", "ops", "ops:", "ops:p", "ops:p:", "ops:p:äx", "Ops:p:ä", ":p:ä", "a:b"];
-  for (const text of wrong) expect((await ask(basic(text))).status).toBe(401);
-  expect((await ask(basic("ops:p:ä"))).status).toBe(200);
-  expect((await ask({ authorization: "Bearer x" })).status).toBe(401);
-  const limited = await ask(basic("ops:p:ä"));
-  expect(limited.status).toBe(429);
-  expect(Number(limited.headers["retry-after"])).toBeGreaterThan(0);
 });

@@ -1,0 +1,31 @@
+import { MillraceError } from "@millrace/core";
+import type { Request, RequestHandler } from "express";
+import { unauthorized, type Door } from "./door.ts";
+import { isRead } from "./is-read.ts";
+
+/**
+ * Lets nobody on whom the door does not know (401 `unauthorized`), and no viewer write (403
+ * `forbidden`). A browser that asks for the queues' page is sent to where it can sign in.
+ */
+export function guard(door: Door): RequestHandler {
+  return (request, response, next) => {
+    const principal = door.identify(request, response);
+    if (principal === undefined) {
+      const page = pageOf(request);
+      if (page === undefined) {
+        throw unauthorized(response, "Cannot show this: sign in, or send a token");
+      }
+      return response.redirect(303, `/?next=${encodeURIComponent(page).replaceAll("%2F", "/")}`);
+    }
+    if (principal.role !== "operator" && !isRead(request)) {
+      throw new MillraceError("forbidden", "Cannot take this write: a viewer may only look");
+    }
+    next();
+  };
+}
+
+/** The page of the queues that a browser asks for. A request may name another server's; that is none. */
+function pageOf(request: Request): string | undefined {
+  if (!isRead(request) || request.headers.accept?.includes("text/html") !== true) return undefined;
+  return /^\/queues(?![^/?])/i.test(request.originalUrl) ? request.originalUrl : undefined;
+}
