@@ -20,7 +20,7 @@ export const LAYERS = {
   "@millrace/processor": GROUND,
   "@millrace/operations": GROUND,
   "@millrace/service": GROUND,
-  millrace: MIDDLE,
+  millrace: [...MIDDLE, "@millrace/embedded-postgres"],
   "@millrace/ingress": MIDDLE,
   "@millrace/worker": MIDDLE,
   "@millrace/dashboard": MIDDLE,

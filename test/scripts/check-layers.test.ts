@@ -91,6 +91,18 @@ describe("the check of the layers", () => {
     });
   });
 
+  test("passes a second door that a package's manifest names, and no other", async () => {
+    await put("packages/queue/package.json", {
+      name: "@millrace/queue",
+      dependencies: { "@millrace/core": "0.1.0" },
+      exports: { ".": "./dist/index.js", "./testing": "./dist/testing.js" },
+    });
+    await put("apps/worker/src/a.ts", `import ${JSON.stringify("@millrace/queue/testing")};`);
+    expect(check(house)).toMatchObject({ status: 0, problems: [] });
+    await put("apps/worker/src/a.ts", `import ${JSON.stringify("@millrace/queue/test")};`);
+    expect(check(house)).toMatchObject({ status: 1 });
+  });
+
   test("takes no notice of what comments say", async () => {
     await put(
       "packages/core/src/a.ts",

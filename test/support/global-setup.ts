@@ -27,7 +27,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
   const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
   project.provide("postgresUrl", postgres.url);
+  // For `millrace/testing`, as a user's own global setup does.
+  process.env["TEST_DATABASE_URL"] = postgres.url;
   return async () => {
+    delete process.env["TEST_DATABASE_URL"];
     await postgres.stop("immediate");
     await rm(folder, { recursive: true, force: true });
   };

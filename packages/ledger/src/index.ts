@@ -12,7 +12,7 @@ export type { StoredEvent } from "./find-identity.ts";
 export type { GiveUpAnswer, GiveUpReason } from "./give-up.ts";
 export type { EventIdentity } from "./identity-row.ts";
 export { createLeader, type Leader } from "./leader.ts";
-export { LEDGER_SCOPE, migrate, type MigrateOptions } from "./migrate.ts";
+export { LEDGER_SCOPE, migrate, USER_SCOPE, type MigrateOptions } from "./migrate.ts";
 export { ensurePartitions, PARTITION_DAYS_AHEAD } from "./partitions.ts";
 export type { PendingCursor, PendingEvent, PendingQuery } from "./pending-page.ts";
 export type { ReplayAnswer } from "./replay.ts";

@@ -7,6 +7,8 @@ import { ensurePartitions } from "./partitions.ts";
 import { transaction } from "./transaction.ts";
 
 export const LEDGER_SCOPE = "millrace";
+/** The migrations of the user's own tables are numbered apart from ours. */
+export const USER_SCOPE = "user";
 
 export interface MigrateOptions {
   readonly pool: pg.Pool;

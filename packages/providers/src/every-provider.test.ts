@@ -8,7 +8,8 @@ const IS_SIGNATURE = /sig|hmac/;
 
 test("every provider that there is stands in the loop", () => {
   const looped = new Set(Object.keys(EVERY_SOURCE).map((name) => name.split(" ")[0]));
-  expect([...looped].toSorted()).toEqual(Object.keys(providers).toSorted());
+  const { newEventId: _, ...functions } = providers;
+  expect([...looped].toSorted()).toEqual(Object.keys(functions).toSorted());
 });
 
 describe.each(Object.entries(EVERY_SOURCE))("%s", (_name, sourceCase) => {

@@ -1,4 +1,5 @@
 export { discord } from "./discord.ts";
+export { newEventId } from "./event-id.ts";
 export { github } from "./github.ts";
 export { gitlab, type GitlabOptions } from "./gitlab.ts";
 export { hmac } from "./hmac.ts";

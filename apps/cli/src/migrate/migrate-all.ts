@@ -1,11 +1,8 @@
 import { resolve } from "node:path";
-import { checkSchema, createPool, migrate } from "@millrace/ledger";
+import { checkSchema, createPool, migrate, USER_SCOPE } from "@millrace/ledger";
 import type { LoadedConfig } from "@millrace/service";
 import type { Stores } from "../find-stores.ts";
 import { withQueues } from "../with-queues.ts";
-
-/** The migrations of the user's own tables are numbered apart from ours. */
-const USER_SCOPE = "user";
 
 /** Tables that are migrated together. */
 export interface MigrationPart {

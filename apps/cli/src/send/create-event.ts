@@ -1,5 +1,5 @@
 import { MillraceError, type Provider } from "@millrace/core";
-import { newEventId } from "./event-id.ts";
+import { newEventId } from "@millrace/providers";
 import { overrideFields, type Override } from "./override-fields.ts";
 
 /** What to send, the same for all events of one call. */

@@ -1,0 +1,119 @@
+import {
+  MillraceError,
+  type Config,
+  type Delivery,
+  type EventKey,
+  type IdentifiedEvent,
+  type IncomingEvent,
+  type Provider,
+} from "@millrace/core";
+import { createReceiver, type DurablePlace, type Received } from "@millrace/intake";
+import type { Ledger } from "@millrace/ledger";
+import { keyName } from "./key-name.ts";
+import { createSigner, type Posted } from "./sign-delivery.ts";
+
+/** A delivery that was taken in. */
+export interface TakenIn {
+  readonly received: Received;
+  readonly events: readonly IdentifiedEvent[];
+  /** Those of its events that a worker would be given: new, or failed and delivered again. */
+  readonly toRun: readonly EventKey[];
+}
+
+export interface StageIntake {
+  /** Signs an event as its sender does, and takes it in as the ingress does. */
+  post(posted: Posted): Promise<TakenIn>;
+  close(): Promise<void>;
+}
+
+/** Time enough for a machine that runs many tests. */
+const ANSWER_TIMEOUT_MS = 30_000;
+
+/** Makes the way in, with secrets of its own and the ledger as the one place. */
+export function createStageIntake(config: Config, ledger: Ledger): StageIntake {
+  const secrets = Object.fromEntries(
+    Object.entries(config.sources).map(([name, { provider }]) => [
+      name,
+      [provider.generateSecret()],
+    ]),
+  );
+  const fresh = new Set<string>();
+  const sign = createSigner((source) => secrets[source]?.[0] ?? "");
+  let trouble: unknown;
+  const receiver = createReceiver({
+    config: { ...config, ingress: { ...config.ingress, answerTimeoutMs: ANSWER_TIMEOUT_MS } },
+    secrets,
+    places: [ledgerPlace(ledger, (event) => fresh.add(keyName(event)))],
+    redelivery: {
+      retry: async (event) => {
+        if ((await ledger.retry(event)) === "retried") fresh.add(keyName(event));
+      },
+    },
+    notify: (notice) => {
+      if ("error" in notice) trouble = notice.error;
+    },
+  });
+
+  async function post(posted: Posted): Promise<TakenIn> {
+    const provider = providerOf(config, posted.source);
+    const delivery = sign(provider, posted);
+    const received = await receiver.receive({ source: posted.source, ...delivery });
+    requireTaken(posted, received, trouble);
+    const events = identify(provider, posted, delivery);
+    const keys = events.map(({ eventId }) => ({ source: posted.source, eventId, generation: 0 }));
+    return { received, events, toRun: keys.filter((key) => fresh.delete(keyName(key))) };
+  }
+
+  return { post, close: () => receiver.close() };
+}
+
+function providerOf({ sources }: Config, name: string) {
+  const source = Object.hasOwn(sources, name) ? sources[name] : undefined;
+  if (source !== undefined) return source.provider;
+  throw new MillraceError(
+    "unknown_source",
+    `Cannot deliver to "${name}": the config has ${Object.keys(sources).join(", ")}`,
+  );
+}
+
+function ledgerPlace(ledger: Ledger, onAccepted: (event: IncomingEvent) => void): DurablePlace {
+  return {
+    name: "ledger",
+    put: async (events) => {
+      const placements = await ledger.accept(events);
+      for (const [index, event] of events.entries()) {
+        if (placements[index] === "accepted") onAccepted(event);
+      }
+      return placements;
+    },
+    ping: () => ledger.ping(),
+    isFull: () => false,
+  };
+}
+
+/** @throws the code that the ingress refuses the delivery with: it is the test's fault. */
+function requireTaken({ source, type }: Posted, received: Received, cause: unknown): void {
+  if (received.outcome !== "rejected") return;
+  const { code = "internal", status, body } = received;
+  throw new MillraceError(
+    code,
+    `Cannot deliver "${type}" to "${source}": the ingress answers ${status} ${body}`,
+    { cause },
+  );
+}
+
+/** The events that the ingress saw in a delivery, one of them at least of the type that was named. */
+function identify(
+  provider: Provider,
+  { source, type }: Posted,
+  delivery: Delivery,
+): readonly IdentifiedEvent[] {
+  const identified = provider.identify(delivery);
+  const events = identified.ok && identified.kind === "events" ? identified.events : [];
+  if (events.some((event) => event.type === type)) return events;
+  const types = events.map((event) => `"${event.type}"`).join(", ");
+  throw new MillraceError(
+    "invalid_event_type",
+    `Cannot deliver "${type}" to "${source}": the body is ${types === "" ? "no event" : `of type ${types}`}`,
+  );
+}

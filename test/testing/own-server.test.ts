@@ -1,0 +1,48 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { defineConfig, stripe } from "millrace";
+import setup from "millrace/testing/global-setup";
+import { deliver } from "millrace/testing";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+// With nothing named, a Postgres of the stage's own. TMPDIR shows what is left of it.
+
+const config = defineConfig({ sources: { stripe: stripe() } });
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "millrace-own-server-"));
+  vi.stubEnv("TMPDIR", folder);
+  vi.stubEnv("TEST_DATABASE_URL", "");
+  vi.stubEnv("DATABASE_URL", "");
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("a stage brings a Postgres where none is named, and takes it away again", async () => {
+  let folders: string[] = [];
+  const check = async () => void (folders = await readdir(folder));
+  expect(await deliver(config, "stripe", "a", {}, { check })).toMatchObject({
+    outcome: "ignored",
+  });
+  expect(folders).toEqual([expect.stringMatching(/^millrace-testing-/)]);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("the global setup brings one for all stages of a run", async () => {
+  const teardown = await setup();
+  const url = process.env["TEST_DATABASE_URL"];
+  expect(url).toMatch(/^postgres/);
+  expect(await deliver(config, "stripe", "a")).toMatchObject({ outcome: "ignored" });
+  expect(await readdir(folder)).toHaveLength(1);
+
+  const idle = await setup();
+  await idle();
+  expect(process.env["TEST_DATABASE_URL"]).toBe(url);
+  await teardown();
+  expect(process.env["TEST_DATABASE_URL"]).toBeUndefined();
+  expect(await readdir(folder)).toEqual([]);
+});
