@@ -130,8 +130,9 @@ describe("findEvent", () => {
   });
 });
 
-test("countsBySourceAndStatus counts each source by itself", async () => {
-  const counts = await it.ledger.countsBySourceAndStatus();
-  expect(counts["bank"]).toEqual({ pending: 34, completed: 0, failed: 1 });
-  expect(counts["shop"]).toMatchObject({ completed: 1, failed: 0 });
+test("countUndone and countCompleted count each source by itself", async () => {
+  const undone = await it.ledger.countUndone();
+  expect(undone.get("bank")).toEqual({ pending: 34, failed: 1 });
+  expect(undone.get("shop")).toMatchObject({ failed: 0 });
+  expect([...(await it.ledger.countCompleted())]).toEqual([["shop", 1]]);
 });

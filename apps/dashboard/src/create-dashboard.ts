@@ -7,16 +7,12 @@ import {
   type Logger,
   type Readiness,
 } from "@millrace/service";
-import { stats } from "@millrace/operations";
 import type { Registry } from "prom-client";
 import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
 import { createExpressApp } from "./express-app.ts";
 import { registerMetrics } from "./dashboard-metrics.ts";
 import type { DashboardLedger, DashboardQueues } from "./ports.ts";
-import { rememberBriefly } from "./remember-briefly.ts";
-
-/** Counting reads the whole of the ledger's narrow table, however many people look. */
-const STATS_REMEMBERED_MS = 1_000;
+import { createOverviews } from "./create-overviews.ts";
 
 export interface DashboardDeps {
   readonly ledger: DashboardLedger;
@@ -26,6 +22,9 @@ export interface DashboardDeps {
   readonly logger: Logger;
   readonly registry: Registry;
 }
+
+/** Those of the config. */
+const COMPARE_DEFAULTS = { graceMs: 5_000, keysDays: 90 };
 
 export interface Dashboard {
   /**
@@ -53,9 +52,10 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions):
     return await checkParts(deps.checks);
   }
 
-  const readStats = rememberBriefly(STATS_REMEMBERED_MS, () => stats(deps));
-  registerMetrics(deps.registry, { readStats, onError: (error) => trouble("metrics", error) });
-  const app = createExpressApp({ ...deps, readStats, readiness, onError }, options);
+  const overviews = createOverviews(deps, options.compare ?? COMPARE_DEFAULTS);
+  const onMetricsError = (error: unknown) => trouble("metrics", error);
+  registerMetrics(deps.registry, { readStats: overviews.stats, onError: onMetricsError });
+  const app = createExpressApp({ ...deps, overviews, readiness, onError }, options);
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
 
   return {

@@ -1,4 +1,5 @@
 import { MillraceError } from "@millrace/core";
+import type { CompareOptions } from "./create-overviews.ts";
 import { isLoopback } from "./security/check-host.ts";
 import type { Credentials } from "./security/principal.ts";
 
@@ -9,6 +10,8 @@ export interface DashboardOptions {
   readonly hosts?: readonly string[];
   /** Who may come in; without them only loopback is listened on, and everybody is an operator. */
   readonly credentials?: Credentials | undefined;
+  /** How ledger and queues are compared; default: as the config's defaults have it. */
+  readonly compare?: CompareOptions;
   /** Milliseconds that requests under way may take while it stops. Default 5,000. */
   readonly shutdownTimeoutMs?: number;
 }

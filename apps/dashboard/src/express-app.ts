@@ -8,7 +8,7 @@ import { createSessionRoutes } from "./api/session-routes.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
 import type { DashboardOptions } from "./dashboard-options.ts";
 import { createHomePage } from "./page/home-page.ts";
-import type { DashboardLedger, DashboardQueues, ReadStats } from "./ports.ts";
+import type { DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
 import { checkHost } from "./security/check-host.ts";
 import { checkWrite } from "./security/check-write.ts";
 import { createDoor } from "./security/door.ts";
@@ -18,7 +18,7 @@ import { BOARD_CSP, OWN_CSP, securityHeaders } from "./security/security-headers
 interface Deps {
   readonly ledger: DashboardLedger;
   readonly queues: DashboardQueues;
-  readonly readStats: ReadStats;
+  readonly overviews: Overviews;
   readonly registry: Registry;
   readonly readiness: () => Promise<Readiness>;
   readonly onError: (error: unknown) => void;
@@ -50,7 +50,7 @@ export function createExpressApp(deps: Deps, options: DashboardOptions): Express
   app.use("/queues", securityHeaders(BOARD_CSP));
   app.use("/queues", createQueueBoard(deps.queues.queues.values(), board));
   app.use("/api", createApi(deps));
-  app.use(createHomePage(deps));
+  app.use(createHomePage({ ...deps, readStats: deps.overviews.stats }));
   app.use((_request, _response, next) => {
     next(new MillraceError("not_found", "Cannot find this page: nothing is served at its path"));
   });

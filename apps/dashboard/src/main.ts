@@ -50,7 +50,13 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     const opened = queues;
     const checks = { ledger: () => ledger.ping(), queue: () => opened.ping() };
     const registry = createRegistry({ role: "dashboard" });
-    const dashboard = createDashboard({ ledger, queues, checks, logger, registry }, options);
+    const dashboard = createDashboard(
+      { ledger, queues, checks, logger, registry },
+      {
+        ...options,
+        compare: { graceMs: config.reconciler.graceMs, keysDays: config.retention.keysDays },
+      },
+    );
     const port = await dashboard.listen({ port: environment.DASHBOARD_PORT });
     onTermination(logger, async () => {
       await dashboard.close();

@@ -1,36 +1,47 @@
-import type { EventStatus } from "@millrace/core";
-import { count } from "drizzle-orm";
 import type { LedgerContext } from "./ledger-context.ts";
-import { read } from "./read.ts";
-import { events } from "./schema.ts";
+import { COUNT_COMPLETED, COUNT_UNDONE } from "./sql/count-events.ts";
+import { runStatement } from "./transaction.ts";
 
-/** How many events of a source stand in each status. */
-export type StatusCounts = Readonly<Record<EventStatus, number>>;
+/** How many events of a source are not completed. */
+export interface UndoneCounts {
+  readonly pending: number;
+  readonly failed: number;
+}
 
 /**
- * Counts events by source and status; a source without events is not there. Reads the whole table of
- * events, though not their bodies: for people, not for every scrape.
+ * Counts pending and failed events by source; a source without them is not there. Reads those alone.
  *
  * @throws `database_unavailable`
  */
-export async function countsBySourceAndStatus(
+export async function countUndone(
   ledger: LedgerContext,
-): Promise<Readonly<Record<string, StatusCounts>>> {
-  const counts = new Map<string, Record<EventStatus, number>>();
-  for (const row of await selectCounts(ledger)) {
-    const of = counts.get(row.source) ?? { pending: 0, completed: 0, failed: 0 };
-    of[row.status] = row.events;
-    counts.set(row.source, of);
+): Promise<ReadonlyMap<string, UndoneCounts>> {
+  const { rows } = await runStatement<{ status: keyof UndoneCounts } & CountRow>(
+    ledger.pool,
+    { text: COUNT_UNDONE },
+    ledger.reads,
+  );
+  const counts = new Map<string, UndoneCounts>();
+  for (const { source, status, events } of rows) {
+    const of = counts.get(source) ?? { pending: 0, failed: 0 };
+    counts.set(source, { ...of, [status]: events });
   }
-  return Object.fromEntries(counts);
+  return counts;
 }
 
-async function selectCounts(ledger: LedgerContext) {
-  return await read(ledger, (db) =>
-    db
-      .select({ source: events.source, status: events.status, events: count() })
-      .from(events)
-      .groupBy(events.source, events.status)
-      .orderBy(events.source),
-  );
+/**
+ * Counts completed events by source; a source without them is not there. Reads all of them, though not
+ * their bodies: for people, not for every scrape.
+ *
+ * @throws `database_unavailable`
+ */
+export async function countCompleted(ledger: LedgerContext): Promise<ReadonlyMap<string, number>> {
+  const query = { text: COUNT_COMPLETED };
+  const { rows } = await runStatement<CountRow>(ledger.pool, query, ledger.reads);
+  return new Map(rows.map(({ source, events }) => [source, events]));
+}
+
+interface CountRow {
+  readonly source: string;
+  readonly events: number;
 }

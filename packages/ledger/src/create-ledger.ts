@@ -10,8 +10,9 @@ import type {
 } from "@millrace/core";
 import type pg from "pg";
 import { accept } from "./accept.ts";
+import { activity, type ActivityRow } from "./activity.ts";
 import { attempt, type AttemptWork } from "./attempt.ts";
-import { countsBySourceAndStatus, type StatusCounts } from "./count-events.ts";
+import { countCompleted, countUndone, type UndoneCounts } from "./count-events.ts";
 import { fail } from "./fail.ts";
 import { findEvent, type EventDetail, type EventLookup } from "./find-event.ts";
 import { countEvents, findEvents, type EventFilter, type EventPage } from "./find-events.ts";
@@ -81,7 +82,9 @@ export interface Ledger {
   countEvents(filter: EventFilter): Promise<number>;
   findEvent(lookup: EventLookup): Promise<EventDetail | undefined>;
   findIdentity(key: EventKey): Promise<StoredEvent | undefined>;
-  countsBySourceAndStatus(): Promise<Readonly<Record<string, StatusCounts>>>;
+  countUndone(): Promise<ReadonlyMap<string, UndoneCounts>>;
+  countCompleted(): Promise<ReadonlyMap<string, number>>;
+  activity(of: { readonly source?: string | undefined }): Promise<readonly ActivityRow[]>;
   /** @throws `database_unavailable` when Postgres does not answer in time. */
   ping(): Promise<void>;
 }
@@ -117,7 +120,9 @@ export function createLedger(
     countEvents: (filter) => countEvents(context, filter),
     findEvent: (lookup) => findEvent(context, lookup),
     findIdentity: (key) => findIdentity(context, key),
-    countsBySourceAndStatus: () => countsBySourceAndStatus(context),
+    countUndone: () => countUndone(context),
+    countCompleted: () => countCompleted(context),
+    activity: (of) => activity(context, of),
     ping: async () => {
       await runStatement(context.pool, { text: "SELECT 1" }, context.short);
     },

@@ -1,6 +1,7 @@
+export type { ActivityRow } from "./activity.ts";
 export type { AttemptWork } from "./attempt.ts";
 export { checkSchema } from "./check-schema.ts";
-export type { StatusCounts } from "./count-events.ts";
+export type { UndoneCounts } from "./count-events.ts";
 export { createLedger, type Ledger, type LedgerOptions } from "./create-ledger.ts";
 export { createPool, type PoolOptions } from "./create-pool.ts";
 export { isDatabaseTrouble, messageOf } from "./database-trouble.ts";

@@ -56,6 +56,9 @@ export const events = millrace.table(
     index("events_failed")
       .on(table.recordedAt)
       .where(sql`status = 'failed'`),
+    index("events_processed_at")
+      .on(table.processedAt)
+      .where(sql`processed_at IS NOT NULL`),
     index("events_unplaced")
       .on(table.source, table.pendingSince, table.eventId, table.generation)
       .where(sql`status = 'pending' AND enqueued_at IS NULL`),

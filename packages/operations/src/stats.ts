@@ -1,8 +1,11 @@
-import type { Ledger, StatusCounts } from "@millrace/ledger";
+import type { Ledger } from "@millrace/ledger";
 import type { JobCounts, Queues } from "@millrace/queue";
 
 /** A source in numbers. */
-export interface SourceStats extends StatusCounts {
+export interface SourceStats {
+  readonly pending: number;
+  readonly completed: number;
+  readonly failed: number;
   /** Jobs that wait, run or are delayed, most of them pending in the ledger too. Null when the
    * queue does not answer, or the source is not configured any longer. */
   readonly queued: number | null;
@@ -10,7 +13,7 @@ export interface SourceStats extends StatusCounts {
 }
 
 interface Deps {
-  readonly ledger: Pick<Ledger, "countsBySourceAndStatus">;
+  readonly ledger: Pick<Ledger, "countUndone" | "countCompleted">;
   readonly queues: Pick<Queues, "queues" | "counts" | "ping">;
 }
 
@@ -21,21 +24,23 @@ interface Deps {
  * @throws `database_unavailable`
  */
 export async function stats(deps: Deps): Promise<ReadonlyMap<string, SourceStats>> {
-  const [events, jobs] = await Promise.all([
-    deps.ledger.countsBySourceAndStatus(),
+  const [undone, completed, jobs] = await Promise.all([
+    deps.ledger.countUndone(),
+    deps.ledger.countCompleted(),
     jobCounts(deps.queues),
   ]);
-  const sources = new Set([...deps.queues.queues.keys(), ...Object.keys(events)]);
+  const sources = new Set([...deps.queues.queues.keys(), ...undone.keys(), ...completed.keys()]);
   return new Map(
     [...sources].toSorted().map((source) => {
       const of = jobs?.get(source) ?? null;
       const queued = of === null ? null : of.waiting + of.active + of.delayed;
-      return [source, { ...(events[source] ?? NO_EVENTS), queued, jobs: of }];
+      const { pending, failed } = undone.get(source) ?? NONE;
+      return [source, { pending, completed: completed.get(source) ?? 0, failed, queued, jobs: of }];
     }),
   );
 }
 
-const NO_EVENTS: StatusCounts = { pending: 0, completed: 0, failed: 0 };
+const NONE = { pending: 0, failed: 0 };
 
 async function jobCounts(
   queues: Pick<Queues, "counts" | "ping">,

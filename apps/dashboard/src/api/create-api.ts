@@ -2,18 +2,19 @@ import { MillraceError } from "@millrace/core";
 import { sqlStateOf, type EventPage } from "@millrace/ledger";
 import { showEvent } from "@millrace/operations";
 import express, { Router, type Request } from "express";
-import type { DashboardLedger, DashboardQueues, ReadStats } from "../ports.ts";
+import type { DashboardLedger, DashboardQueues, Overviews } from "../ports.ts";
 import { answerReplayMany, answerRetryMany } from "./answer-many.ts";
 import { answerReplay, answerRetry } from "./answer-one.ts";
+import { disagreementsJson } from "./disagreements-json.ts";
 import { eventJson, eventNotFound } from "./event-json.ts";
 import { parseEventPath } from "./event-path.ts";
-import { parseEventQuery, type EventQuery } from "./event-query.ts";
+import { parseActivityQuery, parseEventQuery, type EventQuery } from "./event-query.ts";
 import { refuseOtherMethods } from "./refuse-methods.ts";
 
 interface Deps {
   readonly ledger: DashboardLedger;
   readonly queues: DashboardQueues;
-  readonly readStats: ReadStats;
+  readonly overviews: Overviews;
 }
 
 /** The API for programs: events, their retry and replay, statistics, and the pausing of a source. */
@@ -37,7 +38,14 @@ function addReads(router: Router, deps: Deps): void {
     response.json(eventJson(shown, lookup));
   });
   router.get("/stats", async (_request, response) => {
-    response.json({ sources: Object.fromEntries(await deps.readStats()) });
+    response.json({ sources: Object.fromEntries(await deps.overviews.stats()) });
+  });
+  router.get("/activity", async (request, response) => {
+    const { source } = parseActivityQuery(request.query);
+    response.json({ bucket_seconds: 60, buckets: await deps.overviews.activity(source) });
+  });
+  router.get("/disagreements", async (_request, response) => {
+    response.json(disagreementsJson(await deps.overviews.comparison()));
   });
 }
 
@@ -96,6 +104,8 @@ const METHODS: Readonly<Record<string, string>> = {
   "/retry": "POST",
   "/replay": "POST",
   "/stats": "GET, HEAD",
+  "/activity": "GET, HEAD",
+  "/disagreements": "GET, HEAD",
   "/sources/:source/pause": "POST",
   "/sources/:source/resume": "POST",
 };

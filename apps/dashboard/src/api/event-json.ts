@@ -19,7 +19,7 @@ function recordedJson({ detail }: Extract<ShownEvent, { stage: "recorded" }>) {
     ...bodyJson(detail.body),
     attempt_log: detail.attemptLog,
     conflicts: detail.conflicts,
-    generations: detail.generations,
+    generations: detail.generations.toReversed(),
   };
 }
 

@@ -53,6 +53,20 @@ export function parseEventQuery(query: unknown): EventQuery {
   throw new MillraceError("invalid_request", `Cannot search events: ${problemsOf(parsed.error)}`);
 }
 
+/** What `GET /api/activity` takes. */
+export const activityQuerySchema = eventFilterSchema.pick({ source: true });
+
+/**
+ * Reads the query of `GET /api/activity`.
+ *
+ * @throws `invalid_request` with every problem and its parameter.
+ */
+export function parseActivityQuery(query: unknown): z.infer<typeof activityQuerySchema> {
+  const parsed = activityQuerySchema.safeParse({ ...(query as object) });
+  if (parsed.success) return parsed.data;
+  throw new MillraceError("invalid_request", `Cannot count events: ${problemsOf(parsed.error)}`);
+}
+
 /** Every problem with its place, in one line. */
 export function problemsOf(error: z.ZodError): string {
   const problems = error.issues.map(

@@ -19,6 +19,8 @@ export interface Diagnosis {
   readonly found: ReadonlyMap<DisagreementKind, Found>;
   /** Events and jobs that were looked at. */
   readonly looked: number;
+  /** Pending events among them. */
+  readonly pending: number;
 }
 
 /**
@@ -37,11 +39,14 @@ export async function diagnose(deps: CompareDeps, options: DiagnoseOptions): Pro
     }
   };
   await look(findUnplaced(deps, options), () => true);
+  const before = looked;
   await look(findPlaced(deps, options), () => true);
+  // It goes through all that is pending, and leaves out those that were compared before.
+  const pending = looked - before;
   for (const state of ["failed", "completed"] as const) {
     // What is pending was looked at before, whatever its job.
     const isUnrecorded = (kind: string) => kind.startsWith("unrecorded");
     await look(findEnded(deps, { ...options, state, sinceMs: 0 }), isUnrecorded);
   }
-  return { found: tally.found, looked };
+  return { found: tally.found, looked, pending };
 }

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { anEvent, claim, failure, keyOf, openLedger, patient, type TestLedger } from "./fixture.ts";
+
+let it: TestLedger;
+/** When the minute began that the rows below were made in. */
+let minute: number;
+beforeAll(async () => {
+  it = await openLedger();
+  const [row] = await it.ask<{ at: Date }>("SELECT date_bin('1 minute', now(), 'epoch') AS at");
+  minute = row?.at.getTime() ?? 0;
+});
+afterAll(() => it.close());
+
+const minutesAgo = (minutes: number) => new Date(minute - minutes * 60_000).toISOString();
+const bucket = async (at: string, source?: string) => {
+  const buckets = await it.ledger.activity({ source });
+  return buckets.find((one) => one.at === at);
+};
+
+/** Writes events that ended, which the ledger's triggers let nobody do. */
+async function insert(
+  rows: readonly { source: string; status: "completed" | "failed"; from: string; ms: number }[],
+): Promise<void> {
+  const client = await it.connect();
+  try {
+    await client.query("SET session_replication_role = replica");
+    for (const [index, { source, status, from, ms }] of rows.entries()) {
+      await client.query(
+        `INSERT INTO millrace.events (source, event_id, generation, type, status, outcome, attempts,
+           unsigned, body_hash, body_id, received_at, recorded_at, processed_at, last_error_code)
+         VALUES ($1, $2, 0, 't', $3, CASE WHEN $3 = 'completed' THEN 'handled' END, 1, false, 'h', 0,
+           $4, $4, $4::timestamptz + $5 * interval '1 ms', CASE WHEN $3 = 'failed' THEN 'x' END)`,
+        [source, `old_${from}_${index}`, status, from, ms],
+      );
+    }
+    await client.query("RESET session_replication_role");
+  } finally {
+    client.release();
+  }
+}
+
+test("has every minute of an hour, oldest first, the one that is not over among them", async () => {
+  const buckets = await it.ledger.activity({});
+  expect(buckets).toHaveLength(60);
+  const first = Date.parse(buckets[0]?.at ?? "");
+  expect(buckets.map(({ at }) => Date.parse(at))).toEqual(
+    Array.from({ length: 60 }, (_, n) => first + n * 60_000),
+  );
+  expect(Date.parse(buckets[59]?.at ?? "")).toBeGreaterThanOrEqual(minute);
+  expect(buckets[30]).toEqual({
+    ...{ at: buckets[30]?.at, recorded: 0, completed: 0, failed: 0 },
+    ...{ p50_ms: null, p95_ms: null },
+  });
+});
+
+test("counts an event when it is recorded and when it ends, and a retried one is no failure", async () => {
+  const [good, bad, open] = ["good", "bad", "open"].map((eventId) =>
+    anEvent({ source: "live", eventId }),
+  );
+  if (good === undefined || bad === undefined || open === undefined) throw new Error("no events");
+  await it.ledger.accept([good, bad, open]);
+  const goodAttempt = await claim(it.ledger, good);
+  await it.ledger.attempt(keyOf(good), goodAttempt, () => Promise.resolve("handled"), patient());
+  await it.ledger.fail(keyOf(bad), await claim(it.ledger, bad), { ...failure, final: true });
+  const total = async () => {
+    const buckets = await it.ledger.activity({ source: "live" });
+    const sum = (of: "recorded" | "completed" | "failed") =>
+      buckets.reduce((count, one) => count + one[of], 0);
+    return [sum("recorded"), sum("completed"), sum("failed")];
+  };
+  expect(await total()).toEqual([3, 1, 1]);
+  await it.ledger.retry(keyOf(bad));
+  expect(await total()).toEqual([3, 1, 0]);
+});
+
+test("tells the latency of what ended in a minute, wherever it began", async () => {
+  await insert([
+    { source: "slow", status: "completed", from: minutesAgo(5), ms: 100 },
+    { source: "slow", status: "completed", from: minutesAgo(5), ms: 200 },
+    { source: "slow", status: "failed", from: minutesAgo(5), ms: 900 },
+    { source: "slow", status: "failed", from: minutesAgo(2_000), ms: 1_996 * 60_000 },
+  ]);
+  expect(await bucket(minutesAgo(5), "slow")).toMatchObject({
+    ...{ recorded: 3, completed: 2, failed: 1, p50_ms: 200, p95_ms: 830 },
+  });
+  expect(await bucket(minutesAgo(4), "slow")).toMatchObject({
+    ...{ recorded: 0, completed: 0, failed: 1, p50_ms: 1_996 * 60_000 },
+  });
+});
+
+test("counts of all sources together what it counts of each, and of none that is not asked for", async () => {
+  await insert(
+    ["one", "two"].map((source) => ({
+      ...{ source, status: "completed" as const, from: minutesAgo(7), ms: 10 },
+    })),
+  );
+  expect(await bucket(minutesAgo(7))).toMatchObject({ recorded: 2, completed: 2 });
+  expect(await bucket(minutesAgo(7), "one")).toMatchObject({ recorded: 1, completed: 1 });
+  expect(await bucket(minutesAgo(7), "three")).toMatchObject({ recorded: 0, completed: 0 });
+});
+
+test("takes nothing from beyond its hour, and each event into one minute", async () => {
+  const rows = Array.from({ length: 70 }, (_, ago) => ({
+    ...{ source: "each", status: "completed" as const, from: minutesAgo(ago), ms: 0 },
+  }));
+  await insert(rows);
+  const buckets = await it.ledger.activity({ source: "each" });
+  const seen = buckets.filter(({ at }) => Date.parse(at) <= minute);
+  expect(seen.length).toBeGreaterThan(50);
+  for (const one of seen) expect(one).toMatchObject({ recorded: 1, completed: 1 });
+});
