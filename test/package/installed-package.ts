@@ -1,0 +1,112 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+/** A command's end. */
+export interface Ran {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** A command that goes on. */
+export interface Running {
+  output(): string;
+  /** Ctrl-C in its terminal: the whole of its group hears it. Resolves when it is over. */
+  interrupt(): Promise<number | null>;
+}
+
+/** A user's folder, in which the tarball is installed. */
+export interface InstalledPackage {
+  readonly folder: string;
+  /** Names of the files in the package, `/` between folders. */
+  files(): Promise<string[]>;
+  put(files: Readonly<Record<string, string>>): Promise<void>;
+  run(command: string, ...args: readonly string[]): Promise<Ran>;
+  start(command: string, ...args: readonly string[]): Running;
+  remove(): Promise<void>;
+}
+
+/** Packs this clone, and installs it with npm in a folder that is empty but for a manifest. */
+export async function installPackage(): Promise<InstalledPackage> {
+  const home = await mkdtemp(join(tmpdir(), "millrace-package-"));
+  const folder = join(home, "project");
+  await mkdir(folder);
+  const packed = await runIn(ROOT, process.execPath, ["scripts/pack.mjs", "--out", home]);
+  requireDone("pack", packed);
+  const tarball = packed.output.trim().split("\n").at(-1) ?? "";
+  const put = async (files: Readonly<Record<string, string>>) => {
+    for (const [path, text] of Object.entries(files)) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), text);
+    }
+  };
+  // Without it npm would look for a project in the folders above.
+  await put({ "package.json": '{ "private": true }\n' });
+  const quiet = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
+  requireDone("install", await runIn(folder, "npm", ["install", ...quiet, tarball]));
+  return {
+    folder,
+    files: async () => {
+      const at = join(folder, "node_modules", "millrace");
+      const entries = await readdir(at, { recursive: true });
+      return entries.map((path) => path.replaceAll("\\", "/"));
+    },
+    put,
+    run: (command, ...args) => runIn(folder, command, args),
+    start: (command, ...args) => startIn(folder, command, args),
+    remove: () => rm(home, { recursive: true, force: true }),
+  };
+}
+
+function requireDone(what: string, { code, output }: Ran): void {
+  if (code !== 0) throw new Error(`Cannot ${what}: it exited with ${code}\n${output}`);
+}
+
+async function runIn(cwd: string, command: string, args: readonly string[]): Promise<Ran> {
+  const { child, output } = launch(cwd, command, args);
+  await once(child, "close");
+  return { code: child.exitCode, output: output() };
+}
+
+function startIn(cwd: string, command: string, args: readonly string[]): Running {
+  const { child, output } = launch(cwd, command, args);
+  const over = once(child, "close");
+  return {
+    output,
+    interrupt: async () => {
+      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGINT");
+      await over;
+      return child.exitCode;
+    },
+  };
+}
+
+function launch(cwd: string, command: string, args: readonly string[]) {
+  const child = spawn(command, args, {
+    cwd,
+    env: {
+      ...ownEnvironment(),
+      INGRESS_PORT: "21000",
+      DASHBOARD_PORT: "21100",
+      WORKER_PORT: "21200",
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  const chunks: string[] = [];
+  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+  return { child, output: () => chunks.join("") };
+}
+
+/** What npm needs of this process's environment, and nothing that names a server or a config. */
+function ownEnvironment(): NodeJS.ProcessEnv {
+  const ours =
+    /^(DATABASE_URL|TEST_DATABASE_URL|REDIS_URL|MILLRACE_.*|VITEST.*|NODE_ENV|NODE_OPTIONS)$/;
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
+}

@@ -1,0 +1,109 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import { installPackage, type InstalledPackage } from "./installed-package.ts";
+import { CONSUMER, PROJECT, tsconfig } from "./project.ts";
+
+// The tarball as a user has it: packed from this clone, installed by npm, away from the repository.
+
+const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
+
+describe("the package", { timeout: 300_000 }, () => {
+  let project: InstalledPackage;
+
+  beforeAll(async () => {
+    project = await installPackage();
+    await project.put({ ...PROJECT, ...CONSUMER });
+  }, 300_000);
+  afterAll(() => project?.remove());
+
+  test("holds the library, the command and its types, and nothing of the workshop", async () => {
+    const files = await project.files();
+    expect(files).toEqual(
+      expect.arrayContaining([
+        ...["README.md", "LICENSE", "lib/cli/bin/millrace.mjs", "lib/millrace/dist/index.d.ts"],
+        ...["lib/ledger/migrations/0001_ledger.sql", "lib/worker/dist/main.js"],
+      ]),
+    );
+    expect(files.filter((path) => /\.test\.|\.map$|tsbuildinfo|(?<!\.d)\.ts$/.test(path))).toEqual(
+      [],
+    );
+    const code = files.filter((name) => /\.(js|mjs|d\.ts)$/.test(name));
+    const texts = await Promise.all(
+      code.map((path) => readFile(join(project.folder, "node_modules/millrace", path), "utf8")),
+    );
+    expect(code.filter((_, index) => texts[index]?.includes('"@millrace/'))).toEqual([]);
+  });
+
+  test("runs a project of two small files: an event is sent, handled and seen completed", async () => {
+    const start = project.start("npx", "millrace", "start");
+    let run: Run | undefined;
+    try {
+      await until(() => start.output().includes("Ctrl-C stops"), { withinMs: 120_000 });
+      const { dashboard_url: dashboardUrl } = (run = await until(() => readRun(project.folder)));
+      const sent = await project.run(
+        "npx",
+        "millrace",
+        "send",
+        "stripe",
+        "payment_intent.succeeded",
+      );
+      expect(sent).toMatchObject({ code: 0, output: expect.stringContaining("202") });
+
+      const [event] = await until(async () => {
+        const listed = await project.run("npx", "millrace", "events", "--json");
+        const events = jsonLines(listed.output);
+        return events.some(({ status }) => status !== "pending") && events;
+      });
+      expect(event).toMatchObject({ source: "stripe", status: "completed", outcome: "handled" });
+      const page = await fetch(dashboardUrl);
+      expect(page.status).toBe(200);
+    } finally {
+      await start.interrupt();
+    }
+
+    const pids = [run.pid, ...run.processes.map(({ pid }) => pid)];
+    await until(() => !pids.some(isAlive));
+    await expect(readFile(join(project.folder, ".millrace/run.json"))).rejects.toThrow("ENOENT");
+  });
+
+  test("runs handlers in a user's own test", async () => {
+    const { code, output } = await project.run(process.execPath, "check.mjs");
+    expect({ code, output: output.trim() }).toEqual({
+      code: 0,
+      output: '{"status":"completed","seen":["pi_1"]}',
+    });
+  });
+
+  test.each(["nodenext", "bundler"] as const)("has types for moduleResolution %s", async (way) => {
+    await project.put({ "package.json": '{ "private": true, "type": "module" }\n' });
+    await project.put({ "tsconfig.json": tsconfig(way) });
+    expect(await project.run(process.execPath, TSC, "-p", ".")).toEqual({ code: 0, output: "" });
+  });
+});
+
+interface Run {
+  readonly pid: number;
+  readonly dashboard_url: string;
+  readonly processes: readonly { readonly pid: number }[];
+}
+
+async function readRun(folder: string): Promise<Run> {
+  return JSON.parse(await readFile(join(folder, ".millrace/run.json"), "utf8"));
+}
+
+function jsonLines(text: string): Record<string, unknown>[] {
+  const lines = text.split("\n").filter((line) => line.startsWith("{"));
+  return lines.map((line) => JSON.parse(line));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

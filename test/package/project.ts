@@ -1,0 +1,72 @@
+/** A project as a user begins one: a config and a handler, ten lines each at the most. */
+export const PROJECT = {
+  "millrace.config.ts": `import { defineConfig, stripe } from "millrace";
+
+export default defineConfig({
+  sources: { stripe: stripe() },
+  handlers: () => import("./handlers.ts"),
+  migrations: "./migrations",
+});
+`,
+  "handlers.ts": `import { sql } from "drizzle-orm";
+import { on } from "millrace";
+
+export default [
+  on("stripe", "payment_intent.succeeded", async (event, { tx }) => {
+    const { id, amount_received: amount } = event.payload.data.object;
+    await tx.execute(sql\`insert into payments values (\${id}, \${amount})\`);
+  }),
+];
+`,
+  "migrations/0001_payments.sql": "create table payments (id text primary key, amount int);\n",
+};
+
+/** What a user writes against the types, and a test that runs in plain Node. */
+export const CONSUMER = {
+  "consumer.ts": `import { createServer } from "node:http";
+import { on, PermanentError, createReceiver, defineConfig, millraceRouter, type Receiver } from "millrace";
+import { createStage, deliver, type Stage } from "millrace/testing";
+import setup from "millrace/testing/global-setup";
+import config from "./millrace.config.ts";
+
+export const handler = on<{ id: string }>("stripe", ["a", "b"], async (event, { tx, signal }) => {
+  const id: string = event.payload.id;
+  const rows = await tx.execute("select 1");
+  if (rows.rowCount === 0 || signal.aborted) throw new PermanentError(id);
+});
+export const serve = (receiver: Receiver) =>
+  createServer((request, response) => millraceRouter(receiver)(request, response, () => {}));
+export const stage: Promise<Stage> = createStage(config);
+export const status: Promise<"pending" | "completed" | "failed"> = deliver(config, "stripe", "a").then(
+  (delivered) => delivered.status,
+);
+export const teardown: Promise<() => Promise<void>> = setup();
+// @ts-expect-error a source is made by a provider's function
+defineConfig({ sources: { stripe: "stripe" } });
+// @ts-expect-error a receiver needs its places
+createReceiver({ config });
+`,
+  "check.mjs": `import { defineConfig, on, stripe } from "millrace";
+import { deliver } from "millrace/testing";
+
+const seen = [];
+const handlers = [on("stripe", "*", (event) => void seen.push(event.payload.data.object.id))];
+const config = defineConfig({ sources: { stripe: stripe() }, handlers });
+const payload = { data: { object: { id: "pi_1" } } };
+const { status } = await deliver(config, "stripe", "payment_intent.succeeded", payload);
+console.log(JSON.stringify({ status, seen }));
+`,
+};
+
+/** The settings of a compiler that looks modules up in one way. */
+export function tsconfig(moduleResolution: "nodenext" | "bundler"): string {
+  const module = moduleResolution === "bundler" ? "esnext" : "nodenext";
+  return JSON.stringify({
+    compilerOptions: {
+      ...{ module, moduleResolution, target: "es2023", strict: true, noEmit: true },
+      // drizzle-orm's own types are for every driver, those that are not installed among them.
+      ...{ allowImportingTsExtensions: true, skipLibCheck: true, types: ["node"] },
+    },
+    include: ["*.ts"],
+  });
+}
