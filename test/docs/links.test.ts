@@ -1,0 +1,48 @@
+import { existsSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Every page of the repository, by its path. */
+const pages = execFileSync("find", [
+  ...[ROOT, "(", "-name", "node_modules", "-o", "-name", "dist", "-o", "-name", ".*", ")"],
+  ...["-prune", "-o", "-name", "*.md", "-print"],
+])
+  .toString()
+  .trim()
+  .split("\n")
+  .map((path) => path.slice(ROOT.length));
+
+test("there are pages", () => {
+  expect(pages).toContain("README.md");
+});
+
+test.each(pages)("what %s links to is there", (page) => {
+  const text = readFileSync(join(ROOT, page), "utf8").replaceAll(/```[\s\S]*?```/g, "");
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
+  const broken = links
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .filter((link) => !isThere(page, link));
+  expect(broken).toEqual([]);
+});
+
+function isThere(page: string, link: string): boolean {
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? page : normalize(join(dirname(page), path));
+  if (!existsSync(join(ROOT, target))) return false;
+  return anchor === undefined || anchors(target).includes(anchor);
+}
+
+/** The anchors that a page's headings have. */
+function anchors(page: string): readonly string[] {
+  const text = readFileSync(join(ROOT, page), "utf8");
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
