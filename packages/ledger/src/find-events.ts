@@ -17,6 +17,8 @@ export interface EventFilter {
   /** Recorded at this time or later, and before that one, by the database's clock. */
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
+  /** Recorded, or completed or failed, within so many milliseconds, by the database's clock. */
+  readonly changedWithinMs?: number | undefined;
   /** Rows of a page, 1 to 500. Default 50. */
   readonly limit?: number | undefined;
   /** Where the page before this one ended. */
@@ -91,7 +93,7 @@ async function selectRows(ledger: LedgerContext, filter: EventFilter, limit: num
 }
 
 function conditions(filter: EventFilter): (SQL | undefined)[] {
-  const { source, type, status, outcome, q, since, until, cursor } = filter;
+  const { source, type, status, outcome, q, since, until, changedWithinMs, cursor } = filter;
   return [
     source === undefined ? undefined : eq(events.source, source),
     type === undefined ? undefined : eq(events.type, type),
@@ -101,6 +103,7 @@ function conditions(filter: EventFilter): (SQL | undefined)[] {
     q === undefined || q === "" ? undefined : beginsWith(q, source),
     since === undefined ? undefined : gte(events.recordedAt, since),
     until === undefined ? undefined : lt(events.recordedAt, until),
+    changedWithinMs === undefined ? undefined : changedWithin(changedWithinMs),
     cursor === undefined ? undefined : after(cursor),
   ];
 }
@@ -126,6 +129,12 @@ function beginsWith(q: string, source: string | undefined): SQL {
     )
     SELECT source FROM known WHERE source IS NOT NULL
   ))`;
+}
+
+// now() and not the clock, which moves while it is read and so takes no index.
+function changedWithin(ms: number): SQL {
+  const since = sql`now() - ${ms} * interval '1 millisecond'`;
+  return sql`(${events.recordedAt} >= ${since} OR ${events.processedAt} >= ${since})`;
 }
 
 function after(text: string): SQL {

@@ -4,7 +4,7 @@ import type { CliContext } from "../context.ts";
 import type { EventsOptions } from "../events/run-events.ts";
 import { moment, choice, wholeNumber } from "../parse-option.ts";
 
-type Options = Omit<EventsOptions, "json"> & { json?: true };
+type Options = Omit<EventsOptions, "json" | "follow"> & { json?: true; follow?: true };
 
 const HELP = `
 Reads the ledger of DATABASE_URL, else of the start that runs here; newest first.
@@ -13,6 +13,7 @@ Examples:
   $ millrace events
   $ millrace events --status failed --since 1h
   $ millrace events --q evt_12 --json
+  $ millrace events --follow --status failed
   $ millrace events hookmesh evt_123            one event with its payload and failed attempts`;
 
 /** `millrace events`: what the ledger knows, as a table or as JSON lines. */
@@ -32,12 +33,14 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     .option("--until <time>", "recorded before", moment)
     .option("--limit <n>", "rows", wholeNumber({ min: 1, max: 1_000_000 }), 50)
     .option("--json", "JSON lines instead of a table")
+    .option("-f, --follow", "go on with what comes, completes or fails, until Ctrl-C")
     .addHelpText("after", HELP)
     .action(async (source: string | undefined, id: string | undefined, options: Options) => {
       const { runEvents } = await import("../events/run-events.ts");
       await runEvents(context, {
         ...options,
         json: options.json === true,
+        follow: options.follow === true,
         source: source ?? options.source,
         id: id ?? options.id,
       });

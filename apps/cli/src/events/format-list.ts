@@ -21,7 +21,7 @@ export function formatList(events: readonly EventRow[], now: Date, to: Output): 
   return formatTable([HEAD, ...rows], to.isTTY === true ? to.columns : undefined);
 }
 
-/** How it was completed, where no handler did it. */
-function statusOf({ status, outcome }: EventRow): string {
+/** A status, or how it was completed, where no handler did it. */
+export function statusOf({ status, outcome }: EventRow): string {
   return outcome === null || outcome === "handled" ? status : outcome;
 }

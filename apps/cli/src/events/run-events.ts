@@ -8,7 +8,9 @@ import { printable } from "../printable.ts";
 import { readSettings, type Settings } from "../settings.ts";
 import { withLedger } from "../with-ledger.ts";
 import { withQueues } from "../with-queues.ts";
+import { followEvents } from "./follow-events.ts";
 import { formatDetail } from "./format-detail.ts";
+import { formatLine } from "./format-line.ts";
 import { formatList } from "./format-list.ts";
 import { listEvents } from "./list-events.ts";
 
@@ -24,14 +26,35 @@ export interface EventsOptions {
   readonly until?: Date;
   readonly limit: number;
   readonly json: boolean;
+  readonly follow: boolean;
 }
 
 /** Lists events, or shows the one that is named. */
 export async function runEvents(context: CliContext, options: EventsOptions): Promise<void> {
-  await (options.id === undefined ? list(context, options) : show(context, options));
+  const { id, follow: goesOn, ...rest } = options;
+  if (id !== undefined) return await show(context, options);
+  await (goesOn ? follow(context, rest) : list(context, rest));
 }
 
-async function list(context: CliContext, { limit, json, ...filter }: EventsOptions): Promise<void> {
+type ListOptions = Omit<EventsOptions, "id" | "follow">;
+
+/** Lists events as they come and change, until Ctrl-C. */
+async function follow(context: CliContext, { limit, json, ...filter }: ListOptions): Promise<void> {
+  const { databaseUrl } = await findStores(readSettings(context));
+  const stop = new AbortController();
+  const dispose = context.onStopSignal(() => stop.abort());
+  try {
+    await withLedger(databaseUrl, async (ledger) => {
+      for await (const event of followEvents(ledger, filter, { limit, signal: stop.signal })) {
+        context.stdout.write(`${json ? JSON.stringify(event) : formatLine(event)}\n`);
+      }
+    });
+  } finally {
+    dispose();
+  }
+}
+
+async function list(context: CliContext, { limit, json, ...filter }: ListOptions): Promise<void> {
   const { databaseUrl } = await findStores(readSettings(context));
   const rows: EventRow[] = [];
   await withLedger(databaseUrl, async (ledger) => {
