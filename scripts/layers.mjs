@@ -8,6 +8,8 @@ const MIDDLE = [
   "@millrace/operations",
   "@millrace/service",
 ];
+// What a browser runs; to the rest it is a folder.
+const PAGE = ["@millrace/ledger-page"];
 const APPS = ["@millrace/ingress", "@millrace/worker", "@millrace/dashboard"];
 
 export const LAYERS = {
@@ -23,7 +25,8 @@ export const LAYERS = {
   millrace: [...MIDDLE, "@millrace/embedded-postgres"],
   "@millrace/ingress": MIDDLE,
   "@millrace/worker": MIDDLE,
-  "@millrace/dashboard": MIDDLE,
+  "@millrace/ledger-page": [],
+  "@millrace/dashboard": [...MIDDLE, ...PAGE],
   "@millrace/cli": [...MIDDLE, ...APPS, "@millrace/embedded-postgres", "millrace"],
   "@millrace/example-store": ["millrace"],
   "@millrace/test": "any",

@@ -12,6 +12,9 @@ const LEFT_OUT = new Set([
   "test",
   "package.json",
   "tsconfig.json",
+  "tsconfig.page.json",
+  "vite.config.ts",
+  "index.html",
   ".turbo",
 ]);
 const INTERNAL = /"(@millrace\/[^"/]+)((?:\/[^"]*)?)"/g;

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import type { TestProject } from "vitest/node";
+import { chromiumPath } from "./chromium.ts";
 import { redisServerPath } from "./redis.ts";
 
 declare module "vitest" {
@@ -11,6 +12,8 @@ declare module "vitest" {
     postgresUrl: string;
     /** Whether this machine has a redis-server; use `describeOnRedis`. */
     hasRedis: boolean;
+    /** Where this machine has a Chromium; use `describeInBrowser`. */
+    chromium: string | undefined;
   }
 }
 
@@ -23,6 +26,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     );
   }
   project.provide("hasRedis", hasRedis);
+  const chromium = chromiumPath();
+  if (chromium === undefined && process.env["CI"] === "true") {
+    throw new Error(
+      "Cannot run the browser suites: no chromium on PATH (apt-get install chromium, or set CHROMIUM)",
+    );
+  }
+  project.provide("chromium", chromium);
 
   const folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
   const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });

@@ -7,7 +7,7 @@ import { createApi } from "./api/create-api.ts";
 import { createSessionRoutes } from "./api/session-routes.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
 import type { DashboardOptions } from "./dashboard-options.ts";
-import { createHomePage } from "./page/home-page.ts";
+import { createLedgerPage } from "./page/ledger-page.ts";
 import type { DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
 import { checkHost } from "./security/check-host.ts";
 import { checkWrite } from "./security/check-write.ts";
@@ -41,6 +41,7 @@ export function createExpressApp(deps: Deps, options: DashboardOptions): Express
   app.use(checkWrite());
   const door = createDoor(options.credentials);
   app.use("/api", createSessionRoutes(door));
+  app.use(createLedgerPage());
   // From here on nobody is served whom the door does not know.
   app.use(guard(door));
 
@@ -50,7 +51,6 @@ export function createExpressApp(deps: Deps, options: DashboardOptions): Express
   app.use("/queues", securityHeaders(BOARD_CSP));
   app.use("/queues", createQueueBoard(deps.queues.queues.values(), board));
   app.use("/api", createApi(deps));
-  app.use(createHomePage({ ...deps, readStats: deps.overviews.stats }));
   app.use((_request, _response, next) => {
     next(new MillraceError("not_found", "Cannot find this page: nothing is served at its path"));
   });

@@ -1,8 +1,12 @@
 import type { RequestHandler } from "express";
 
-/** What our own pages and answers may load: their stylesheet, from here. */
+/** What answers that are no page may load, should a browser show them as one. */
 export const OWN_CSP =
   "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** The ledger's page: a script and a stylesheet of files, which ask this server alone. */
+export const PAGE_CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** bull-board is an application in the browser that sets styles of its own. */
 export const BOARD_CSP =

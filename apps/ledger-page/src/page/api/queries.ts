@@ -1,0 +1,96 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { ApiError, request } from "./request.ts";
+import { SESSION_KEY } from "./query-client.ts";
+import type {
+  Activity,
+  AuditPage,
+  Disagreements,
+  EventDetail,
+  EventPage,
+  Session,
+  Stats,
+} from "./types.ts";
+
+// Intervals are in milliseconds, and rest while the tab is hidden.
+const LIST_EVERY = 3_000;
+const STATS_EVERY = 5_000;
+const ACTIVITY_EVERY = 20_000;
+const DISAGREEMENTS_EVERY = 60_000;
+
+/** Who looks; null for a stranger, who has to sign in. */
+export const sessionQuery = queryOptions({
+  queryKey: SESSION_KEY,
+  queryFn: async ({ signal }) => {
+    try {
+      return await request<Session>("/api/session", { signal });
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return null;
+      throw error;
+    }
+  },
+  staleTime: 60_000,
+});
+
+type Parameters = Readonly<Record<string, string | undefined>>;
+
+/** A page of the ledger. `parameters` is made anew each time: "the last hour" moves on. */
+export function eventsQuery(list: string, parameters: () => Parameters, live: boolean) {
+  return queryOptions({
+    queryKey: ["events", list],
+    queryFn: ({ signal }) => request<EventPage>(`/api/events?${queryOf(parameters())}`, { signal }),
+    refetchInterval: live ? LIST_EVERY : false,
+    refetchOnWindowFocus: live,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** One event; the latest generation unless one is named. It is asked again until it has settled. */
+export function eventQuery(source: string, eventId: string, generation: string | undefined) {
+  const path = `/api/events/${encodeURIComponent(source)}/${encodeURIComponent(eventId)}`;
+  return queryOptions({
+    queryKey: ["event", source, eventId, generation ?? "latest"],
+    queryFn: ({ signal }) => request<EventDetail>(`${path}?${queryOf({ generation })}`, { signal }),
+    refetchInterval: ({ state }) => (isOnItsWay(state.data) ? LIST_EVERY : STATS_EVERY * 3),
+  });
+}
+
+const isOnItsWay = (event: EventDetail | undefined): boolean =>
+  event?.stage === "queued" || event?.status === "pending";
+
+export const statsQuery = queryOptions({
+  queryKey: ["stats"],
+  queryFn: ({ signal }) => request<Stats>("/api/stats", { signal }),
+  refetchInterval: STATS_EVERY,
+});
+
+/** The last hour by the minute; of one source, if one is named. */
+export function activityQuery(source: string | undefined) {
+  return queryOptions({
+    queryKey: ["activity", source],
+    queryFn: ({ signal }) => request<Activity>(`/api/activity?${queryOf({ source })}`, { signal }),
+    refetchInterval: ACTIVITY_EVERY,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export const disagreementsQuery = queryOptions({
+  queryKey: ["disagreements"],
+  queryFn: ({ signal }) => request<Disagreements>("/api/disagreements", { signal }),
+  refetchInterval: DISAGREEMENTS_EVERY,
+});
+
+/** Who did what, newest first. */
+export function auditQuery(parameters: Parameters) {
+  return queryOptions({
+    queryKey: ["audit", parameters],
+    queryFn: ({ signal }) => request<AuditPage>(`/api/audit?${queryOf(parameters)}`, { signal }),
+    placeholderData: keepPreviousData,
+  });
+}
+
+function queryOf(parameters: Parameters): string {
+  const given = Object.entries(parameters).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  return new URLSearchParams(given).toString();
+}

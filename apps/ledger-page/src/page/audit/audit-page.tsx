@@ -1,0 +1,42 @@
+import { useQuery } from "@tanstack/react-query";
+import { auditQuery } from "../api/queries.ts";
+import { ErrorNote } from "../parts/error-note.tsx";
+import { useTitle } from "../parts/use-title.ts";
+import { AuditFilters } from "./audit-filters.tsx";
+import { AuditTable } from "./audit-table.tsx";
+import { useAuditView } from "./use-audit-view.ts";
+
+/** Who did what to which events, newest first. */
+export function AuditPage() {
+  useTitle("Audit");
+  const view = useAuditView();
+  const { source, eventId, cursor } = view;
+  const audit = useQuery(auditQuery({ limit: "50", cursor, source, event_id: eventId }));
+  const { data, error } = audit;
+  const next = audit.isPlaceholderData ? null : (data?.next ?? null);
+  return (
+    <section className="list">
+      <h1>Audit</h1>
+      <p className="quiet">
+        What people and programs have done to events and sources, newest first.
+      </p>
+      <AuditFilters view={view} />
+      {error && <ErrorNote error={error} onRetry={() => void audit.refetch()} />}
+      {data !== undefined && data.entries.length === 0 && (
+        <div className="empty">
+          <h2>Nothing has been done here yet</h2>
+          <p>Retries, replays, pauses and resumes are written down, with who and why.</p>
+        </div>
+      )}
+      {data !== undefined && data.entries.length > 0 && <AuditTable entries={data.entries} />}
+      <nav className="pager" aria-label="Pages">
+        <button onClick={() => view.change("cursor", "")} disabled={cursor === undefined}>
+          Newest
+        </button>
+        <button onClick={() => view.change("cursor", next ?? "")} disabled={next === null}>
+          Older →
+        </button>
+      </nav>
+    </section>
+  );
+}

@@ -1,0 +1,23 @@
+import type { Conflict } from "../api/types.ts";
+import { countOf } from "../parts/count.ts";
+import { Time } from "../parts/time.tsx";
+
+/** Deliveries of this id with another body than the first, which alone is kept and run. */
+export function Conflicts({ conflicts }: { conflicts: readonly Conflict[] }) {
+  if (conflicts.length === 0) return null;
+  return (
+    <section aria-labelledby="conflicts" className="panel">
+      <h2 id="conflicts">Other bodies under this id</h2>
+      <p className="quiet">The first body is kept and run. These came later, and were not.</p>
+      <ul className="generations">
+        {conflicts.map((conflict) => (
+          <li key={conflict.body_hash}>
+            <code>{conflict.body_hash}</code>
+            <span>came {countOf(conflict.deliveries, "time")}</span>
+            <Time at={conflict.last_seen_at} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

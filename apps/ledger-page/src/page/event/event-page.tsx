@@ -1,0 +1,73 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useSearchParams } from "react-router";
+import { eventQuery } from "../api/queries.ts";
+import { ApiError } from "../api/request.ts";
+import type { EventDetail } from "../api/types.ts";
+import { ErrorNote } from "../parts/error-note.tsx";
+import { useTitle } from "../parts/use-title.ts";
+import { Conflicts } from "./conflicts.tsx";
+import { EventAudit } from "./event-audit.tsx";
+import { EventHead } from "./event-head.tsx";
+import { Generations } from "./generations.tsx";
+import { Headers } from "./headers.tsx";
+import { Payload } from "./payload.tsx";
+import { Timeline } from "./timeline.tsx";
+
+/** One event: what came, what was tried, what became of it, and the ways to run it again. */
+export function EventPage() {
+  const [query] = useSearchParams();
+  const source = query.get("source") ?? "";
+  const id = query.get("id") ?? "";
+  useTitle(id === "" ? "Event" : id);
+  const event = useQuery(eventQuery(source, id, query.get("generation") ?? undefined));
+  return (
+    <article className="event">
+      <p className="back">
+        <Link to="/">← Ledger</Link>
+      </p>
+      {event.error && <ErrorNote error={event.error} onRetry={() => void event.refetch()} />}
+      {event.data === undefined ? (
+        isUnknown(event.error) && <UnknownEvent source={source} id={id} />
+      ) : (
+        <Parts event={event.data} />
+      )}
+      {event.isPending && <p className="quiet">Reading the event…</p>}
+    </article>
+  );
+}
+
+function Parts({ event }: { event: EventDetail }) {
+  return (
+    <>
+      <EventHead event={event} />
+      <div className="event-parts">
+        <div>
+          <Timeline event={event} />
+          <Generations event={event} />
+          <Conflicts conflicts={event.conflicts} />
+          <EventAudit source={event.source} eventId={event.event_id} />
+        </div>
+        <div>
+          <Payload event={event} />
+          <Headers headers={event.headers} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function UnknownEvent({ source, id }: { source: string; id: string }) {
+  return (
+    <div className="empty">
+      <h1>No such event</h1>
+      <p>
+        Neither the ledger nor the queue of <code>{source}</code> knows <code>{id}</code>. The id
+        must be whole, and letter case counts. Completed events are kept 90 days unless the config
+        says otherwise.
+      </p>
+    </div>
+  );
+}
+
+const isUnknown = (error: Error | null): boolean =>
+  error instanceof ApiError && error.code === "event_not_found";

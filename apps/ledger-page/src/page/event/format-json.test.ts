@@ -1,0 +1,33 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { formatJson, textOf } from "./format-json.ts";
+
+const formatted = (text: string) => formatJson(text)?.map(textOf).join("\n");
+
+test("any JSON is set out as JSON.stringify would, and reads the same", () => {
+  fc.assert(
+    fc.property(fc.json(), fc.constantFrom(0, 1, "\t"), (text, space) => {
+      const value: unknown = JSON.parse(text);
+      expect(formatted(JSON.stringify(value, null, space))).toBe(JSON.stringify(value, null, 2));
+    }),
+  );
+});
+
+test("digits, order and twins are kept as they were written", () => {
+  expect(formatted('{"b":12345678901234567890.10,"a":1e400,"b":-0}')).toBe(
+    '{\n  "b": 12345678901234567890.10,\n  "a": 1e400,\n  "b": -0\n}',
+  );
+});
+
+test("keys are told from strings, and strings keep their escapes", () => {
+  const lines = formatJson(String.raw`{"a:{":"[1,\"2\"]: \\"}`);
+  expect(lines?.[1]?.tokens).toEqual([
+    { kind: "key", text: '"a:{"' },
+    { kind: "mark", text: ": " },
+    { kind: "string", text: String.raw`"[1,\"2\"]: \\"` },
+  ]);
+});
+
+test.each(["", "not JSON", "{", "a=1&b=2", "{'a':1}"])("%j is not JSON", (text) => {
+  expect(formatJson(text)).toBeUndefined();
+});

@@ -1,0 +1,72 @@
+/** A piece of JSON as it was written, and what it is. */
+export interface Token {
+  readonly kind: "key" | "string" | "literal" | "mark";
+  readonly text: string;
+}
+
+/** A line of formatted JSON; `depth` is how far it is set in. */
+export interface JsonLine {
+  readonly depth: number;
+  readonly tokens: readonly Token[];
+}
+
+const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
+
+/**
+ * Sets JSON out in lines without reading its values: numbers keep every digit, keys their order, and one
+ * that comes twice is seen twice. Undefined for what is not JSON.
+ */
+export function formatJson(text: string): readonly JsonLine[] | undefined {
+  if (!isJson(text)) return undefined;
+  const lines: JsonLine[] = [];
+  let depth = 0;
+  let line: Token[] = [];
+  const endLine = () => {
+    if (line.length > 0) lines.push({ depth, tokens: line });
+    line = [];
+  };
+  const pieces = text.match(TOKENS) ?? [];
+  for (const [at, piece] of pieces.entries()) {
+    const next = pieces[at + 1];
+    if (piece === "{" || piece === "[") {
+      line.push({ kind: "mark", text: piece });
+      if (next === "}" || next === "]") continue;
+      endLine();
+      depth += 1;
+    } else if (piece === "}" || piece === "]") {
+      const isEmpty = pieces[at - 1] === "{" || pieces[at - 1] === "[";
+      if (!isEmpty) {
+        endLine();
+        depth -= 1;
+      }
+      line.push({ kind: "mark", text: piece });
+    } else if (piece === ",") {
+      line.push({ kind: "mark", text: piece });
+      endLine();
+    } else if (piece === ":") {
+      line.push({ kind: "mark", text: ": " });
+    } else {
+      line.push({ kind: kindOf(piece, next), text: piece });
+    }
+  }
+  endLine();
+  return lines;
+}
+
+function kindOf(piece: string, next: string | undefined): Token["kind"] {
+  if (!piece.startsWith('"')) return "literal";
+  return next === ":" ? "key" : "string";
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A line as text, set in by two spaces a level. */
+export const textOf = ({ depth, tokens }: JsonLine): string =>
+  "  ".repeat(depth) + tokens.map((token) => token.text).join("");

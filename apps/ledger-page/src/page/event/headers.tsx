@@ -1,0 +1,31 @@
+import { CopyButton } from "../parts/copy-button.tsx";
+
+/** The headers that were kept with the body; a signature never is. */
+export function Headers({ headers }: { headers: Readonly<Record<string, string>> }) {
+  const given = Object.entries(headers);
+  return (
+    <section aria-labelledby="headers" className="panel">
+      <div className="panel-head">
+        <h2 id="headers">Headers</h2>
+        {given.length > 0 && (
+          <CopyButton
+            text={given.map(([name, value]) => `${name}: ${value}`).join("\n")}
+            what="the headers"
+          />
+        )}
+      </div>
+      {given.length === 0 ? (
+        <p className="quiet">None is kept: this provider names none, and signatures never are.</p>
+      ) : (
+        <dl className="headers">
+          {given.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
+  );
+}

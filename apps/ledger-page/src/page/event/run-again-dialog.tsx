@@ -1,0 +1,66 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useNavigate } from "react-router";
+import { request } from "../api/request.ts";
+import type { EventDetail, RunAgainResult } from "../api/types.ts";
+import type { Verb } from "../events/bulk.ts";
+import { eventLink } from "../events/list-filter.ts";
+import { ErrorNote } from "../parts/error-note.tsx";
+import { Modal } from "../parts/modal.tsx";
+import { notify } from "../parts/notice.tsx";
+import { reasonBody, ReasonField } from "../parts/reason-field.tsx";
+
+interface Props {
+  readonly verb: Verb;
+  readonly event: EventDetail;
+  readonly onClose: () => void;
+}
+
+/** Retries or replays one event; after a replay its new generation is shown. */
+export function RunAgainDialog({ verb, event, onClose }: Props) {
+  const [reason, setReason] = useState("");
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const { source, event_id, generation } = event;
+  const run = useMutation({
+    mutationFn: () =>
+      request<RunAgainResult>(
+        `/api/events/${encodeURIComponent(source)}/${encodeURIComponent(event_id)}/${verb}?generation=${generation}`,
+        { method: "POST", body: reasonBody(reason) },
+      ),
+    onSuccess: async (result) => {
+      onClose();
+      notify({ kind: "done", text: doneText(verb, result) });
+      if (result.generation !== undefined) {
+        await navigate(eventLink({ source, event_id, generation: result.generation }));
+      }
+    },
+    onSettled: () => client.invalidateQueries(),
+  });
+  const label = verb === "retry" ? "Retry" : "Replay";
+  return (
+    <Modal title={`${label} this event`} onClose={onClose}>
+      <p>{MEANING[verb]}</p>
+      <ReasonField value={reason} onChange={setReason} />
+      {run.error && <ErrorNote error={run.error} />}
+      <div className="actions">
+        <button onClick={onClose}>Cancel</button>
+        <button className="primary" onClick={() => run.mutate()} disabled={run.isPending}>
+          {label}
+        </button>
+      </div>
+    </Modal>
+  );
+}
+
+const MEANING = {
+  retry: "The handlers run again, with all attempts anew. What failed before has written nothing.",
+  replay:
+    "The event runs again as a new generation, with the body that was received. What an earlier generation has written stays.",
+} as const;
+
+function doneText(verb: Verb, { generation }: RunAgainResult): string {
+  return verb === "retry"
+    ? "Retried: the event is pending again."
+    : `Replayed, as generation ${generation ?? "?"}.`;
+}

@@ -1,0 +1,83 @@
+import { useMemo, useState, type KeyboardEvent } from "react";
+import { countOf } from "../parts/count.ts";
+import { findMatches, type Match } from "./find-matches.ts";
+import type { Token } from "./format-json.ts";
+import { TextLine } from "./text-line.tsx";
+
+/** Lines that are shown before more are asked for: a page must stay quick. */
+const LINES_SHOWN = 2_000;
+const LINES_AROUND = 20;
+
+interface Props {
+  readonly lines: readonly string[];
+  /** The same lines in coloured pieces, where there are any. */
+  readonly tokens?: readonly (readonly Token[])[];
+}
+
+/** A long text with a search in it: Enter goes to the next place, Shift and Enter to the one before. */
+export function SearchableText({ lines, tokens }: Props) {
+  const [wanted, setWanted] = useState("");
+  const [at, setAt] = useState(0);
+  const [limit, setLimit] = useState(LINES_SHOWN);
+  const matches = useMemo(() => findMatches(lines, wanted), [lines, wanted]);
+  const current = matches[at % Math.max(1, matches.length)];
+  const shown = Math.max(limit, (current?.line ?? 0) + LINES_AROUND);
+  const byLine = useMemo(() => byLineOf(matches), [matches]);
+  const step = (by: number) => setAt((now) => (now + by + matches.length) % matches.length);
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || matches.length === 0) return;
+    event.preventDefault();
+    step(event.shiftKey ? -1 : 1);
+  };
+  return (
+    <>
+      <div className="find">
+        <input
+          type="search"
+          aria-label="Search the payload"
+          placeholder="Search"
+          value={wanted}
+          spellCheck={false}
+          onKeyDown={onKey}
+          onChange={(event) => {
+            setWanted(event.target.value);
+            setAt(0);
+          }}
+        />
+        <span role="status" className="quiet">
+          {wanted !== "" && placeOf(matches, at)}
+        </span>
+      </div>
+      <pre className="payload" tabIndex={0} aria-label="Payload">
+        {lines.slice(0, shown).map((text, line) => (
+          <TextLine
+            key={line}
+            text={text}
+            tokens={tokens?.[line]}
+            matches={byLine.get(line)}
+            length={wanted.length}
+            current={current?.line === line ? current : undefined}
+          />
+        ))}
+      </pre>
+      {lines.length > shown && (
+        <button onClick={() => setLimit(lines.length)}>
+          Show {countOf(lines.length - shown, "more line")}
+        </button>
+      )}
+    </>
+  );
+}
+
+function byLineOf(matches: readonly Match[]): ReadonlyMap<number, readonly Match[]> {
+  const lines = new Map<number, Match[]>();
+  for (const match of matches) {
+    const known = lines.get(match.line);
+    if (known === undefined) lines.set(match.line, [match]);
+    else known.push(match);
+  }
+  return lines;
+}
+
+const placeOf = (matches: readonly Match[], at: number): string =>
+  matches.length === 0 ? "Nothing found" : `${(at % matches.length) + 1} of ${matches.length}`;

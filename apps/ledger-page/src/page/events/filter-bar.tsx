@@ -1,0 +1,79 @@
+import { useId } from "react";
+import { STATUSES } from "../api/types.ts";
+import { isFiltered } from "./list-filter.ts";
+import { SelectField } from "./select-field.tsx";
+import { TextFilter } from "./text-filter.tsx";
+import { TimeFilter } from "./time-filter.tsx";
+import type { List } from "./use-list.ts";
+
+const OUTCOMES = ["handled", "ignored", "suspected_replay"];
+
+interface Props {
+  readonly list: List;
+  readonly sources: readonly string[];
+  /** Types that were seen, to choose from. */
+  readonly types: readonly string[];
+}
+
+/** The fields that narrow the list. What they hold lives in the URL. */
+export function FilterBar({ list, sources, types }: Props) {
+  const typesId = useId();
+  const { filter, narrow } = list;
+  return (
+    <form
+      role="search"
+      aria-label="Events"
+      className="filters"
+      onSubmit={(e) => e.preventDefault()}
+    >
+      <SelectField
+        label="Source"
+        value={filter.source}
+        any="Every source"
+        options={sources}
+        onChange={(source) => narrow({ source })}
+      />
+      <SelectField
+        label="Status"
+        value={filter.status}
+        any="Every status"
+        options={STATUSES}
+        onChange={(status) => narrow({ status })}
+      />
+      <SelectField
+        label="Outcome"
+        value={filter.outcome}
+        any="Every outcome"
+        options={OUTCOMES}
+        onChange={(outcome) => narrow({ outcome })}
+      />
+      <TextFilter
+        label="Type"
+        placeholder="order.paid"
+        listId={typesId}
+        value={filter.type ?? ""}
+        onChange={(type, replace) => narrow({ type }, replace)}
+      />
+      <TextFilter
+        label="Id begins with"
+        placeholder="evt_1"
+        value={filter.q ?? ""}
+        onChange={(q, replace) => narrow({ q }, replace)}
+      />
+      <TimeFilter list={list} />
+      <button type="button" onClick={() => narrow(NOTHING)} disabled={!isFiltered(filter)}>
+        Clear
+      </button>
+      <datalist id={typesId}>
+        {types.map((type) => (
+          <option key={type} value={type} />
+        ))}
+      </datalist>
+    </form>
+  );
+}
+
+const NOTHING = {
+  ...{ source: "", status: "", outcome: "", type: "", q: "" },
+  ...{ last: "", since: "", until: "" },
+};

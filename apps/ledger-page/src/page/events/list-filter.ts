@@ -1,0 +1,59 @@
+import type { EventKey } from "../api/types.ts";
+
+/** What the list is narrowed to, as the URL holds it. A value that is none is the API's to refuse. */
+export interface ListFilter {
+  readonly source?: string;
+  readonly status?: string;
+  readonly outcome?: string;
+  readonly type?: string;
+  /** An event id, or how it begins. */
+  readonly q?: string;
+  /** The time that is shown: a span that moves on, such as `1h`, or else `since` and `until`. */
+  readonly last?: string;
+  readonly since?: string;
+  readonly until?: string;
+}
+
+const KEYS = ["source", "status", "outcome", "type", "q", "last", "since", "until"] as const;
+
+/** The spans of `last`, in milliseconds, and how people call them. */
+export const SPANS: Readonly<Record<string, { readonly ms: number; readonly label: string }>> = {
+  "15m": { ms: 900_000, label: "Last 15 minutes" },
+  "1h": { ms: 3_600_000, label: "Last hour" },
+  "24h": { ms: 86_400_000, label: "Last 24 hours" },
+  "7d": { ms: 604_800_000, label: "Last 7 days" },
+};
+
+/** Reads the filter of a page's query; what is empty does not matter. */
+export function readFilter(query: URLSearchParams): ListFilter {
+  const given = KEYS.map((key) => [key, query.get(key) ?? ""] as const);
+  return Object.fromEntries(given.filter(([, value]) => value !== ""));
+}
+
+/** The query of a filter, in the order of its fields; the way to the first page of its list. */
+export function writeFilter(filter: ListFilter): string {
+  const query = new URLSearchParams();
+  for (const key of KEYS) {
+    const value = filter[key];
+    if (value !== undefined && value !== "") query.set(key, value);
+  }
+  return query.toString();
+}
+
+/** Whether anything is left out of the list. */
+export const isFiltered = (filter: ListFilter): boolean => writeFilter(filter) !== "";
+
+/** The filter as the API takes it, where a span that moves on is a time that it began. */
+export function apiFilter(filter: ListFilter, nowMs: number): Omit<ListFilter, "last"> {
+  const { last, since, ...rest } = filter;
+  const span = last === undefined ? undefined : SPANS[last];
+  const from = span === undefined ? since : new Date(nowMs - span.ms).toISOString();
+  return from === undefined ? rest : { ...rest, since: from };
+}
+
+/** The way to one event's page. */
+export function eventLink({ source, event_id, generation }: Partial<EventKey>): string {
+  const query = new URLSearchParams({ source: source ?? "", id: event_id ?? "" });
+  if (generation !== undefined) query.set("generation", String(generation));
+  return `/event?${query}`;
+}

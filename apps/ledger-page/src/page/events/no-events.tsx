@@ -1,0 +1,53 @@
+import { Link } from "react-router";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { eventLink, isFiltered, type ListFilter } from "./list-filter.ts";
+
+interface Props {
+  readonly filter: ListFilter;
+  readonly sources: readonly string[];
+}
+
+/** What stands where no event is, and what to try. */
+export function NoEvents({ filter, sources }: Props) {
+  if (!isFiltered(filter)) return <EmptyLedger sources={sources} />;
+  const { q } = filter;
+  return (
+    <div className="empty">
+      <h3>No event is like this</h3>
+      {q === undefined ? (
+        <p>Widen the filter, or clear it.</p>
+      ) : (
+        <>
+          <p>
+            No event in the ledger has an id that begins with <code>{q}</code>. Letter case counts.
+            One that no worker has recorded yet is known to its queue alone:
+          </p>
+          <ul className="links">
+            {(filter.source === undefined ? sources : [filter.source]).map((source) => (
+              <li key={source}>
+                <Link to={eventLink({ source, event_id: q })}>Look in the queue of {source}</Link>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}
+
+function EmptyLedger({ sources }: { sources: readonly string[] }) {
+  const command = sampleCommand(sources);
+  return (
+    <div className="empty">
+      <h3>No event has come in yet</h3>
+      <p>Send a sample, signed as its sender would sign it:</p>
+      <p className="command">
+        <code>{command}</code> <CopyButton text={command} what="the command" />
+      </p>
+    </div>
+  );
+}
+
+// Without a type the source's provider sends its usual sample.
+const sampleCommand = ([source]: readonly string[]): string =>
+  `npx millrace send ${source ?? "<source>"}`;

@@ -1,0 +1,61 @@
+import { useEffect, useRef, useState } from "react";
+
+/** Milliseconds without a key before what was typed counts. */
+const PAUSE_MS = 350;
+
+interface Props {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly listId?: string;
+  /** `replace` while the same typing goes on, so that Back leaves the whole of it. */
+  readonly onChange: (value: string, replace: boolean) => void;
+}
+
+/** A text that narrows the list as it is typed. */
+export function TextFilter({ label, placeholder, value, listId, onChange }: Props) {
+  const [typed, setTyped] = useState(value);
+  const typing = useRef({ timer: 0, goesOn: false, sent: value });
+
+  // Back, Clear and links change it from outside.
+  useEffect(() => {
+    if (value === typing.current.sent) return;
+    typing.current.sent = value;
+    setTyped(value);
+  }, [value]);
+  useEffect(() => () => window.clearTimeout(typing.current.timer), []);
+
+  const send = (text: string) => {
+    const now = typing.current;
+    window.clearTimeout(now.timer);
+    if (text === now.sent) return;
+    now.sent = text;
+    onChange(text, now.goesOn);
+    now.goesOn = true;
+  };
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <input
+        type="search"
+        value={typed}
+        placeholder={placeholder}
+        list={listId}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={({ target }) => {
+          setTyped(target.value);
+          window.clearTimeout(typing.current.timer);
+          typing.current.timer = window.setTimeout(() => send(target.value.trim()), PAUSE_MS);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") send(typed.trim());
+        }}
+        onBlur={() => {
+          send(typed.trim());
+          typing.current.goesOn = false;
+        }}
+      />
+    </label>
+  );
+}

@@ -1,0 +1,16 @@
+import { Link } from "react-router";
+import { useTitle } from "../parts/use-title.ts";
+
+/** What stands at a path that the page does not have. */
+export function NotFound() {
+  useTitle("Not found");
+  return (
+    <div className="empty">
+      <h1>Nothing is here</h1>
+      <p>
+        The page has <Link to="/">the ledger</Link>, its events, and{" "}
+        <Link to="/audit">the audit</Link>.
+      </p>
+    </div>
+  );
+}

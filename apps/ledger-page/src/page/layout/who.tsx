@@ -1,0 +1,33 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { SESSION_KEY } from "../api/query-client.ts";
+import { request } from "../api/request.ts";
+import { notify } from "../parts/notice.tsx";
+import { useSession } from "../session/session-context.ts";
+
+/** Who is signed in, and the way out. */
+export function Who() {
+  const { user, role, via } = useSession();
+  const client = useQueryClient();
+  const signOut = useMutation({
+    mutationFn: () => request<undefined>("/api/session", { method: "DELETE" }),
+    onSuccess: () => {
+      client.clear();
+      client.setQueryData(SESSION_KEY, null);
+    },
+    onError: (error) => notify({ kind: "error", error }),
+  });
+  const name = via === "local" ? "local" : (user ?? "token");
+  return (
+    <div className="who">
+      <span>
+        {name}
+        {name !== role && <span className="quiet"> · {role}</span>}
+      </span>
+      {via === "session" && (
+        <button className="plain" onClick={() => signOut.mutate()} disabled={signOut.isPending}>
+          Sign out
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,114 @@
+import { useState } from "react";
+import { Link } from "react-router";
+import type { SourceStats, Stats, Status } from "../api/types.ts";
+import { writeFilter, type ListFilter } from "../events/list-filter.ts";
+import type { List } from "../events/use-list.ts";
+import { formatCount } from "../parts/count.ts";
+import { useMayWrite } from "../session/session-context.ts";
+import { PauseDialog } from "./pause-dialog.tsx";
+
+const COLUMNS: readonly Status[] = ["pending", "failed", "completed"];
+
+/** Each source in numbers, which lead to the events that they count. */
+export function SourcesTable({ list, stats }: { list: List; stats: Stats }) {
+  const sources = Object.entries(stats.sources);
+  return (
+    <div className="scroll">
+      <table className="counts">
+        <caption>Events and jobs by source</caption>
+        <thead>
+          <tr>
+            <th scope="col">Source</th>
+            <th scope="col" title="Jobs that wait, run or are delayed">
+              Queued
+            </th>
+            {COLUMNS.map((status) => (
+              <th key={status} scope="col">
+                {status[0]?.toUpperCase() + status.slice(1)}
+              </th>
+            ))}
+            <th scope="col">
+              <span className="hidden">Pause</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {sources.map(([source, of]) => (
+            <SourceRow key={source} source={source} of={of} filter={list.filter} />
+          ))}
+        </tbody>
+        {sources.length > 1 && <Total sources={sources.map(([, of]) => of)} />}
+      </table>
+    </div>
+  );
+}
+
+function SourceRow(props: { source: string; of: SourceStats; filter: ListFilter }) {
+  const { source, of, filter } = props;
+  const isShown = filter.source === source;
+  return (
+    <tr className={isShown ? "shown" : ""}>
+      <th scope="row">
+        <Link to={`/?${writeFilter({ source })}`} aria-current={isShown ? "true" : undefined}>
+          {source}
+        </Link>
+        {of.jobs?.paused === true && <span className="badge paused">paused</span>}
+      </th>
+      <td title={depthsOf(of)}>{of.queued === null ? "–" : formatCount(of.queued)}</td>
+      {COLUMNS.map((status) => (
+        <td key={status} className={of[status] > 0 ? status : "quiet"}>
+          <Link to={`/?${writeFilter({ source, status })}`}>
+            {formatCount(of[status])}
+            <span className="hidden">
+              {" "}
+              {status} events of {source}
+            </span>
+          </Link>
+        </td>
+      ))}
+      <td>{of.jobs !== null && <PauseButton source={source} paused={of.jobs.paused} />}</td>
+    </tr>
+  );
+}
+
+function PauseButton({ source, paused }: { source: string; paused: boolean }) {
+  const [asked, setAsked] = useState(false);
+  if (!useMayWrite()) return null;
+  return (
+    <>
+      <button className="small" onClick={() => setAsked(true)}>
+        {paused ? "Resume…" : "Pause…"}
+        <span className="hidden"> {source}</span>
+      </button>
+      {asked && <PauseDialog {...{ source, paused }} onClose={() => setAsked(false)} />}
+    </>
+  );
+}
+
+function Total({ sources }: { sources: readonly SourceStats[] }) {
+  const sumOf = (count: (of: SourceStats) => number) =>
+    sources.reduce((sum, of) => sum + count(of), 0);
+  return (
+    <tfoot>
+      <tr>
+        <th scope="row">All</th>
+        <td>{formatCount(sumOf(({ queued }) => queued ?? 0))}</td>
+        {COLUMNS.map((status) => (
+          <td key={status}>
+            <Link to={`/?${writeFilter({ status })}`}>
+              {formatCount(sumOf((of) => of[status]))}
+              <span className="hidden"> {status} events</span>
+            </Link>
+          </td>
+        ))}
+        <td />
+      </tr>
+    </tfoot>
+  );
+}
+
+function depthsOf({ jobs }: SourceStats): string {
+  if (jobs === null) return "The queue does not answer, or the source is not configured";
+  const { waiting, active, delayed } = jobs;
+  return `${waiting} waiting, ${active} running, ${delayed} delayed`;
+}

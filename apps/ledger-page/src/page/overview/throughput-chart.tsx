@@ -1,0 +1,37 @@
+import { Bar, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+import type { ActivityBucket } from "../api/types.ts";
+import { formatCount } from "../parts/count.ts";
+import { CHART_MARGIN, minuteOf, X_AXIS, Y_AXIS } from "./chart-style.ts";
+import { ChartTip } from "./chart-tip.tsx";
+
+/** What settled, as bars on one another, and what was recorded, as a line. */
+export function ThroughputChart({ buckets }: { buckets: readonly ActivityBucket[] }) {
+  return (
+    <ResponsiveContainer width="100%" height={110}>
+      <ComposedChart
+        data={[...buckets]}
+        margin={CHART_MARGIN}
+        barCategoryGap={1}
+        title="Events a minute"
+      >
+        <XAxis dataKey="at" tickFormatter={minuteOf} {...X_AXIS} />
+        <YAxis allowDecimals={false} tickFormatter={formatCount} {...Y_AXIS} />
+        <Tooltip content={<ChartTip format={formatCount} />} isAnimationActive={false} />
+        <Bar
+          dataKey="completed"
+          stackId="settled"
+          className="completed"
+          isAnimationActive={false}
+        />
+        <Bar dataKey="failed" stackId="settled" className="failed" isAnimationActive={false} />
+        <Line
+          dataKey="recorded"
+          type="step"
+          className="recorded"
+          dot={false}
+          isAnimationActive={false}
+        />
+      </ComposedChart>
+    </ResponsiveContainer>
+  );
+}

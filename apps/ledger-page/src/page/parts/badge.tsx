@@ -1,0 +1,12 @@
+import type { Status } from "../api/types.ts";
+
+const SIGNS = { pending: "◷", completed: "✓", failed: "✕", queued: "⋯" } as const;
+
+/** A status by word, sign and colour, so that none of them has to be seen. */
+export function StatusBadge({ status }: { status: Status | "queued" }) {
+  return (
+    <span className={`badge ${status}`}>
+      <span aria-hidden="true">{SIGNS[status]}</span> {status}
+    </span>
+  );
+}

@@ -1,0 +1,55 @@
+import { tableFeatures, useTable, type ColumnDef, type RowData } from "@tanstack/react-table";
+
+const features = tableFeatures({});
+
+/** What a column of a `DataTable` is: its id is its class too. */
+export type Column<Row extends RowData> = ColumnDef<typeof features, Row>;
+
+interface Props<Row extends RowData> {
+  readonly caption: string;
+  readonly columns: Column<Row>[];
+  readonly rows: Row[];
+  readonly keyOf: (row: Row) => string;
+  readonly classOf?: (row: Row) => string;
+}
+
+/**
+ * A table that becomes a card a row where the window is narrow. The roles are told, for a `display`
+ * other than a table's takes them away.
+ */
+export function DataTable<Row extends RowData>(props: Props<Row>) {
+  const { caption, columns, rows, keyOf, classOf } = props;
+  const table = useTable({ features, columns, data: rows, getRowId: keyOf });
+  return (
+    <table className="data" role="table">
+      <caption className="hidden">{caption}</caption>
+      <thead role="rowgroup">
+        {table.getHeaderGroups().map((group) => (
+          <tr key={group.id} role="row">
+            {group.headers.map((header) => (
+              <th key={header.id} role="columnheader" scope="col" className={header.column.id}>
+                <table.FlexRender header={header} />
+              </th>
+            ))}
+          </tr>
+        ))}
+      </thead>
+      <tbody role="rowgroup">
+        {table.getRowModel().rows.map((row) => (
+          <tr key={row.id} role="row" className={classOf?.(row.original)}>
+            {row.getAllCells().map((cell) => (
+              <td key={cell.id} role="cell" className={cell.column.id} data-label={labelOf(cell)}>
+                <table.FlexRender cell={cell} />
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function labelOf({ column }: { column: { columnDef: { header?: unknown } } }): string | undefined {
+  const { header } = column.columnDef;
+  return typeof header === "string" ? header : undefined;
+}

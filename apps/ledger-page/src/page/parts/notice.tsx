@@ -1,0 +1,42 @@
+import { useSyncExternalStore } from "react";
+import { ErrorNote } from "./error-note.tsx";
+
+/** What became of something that was asked for. */
+export type Notice =
+  | { readonly kind: "done"; readonly text: string }
+  | { readonly kind: "error"; readonly error: Error };
+
+let current: Notice | undefined;
+const listeners = new Set<() => void>();
+
+/** Shows a notice until the next one, or until it is put away; it is read out too. */
+export function notify(notice: Notice | undefined): void {
+  current = notice;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+/** The place that notices appear in. It is always there: a live region that comes with its text is not read. */
+export function NoticeBar() {
+  const notice = useSyncExternalStore(subscribe, () => current);
+  return (
+    <div className="notice" role="status" aria-live="polite">
+      {notice !== undefined && (
+        <div className="notice-box">
+          {notice.kind === "done" ? <p>{notice.text}</p> : <ErrorNote error={notice.error} />}
+          <button
+            className="plain"
+            onClick={() => notify(undefined)}
+            aria-label="Put the notice away"
+          >
+            ×
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+import { ageOf } from "./age.ts";
+import { useNow } from "./use-now.ts";
+
+const clock = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const whole = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "medium",
+  timeStyle: "long",
+  hourCycle: "h23",
+});
+
+/** An instant as its age, with the time of day beside it; the whole of it is its title. */
+export function Time({ at }: { at: string }) {
+  const ms = Date.parse(at);
+  const age = useNow((now) => ageOf(ms, now));
+  const isToday = useNow((now) => Number(sameDay(now, ms))) === 1;
+  return (
+    <time dateTime={at} title={exact(at)}>
+      {age} <span className="quiet">{isToday ? clock.format(ms) : day.format(ms)}</span>
+    </time>
+  );
+}
+
+/** An instant as date and time to the millisecond, with its age. */
+export function ExactTime({ at }: { at: string }) {
+  const ms = Date.parse(at);
+  const age = useNow((now) => ageOf(ms, now));
+  return (
+    <time dateTime={at} title={at}>
+      {exact(at)} <span className="quiet">{age === "now" ? age : `${age} ago`}</span>
+    </time>
+  );
+}
+
+const exact = (at: string): string => whole.format(Date.parse(at));
+const sameDay = (a: number, b: number): boolean =>
+  new Date(a).toDateString() === new Date(b).toDateString();

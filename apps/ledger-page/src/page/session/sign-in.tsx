@@ -1,0 +1,59 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { FormEvent } from "react";
+import { useNavigate } from "react-router";
+import { SESSION_KEY } from "../api/query-client.ts";
+import { request } from "../api/request.ts";
+import type { Session } from "../api/types.ts";
+import { Mark } from "../layout/mark.tsx";
+import { ErrorNote } from "../parts/error-note.tsx";
+import { useTitle } from "../parts/use-title.ts";
+import { nextPath } from "./next-path.ts";
+
+/** The form of whoever is not signed in; then the page they asked for. */
+export function SignIn() {
+  useTitle("Sign in");
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const signIn = useMutation({
+    mutationFn: (body: { user: string; password: string }) =>
+      request<Session>("/api/session", { method: "POST", body }),
+    onSuccess: async (session) => {
+      const asked = new URL(location.href).searchParams.get("next");
+      const path = asked === null ? undefined : nextPath(asked, location.origin);
+      if (path?.startsWith("/queues") === true) return location.assign(path);
+      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
+      client.setQueryData(SESSION_KEY, session);
+      if (path !== undefined) await navigate(path, { replace: true });
+    },
+  });
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    signIn.mutate({ user: textOf(form, "user"), password: textOf(form, "password") });
+  };
+  return (
+    <main className="sign-in">
+      <form onSubmit={submit} aria-labelledby="sign-in">
+        <Mark />
+        <h1 id="sign-in">Sign in to Millrace</h1>
+        <label className="field">
+          <span>User</span>
+          <input name="user" autoComplete="username" required autoFocus />
+        </label>
+        <label className="field">
+          <span>Password</span>
+          <input name="password" type="password" autoComplete="current-password" required />
+        </label>
+        {signIn.error && <ErrorNote error={signIn.error} />}
+        <button className="primary" disabled={signIn.isPending}>
+          Sign in
+        </button>
+      </form>
+    </main>
+  );
+}
+
+function textOf(form: FormData, name: string): string {
+  const value = form.get(name);
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,59 @@
+import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { describe, expect, inject } from "vitest";
+
+/** Generous, for a machine that does much else. */
+const WAIT_MS = 60_000;
+
+/** `describe` where there is a Chromium; the run says loudly when there is none. */
+export function describeInBrowser(title: string, suite: () => void): void {
+  describe.skipIf(inject("chromium") === undefined)(`${title} (needs chromium)`, suite);
+}
+
+/** A Chromium of the test's own, which speaks to nobody but the page it is shown. */
+export async function openBrowser(): Promise<Browser> {
+  return await chromium.launch({
+    executablePath: inject("chromium") ?? "",
+    args: [
+      ...["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"],
+      ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    ],
+  });
+}
+
+/** A tab, and what went wrong in it. */
+export interface Tab {
+  readonly page: Page;
+  /** Fails when anything was thrown, complained of in the console, or asked of another host. */
+  expectQuiet(): void;
+  close(): Promise<void>;
+}
+
+/** Opens a tab with a profile of its own on a dashboard. */
+export async function openTab(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<Tab> {
+  const context = await browser.newContext({
+    ...{ baseURL: url, locale: "en-GB", timezoneId: "UTC" },
+    ...{ viewport: { width: 1_280, height: 900 }, reducedMotion: "reduce" },
+    ...options,
+  });
+  context.setDefaultTimeout(WAIT_MS);
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("pageerror", (error) => troubles.push(`thrown: ${error.message}`));
+  page.on("console", (message) => {
+    // What is refused is a line of the console too, and for the test to look at on the page.
+    if (message.type() !== "error" || message.text().startsWith("Failed to load resource")) return;
+    troubles.push(`console: ${message.text()}`);
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(url)) troubles.push(`asked elsewhere: ${request.url()}`);
+  });
+  return {
+    page,
+    expectQuiet: () => expect(troubles).toEqual([]),
+    close: () => context.close(),
+  };
+}
