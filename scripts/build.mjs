@@ -44,11 +44,20 @@ function runTurbo(root, args) {
 
 async function buildWithoutTurbo(root, turbo) {
   console.error(
-    "WARNING: turbo does not run on this machine; building with tsc -b instead. It said:",
+    "WARNING: turbo does not run on this machine; building with tsc -b and vite instead. It said:",
   );
   console.error((turbo.error?.message ?? turbo.output).trim());
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
   const result = await runCommand(process.execPath, [tsc, "-b"], { cwd: root, capture: true });
+  if (result.signalled) process.exit(result.code);
+  return result.code === 0 ? await buildPage(root) : failed(result);
+}
+
+/** What is built for the browser: tsc does not do that. */
+async function buildPage(root) {
+  const vite = join(root, "node_modules", "vite", "bin", "vite.js");
+  const cwd = join(root, "apps", "ledger-page");
+  const result = await runCommand(process.execPath, [vite, "build"], { cwd, capture: true });
   if (result.signalled) process.exit(result.code);
   return result.code === 0 || failed(result);
 }

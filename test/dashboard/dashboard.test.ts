@@ -172,7 +172,7 @@ onEachBackend("the dashboard", (prepare, backend) => {
     for (const path of ["/event?source=acme&id=a", "/audit"]) {
       expect([path, (await dashboard.get(path)).text]).toEqual([path, page.text]);
     }
-    const assets = [...page.text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => String(path));
+    const assets = [...page.text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
     expect(assets).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/\.js$/),
