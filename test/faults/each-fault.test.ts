@@ -9,7 +9,15 @@ import type { StageOptions } from "./stage/stage.ts";
 const ALL = process.env["FAULTS"] === "all";
 const QUICK = [
   ...["F1/ingress.before_answer", "F2/sigterm", "F3/worker.commit_sent", "F10/obliterate"],
-  ...["F11/full", "F14/terminate", "F15/after", "F17/serialisation", "F20/500", "F21/fails"],
+  ...[
+    "F11/full",
+    "F14/terminate",
+    "F15/after",
+    "F17/serialisation",
+    "F17/idle in transaction",
+    "F20/500",
+    "F21/fails",
+  ],
   ...["F24/another's hash"],
 ];
 const isWanted = (way: string) => ALL || QUICK.includes(way);

@@ -6,6 +6,8 @@ import type { Finding } from "./finding.ts";
 const DEADLINE_MS = 3_000;
 /** Where this process is so late, an ingress with as little of the machine is so many times later. */
 const LAG_FACTOR = 5;
+/** A cut and what our process wrote before it come to us by different ways, in any order. */
+const ORDER_MS = 50;
 const INVARIANT = "I7 FAIL-FAST";
 
 /**
@@ -16,32 +18,36 @@ export function checkAnswered({ log, stage, lags }: Evidence): Finding[] {
   return log.unusual.flatMap((attempt) => {
     const { startedMs, tookMs } = attempt;
     const lateMs = lags.worstMs(startedMs, startedMs + tookMs);
-    const problem = problemOf(attempt, stage.roles, DEADLINE_MS + LAG_FACTOR * lateMs);
+    const orderMs = ORDER_MS + lags.worstMs(startedMs, startedMs + tookMs + ORDER_MS);
+    const apartMs = fromOutageMs(attempt, stage.roles);
+    const deadlineMs = DEADLINE_MS + LAG_FACTOR * lateMs;
+    const problem = problemOf(attempt, { deadlineMs, cutByUs: apartMs <= orderMs });
     if (problem === undefined) return [];
-    const at = `${keyOf(attempt.event)} at ${attempt.ingress}`;
+    const at = `${keyOf(attempt.event)} at ${attempt.ingress}, ${Math.round(apartMs)} ms from an outage`;
     return [{ invariant: INVARIANT, text: `${at}: ${problem}` }];
   });
 }
 
 function problemOf(
-  attempt: Attempt,
-  roles: readonly Role[],
-  deadlineMs: number,
+  { answer, tookMs, event, retryAfter }: Attempt,
+  { deadlineMs, cutByUs }: { deadlineMs: number; cutByUs: boolean },
 ): string | undefined {
-  const { answer, tookMs, event } = attempt;
   if (tookMs > deadlineMs) return `${answer} after ${Math.round(tookMs)} ms`;
   if (event.forged === true && isAcknowledged(answer)) return `forged, and answered ${answer}`;
   if (isAcknowledged(answer)) return undefined;
   // Nobody was there to be asked; a role that is not there by its own doing is told elsewhere.
   if (answer === "DOWN") return undefined;
-  if (typeof answer === "string") return cutByUs(attempt, roles) ? undefined : `cut, ${answer}`;
+  if (typeof answer === "string") return cutByUs ? undefined : `cut, ${answer}`;
   if (event.forged === true && answer === 401) return undefined;
-  if (answer === 503 && attempt.retryAfter !== undefined) return undefined;
+  if (answer === 503 && retryAfter !== undefined) return undefined;
   return answer === 503 ? "503 without Retry-After" : `answered ${answer}`;
 }
 
-function cutByUs({ ingress, startedMs, tookMs }: Attempt, roles: readonly Role[]): boolean {
+/** Milliseconds between an attempt and the outage of its ingress that is nearest to it; 0 within one. */
+function fromOutageMs({ ingress, startedMs, tookMs }: Attempt, roles: readonly Role[]): number {
   const outages = roles.find(({ name }) => name === ingress)?.outages ?? [];
-  const endedMs = startedMs + tookMs;
-  return outages.some(({ fromMs, toMs }) => fromMs <= endedMs + 50 && toMs >= startedMs);
+  const gapsMs = outages.map(({ fromMs, toMs }) =>
+    Math.max(0, fromMs - (startedMs + tookMs), startedMs - toMs),
+  );
+  return Math.min(Infinity, ...gapsMs);
 }

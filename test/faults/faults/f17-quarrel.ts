@@ -6,7 +6,8 @@ import { reached } from "./strike-role.ts";
 /** F17: Postgres refuses a handler for reasons that pass: deadlocks, serialisation, lock waits, time. */
 export const quarrel: Fault = {
   id: "F17",
-  title: "deadlock, serialisation failure, lock timeout, statement cancelled",
+  title:
+    "deadlock, serialisation failure, lock timeout, statement cancelled, idle transaction ended",
   // Where Postgres is away, nobody can say whether a handler quarrelled.
   uses: ["postgres"],
   ways: {
@@ -28,6 +29,12 @@ export const quarrel: Fault = {
     },
     serialisation: raise("40001"),
     cancelled: raise("57014"),
+    "idle in transaction": async ({ stage, random, send }) => {
+      send(plainEvent(`msg_idle_${random.between(0, 2 ** 31)}`, { plan: { hangs: 1 } }));
+      if (await reached(() => endIdle(stage), 25_000)) {
+        stage.strike("F17", "a handler's idle transaction ended by the server");
+      }
+    },
     "lock timeout": async ({ stage, random, send }) => {
       const row = random.between(1, 20);
       const holder = await stage.database.connect();
@@ -44,6 +51,16 @@ export const quarrel: Fault = {
     },
   },
 };
+
+/** Ends what waits for a handler, as idle_in_transaction_session_timeout does; false when nothing does. */
+async function endIdle({ database }: Scene["stage"]): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where application_name = 'millrace-worker' and state = 'idle in transaction'
+       and query ~ 'proof.effects' and state_change < clock_timestamp() - interval '300 ms'`,
+  );
+  return (rowCount ?? 0) > 0;
+}
 
 function raise(sqlState: string): Way {
   return async (scene) => {
