@@ -30,6 +30,7 @@ export async function millrace(
     env,
     cwd,
     bin: BIN,
+    user: "tester",
     stdout: { write: (text) => (written.stdout += text), columns: 100 },
     stderr: { write: (text) => (written.stderr += text), columns: 100 },
     readStdin: async () => Buffer.from(stdin),

@@ -13,6 +13,8 @@ export interface CliContext {
   readonly bin: string;
   readonly stdout: Output;
   readonly stderr: Output;
+  /** Who runs the command; null where the system has no name for it. */
+  readonly user: string | null;
   /** All of standard input. */
   readStdin(): Promise<Buffer>;
   /** Calls back on each Ctrl-C, SIGTERM and SIGHUP until the returned function is called. */

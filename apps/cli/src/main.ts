@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { realpathSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -28,6 +29,7 @@ function processContext(): CliContext {
     env: process.env,
     cwd: process.cwd(),
     bin: realpathSync(fileURLToPath(new URL("../bin/millrace.mjs", import.meta.url))),
+    user: userName(),
     stdout: process.stdout,
     stderr: process.stderr,
     readStdin: () => buffer(process.stdin),
@@ -42,6 +44,15 @@ function processContext(): CliContext {
     },
     exit: (code) => process.exit(code),
   };
+}
+
+// A container may run as a number that has no name.
+function userName(): string | null {
+  try {
+    return userInfo().username;
+  } catch {
+    return null;
+  }
 }
 
 // `millrace events | head`, or a parent that died: nobody reads any longer, and that is no error. A full

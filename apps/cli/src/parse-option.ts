@@ -1,3 +1,4 @@
+import { REASON_LENGTH_MAX } from "@millrace/core";
 import { InvalidArgumentError, Option } from "commander";
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -41,4 +42,11 @@ export function moment(text: string): Date {
 /** An option that takes one of a few words; they stand in its help, and a shell can complete them. */
 export function choice(flags: string, description: string, words: readonly string[]): Option {
   return new Option(flags, description).choices([...words]);
+}
+
+/** Reads why something is done: some words on a line or more. */
+export function reasonText(text: string): string {
+  const reason = text.trim();
+  if (reason !== "" && reason.length <= REASON_LENGTH_MAX) return reason;
+  throw new InvalidArgumentError(`It must be 1 to ${REASON_LENGTH_MAX} characters.`);
 }

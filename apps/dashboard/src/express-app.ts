@@ -5,6 +5,7 @@ import type { Registry } from "prom-client";
 import { answerErrors } from "./answer-error.ts";
 import { createApi } from "./api/create-api.ts";
 import { createSessionRoutes } from "./api/session-routes.ts";
+import { createBoardAudit } from "./board/board-audit.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
 import type { DashboardOptions } from "./dashboard-options.ts";
 import { createLedgerPage } from "./page/ledger-page.ts";
@@ -47,7 +48,8 @@ export function createExpressApp(deps: Deps, options: DashboardOptions): Express
 
   app.use(status);
   const showWorkers = deps.queues.backend !== "postgres";
-  const board = { basePath: "/queues", onError: deps.onError, showWorkers };
+  const audit = createBoardAudit(deps.ledger);
+  const board = { basePath: "/queues", onError: deps.onError, showWorkers, audit };
   app.use("/queues", securityHeaders(BOARD_CSP));
   app.use("/queues", createQueueBoard(deps.queues.queues.values(), board));
   app.use("/api", createApi(deps));

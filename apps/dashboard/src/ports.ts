@@ -15,6 +15,9 @@ export type DashboardLedger = Pick<
   | "activity"
   | "pendingPage"
   | "standings"
+  | "beginAudit"
+  | "endAudit"
+  | "findAudit"
 >;
 
 /** What the dashboard needs of the queues. */

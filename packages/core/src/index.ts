@@ -75,6 +75,7 @@ export {
   EVENT_TYPE_BYTES_MAX,
   isStorable,
   isStorableWithin,
+  REASON_LENGTH_MAX,
 } from "./storable-text.ts";
 export { wait } from "./wait.ts";
 export { settledWithin, within } from "./within.ts";

@@ -3,6 +3,9 @@ export const EVENT_ID_BYTES_MAX = 1_024;
 /** Bytes of UTF-8 that an event type may take. */
 export const EVENT_TYPE_BYTES_MAX = 256;
 
+/** Characters that a reason for the audit may take. */
+export const REASON_LENGTH_MAX = 500;
+
 /**
  * True for text that Postgres stores as it is: without NUL, which its text has none of, and without
  * half a surrogate pair, which UTF-8 cannot hold.

@@ -11,6 +11,15 @@ import type {
 import type pg from "pg";
 import { accept } from "./accept.ts";
 import { activity, type ActivityRow } from "./activity.ts";
+import {
+  beginAudit,
+  endAudit,
+  findAudit,
+  type AuditIntent,
+  type AuditJson,
+  type AuditPage,
+  type AuditQuery,
+} from "./audit.ts";
 import { attempt, type AttemptWork } from "./attempt.ts";
 import { countCompleted, countUndone, type UndoneCounts } from "./count-events.ts";
 import { fail } from "./fail.ts";
@@ -85,6 +94,9 @@ export interface Ledger {
   countUndone(): Promise<ReadonlyMap<string, UndoneCounts>>;
   countCompleted(): Promise<ReadonlyMap<string, number>>;
   activity(of: { readonly source?: string | undefined }): Promise<readonly ActivityRow[]>;
+  beginAudit(intent: AuditIntent): Promise<string>;
+  endAudit(id: string, result: AuditJson): Promise<void>;
+  findAudit(query: AuditQuery): Promise<AuditPage>;
   /** @throws `database_unavailable` when Postgres does not answer in time. */
   ping(): Promise<void>;
 }
@@ -123,6 +135,9 @@ export function createLedger(
     countUndone: () => countUndone(context),
     countCompleted: () => countCompleted(context),
     activity: (of) => activity(context, of),
+    beginAudit: (intent) => beginAudit(context, intent),
+    endAudit: (id, result) => endAudit(context, id, result),
+    findAudit: (query) => findAudit(context, query),
     ping: async () => {
       await runStatement(context.pool, { text: "SELECT 1" }, context.short);
     },

@@ -1,4 +1,5 @@
 export type { ActivityRow } from "./activity.ts";
+export type { AuditIntent, AuditJson, AuditPage, AuditRow } from "./audit.ts";
 export type { AttemptWork } from "./attempt.ts";
 export { checkSchema } from "./check-schema.ts";
 export type { UndoneCounts } from "./count-events.ts";

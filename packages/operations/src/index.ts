@@ -1,3 +1,6 @@
+export type { Actor } from "./audit/actor.ts";
+export { createOperator, type Operator } from "./audit/create-operator.ts";
+export { underAudit, type AuditedAct } from "./audit/under-audit.ts";
 export type { BulkOptions, BulkProgress, BulkResult } from "./bulk.ts";
 export { diagnose, type Diagnosis } from "./reconcile/diagnose.ts";
 export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/disagreement.ts";

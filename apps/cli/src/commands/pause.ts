@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
+import { reasonText } from "../parse-option.ts";
 
 const HELP = {
   pause: `
@@ -21,10 +22,11 @@ export function addPauseCommands(program: Command, context: CliContext): void {
       .command(verb)
       .description(does)
       .argument("<source>", "a source of the config")
+      .option("--reason <text>", "why, for the audit", reasonText)
       .addHelpText("after", HELP[verb])
-      .action(async (source: string) => {
+      .action(async (source: string, { reason }: { reason?: string }) => {
         const { runPause } = await import("../pause/run-pause.ts");
-        await runPause(context, verb, source);
+        await runPause(context, verb, { source, reason });
       });
   }
 }

@@ -1,7 +1,7 @@
 import type { EventStatus, Outcome } from "@millrace/core";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { moment, positiveNumber, wholeNumber } from "../parse-option.ts";
+import { moment, positiveNumber, reasonText, wholeNumber } from "../parse-option.ts";
 import type { Verb } from "../run-again/verb.ts";
 
 /** What `millrace retry` and `millrace replay` are told. */
@@ -19,6 +19,7 @@ interface RunAgainOptions {
   readonly all?: true;
   readonly dryRun?: true;
   readonly json?: true;
+  readonly reason?: string;
 }
 
 /** Adds what both commands take: one event by its name, or a filter for many. */
@@ -36,6 +37,7 @@ export function addRunAgainOptions(command: Command): Command {
     .option("--rate <n>", "events a second, at most", positiveNumber)
     .option("--dry-run", "count what would be done, and change nothing")
     .option("--generation <n>", "of one event: this generation (default: the latest)", generation)
+    .option("--reason <text>", "why, for the audit", reasonText)
     .option("--json", "the outcome as JSON");
 }
 
@@ -51,6 +53,7 @@ export async function runAgain(command: Command, context: CliContext, verb: Verb
     limit,
     all,
     generation: named,
+    reason,
     ...filter
   } = command.opts<RunAgainOptions>();
   if (source === undefined) {
@@ -60,7 +63,7 @@ export async function runAgain(command: Command, context: CliContext, verb: Verb
       command.error(`error: nothing to ${verb}: give a source and an id, a filter, or --all`);
     }
     const { runMany } = await import("../run-again/run-many.ts");
-    const many = { filter, all, limit, dryRun, ratePerSecond: rate, json: json === true };
+    const many = { filter, all, limit, dryRun, ratePerSecond: rate, json: json === true, reason };
     context.setExitCode(await runMany(context, verb, many));
     return;
   }
@@ -73,5 +76,5 @@ export async function runAgain(command: Command, context: CliContext, verb: Verb
   }
   const { runOne } = await import("../run-again/run-one.ts");
   const lookup = { source, eventId, generation: named };
-  context.setExitCode(await runOne(context, verb, { lookup, json: json === true }));
+  context.setExitCode(await runOne(context, verb, { lookup, json: json === true, reason }));
 }

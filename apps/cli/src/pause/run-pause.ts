@@ -1,19 +1,18 @@
 import { MillraceError } from "@millrace/core";
 import { loadConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
-import { findStores } from "../find-stores.ts";
+import { withOperator } from "../run-again/with-operator.ts";
 import { readSettings } from "../settings.ts";
-import { withQueues } from "../with-queues.ts";
 
 /**
  * Pauses or resumes a source, for every worker, and says so.
  *
- * @throws `unknown_source`
+ * @throws `unknown_source`, `database_unavailable` when it cannot be audited.
  */
 export async function runPause(
   context: CliContext,
   verb: "pause" | "resume",
-  source: string,
+  { source, reason }: { source: string; reason: string | undefined },
 ): Promise<void> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
@@ -24,7 +23,6 @@ export async function runPause(
       `Cannot ${verb} "${source}": the config has ${known}`,
     );
   }
-  const stores = await findStores(settings);
-  await withQueues(stores, [source], (queues) => queues[verb](source));
+  await withOperator(context, reason, (operator) => operator[verb](source));
   context.stdout.write(`${verb}d ${source}\n`);
 }

@@ -1,10 +1,10 @@
 import type { Ledger } from "@millrace/ledger";
-import { replayMany, retryMany, type BulkOptions, type BulkResult } from "@millrace/operations";
+import type { BulkOptions, BulkResult } from "@millrace/operations";
 import type { CliContext } from "../context.ts";
 import { createProgress } from "../progress.ts";
 import { hearStopRequest } from "../stop-request.ts";
 import { DONE, REASONS, type Verb } from "./verb.ts";
-import { withStores } from "./with-stores.ts";
+import { withOperator } from "./with-operator.ts";
 
 /** What many events are run again by. */
 export interface ManyOptions extends Pick<
@@ -12,6 +12,7 @@ export interface ManyOptions extends Pick<
   "filter" | "all" | "limit" | "dryRun" | "ratePerSecond"
 > {
   readonly json: boolean;
+  readonly reason: string | undefined;
 }
 
 /**
@@ -23,16 +24,16 @@ export interface ManyOptions extends Pick<
 export async function runMany(
   context: CliContext,
   verb: Verb,
-  { json, ...options }: ManyOptions,
+  { json, reason, ...options }: ManyOptions,
 ): Promise<number> {
   const stop = hearStopRequest(context, () => context.exit(1));
   try {
-    const result = await withStores(context, async (stores) => {
-      const count = await countFor(context, stores.ledger, verb, options);
+    const result = await withOperator(context, reason, async (operator, ledger) => {
+      const count = await countFor(context, ledger, verb, options);
       const progress = createProgress(count, context.stderr);
-      const act = verb === "retry" ? retryMany : replayMany;
+      const act = verb === "retry" ? operator.retryMany : operator.replayMany;
       try {
-        return await act(stores, {
+        return await act({
           ...options,
           signal: stop.signal,
           onProgress: ({ done, skipped }) => progress.reach(done + total(skipped)),
@@ -54,7 +55,7 @@ async function countFor(
   context: CliContext,
   ledger: Pick<Ledger, "countEvents">,
   verb: Verb,
-  { filter, limit = Infinity }: Omit<ManyOptions, "json">,
+  { filter, limit = Infinity }: Omit<ManyOptions, "json" | "reason">,
 ): Promise<number> {
   if (context.stderr.isTTY !== true) return 0;
   const counted = verb === "retry" ? { ...filter, status: "failed" as const } : filter;

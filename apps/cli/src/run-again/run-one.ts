@@ -1,18 +1,18 @@
 import type { EventLookup } from "@millrace/ledger";
-import { replayEvent, retryEvent, type ReplayResult, type RetryResult } from "@millrace/operations";
+import type { ReplayResult, RetryResult } from "@millrace/operations";
 import type { CliContext } from "../context.ts";
 import { printable } from "../printable.ts";
 import { DONE, REASONS, type Verb } from "./verb.ts";
-import { withStores } from "./with-stores.ts";
+import { withOperator } from "./with-operator.ts";
 
 /** Retries or replays one event, and says what became of it. Gives the exit code. */
 export async function runOne(
   context: CliContext,
   verb: Verb,
-  { lookup, json }: { lookup: EventLookup; json: boolean },
+  { lookup, json, reason }: { lookup: EventLookup; json: boolean; reason: string | undefined },
 ): Promise<number> {
-  const result = await withStores<RetryResult | ReplayResult>(context, (stores) =>
-    verb === "retry" ? retryEvent(stores, lookup) : replayEvent(stores, lookup),
+  const result = await withOperator<RetryResult | ReplayResult>(context, reason, (operator) =>
+    verb === "retry" ? operator.retryEvent(lookup) : operator.replayEvent(lookup),
   );
   const name = `${lookup.source} ${printable(lookup.eventId)}`;
   const isDone = result.kind !== "skipped";
@@ -24,8 +24,8 @@ export async function runOne(
     };
     context.stdout.write(`${JSON.stringify(outcome)}\n`);
   } else if (result.kind === "skipped") {
-    const { reason } = result;
-    context.stdout.write(`not ${DONE[verb]} ${name}: ${REASONS[reason]} (${reason})\n`);
+    const why = result.reason;
+    context.stdout.write(`not ${DONE[verb]} ${name}: ${REASONS[why]} (${why})\n`);
   } else {
     const as = result.kind === "replayed" ? ` as generation ${result.generation}` : "";
     context.stdout.write(`${DONE[verb]} ${name}${as}\n`);

@@ -1,7 +1,8 @@
 import { MillraceError } from "@millrace/core";
-import { replayMany, retryMany, type BulkResult } from "@millrace/operations";
+import { createOperator, type BulkResult } from "@millrace/operations";
 import type { Request, Response } from "express";
 import type { DashboardLedger, DashboardQueues } from "../ports.ts";
+import { principalOf } from "../security/guard.ts";
 import { parseReplayBody, parseRetryBody } from "./bulk-body.ts";
 
 interface Deps {
@@ -15,9 +16,10 @@ interface Deps {
  * @throws `invalid_request`, `unknown_source`; `unavailable` with how far it came.
  */
 export async function answerRetryMany(deps: Deps, request: Request, response: Response) {
-  const options = parseRetryBody(request.body);
+  const { options, reason } = parseRetryBody(request.body);
   const signal = untilGone(response);
-  const result = await retryMany(deps, { ...options, signal });
+  const operator = createOperator(deps, { ...principalOf(request), reason });
+  const result = await operator.retryMany({ ...options, signal });
   requireWhole("retried", result);
   return { retried: result.done, skipped: result.skipped, dryRun: options.dryRun };
 }
@@ -28,9 +30,10 @@ export async function answerRetryMany(deps: Deps, request: Request, response: Re
  * @throws `invalid_request`, `unknown_source`; `unavailable` with how far it came.
  */
 export async function answerReplayMany(deps: Deps, request: Request, response: Response) {
-  const options = parseReplayBody(request.body);
+  const { options, reason } = parseReplayBody(request.body);
   const signal = untilGone(response);
-  const result = await replayMany(deps, { ...options, signal });
+  const operator = createOperator(deps, { ...principalOf(request), reason });
+  const result = await operator.replayMany({ ...options, signal });
   requireWhole("replayed", result);
   return { replayed: result.done, skipped: result.skipped, dryRun: options.dryRun };
 }

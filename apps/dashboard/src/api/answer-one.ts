@@ -1,21 +1,15 @@
 import { MillraceError, type ErrorCode } from "@millrace/core";
 import type { EventLookup } from "@millrace/ledger";
-import { replayEvent, retryEvent, type Skip } from "@millrace/operations";
-import type { DashboardLedger, DashboardQueues } from "../ports.ts";
+import type { Operator, Skip } from "@millrace/operations";
 import { eventNotFound } from "./event-json.ts";
-
-interface Deps {
-  readonly ledger: DashboardLedger;
-  readonly queues: DashboardQueues;
-}
 
 /**
  * Retries one event for the API.
  *
  * @throws `event_not_found`, `unknown_source`, `not_failed`, `body_missing` when it was not retried.
  */
-export async function answerRetry(deps: Deps, lookup: EventLookup) {
-  const result = await retryEvent(deps, lookup);
+export async function answerRetry(operator: Operator, lookup: EventLookup) {
+  const result = await operator.retryEvent(lookup);
   if (result.kind === "skipped") throw refusal("retry", "not_failed", result.reason, lookup);
   return { retried: 1, skipped: {} };
 }
@@ -26,8 +20,8 @@ export async function answerRetry(deps: Deps, lookup: EventLookup) {
  * @throws `event_not_found`, `unknown_source`, `not_settled`, `superseded`, `body_missing` when it was
  * not replayed.
  */
-export async function answerReplay(deps: Deps, lookup: EventLookup) {
-  const result = await replayEvent(deps, lookup);
+export async function answerReplay(operator: Operator, lookup: EventLookup) {
+  const result = await operator.replayEvent(lookup);
   if (result.kind === "skipped") throw refusal("replay", "not_settled", result.reason, lookup);
   return { replayed: 1, skipped: {}, generation: result.generation };
 }

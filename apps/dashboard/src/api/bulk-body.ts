@@ -1,6 +1,7 @@
 import { MillraceError } from "@millrace/core";
 import { z } from "zod";
 import { eventFilterSchema, problemsOf } from "./event-query.ts";
+import { reason } from "./reason.ts";
 
 const how = {
   /** Events looked at, at most; the newest. */
@@ -9,6 +10,8 @@ const how = {
   all: z.boolean().optional(),
   /** Counts what would be done, and changes nothing. */
   dryRun: z.boolean().default(false),
+  /** Why, for the audit. */
+  reason: reason.optional(),
   /** Events a second, at most. */
   rate: z.number().min(0.01).max(1_000_000).optional(),
 };
@@ -26,8 +29,8 @@ const replaySchema = eventFilterSchema.extend(how).transform(split);
 
 /** Takes the filter apart from what is done with it. */
 function split<Body extends z.infer<z.ZodObject<typeof how>>>(body: Body) {
-  const { limit, all, dryRun, rate, ...filter } = body;
-  return { filter, limit, all, dryRun, ratePerSecond: rate };
+  const { limit, all, dryRun, rate, reason: why, ...filter } = body;
+  return { options: { filter, limit, all, dryRun, ratePerSecond: rate }, reason: why };
 }
 
 /**

@@ -1,14 +1,16 @@
 import { MillraceError } from "@millrace/core";
 import { sqlStateOf, type EventPage } from "@millrace/ledger";
-import { showEvent } from "@millrace/operations";
+import { createOperator, showEvent } from "@millrace/operations";
 import express, { Router, type Request } from "express";
 import type { DashboardLedger, DashboardQueues, Overviews } from "../ports.ts";
 import { answerReplayMany, answerRetryMany } from "./answer-many.ts";
 import { answerReplay, answerRetry } from "./answer-one.ts";
+import { parseAuditQuery } from "./audit-query.ts";
 import { disagreementsJson } from "./disagreements-json.ts";
 import { eventJson, eventNotFound } from "./event-json.ts";
 import { parseEventPath } from "./event-path.ts";
 import { parseActivityQuery, parseEventQuery, type EventQuery } from "./event-query.ts";
+import { actorOf } from "./reason.ts";
 import { refuseOtherMethods } from "./refuse-methods.ts";
 
 interface Deps {
@@ -44,19 +46,22 @@ function addReads(router: Router, deps: Deps): void {
     const { source } = parseActivityQuery(request.query);
     response.json({ bucket_seconds: 60, buckets: await deps.overviews.activity(source) });
   });
+  router.get("/audit", async (request, response) => {
+    response.json(await ledger.findAudit(parseAuditQuery(request.query)));
+  });
   router.get("/disagreements", async (_request, response) => {
     response.json(disagreementsJson(await deps.overviews.comparison()));
   });
 }
 
 function addWrites(router: Router, deps: Deps): void {
-  const { queues } = deps;
   const json = express.json({ limit: "16kb" });
-  router.post("/events/:source/:eventId/retry", async (request, response) => {
-    response.json(await answerRetry(deps, parseEventPath(request)));
+  const operatorFor = (request: Request) => createOperator(deps, actorOf(request));
+  router.post("/events/:source/:eventId/retry", json, async (request, response) => {
+    response.json(await answerRetry(operatorFor(request), parseEventPath(request)));
   });
-  router.post("/events/:source/:eventId/replay", async (request, response) => {
-    response.json(await answerReplay(deps, parseEventPath(request)));
+  router.post("/events/:source/:eventId/replay", json, async (request, response) => {
+    response.json(await answerReplay(operatorFor(request), parseEventPath(request)));
   });
   router.post("/retry", json, async (request, response) => {
     response.json(await answerRetryMany(deps, request, response));
@@ -64,16 +69,14 @@ function addWrites(router: Router, deps: Deps): void {
   router.post("/replay", json, async (request, response) => {
     response.json(await answerReplayMany(deps, request, response));
   });
-  router.post("/sources/:source/pause", async (request, response) => {
-    const source = knownSource(deps, request);
-    await queues.ping();
-    await queues.pause(source);
+  router.post("/sources/:source/pause", json, async (request, response) => {
+    const { source } = request.params;
+    await operatorFor(request).pause(source);
     response.json({ source, paused: true });
   });
-  router.post("/sources/:source/resume", async (request, response) => {
-    const source = knownSource(deps, request);
-    await queues.ping();
-    await queues.resume(source);
+  router.post("/sources/:source/resume", json, async (request, response) => {
+    const { source } = request.params;
+    await operatorFor(request).resume(source);
     response.json({ source, paused: false });
   });
 }
@@ -90,12 +93,6 @@ async function searchEvents(ledger: DashboardLedger, query: EventQuery): Promise
   }
 }
 
-function knownSource({ queues }: Deps, request: Request): string {
-  const source = String(request.params["source"]);
-  if (queues.queues.has(source)) return source;
-  throw new MillraceError("unknown_source", "Cannot find the source: it is not configured");
-}
-
 const METHODS: Readonly<Record<string, string>> = {
   "/events": "GET, HEAD",
   "/events/:source/:eventId": "GET, HEAD",
@@ -105,6 +102,7 @@ const METHODS: Readonly<Record<string, string>> = {
   "/replay": "POST",
   "/stats": "GET, HEAD",
   "/activity": "GET, HEAD",
+  "/audit": "GET, HEAD",
   "/disagreements": "GET, HEAD",
   "/sources/:source/pause": "POST",
   "/sources/:source/resume": "POST",

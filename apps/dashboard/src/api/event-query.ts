@@ -1,7 +1,7 @@
 import { EVENT_STATUSES, MillraceError, OUTCOMES } from "@millrace/core";
 import { z } from "zod";
 
-const text = (bytesMax: number) =>
+export const text = (bytesMax: number) =>
   z
     .string()
     .min(1)
@@ -28,17 +28,21 @@ export const eventFilterSchema = z.strictObject({
   until: instant.optional(),
 });
 
-/** What `GET /api/events` takes. Every key is given once; one that it does not know is a problem. */
-const eventQuerySchema = eventFilterSchema.extend({
-  /** Events a page. */
+/** How much of a list is asked for. */
+export const pageSchema = {
+  /** Rows a page. */
   limit: z
     .string()
     .regex(/^\d{1,3}$/, "must be 1 to 200")
     .transform(Number)
     .refine((value) => value >= 1 && value <= 200, "must be 1 to 200")
     .default(50),
+  /** `next` of the page before. */
   cursor: text(2_048).optional(),
-});
+};
+
+/** What `GET /api/events` takes. Every key is given once; one that it does not know is a problem. */
+export const eventQuerySchema = eventFilterSchema.extend(pageSchema);
 
 export type EventQuery = z.infer<typeof eventQuerySchema>;
 

@@ -10,6 +10,7 @@ import { errorBody, MillraceError, type ErrorCode } from "@millrace/core";
 import type { Queue } from "bullmq";
 import { Router, type Express } from "express";
 import { adaptPage } from "./adapt-page.ts";
+import type { BoardAudit } from "./board-audit.ts";
 import { mayUse } from "./board-writes.ts";
 import { maskData, maskName, maskValue } from "./mask-job.ts";
 
@@ -18,6 +19,8 @@ export interface QueueBoardOptions {
   readonly basePath: string;
   /** Whether the queues know their workers: on Postgres none is found, however many there are. */
   readonly showWorkers?: boolean;
+  /** Writes down who does what. */
+  readonly audit?: BoardAudit;
   /** Hears what went wrong inside bull-board; the browser is told no more than that. */
   readonly onError: (error: unknown) => void;
 }
@@ -30,7 +33,7 @@ export interface QueueBoardOptions {
 export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOptions): Router {
   const adapter = new ExpressAdapter().setBasePath(options.basePath);
   const mount = adapter.setApiRoutes.bind(adapter);
-  adapter.setApiRoutes = (routes) => mount(routes.map(guarded));
+  adapter.setApiRoutes = (routes) => mount(routes.map((route) => guarded(route, options.audit)));
   createBullBoard({
     queues: Array.from(queues, maskedAdapter),
     serverAdapter: adapter,
@@ -52,6 +55,7 @@ export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOpt
   app.disable("x-powered-by");
   app.disable("etag");
   const router = Router();
+  if (options.audit !== undefined) router.use(options.audit.middleware);
   router.use(adaptPage, app);
   router.use((request, _response, next) => {
     if (request.method === "GET" || request.method === "HEAD") return next();
@@ -77,12 +81,18 @@ function maskedAdapter(queue: Queue): BullMQAdapter {
 
 type Handler = (request?: BullBoardRequest) => Promise<ControllerHandlerReturnType>;
 
-function guarded(route: AppControllerRoute): AppControllerRoute {
+function guarded(route: AppControllerRoute, audit: BoardAudit | undefined): AppControllerRoute {
   const methods = [route.method].flat();
   const routes = [route.route].flat();
   const allowed = methods.every((method) => routes.every((path) => mayUse(method, path)));
   const own: Handler = async (request) => route.handler(request);
-  return { ...route, handler: allowed ? failedOnly(routes, own) : refuse };
+  if (!allowed) return { ...route, handler: refuse };
+  const isWrite = methods.some((method) => method !== "get");
+  const audited: Handler = async (request) => {
+    if (audit === undefined || request === undefined || !isWrite) return await own(request);
+    return await audit.run(routes[0] ?? "", request, () => own(request));
+  };
+  return { ...route, handler: failedOnly(routes, audited) };
 }
 
 const refuse: Handler = async () => refusal(403, "forbidden", REFUSED);

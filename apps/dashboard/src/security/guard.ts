@@ -2,6 +2,9 @@ import { MillraceError } from "@millrace/core";
 import type { Request, RequestHandler } from "express";
 import { unauthorized, type Door } from "./door.ts";
 import { isRead } from "./is-read.ts";
+import type { Principal } from "./principal.ts";
+
+const principals = new WeakMap<Request, Principal>();
 
 /**
  * Lets nobody on whom the door does not know (401 `unauthorized`), and no viewer write (403
@@ -20,8 +23,16 @@ export function guard(door: Door): RequestHandler {
     if (principal.role !== "operator" && !isRead(request)) {
       throw new MillraceError("forbidden", "Cannot take this write: a viewer may only look");
     }
+    principals.set(request, principal);
     next();
   };
+}
+
+/** Who sent a request that the guard let on. */
+export function principalOf(request: Request): Principal {
+  const principal = principals.get(request);
+  if (principal !== undefined) return principal;
+  throw new Error("Cannot tell who asks: the request did not pass the guard");
 }
 
 /** The page of the queues that a browser asks for. A request may name another server's; that is none. */

@@ -1,0 +1,77 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { BullBoardRequest, ControllerHandlerReturnType } from "@bull-board/api/typings/app";
+import { fromEnvelope } from "@millrace/core";
+import { underAudit, type AuditedAct } from "@millrace/operations";
+import type { RequestHandler } from "express";
+import type { DashboardLedger } from "../ports.ts";
+import { principalOf } from "../security/guard.ts";
+import type { Principal } from "../security/principal.ts";
+
+/** Runs bull-board's writes under audit. */
+export interface BoardAudit {
+  /** Remembers who asks: bull-board hands its handlers no more than parts of the request. */
+  readonly middleware: RequestHandler;
+  run(
+    route: string,
+    request: BullBoardRequest,
+    act: () => Promise<ControllerHandlerReturnType>,
+  ): Promise<ControllerHandlerReturnType>;
+}
+
+/**
+ * Makes the audit of bull-board's writes: what they do to events and sources, by whom.
+ *
+ * `run` throws `database_unavailable` before anything is done, when it cannot be written down.
+ */
+export function createBoardAudit(
+  ledger: Pick<DashboardLedger, "beginAudit" | "endAudit">,
+): BoardAudit {
+  const askers = new AsyncLocalStorage<Principal>();
+  return {
+    middleware: (request, _response, next) => askers.run(principalOf(request), next),
+    run: async (route, request, act) => {
+      const asker = askers.getStore();
+      if (asker === undefined) throw new Error("Cannot audit the write: nobody asks for it");
+      const actor = { ...asker, via: "board" } as const;
+      const intent = await intentOf(route, request);
+      return await underAudit({ ledger, actor }, intent, act, (answer) => ({
+        status: answer.status ?? 200,
+      }));
+    },
+  };
+}
+
+const ACTIONS: Readonly<Record<string, string>> = {
+  "/api/queues/:queueName/:jobId/retry": "retry",
+  "/api/queues/:queueName/retry/:queueStatus": "retry_many",
+  "/api/queues/:queueName/:jobId/promote": "promote",
+  "/api/queues/:queueName/promote": "promote_many",
+  "/api/queues/:queueName/pause": "pause",
+  "/api/queues/:queueName/resume": "resume",
+  "/api/queues/pause": "pause",
+  "/api/queues/resume": "resume",
+};
+
+async function intentOf(route: string, request: BullBoardRequest): Promise<AuditedAct> {
+  const action = ACTIONS[route] ?? route;
+  const { queueName, jobId, queueStatus } = request.params;
+  if (queueName === undefined) return { action };
+  const source = String(queueName).replace(/^millrace-/, "");
+  if (queueStatus !== undefined) {
+    return { action, source, filter: { source, status: String(queueStatus) } };
+  }
+  if (jobId === undefined) return { action, source };
+  const job = await request.queues.get(String(queueName))?.getJob(String(jobId));
+  return { action, source, ...eventOf(job, String(jobId)) };
+}
+
+/** Whose job it is; where its data does not say, what it was asked for by. */
+function eventOf(job: unknown, jobId: string): { eventId: string; generation?: number } {
+  try {
+    const data = typeof job === "object" && job !== null && "data" in job ? job.data : undefined;
+    const { eventId, generation } = fromEnvelope(data);
+    return { eventId, generation };
+  } catch {
+    return { eventId: jobId };
+  }
+}

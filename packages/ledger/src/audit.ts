@@ -1,0 +1,131 @@
+import { isStorable, MillraceError } from "@millrace/core";
+import { cutText } from "./cut-text.ts";
+import type { LedgerContext } from "./ledger-context.ts";
+import { BEGIN_AUDIT, END_AUDIT, FIND_AUDIT } from "./sql/audit.ts";
+import { runStatement } from "./transaction.ts";
+
+/** JSON of any shape. */
+export type AuditJson = Readonly<Record<string, unknown>>;
+
+/** What somebody is about to do. */
+export interface AuditIntent {
+  /** The user; null when none is known. */
+  readonly actor: string | null;
+  readonly role: string;
+  /** Through what: the dashboard, the command or bull-board. */
+  readonly via: string;
+  readonly action: string;
+  readonly source?: string | undefined;
+  readonly eventId?: string | undefined;
+  readonly generation?: number | undefined;
+  /** What was asked for, where it was not one event. */
+  readonly filter?: AuditJson | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** An entry as it goes out. */
+export interface AuditRow {
+  readonly id: string;
+  readonly at: string;
+  readonly actor: string | null;
+  readonly role: string;
+  readonly via: string;
+  readonly action: string;
+  readonly source: string | null;
+  readonly event_id: string | null;
+  readonly generation: number | null;
+  readonly filter: AuditJson | null;
+  readonly reason: string | null;
+  /** Null while it is being done, and for good when nobody could say what became of it. */
+  readonly result: AuditJson | null;
+}
+
+export interface AuditQuery {
+  readonly source?: string | undefined;
+  readonly eventId?: string | undefined;
+  /** Entries of a page, 1 to 200. */
+  readonly limit: number;
+  /** Where the page before this one ended. */
+  readonly cursor?: string | undefined;
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditRow[];
+  /** The cursor of the next page; null on the last one. */
+  readonly next: string | null;
+}
+
+// Names that were asked for may be no names at all, and an index holds no long ones.
+const NAME_BYTES_MAX = 256;
+const ID_BYTES_MAX = 1_024;
+
+/**
+ * Writes down what is about to be done, and gives the entry's id.
+ *
+ * @throws `database_unavailable`
+ */
+export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Promise<string> {
+  const { actor, role, via, action, source, eventId, generation, filter, reason } = intent;
+  const values = [
+    actor === null ? null : cutText(actor, ID_BYTES_MAX),
+    ...[role, via, action],
+    source === undefined ? null : cutText(source, NAME_BYTES_MAX),
+    eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
+    generation ?? null,
+    filter === undefined ? null : toJson(filter),
+    reason === undefined ? null : cutText(reason),
+  ];
+  const query = { text: BEGIN_AUDIT, values };
+  const { rows } = await runStatement<{ id: string }>(ledger.pool, query, ledger.short);
+  const [row] = rows;
+  if (row === undefined) throw new MillraceError("internal", "Cannot audit: no row was written");
+  return row.id;
+}
+
+/**
+ * Adds to an entry what became of it.
+ *
+ * @throws `database_unavailable`
+ */
+export async function endAudit(
+  ledger: LedgerContext,
+  id: string,
+  result: AuditJson,
+): Promise<void> {
+  const query = { text: END_AUDIT, values: [id, toJson(result)] };
+  await runStatement(ledger.pool, query, ledger.short);
+}
+
+/**
+ * Lists entries, newest first.
+ *
+ * @throws `invalid_request` for a cursor that is none, `database_unavailable`
+ */
+export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promise<AuditPage> {
+  const { source, eventId, limit, cursor } = asked;
+  if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) {
+    throw new MillraceError("invalid_request", "Cannot list the audit: the cursor is none of ours");
+  }
+  const texts = [source, eventId];
+  if (!texts.every((text) => text === undefined || isStorable(text))) {
+    return { entries: [], next: null };
+  }
+  const values = [source ?? null, eventId ?? null, cursor ?? null, limit + 1];
+  const query = { text: FIND_AUDIT, values };
+  const { rows } = await runStatement<Row>(ledger.pool, query, ledger.short);
+  const page = rows.slice(0, limit);
+  return {
+    entries: page.map((row) => ({ ...row, at: row.at.toISOString() })),
+    next: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
+  };
+}
+
+// jsonb takes no text that Postgres cannot store, not even escaped.
+const toJson = (json: AuditJson): string =>
+  JSON.stringify(json, (_key, value: unknown) =>
+    typeof value === "string" ? cutText(value) : value,
+  );
+
+interface Row extends Omit<AuditRow, "at"> {
+  readonly at: Date;
+}

@@ -1,0 +1,55 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createStage, type Stage } from "../operations/stage.ts";
+import { onEachBackend, type Ground } from "../support/backends.ts";
+import { millrace } from "./run-in-process.ts";
+
+const MILLRACE_CONFIG = fileURLToPath(
+  new URL("../fixtures/doctor/millrace.config.ts", import.meta.url),
+);
+
+onEachBackend("what the command does", (prepare) => {
+  let ground: Ground;
+  let stage: Stage;
+
+  beforeAll(async () => {
+    ground = await prepare();
+    stage = await createStage(ground);
+  });
+  afterAll(async () => {
+    await stage?.close();
+    await ground?.release();
+  });
+
+  const run = (...args: string[]) => {
+    const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = ground;
+    return millrace(args, { env: { MILLRACE_CONFIG, DATABASE_URL, REDIS_URL } });
+  };
+  const last = async () => (await stage.ledger.findAudit({ limit: 1 })).entries[0];
+
+  test("is audited under the name of who ran it, with the reason", async () => {
+    await stage.fail("evt_cli_1");
+    const why = ["--reason", "the switch is on"];
+    const by = { actor: "tester", role: "operator", via: "cli", reason: "the switch is on" };
+    for (const [args, code, entry] of [
+      [["retry", "acme", "evt_cli_1"], 0, { action: "retry", event_id: "evt_cli_1" }],
+      [
+        ["replay", "acme", "evt_cli_1"],
+        1,
+        { action: "replay", result: { skipped: "not_settled" } },
+      ],
+      [["retry", "--q", "none"], 0, { action: "retry_many", filter: { q: "none" } }],
+      [["replay", "--q", "none"], 0, { action: "replay_many", filter: { q: "none" } }],
+      [["pause", "patient"], 0, { action: "pause", source: "patient" }],
+      [["resume", "patient"], 0, { action: "resume", source: "patient" }],
+    ] as const) {
+      const outcome = await run(...args, ...why);
+      expect([args, outcome.code, outcome.stderr]).toEqual([args, code, ""]);
+      expect(await last()).toMatchObject({ ...by, ...entry });
+    }
+    expect((await run("resume", "patient")).code).toBe(0);
+    expect(await last()).toMatchObject({ ...by, reason: null });
+    const { stderr } = await run("pause", "patient", "--reason", " ");
+    expect(stderr).toContain("1 to 500 characters");
+  });
+});

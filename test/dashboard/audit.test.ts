@@ -1,0 +1,144 @@
+import type { Credentials } from "@millrace/dashboard";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onEachBackend, type Ground } from "../support/backends.ts";
+import { createDashboardOnStage, type DashboardOnStage, type SendOptions } from "./on-stage.ts";
+
+const OPS = { user: "ops", password: "a long password" };
+const TOKEN = "a-token-for-programs";
+const CREDENTIALS: Credentials = {
+  accounts: [{ ...OPS, role: "operator" }],
+  tokens: [{ token: TOKEN, role: "operator" }],
+};
+const JSON_TYPE = { "content-type": "application/json" };
+
+onEachBackend("the dashboard's audit", (prepare) => {
+  let ground: Ground;
+  let dashboard: DashboardOnStage;
+  let cookie: string;
+
+  beforeAll(async () => {
+    ground = await prepare();
+    dashboard = await createDashboardOnStage(ground, { credentials: CREDENTIALS });
+    const body = JSON.stringify(OPS);
+    const signedIn = await dashboard.send("POST", "/api/session", { headers: JSON_TYPE, body });
+    cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
+  });
+  afterAll(async () => {
+    await dashboard?.close();
+    await ground?.release();
+  });
+
+  const write = (method: string, path: string, body?: object) => {
+    const sent: SendOptions = body === undefined ? {} : { body: JSON.stringify(body) };
+    const headers = { cookie, ...(body === undefined ? {} : JSON_TYPE) };
+    return dashboard.send(method, path, { headers, ...sent });
+  };
+  const audit = async (query = "") => {
+    const { status, json } = await dashboard.send("GET", `/api/audit${query}`, {
+      headers: { cookie },
+    });
+    expect(status).toBe(200);
+    return json;
+  };
+  const last = async () => (await audit("?limit=1")).entries[0];
+  const board = "/queues/api/queues/millrace-acme";
+
+  test("has every write of the API, with its user and reason", async () => {
+    await dashboard.fail("evt_api_1");
+    const path = "/api/events/acme/evt_api_1";
+    const by = { actor: "ops", role: "operator", via: "session", reason: "why" };
+    const event = { source: "acme", event_id: "evt_api_1" };
+    const reason = " why ";
+    for (const [url, body, status, entry] of [
+      [`${path}/retry?generation=0`, {}, 200, { action: "retry", ...event, generation: 0 }],
+      [
+        `${path}/replay`,
+        {},
+        409,
+        { action: "replay", ...event, result: { skipped: "not_settled" } },
+      ],
+      ["/api/retry", { q: "none" }, 200, { action: "retry_many", filter: { q: "none" } }],
+      ["/api/replay", { source: "acme", status: "completed" }, 200, { action: "replay_many" }],
+      ["/api/sources/patient/pause", {}, 200, { action: "pause", source: "patient" }],
+      ["/api/sources/patient/resume", {}, 200, { action: "resume", source: "patient" }],
+      ["/api/sources/stranger/pause", {}, 404, { result: { error: "unknown_source" } }],
+    ] as const) {
+      const answer = await write("POST", url, { ...body, reason });
+      expect([url, answer.status]).toEqual([url, status]);
+      expect([url, await last()]).toMatchObject([url, { ...by, ...entry }]);
+    }
+  });
+
+  test("has writes without a reason, and a program's without a name", async () => {
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    await dashboard.send("POST", "/api/sources/acme/resume", { headers });
+    expect(await last()).toMatchObject({
+      ...{ actor: null, role: "operator", via: "token", action: "resume", reason: null },
+    });
+  });
+
+  test.each([
+    { reason: "" },
+    { reason: "  " },
+    { reason: "x".repeat(501) },
+    { reason: "a\0b" },
+    { reason: 1 },
+    { reasons: "why" },
+  ])("a write with %j is refused, and does nothing", async (body) => {
+    const before = await audit();
+    for (const path of ["/api/sources/acme/pause", "/api/events/acme/evt_api_1/retry"]) {
+      const refused = await write("POST", path, body);
+      expect([path, refused.status, refused.json.error.code]).toEqual([
+        ...[path, 400, "invalid_request"],
+      ]);
+    }
+    expect((await write("POST", "/api/retry", { q: "none", ...body })).status).toBe(400);
+    expect(await audit()).toEqual(before);
+  });
+
+  test("has every write of bull-board, under the name of who pressed the button", async () => {
+    await dashboard.fail("evt_board_1");
+    const by = { actor: "ops", role: "operator", via: "board", reason: null };
+    for (const [path, status, entry] of [
+      ["/evt_board_1/retry", 204, { action: "retry", event_id: "evt_board_1", generation: 0 }],
+      ["/retry/failed", 200, { action: "retry_many", filter: { status: "failed" } }],
+      ["/promote", 200, { action: "promote_many" }],
+      ["/pause", 200, { action: "pause", result: { status: 200 } }],
+      ["/resume", 200, { action: "resume" }],
+    ] as const) {
+      const answer = await write("PUT", board + path);
+      expect([path, answer.status]).toEqual([path, status]);
+      expect([path, await last()]).toMatchObject([path, { ...by, source: "acme", ...entry }]);
+    }
+    for (const verb of ["pause", "resume"]) {
+      await write("PUT", `/queues/api/queues/${verb}`);
+      expect(await last()).toMatchObject({ ...by, action: verb, source: null });
+    }
+  });
+
+  test("has nothing of what was refused, looked at, or only tried out", async () => {
+    const before = await audit();
+    await write("PUT", `${board}/empty`);
+    await write("PUT", `${board}/retry/completed`);
+    await write("POST", "/api/retry", { q: "evt", dryRun: true });
+    await dashboard.send("POST", "/api/sources/acme/pause");
+    await dashboard.send("GET", "/api/events", { headers: { cookie } });
+    expect(await audit()).toEqual(before);
+  });
+
+  test("is told page by page, and of one event", async () => {
+    const all = await audit("?limit=200");
+    expect(all.next).toBeNull();
+    const first = await audit("?limit=3");
+    const second = await audit(`?limit=3&cursor=${first.next}`);
+    expect([...first.entries, ...second.entries]).toEqual(all.entries.slice(0, 6));
+    const of = await audit("?source=acme&event_id=evt_api_1");
+    expect(of.entries.map(({ action }: { action: string }) => action)).toEqual(["replay", "retry"]);
+    for (const query of ["?limit=0", "?cursor=x", "?colour=red", "?event_id="]) {
+      const refused = await dashboard.send("GET", `/api/audit${query}`, { headers: { cookie } });
+      expect([query, refused.status, refused.json.error.code]).toEqual([
+        ...[query, 400, "invalid_request"],
+      ]);
+    }
+  });
+});

@@ -1,0 +1,153 @@
+import { createOperator, type Actor } from "@millrace/operations";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onEachBackend, type Ground } from "../support/backends.ts";
+import { createStage, key, type Stage } from "./stage.ts";
+
+const OPS: Actor = { user: "ops", role: "operator", via: "session", reason: "mended the cause" };
+
+onEachBackend("the audit", (prepare) => {
+  let ground: Ground;
+  let stage: Stage;
+
+  beforeAll(async () => {
+    ground = await prepare();
+    stage = await createStage(ground);
+  });
+  afterAll(async () => {
+    await stage?.close();
+    await ground?.release();
+  });
+
+  const operator = (over: Partial<Stage> = {}, actor = OPS) =>
+    createOperator({ ...stage, ...over }, actor);
+  const entries = async (limit = 50) => (await stage.ledger.findAudit({ limit })).entries;
+  const last = async () => (await entries(1))[0];
+
+  test("has who retried what and why, and what became of it", async () => {
+    await stage.fail("evt_one_1");
+    expect(await operator().retryEvent(key("evt_one_1"))).toEqual({ kind: "retried" });
+    expect(await last()).toEqual({
+      id: expect.stringMatching(/^\d+$/),
+      at: expect.stringMatching(/^\d{4}-.*Z$/),
+      ...{ actor: "ops", role: "operator", via: "session", action: "retry" },
+      ...{ source: "acme", event_id: "evt_one_1", generation: 0, filter: null },
+      ...{ reason: "mended the cause", result: { retried: 1 } },
+    });
+    expect(await operator().retryEvent(key("evt_one_1"))).toMatchObject({ reason: "not_failed" });
+    expect(await last()).toMatchObject({ action: "retry", result: { skipped: "not_failed" } });
+  });
+
+  test("has a replay with its generation, and one that was refused", async () => {
+    await stage.fail("evt_two_1");
+    const lookup = { source: "acme", eventId: "evt_two_1" };
+    expect(await operator().replayEvent(lookup)).toMatchObject({ generation: 1 });
+    expect(await last()).toMatchObject({
+      ...{ action: "replay", generation: null, result: { replayed: 1, generation: 1 } },
+    });
+    await operator().replayEvent(lookup);
+    expect(await last()).toMatchObject({ action: "replay", result: { skipped: "not_settled" } });
+  });
+
+  test("has the filter of many, as it was asked for, and none of a dry run", async () => {
+    await stage.fail("evt_many_1");
+    const before = await entries();
+    const filter = { q: "evt_many", since: new Date("2026-01-31T12:00:00Z") };
+    await operator().retryMany({ filter, dryRun: true });
+    await operator().replayMany({ filter, dryRun: true });
+    expect(await entries()).toEqual(before);
+    await operator().retryMany({ filter, limit: 10, ratePerSecond: 5 });
+    expect(await last()).toMatchObject({
+      ...{ action: "retry_many", source: null, event_id: null },
+      filter: { q: "evt_many", since: "2026-01-31T12:00:00.000Z", limit: 10, rate: 5 },
+      result: { retried: 1, skipped: {} },
+    });
+    await expect(operator().replayMany({ filter: {} })).rejects.toThrow("Cannot run all");
+    expect(await last()).toMatchObject({
+      ...{ action: "replay_many", filter: {}, result: { error: "invalid_request" } },
+    });
+  });
+
+  test("has pauses and resumes, and those of no source", async () => {
+    const { queues } = stage.queues;
+    await operator().pause("patient");
+    expect(await queues.get("patient")?.isPaused()).toBe(true);
+    expect(await last()).toMatchObject({ action: "pause", source: "patient", event_id: null });
+    await operator().resume("patient");
+    expect(await queues.get("patient")?.isPaused()).toBe(false);
+    expect(await last()).toMatchObject({ action: "resume", result: { paused: false } });
+    await expect(operator().pause("stranger")).rejects.toMatchObject({ code: "unknown_source" });
+    expect(await last()).toMatchObject({ source: "stranger", result: { error: "unknown_source" } });
+  });
+
+  test("is written before anything is done, and without it nothing is done", async () => {
+    await stage.fail("evt_first_1");
+    const seen: unknown[] = [];
+    const queues: Stage["queues"] = {
+      ...stage.queues,
+      ping: async () => {
+        seen.push(await last());
+        await stage.queues.ping();
+      },
+    };
+    const away = () => Promise.reject(new Error("no audit"));
+    const silent = { ...stage.ledger, beginAudit: away };
+    const acts = createOperator({ ledger: silent, queues }, OPS);
+    const before = await entries();
+    await expect(acts.retryEvent(key("evt_first_1"))).rejects.toThrow("no audit");
+    await expect(acts.replayEvent(key("evt_first_1"))).rejects.toThrow("no audit");
+    await expect(acts.retryMany({ filter: { q: "evt_first" } })).rejects.toThrow("no audit");
+    await expect(acts.replayMany({ filter: { q: "evt_first" } })).rejects.toThrow("no audit");
+    await expect(acts.pause("acme")).rejects.toThrow("no audit");
+    await expect(acts.resume("acme")).rejects.toThrow("no audit");
+    expect([await entries(), seen]).toEqual([before, []]);
+    expect(await stage.row("evt_first_1")).toMatchObject({ status: "failed" });
+    expect(await stage.queues.queues.get("acme")?.isPaused()).toBe(false);
+
+    await operator({ queues }).retryEvent(key("evt_first_1"));
+    expect(seen).toMatchObject([{ action: "retry", event_id: "evt_first_1", result: null }]);
+  });
+
+  test("whose result cannot be written has none, and what was done is told", async () => {
+    await stage.fail("evt_after_1");
+    const mute = { ...stage.ledger, endAudit: () => Promise.reject(new Error("gone")) };
+    const result = await operator({ ledger: mute }).retryEvent(key("evt_after_1"));
+    expect(result).toEqual({ kind: "retried" });
+    expect(await last()).toMatchObject({ event_id: "evt_after_1", result: null });
+  });
+
+  test("holds names that no event has: with a NUL, half a character, or no end", async () => {
+    const names = ["a\0b", "half \ud83d", "é".repeat(4_000)];
+    for (const eventId of names) {
+      const nobody: Actor = { ...OPS, user: eventId, reason: eventId };
+      await operator({}, nobody).retryEvent({ source: "acme", eventId });
+    }
+    await operator().retryMany({ filter: { q: "a\0 \ud83d" } });
+    expect(await last()).toMatchObject({ filter: { q: "a\u{FFFD} \u{FFFD}" } });
+    const [long, half, nul] = (await entries(4)).slice(1);
+    expect([nul?.event_id, half?.actor]).toEqual(["a\u{FFFD}b", "half \u{FFFD}"]);
+    expect(Buffer.byteLength(long?.event_id ?? "")).toBeLessThanOrEqual(1_024);
+    expect(long?.result).toEqual({ skipped: "not_found" });
+  });
+
+  test("is read newest first, page by page, of all or of one event", async () => {
+    const all = await entries(200);
+    expect(all.length).toBeGreaterThan(12);
+    const ids = all.map(({ id }) => Number(id));
+    expect(ids).toEqual(ids.toSorted((one, other) => other - one));
+    const paged: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await stage.ledger.findAudit({ limit: 5, cursor });
+      paged.push(...page.entries.map(({ id }) => id));
+      cursor = page.next ?? undefined;
+    } while (cursor !== undefined);
+    expect(paged).toEqual(all.map(({ id }) => id));
+    const of = await stage.ledger.findAudit({ source: "acme", eventId: "evt_two_1", limit: 50 });
+    expect(of.entries.map(({ action }) => action)).toEqual(["replay", "replay"]);
+    expect((await stage.ledger.findAudit({ source: "a\0", limit: 1 })).entries).toEqual([]);
+    for (const wrong of ["x", "-1", "1e3", "9".repeat(30)]) {
+      const asked = stage.ledger.findAudit({ limit: 1, cursor: wrong });
+      await expect(asked).rejects.toMatchObject({ code: "invalid_request" });
+    }
+  });
+});
