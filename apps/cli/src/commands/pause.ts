@@ -1,32 +1,39 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { reasonText } from "../parse-option.ts";
+import type { PauseOptions } from "../pause/run-pause.ts";
 
 const HELP = {
   pause: `
-Every worker leaves the source's events alone until \`millrace resume\`; what runs goes on, and what
+Every worker leaves the sources' events alone until \`millrace resume\`; what runs goes on, and what
 comes in is kept.
 
-Example:
-  $ millrace pause stripe`,
+Examples:
+  $ millrace pause stripe --reason "the bank is down"
+  $ millrace pause shop-eu shop-us
+  $ millrace pause --provider shopify --dry-run`,
   resume: `
-Example:
-  $ millrace resume stripe`,
+Examples:
+  $ millrace resume stripe
+  $ millrace resume --all`,
 };
 
-/** `millrace pause <source>` and `millrace resume <source>`. */
+/** `millrace pause` and `millrace resume`, of one source or of many. */
 export function addPauseCommands(program: Command, context: CliContext): void {
   for (const verb of ["pause", "resume"] as const) {
-    const does = verb === "pause" ? "stop running a source's events" : "run them again";
+    const does = verb === "pause" ? "stop running the events of sources" : "run them again";
     program
       .command(verb)
       .description(does)
-      .argument("<source>", "a source of the config")
+      .argument("[sources...]", "sources of the config")
+      .option("--provider <name>", "every source of this provider, such as stripe")
+      .option("--all", "every source there is")
       .option("--reason <text>", "why, for the audit", reasonText)
+      .option("--dry-run", "name the sources, and change nothing")
       .addHelpText("after", HELP[verb])
-      .action(async (source: string, { reason }: { reason?: string }) => {
+      .action(async (names: string[], options: Omit<PauseOptions, "names">) => {
         const { runPause } = await import("../pause/run-pause.ts");
-        await runPause(context, verb, { source, reason });
+        await runPause(context, verb, { ...options, names });
       });
   }
 }

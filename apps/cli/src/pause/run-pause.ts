@@ -1,28 +1,34 @@
-import { MillraceError } from "@millrace/core";
 import { loadConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
 import { withOperator } from "../run-again/with-operator.ts";
 import { readSettings } from "../settings.ts";
+import { chooseSources, type SourceFilter } from "./choose-sources.ts";
+
+export interface PauseOptions extends SourceFilter {
+  readonly reason?: string | undefined;
+  readonly dryRun?: boolean | undefined;
+}
 
 /**
- * Pauses or resumes a source, for every worker, and says so.
+ * Pauses or resumes sources, for every worker, and says so.
  *
- * @throws `unknown_source`, `database_unavailable` when it cannot be audited.
+ * @throws `unknown_source`, `invalid_request`; `database_unavailable` when it cannot be audited.
  */
 export async function runPause(
   context: CliContext,
   verb: "pause" | "resume",
-  { source, reason }: { source: string; reason: string | undefined },
+  { reason, dryRun, ...filter }: PauseOptions,
 ): Promise<void> {
-  const settings = readSettings(context);
-  const { config } = await loadConfig(settings.configPath);
-  if (!Object.hasOwn(config.sources, source)) {
-    const known = Object.keys(config.sources).join(", ");
-    throw new MillraceError(
-      "unknown_source",
-      `Cannot ${verb} "${source}": the config has ${known}`,
-    );
+  const { config } = await loadConfig(readSettings(context).configPath);
+  const sources = chooseSources(config, filter);
+  if (dryRun === true) {
+    for (const source of sources) context.stdout.write(`would ${verb} ${source}\n`);
+    return;
   }
-  await withOperator(context, reason, (operator) => operator[verb](source));
-  context.stdout.write(`${verb}d ${source}\n`);
+  await withOperator(context, reason, async (operator) => {
+    for (const source of sources) {
+      await operator[verb](source);
+      context.stdout.write(`${verb}d ${source}\n`);
+    }
+  });
 }
