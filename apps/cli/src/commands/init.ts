@@ -1,14 +1,17 @@
-import { InvalidArgumentError, type Command } from "commander";
+import { InvalidArgumentError, Option, type Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { STARTERS } from "../init/starters.ts";
 
 const KNOWN = Object.keys(STARTERS);
 
-const HELP = `
-Writes millrace.config.ts, handlers.ts, a first migration and .env.example, and keeps your secrets out of
-git by .gitignore. Nothing that is there is written over.
+const HALF = Math.ceil(KNOWN.length / 2);
 
-Senders: ${KNOWN.join(", ")}.
+const HELP = `
+Writes millrace.config.ts, handlers.ts, a first migration and .env.example, and has git ignore secrets
+and data. Nothing that is there is written over.
+
+Senders: ${KNOWN.slice(0, HALF).join(", ")},
+${KNOWN.slice(HALF).join(", ")}.
 
 Examples:
   $ millrace init
@@ -20,7 +23,11 @@ export function addInitCommand(program: Command, context: CliContext): void {
     .command("init")
     .description("write a config and a handler to start from")
     .argument("[folder]", "where to", ".")
-    .option("--source <senders>", "one or more senders, with commas", senders, ["stripe"])
+    .addOption(
+      new Option("--source <senders>", "one or more senders, with commas")
+        .argParser(senders)
+        .default(["stripe"], "stripe"),
+    )
     .addHelpText("after", HELP)
     .action(async (folder: string, { source }: { source: readonly string[] }) => {
       const { runInit } = await import("../init/run-init.ts");

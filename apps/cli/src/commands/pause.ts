@@ -21,7 +21,10 @@ Examples:
 /** `millrace pause` and `millrace resume`, of one source or of many. */
 export function addPauseCommands(program: Command, context: CliContext): void {
   for (const verb of ["pause", "resume"] as const) {
-    const does = verb === "pause" ? "stop running the events of sources" : "run them again";
+    const does =
+      verb === "pause"
+        ? "stop running the events of sources"
+        : "run the events of paused sources again";
     program
       .command(verb)
       .description(does)
