@@ -67,8 +67,10 @@ function mayImport(name, dependency) {
   return allowed === "any" || allowed.includes(dependency);
 }
 
+// The examples are as a user writes, in whatever layout a framework wants.
 function mayReadEnvironment(path) {
-  return basename(path) === "main.ts" || path.split(sep).includes("bin");
+  const folders = relative(root, path).split(sep);
+  return basename(path) === "main.ts" || folders.includes("bin") || folders[0] === "examples";
 }
 
 function packageOf(specifier) {

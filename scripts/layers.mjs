@@ -8,6 +8,7 @@ const MIDDLE = [
   "@millrace/operations",
   "@millrace/service",
 ];
+const ABOVE = [...MIDDLE, "@millrace/storage"];
 // What a browser runs; to the rest it is a folder.
 const PAGE = ["@millrace/ledger-page"];
 const APPS = ["@millrace/ingress", "@millrace/worker", "@millrace/dashboard"];
@@ -22,13 +23,18 @@ export const LAYERS = {
   "@millrace/processor": GROUND,
   "@millrace/operations": GROUND,
   "@millrace/service": GROUND,
-  millrace: [...MIDDLE, "@millrace/embedded-postgres"],
-  "@millrace/ingress": MIDDLE,
-  "@millrace/worker": MIDDLE,
+  "@millrace/storage": MIDDLE,
+  millrace: [...ABOVE, "@millrace/embedded-postgres"],
+  "@millrace/ingress": ABOVE,
+  "@millrace/worker": ABOVE,
   "@millrace/ledger-page": [],
-  "@millrace/dashboard": [...MIDDLE, ...PAGE],
-  "@millrace/cli": [...MIDDLE, ...APPS, "@millrace/embedded-postgres", "millrace"],
+  "@millrace/dashboard": [...ABOVE, ...PAGE],
+  "@millrace/cli": [...ABOVE, ...APPS, "@millrace/embedded-postgres", "millrace"],
   "@millrace/example-store": ["millrace"],
+  "@millrace/example-express": ["millrace"],
+  "@millrace/example-fastify": ["millrace"],
+  "@millrace/example-hono": ["millrace"],
+  "@millrace/example-next": ["millrace"],
   "@millrace/test": "any",
 };
 

@@ -5,18 +5,8 @@ import { findWorkspaces } from "./workspaces.mjs";
 
 /** What a user installs: the library, and the command with all that it runs. */
 const ENTRIES = ["millrace", "@millrace/cli"];
-/** What is beside a workspace's `dist` for building and testing it, and not for running it. */
-const LEFT_OUT = new Set([
-  "node_modules",
-  "src",
-  "test",
-  "package.json",
-  "tsconfig.json",
-  "tsconfig.page.json",
-  "vite.config.ts",
-  "index.html",
-  ".turbo",
-]);
+/** What of a workspace runs, or is read by what runs. */
+const KEPT = new Set(["dist", "bin", "migrations"]);
 const INTERNAL = /"(@millrace\/[^"/]+)((?:\/[^"]*)?)"/g;
 
 /**
@@ -62,7 +52,7 @@ function filesOf({ folder, manifest }) {
     readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
-      .filter((path) => !LEFT_OUT.has(path.split(sep)[0]))
+      .filter((path) => KEPT.has(path.split(sep)[0]))
       .filter((path) => !/\.(map|tsbuildinfo)$/.test(path))
       // What tests of the workspace itself share.
       .filter((path) => isDoor || !path.split(sep).includes("testing"))

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createIngress } from "@millrace/ingress";
-import { createReceiver, millraceRouter } from "@millrace/intake";
+import { createReceiver, millraceFetch, millraceRouter } from "@millrace/intake";
 import { createLogger } from "@millrace/service";
 import express from "express";
 import { Registry } from "prom-client";
@@ -46,10 +46,26 @@ const router: OpenWayIn = async (deps) => {
   return await overHttp(app, () => receiver.close());
 };
 
+const fetchHandler: OpenWayIn = async (deps) => {
+  const receiver = createReceiver(deps);
+  const handle = millraceFetch(receiver);
+  return {
+    send: async ({ source, method = "POST", query = "", headers = {}, body }) => {
+      const url = `https://hooks.example.com/webhooks/${source}${query}`;
+      const request = new Request(url, { method, headers, ...(body !== undefined && { body }) });
+      const answer = await handle(request, source);
+      const { status } = answer;
+      return { status, headers: Object.fromEntries(answer.headers), text: await answer.text() };
+    },
+    close: () => receiver.close(),
+  };
+};
+
 const WAYS = [
   { title: "bare receive()", open: bare, readsBodies: false },
   { title: "the hot route of the ingress", open: hotRoute, readsBodies: true },
   { title: "millraceRouter in an Express 5 app", open: router, readsBodies: true },
+  { title: "millraceFetch", open: fetchHandler, readsBodies: true },
 ];
 
 for (const { title, open, readsBodies } of WAYS) {

@@ -8,8 +8,8 @@ import {
   resolveSecrets,
   tellParent,
 } from "@millrace/service";
+import { createStorage } from "@millrace/storage";
 import { createIngress } from "./create-ingress.ts";
-import { createStorage } from "./storage.ts";
 
 /**
  * Runs an ingress in this process. Resolves when it listens, also while Redis or Postgres is away:

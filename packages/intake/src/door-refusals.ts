@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import type { ErrorCode } from "@millrace/core";
 import type { ByteBudget } from "./byte-budget.ts";
 import type { SourceLimits } from "./create-receiver.ts";
@@ -12,7 +11,7 @@ const MESSAGES = {
   body_timeout: "Cannot take the body: it did not arrive in time",
   body_incomplete: "Cannot take the body: the connection ended before it did",
   body_already_read:
-    "Cannot verify the delivery: its body was read before. Mount millraceRouter before express.json() and any other body parser",
+    "Cannot verify the delivery: its body was read before. Mount millraceRouter or millraceFetch before express.json() and any other body parser",
   unsupported_encoding: "Cannot take the body: it is compressed. Send the bytes that were signed",
   overloaded: "Cannot take the body: too many bytes are in flight",
   shutting_down: "Cannot take the delivery: this process is closing",
@@ -23,15 +22,21 @@ export function doorRefusal(code: keyof typeof MESSAGES): Received {
   return rejection(code, MESSAGES[code]);
 }
 
+/** A request's head, of any framework. Header names are lower-case. */
+export interface RequestHead {
+  readonly method?: string | undefined;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
 /** What can be told from a request's head alone; undefined lets the body be read. */
 export function refuseEarly(
-  request: IncomingMessage,
+  request: RequestHead,
   source: SourceLimits | undefined,
   budget: ByteBudget,
 ): Received | undefined {
   if (source === undefined) return unknownSource();
   if (!source.methods.includes(request.method ?? "")) return methodNotAllowed(source.methods);
-  const encoding = request.headers["content-encoding"] ?? "identity";
+  const encoding = String(request.headers["content-encoding"] ?? "identity");
   if (encoding.trim().toLowerCase() !== "identity") return doorRefusal("unsupported_encoding");
   // Node has refused what is no number, and two that differ.
   const announced = Number(request.headers["content-length"] ?? 0);

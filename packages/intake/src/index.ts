@@ -8,6 +8,7 @@ export {
 export { doorRefusal } from "./door-refusals.ts";
 export { createLedgerPlace, type LedgerPlaceDeps } from "./ledger-place.ts";
 export { millraceRouter, type ConnectHandler, type ConnectRequest } from "./millrace-router.ts";
+export { millraceFetch, type FetchHandler } from "./millrace-fetch.ts";
 export { createNodeDoor, type NodeDoor } from "./node-door.ts";
 export type { IntakeNotice, Notify } from "./notice.ts";
 export type * from "./ports.ts";

@@ -20,14 +20,17 @@ export {
   createLedgerPlace,
   createQueuePlace,
   createReceiver,
+  millraceFetch,
   millraceRouter,
   type DurablePlace,
+  type FetchHandler,
   type IntakeNotice,
   type Received,
   type Receiver,
   type ReceiverDeps,
   type ReceiveRequest,
 } from "@millrace/intake";
+export { openReceiver, type OpenReceiverOptions } from "./open-receiver.ts";
 export {
   discord,
   github,

@@ -65,10 +65,10 @@ export function createStorage(options: StorageOptions): Storage {
     pressure: () => queue.pressure(),
     open: () => {
       const openings = stores.map((store) => store.open());
-      return {
-        tried: Promise.all(openings.map(({ tried }) => tried)),
-        opened: Promise.all(openings.map(({ opened }) => opened)),
-      };
+      const opened = Promise.all(openings.map((opening) => opening.opened));
+      // Who is thrown at by `tried` does not listen to it any more.
+      opened.catch(() => {});
+      return { tried: Promise.all(openings.map(({ tried }) => tried)), opened };
     },
     close: async () => {
       await Promise.all(places.map((place) => place.close(CLOSE_TIMEOUT_MS)));

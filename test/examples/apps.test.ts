@@ -1,0 +1,173 @@
+import { spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import pg from "pg";
+import Stripe from "stripe";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../support/free-port.ts";
+import { startRole } from "../support/millrace-process.ts";
+import { until } from "../support/until.ts";
+import { EXAMPLES, migratedDatabase, SECRET } from "./migrated-database.ts";
+
+// Each example as its reader starts it: a process of its own, over a real socket, before a real ledger.
+
+// Node 20 runs no TypeScript by itself.
+const JITI = fileURLToPath(new URL("../../node_modules/jiti/lib/jiti-cli.mjs", import.meta.url));
+const TYPE = "payment_intent.succeeded";
+
+describe.each(["express", "fastify", "hono"])("the example for %s", (name) => {
+  let database: Awaited<ReturnType<typeof migratedDatabase>>;
+  let app: Awaited<ReturnType<typeof startExample>>;
+
+  beforeAll(async () => {
+    database = await migratedDatabase(name);
+    app = await startExample(name, database.env);
+  });
+  afterAll(async () => {
+    await app?.end("SIGKILL");
+    await database?.drop();
+  });
+
+  test("takes a signed delivery in, byte for byte, and a worker completes it", async () => {
+    // As no parser would write it again.
+    const body = `{ "id":"evt_1",\n "type": "${TYPE}", "n":1.0, "é":"\\u0000" }`;
+    expect(await app.deliver("stripe", body)).toMatchObject({ status: 202, text: ACCEPTED });
+    expect(await app.deliver("stripe", body)).toMatchObject({ status: 200, text: DUPLICATE });
+    const kept = await query(database.url, "select body from millrace.bodies");
+    expect(kept.map((row) => String(row["body"]))).toEqual([body]);
+
+    const worker = await startRole("worker", {
+      ...database.env,
+      HOST: "127.0.0.1",
+      WORKER_PORT: "0",
+    });
+    try {
+      await until(async () => {
+        const rows = await query(database.url, "select status, outcome from webhook_events");
+        return rows[0]?.["status"] === "completed" && rows[0]?.["outcome"] === "handled";
+      });
+    } finally {
+      await worker.end("SIGTERM");
+    }
+  });
+
+  test("takes bytes that are no UTF-8, under any content type", async () => {
+    const before = await countEvents(database.url);
+    for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded"]) {
+      const body = Buffer.concat([
+        Buffer.from(`{"id":"evt_${type.length}","type":"${TYPE}","x":"`),
+        Buffer.of(0xff, 0xfe),
+        Buffer.from('"}'),
+      ]);
+      const answer = await app.deliver("stripe", body, { "content-type": type });
+      expect([type, answer.status]).toEqual([type, 202]);
+    }
+    expect(await countEvents(database.url)).toBe(before + 3);
+  });
+
+  test("refuses what is not signed, not known, too large or compressed", async () => {
+    const before = await countEvents(database.url);
+    const body = `{"id":"evt_no","type":"${TYPE}"}`;
+    const forged = await app.deliver("stripe", body, { "stripe-signature": signatureOf("{}") });
+    expect([forged.status, codeOf(forged)]).toEqual([401, "invalid_signature"]);
+    const unknown = await app.deliver("nobody", body);
+    expect([unknown.status, codeOf(unknown)]).toEqual([404, "unknown_source"]);
+    const large = await app.deliver("stripe", `{"x":"${"x".repeat(1024 * 1024)}"}`);
+    expect(large.status).toBe(413);
+    const zipped = await app.deliver("stripe", gzipSync(body), { "content-encoding": "gzip" });
+    expect(zipped.status).toBeGreaterThanOrEqual(400);
+    expect(await countEvents(database.url)).toBe(before);
+  });
+
+  test("leaves the app's other routes their parser", async () => {
+    const response = await fetch(`${app.url}/echo`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{ "a": 1 }',
+    });
+    expect([response.status, await response.json()]).toEqual([200, { a: 1 }]);
+  });
+
+  test("ends by itself when it is told to, with its connections", async () => {
+    expect(await app.end("SIGTERM")).toBe(0);
+    const open = await query(
+      database.url,
+      "select application_name from pg_stat_activity where application_name like 'millrace%' and datname = current_database()",
+    );
+    expect(open).toEqual([]);
+  });
+});
+
+const ACCEPTED = '{"status":"accepted"}';
+const DUPLICATE = '{"status":"duplicate"}';
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Runs an example's `main.ts`, and waits until it answers. */
+async function startExample(name: string, env: Readonly<Record<string, string>>) {
+  const port = await freePort();
+  const child = spawn(process.execPath, [JITI, "main.ts"], {
+    cwd: `${EXAMPLES}${name}`,
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env, PORT: String(port) },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const chunks: string[] = [];
+  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+  const over = once(child, "close");
+  const isOver = () => child.exitCode !== null || child.signalCode !== null;
+  const url = `http://127.0.0.1:${port}`;
+  await until(async () => isOver() || (await fetch(url, { method: "HEAD" })));
+  if (isOver()) throw new Error(`Cannot start the example: it ended\n${chunks.join("")}`);
+  return {
+    url,
+    deliver: async (source: string, body: string | Buffer, headers = {}): Promise<Answer> => {
+      const signed = { "content-type": "application/json", "stripe-signature": signatureOf(body) };
+      const response = await fetch(`${url}/webhooks/${source}`, {
+        method: "POST",
+        headers: { ...signed, ...headers },
+        body,
+      });
+      return { status: response.status, text: await response.text() };
+    },
+    end: async (signal: NodeJS.Signals) => {
+      if (!isOver()) child.kill(signal);
+      await over;
+      return child.exitCode;
+    },
+  };
+}
+
+/** As Stripe signs: by its own library where that can, which takes text alone. */
+function signatureOf(body: string | Buffer): string {
+  if (typeof body === "string") {
+    const { webhooks } = new Stripe("sk_test_unused");
+    return webhooks.generateTestHeaderString({ payload: body, secret: SECRET });
+  }
+  const at = Math.floor(Date.now() / 1_000);
+  return `t=${at},v1=${createHmac("sha256", SECRET).update(`${at}.`).update(body).digest("hex")}`;
+}
+
+function codeOf(answer: Answer): unknown {
+  return JSON.parse(answer.text).error?.code;
+}
+
+async function countEvents(url: string): Promise<number> {
+  const [row] = await query(url, "select count(*)::int as events from webhook_events");
+  return Number(row?.["events"]);
+}
+
+async function query(url: string, statement: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}

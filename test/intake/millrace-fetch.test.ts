@@ -1,0 +1,102 @@
+import { createReceiver, millraceFetch, type IntakeNotice } from "@millrace/intake";
+import { beforeEach, expect, test } from "vitest";
+import { createMemoryPlace, type MemoryPlace } from "./memory-place.ts";
+import { plainConfig, SECRETS, signed } from "./plain-config.ts";
+
+let place: MemoryPlace;
+let notices: IntakeNotice[];
+
+beforeEach(() => {
+  place = createMemoryPlace();
+  notices = [];
+});
+
+function open(over: { bodyTimeoutMs?: number } = {}) {
+  const config = plainConfig();
+  const receiver = createReceiver({
+    config: { ...config, ingress: { ...config.ingress, ...over } },
+    secrets: SECRETS,
+    places: [place],
+    notify: (notice) => notices.push(notice),
+  });
+  return { receiver, handle: millraceFetch(receiver) };
+}
+
+/** A request whose body comes in pieces, and says when it was cancelled. */
+function streamed(
+  pieces: readonly Uint8Array[],
+  headers: Record<string, string>,
+  end: "close" | "break" | "hang" = "close",
+) {
+  const rest = [...pieces];
+  const seen = { cancelled: false };
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const piece = rest.shift();
+      if (piece !== undefined) return controller.enqueue(piece);
+      if (end === "close") controller.close();
+      if (end === "break") controller.error(new Error("cut"));
+      return end === "hang" ? new Promise(() => {}) : undefined;
+    },
+    cancel() {
+      seen.cancelled = true;
+    },
+  });
+  const url = "https://hooks.example.com/webhooks/plain?a=%2Fb";
+  const request = new Request(url, {
+    method: "POST",
+    headers,
+    body,
+    duplex: "half",
+  } as RequestInit);
+  return { request, seen };
+}
+
+const codeOf = async (response: Response): Promise<unknown> =>
+  JSON.parse(await response.text()).error?.code;
+
+test("a body that comes in pieces is verified and kept as one", async () => {
+  const { headers, body } = signed({ id: "evt_1", text: "é".repeat(500) });
+  const bytes = Buffer.from(body);
+  const { request } = streamed([bytes.subarray(0, 41), bytes.subarray(41)], headers);
+  expect((await open().handle(request, "plain")).status).toBe(202);
+  expect(Buffer.from(place.events.get("plain/evt_1")?.body ?? [])).toEqual(bytes);
+});
+
+test("a body without end is left at the source's limit", async () => {
+  const pieces = Array.from({ length: 100 }, () => Buffer.alloc(1_000, "x"));
+  const { request, seen } = streamed(pieces, {}, "hang");
+  const response = await open().handle(request, "plain");
+  expect([response.status, await codeOf(response)]).toEqual([413, "body_too_large"]);
+  expect(seen.cancelled).toBe(true);
+  expect(notices).toMatchObject([{ outcome: "rejected", code: "body_too_large", source: "plain" }]);
+});
+
+test("a body that does not come in time, or not to its end, is refused", async () => {
+  const late = await open({ bodyTimeoutMs: 100 }).handle(
+    streamed([Buffer.from("{")], {}, "hang").request,
+    "plain",
+  );
+  expect([late.status, await codeOf(late)]).toEqual([408, "body_timeout"]);
+  const cut = await open().handle(streamed([Buffer.from("{")], {}, "break").request, "plain");
+  expect([cut.status, await codeOf(cut)]).toEqual([400, "body_incomplete"]);
+  expect(place.calls).toEqual([]);
+});
+
+test("a body that was read before is refused, and told as ours to mend", async () => {
+  const request = new Request("https://hooks.example.com/webhooks/plain", {
+    method: "POST",
+    ...signed({ id: "evt_1" }),
+  });
+  await request.text();
+  const response = await open().handle(request, "plain");
+  expect([response.status, await codeOf(response)]).toEqual([500, "body_already_read"]);
+});
+
+test("a receiver that closes takes nothing more", async () => {
+  const { receiver, handle } = open();
+  await receiver.close();
+  const { request } = streamed([], {});
+  const response = await handle(request, "plain");
+  expect([response.status, await codeOf(response)]).toEqual([503, "shutting_down"]);
+});
