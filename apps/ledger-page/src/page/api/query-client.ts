@@ -16,6 +16,11 @@ export function createQueryClient(): QueryClient {
   return client;
 }
 
+/** Forgets all but the session: the next who signs in may see less. */
+export function forgetData(client: QueryClient): void {
+  client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
+}
+
 /** What was refused stays refused; what was away may be back. */
 function isWorthARetry(failures: number, error: unknown): boolean {
   return failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 500);

@@ -35,7 +35,7 @@ function coloured(text: string, tokens: readonly Token[]): ReactNode {
     <>
       {/^ */.exec(text)?.[0]}
       {tokens.map(({ kind, text: piece }, at) => (
-        <span key={at} className={kind}>
+        <span key={at} className={`json-${kind}`}>
           {piece}
         </span>
       ))}

@@ -41,7 +41,7 @@ function FailedAttempt({ attempt }: { attempt: Attempt }) {
       {started_at !== null && (
         <span className="quiet">
           {" "}
-          after {durationOf(Date.parse(finished_at) - Date.parse(started_at))}
+          · took {durationOf(Date.parse(finished_at) - Date.parse(started_at))}
         </span>
       )}
       <pre className="error">{attempt.message}</pre>
@@ -73,7 +73,7 @@ function Now({ event }: { event: RecordedEvent }) {
       </p>
       <ExactTime at={processed_at} />
       {status === "completed" && tookMs !== undefined && (
-        <span className="quiet"> after {durationOf(tookMs)}</span>
+        <span className="quiet"> · took {durationOf(tookMs)}</span>
       )}
       {status === "failed" && event.attempt_log.length === 0 && event.last_error !== null && (
         <pre className="error">{event.last_error}</pre>

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { SESSION_KEY } from "../api/query-client.ts";
+import { forgetData, SESSION_KEY } from "../api/query-client.ts";
 import { request } from "../api/request.ts";
 import { notify } from "../parts/notice.tsx";
 import { useSession } from "../session/session-context.ts";
@@ -11,8 +11,8 @@ export function Who() {
   const signOut = useMutation({
     mutationFn: () => request<undefined>("/api/session", { method: "DELETE" }),
     onSuccess: () => {
-      client.clear();
       client.setQueryData(SESSION_KEY, null);
+      forgetData(client);
     },
     onError: (error) => notify({ kind: "error", error }),
   });

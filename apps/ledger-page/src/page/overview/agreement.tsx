@@ -5,7 +5,7 @@ import type { Disagreement } from "../api/types.ts";
 import { eventLink } from "../events/list-filter.ts";
 import { formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { Time } from "../parts/time.tsx";
+import { Age } from "../parts/time.tsx";
 
 /** Whether ledger and queues agree, and what to do where they do not. */
 export function Agreement() {
@@ -20,8 +20,10 @@ export function Agreement() {
           <span className="sign completed" aria-hidden="true">
             ✓
           </span>{" "}
-          Ledger and queues agree <span className="quiet">· looked</span>{" "}
-          <Time at={data.checked_at} />
+          Ledger and queues agree{" "}
+          <span className="quiet">
+            · looked <Age at={data.checked_at} />
+          </span>
         </p>
       ) : (
         <>

@@ -57,8 +57,8 @@ function Latest({ buckets }: { buckets: readonly ActivityBucket[] }) {
     ms === null || ms === undefined ? "–" : durationOf(ms);
   return (
     <span className="legend">
-      <span className="key p50">median {text(latest?.p50_ms)}</span>
-      <span className="key p95">95 % {text(latest?.p95_ms)}</span>
+      <span className="key p50">p50 {text(latest?.p50_ms)}</span>
+      <span className="key p95">p95 {text(latest?.p95_ms)}</span>
     </span>
   );
 }

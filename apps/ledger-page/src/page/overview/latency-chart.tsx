@@ -12,17 +12,17 @@ export function LatencyChart({ buckets }: { buckets: readonly ActivityBucket[] }
         <XAxis dataKey="at" tickFormatter={minuteOf} {...X_AXIS} />
         <YAxis tickFormatter={durationOf} {...Y_AXIS} />
         <Tooltip content={<ChartTip format={durationOf} />} isAnimationActive={false} />
-        <Line dataKey="p95_ms" name="95 %" className="p95" {...LINE} />
-        <Line dataKey="p50_ms" name="median" className="p50" {...LINE} />
+        <Line dataKey="p95_ms" name="p95" className="p95" {...LINE} />
+        <Line dataKey="p50_ms" name="p50" className="p50" {...LINE} />
       </LineChart>
     </ResponsiveContainer>
   );
 }
 
-// A minute in which nothing settled is bridged; one alone between two of them is a dot.
+// Nothing is drawn where nothing settled; a minute between two such ones is a dot.
 const LINE = {
   type: "monotone",
-  dot: false,
-  connectNulls: true,
+  dot: { r: 1.5 },
+  connectNulls: false,
   isAnimationActive: false,
 } as const;

@@ -77,8 +77,15 @@ function PauseButton({ source, paused }: { source: string; paused: boolean }) {
   return (
     <>
       <button className="small" onClick={() => setAsked(true)}>
-        {paused ? "Resume…" : "Pause…"}
-        <span className="hidden"> {source}</span>
+        <span className="hidden">
+          {paused ? "Resume" : "Pause"} {source}…
+        </span>
+        <span className="wide" aria-hidden="true">
+          {paused ? "Resume…" : "Pause…"}
+        </span>
+        <span className="narrow" aria-hidden="true">
+          {paused ? "▸" : "‖"}
+        </span>
       </button>
       {asked && <PauseDialog {...{ source, paused }} onClose={() => setAsked(false)} />}
     </>

@@ -9,8 +9,14 @@ const clock = new Intl.DateTimeFormat(undefined, {
 });
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const whole = new Intl.DateTimeFormat(undefined, {
-  dateStyle: "medium",
-  timeStyle: "long",
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+  timeZoneName: "short",
   hourCycle: "h23",
 });
 
@@ -26,15 +32,29 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** An instant as date and time to the millisecond, with its age. */
-export function ExactTime({ at }: { at: string }) {
-  const ms = Date.parse(at);
-  const age = useNow((now) => ageOf(ms, now));
+/** An instant as how long ago it was. */
+export function Age({ at }: { at: string }) {
+  const ago = useNow((now) => agoOf(Date.parse(at), now));
   return (
-    <time dateTime={at} title={at}>
-      {exact(at)} <span className="quiet">{age === "now" ? age : `${age} ago`}</span>
+    <time dateTime={at} title={exact(at)}>
+      {ago}
     </time>
   );
+}
+
+/** An instant as date and time to the millisecond, with its age. */
+export function ExactTime({ at }: { at: string }) {
+  const ago = useNow((now) => agoOf(Date.parse(at), now));
+  return (
+    <time dateTime={at} title={at}>
+      {exact(at)} <span className="quiet">{ago}</span>
+    </time>
+  );
+}
+
+function agoOf(ms: number, nowMs: number): string {
+  const age = ageOf(ms, nowMs);
+  return age === "now" ? age : `${age} ago`;
 }
 
 const exact = (at: string): string => whole.format(Date.parse(at));

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { FormEvent } from "react";
 import { useNavigate } from "react-router";
-import { SESSION_KEY } from "../api/query-client.ts";
+import { forgetData, SESSION_KEY } from "../api/query-client.ts";
 import { request } from "../api/request.ts";
 import type { Session } from "../api/types.ts";
 import { Mark } from "../layout/mark.tsx";
@@ -21,7 +21,7 @@ export function SignIn() {
       const asked = new URL(location.href).searchParams.get("next");
       const path = asked === null ? undefined : nextPath(asked, location.origin);
       if (path?.startsWith("/queues") === true) return location.assign(path);
-      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
+      forgetData(client);
       client.setQueryData(SESSION_KEY, session);
       if (path !== undefined) await navigate(path, { replace: true });
     },
