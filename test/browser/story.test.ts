@@ -48,6 +48,13 @@ describeInBrowser("the ledger's page", () => {
     await page.getByText("Retried: the event is pending again.").waitFor();
     await page.getByText("Completed by attempt 2").waitFor();
     expect(await page.getByText('Unknown carrier "pigeon"').count()).toBe(1);
+    // Who did it, and why, stands with the event and in the audit.
+    const audit = page.getByRole("region", { name: "Audit" });
+    await audit.getByText("pigeon is a carrier now").waitFor();
+    await page.getByRole("link", { name: "Audit", exact: true }).click();
+    await page.getByRole("cell", { name: "pigeon is a carrier now" }).waitFor();
+    await page.getByRole("link", { name: "hookmesh / evt_order_1" }).click();
+    await page.getByText("Completed by attempt 2").waitFor();
     expectQuiet();
     await close();
   });
