@@ -4,6 +4,7 @@ import express, { type Express } from "express";
 import type { Registry } from "prom-client";
 import { answerErrors } from "./answer-error.ts";
 import { createApi } from "./api/create-api.ts";
+import { createDocumentRoute } from "./api/document-route.ts";
 import { createSessionRoutes } from "./api/session-routes.ts";
 import { createBoardAudit } from "./board/board-audit.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
@@ -41,7 +42,7 @@ export function createExpressApp(deps: Deps, options: DashboardOptions): Express
   app.use(checkHost({ boundHost: options.host, ...(options.hosts && { hosts: options.hosts }) }));
   app.use(checkWrite());
   const door = createDoor(options.credentials);
-  app.use("/api", createSessionRoutes(door));
+  app.use("/api", createSessionRoutes(door), createDocumentRoute());
   app.use(createLedgerPage());
   // From here on nobody is served whom the door does not know.
   app.use(guard(door));

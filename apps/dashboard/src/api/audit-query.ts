@@ -3,7 +3,7 @@ import { z } from "zod";
 import { pageSchema, problemsOf, text } from "./event-query.ts";
 
 /** What `GET /api/audit` takes. */
-const auditQuerySchema = z.strictObject({
+export const auditQuerySchema = z.strictObject({
   source: text(256).optional(),
   event_id: text(1_024).optional(),
   ...pageSchema,

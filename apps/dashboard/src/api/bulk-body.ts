@@ -19,13 +19,16 @@ const how = {
 const NOT_FAILED = "only failed events are retried";
 
 /** What `POST /api/retry` takes; the status may be named, and can be no other. */
-const retrySchema = eventFilterSchema
+export const retryBodySchema = eventFilterSchema
   .omit({ outcome: true })
-  .extend({ status: z.literal("failed", NOT_FAILED).optional(), ...how })
-  .transform(({ status: _status, ...body }) => split(body));
+  .extend({ status: z.literal("failed", NOT_FAILED).optional(), ...how });
+
+const retrySchema = retryBodySchema.transform(({ status: _status, ...body }) => split(body));
 
 /** What `POST /api/replay` takes. */
-const replaySchema = eventFilterSchema.extend(how).transform(split);
+export const replayBodySchema = eventFilterSchema.extend(how);
+
+const replaySchema = replayBodySchema.transform(split);
 
 /** Takes the filter apart from what is done with it. */
 function split<Body extends z.infer<z.ZodObject<typeof how>>>(body: Body) {

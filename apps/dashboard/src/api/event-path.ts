@@ -8,7 +8,8 @@ const generation = z
   .regex(/^\d{1,9}$/)
   .transform(Number)
   .optional();
-const querySchema = z.strictObject({ generation });
+/** What a path that names an event takes besides. */
+export const generationQuerySchema = z.strictObject({ generation });
 
 /**
  * Which event `/events/:source/:eventId` names: the id URL-encoded, the latest generation unless
@@ -17,7 +18,7 @@ const querySchema = z.strictObject({ generation });
  * @throws `invalid_request`
  */
 export function parseEventPath(request: Request): EventLookup {
-  const query = querySchema.safeParse({ ...request.query });
+  const query = generationQuerySchema.safeParse({ ...request.query });
   if (!query.success) {
     throw new MillraceError(
       "invalid_request",

@@ -14,7 +14,7 @@ export const reason = z
   .refine(isStorable, "must not hold a NUL, or half a character");
 
 /** What a write takes that needs to be told nothing else. */
-const reasonBodySchema = z.strictObject({ reason: reason.optional() });
+export const reasonBodySchema = z.strictObject({ reason: reason.optional() });
 
 /**
  * Who asks for a write of one event or one source, and why.

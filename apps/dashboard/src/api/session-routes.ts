@@ -7,7 +7,7 @@ import { problemsOf } from "./event-query.ts";
 import { refuseOtherMethods } from "./refuse-methods.ts";
 
 /** What `POST /api/session` takes. */
-const signInSchema = z.strictObject({
+export const signInSchema = z.strictObject({
   user: z.string().min(1).max(256),
   password: z.string().min(1).max(1_024),
 });

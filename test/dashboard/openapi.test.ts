@@ -1,0 +1,196 @@
+import type { Credentials } from "@millrace/dashboard";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onEachBackend, type Ground } from "../support/backends.ts";
+import { until } from "../support/until.ts";
+import { checkAnswers, type AnswerCheck } from "./check-answers.ts";
+import {
+  createDashboardOnStage,
+  type Answer,
+  type DashboardOnStage,
+  type SendOptions,
+} from "./on-stage.ts";
+
+const OPS = { user: "ops", password: "a long password" };
+const VIEWER = "a-token-that-may-look";
+const TOKEN = "a-token-that-may-do-all";
+const CREDENTIALS: Credentials = {
+  accounts: [{ ...OPS, role: "operator" }],
+  tokens: [
+    { token: TOKEN, role: "operator" },
+    { token: VIEWER, role: "viewer" },
+  ],
+};
+const JSON_TYPE = { "content-type": "application/json" };
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+/** A call of each operation. */
+const CALLS: readonly (readonly [method: string, path: string])[] = [
+  ["GET", "/api/session"],
+  ["POST", "/api/session"],
+  ["DELETE", "/api/session"],
+  ["GET", "/api/openapi.json"],
+  ["GET", "/api/events"],
+  ["GET", "/api/events/acme/evt_bad_1"],
+  ["POST", "/api/events/acme/evt_bad_1/retry"],
+  ["POST", "/api/events/acme/evt_bad_1/replay"],
+  ["POST", "/api/retry"],
+  ["POST", "/api/replay"],
+  ["POST", "/api/sources/acme/pause"],
+  ["POST", "/api/sources/acme/resume"],
+  ["GET", "/api/stats"],
+  ["GET", "/api/activity"],
+  ["GET", "/api/disagreements"],
+  ["GET", "/api/audit"],
+];
+const WRITES = CALLS.filter(([method]) => method !== "GET");
+const POSTS = CALLS.filter(([method]) => method === "POST");
+const isOpen = (path: string) => path === "/api/session" || path === "/api/openapi.json";
+const GUARDED = CALLS.filter(([, path]) => !isOpen(path));
+
+onEachBackend("the API's document", (prepare, backend) => {
+  let ground: Ground;
+  let dashboard: DashboardOnStage;
+  let check: AnswerCheck;
+
+  beforeAll(async () => {
+    ground = await prepare();
+    dashboard = await createDashboardOnStage(ground, { credentials: CREDENTIALS });
+    check = checkAnswers((await dashboard.get("/api/openapi.json")).json);
+    await dashboard.fail("evt_bad_1");
+    await dashboard.fail("evt_bytes_1", { body: Buffer.from([0xff, 0x00]) });
+    await dashboard.take("evt_good_1", { source: "patient" });
+    await dashboard.work(
+      () => {},
+      () =>
+        until(async () => {
+          const found = await dashboard.ledger.findEvents({ status: "completed" });
+          return found.events.length === 1;
+        }),
+    );
+  });
+  afterAll(async () => {
+    await dashboard?.close();
+    await ground?.release();
+  });
+
+  /** Sends, and expects the status and an answer that the document knows. */
+  async function ask(
+    status: number,
+    [method, path]: readonly [method: string, path: string],
+    { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},
+  ): Promise<Answer> {
+    const sent: SendOptions = body === undefined ? {} : { body: JSON.stringify(body) };
+    const type = body === undefined ? {} : JSON_TYPE;
+    const answer = await dashboard.send(method, path, {
+      headers: { ...type, ...bearer(TOKEN), ...headers },
+      ...sent,
+    });
+    expect([method, path, answer.status, answer.text]).toMatchObject([
+      ...[method, path, status, expect.anything()],
+    ]);
+    expect(check.problemOf(method, path, answer)).toBeUndefined();
+    return answer;
+  }
+
+  test("says what each call answers that goes well", async () => {
+    await ask(200, ["POST", "/api/session"], { body: OPS });
+    await ask(200, ["GET", "/api/session"]);
+    await ask(204, ["DELETE", "/api/session"]);
+    await ask(200, ["GET", "/api/openapi.json"]);
+    await ask(200, ["GET", "/api/events"]);
+    await ask(200, ["GET", "/api/events?limit=1&status=failed&since=2020-01-01T00:00:00Z"]);
+    for (const [source, id] of [
+      ["acme", "evt_bad_1"],
+      ["acme", "evt_bytes_1"],
+      ["patient", "evt_good_1"],
+    ]) {
+      await ask(200, ["GET", `/api/events/${source}/${id}?generation=0`]);
+    }
+    if (backend === "redis") {
+      await dashboard.take("evt_queued_1");
+      const shown = await ask(200, ["GET", "/api/events/acme/evt_queued_1"]);
+      expect(shown.json.stage).toBe("queued");
+    }
+    await ask(200, ["POST", "/api/events/acme/evt_bytes_1/retry"], { body: { reason: "why" } });
+    await ask(200, ["POST", "/api/events/patient/evt_good_1/replay"]);
+    await ask(200, ["GET", "/api/events/patient/evt_good_1"]);
+    await ask(200, ["POST", "/api/retry"], { body: { source: "patient", dryRun: true } });
+    await ask(200, ["POST", "/api/retry"], { body: { all: true, rate: 100, limit: 10 } });
+    await ask(200, ["POST", "/api/replay"], { body: { status: "completed", reason: "why" } });
+    await ask(200, ["POST", "/api/sources/acme/pause"], { body: { reason: "why" } });
+    await ask(200, ["POST", "/api/sources/acme/resume"]);
+    await ask(200, ["GET", "/api/stats"]);
+    await ask(200, ["GET", "/api/activity?source=acme"]);
+    await ask(200, ["GET", "/api/disagreements"]);
+    await ask(200, ["GET", "/api/audit"]);
+    await ask(200, ["GET", "/api/audit?limit=2&source=acme"]);
+  });
+
+  test("says what each call is refused with", async () => {
+    for (const query of [
+      ...["/api/events?limit=0", "/api/events/acme/evt_bad_1?generation=x"],
+      ...["/api/activity?source=", "/api/audit?cursor=x"],
+    ]) {
+      await ask(400, ["GET", query]);
+    }
+    for (const call of POSTS) {
+      await ask(400, call, { body: { colour: "red" } });
+      await ask(413, call, { body: { reason: "x".repeat(20_000) } });
+    }
+    for (const call of WRITES) await ask(415, call, { headers: { "content-type": "text/plain" } });
+    for (const call of GUARDED) await ask(401, call, { headers: { authorization: "" } });
+    await ask(401, ["GET", "/api/session"], { headers: { authorization: "" } });
+    await ask(401, ["POST", "/api/session"], { body: { ...OPS, password: "wrong" } });
+    for (const call of CALLS) await ask(403, call, { headers: { host: "evil.example" } });
+    for (const call of GUARDED.filter(([method]) => method === "POST")) {
+      await ask(403, call, { headers: bearer(VIEWER) });
+    }
+    await ask(404, ["GET", "/api/events/acme/evt_none_1"]);
+    for (const verb of ["retry", "replay"]) {
+      await ask(404, ["POST", `/api/events/acme/evt_none_1/${verb}`]);
+      await ask(404, ["POST", `/api/events/stranger/evt_none_1/${verb}`]);
+      await ask(404, ["POST", `/api/${verb}`], { body: { source: "stranger" } });
+      await ask(409, ["POST", `/api/events/acme/evt_bytes_1/${verb}`]);
+    }
+    await ask(409, ["POST", "/api/events/patient/evt_good_1/replay?generation=0"]);
+    await ask(404, ["POST", "/api/sources/stranger/pause"]);
+    await ask(404, ["POST", "/api/sources/stranger/resume"]);
+    await dashboard.fail("evt_lost_1");
+    await dashboard.pool.query("DELETE FROM millrace.bodies");
+    for (const verb of ["retry", "replay"]) {
+      await ask(410, ["POST", `/api/events/acme/evt_lost_1/${verb}`]);
+    }
+  });
+
+  test("says what each call is answered after too many failures", async () => {
+    for (let times = 0; times < 10; times += 1) {
+      await ask(401, ["GET", "/api/events"], { headers: bearer("wrong") });
+    }
+    for (const call of [...GUARDED, ["GET", "/api/session"] as const]) await ask(429, call);
+    const wrong = { body: { ...OPS, password: "wrong" } };
+    for (let times = 0; times < 9; times += 1) await ask(401, ["POST", "/api/session"], wrong);
+    await ask(429, ["POST", "/api/session"], wrong);
+  });
+
+  test("says nothing of answers that never come", () => {
+    const unseen = check.documented.filter((answer) => !check.seen.has(answer));
+    // A fault of ours, and a Postgres or a queue that is away, are made elsewhere.
+    expect(unseen.filter((answer) => !/ (500|503)$/.test(answer))).toEqual([]);
+  });
+
+  test("an answer that it does not know would be found", () => {
+    const answer = (status: number, json: unknown): Answer => ({
+      ...{ status, json, headers: {}, text: JSON.stringify(json) },
+    });
+    const known = { user: null, role: "viewer", via: "token" };
+    const problem = (status: number, json: unknown) =>
+      check.problemOf("GET", "/api/session", answer(status, json));
+    expect(problem(200, known)).toBeUndefined();
+    expect(problem(200, { ...known, colour: "red" })).toContain("additional properties");
+    expect(problem(200, { user: null, role: "viewer" })).toContain("via");
+    expect(problem(418, known)).toContain("not documented");
+    expect(problem(401, { error: { code: "not_failed", message: "" } })).toContain(
+      "allowed values",
+    );
+  });
+});
