@@ -60,6 +60,8 @@ describe("the package", { timeout: 300_000 }, () => {
       expect(event).toMatchObject({ source: "stripe", status: "completed", outcome: "handled" });
       const page = await fetch(dashboardUrl);
       expect(page.status).toBe(200);
+      const [, script = "none"] = /<script[^>]* src="([^"]+)"/.exec(await page.text()) ?? [];
+      expect(await fetch(new URL(script, dashboardUrl))).toMatchObject({ status: 200 });
     } finally {
       await start.interrupt();
     }
