@@ -2,6 +2,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
+import { PICTURES, takePictures } from "./pictures.ts";
 import { startStore, type RunningStore } from "./running-store.ts";
 
 describeInBrowser("the ledger's page", () => {
@@ -58,4 +59,8 @@ describeInBrowser("the ledger's page", () => {
     expectQuiet();
     await close();
   });
+
+  if (PICTURES !== undefined) {
+    test("the README's pictures are taken", () => takePictures(browser, store));
+  }
 });

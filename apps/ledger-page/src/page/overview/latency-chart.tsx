@@ -12,8 +12,20 @@ export function LatencyChart({ buckets }: { buckets: readonly ActivityBucket[] }
         <XAxis dataKey="at" tickFormatter={minuteOf} {...X_AXIS} />
         <YAxis tickFormatter={durationOf} {...Y_AXIS} />
         <Tooltip content={<ChartTip format={durationOf} />} isAnimationActive={false} />
-        <Line dataKey="p95_ms" name="p95" className="p95" {...LINE} />
-        <Line dataKey="p50_ms" name="p50" className="p50" {...LINE} />
+        <Line
+          dataKey="p95_ms"
+          name="p95"
+          className="p95"
+          {...LINE}
+          dot={{ r: 1.5, className: "p95" }}
+        />
+        <Line
+          dataKey="p50_ms"
+          name="p50"
+          className="p50"
+          {...LINE}
+          dot={{ r: 1.5, className: "p50" }}
+        />
       </LineChart>
     </ResponsiveContainer>
   );
@@ -22,7 +34,6 @@ export function LatencyChart({ buckets }: { buckets: readonly ActivityBucket[] }
 // Nothing is drawn where nothing settled; a minute between two such ones is a dot.
 const LINE = {
   type: "monotone",
-  dot: { r: 1.5 },
   connectNulls: false,
   isAnimationActive: false,
 } as const;

@@ -1,0 +1,91 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import pg from "pg";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { openTab } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+import type { RunningStore } from "./running-store.ts";
+
+/** Where the README's pictures go when they are wanted: `npm run screenshots`. */
+export const PICTURES = process.env["SCREENSHOTS"];
+
+/** Takes the pictures of the README from a store in which something has gone on. */
+export async function takePictures(browser: Browser, store: RunningStore): Promise<void> {
+  await fill(store);
+  await mkdir(PICTURES ?? "", { recursive: true });
+  const shoot = (name: string, path: string, options: BrowserContextOptions) =>
+    takePicture({ browser, url: store.dashboardUrl, name, path, options });
+  const wide = { viewport: { width: 1_280, height: 860 } };
+  const event = "/event?source=hookmesh&id=evt_order_7781";
+  await shoot("ledger", "/", wide);
+  await shoot("ledger-dark", "/", { ...wide, colorScheme: "dark" });
+  await shoot("failed-event", event, { viewport: { width: 1_280, height: 780 } });
+  await shoot("narrow-dark", event, {
+    viewport: { width: 400, height: 860 },
+    colorScheme: "dark",
+  });
+}
+
+interface Picture {
+  readonly browser: Browser;
+  readonly url: string;
+  readonly name: string;
+  readonly path: string;
+  readonly options: BrowserContextOptions;
+}
+
+async function takePicture({ browser, url, name, path, options }: Picture): Promise<void> {
+  const { page, expectQuiet, close } = await openTab(browser, url, options);
+  await page.goto(path);
+  await settled(page);
+  await page.screenshot({ path: join(PICTURES ?? "", `${name}.png`) });
+  expectQuiet();
+  await close();
+}
+
+/** Waits until nothing is being asked for or counted any more. */
+async function settled(page: Page): Promise<void> {
+  await page.locator("main h1, main h2").first().waitFor();
+  await until(async () => (await page.getByText(/^(Comparing|Reading)/).count()) === 0);
+  await page.waitForLoadState("networkidle");
+}
+
+/** Real events, spread over the last hour by hand, for the charts to have something to tell. */
+async function fill({ command, databaseUrl }: RunningStore): Promise<void> {
+  for (const [source, type, count] of [
+    ["hookmesh", "user.created", 160],
+    ["stripe", "payment_intent.succeeded", 240],
+    ["github", "push", 70],
+    ["standard", "invoice.paid", 30],
+  ] as const) {
+    await command("send", source, type, "--count", String(count));
+  }
+  // Nobody has added this carrier.
+  const owl = ["--set", "payload.carrier=owl"];
+  await command("send", "hookmesh", "order.shipped", "--count", "7", ...owl);
+  const database = new pg.Client({ connectionString: databaseUrl });
+  await database.connect();
+  await until(async () => {
+    const { rows } = await database.query(
+      "select count(*)::int as n from webhook_events where status = 'pending'",
+    );
+    return rows[0].n === 0;
+  });
+  // Past the triggers, which refuse to touch what is completed.
+  await database.query(`
+    BEGIN;
+    SET LOCAL session_replication_role = replica;
+    UPDATE millrace.events SET
+      recorded_at = recorded_at - ago, received_at = received_at - ago, started_at = started_at - ago,
+      processed_at = processed_at - ago * 0.9995
+    FROM (
+      SELECT source AS s, event_id AS e, interval '58 minutes' * power(random(), 1.5) AS ago
+      FROM millrace.events
+    ) moved
+    WHERE source = s AND event_id = e;
+    COMMIT`);
+  await database.end();
+  await command("send", "stripe", "charge.refunded", "--count", "4");
+  await command("send", "hookmesh", "order.shipped", "--id", "evt_order_7781", ...owl);
+  await command("send", "github", "push", "--count", "2");
+}
