@@ -6,12 +6,12 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { tsconfig } from "../package/project.ts";
+import { samplesOf } from "../support/samples.ts";
 import { FURTHER_TESTS } from "./handlers-page-tests.ts";
 
 // The samples of docs/handlers.md are one project: each begins with the name of its file.
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const SAMPLE = /^```(?:ts|sql)\n(?:\/\/|--) (\S+)\n([\s\S]*?)^```$/gm;
 
 describe("the samples of the page on handlers", () => {
   let folder: string;
@@ -19,7 +19,7 @@ describe("the samples of the page on handlers", () => {
 
   beforeAll(async () => {
     const page = await readFile(join(ROOT, "docs/handlers.md"), "utf8");
-    files = new Map([...page.matchAll(SAMPLE)].map(([, name = "", text = ""]) => [name, text]));
+    files = samplesOf(page);
     folder = await mkdtemp(join(tmpdir(), "millrace-handlers-"));
     await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
     const project = new Map([

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { samplesOf } from "../support/samples.ts";
 import { until } from "../support/until.ts";
 import { installPackage, type InstalledPackage } from "./installed-package.ts";
 import { CONSUMER, PROJECT, tsconfig } from "./project.ts";
@@ -79,12 +80,35 @@ describe("the package", { timeout: 300_000 }, () => {
     });
   });
 
+  test("has a README whose samples compile", async () => {
+    const at = join(project.folder, "node_modules/millrace/README.md");
+    const samples = samplesOf(await readFile(at, "utf8"));
+    expect([...samples.keys()]).toEqual(["millrace.config.ts", "handlers.test.ts"]);
+    await project.put(inFolder("readme", samples));
+    // A tool of the project's own, which is no matter of the package.
+    await project.put({ "readme/vitest.d.ts": VITEST });
+    await project.put({ "readme/tsconfig.json": tsconfig("nodenext") });
+    await project.put({ "readme/package.json": '{ "type": "module" }\n' });
+    const compiled = await project.run(process.execPath, TSC, "-p", "readme");
+    expect(compiled).toEqual({ code: 0, output: "" });
+  });
+
   test.each(["nodenext", "bundler"] as const)("has types for moduleResolution %s", async (way) => {
     await project.put({ "package.json": '{ "private": true, "type": "module" }\n' });
     await project.put({ "tsconfig.json": tsconfig(way) });
     expect(await project.run(process.execPath, TSC, "-p", ".")).toEqual({ code: 0, output: "" });
   });
 });
+
+const VITEST = `declare module "vitest" {
+  export const test: (name: string, run: () => Promise<void>) => void;
+  export const expect: (value: unknown) => { toBe(expected: unknown): void };
+}
+`;
+
+function inFolder(folder: string, files: ReadonlyMap<string, string>): Record<string, string> {
+  return Object.fromEntries([...files].map(([name, text]) => [`${folder}/${name}`, text]));
+}
 
 interface Run {
   readonly pid: number;

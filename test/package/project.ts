@@ -67,6 +67,6 @@ export function tsconfig(moduleResolution: "nodenext" | "bundler"): string {
       // drizzle-orm's own types are for every driver, those that are not installed among them.
       ...{ allowImportingTsExtensions: true, skipLibCheck: true, types: ["node"] },
     },
-    include: ["*.ts"],
+    include: ["**/*.ts"],
   });
 }
