@@ -1,5 +1,6 @@
 import { diagnose, stats } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
+import { createActivityReader } from "./activity-reader.ts";
 import type { DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
 import { rememberBriefly } from "./remember-briefly.ts";
 
@@ -31,9 +32,8 @@ export function createOverviews({ ledger, queues }: Deps, options: CompareOption
     countUndone: rememberBriefly(ofEach(1_000), () => ledger.countUndone()),
     countCompleted: rememberBriefly(ofEach(1_000), () => ledger.countCompleted()),
   };
-  const activity = rememberBriefly(ofEach(5_000), (key) =>
-    ledger.activity(key === "" ? {} : { source: key }),
-  );
+  const readHour = createActivityReader(ledger);
+  const activity = rememberBriefly(ofEach(5_000), (key) => readHour(key === "" ? undefined : key));
   return {
     stats: rememberBriefly({ leastMs: 1_000, timesTaken: 0 }, () =>
       stats({ ledger: counts, queues }),

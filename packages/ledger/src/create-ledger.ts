@@ -10,7 +10,7 @@ import type {
 } from "@millrace/core";
 import type pg from "pg";
 import { accept } from "./accept.ts";
-import { activity, type ActivityRow } from "./activity.ts";
+import { activity, type ActivityQuery, type ActivityRow } from "./activity.ts";
 import {
   beginAudit,
   endAudit,
@@ -93,7 +93,7 @@ export interface Ledger {
   findIdentity(key: EventKey): Promise<StoredEvent | undefined>;
   countUndone(): Promise<ReadonlyMap<string, UndoneCounts>>;
   countCompleted(): Promise<ReadonlyMap<string, number>>;
-  activity(of: { readonly source?: string | undefined }): Promise<readonly ActivityRow[]>;
+  activity(query: ActivityQuery): Promise<readonly ActivityRow[]>;
   beginAudit(intent: AuditIntent): Promise<string>;
   endAudit(id: string, result: AuditJson): Promise<void>;
   findAudit(query: AuditQuery): Promise<AuditPage>;
@@ -134,7 +134,7 @@ export function createLedger(
     findIdentity: (key) => findIdentity(context, key),
     countUndone: () => countUndone(context),
     countCompleted: () => countCompleted(context),
-    activity: (of) => activity(context, of),
+    activity: (query) => activity(context, query),
     beginAudit: (intent) => beginAudit(context, intent),
     endAudit: (id, result) => endAudit(context, id, result),
     findAudit: (query) => findAudit(context, query),

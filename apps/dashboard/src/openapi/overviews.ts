@@ -37,7 +37,7 @@ const activity = z.strictObject({
         at: instant("When the minute began."),
         recorded: count(),
         completed: count(),
-        failed: count("Failed, and not retried since."),
+        failed: count("Failed, and not retried before it was counted."),
         p50_ms: latency("Half of what ended took no longer, from the record to the end."),
         p95_ms: latency("19 of 20 took no longer."),
       }),

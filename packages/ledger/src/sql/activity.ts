@@ -1,19 +1,21 @@
 /**
- * The last 60 minutes, a row a minute, by the database's clock; $1 is a source, or null for all. Both
- * halves read an index from an hour ago on. Latency is from the record to the end, in milliseconds.
+ * Some minutes, a row each, by the database's clock: $2 of them, before the time $3, or up to the minute
+ * that is not over where that is null. $1 is a source, or null for all. Both halves read that stretch of
+ * an index alone. Latency is from the record to the end, in milliseconds.
  */
 export const ACTIVITY = `
-WITH minutes AS (
-  SELECT generate_series(
-    date_bin('1 minute', now(), 'epoch') - interval '59 minutes',
-    date_bin('1 minute', now(), 'epoch'),
-    interval '1 minute'
-  ) AS at
+WITH span AS MATERIALIZED (
+  SELECT until - $2::int * interval '1 minute' AS since, until
+  FROM (SELECT coalesce($3::timestamptz,
+    date_bin('1 minute', now(), 'epoch') + interval '1 minute')) AS given (until)
+),
+minutes AS (
+  SELECT generate_series(since, until - interval '1 minute', interval '1 minute') AS at FROM span
 ),
 recorded AS (
   SELECT date_bin('1 minute', recorded_at, 'epoch') AS at, count(*)::int AS recorded
   FROM millrace.events
-  WHERE recorded_at >= date_bin('1 minute', now(), 'epoch') - interval '59 minutes'
+  WHERE recorded_at >= (SELECT since FROM span) AND recorded_at < (SELECT until FROM span)
     AND ($1::text IS NULL OR source = $1)
   GROUP BY 1
 ),
@@ -25,7 +27,7 @@ settled AS (
       ORDER BY extract(epoch FROM processed_at - recorded_at)::float8 * 1000
     ) AS latency
   FROM millrace.events
-  WHERE processed_at >= date_bin('1 minute', now(), 'epoch') - interval '59 minutes'
+  WHERE processed_at >= (SELECT since FROM span) AND processed_at < (SELECT until FROM span)
     AND ($1::text IS NULL OR source = $1)
   GROUP BY 1
 )

@@ -1,0 +1,47 @@
+import type { ActivityRow, Ledger } from "@millrace/ledger";
+
+/** Minutes of a statement: a few of them are read within its time, however many events come. */
+const SLICE = 5;
+const HOUR = 60;
+/** Sources whose minutes are kept; the oldest is forgotten first. */
+const SOURCES_MAX = 100;
+
+/**
+ * Reads the last hour by minute, of a source or of all. Minutes that are over for a while are counted
+ * once and kept: a reading costs what a few minutes cost, and only the first one an hour, slice by slice.
+ * A minute's failures are those that had not been retried when it was counted.
+ */
+export function createActivityReader(
+  ledger: Pick<Ledger, "activity">,
+): (source: string | undefined) => Promise<readonly ActivityRow[]> {
+  const known = new Map<string | undefined, Map<string, ActivityRow>>();
+  return async (source) => {
+    const minutes = known.get(source) ?? new Map<string, ActivityRow>();
+    known.delete(source);
+    known.set(source, minutes);
+    const [oldest] = known.keys();
+    if (known.size > SOURCES_MAX) known.delete(oldest);
+
+    const read = async (before?: string) => {
+      const rows = await ledger.activity({ source, minutes: SLICE, before });
+      for (const row of rows) minutes.set(row.at, row);
+      return rows.at(-1)?.at ?? "";
+    };
+    const wanted = hourUpTo(await read());
+    for (let end = HOUR - SLICE; end > 0; end -= SLICE) {
+      const slice = wanted.slice(end - SLICE, end);
+      if (!slice.every((at) => minutes.has(at))) await read(wanted[end]);
+    }
+    const first = wanted[0] ?? "";
+    for (const at of minutes.keys()) if (at < first) minutes.delete(at);
+    return wanted.flatMap((at) => minutes.get(at) ?? []);
+  };
+}
+
+/** When each minute of the hour began whose last one began at `last`. */
+function hourUpTo(last: string): string[] {
+  const lastMs = Date.parse(last);
+  return Array.from({ length: HOUR }, (_, index) =>
+    new Date(lastMs - (HOUR - 1 - index) * 60_000).toISOString(),
+  );
+}
