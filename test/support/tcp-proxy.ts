@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from "node:net";
+import { createLane } from "./lane.ts";
 
 /** A TCP proxy in front of a server, which breaks connections where a test wants it. */
 export interface TcpProxy {
@@ -110,17 +111,5 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
         server.close(() => resolve());
         cut();
       }),
-  };
-}
-
-/** Passes things on in order, each as late as the delay says when it comes. */
-function createLane(delayMs: () => number): (pass: () => void) => void {
-  let lastAtMs = 0;
-  return (pass) => {
-    const nowMs = performance.now();
-    const atMs = Math.max(lastAtMs, nowMs + delayMs());
-    if (atMs <= nowMs) return pass();
-    lastAtMs = atMs;
-    setTimeout(pass, atMs - nowMs);
   };
 }
