@@ -96,6 +96,13 @@ onEachBackend("the dashboard's audit", (prepare) => {
     expect(await audit()).toEqual(before);
   });
 
+  test("a reason makes up for no filter", async () => {
+    for (const verb of ["retry", "replay"]) {
+      const refused = await write("POST", `/api/${verb}`, { reason: "why" });
+      expect([refused.status, refused.json.error.code]).toEqual([400, "invalid_request"]);
+    }
+  });
+
   test("has every write of bull-board, under the name of who pressed the button", async () => {
     await dashboard.fail("evt_board_1");
     const by = { actor: "ops", role: "operator", via: "board", reason: null };
