@@ -10,7 +10,8 @@ describeInBrowser("an event on the ledger's page", () => {
   let store: RunningStore;
   let browser: Browser;
   beforeAll(async () => {
-    [store, browser] = await Promise.all([startStore(), openBrowser()]);
+    store = await startStore();
+    browser = await openBrowser();
     await store.command("send", "hookmesh", "user.created", "--id", "evt_user_1");
     const pigeon = ["--set", "payload.carrier=pigeon"];
     await store.command("send", "hookmesh", "order.shipped", "--id", "evt_order_1", ...pigeon);

@@ -22,7 +22,8 @@ describeInBrowser("the list of the ledger's page", () => {
   const ids = () => page.locator("td.id a").allTextContents();
 
   beforeAll(async () => {
-    [store, browser] = await Promise.all([startStore(), openBrowser()]);
+    store = await startStore();
+    browser = await openBrowser();
     database = new pg.Client({ connectionString: store.databaseUrl });
     await database.connect();
     await store.command("send", "hookmesh", "user.created", "--count", String(USERS));

@@ -11,15 +11,13 @@ describeInBrowser("signing in to the ledger's page", () => {
   let store: RunningStore;
   let browser: Browser;
   beforeAll(async () => {
-    [store, browser] = await Promise.all([
-      startStore({
-        DASHBOARD_USER: OPERATOR.user,
-        DASHBOARD_PASSWORD: OPERATOR.password,
-        DASHBOARD_VIEWER_USER: VIEWER.user,
-        DASHBOARD_VIEWER_PASSWORD: VIEWER.password,
-      }),
-      openBrowser(),
-    ]);
+    store = await startStore({
+      DASHBOARD_USER: OPERATOR.user,
+      DASHBOARD_PASSWORD: OPERATOR.password,
+      DASHBOARD_VIEWER_USER: VIEWER.user,
+      DASHBOARD_VIEWER_PASSWORD: VIEWER.password,
+    });
+    browser = await openBrowser();
     const pigeon = ["--set", "payload.carrier=pigeon"];
     await store.command("send", "hookmesh", "order.shipped", "--id", "evt_order_1", ...pigeon);
   });

@@ -9,7 +9,8 @@ describeInBrowser("the ledger's page", () => {
   let store: RunningStore;
   let browser: Browser;
   beforeAll(async () => {
-    [store, browser] = await Promise.all([startStore(), openBrowser()]);
+    store = await startStore();
+    browser = await openBrowser();
   });
   afterAll(async () => {
     await browser?.close();
