@@ -68,6 +68,7 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByText("No event is like this").waitFor();
     await page.getByRole("button", { name: "Clear" }).click();
     await page.waitForURL("/");
+    await page.getByText("50 events on this page").waitFor();
     const [id = ""] = await ids();
     await page.getByLabel("Id begins with").fill(id.slice(0, -1));
     await page.getByText("1 event on this page").waitFor();

@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
+import { standardWebhooks } from "@millrace/providers";
 import { closeServer, listen } from "@millrace/service";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { startReconciler } from "../operations/reconcile-once.ts";
@@ -99,7 +100,11 @@ onEachBackend("millrace doctor", (prepare, backend) => {
   });
 
   test("looks at the secrets: all, some, none", async () => {
-    const secrets = { ACME_WEBHOOK_SECRET: "whsec_YWNtZQ==", PATIENT_WEBHOOK_SECRET: "whsec_cA==" };
+    const { provider } = standardWebhooks();
+    const secrets = {
+      ACME_WEBHOOK_SECRET: provider.generateSecret(),
+      PATIENT_WEBHOOK_SECRET: provider.generateSecret(),
+    };
     expect((await doctor()).stdout).toMatch(/^note +secrets +none is set here/m);
     const [some, all] = await Promise.all([
       doctorWith({ ACME_WEBHOOK_SECRET: secrets.ACME_WEBHOOK_SECRET }),
@@ -109,6 +114,9 @@ onEachBackend("millrace doctor", (prepare, backend) => {
       /^BAD +secrets +none for patient\n +mend: Set PATIENT_WEBHOOK_SECRET where the ingress runs$/m,
     );
     expect(all.stdout).toMatch(/^ok +secrets +2 set, 0 made/m);
+    const malformed = await doctorWith({ ...secrets, ACME_WEBHOOK_SECRET: "whsec_YQ==" });
+    expect(malformed.stdout).toMatch(/^BAD +secrets +acme: Cannot .*malformed/m);
+    expect(malformed.stdout).not.toContain("whsec_YQ==");
   });
 
   test("says which ports are taken", async () => {

@@ -126,6 +126,11 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
         from: "        clearTimeout(timer);\n        endedMs",
         to: "        endedMs",
       },
+      {
+        file: "packages/processor/src/handler-watch.ts",
+        from: "stop: () => clearTimeout(timer),",
+        to: "stop: () => {},",
+      },
     ],
     trials: [run("redis", "queue", "F2")],
   },

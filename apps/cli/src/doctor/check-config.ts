@@ -50,13 +50,11 @@ export function checkSecrets(
     let own: Record<string, readonly string[]>;
     try {
       own = resolveSecrets(config, env);
-      // Malformed ones are refused here as by an ingress.
-      for (const [source, secrets] of Object.entries(own)) {
-        config.sources[source]?.provider.createVerifier(secrets);
-      }
     } catch (error) {
       return bad(error instanceof Error ? error.message : String(error));
     }
+    const refused = refusedSecrets(config, own);
+    if (refused.length > 0) return bad(refused.join("; "));
     const made = await readDevelopmentSecrets(dataDir);
     const sources = Object.keys(config.sources);
     const without = sources.filter(
@@ -71,5 +69,20 @@ export function checkSecrets(
     }
     const variables = without.map(secretVariable).join(", ");
     return bad(`none for ${without.join(", ")}`, `Set ${variables} where the ingress runs`);
+  });
+}
+
+/** Why an ingress would not start with a source's secrets, by source. */
+function refusedSecrets(
+  config: Config,
+  own: Readonly<Record<string, readonly string[]>>,
+): string[] {
+  return Object.entries(own).flatMap(([source, secrets]) => {
+    try {
+      config.sources[source]?.provider.createVerifier(secrets);
+      return [];
+    } catch (error) {
+      return [`${source}: ${error instanceof Error ? error.message : String(error)}`];
+    }
   });
 }
