@@ -1,0 +1,64 @@
+import type { Credentials } from "@millrace/dashboard";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onEachBackend, type Ground } from "../support/backends.ts";
+import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
+
+const OPS = { user: "ops", password: "hunter2-hunter2" };
+const VIEWER_TOKEN = "a-token-that-may-look";
+
+onEachBackend("a dashboard with a door", (prepare) => {
+  let ground: Ground;
+  let dashboard: DashboardOnStage;
+
+  beforeAll(async () => {
+    ground = await prepare();
+    const credentials: Credentials = {
+      accounts: [{ ...OPS, role: "operator" }],
+      tokens: [{ token: VIEWER_TOKEN, role: "viewer" }],
+    };
+    dashboard = await createDashboardOnStage(ground, { host: "0.0.0.0", credentials });
+  });
+  afterAll(async () => {
+    await dashboard?.close();
+    await ground?.release();
+  });
+
+  test("serves nobody else, but for its health", async () => {
+    const signedIn = await dashboard.send("POST", "/api/session", {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(OPS),
+    });
+    expect(signedIn.json).toEqual({ user: OPS.user, role: "operator", via: "session" });
+    const cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
+    const authorization = `Bearer ${VIEWER_TOKEN}`;
+    for (const path of ["/queues", "/queues/api/queues", "/api/events", "/metrics"]) {
+      const bare = await dashboard.get(path);
+      expect([path, bare.status, bare.json.error.code]).toEqual([path, 401, "unauthorized"]);
+      for (const headers of [{ cookie }, { authorization }]) {
+        const known = await dashboard.send("GET", path, { headers });
+        expect([path, known.status]).toEqual([path, 200]);
+      }
+    }
+    // The page holds no data: it is how one signs in.
+    expect((await dashboard.get("/")).status).toBe(200);
+    expect((await dashboard.send("PUT", "/queues/api/queues/pause")).status).toBe(401);
+    expect((await dashboard.get("/healthz")).status).toBe(200);
+    expect((await dashboard.get("/readyz")).status).toBe(200);
+  });
+
+  test("lets a viewer write nothing, through the API or bull-board", async () => {
+    const headers = { authorization: `Bearer ${VIEWER_TOKEN}` };
+    for (const [method, path] of [
+      ["POST", "/api/sources/acme/pause"],
+      ["POST", "/api/retry"],
+      ["POST", "/api/events/acme/evt_1/replay"],
+      ["PUT", "/queues/api/queues/pause"],
+      ["PUT", "/queues/api/queues/millrace-acme/pause"],
+      ["PUT", "/QUEUES//api/queues/millrace-acme/pause"],
+    ] as const) {
+      const refused = await dashboard.send(method, path, { headers });
+      expect([path, refused.status, refused.json.error.code]).toEqual([path, 403, "forbidden"]);
+    }
+    expect(await dashboard.queues.queues.get("acme")?.isPaused()).toBe(false);
+  });
+});
