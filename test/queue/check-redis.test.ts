@@ -23,6 +23,7 @@ describeOnRedis("checkRedis", () => {
     expect(await checkRedis(redis.url, { allowVolatile: false })).toEqual({
       version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
       aof: true,
+      timeMs: expect.any(Number),
     });
   });
 

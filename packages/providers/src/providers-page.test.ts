@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import * as providers from "./index.ts";
+import * as exported from "./index.ts";
 import { EVERY_SOURCE } from "./testing/every-source.ts";
 import { signedDelivery } from "./testing/sign-delivery.ts";
 
@@ -18,6 +18,7 @@ for (const line of page.split("\n").filter((text) => text.startsWith("| "))) {
 }
 
 test("the page has a row for every provider, and for nothing else", () => {
+  const { newEventId: _, ...providers } = exported;
   expect([...rows.keys()].toSorted()).toEqual(Object.keys(providers).toSorted());
 });
 
