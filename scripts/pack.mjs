@@ -3,15 +3,23 @@
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { build } from "./build.mjs";
 import { runNpm } from "./npm.mjs";
+import { readOptions } from "./read-options.mjs";
 import { stagePackage } from "./stage-package.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const { values } = parseArgs({ options: { out: { type: "string", default: join(root, "dist") } } });
+const values = readOptions(
+  { out: { type: "string", default: join(root, "dist") } },
+  `Usage: npm run pack -- [options]
+
+Makes one package of all workspaces, to install or to publish: a folder \`millrace\` and its tarball.
+
+  --out <folder>  where to (default: dist)
+  -h, --help      this text`,
+);
 const out = resolve(values.out);
 const folder = join(out, "millrace");
 

@@ -2,7 +2,7 @@
 // have: node scripts/try-fresh-clone.mjs [--only <case>]... [--all] [--keep]
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readOptions } from "./read-options.mjs";
 import { CASES } from "./try/cases.mjs";
 import { describe, makeClone, removeClone } from "./try/clone.mjs";
 
@@ -21,18 +21,14 @@ ${Object.entries(CASES)
   .map(([name, { what, slow }]) => `  ${name.padEnd(22)} ${what}${slow ? " (slow)" : ""}`)
   .join("\n")}`;
 
-const { values } = parseArgs({
-  options: {
+const values = readOptions(
+  {
     only: { type: "string", multiple: true },
     all: { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
-    help: { type: "boolean", short: "h", default: false },
   },
-});
-if (values.help) {
-  console.log(HELP);
-  process.exit(0);
-}
+  HELP,
+);
 if (process.platform !== "linux") {
   console.error("Cannot try fresh clones: this reads /proc, and so runs on Linux only");
   process.exit(1);
