@@ -10,7 +10,7 @@ import { startMillrace } from "./start-process.ts";
 
 const MODULES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 const EVERY_SENDER =
-  "stripe,github,gitlab,shopify,slack,square,paddle,linear,twilio,sendgrid,discord,meta,zoom,svix,standard-webhooks,hookmesh";
+  "stripe,github,gitlab,shopify,slack,square,paddle,linear,twilio,sendgrid,discord,meta,zoom,svix,standard-webhooks,hook-mesh";
 
 let base: string;
 beforeAll(async () => {

@@ -22,41 +22,37 @@ import {
 export interface Starter {
   /** What is imported from `millrace`. */
   readonly factory: string;
-  /** What is given to it, where it cannot do without. */
-  readonly options?: string;
+  /** What it is called with; empty where it can do without. */
+  readonly options: string;
   readonly provider: Provider;
 }
 
-const URL = "https://example.com/webhooks";
+const SQUARE = { url: "https://example.com/webhooks/square" };
+const TWILIO = { url: "https://example.com/webhooks/twilio" };
+const META = { verifyToken: "choose-a-token" };
 
-/** The senders that `millrace init` knows, by the name their source gets. */
-export const STARTERS: Readonly<Record<string, Starter>> = {
-  stripe: { factory: "stripe", provider: stripe().provider },
-  github: { factory: "github", provider: github().provider },
-  gitlab: { factory: "gitlab", provider: gitlab().provider },
-  shopify: { factory: "shopify", provider: shopify().provider },
-  slack: { factory: "slack", provider: slack().provider },
-  square: {
-    factory: "square",
-    options: `{ url: "${URL}/square" }`,
-    provider: square({ url: `${URL}/square` }).provider,
-  },
-  paddle: { factory: "paddle", provider: paddle().provider },
-  linear: { factory: "linear", provider: linear().provider },
-  twilio: {
-    factory: "twilio",
-    options: `{ url: "${URL}/twilio" }`,
-    provider: twilio({ url: `${URL}/twilio` }).provider,
-  },
-  sendgrid: { factory: "sendgrid", provider: sendgrid().provider },
-  discord: { factory: "discord", provider: discord().provider },
-  meta: {
-    factory: "meta",
-    options: `{ verifyToken: "choose-a-token" }`,
-    provider: meta({ verifyToken: "choose-a-token" }).provider,
-  },
-  zoom: { factory: "zoom", provider: zoom().provider },
-  svix: { factory: "svix", provider: svix().provider },
-  "standard-webhooks": { factory: "standardWebhooks", provider: standardWebhooks().provider },
-  hookmesh: { factory: "hookMesh", provider: hookMesh().provider },
+/** Options of those that have to be given some, by what is imported. */
+const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  square: SQUARE,
+  twilio: TWILIO,
+  meta: META,
 };
+
+const SOURCES = {
+  ...{ stripe: stripe(), github: github(), gitlab: gitlab(), shopify: shopify(), slack: slack() },
+  ...{ square: square(SQUARE), paddle: paddle(), linear: linear(), twilio: twilio(TWILIO) },
+  ...{ sendgrid: sendgrid(), discord: discord(), meta: meta(META), zoom: zoom(), svix: svix() },
+  ...{ standardWebhooks: standardWebhooks(), hookMesh: hookMesh() },
+};
+
+/** The senders that `millrace init` knows, by their provider's name, which their source gets. */
+export const STARTERS: Readonly<Record<string, Starter>> = Object.fromEntries(
+  Object.entries(SOURCES).map(([factory, { provider }]) => {
+    return [provider.name, { factory, options: asCode(OPTIONS[factory]), provider }];
+  }),
+);
+
+function asCode(options: Readonly<Record<string, string>> = {}): string {
+  const fields = Object.entries(options).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  return fields.length === 0 ? "" : `{ ${fields.join(", ")} }`;
+}

@@ -1,6 +1,6 @@
 import { loadConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
-import { withOperator } from "../run-again/with-operator.ts";
+import { withOperator } from "../with-operator.ts";
 import { readSettings } from "../settings.ts";
 import { chooseSources, type SourceFilter } from "./choose-sources.ts";
 

@@ -4,7 +4,7 @@ import type { CliContext } from "../context.ts";
 import { createProgress } from "../progress.ts";
 import { hearStopRequest } from "../stop-request.ts";
 import { DONE, REASONS, type Verb } from "./verb.ts";
-import { withOperator } from "./with-operator.ts";
+import { withOperator } from "../with-operator.ts";
 
 /** What many events are run again by. */
 export interface ManyOptions extends Pick<

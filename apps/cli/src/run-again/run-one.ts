@@ -3,7 +3,7 @@ import type { ReplayResult, RetryResult } from "@millrace/operations";
 import type { CliContext } from "../context.ts";
 import { printable } from "../printable.ts";
 import { DONE, REASONS, type Verb } from "./verb.ts";
-import { withOperator } from "./with-operator.ts";
+import { withOperator } from "../with-operator.ts";
 
 /** Retries or replays one event, and says what became of it. Gives the exit code. */
 export async function runOne(

@@ -9,6 +9,6 @@ export function createDocumentRoute(): Router {
   router.get("/openapi.json", (_request, response) => {
     response.json(document);
   });
-  refuseOtherMethods(router, "/openapi.json", "GET, HEAD");
+  refuseOtherMethods(router);
   return router;
 }

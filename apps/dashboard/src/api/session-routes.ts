@@ -33,6 +33,6 @@ export function createSessionRoutes(door: Door): Router {
     clearSessionCookie(response);
     response.status(204).end();
   });
-  refuseOtherMethods(router, "/session", "GET, HEAD, POST, DELETE");
+  refuseOtherMethods(router);
   return router;
 }

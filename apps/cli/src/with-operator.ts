@@ -1,6 +1,6 @@
 import { createOperator, type Operator } from "@millrace/operations";
 import type { Ledger } from "@millrace/ledger";
-import type { CliContext } from "../context.ts";
+import type { CliContext } from "./context.ts";
 import { withStores } from "./with-stores.ts";
 
 /**

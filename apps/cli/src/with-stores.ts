@@ -1,11 +1,11 @@
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { loadConfig } from "@millrace/service";
-import type { CliContext } from "../context.ts";
-import { findStores } from "../find-stores.ts";
-import { readSettings } from "../settings.ts";
-import { withLedger } from "../with-ledger.ts";
-import { withQueues } from "../with-queues.ts";
+import type { CliContext } from "./context.ts";
+import { findStores } from "./find-stores.ts";
+import { readSettings } from "./settings.ts";
+import { withLedger } from "./with-ledger.ts";
+import { withQueues } from "./with-queues.ts";
 
 /**
  * Opens the ledger and the queues of every source for the time of one command.
