@@ -1,17 +1,53 @@
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 
+const RELEASE = [
+  ...["test/package/**/*.test.ts", "test/infra/built-image.test.ts"],
+  ...["test/examples/apps.test.ts", "test/embedded-postgres/first-start.test.ts"],
+];
+const FAULTS = ["test/faults/**/*.test.ts"];
+const EXCLUDED = ["**/node_modules/**", "**/dist/**"];
+
+// Workspace packages run from source, also in a clone that was never built; only processes that a
+// test starts run what was built. The global setup has an environment of vitest's own.
+const resolve = { conditions: ["source", "module", "node"] };
+
+function project(
+  name: string,
+  test: NonNullable<TestProjectInlineConfiguration["test"]>,
+): TestProjectInlineConfiguration {
+  return {
+    resolve,
+    ssr: { resolve },
+    environments: { __vitest__: { resolve } },
+    test: {
+      name,
+      // Files share a process: a third of their time was start and import.
+      isolate: false,
+      exclude: EXCLUDED,
+      setupFiles: ["test/support/leaks.ts"],
+      pool: "forks",
+      testTimeout: 120_000,
+      hookTimeout: 180_000,
+      ...test,
+    },
+  };
+}
+
+// `npm test` runs unit and integration; release and faults have scripts of their own.
 export default defineConfig({
-  // Workspace packages run from source; only processes that a test starts run what was built.
-  resolve: { conditions: ["source", "module", "node"] },
-  ssr: { resolve: { conditions: ["source", "module", "node"] } },
   test: {
-    include: ["{packages,apps,infra,examples}/**/*.test.ts", "test/**/*.test.ts"],
-    exclude: ["**/node_modules/**", "**/dist/**"],
-    globalSetup: ["test/support/global-setup.ts"],
-    setupFiles: ["test/support/leaks.ts"],
-    pool: "forks",
     maxWorkers: 2,
-    testTimeout: 120_000,
-    hookTimeout: 180_000,
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      project("unit", { include: ["{packages,apps,infra}/**/*.test.ts"] }),
+      project("integration", {
+        include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
+        exclude: [...EXCLUDED, ...RELEASE, ...FAULTS],
+        globalSetup: ["test/support/global-setup.ts"],
+      }),
+      project("release", { include: RELEASE, globalSetup: ["test/support/global-setup.ts"] }),
+      project("faults", { include: FAULTS, globalSetup: ["test/support/global-setup.ts"] }),
+    ],
   },
 });

@@ -23,7 +23,12 @@ const steps = {
   // Strict sees what is built alone, and undeclared imports in it; the other run sees the tests too.
   "dead code": () => tool("knip", "--strict", "--no-progress"),
   "dead code, tests and tools": () => tool("knip", "--no-progress"),
+  "dead code, methods": () =>
+    runCommand(process.execPath, [join(root, "scripts", "check-methods.mjs")], inRoot),
   layers: () => runCommand(process.execPath, [join(root, "scripts", "check-layers.mjs")], inRoot),
+  // What users read in the source is to follow: node scripts/check-words.mjs strings alerts
+  words: () =>
+    runCommand(process.execPath, [join(root, "scripts", "check-words.mjs"), "markdown"], inRoot),
 };
 
 const failed = [];

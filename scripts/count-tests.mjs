@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 const REMEDIES = {
   "redis-server": "not on this machine: apt-get install redis-server, or brew install redis",
   chromium: "not on this machine: apt-get install chromium, or name one in CHROMIUM",
-  "FAULTS=all": "the long form: FAULTS=all npm test -- test/faults",
+  "FAULTS=all": "the long form: FAULTS=all npm run test:faults",
 };
 
 /**

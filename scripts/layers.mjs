@@ -1,6 +1,7 @@
 /** Which workspaces each workspace may import; what is not named here may not be imported. */
 const CORE = ["@millrace/core"];
-const GROUND = [...CORE, "@millrace/providers", "@millrace/queue", "@millrace/ledger"];
+const CONTRACT = [...CORE, "@millrace/api-contract"];
+const GROUND = [...CONTRACT, "@millrace/providers", "@millrace/queue", "@millrace/ledger"];
 const MIDDLE = [
   ...GROUND,
   "@millrace/intake",
@@ -15,9 +16,10 @@ const APPS = ["@millrace/ingress", "@millrace/worker", "@millrace/dashboard"];
 
 export const LAYERS = {
   "@millrace/core": [],
+  "@millrace/api-contract": CORE,
   "@millrace/providers": CORE,
   "@millrace/queue": CORE,
-  "@millrace/ledger": CORE,
+  "@millrace/ledger": CONTRACT,
   "@millrace/embedded-postgres": CORE,
   "@millrace/intake": GROUND,
   "@millrace/processor": GROUND,
@@ -27,7 +29,7 @@ export const LAYERS = {
   millrace: [...ABOVE, "@millrace/embedded-postgres"],
   "@millrace/ingress": ABOVE,
   "@millrace/worker": ABOVE,
-  "@millrace/ledger-page": [],
+  "@millrace/ledger-page": CONTRACT,
   "@millrace/dashboard": [...ABOVE, ...PAGE],
   "@millrace/cli": [...ABOVE, ...APPS, "@millrace/embedded-postgres", "millrace"],
   "@millrace/example-store": ["millrace"],
@@ -39,6 +41,6 @@ export const LAYERS = {
 };
 
 /** Workspaces that do no I/O, and what they would need for it. */
-export const PURE = ["@millrace/core", "@millrace/providers"];
+export const PURE = ["@millrace/core", "@millrace/api-contract", "@millrace/providers"];
 export const IO =
   /^(node:)?(fs|net|http|https|http2|tls|dns|dgram|child_process|worker_threads|cluster)(\/|$)|^(pg|ioredis|bullmq|express)(\/|$)/;

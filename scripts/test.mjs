@@ -1,9 +1,11 @@
-// `npm test`: installs what is missing, builds what has changed, runs the tests and counts them.
+// `npm test`, `npm run test:release` and `npm run test:faults`: installs what is missing, builds what
+// has changed, runs the tests and counts them.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "./build.mjs";
+import { chooseSuite } from "./choose-suite.mjs";
 import { install } from "./install.mjs";
 import { requireNode } from "./require-node.mjs";
 import { runCommand } from "./run-command.mjs";
@@ -14,6 +16,7 @@ const OURS =
   /^(DATABASE_URL|REDIS_URL|HOST|LOG_LEVEL|PG[A-Z]+|MILLRACE_.*|DASHBOARD_.*|.*_PORT|.*_WEBHOOK_SECRET(_FILE)?)$/;
 
 requireNode();
+const vitestArgs = chooseSuite(process.argv.slice(2));
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 await install(root);
 if (!(await build(root))) process.exit(1);
@@ -23,7 +26,7 @@ const environment = Object.entries(process.env).filter(([name]) => !OURS.test(na
 const { code, signalled } = await runCommand(
   process.execPath,
   [
-    ...[join(root, "node_modules", "vitest", "vitest.mjs"), "run", ...process.argv.slice(2)],
+    ...[join(root, "node_modules", "vitest", "vitest.mjs"), "run", ...vitestArgs],
     ...["--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
   ],
   { cwd: root, env: { ...Object.fromEntries(environment), NODE_ENV: "test" } },

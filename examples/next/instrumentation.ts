@@ -1,6 +1,6 @@
 /** Called by Next.js once, when a server starts. */
 export async function register(): Promise<void> {
   if (process.env["NEXT_RUNTIME"] !== "nodejs") return;
-  const { closeWebhooks } = await import("./webhooks.ts");
-  process.once("SIGTERM", () => void closeWebhooks());
+  const { closeReceiver } = await import("./webhooks.ts");
+  process.once("SIGTERM", () => void closeReceiver());
 }

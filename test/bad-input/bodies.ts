@@ -56,7 +56,7 @@ const KEPT: readonly (readonly [Line, string, string, string])[] = [
 
 /** Lines 21 to 27 and 31 to 39: what a body may hold, and how it may be said to be encoded. */
 export function bodies(book: Book, stage: () => Stage): void {
-  book.proves(21, "an empty body is answered 400", async () => {
+  book.refuses(21, "an empty body is answered 400", async () => {
     for (const request of [github("empty_1", ""), stripe(""), plain("a", "")]) {
       expect(await stage().refusal(request)).toBe("400 invalid_body");
     }
@@ -82,7 +82,7 @@ export function bodies(book: Book, stage: () => Stage): void {
       expect(state.status).toBe("completed");
     });
   }
-  book.proves(24, "a body in UTF-16 is no JSON where the id is in it", async () => {
+  book.refuses(24, "a body in UTF-16 is no JSON where the id is in it", async () => {
     const request = plain("a", Buffer.from('{"id":"utf16_1"}', "utf16le"));
     expect(await stage().refusal(request)).toBe("400 invalid_body");
   });
@@ -98,7 +98,7 @@ export function bodies(book: Book, stage: () => Stage): void {
     ["gzip that is cut", "gzip", gzipSync(text).subarray(0, 20)],
     ["what is called gzip and is not", "GZIP", text],
   ] as const) {
-    book.proves(25, `${title} is answered 415`, async () => {
+    book.refuses(25, `${title} is answered 415`, async () => {
       const request = withHeader(github("packed_1", body), "content-encoding", encoding);
       expect(await stage().refusal(request)).toBe("415 unsupported_encoding");
     });

@@ -59,12 +59,12 @@ const UNREADABLE: readonly (readonly [Line, string, string, string])[] = [
 /** Lines 49 to 54: what reaches the server before any source is asked. */
 export function edge(book: Book, stage: () => Stage): void {
   for (const method of ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
-    book.proves(49, `${method} is answered 405`, async () => {
+    book.refuses(49, `${method} is answered 405`, async () => {
       const request = { ...stripe(stripeBody("method_1")), method };
       expect(await stage().refusal(request)).toBe("405 method_not_allowed");
     });
   }
-  book.proves(49, "HEAD is answered 405 without a body", async () => {
+  book.refuses(49, "HEAD is answered 405 without a body", async () => {
     const connection = await stage().open();
     connection.write("HEAD /webhooks/a HTTP/1.1\r\nhost: x\r\n\r\n");
     expect(await connection.statuses(1)).toEqual([405]);
@@ -74,40 +74,40 @@ export function edge(book: Book, stage: () => Stage): void {
   });
 
   for (const [path, code] of PATHS) {
-    book.proves(50, `${path} is answered 404`, async () => {
+    book.refuses(50, `${path} is answered 404`, async () => {
       expect(await stage().refusal({ ...stripe(stripeBody("path_1")), path })).toBe(`404 ${code}`);
     });
   }
 
   for (const [line, title, rest, answer] of UNREADABLE) {
-    book.proves(line, `${title} is answered ${answer}`, async () => {
+    book.refuses(line, `${title} is answered ${answer}`, async () => {
       expect(await stage().refusal(Buffer.from(`${HEAD}${rest}`, "latin1"))).toBe(answer);
     });
   }
-  book.proves(51, "an expectation that nobody meets is answered 417", async () => {
+  book.refuses(51, "an expectation that nobody meets is answered 417", async () => {
     const request = withHeader(stripe(stripeBody("expect_1")), "expect", "the-worst");
     expect(await stage().refusal(request)).toBe("417 expectation_failed");
   });
-  book.proves(51, "HTTP/1.1 without a Host is answered 400", async () => {
+  book.refuses(51, "HTTP/1.1 without a Host is answered 400", async () => {
     const bytes = toBytes(stripe(stripeBody("no_host_1"))).toString("latin1");
     const request = Buffer.from(bytes.replace("host: localhost\r\n", ""), "latin1");
     expect(await stage().refusal(request)).toBe("400 malformed_request");
   });
-  book.proves(51, "HTTP/1.0 without a length is an empty body", async () => {
+  book.refuses(51, "HTTP/1.0 without a length is an empty body", async () => {
     const bytes = Buffer.from("POST /webhooks/a HTTP/1.0\r\n\r\n");
     expect(await stage().refusal(bytes)).toBe("400 invalid_body");
   });
-  book.proves(51, "what is no HTTP at all is answered 400, and the end", async () => {
+  book.refuses(51, "what is no HTTP at all is answered 400, and the end", async () => {
     const bytes = Buffer.from("\x16\x03\x01\x00 is that TLS?\r\n\r\n", "latin1");
     expect(await stage().refusal(bytes)).toBe("400 malformed_request");
   });
-  book.proves(51, "requests that are sent in one go are answered in their order", async () => {
+  book.refuses(51, "requests that are sent in one go are answered in their order", async () => {
     const connection = await stage().open();
     const bad = plain("a", '{"id":""}');
     const missing = { ...bad, path: "/webhooks/nobody" };
     connection.write(Buffer.concat([missing, bad, missing].map(toBytes)));
     expect(await connection.statuses(3)).toEqual([404, 400, 404]);
-    expect(connection.isEnded).toBe(false);
+    expect(connection.isFinished).toBe(false);
   });
 
   book.proves(53, "X-Forwarded-For is not believed, and not logged as a client's", async () => {
@@ -119,7 +119,7 @@ export function edge(book: Book, stage: () => Stage): void {
     expect(stage().ingress.output()).not.toContain(SPOOFED);
   });
 
-  book.proves(
+  book.refuses(
     54,
     "connections beyond the bound are closed, and those within it served",
     async () => {
@@ -129,7 +129,7 @@ export function edge(book: Book, stage: () => Stage): void {
       const port = Number(new URL(crowded.url).port);
       const idle = await Promise.all(Array.from({ length: bound + 60 }, () => connect(port)));
       try {
-        const open = () => idle.filter((connection) => !connection.isEnded);
+        const open = () => idle.filter((connection) => !connection.isFinished);
         await until(() => open().length <= bound, { what: "the rest closed" });
         const [heard] = open();
         heard?.write(toBytes({ ...plain("a", "{}"), path: "/webhooks/nobody" }));
@@ -141,13 +141,13 @@ export function edge(book: Book, stage: () => Stage): void {
     },
   );
 
-  book.proves(54, "two thousand idle connections hold nobody up, and are ended", async () => {
+  book.refuses(54, "two thousand idle connections hold nobody up, and are ended", async () => {
     const idle: RawConnection[] = [];
     // More at a time would wait in the kernel, where the ingress cannot end them.
     while (idle.length < 2_000) {
       idle.push(...(await Promise.all(Array.from({ length: 100 }, () => stage().open()))));
     }
     await stage().stillWorks();
-    await until(() => idle.every((connection) => connection.isEnded), { what: "all ended" });
+    await until(() => idle.every((connection) => connection.isFinished), { what: "all ended" });
   });
 }

@@ -27,7 +27,7 @@ export function flood(book: Book, stage: () => Stage): void {
     return took.toSorted((a, b) => a - b)[GOOD - 2] ?? 0;
   }
 
-  book.proves(55, "500 bad signatures a second: all 401, and the others hardly wait", async () => {
+  book.refuses(55, "500 bad signatures a second: all 401, and the others hardly wait", async () => {
     const rounds: { quiet: number; flooded: number }[] = [];
     const fits = () => rounds.some(({ quiet, flooded }) => flooded <= 2 * quiet + SLACK_MS);
     // A neighbour on the machine can spoil a round; a costly refusal spoils every one.

@@ -67,7 +67,7 @@ const CONFLICTS = 'millrace_conflicts_total{source="stripe"';
 /** Lines 40 to 48: what an event is called. */
 export function identities(book: Book, stage: () => Stage): void {
   for (const [line, title, id] of REFUSED) {
-    book.proves(line, `an id that is ${title} is answered 400`, async () => {
+    book.refuses(line, `an id that is ${title} is answered 400`, async () => {
       const body = `{"type":"test.effect"${id === undefined ? "" : `,"id":${id}`}}`;
       expect(await stage().refusal(stripe(body))).toBe("400 invalid_event_id");
     });
@@ -76,7 +76,7 @@ export function identities(book: Book, stage: () => Stage): void {
     await stage().take(stripe('{"id":5,"type":"test.effect"}'), "5");
     expect(await stage().refusal(stripe('{"id":"5","type":"test.effect"}'))).toMatch(/^200/);
   });
-  book.proves(40, "an id in a header that is missing or empty is answered 400", async () => {
+  book.refuses(40, "an id in a header that is missing or empty is answered 400", async () => {
     const { source, headers, body } = github("x", "{}");
     for (const values of [[], [["x-github-delivery", ""]] as const]) {
       const others = headers.filter(([name]) => name !== "x-github-delivery");

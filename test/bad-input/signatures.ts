@@ -48,7 +48,7 @@ const LISTS: readonly (readonly [Line, string, (signature: string) => string])[]
 /** Lines 1 to 14: what stands for a signature and is none. */
 export function signatures(book: Book, stage: () => Stage): void {
   for (const [line, title, change] of HUB_SIGNATURES) {
-    book.proves(line, `${title} is answered 401`, async () => {
+    book.refuses(line, `${title} is answered 401`, async () => {
       const good = github(`bad_${line}`, BODY);
       const digits = headerOf(good, HUB).slice("sha256=".length);
       const request = withHeader(good, HUB, ...change(digits));
@@ -56,7 +56,7 @@ export function signatures(book: Book, stage: () => Stage): void {
     });
   }
   for (const [line, title, change] of LISTS) {
-    book.proves(line, `${title} is answered 401`, async () => {
+    book.refuses(line, `${title} is answered 401`, async () => {
       const good = standard(`bad_${line}`, "{}");
       const request = withHeader(good, WEBHOOK, change(headerOf(good, WEBHOOK)));
       expect(await stage().refusal(request)).toBe("401 invalid_signature");
@@ -81,13 +81,13 @@ export function signatures(book: Book, stage: () => Stage): void {
     await stage().take(request, "of_twenty_1");
   });
 
-  book.proves(10, "ten thousand signatures are not even read", async () => {
+  book.refuses(10, "ten thousand signatures are not even read", async () => {
     const good = standard("of_many_1", "{}");
     const request = withHeader(good, WEBHOOK, `${bad(10_000)}${headerOf(good, WEBHOOK)}`);
     expect(await stage().refusal(request)).toBe("431 headers_too_large");
   });
 
-  book.proves(11, "an algorithm of the sender's choice changes nothing", async () => {
+  book.refuses(11, "an algorithm of the sender's choice changes nothing", async () => {
     const unsigned = withHeader(github("alg_1", BODY), HUB);
     const request = withHeader(withHeader(unsigned, "alg", "none"), "x-signature-alg", "none");
     expect(await stage().refusal(request)).toBe("401 invalid_signature");
@@ -95,7 +95,7 @@ export function signatures(book: Book, stage: () => Stage): void {
 
   emptySecrets(book, stage);
 
-  book.proves(13, "another source's secret is answered 401", async () => {
+  book.refuses(13, "another source's secret is answered 401", async () => {
     const { body, headers } = plain("a-b", '{"id":"cross_1"}');
     expect(await stage().refusal({ source: "a", body, headers })).toBe("401 invalid_signature");
     const request = github("cross_2", BODY, { secret: SECRETS.a });
@@ -125,12 +125,12 @@ function emptySecrets(book: Book, stage: () => Stage): void {
     ["of nothing but its prefix", "whsec_"],
     ["of blanks", "   "],
   ] as const) {
-    book.proves(12, `an ingress with a secret ${title} does not start`, async () => {
+    book.refuses(12, `an ingress with a secret ${title} does not start`, async () => {
       const start = stage().pipeline.start("ingress", { GITHUB_WEBHOOK_SECRET: secret });
       await expect(start).rejects.toThrow(/missing_secret[^]*GITHUB_WEBHOOK_SECRET/);
     });
   }
-  book.proves(12, "what is signed with an empty key is answered 401", async () => {
+  book.refuses(12, "what is signed with an empty key is answered 401", async () => {
     const request = github("empty_1", BODY, { secret: "" });
     expect(await stage().refusal(request)).toBe("401 invalid_signature");
     const good = standard("empty_2", "{}");

@@ -23,42 +23,46 @@ export function slowSenders(book: Book, stage: () => Stage): void {
     return connection.received();
   }
 
-  book.proves(28, "ten announced gigabytes and three bytes: 413 at once, and the end", async () => {
-    const connection = await stage().open();
-    connection.write(`${HEAD}content-length: 10000000000\r\n\r\nabc`);
-    // Not a byte more was sent, so it was not waited for.
-    expect(await connection.statuses(1)).toEqual([413]);
-    await connection.ended();
-    expect(connection.received()).toMatch(/connection: close[^]*"body_too_large"/i);
-  });
+  book.refuses(
+    28,
+    "ten announced gigabytes and three bytes: 413 at once, and the end",
+    async () => {
+      const connection = await stage().open();
+      connection.write(`${HEAD}content-length: 10000000000\r\n\r\nabc`);
+      // Not a byte more was sent, so it was not waited for.
+      expect(await connection.statuses(1)).toEqual([413]);
+      await connection.ended();
+      expect(connection.received()).toMatch(/connection: close[^]*"body_too_large"/i);
+    },
+  );
 
-  book.proves(29, "a chunked body without end is cut at the limit", async () => {
+  book.refuses(29, "a chunked body without end is cut at the limit", async () => {
     const chunk = `1000\r\n${"x".repeat(4_096)}\r\n`;
     const answer = await trickle(`${HEAD}transfer-encoding: chunked\r\n\r\n`, chunk, 2);
     expect(answer).toMatch(/^HTTP\/1\.1 413 [^]*"body_too_large"/);
   });
 
-  book.proves(29, "a body that trickles in is answered 408, and the end", async () => {
+  book.refuses(29, "a body that trickles in is answered 408, and the end", async () => {
     const answer = await trickle(`${HEAD}content-length: 60000\r\n\r\n`, "x", 100);
     expect(answer).toMatch(/^HTTP\/1\.1 408 [^]*"body_timeout"/);
   });
 
-  book.proves(29, "chunks of one byte that trickle in are answered 408, and the end", async () => {
+  book.refuses(29, "chunks of one byte that trickle in are answered 408, and the end", async () => {
     const begin = `${HEAD}transfer-encoding: chunked\r\n\r\n`;
     expect(await trickle(begin, "1\r\nx\r\n", 100)).toMatch(/^HTTP\/1\.1 408 [^]*"body_timeout"/);
   });
 
-  book.proves(29, "headers that trickle in are answered 408, and the end", async () => {
+  book.refuses(29, "headers that trickle in are answered 408, and the end", async () => {
     expect(await trickle(HEAD, "x: y\r\n", 100)).toMatch(/^HTTP\/1\.1 408 [^]*"request_timeout"/);
   });
 
-  book.proves(29, "a connection that says nothing is ended", async () => {
+  book.refuses(29, "a connection that says nothing is ended", async () => {
     const connection = await stage().open();
     await connection.ended();
     expect(connection.received()).not.toContain("200");
   });
 
-  book.proves(30, "a sender that goes away in the middle of a body leaves nothing", async () => {
+  book.refuses(30, "a sender that goes away in the middle of a body leaves nothing", async () => {
     const whole = toBytes(stripe(stripeBody("aborted_1")));
     const connection = await stage().open();
     connection.write(whole.subarray(0, -5));
@@ -68,7 +72,7 @@ export function slowSenders(book: Book, stage: () => Stage): void {
     expect(await stage().stateOf("stripe", "aborted_1")).toBeUndefined();
   });
 
-  book.proves(
+  book.refuses(
     30,
     "a sender that closes its side in the middle of a body leaves nothing",
     async () => {
@@ -81,7 +85,7 @@ export function slowSenders(book: Book, stage: () => Stage): void {
     },
   );
 
-  book.proves(56, "what follows a 413 on its connection is taken for no request", async () => {
+  book.refuses(56, "what follows a 413 on its connection is taken for no request", async () => {
     const hidden = toBytes(plain("a", '{"id":"smuggled_1","type":"test.effect"}'));
     const connection = await stage().open();
     connection.write(`${HEAD}content-length: 70000\r\n\r\nabc`);
@@ -94,7 +98,7 @@ export function slowSenders(book: Book, stage: () => Stage): void {
     expect(await stage().stateOf("a", "smuggled_1")).toBeUndefined();
   });
 
-  book.proves(
+  book.refuses(
     56,
     "a body of the limit and one more that came whole ends its connection",
     async () => {

@@ -75,7 +75,8 @@ function cpuMs(pid) {
   }
 }
 
-async function freePort() {
+/** A TCP port on loopback that nobody listens on just now. */
+export async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address();

@@ -25,7 +25,7 @@ onEachBackend("what the command does", (prepare) => {
     const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = ground;
     return millrace(args, { env: { MILLRACE_CONFIG, DATABASE_URL, REDIS_URL } });
   };
-  const last = async () => (await stage.ledger.findAudit({ limit: 1 })).entries[0];
+  const last = async () => (await stage.ledger.audit.find({ limit: 1 })).entries[0];
 
   test("is audited under the name of who ran it, with the reason", async () => {
     await stage.fail("evt_cli_1");

@@ -40,7 +40,7 @@ onEachBackend("millrace doctor", (prepare, backend) => {
   /** Whatever there is to change: the events, and the jobs' states. */
   const everything = async () => {
     const { rows } = await stage.pool.query("SELECT * FROM millrace.events ORDER BY event_id");
-    const jobs = await stage.queues.glance(rows.map((row) => key(row.event_id)));
+    const jobs = await stage.queues.jobStatuses(rows.map((row) => key(row.event_id)));
     return { rows, jobs };
   };
 
@@ -66,9 +66,9 @@ onEachBackend("millrace doctor", (prepare, backend) => {
 
   test("names what ledger and queue disagree on, what will be done, and does none of it", async () => {
     const none = Array.from({ length: 7 }, (_, index) => event(`evt_none_${index}\u001b[2J`));
-    await stage.ledger.accept(none);
+    await stage.ledger.intake.accept(none);
     await stage.fail("evt_half_1");
-    await stage.ledger.retry(key("evt_half_1"));
+    await stage.ledger.retries.retryMany([key("evt_half_1")]);
     const before = await everything();
 
     const { code, stdout } = await doctor();

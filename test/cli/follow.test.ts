@@ -1,13 +1,10 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createStage, key, type Stage } from "../operations/stage.ts";
 import { onEachBackend, type Ground } from "../support/backends.ts";
 import { age } from "../support/aged-events.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { BIN } from "./run-in-process.ts";
+import { startCommand } from "./run-in-process.ts";
 
 const GAVE_UP = { code: "gave_up", message: "the queue gave it up", run: "r1" } as const;
 
@@ -31,37 +28,32 @@ onEachBackend("millrace events --follow", (prepare) => {
   /** Follows for as long as a test takes; gives the lines so far, and the exit code of a Ctrl-C. */
   async function following(
     args: readonly string[],
-    during: (lines: readonly string[]) => Promise<void>,
-  ): Promise<number | null> {
-    const child = spawn(process.execPath, [BIN, "events", "--follow", ...args], {
-      env: { PATH: process.env["PATH"], DATABASE_URL: ground.databaseUrl },
-      stdio: ["ignore", "pipe", "inherit"],
+    during: (lines: () => readonly string[]) => Promise<void>,
+  ): Promise<number> {
+    const command = startCommand(["events", "--follow", ...args], {
+      env: { DATABASE_URL: ground.databaseUrl },
     });
-    const over = once(child, "close");
-    const lines: string[] = [];
-    createInterface(child.stdout).on("line", (line) => lines.push(line));
     try {
-      await during(lines);
+      await during(() => command.written.stdout.split("\n").slice(0, -1));
     } finally {
-      child.kill("SIGINT");
-      await over;
+      command.stop();
     }
-    return child.exitCode;
+    return (await command.ended).code;
   }
   const parsed = (lines: readonly string[]) =>
     lines.map((line) => JSON.parse(line) as Line).map((line) => [line.event_id, line.status]);
 
   test("tells the newest, then each that comes, and again when it has ended", async () => {
-    for (const id of ["evt_1", "evt_2", "evt_3"]) await stage.ledger.accept([event(id)]);
+    for (const id of ["evt_1", "evt_2", "evt_3"]) await stage.ledger.intake.accept([event(id)]);
     const code = await following(["--json", "--limit", "2"], async (lines) => {
-      await until(() => lines.length >= 2);
-      expect(parsed(lines)).toEqual([
+      await until(() => lines().length >= 2);
+      expect(parsed(lines())).toEqual([
         ["evt_2", "pending"],
         ["evt_3", "pending"],
       ]);
       await stage.fail("evt_4");
-      await until(() => lines.some((line) => line.includes('"failed"')));
-      const ofFourth = parsed(lines).slice(2);
+      await until(() => lines().some((line) => line.includes('"failed"')));
+      const ofFourth = parsed(lines()).slice(2);
       // It may have failed before it was looked at.
       expect(ofFourth.filter(([, status]) => status !== "pending")).toEqual([["evt_4", "failed"]]);
       expect(ofFourth.every(([id]) => id === "evt_4")).toBe(true);
@@ -70,15 +62,15 @@ onEachBackend("millrace events --follow", (prepare) => {
   });
 
   test("with a filter tells what comes to match it, however old it is", async () => {
-    await stage.ledger.accept([event("evt_old")]);
+    await stage.ledger.intake.accept([event("evt_old")]);
     await age(stage.pool, 3, "evt_old");
     const code = await following(["--status", "failed", "--q", "evt_o"], async (lines) => {
       await stage.fail("evt_other");
-      await until(() => lines.length >= 1);
-      await stage.ledger.giveUp(key("evt_old"), GAVE_UP);
-      await until(() => lines.length >= 2);
-      expect(lines[0]).toMatch(/^[\d:.]{12} {2}failed +acme +evt_other .*the switch is off$/);
-      expect(lines[1]).toMatch(/^[\d:.]{12} {2}failed +acme +evt_old /);
+      await until(() => lines().length >= 1);
+      await stage.ledger.claims.abandonEvent(key("evt_old"), GAVE_UP);
+      await until(() => lines().length >= 2);
+      expect(lines()[0]).toMatch(/^[\d:.]{12} {2}failed +acme +evt_other .*the switch is off$/);
+      expect(lines()[1]).toMatch(/^[\d:.]{12} {2}failed +acme +evt_old /);
     });
     expect(code).toBe(0);
   });

@@ -80,7 +80,7 @@ test("the outcome as JSON has what was done, and the oldest day that is left", a
 
 test("while a worker is at it, nothing is done, and it ends with 1", async () => {
   const key = await it.event("completed", 40);
-  const answer = await it.retention.alone(() => run([]));
+  const answer = await it.retention.withLeadership(() => run([]));
   expect(answer).toMatchObject({
     value: { code: 1, stdout: "nothing done: a worker is at it just now\n" },
   });

@@ -20,11 +20,26 @@ export interface CommandOptions {
 }
 
 /** Runs a command line in this process, with an environment of its own. */
-export async function millrace(
+export function millrace(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
+  return startCommand(args, options).ended;
+}
+
+/** A command that goes on until it is told to stop. */
+export interface RunningCommand {
+  /** What it has written so far. */
+  readonly written: { readonly stdout: string; readonly stderr: string };
+  /** Presses Ctrl-C. */
+  stop(): void;
+  readonly ended: Promise<Outcome>;
+}
+
+/** Starts a command line in this process, with an environment of its own. */
+export function startCommand(
   args: readonly string[],
   { env = {}, cwd = "/", stdin = "" }: CommandOptions = {},
-): Promise<Outcome> {
+): RunningCommand {
   const written = { stdout: "", stderr: "" };
+  const listeners = new Set<(signal: NodeJS.Signals) => void>();
   let code = 0;
   const context: CliContext = {
     env,
@@ -34,10 +49,21 @@ export async function millrace(
     stdout: { write: (text) => (written.stdout += text), columns: 100 },
     stderr: { write: (text) => (written.stderr += text), columns: 100 },
     readStdin: async () => Buffer.from(stdin),
-    onStopSignal: () => () => {},
+    onStopSignal: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     setExitCode: (wanted) => (code = wanted),
     exit: (wanted) => (code = wanted),
   };
-  const failure = await runCli(args, context);
-  return { code: failure?.exitCode ?? code, ...written };
+  return {
+    written,
+    stop: () => {
+      for (const listener of listeners) listener("SIGINT");
+    },
+    ended: runCli(args, context).then((failure) => ({
+      code: failure?.exitCode ?? code,
+      ...written,
+    })),
+  };
 }

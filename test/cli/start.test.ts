@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
+import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { millrace } from "./run-in-process.ts";
 import { startMillrace, type Run, type StartProcess } from "./start-process.ts";
@@ -141,45 +142,59 @@ describe("millrace start", () => {
     });
     await completed("msg_postgres_1");
   });
+
+  // Processes were killed before, which the logs may have as errors.
+  test("SIGTERM stops all of it, Postgres last", () =>
+    expectGoodEnd(running, "SIGTERM", running.output().length));
 });
 
-describe("millrace start, when it ends,", () => {
-  let running: StartProcess;
-  let run: Run;
-  beforeEach(async () => {
-    running = start();
-    await running.greeted();
-    run = await running.run();
-  });
-  afterEach(stopLast);
+/** Signals a start, and expects that nothing of it is left, and no error in its output from there on. */
+async function expectGoodEnd(
+  running: StartProcess,
+  signal: NodeJS.Signals,
+  from: number,
+): Promise<void> {
+  const pids = await pidsOf(await running.run());
+  running.signal(signal);
+  expect(await running.ended).toBe(0);
+  expect(pids.filter(isAlive)).toEqual([]);
+  await expect(running.run()).rejects.toThrow("ENOENT");
+  expect(running.output().slice(from)).not.toContain('"level":"error"');
+}
 
-  test.each(["SIGTERM", "SIGINT"] as const)("%s stops all of it, Postgres last", async (signal) => {
-    const pids = await pidsOf(run);
-    running.signal(signal);
-    expect(await running.ended).toBe(0);
-    expect(pids.filter(isAlive)).toEqual([]);
-    await expect(running.run()).rejects.toThrow("ENOENT");
-    expect(running.output()).not.toContain('"level":"error"');
-  });
+describe("millrace start, when it ends,", () => {
+  // What one test leaves running serves the next: a start is five processes.
+  let left: StartProcess | undefined;
+  afterAll(stopLast);
+
+  async function startOrTakeOver(): Promise<StartProcess> {
+    const running = left ?? start({}, ["--workers", "1"]);
+    await running.greeted();
+    return running;
+  }
 
   test("killed itself, its roles end, and the next one takes over the Postgres", async () => {
+    const running = await startOrTakeOver();
     await command("send", "acme", "test.effect", "--id", "msg_killed_1");
-    const pids = await pidsOf(run);
+    const pids = await pidsOf(await running.run());
     running.signal("SIGKILL");
     await running.ended;
     expect((await command("send", "acme")).stderr).toContain("ingress_unreachable");
     await until(() => pids.slice(0, -1).every((pid) => !isAlive(pid)));
     expect(pids.slice(-1).map(isAlive)).toEqual([true]);
-    const next = start();
+    const next = start({}, ["--workers", "1"]);
     await next.greeted();
     expect((await pidsOf(await next.run())).at(-1)).toBe(pids.at(-1));
     await completed("msg_killed_1");
+    left = next;
   });
 
   test("a second Ctrl-C ends it at once, though a handler hangs", async () => {
+    const running = await startOrTakeOver();
+    left = undefined;
     await command("send", "acme", "test.hang_once", "--id", "msg_hang_1");
     await until(() => running.output().includes("in the handler of msg_hang_1"));
-    const pids = await pidsOf(run);
+    const pids = await pidsOf(await running.run());
     running.signal("SIGINT");
     await until(() => running.output().includes("Stopping"));
     // Two signals within 400 ms are one press of the keys.
@@ -192,11 +207,15 @@ describe("millrace start, when it ends,", () => {
 
 describe("millrace start, in the way of others,", () => {
   let stranger: Server;
-  beforeEach(async () => {
+  let running: StartProcess;
+  beforeAll(async () => {
     stranger = createServer().listen(0, "127.0.0.1");
     await once(stranger, "listening");
+    const { port } = stranger.address() as AddressInfo;
+    running = start({ INGRESS_PORT: String(port) }, ["--workers", "1"]);
+    await running.greeted();
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await stopLast();
     stranger.close();
     await once(stranger, "close");
@@ -204,8 +223,6 @@ describe("millrace start, in the way of others,", () => {
 
   test("takes the next free port and says so", async () => {
     const { port } = stranger.address() as AddressInfo;
-    const running = start({ INGRESS_PORT: String(port) }, ["--workers", "1"]);
-    await running.greeted();
     const run = await running.run();
     expect(running.output()).toContain(run.ingress_url);
     // Others on this machine may have the ports right behind it.
@@ -214,10 +231,17 @@ describe("millrace start, in the way of others,", () => {
     expect(found).toBeLessThan(port + 50);
     expect(run.processes).toHaveLength(3);
   });
+
+  test("SIGINT stops all of it, Postgres last", () => expectGoodEnd(running, "SIGINT", 0));
 });
 
 describe("millrace start that cannot work", () => {
+  let database: Awaited<ReturnType<typeof scratchDatabase>>;
+  beforeAll(async () => {
+    database = await scratchDatabase();
+  });
   afterEach(stopLast);
+  afterAll(() => database?.drop());
 
   test("ends with the error of the role that will not start", async () => {
     const config = join(dataDir, "broken.config.ts");
@@ -227,7 +251,7 @@ describe("millrace start that cannot work", () => {
         handlers: () => { throw new Error("no such handlers"); },
       });`;
     await writeFile(config, text);
-    const running = start({ MILLRACE_CONFIG: config });
+    const running = start({ MILLRACE_CONFIG: config, DATABASE_URL: database.url });
     expect(await running.ended).toBe(1);
     expect(running.output()).not.toContain("started again");
     expect(running.output()).toMatch(
@@ -260,7 +284,7 @@ describe("millrace start that cannot work", () => {
   });
 
   test("says how many connections it would take", async () => {
-    const running = start({}, ["--workers", "64"]);
+    const running = start({ DATABASE_URL: database.url }, ["--workers", "64"]);
     expect(await running.ended).toBe(1);
     expect(running.output()).toMatch(/connections.*\(too_many_connections\)$/m);
   });

@@ -7,18 +7,18 @@ export function failingPlaceContract(title: string, open: OpenWayIn): void {
     const it = onWayIn(open);
 
     test("a place that throws is answered 503 with Retry-After", async () => {
-      it.place.before = () => Promise.reject(new Error("down"));
+      it.store.before = () => Promise.reject(new Error("down"));
       const answer = await it.deliver({ id: "evt_6" });
       expect([answer.status, codeOf(answer)]).toEqual([503, "unavailable"]);
       expect(Number(answer.headers["retry-after"])).toBeGreaterThanOrEqual(1);
       expect(Number(answer.headers["retry-after"])).toBeLessThanOrEqual(5);
       expect(answer.text).not.toContain("down");
-      it.place.before = undefined;
+      it.store.before = undefined;
       expect((await it.deliver({ id: "evt_6" })).status).toBe(202);
     });
 
     test("a place that hangs is answered 503 in time, and heals", async () => {
-      it.place.before = () => new Promise(() => {});
+      it.store.before = () => new Promise(() => {});
       const startedMs = performance.now();
       const answers = await Promise.all(
         Array.from({ length: 60 }, (_, index) => it.deliver({ id: `evt_hung_${index}` })),
@@ -26,46 +26,46 @@ export function failingPlaceContract(title: string, open: OpenWayIn): void {
       // One after the other they would take a minute.
       expect(performance.now() - startedMs).toBeLessThan(10_000);
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
-      it.place.before = undefined;
+      it.store.before = undefined;
       // A call that was begun meanwhile may still hang, and what waits behind it is refused with it.
       let turn = 0;
       const heal = async () => (await it.deliver({ id: `evt_7_${(turn += 1)}` })).status;
       await expect.poll(heal, { timeout: 30_000 }).toBe(202);
       // What nobody waited for any longer was not sent after the hung call.
-      expect(it.place.calls.reduce((sum, size) => sum + size, 0)).toBeLessThan(60);
+      expect(it.store.calls.reduce((sum, size) => sum + size, 0)).toBeLessThan(60);
     });
 
     test("a place that fails late is heard of by nobody but the log", async () => {
       let fail: (error: Error) => void = () => {};
-      it.place.before = () => new Promise((_resolve, reject) => (fail = reject));
+      it.store.before = () => new Promise((_resolve, reject) => (fail = reject));
       expect((await it.deliver({ id: "evt_8" })).status).toBe(503);
       fail(new Error("late"));
       await expect
-        .poll(() => it.notices.filter(({ kind }) => kind === "place_failed"))
-        .toMatchObject([{ place: "queue", events: 1 }]);
+        .poll(() => it.notices.filter(({ kind }) => kind === "store_failed"))
+        .toMatchObject([{ store: "queue", events: 1 }]);
     });
 
     /** Three deliveries behind a call that is held for so long; gives what they shared. */
     async function behindHeldCall(turn: number, heldMs: number): Promise<readonly number[]> {
       let open_ = () => {};
-      it.place.before = () => new Promise<void>((resolve) => (open_ = resolve));
-      const before = it.place.calls.length;
+      it.store.before = () => new Promise<void>((resolve) => (open_ = resolve));
+      const before = it.store.calls.length;
       const first = it.deliver({ id: `evt_first_${turn}` });
-      await expect.poll(() => it.place.calls.length).toBe(before + 1);
+      await expect.poll(() => it.store.calls.length).toBe(before + 1);
       const shared = Promise.all(
         [`evt_new_${turn}`, "evt_known", "evt_refused"].map((id) => it.deliver({ id })),
       );
       await new Promise((resolve) => setTimeout(resolve, heldMs));
-      it.place.before = undefined;
+      it.store.before = undefined;
       open_();
       expect((await first).status).toBe(202);
       expect((await shared).map(({ status }) => status)).toEqual([202, 200, 503]);
-      return it.place.calls.slice(before);
+      return it.store.calls.slice(before);
     }
 
     test("deliveries that share a call are each answered from their own result", async () => {
       await it.deliver({ id: "evt_known" });
-      it.place.refused.add("evt_refused");
+      it.store.refused.add("evt_refused");
       // On a socket the three take a moment to be read, longer on a busy machine.
       const sizes: number[] = [];
       for (const heldMs of [50, 150, 450]) {

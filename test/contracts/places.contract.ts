@@ -1,11 +1,11 @@
-import { createReceiver, type IntakeNotice, type ReceiverDeps } from "@millrace/intake";
+import { Receiver, type IntakeNotice, type ReceiverDeps } from "@millrace/intake";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { plainConfig, SECRETS, signed } from "../intake/plain-config.ts";
 import { until } from "../support/until.ts";
 
 /** One or two real places, and a look into what they keep. */
 export interface PlacesStage {
-  readonly places: ReceiverDeps["places"];
+  readonly stores: ReceiverDeps["stores"];
   readonly ack: "queue" | "ledger";
   /** The bytes that are kept of an event of `plain`, in whichever place. */
   bodyOf(eventId: string): Promise<string | undefined>;
@@ -18,16 +18,16 @@ export interface PlacesStage {
 export function placesContract(title: string, open: () => Promise<PlacesStage>): void {
   describe(`an event that is put into ${title}`, () => {
     let stage: PlacesStage;
-    let receiver: ReturnType<typeof createReceiver>;
+    let receiver: Receiver;
     let notices: IntakeNotice[];
 
     beforeEach(async () => {
       stage = await open();
       notices = [];
-      receiver = createReceiver({
+      receiver = new Receiver({
         config: plainConfig({ answerTimeoutMs: 5_000 }, { ack: stage.ack }),
         secrets: SECRETS,
-        places: stage.places,
+        stores: stage.stores,
         notify: (notice) => notices.push(notice),
       });
     });

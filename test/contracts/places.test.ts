@@ -1,8 +1,8 @@
 import {
-  createLedgerPlace,
-  createQueuePlace,
-  type ClosablePlace,
-  type EnqueuePort,
+  createLedgerStore,
+  createQueueStore,
+  type ClosableEventStore,
+  type QueueClient,
 } from "@millrace/intake";
 import { createLedger, createPool } from "@millrace/ledger";
 import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/queue";
@@ -22,24 +22,24 @@ describeOnRedis("with Redis", () => {
     const redis = await startRedis();
     const queues = createRedisQueues({ url: redis.url, ...shared });
     await until(() => queues.ping().then(() => true));
-    const place = createQueuePlace({ queue: queues, sources });
-    return stageOf([place], "queue", bodyInJob(queues), [() => queues.close(), () => redis.stop()]);
+    const store = createQueueStore({ queue: queues, sources });
+    return stageOf([store], "queue", bodyInJob(queues), [() => queues.close(), () => redis.stop()]);
   });
 
   placesContract("the queue, beside a ledger", async () => {
     const both = await openBoth();
-    return { ...both, ...stageOf(both.places, "queue", bodyInJob(both.queues), [both.close]) };
+    return { ...both, ...stageOf(both.stores, "queue", bodyInJob(both.queues), [both.close]) };
   });
 
   placesContract("the ledger, beside a queue", async () => {
     const both = await openBoth();
-    return { ...both, ...stageOf(both.places, "ledger", both.bodyInLedger, [both.close]) };
+    return { ...both, ...stageOf(both.stores, "ledger", both.bodyInLedger, [both.close]) };
   });
 
   placesContract("the ledger, for a queue whose Redis is dead", async () => {
     const both = await openBoth();
     await both.redis.kill();
-    return { ...both, ...stageOf(both.places, "queue", both.bodyInLedger, [both.close]) };
+    return { ...both, ...stageOf(both.stores, "queue", both.bodyInLedger, [both.close]) };
   });
 
   placesContract("the queue, for a ledger whose Postgres is away", async () => {
@@ -49,11 +49,11 @@ describeOnRedis("with Redis", () => {
     const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
     const pool = createPool({ url, max: 2, applicationName: "test", connectionTimeoutMs: 800 });
     const ledger = createLedger({ pool });
-    const places = [
-      createQueuePlace({ queue: queues, sources, conflicts: ledger }),
-      createLedgerPlace({ ledger, queue: queues, sources }),
+    const stores = [
+      createQueueStore({ queue: queues, sources, conflicts: ledger.intake }),
+      createLedgerStore({ ledger: ledger.intake, queue: queues, sources }),
     ];
-    return stageOf(places, "ledger", bodyInJob(queues), [
+    return stageOf(stores, "ledger", bodyInJob(queues), [
       () => queues.close(),
       () => pool.end(),
       () => redis.stop(),
@@ -64,11 +64,11 @@ describeOnRedis("with Redis", () => {
 placesContract("the ledger, over a queue on Postgres", async () => {
   const { ledger, ask, url, close } = await openLedger();
   const queues = await createPostgresQueues({ url, ...shared });
-  const place = createLedgerPlace({ ledger, queue: queues, sources });
+  const store = createLedgerStore({ ledger: ledger.intake, queue: queues, sources });
   const look = ledgerLooks(ask);
   return {
     ...look,
-    ...stageOf([place], "ledger", look.bodyInLedger, [() => queues.close(), close]),
+    ...stageOf([store], "ledger", look.bodyInLedger, [() => queues.close(), close]),
   };
 });
 
@@ -76,17 +76,17 @@ type Body = PlacesStage["bodyOf"];
 type Ask = Awaited<ReturnType<typeof openLedger>>["ask"];
 
 function stageOf(
-  places: readonly ClosablePlace[],
+  stores: readonly ClosableEventStore[],
   ack: PlacesStage["ack"],
   bodyOf: Body,
   closers: readonly (() => Promise<unknown>)[],
 ): PlacesStage {
   return {
-    places,
+    stores,
     ack,
     bodyOf,
     close: async () => {
-      await Promise.all(places.map((place) => place.close(1_000)));
+      await Promise.all(stores.map((store) => store.close(1_000)));
       for (const close of closers) await close();
     },
   };
@@ -100,9 +100,9 @@ async function openBoth() {
   return {
     redis,
     queues,
-    places: [
-      createQueuePlace({ queue: queues, sources, conflicts: ledger }),
-      createLedgerPlace({ ledger, queue: queues satisfies EnqueuePort, sources }),
+    stores: [
+      createQueueStore({ queue: queues, sources, conflicts: ledger.intake }),
+      createLedgerStore({ ledger: ledger.intake, queue: queues satisfies QueueClient, sources }),
     ],
     ...ledgerLooks(ask),
     close: async () => {

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { parseConfig } from "@millrace/core";
 import { discord, meta, sendgrid, twilio } from "millrace";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createMemoryPlace, type MemoryPlace } from "../intake/memory-place.ts";
+import { createMemoryStore, type MemoryStore } from "../intake/memory-store.ts";
 import type { OpenWayIn, WayIn } from "./way-in.ts";
 
 const SOURCES = {
@@ -18,15 +18,15 @@ const SECRETS = Object.fromEntries(
 /** What every way in must do for providers that are more than a signed JSON body by POST. */
 export function providersContract(title: string, open: OpenWayIn): void {
   describe(`a provider of its own ways by ${title}`, () => {
-    let place: MemoryPlace;
+    let store: MemoryStore;
     let wayIn: WayIn;
 
     beforeEach(async () => {
-      place = createMemoryPlace();
+      store = createMemoryStore();
       wayIn = await open({
         config: parseConfig({ sources: SOURCES }),
         secrets: Object.fromEntries(Object.entries(SECRETS).map(([name, one]) => [name, [one]])),
-        places: [place],
+        stores: [store],
         notify: () => {},
       });
     });
@@ -53,7 +53,7 @@ export function providersContract(title: string, open: OpenWayIn): void {
       expect(await ask("another")).toMatchObject({ status: 401 });
       expect(await ask("a%20token+of%20ours", "PUT")).toMatchObject({ status: 405 });
       expect(await ask("a%20token+of%20ours", "POST")).toMatchObject({ status: 400 });
-      expect(place.calls).toEqual([]);
+      expect(store.calls).toEqual([]);
     });
 
     test("a form is taken that was signed for another host, with the query of the request", async () => {
@@ -71,7 +71,7 @@ export function providersContract(title: string, open: OpenWayIn): void {
       const answer = await wayIn.send({ source: "twilio", query, headers, body });
       expect(answer).toMatchObject({ status: 200, text: expect.stringContaining("<Response>") });
       expect(answer.headers["content-type"]).toContain("text/xml");
-      expect(place.events.get("twilio/token-1")).toMatchObject({
+      expect(store.events.get("twilio/token-1")).toMatchObject({
         type: "message.received",
         unsigned: true,
         body: Buffer.from(body),
@@ -84,7 +84,7 @@ export function providersContract(title: string, open: OpenWayIn): void {
       const body =
         '[{"sg_event_id":"a","event":"open", "n":1.0},\r\n{"sg_event_id":"b","event":"click"}]';
       expect(await send("sendgrid", body)).toMatchObject({ status: 202 });
-      const kept = [...place.events].map(([key, event]) => [
+      const kept = [...store.events].map(([key, event]) => [
         key,
         Buffer.from(event.body).toString(),
       ]);
@@ -100,10 +100,10 @@ export function providersContract(title: string, open: OpenWayIn): void {
         status: 200,
         text: '{"type":1}',
       });
-      expect(place.calls).toEqual([]);
+      expect(store.calls).toEqual([]);
       const command = await send("discord", '{"type":2,"id":"7"}');
       expect(command).toMatchObject({ status: 200, text: '{"type":5}' });
-      expect([...place.events.keys()]).toEqual(["discord/7"]);
+      expect([...store.events.keys()]).toEqual(["discord/7"]);
       const event = await send("discord", '{"type":1,"event":{"type":"X"}}');
       expect(event).toMatchObject({ status: 204, text: "" });
     });

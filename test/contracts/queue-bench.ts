@@ -1,6 +1,6 @@
-import type { QueuedEvent, Settlement } from "@millrace/core";
+import type { EventJob, JobResult } from "@millrace/core";
 import type { QueueNotice, Queues, WorkOptions } from "@millrace/queue";
-import { afterEach, beforeEach } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 
@@ -12,6 +12,8 @@ export interface QueueGround {
   stealLock(queue: string, jobId: string): Promise<void>;
   /** Connections that the server counts, without the one that asks. */
   connections(): Promise<number>;
+  /** Takes every queue away, with all that was in it. */
+  clear(): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -22,9 +24,9 @@ export interface QueueBench {
   readonly notices: readonly QueueNotice[];
   /** Starts the workers, and keeps the runs that they are given. */
   work(
-    run: (job: QueuedEvent, turn: number) => Settlement | Promise<Settlement>,
+    run: (job: EventJob, turn: number) => JobResult | Promise<JobResult>,
     over?: Partial<WorkOptions>,
-  ): { runs: QueuedEvent[]; gaveUp: { job: QueuedEvent; reason: string }[] };
+  ): { runs: EventJob[]; gaveUp: { job: EventJob; reason: string }[] };
   /** The state of source acme's job. */
   stateOf(eventId: string): Promise<string | undefined>;
   untilState(eventId: string, state: string): Promise<unknown>;
@@ -33,15 +35,19 @@ export interface QueueBench {
   alsoClose(queues: Queues): void;
 }
 
-/** Prepares the ground before each test and clears it after. */
+/** Prepares the ground before the tests, and clears it after each. */
 export function useQueueBench(prepare: () => Promise<QueueGround>): QueueBench {
   let ground: QueueGround;
   let queues: Queues;
   let notices: QueueNotice[];
   const others: Queues[] = [];
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     ground = await prepare();
+  });
+  afterAll(() => ground?.release());
+
+  beforeEach(async () => {
     notices = [];
     queues = await ground.open(["acme", "other"], (notice) => notices.push(notice));
     await until(() => queues.ping().then(() => true));
@@ -49,7 +55,7 @@ export function useQueueBench(prepare: () => Promise<QueueGround>): QueueBench {
 
   afterEach(async () => {
     await Promise.all([queues, ...others.splice(0)].map((each) => each.close()));
-    await ground.release();
+    await ground.clear();
   });
 
   const stateOf = async (eventId: string): Promise<string | undefined> =>
@@ -65,13 +71,13 @@ export function useQueueBench(prepare: () => Promise<QueueGround>): QueueBench {
       return notices;
     },
     work: (run, over = {}) => {
-      const runs: QueuedEvent[] = [];
-      const gaveUp: { job: QueuedEvent; reason: string }[] = [];
+      const runs: EventJob[] = [];
+      const gaveUp: { job: EventJob; reason: string }[] = [];
       queues.work({
         worker: quickWorker(),
         concurrency: () => 10,
         run: async (job) => run(job, runs.push(job)),
-        gaveUp: async (job, reason) => void gaveUp.push({ job, reason }),
+        onAbandoned: async (job, reason) => void gaveUp.push({ job, reason }),
         ...over,
       });
       return { runs, gaveUp };
@@ -84,9 +90,9 @@ export function useQueueBench(prepare: () => Promise<QueueGround>): QueueBench {
   };
 }
 
-export const COMPLETED: Settlement = { kind: "completed", outcome: "handled" };
+export const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
 
-export const RETRY: Settlement & { kind: "retry" } = {
+export const RETRY: JobResult & { kind: "retry" } = {
   kind: "retry",
   afterMs: 60_000,
   code: "handler_failed",
@@ -95,7 +101,7 @@ export const RETRY: Settlement & { kind: "retry" } = {
 };
 
 /** A run that ends when its signal aborts, and leaves its job for later. */
-export function untilAborted(job: QueuedEvent): Promise<Settlement> {
+export function untilAborted(job: EventJob): Promise<JobResult> {
   return new Promise((resolve) => {
     const end = () => resolve({ kind: "lost", afterMs: 60_000 });
     if (job.signal.aborted) end();

@@ -26,7 +26,7 @@ export function queueComparing(bench: QueueBench): void {
       await bench.queues.enqueue([other]);
 
       const keys = ["evt_failed", "evt_none", "evt_done", "evt_later"].map((id) => event(id));
-      const seen = await bench.queues.glance([...keys, other, odd]);
+      const seen = await bench.queues.jobStatuses([...keys, other, odd]);
       expect(seen.map((job) => job?.state)).toEqual([
         ...["failed", undefined, "completed", "live"],
         ...["live", "completed"],
@@ -36,32 +36,30 @@ export function queueComparing(bench: QueueBench): void {
     });
 
     it("gives the jobs that have ended since a time, page by page, without their bodies", async () => {
-      const ids = Array.from({ length: 1_203 }, (_, index) => `evt_${index}`);
-      for (let at = 0; at < ids.length; at += 200) {
-        await bench.queues.enqueue(ids.slice(at, at + 200).map((id) => event(id)));
-      }
+      const ids = Array.from({ length: 123 }, (_, index) => `evt_${index}`);
+      await bench.queues.enqueue(ids.map((id) => event(id)));
       work(() => ({ ...FAILED, recorded: false }), { concurrency: () => 100 });
       const failed = async () => (await bench.queues.counts()).get("acme")?.failed;
-      await until(async () => (await failed()) === ids.length, { withinMs: 60_000 });
+      await until(async () => (await failed()) === ids.length);
 
-      const pages = [await bench.queues.endedJobs("acme", "failed")];
+      const pages = [await bench.queues.finishedJobs("acme", "failed", undefined, 50)];
       for (let next = pages[0]?.next; next !== undefined; next = pages.at(-1)?.next) {
-        pages.push(await bench.queues.endedJobs("acme", "failed", next));
+        pages.push(await bench.queues.finishedJobs("acme", "failed", next, 50));
       }
-      expect(pages.map(({ jobs }) => jobs.length)).toEqual([500, 500, 203]);
+      expect(pages.map(({ jobs }) => jobs.length)).toEqual([50, 50, 23]);
       const jobs = pages.flatMap((page) => page.jobs);
       expect(jobs.map((job) => job.event?.eventId ?? "").toSorted()).toEqual(ids.toSorted());
       expect(jobs[0]?.event).toMatchObject({ ...event(jobs[0]?.jobId ?? ""), ...NOTHING_CARRIED });
 
       const last = jobs.at(-1)?.finishedAtMs ?? 0;
-      const { jobs: since } = await bench.queues.endedJobs("acme", "failed", {
+      const { jobs: since } = await bench.queues.finishedJobs("acme", "failed", {
         atMs: last,
         skip: 0,
       });
       expect(since.every(({ finishedAtMs }) => finishedAtMs >= last)).toBe(true);
       expect(since.length).toBeGreaterThan(0);
-      expect((await bench.queues.endedJobs("acme", "completed")).jobs).toEqual([]);
-    }, 90_000);
+      expect((await bench.queues.finishedJobs("acme", "completed")).jobs).toEqual([]);
+    });
 
     it("takes a job that Millrace did not write for nobody's event", async () => {
       const queue = bench.queues.queues.get("acme");
@@ -70,7 +68,7 @@ export function queueComparing(bench: QueueBench): void {
       work(() => COMPLETED);
       await untilState("evt_text_1", "failed");
       await untilState("evt_stranger_1", "failed");
-      const { jobs } = await bench.queues.endedJobs("acme", "failed");
+      const { jobs } = await bench.queues.finishedJobs("acme", "failed");
       expect(jobs.map((job) => job.jobId).toSorted()).toEqual(["evt_stranger_1", "evt_text_1"]);
       expect(jobs.map((job) => job.event)).toEqual([undefined, undefined]);
     });

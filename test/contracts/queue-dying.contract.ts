@@ -1,4 +1,4 @@
-import type { QueuedEvent, Settlement } from "@millrace/core";
+import type { EventJob, JobResult } from "@millrace/core";
 import { jobId, queueName } from "@millrace/queue";
 import { describe, expect, it } from "vitest";
 import { dieWithJob, event, quickWorker } from "../support/queue-fixture.ts";
@@ -33,7 +33,7 @@ export function queueDying(bench: QueueBench): void {
       expect(gaveUp[0]?.reason).toMatch(/stalled/);
       expect(await stateOf("evt_1")).toBe("failed");
       expect(runs).toEqual([]);
-      expect(kinds()).toContain("gave_up");
+      expect(kinds()).toContain("job_abandoned");
 
       expect(await bench.queues.retryJob(event("evt_1"))).toBe("retried");
       await untilState("evt_1", "completed");
@@ -52,7 +52,7 @@ export function queueDying(bench: QueueBench): void {
         worker: quickWorker({ maxStalledCount: 1 }),
         concurrency: () => 1,
         run: () => Promise.resolve(COMPLETED),
-        gaveUp: async (_, reason) => void given.push(reason),
+        onAbandoned: async (_, reason) => void given.push(reason),
       });
       await until(() => given.length === 1);
       await workers.close({ timeoutMs: 0 });
@@ -82,8 +82,8 @@ export function queueDying(bench: QueueBench): void {
   describe("closing", () => {
     it("waits for the runs that are on, and takes no more", async () => {
       await bench.queues.enqueue([event("evt_1")]);
-      let finish = (_: Settlement) => {};
-      const runs: QueuedEvent[] = [];
+      let finish = (_: JobResult) => {};
+      const runs: EventJob[] = [];
       const workers = bench.queues.work({
         worker: quickWorker(),
         concurrency: () => 1,
@@ -91,7 +91,7 @@ export function queueDying(bench: QueueBench): void {
           runs.push(job);
           return new Promise((resolve) => (finish = resolve));
         },
-        gaveUp: () => Promise.resolve(),
+        onAbandoned: () => Promise.resolve(),
       });
       await until(() => runs.length === 1);
       const closing = workers.close({ timeoutMs: 20_000 });
@@ -107,7 +107,7 @@ export function queueDying(bench: QueueBench): void {
 
     it("aborts the runs when its time is up, and their jobs come again", async () => {
       await bench.queues.enqueue([event("evt_1")]);
-      const runs: QueuedEvent[] = [];
+      const runs: EventJob[] = [];
       const workers = bench.queues.work({
         worker: quickWorker(),
         concurrency: () => 1,
@@ -115,7 +115,7 @@ export function queueDying(bench: QueueBench): void {
           runs.push(job);
           return untilAborted(job);
         },
-        gaveUp: () => Promise.resolve(),
+        onAbandoned: () => Promise.resolve(),
       });
       await until(() => runs.length === 1);
       await workers.close({ timeoutMs: 50 });
@@ -135,7 +135,7 @@ export function queueDying(bench: QueueBench): void {
           taken = true;
           return new Promise(() => {});
         },
-        gaveUp: () => Promise.resolve(),
+        onAbandoned: () => Promise.resolve(),
       });
       await until(() => taken);
       const started = Date.now();

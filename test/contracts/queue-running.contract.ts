@@ -96,17 +96,13 @@ export function queueRunning(bench: QueueBench): void {
   });
 
   describe("looking and steering", () => {
-    it("counts jobs by source and state, and knows how long the next one waits", async () => {
-      await bench.queues.enqueue([event("evt_1")]);
-      const first = (await bench.queues.findJob(event("evt_1")))?.enqueuedAtMs ?? 0;
-      await until(() => Date.now() >= first + 200);
-      await bench.queues.enqueue([event("evt_2"), event("evt_3"), event("evt_4")]);
+    it("counts jobs by source and state", async () => {
+      const ids = ["evt_1", "evt_2", "evt_3", "evt_4"];
+      await bench.queues.enqueue(ids.map((id) => event(id)));
       expect((await bench.queues.counts()).get("acme")).toMatchObject({
         waiting: 4,
         paused: false,
       });
-      expect(await bench.queues.oldestWaitingAgeMs("acme")).toBeGreaterThanOrEqual(200);
-      expect(await bench.queues.oldestWaitingAgeMs("other")).toBeUndefined();
       work((job) => {
         if (job.event.eventId === "evt_1") return COMPLETED;
         if (job.event.eventId === "evt_2")
@@ -142,7 +138,7 @@ export function queueRunning(bench: QueueBench): void {
     const ran: string[] = [];
     const options: WorkOptions = {
       worker: quickWorker(),
-      gaveUp: () => Promise.resolve(),
+      onAbandoned: () => Promise.resolve(),
       rate,
       concurrency: () => 1,
       run: async ({ event: { source } }) => {
@@ -177,7 +173,7 @@ export function queueRunning(bench: QueueBench): void {
         ran.add(`${source} ${eventId}`);
         return COMPLETED;
       },
-      gaveUp: () => Promise.resolve(),
+      onAbandoned: () => Promise.resolve(),
     });
     const events = sources.flatMap((source) =>
       [1, 2, 3, 4].map((n) => event(`evt_${n}`, { source })),

@@ -1,4 +1,4 @@
-import type { Settlement } from "@millrace/core";
+import type { JobResult } from "@millrace/core";
 import { describe, expect, it } from "vitest";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
@@ -65,13 +65,13 @@ export function queueSettling(bench: QueueBench): void {
       work(() => Promise.reject(new Error("a fault of ours")));
       await untilState("evt_1", "delayed");
       expect(bench.notices).toMatchObject([
-        { kind: "trouble", error: { message: "a fault of ours" } },
+        { kind: "background_error", error: { message: "a fault of ours" } },
       ]);
     });
   });
 
   describe("retrying", () => {
-    const FAILED: Settlement = { kind: "failed", code: "handler_failed", message: "no" };
+    const FAILED: JobResult = { kind: "failed", code: "handler_failed", message: "no" };
 
     it("runs a failed job again under another run", async () => {
       await bench.queues.enqueue([event("evt_1")]);

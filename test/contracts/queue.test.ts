@@ -10,6 +10,18 @@ import { queueContract } from "./queue.contract.ts";
 /** These servers answer, be it slowly; what happens when they do not is tested elsewhere. */
 const enqueueTimeoutMs = 20_000;
 
+/** Empties BullMQ's tables: they are many, and to make them anew takes longer than most tests. */
+const CLEAR = `
+DO $$
+DECLARE name text;
+BEGIN
+  SET LOCAL session_replication_role = replica;
+  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'bullmq' AND tablename <> 'migration'
+  LOOP
+    EXECUTE format('DELETE FROM bullmq.%I', name);
+  END LOOP;
+END $$`;
+
 describeOnRedis("the queues on Redis", () => queueContract(onRedis));
 describe("the queues on Postgres", () => queueContract(onPostgres));
 
@@ -27,6 +39,7 @@ async function onRedis(): Promise<QueueGround> {
       String(await client.client("LIST"))
         .trim()
         .split("\n").length - 1,
+    clear: async () => void (await client.flushall()),
     release: async () => {
       client.disconnect();
       await redis.stop();
@@ -60,6 +73,7 @@ async function onPostgres(): Promise<QueueGround> {
       );
       return rows[0]?.count ?? 0;
     },
+    clear: async () => void (await client.query(CLEAR)),
     release: async () => {
       await client.end();
       await database.drop();

@@ -14,7 +14,7 @@ export function receiveContract(title: string, open: OpenWayIn): void {
       const answer = await it.deliver(text, "plain", { "x-kept": "kept", "x-other": "not kept" });
       expect(answer).toMatchObject({ status: 202, text: '{"status":"accepted"}' });
       expect(answer.headers["content-type"]).toContain("application/json");
-      const event = it.place.events.get("plain/evt_1");
+      const event = it.store.events.get("plain/evt_1");
       expect(Buffer.from(event?.body ?? []).toString()).toBe(text);
       expect(event).toMatchObject({
         source: "plain",
@@ -37,7 +37,7 @@ export function receiveContract(title: string, open: OpenWayIn): void {
       ]);
       const headers = { [SIGNATURE]: sign(body, SECRET) };
       expect((await it.wayIn.send({ source: "plain", body, headers })).status).toBe(202);
-      const kept = Buffer.from(it.place.events.get("plain/evt_bytes")?.body ?? []);
+      const kept = Buffer.from(it.store.events.get("plain/evt_bytes")?.body ?? []);
       expect(kept.equals(body)).toBe(true);
     });
 
@@ -50,7 +50,7 @@ export function receiveContract(title: string, open: OpenWayIn): void {
     test("the same id from two sources is two events", async () => {
       await it.deliver({ id: "evt_3" });
       await it.deliver({ id: "evt_3" }, "chatty");
-      expect([...it.place.events.keys()]).toEqual(["plain/evt_3", "chatty/evt_3"]);
+      expect([...it.store.events.keys()]).toEqual(["plain/evt_3", "chatty/evt_3"]);
     });
 
     test("a provider's own answers go before ours", async () => {
@@ -71,13 +71,13 @@ export function receiveContract(title: string, open: OpenWayIn): void {
       const answer = await it.deliver({ challenge: "<b>echo</b>" });
       expect(answer).toMatchObject({ status: 200, text: "<b>echo</b>" });
       expect(answer.headers["content-type"]).toContain("text/plain");
-      expect(it.place.calls).toEqual([]);
+      expect(it.store.calls).toEqual([]);
     });
 
     test("a handshake that asks for proof of the secret is answered and nothing is placed", async () => {
       const answer = await it.deliver({ prove: "token" });
       expect(answer).toMatchObject({ status: 200, text: sign("token", SECRET) });
-      expect(it.place.calls).toEqual([]);
+      expect(it.store.calls).toEqual([]);
       const answered = it.notices.filter((notice) => notice.kind === "answered");
       expect(answered).toMatchObject([{ outcome: "handshake" }]);
     });
@@ -88,7 +88,7 @@ export function receiveContract(title: string, open: OpenWayIn): void {
       expect(await it.deliver(asked, "chatty")).toMatchObject({ status: 200, text: "deferred" });
       const outcomes = it.notices.flatMap((one) => (one.kind === "answered" ? [one.outcome] : []));
       expect(outcomes).toEqual(["accepted", "duplicate"]);
-      it.place.refused.add("evt_lost");
+      it.store.refused.add("evt_lost");
       expect((await it.deliver({ id: "evt_lost", says: "deferred" }, "chatty")).status).toBe(503);
     });
 
@@ -96,13 +96,13 @@ export function receiveContract(title: string, open: OpenWayIn): void {
       expect((await it.deliver([{ id: "a_1" }, { id: "a_2" }])).status).toBe(202);
       expect((await it.deliver([{ id: "a_2" }, { id: "a_3" }])).status).toBe(202);
       expect((await it.deliver([{ id: "a_1" }, { id: "a_3" }])).status).toBe(200);
-      it.place.refused.add("a_5");
+      it.store.refused.add("a_5");
       expect((await it.deliver([{ id: "a_4" }, { id: "a_5" }])).status).toBe(503);
     });
 
     test("a delivery of no events is accepted", async () => {
       expect((await it.deliver([])).status).toBe(202);
-      expect(it.place.calls).toEqual([]);
+      expect(it.store.calls).toEqual([]);
     });
 
     test("what becomes of a delivery is told once, by configured source", async () => {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createIngress } from "@millrace/ingress";
-import { createReceiver, millraceFetch, millraceRouter } from "@millrace/intake";
+import { Receiver, createFetchAdapter, createExpressAdapter } from "@millrace/intake";
 import { createLogger } from "@millrace/service";
 import express from "express";
 import { Registry } from "prom-client";
@@ -14,7 +14,7 @@ import { refuseBodyContract, refuseContract } from "./refuse.contract.ts";
 import type { OpenWayIn, WayIn } from "./way-in.ts";
 
 const bare: OpenWayIn = async (deps) => {
-  const receiver = createReceiver(deps);
+  const receiver = new Receiver(deps);
   return {
     send: async ({ source, method = "POST", query = "", headers = {}, body = "" }) => {
       const answer = await receiver.receive({
@@ -39,16 +39,16 @@ const hotRoute: OpenWayIn = async (deps) => {
 };
 
 const router: OpenWayIn = async (deps) => {
-  const receiver = createReceiver(deps);
+  const receiver = new Receiver(deps);
   const app = express();
-  app.use("/webhooks", millraceRouter(receiver));
+  app.use("/webhooks", createExpressAdapter(receiver));
   app.use(express.json());
   return await overHttp(app, () => receiver.close());
 };
 
 const fetchHandler: OpenWayIn = async (deps) => {
-  const receiver = createReceiver(deps);
-  const handle = millraceFetch(receiver);
+  const receiver = new Receiver(deps);
+  const handle = createFetchAdapter(receiver);
   return {
     send: async ({ source, method = "POST", query = "", headers = {}, body }) => {
       const url = `https://hooks.example.com/webhooks/${source}${query}`;
@@ -64,8 +64,8 @@ const fetchHandler: OpenWayIn = async (deps) => {
 const WAYS = [
   { title: "bare receive()", open: bare, readsBodies: false },
   { title: "the hot route of the ingress", open: hotRoute, readsBodies: true },
-  { title: "millraceRouter in an Express 5 app", open: router, readsBodies: true },
-  { title: "millraceFetch", open: fetchHandler, readsBodies: true },
+  { title: "the Express adapter in an Express 5 app", open: router, readsBodies: true },
+  { title: "the fetch adapter", open: fetchHandler, readsBodies: true },
 ];
 
 for (const { title, open, readsBodies } of WAYS) {

@@ -18,7 +18,7 @@ export function refuseContract(title: string, open: OpenWayIn): void {
       const headers = signature === undefined ? {} : { [SIGNATURE]: signature };
       const answer = await it.wayIn.send({ source: "plain", headers, body: '{"id":"evt_no"}' });
       expect([answer.status, codeOf(answer)]).toEqual([401, "invalid_signature"]);
-      expect(it.place.calls).toEqual([]);
+      expect(it.store.calls).toEqual([]);
     });
 
     test("a 401 says the same whatever failed", async () => {
@@ -42,13 +42,13 @@ export function refuseContract(title: string, open: OpenWayIn): void {
     ])("a signed body %s is answered 400", async (_title, data, code) => {
       const answer = await it.deliver(data);
       expect([answer.status, codeOf(answer)]).toEqual([400, code]);
-      expect(it.place.calls).toEqual([]);
+      expect(it.store.calls).toEqual([]);
     });
 
     test("ids of 1,024 bytes and of any script are taken", async () => {
       for (const id of ["x".repeat(1_024), "€".repeat(341), "🦄", "../x", "__proto__"]) {
         expect((await it.deliver({ id })).status).toBe(202);
-        expect(it.place.events.has(`plain/${id}`)).toBe(true);
+        expect(it.store.events.has(`plain/${id}`)).toBe(true);
       }
     });
 

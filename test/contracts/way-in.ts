@@ -1,7 +1,7 @@
 import type { Config } from "@millrace/core";
-import type { DurablePlace, IntakeNotice, Notify } from "@millrace/intake";
+import type { EventStore, IntakeNotice, Notify } from "@millrace/intake";
 import { afterEach, beforeEach } from "vitest";
-import { createMemoryPlace, type MemoryPlace } from "../intake/memory-place.ts";
+import { createMemoryStore, type MemoryStore } from "../intake/memory-store.ts";
 import { plainConfig, SECRETS, signed } from "../intake/plain-config.ts";
 
 /** An answer as a sender sees it. */
@@ -27,13 +27,13 @@ export interface WayIn {
 export type OpenWayIn = (deps: {
   config: Config;
   secrets: Readonly<Record<string, readonly string[]>>;
-  places: readonly DurablePlace[];
+  stores: readonly EventStore[];
   notify: Notify;
 }) => Promise<WayIn>;
 
 /** A way in before a place in memory, opened anew for each test. */
 export interface OnWayIn {
-  place: MemoryPlace;
+  store: MemoryStore;
   wayIn: WayIn;
   notices: IntakeNotice[];
   /** Sends data with the signature that it needs. */
@@ -49,12 +49,12 @@ export function onWayIn(open: OpenWayIn): OnWayIn {
     },
   } as OnWayIn;
   beforeEach(async () => {
-    it.place = createMemoryPlace();
+    it.store = createMemoryStore();
     it.notices = [];
     it.wayIn = await open({
       config: plainConfig(),
       secrets: SECRETS,
-      places: [it.place],
+      stores: [it.store],
       notify: (notice) => it.notices.push(notice),
     });
   });

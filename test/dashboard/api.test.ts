@@ -19,7 +19,7 @@ onEachBackend("the dashboard's API", (prepare, backend) => {
       () => until(async () => (await dashboard.row("evt_ok_1"))?.status === "completed"),
     );
     await until(async () => {
-      const found = await dashboard.ledger.findEvents({ status: "completed" });
+      const found = await dashboard.ledger.reads.findEvents({ status: "completed" });
       return found.events.length === 2;
     });
     await dashboard.fail("evt_bad_1", { type: "order.shipped" });

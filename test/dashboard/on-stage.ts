@@ -34,7 +34,7 @@ export async function createDashboardOnStage(
     {
       ledger: stage.ledger,
       queues: stage.queues,
-      checks: { ledger: () => stage.ledger.ping(), queue: () => stage.queues.ping() },
+      checks: { ledger: () => stage.ledger.reads.ping(), queue: () => stage.queues.ping() },
       logger: createLogger({ role: "dashboard", level: "silent" }),
       registry: createRegistry({ role: "dashboard" }),
     },

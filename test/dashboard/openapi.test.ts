@@ -1,4 +1,5 @@
 import type { Credentials } from "@millrace/dashboard";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type Ground } from "../support/backends.ts";
 import { until } from "../support/until.ts";
@@ -18,6 +19,8 @@ const CREDENTIALS: Credentials = {
   tokens: [
     { token: TOKEN, role: "operator" },
     { token: VIEWER, role: "viewer" },
+    // Short enough to guess, so wrong tokens are limited.
+    { token: "short", role: "viewer" },
   ],
 };
 const JSON_TYPE = { "content-type": "application/json" };
@@ -63,7 +66,7 @@ onEachBackend("the API's document", (prepare, backend) => {
       () => {},
       () =>
         until(async () => {
-          const found = await dashboard.ledger.findEvents({ status: "completed" });
+          const found = await dashboard.ledger.reads.findEvents({ status: "completed" });
           return found.events.length === 1;
         }),
     );
@@ -110,6 +113,12 @@ onEachBackend("the API's document", (prepare, backend) => {
       await dashboard.take("evt_queued_1");
       const shown = await ask(200, ["GET", "/api/events/acme/evt_queued_1"]);
       expect(shown.json.stage).toBe("queued");
+      // A job that was taken out of its list by hand, or that moved while it was looked for.
+      const redis = new Redis(String(ground.redisUrl));
+      expect(await redis.lrem("bull:millrace-acme:wait", 1, "evt_queued_1")).toBe(1);
+      await redis.quit();
+      const lost = await ask(200, ["GET", "/api/events/acme/evt_queued_1"]);
+      expect(lost.json.job_state).toBe("unknown");
     }
     await ask(200, ["POST", "/api/events/acme/evt_bytes_1/retry"], { body: { reason: "why" } });
     await ask(200, ["POST", "/api/events/patient/evt_good_1/replay"]);
@@ -166,7 +175,10 @@ onEachBackend("the API's document", (prepare, backend) => {
     for (let times = 0; times < 10; times += 1) {
       await ask(401, ["GET", "/api/events"], { headers: bearer("wrong") });
     }
-    for (const call of [...GUARDED, ["GET", "/api/session"] as const]) await ask(429, call);
+    for (const call of [...GUARDED, ["GET", "/api/session"] as const]) {
+      await ask(429, call, { headers: bearer("wrong") });
+    }
+    await ask(200, ["GET", "/api/events"]);
     const wrong = { body: { ...OPS, password: "wrong" } };
     for (let times = 0; times < 9; times += 1) await ask(401, ["POST", "/api/session"], wrong);
     await ask(429, ["POST", "/api/session"], wrong);

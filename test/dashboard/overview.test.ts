@@ -46,7 +46,7 @@ onEachBackend("the dashboard's overviews", (prepare) => {
       Array.from({ length: 6 }, () => 0),
     );
     // A job that a person removed from the queue leaves this behind.
-    await dashboard.ledger.accept([event("evt_lost_1")]);
+    await dashboard.ledger.intake.accept([event("evt_lost_1")]);
     const found = await until(async () => {
       const { json } = await dashboard.get("/api/disagreements");
       return json.pending_checked === 1 && json;

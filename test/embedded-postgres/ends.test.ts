@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { onFolder, query } from "./on-folder.ts";
 import { startOwner } from "./owner-process.ts";
 
-const it = onFolder();
+const it = onFolder({ hasData: true });
 
 describe("two starts in one folder", () => {
   test("the second in the same process is refused by name", async () => {
@@ -12,6 +13,7 @@ describe("two starts in one folder", () => {
   });
 
   test("of two processes that begin at once exactly one starts a server", async () => {
+    it.dataDir = join(it.folder, "empty");
     const owners = await Promise.all([startOwner(it.dataDir), startOwner(it.dataDir)]);
     const winners = owners.filter((owner) => owner.said.pid !== undefined);
     const losers = owners.filter((owner) => owner.said.code === "already_running");

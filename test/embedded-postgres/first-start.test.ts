@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { onFolder, query } from "./on-folder.ts";
 import { startOwner } from "./owner-process.ts";
 
-const it = onFolder();
+const it = onFolder({ hasData: false });
 
 describe("a first start", () => {
   test("gives a UTF-8 server that knows no locale but its own", async () => {

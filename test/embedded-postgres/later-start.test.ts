@@ -6,7 +6,7 @@ import { freePort } from "../support/free-port.ts";
 import { close, onFolder, query } from "./on-folder.ts";
 import { startOwner } from "./owner-process.ts";
 
-const it = onFolder();
+const it = onFolder({ hasData: true });
 
 describe("a later start", () => {
   test("finds the data, on the same port with the same password", async () => {

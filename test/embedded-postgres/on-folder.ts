@@ -9,6 +9,7 @@ import {
 } from "@millrace/embedded-postgres";
 import pg from "pg";
 import { afterEach, beforeEach } from "vitest";
+import { copyDataFolder } from "../support/data-folder.ts";
 
 /** A folder of its own for each test's servers. */
 export interface OnFolder {
@@ -22,8 +23,11 @@ export interface OnFolder {
   atEnd(closer: () => Promise<unknown>): void;
 }
 
-/** Gives each test of a file a fresh folder, and ends what the test started there. */
-export function onFolder(): OnFolder {
+/**
+ * Gives each test of a file a fresh folder, and ends what the test started there. `hasData`: the first
+ * start is over already.
+ */
+export function onFolder({ hasData }: { hasData: boolean }): OnFolder {
   const closers: (() => Promise<unknown>)[] = [];
   const it = {
     folder: "",
@@ -47,6 +51,7 @@ export function onFolder(): OnFolder {
   beforeEach(async () => {
     it.folder = await mkdtemp(join(tmpdir(), "millrace-embedded-"));
     it.dataDir = join(it.folder, "postgres");
+    if (hasData) await copyDataFolder(it.dataDir);
   });
   afterEach(async () => {
     for (const closer of closers.splice(0).toReversed()) await closer();

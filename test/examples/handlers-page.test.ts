@@ -1,11 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { tsconfig } from "../package/project.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createPageProject, type PageProject } from "../support/page-project.ts";
 import { samplesOf } from "../support/samples.ts";
 import { FURTHER_TESTS } from "./handlers-page-tests.ts";
 
@@ -14,26 +11,14 @@ import { FURTHER_TESTS } from "./handlers-page-tests.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 describe("the samples of the page on handlers", () => {
-  let folder: string;
+  let project: PageProject;
   let files: ReadonlyMap<string, string>;
 
   beforeAll(async () => {
-    const page = await readFile(join(ROOT, "docs/handlers.md"), "utf8");
-    files = samplesOf(page);
-    folder = await mkdtemp(join(tmpdir(), "millrace-handlers-"));
-    await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
-    const project = new Map([
-      ...files,
-      ["further.test.ts", FURTHER_TESTS],
-      ["package.json", '{ "private": true, "type": "module" }'],
-      ["tsconfig.json", tsconfig("nodenext")],
-    ]);
-    for (const [name, text] of project) {
-      await mkdir(dirname(join(folder, name)), { recursive: true });
-      await writeFile(join(folder, name), text);
-    }
+    files = samplesOf(await readFile(join(ROOT, "docs/handlers.md"), "utf8"));
+    project = await createPageProject(new Map([...files, ["further.test.ts", FURTHER_TESTS]]));
   });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  afterAll(() => project?.remove());
 
   test("are all there: every code block belongs to the project", async () => {
     const page = await readFile(join(ROOT, "docs/handlers.md"), "utf8");
@@ -42,37 +27,12 @@ describe("the samples of the page on handlers", () => {
   });
 
   test("compile", async () => {
-    expect(await run("typescript/bin/tsc", "-p", ".")).toEqual({ code: 0, output: "" });
+    expect(await project.compile()).toEqual({ code: 0, output: "" });
   });
 
   test("run, and do what the page says", async () => {
-    const ran = await run("vitest/vitest.mjs", "run", "--reporter=json");
-    const report = JSON.parse(ran.output.slice(ran.output.indexOf('{"num')));
-    const failures = report.testResults.flatMap((file: { assertionResults: Assertion[] }) =>
-      file.assertionResults.filter(({ status }) => status !== "passed"),
-    );
+    const { failures, ...report } = await project.test();
     expect(failures).toEqual([]);
-    expect(report).toMatchObject({ success: true, numPassedTests: 7 });
+    expect(report).toEqual({ success: true, numPassedTests: 7 });
   });
-
-  async function run(tool: string, ...args: readonly string[]) {
-    const child = spawn(process.execPath, [join(ROOT, "node_modules", tool), ...args], {
-      cwd: folder,
-      env: {
-        ...{ PATH: process.env["PATH"], HOME: process.env["HOME"] },
-        TEST_DATABASE_URL: inject("postgresUrl"),
-      },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const chunks: string[] = [];
-    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-    await once(child, "close");
-    return { code: child.exitCode, output: chunks.join("") };
-  }
 });
-
-interface Assertion {
-  readonly status: string;
-  readonly fullName: string;
-}

@@ -14,8 +14,8 @@ beforeAll(async () => {
   for (const [name, value] of Object.entries(database.env)) vi.stubEnv(name, value);
 });
 afterAll(async () => {
-  const { closeWebhooks } = await import("../../examples/next/webhooks.ts");
-  await closeWebhooks();
+  const { closeReceiver } = await import("../../examples/next/webhooks.ts");
+  await closeReceiver();
   vi.unstubAllEnvs();
   await database.drop();
 });

@@ -7,6 +7,7 @@ import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { readQueues, withRedis } from "./check/queue-dump.ts";
+import { removeJobs } from "./faults/f10-empty-queue.ts";
 import { plainEvent } from "./load/plan.ts";
 import { openScene, type OpenScene } from "./scenes/open-scene.ts";
 import type { StageOptions } from "./stage/stage.ts";
@@ -43,6 +44,17 @@ describeOnRedis("faults that want a stage of their own", () => {
       expect(await settled(event.id, "completed")).toMatchObject({ attempts: 4 });
       await up.stop();
       await scene?.expectEven();
+    },
+  );
+
+  test(
+    "F10 jobs that a person removed without a trace are added again by the next sweep",
+    LONG,
+    async () => {
+      const opened = await onStage({ env: { FAULTS_SWEEP_MS: "3000" } });
+      let removed = 0;
+      await until(async () => (removed += await removeJobs(opened)) >= 10);
+      await opened.expectEven();
     },
   );
 

@@ -10,7 +10,7 @@ const HELP = `npm run fuzz -- [options]
 
 Sends changed, cut, doubled and random requests to a real ingress over raw sockets, and checks that each
 is answered or ended within 3 s, that nothing is accepted that was not signed, and that the ingress
-is afterwards as it was. \`npm test\` does so for half a minute, with a seed of its own.
+is afterwards as it was. \`npm test\` sends two thousand of them, with a seed of its own.
 
   --minutes M   how long; default 1
   --seed N      the seed of what is sent; default: drawn, and printed
@@ -41,7 +41,12 @@ async function main(): Promise<number> {
   const { pipeline, ingress } = await startGround(postgres.url);
   try {
     print(`Seed ${seed}, for ${minutes} min (again by: npm run fuzz -- --seed ${seed})`);
-    const options = { seed, ms: minutes * 60_000, limitMs: LIMIT_MS, signal: broken.signal };
+    const options = {
+      seed,
+      length: { ms: minutes * 60_000 },
+      limitMs: LIMIT_MS,
+      signal: broken.signal,
+    };
     const report = await runFuzz(ingress, pipeline.database, options);
     const statuses = Object.entries(report.answers).map(
       ([status, count]) => `${count} × ${status}`,

@@ -10,8 +10,8 @@ import { createSignedEvents, type SignedEvents } from "./signed-events.ts";
 
 export interface FuzzOptions {
   readonly seed: number;
-  /** How long, milliseconds. */
-  readonly ms: number;
+  /** How much: so many cases, which the seed makes, or as many as milliseconds leave room for. */
+  readonly length: { readonly cases: number } | { readonly ms: number };
   /** Within which what was sent is answered or its connection ended, milliseconds. */
   readonly limitMs: number;
   readonly signal?: AbortSignal;
@@ -32,7 +32,7 @@ const FINDINGS_MAX = 20;
 /** What the heap may have grown, with everything that is not yet collected. */
 const GROWTH_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Sends what no sender should to an ingress for a while, then looks at what that left behind. */
+/** Sends what no sender should to an ingress, then looks at what that left behind. */
 export async function runFuzz(
   ingress: MillraceProcess,
   database: Pool,
@@ -62,11 +62,15 @@ export async function runFuzz(
     await Promise.all(Array.from({ length: LANES }, lane));
   };
 
-  const warmAt = performance.now() + options.ms / 5;
-  await playUntil(() => performance.now() > warmAt);
+  const { length } = options;
+  const startedAt = performance.now();
+  const hasPlayed = (share: number) =>
+    "cases" in length
+      ? index >= length.cases * share
+      : performance.now() > startedAt + length.ms * share;
+  await playUntil(() => hasPlayed(0.2));
   const before = await heldBytes(ingress);
-  const endAt = performance.now() + (options.ms * 4) / 5;
-  await playUntil(() => performance.now() > endAt || findings.length >= FINDINGS_MAX);
+  await playUntil(() => hasPlayed(1) || findings.length >= FINDINGS_MAX);
 
   const aftermath = await lookAround(ingress, before, async () => {
     const some = index + 200;

@@ -29,7 +29,7 @@ describe("what a stranger sends over a socket", () => {
 
   async function stillWorks(): Promise<void> {
     const other = await open();
-    const id = `alive_${ingress.place.events.size}`;
+    const id = `alive_${ingress.store.events.size}`;
     other.write(rawRequest({ id }));
     expect(await other.statuses(1)).toEqual([202]);
   }
@@ -79,7 +79,7 @@ describe("what a stranger sends over a socket", () => {
     await connection.ended();
     connection.write(rawRequest({ id: "smuggled" }));
     await stillWorks();
-    expect(ingress.place.events.has("plain/smuggled")).toBe(false);
+    expect(ingress.store.events.has("plain/smuggled")).toBe(false);
     expect(connection.received().match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
@@ -120,7 +120,7 @@ describe("what a stranger sends over a socket", () => {
     connection.abort();
     await until(async () => (await ingress.metric("millrace_ingress_bytes_in_flight")) === 0);
     expect(ingress.notices).toMatchObject([{ outcome: "rejected", code: "body_incomplete" }]);
-    expect(ingress.place.calls).toEqual([]);
+    expect(ingress.store.calls).toEqual([]);
     await stillWorks();
   });
 
@@ -176,17 +176,17 @@ describe("what a stranger sends over a socket", () => {
       rawRequest({ id: "one" }) + rawRequest({ id: "" }) + rawRequest({ id: "one" }),
     );
     expect(await connection.statuses(3)).toEqual([202, 400, 200]);
-    expect(connection.isEnded).toBe(false);
+    expect(connection.isFinished).toBe(false);
   });
 
   test("rubbish after a request is not answered in that request's stead", async () => {
-    ingress.place.before = () => new Promise(() => {});
+    ingress.store.before = () => new Promise(() => {});
     connection.write(rawRequest({ id: "held" }));
-    await until(() => ingress.place.calls.length === 1);
+    await until(() => ingress.store.calls.length === 1);
     connection.write("rubbish\r\n\r\n");
     await connection.ended();
     expect(connection.received()).toBe("");
-    ingress.place.before = undefined;
+    ingress.store.before = undefined;
     await stillWorks();
   });
 
@@ -220,7 +220,7 @@ describe("what a stranger sends over a socket", () => {
     expect(await connection.statuses(1)).toEqual([404]);
     expect(connection.received()).toContain(`"${code}"`);
     expect(connection.received()).not.toMatch(/x-powered-by|etag/i);
-    expect(ingress.place.calls).toEqual([]);
+    expect(ingress.store.calls).toEqual([]);
   });
 
   test("a query string belongs to the provider", async () => {

@@ -13,7 +13,7 @@ beforeEach(async () => {
   ingress = await startTestIngress({ answerTimeoutMs: 5_000, shutdownTimeoutMs: 1_000 });
   connections = [];
   const released = new Promise<void>((resolve) => (release = resolve));
-  ingress.place.before = () => released;
+  ingress.store.before = () => released;
 });
 afterEach(async () => {
   release();
@@ -40,7 +40,7 @@ test("a closing ingress answers everything that it has read, and ends", async ()
     expect(await sender.statuses(1)).toEqual([202]);
     expect(sender.received()).toMatch(/connection: close/i);
   }
-  expect(ingress.place.events.size).toBe(60);
+  expect(ingress.store.events.size).toBe(60);
 });
 
 test("a closing ingress reads on what it has begun to read", async () => {
@@ -58,7 +58,7 @@ test("a closing ingress reads on what it has begun to read", async () => {
 test("a closing ingress refuses new requests on connections that it still serves", async () => {
   const sender = await open();
   sender.write(rawRequest({ id: "evt_held" }));
-  await until(() => ingress.place.calls.length === 1);
+  await until(() => ingress.store.calls.length === 1);
   const closed = ingress.close();
   sender.write(rawRequest({ id: "evt_late" }));
   await until(() => ingress.notices.length === 1);
@@ -67,7 +67,7 @@ test("a closing ingress refuses new requests on connections that it still serves
   // The answer to the first ends the connection; the sender sends the second again elsewhere.
   expect(await sender.statuses(1)).toEqual([202]);
   await closed;
-  expect(ingress.place.events.has("plain/evt_late")).toBe(false);
+  expect(ingress.store.events.has("plain/evt_late")).toBe(false);
 });
 
 test("a sender that never finishes holds the end up no longer than shutdownTimeoutMs", async () => {
@@ -79,5 +79,5 @@ test("a sender that never finishes holds the end up no longer than shutdownTimeo
   // Its body would be waited for much longer.
   expect(performance.now() - startedMs).toBeLessThan(9_000);
   await sender.ended();
-  expect(ingress.place.calls).toEqual([]);
+  expect(ingress.store.calls).toEqual([]);
 });

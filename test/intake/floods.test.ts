@@ -28,11 +28,11 @@ describe("what many strangers send at once", () => {
       sender.write(`${LARGE}transfer-encoding: chunked\r\n\r\n4e20\r\n${"x".repeat(20_000)}\r\n`);
     }
     // 50 bodies of 20,000 bytes fit.
-    await until(() => senders.filter((sender) => sender.isEnded).length === 150);
+    await until(() => senders.filter((sender) => sender.isFinished).length === 150);
     const held = await ingress.metric("millrace_ingress_bytes_in_flight");
     expect(held).toBeLessThanOrEqual(inFlightBytesMax);
     expect(held).toBeGreaterThan(0);
-    const refused = senders.filter((sender) => sender.isEnded);
+    const refused = senders.filter((sender) => sender.isFinished);
     for (const sender of refused) expect(sender.received()).toMatch(/503 .*retry-after: [1-5]/is);
     for (const sender of senders) sender.abort();
     await until(async () => (await ingress?.metric("millrace_ingress_bytes_in_flight")) === 0);
@@ -61,9 +61,9 @@ describe("what many strangers send at once", () => {
   test("connections beyond connectionsMax are closed unheard, and counted", async () => {
     ingress = await startTestIngress({ connectionsMax: 5, bodyTimeoutMs: 20_000 });
     const senders = await openMany(8, ingress.port);
-    await until(() => senders.filter((sender) => sender.isEnded).length === 3);
+    await until(() => senders.filter((sender) => sender.isFinished).length === 3);
     expect(await ingress.metric("millrace_ingress_connections_dropped_total")).toBe(3);
-    const heard = senders.find((sender) => !sender.isEnded);
+    const heard = senders.find((sender) => !sender.isFinished);
     heard?.write(rawRequest({ id: "heard" }));
     expect(await heard?.statuses(1)).toEqual([202]);
   });

@@ -1,25 +1,25 @@
-import { createReceiver, millraceFetch, type IntakeNotice } from "@millrace/intake";
+import { Receiver, createFetchAdapter, type IntakeNotice } from "@millrace/intake";
 import { beforeEach, expect, test } from "vitest";
-import { createMemoryPlace, type MemoryPlace } from "./memory-place.ts";
+import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
 
-let place: MemoryPlace;
+let store: MemoryStore;
 let notices: IntakeNotice[];
 
 beforeEach(() => {
-  place = createMemoryPlace();
+  store = createMemoryStore();
   notices = [];
 });
 
 function open(over: { bodyTimeoutMs?: number } = {}) {
   const config = plainConfig();
-  const receiver = createReceiver({
+  const receiver = new Receiver({
     config: { ...config, ingress: { ...config.ingress, ...over } },
     secrets: SECRETS,
-    places: [place],
+    stores: [store],
     notify: (notice) => notices.push(notice),
   });
-  return { receiver, handle: millraceFetch(receiver) };
+  return { receiver, handle: createFetchAdapter(receiver) };
 }
 
 /** A request whose body comes in pieces, and says when it was cancelled. */
@@ -60,7 +60,7 @@ test("a body that comes in pieces is verified and kept as one", async () => {
   const bytes = Buffer.from(body);
   const { request } = streamed([bytes.subarray(0, 41), bytes.subarray(41)], headers);
   expect((await open().handle(request, "plain")).status).toBe(202);
-  expect(Buffer.from(place.events.get("plain/evt_1")?.body ?? [])).toEqual(bytes);
+  expect(Buffer.from(store.events.get("plain/evt_1")?.body ?? [])).toEqual(bytes);
 });
 
 test("a body without end is left at the source's limit", async () => {
@@ -80,7 +80,7 @@ test("a body that does not come in time, or not to its end, is refused", async (
   expect([late.status, await codeOf(late)]).toEqual([408, "body_timeout"]);
   const cut = await open().handle(streamed([Buffer.from("{")], {}, "break").request, "plain");
   expect([cut.status, await codeOf(cut)]).toEqual([400, "body_incomplete"]);
-  expect(place.calls).toEqual([]);
+  expect(store.calls).toEqual([]);
 });
 
 test("a body that was read before is refused, and told as ours to mend", async () => {

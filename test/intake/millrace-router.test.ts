@@ -1,19 +1,19 @@
 import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { createReceiver, millraceRouter, type IntakeNotice } from "@millrace/intake";
+import { Receiver, createExpressAdapter, type IntakeNotice } from "@millrace/intake";
 import express, { type Express } from "express";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createMemoryPlace, type MemoryPlace } from "./memory-place.ts";
+import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
 import { sendTo } from "./send-to.ts";
 
-let place: MemoryPlace;
+let store: MemoryStore;
 let notices: IntakeNotice[];
 let server: Server;
 
 beforeEach(() => {
-  place = createMemoryPlace();
+  store = createMemoryStore();
   notices = [];
 });
 afterEach(() => {
@@ -21,15 +21,17 @@ afterEach(() => {
   server.close();
 });
 
-async function serve(build: (app: Express, router: ReturnType<typeof millraceRouter>) => void) {
-  const receiver = createReceiver({
+async function serve(
+  build: (app: Express, router: ReturnType<typeof createExpressAdapter>) => void,
+) {
+  const receiver = new Receiver({
     config: plainConfig(),
     secrets: SECRETS,
-    places: [place],
+    stores: [store],
     notify: (notice) => notices.push(notice),
   });
   const app = express();
-  build(app, millraceRouter(receiver));
+  build(app, createExpressAdapter(receiver));
   server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
   return (server.address() as AddressInfo).port;
@@ -45,7 +47,7 @@ test("a router behind a body parser says where it belongs", async () => {
   expect(JSON.parse(answer.text)).toMatchObject({
     error: { code: "body_already_read", message: expect.stringContaining("before express.json()") },
   });
-  expect(place.calls).toEqual([]);
+  expect(store.calls).toEqual([]);
   expect(notices).toMatchObject([{ outcome: "rejected", code: "body_already_read" }]);
 });
 

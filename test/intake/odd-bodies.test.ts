@@ -68,7 +68,7 @@ test.each([
 ])("a signed body with %s is kept", async (_title, body) => {
   connection.write(rawRequest(body, { source: "large" }));
   expect(await connection.statuses(1)).toEqual([202]);
-  const [event] = ingress.place.events.values();
+  const [event] = ingress.store.events.values();
   expect(Buffer.from(event?.body ?? []).toString()).toBe(body);
   await stillWorks();
 });

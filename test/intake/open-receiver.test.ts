@@ -1,3 +1,6 @@
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
 import { defineConfig, hmac, openReceiver, type Receiver } from "millrace";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { onRedis, type Ground } from "../support/backends.ts";
@@ -12,10 +15,41 @@ const config = defineConfig({ sources: { shop } });
 const SECRET = "a-secret-of-the-shop";
 const body = Buffer.from('{"id":"evt_1","type":"sold"}');
 
+const signed = () =>
+  shop.provider.sign({ eventId: "evt_1", type: "sold", body, secret: SECRET, nowMs: Date.now() });
+
 function deliver(receiver: Receiver) {
-  const at = { eventId: "evt_1", type: "sold", body, secret: SECRET, nowMs: Date.now() };
-  const headers = shop.provider.sign(at);
-  return receiver.receive({ source: "shop", method: "POST", url: "/", headers, body });
+  const request = { source: "shop", method: "POST", url: "/", headers: signed(), body };
+  return receiver.receive(request);
+}
+
+/** Delivers by each of a receiver's adapters, and gives the status of each answer. */
+async function deliverByAdapters(receiver: Receiver): Promise<Record<string, number>> {
+  const url = "http://127.0.0.1/webhooks/shop";
+  const byFetch = await receiver.fetch(
+    new Request(url, { method: "POST", headers: signed(), body }),
+    "shop",
+  );
+  const express = receiver.express();
+  const server = createServer((request, response) => {
+    if (request.url === "/node") return receiver.node(request, response, "shop");
+    express(request, response, () => response.writeHead(418).end());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const post = async (path: string) => {
+    const init = { method: "POST", headers: signed(), body };
+    return (await fetch(`http://127.0.0.1:${port}${path}`, init)).status;
+  };
+  const statuses = {
+    fetch: byFetch.status,
+    node: await post("/node"),
+    express: await post("/shop"),
+  };
+  server.closeAllConnections();
+  server.close();
+  return statuses;
 }
 
 describe("a receiver that is opened in an app", () => {
@@ -44,14 +78,18 @@ describe("a receiver that is opened in an app", () => {
   test("answers 503 while its server is away, tells of it, and closes", async () => {
     const url = `postgres://millrace:none@127.0.0.1:${await freePort()}/none`;
     const env = { DATABASE_URL: url, SHOP_WEBHOOK_SECRET: SECRET };
-    const troubles: string[] = [];
-    const onTrouble = (cause: string) => void troubles.push(cause);
-    const receiver = await openReceiver(config, env, { onTrouble });
+    const errors: string[] = [];
+    const onBackgroundError = (cause: string) => void errors.push(cause);
+    const receiver = await openReceiver(config, env, { onBackgroundError });
+    const members = ["close", "express", "fetch", "node", "ready", "receive"];
+    expect(Object.keys(receiver).toSorted()).toEqual(members);
     expect(await deliver(receiver)).toMatchObject({ status: 503, code: "unavailable" });
-    expect(troubles).toContain("ledger: away");
+    expect(await deliverByAdapters(receiver)).toEqual({ fetch: 503, node: 503, express: 503 });
+    expect(await receiver.ready()).toMatchObject({ status: "not_ready", stores: { shop: "none" } });
+    expect(errors).toContain("ledger: away");
     await receiver.close();
-    expect(receiver.closing).toBe(true);
     expect(await deliver(receiver)).toMatchObject({ status: 503, code: "shutting_down" });
+    expect(await receiver.ready()).toMatchObject({ status: "not_ready" });
   });
 });
 
@@ -74,15 +112,20 @@ describeOnRedis("a receiver that is opened in an app, on Redis", () => {
     expect(await runCommand(["migrate"], env)).toMatchObject({ code: 0 });
     const notices: string[] = [];
     const notify = ({ kind }: { kind: string }) => void notices.push(kind);
-    const receiver = await openReceiver(config, env, { notify, onTrouble: () => {} });
+    const receiver = await openReceiver(config, env, { notify, onBackgroundError: () => {} });
     try {
       expect(await deliver(receiver)).toMatchObject({ status: 202 });
-      expect(receiver.placing()).toMatchObject([{ source: "shop", place: "queue" }]);
+      expect(await deliverByAdapters(receiver)).toEqual({ fetch: 200, node: 200, express: 200 });
+      expect(await receiver.ready()).toEqual({
+        status: "ready",
+        parts: { queue: "ok", ledger: "ok" },
+        stores: { shop: "queue" },
+      });
       expect(notices).toContain("answered");
 
       await ground.redis?.kill();
       await until(async () => (await deliver(receiver)).status < 300);
-      await until(() => receiver.placing()[0]?.place === "ledger");
+      await until(async () => (await receiver.ready()).stores["shop"] === "ledger");
     } finally {
       await receiver.close();
     }

@@ -12,14 +12,14 @@ afterAll(() => ingress.close());
 test("what is no request, behind two that came together, is not answered in the second's place", async () => {
   let goOn = () => {};
   const second = new Promise<void>((resolve) => (goOn = resolve));
-  ingress.place.before = () => (ingress.place.calls.length === 2 ? second : Promise.resolve());
+  ingress.store.before = () => (ingress.store.calls.length === 2 ? second : Promise.resolve());
   const sender = await connect(ingress.port);
   sender.write(rawRequest({ id: "evt_1", type: "a" }) + rawRequest({ id: "evt_2", type: "a" }));
   expect(await sender.statuses(1)).toEqual([202]);
-  await until(() => ingress.place.calls.length === 2);
+  await until(() => ingress.store.calls.length === 2);
   sender.write("\0 this is no request\r\n\r\n");
   await sender.ended();
   goOn();
-  await until(() => ingress.place.events.size === 2);
+  await until(() => ingress.store.events.size === 2);
   expect(sender.received().match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 202"]);
 });

@@ -11,7 +11,7 @@ export interface RawConnection {
   statuses(count: number): Promise<number[]>;
   /** Waits until the other side has ended the connection. */
   ended(): Promise<void>;
-  readonly isEnded: boolean;
+  readonly isFinished: boolean;
   readonly isClosed: boolean;
   /** What broke it, if anything did. */
   readonly error: Error | undefined;
@@ -24,12 +24,12 @@ export interface RawConnection {
 export async function connect(port: number): Promise<RawConnection> {
   const socket = createConnection({ port, host: "127.0.0.1", allowHalfOpen: true });
   let text = "";
-  let isEnded = false;
+  let isFinished = false;
   let isClosed = false;
   let broken: Error | undefined;
   socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
-  socket.on("end", () => (isEnded = true));
-  socket.on("close", () => (isEnded = isClosed = true));
+  socket.on("end", () => (isFinished = true));
+  socket.on("close", () => (isFinished = isClosed = true));
   socket.on("error", (error) => (broken = error));
   await once(socket, "connect");
   const seen = () => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
@@ -41,7 +41,7 @@ export async function connect(port: number): Promise<RawConnection> {
       return seen();
     },
     ended: async () => {
-      await until(() => isEnded, { what: "the connection end" });
+      await until(() => isFinished, { what: "the connection end" });
     },
     get isClosed() {
       return isClosed;
@@ -49,8 +49,8 @@ export async function connect(port: number): Promise<RawConnection> {
     get error() {
       return broken;
     },
-    get isEnded() {
-      return isEnded;
+    get isFinished() {
+      return isFinished;
     },
     end: () => void socket.end(),
     abort: () => socket.resetAndDestroy(),

@@ -1,5 +1,5 @@
 import { parseConfig, type SourceDefinition } from "@millrace/core";
-import { createReceiver } from "@millrace/intake";
+import { Receiver } from "@millrace/intake";
 import {
   discord,
   github,
@@ -19,7 +19,7 @@ import {
   zoom,
 } from "millrace";
 import { expect, test } from "vitest";
-import { createMemoryPlace } from "./memory-place.ts";
+import { createMemoryStore } from "./memory-store.ts";
 
 const url = "https://hooks.example.com/webhooks/a";
 
@@ -42,14 +42,14 @@ test.each<[string, SourceDefinition, number]>([
   ["zoom", zoom(), 200],
 ])("what %s signs is accepted, and a changed byte is not", async (source, definition, status) => {
   const { provider } = definition;
-  const place = createMemoryPlace();
+  const store = createMemoryStore();
   const secret = provider.generateSecret();
   const nowMs = Date.now();
-  const receiver = createReceiver({
+  const receiver = new Receiver({
     nowMs: () => nowMs,
     config: parseConfig({ sources: { [source]: definition } }),
     secrets: { [source]: [secret] },
-    places: [place],
+    stores: [store],
   });
   const eventId = "0c7d6a1e-5f0a-4f4e-9a53-3f3e1d0c2b1a";
   const type = provider.sampleTypes[0] ?? "";
@@ -60,8 +60,8 @@ test.each<[string, SourceDefinition, number]>([
   expect(await receiver.receive(request)).toMatchObject({ status: 200, outcome: "duplicate" });
   const identified = provider.identify({ ...request, receivedAtMs: nowMs });
   const named = identified.ok && identified.kind === "events" ? identified.events[0]?.eventId : "";
-  const [event] = place.events.values();
-  expect(place.events.size).toBe(1);
+  const [event] = store.events.values();
+  expect(store.events.size).toBe(1);
   expect(event).toMatchObject({ source, eventId: named, type, unsigned: !provider.idIsSigned });
   // An id of the provider's own is kept as it is, and one that it has none of is made of the body.
   if (!/^[0-9a-f]{64}$/.test(named ?? "")) expect(named?.endsWith(eventId)).toBe(true);

@@ -2,13 +2,13 @@ import type { ConfigInput } from "@millrace/core";
 import { createIngress } from "@millrace/ingress";
 import type { IntakeNotice } from "@millrace/intake";
 import { createLogger, createRegistry } from "@millrace/service";
-import { createMemoryPlace, type MemoryPlace } from "./memory-place.ts";
+import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
 
 /** A real ingress before a place in memory. */
 export interface TestIngress {
   readonly port: number;
-  readonly place: MemoryPlace;
+  readonly store: MemoryStore;
   readonly notices: readonly IntakeNotice[];
   /** The value of a line of /metrics, by how the line begins; 0 when there is none. */
   metric(beginning: string): Promise<number>;
@@ -16,13 +16,13 @@ export interface TestIngress {
 }
 
 export async function startTestIngress(limits: ConfigInput["ingress"] = {}): Promise<TestIngress> {
-  const place = createMemoryPlace();
+  const store = createMemoryStore();
   const notices: IntakeNotice[] = [];
   const registry = createRegistry({ role: "ingress" });
   const ingress = createIngress({
     config: plainConfig(limits),
     secrets: SECRETS,
-    places: [place],
+    stores: [store],
     logger: createLogger({ role: "ingress", level: "silent" }),
     registry,
     notify: (notice) => notices.push(notice),
@@ -30,7 +30,7 @@ export async function startTestIngress(limits: ConfigInput["ingress"] = {}): Pro
   const port = await ingress.listen({ port: 0, host: "127.0.0.1" });
   return {
     port,
-    place,
+    store,
     notices,
     metric: async (beginning) => {
       const lines = (await registry.metrics()).split("\n");

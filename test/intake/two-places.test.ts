@@ -1,25 +1,25 @@
 import type { SourceOptions } from "@millrace/core";
-import { createReceiver, type IntakeNotice, type RedeliveryPort } from "@millrace/intake";
+import { Receiver, type IntakeNotice, type RedeliveryPort } from "@millrace/intake";
 import { afterEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { createMemoryPlace } from "./memory-place.ts";
+import { createMemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
 
 const ANSWER_TIMEOUT_MS = 1_000;
 const PLACE_TIMEOUT_MS = 400;
-const HANG = () => new Promise(() => {});
+const HANG = () => new Promise<never>(() => {});
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(() => Promise.all(opened.splice(0).map((receiver) => receiver.close())));
 
 function stage(policy: SourceOptions = {}, redelivery?: RedeliveryPort) {
-  const queue = createMemoryPlace("queue");
-  const ledger = createMemoryPlace("ledger");
+  const queue = createMemoryStore("queue");
+  const ledger = createMemoryStore("ledger");
   const notices: IntakeNotice[] = [];
-  const receiver = createReceiver({
+  const receiver = new Receiver({
     config: plainConfig({ answerTimeoutMs: ANSWER_TIMEOUT_MS, inFlightBytesMax: 1e7 }, policy),
     secrets: SECRETS,
-    places: [queue, ledger],
+    stores: [queue, ledger],
     redelivery,
     notify: (notice) => notices.push(notice),
   });
@@ -29,7 +29,7 @@ function stage(policy: SourceOptions = {}, redelivery?: RedeliveryPort) {
     const request = { method: "POST", url: "/", headers, body: Buffer.from(body) };
     return (await receiver.receive({ source, ...request })).status;
   };
-  const inForce = () => receiver.placing().find(({ source }) => source === "plain")?.place;
+  const inForce = () => receiver.activeStores().find(({ source }) => source === "plain")?.active;
   return { queue, ledger, notices, receiver, deliver, inForce };
 }
 
@@ -154,12 +154,15 @@ describe("of two durable places", () => {
 });
 
 describe("a delivery of an event that has failed", () => {
-  const failed = async (policy: SourceOptions, retry?: RedeliveryPort["retry"]) => {
+  const failed = async (
+    policy: SourceOptions,
+    retry: RedeliveryPort["retry"] = async () => "retried",
+  ) => {
     const retried: string[] = [];
     const made = stage(policy, {
       retry: async (event) => {
         retried.push(event.eventId);
-        await retry?.(event);
+        return await retry(event);
       },
     });
     made.queue.known.set("a_1", "failed").set("a_2", "duplicate").set("a_3", "conflict");
@@ -178,6 +181,13 @@ describe("a delivery of an event that has failed", () => {
     const { deliver, retried } = await failed({ redelivery: "ignore" });
     expect(await deliver({ id: "a_1" })).toBe(200);
     expect(retried).toEqual([]);
+  });
+
+  test("does not count as retried when there was nothing to retry", async () => {
+    const { deliver, retried, notices } = await failed({}, async () => "not_needed");
+    expect(await deliver({ id: "a_1" })).toBe(200);
+    expect(retried).toEqual(["a_1"]);
+    expect(notices.filter(({ kind }) => kind === "redelivered")).toEqual([]);
   });
 
   test("is answered 503 when it cannot be retried", async () => {

@@ -1,7 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { onEachBackend, type Ground } from "../support/backends.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
@@ -13,6 +9,7 @@ import {
   postOnce,
   type Pipeline,
 } from "../support/pipeline.ts";
+import { startPostgres } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("when a process dies", (prepare, backend) => {
@@ -105,8 +102,7 @@ onEachBackend("when a process dies", (prepare, backend) => {
 
 onEachBackend("when Postgres is restarted under load", (prepare, backend) => {
   test("every acknowledged event completes once", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "millrace-restart-"));
-    const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
+    const postgres = await startPostgres();
     const ground = await prepare();
     const pipeline = await createPipeline({ ...ground, databaseUrl: postgres.url });
     try {
@@ -128,8 +124,7 @@ onEachBackend("when Postgres is restarted under load", (prepare, backend) => {
     } finally {
       await pipeline.stop();
       await ground.release();
-      await postgres.stop("immediate");
-      await rm(folder, { recursive: true, force: true });
+      await postgres.stop();
     }
   });
 });

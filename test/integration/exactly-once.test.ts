@@ -1,17 +1,23 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type Ground } from "../support/backends.ts";
-import type { MillraceProcess } from "../support/millrace-process.ts";
-import { createPipeline, effectsOf, eventOf, post, type Pipeline } from "../support/pipeline.ts";
+import type { RoleInProcess } from "../support/in-process.ts";
+import {
+  createPipelineInProcess,
+  effectsOf,
+  eventOf,
+  post,
+  type PipelineInProcess,
+} from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("two ingresses and three workers", (prepare, backend) => {
   let ground: Ground;
-  let pipeline: Pipeline;
-  let ingresses: MillraceProcess[];
+  let pipeline: PipelineInProcess;
+  let ingresses: RoleInProcess[];
 
   beforeAll(async () => {
     ground = await prepare();
-    pipeline = await createPipeline(ground);
+    pipeline = await createPipelineInProcess(ground);
     ingresses = await Promise.all([pipeline.start("ingress"), pipeline.start("ingress")]);
     await Promise.all([1, 2, 3].map(() => pipeline.start("worker")));
   });

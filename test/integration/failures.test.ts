@@ -1,18 +1,25 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { onEachBackend, type Ground } from "../support/backends.ts";
-import { runCommand, type MillraceProcess } from "../support/millrace-process.ts";
-import { createPipeline, effectsOf, eventOf, post, type Pipeline } from "../support/pipeline.ts";
+import type { RoleInProcess } from "../support/in-process.ts";
+import { runCommand } from "../support/millrace-process.ts";
+import {
+  createPipelineInProcess,
+  effectsOf,
+  eventOf,
+  post,
+  type PipelineInProcess,
+} from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("an event that fails", (prepare) => {
   let ground: Ground;
-  let pipeline: Pipeline;
-  let ingress: MillraceProcess;
-  let dashboard: MillraceProcess;
+  let pipeline: PipelineInProcess;
+  let ingress: RoleInProcess;
+  let dashboard: RoleInProcess;
 
   beforeAll(async () => {
     ground = await prepare();
-    pipeline = await createPipeline(ground);
+    pipeline = await createPipelineInProcess(ground);
     ingress = await pipeline.start("ingress");
     dashboard = await pipeline.start("dashboard");
     await pipeline.start("worker");

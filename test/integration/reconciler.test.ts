@@ -61,7 +61,7 @@ onEachBackend(
       expect(await count("effects")).toBe(EVENTS);
       expect(await metric(other, "millrace_reconciler_leader")).toBe(1);
       expect(
-        await metric(other, 'millrace_reconciler_mended_total{kind="pending_without_job"'),
+        await metric(other, 'millrace_reconciler_repaired_total{kind="pending_without_job"'),
       ).toBeGreaterThan(0);
       await until(async () => {
         const kinds = 'millrace_disagreements{kind="pending_without_job"';

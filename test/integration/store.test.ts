@@ -2,7 +2,9 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { millrace, STORE_CONFIG } from "../cli/run-in-process.ts";
 import { onEachBackend, type Ground } from "../support/backends.ts";
-import { runCommand, startRole, type MillraceProcess } from "../support/millrace-process.ts";
+import exported from "../../examples/store/millrace.config.ts";
+import { startInProcess, type RoleInProcess } from "../support/in-process.ts";
+import { runCommand } from "../support/millrace-process.ts";
 import { until } from "../support/until.ts";
 
 async function succeed(args: string[], env: Readonly<Record<string, string>>): Promise<void> {
@@ -14,7 +16,7 @@ onEachBackend("the example store", (prepare) => {
   let ground: Ground;
   let env: Record<string, string>;
   let database: pg.Pool;
-  const roles: MillraceProcess[] = [];
+  const roles: RoleInProcess[] = [];
 
   beforeAll(async () => {
     ground = await prepare();
@@ -34,7 +36,9 @@ onEachBackend("the example store", (prepare) => {
     await succeed(["migrate"], common);
     roles.push(
       ...(await Promise.all(
-        ["ingress", "worker", "worker", "dashboard"].map((role) => startRole(role, common)),
+        (["ingress", "worker", "worker", "dashboard"] as const).map((role) =>
+          startInProcess(role, exported, common),
+        ),
       )),
     );
     env = { ...common, INGRESS_PORT: new URL(roles[0]?.url ?? "").port };
@@ -43,7 +47,7 @@ onEachBackend("the example store", (prepare) => {
     database.on("error", () => {});
   });
   afterAll(async () => {
-    await Promise.all(roles.map((role) => role.end("SIGTERM")));
+    await Promise.all(roles.map((role) => role.close()));
     await database?.end();
     await ground?.release();
   });

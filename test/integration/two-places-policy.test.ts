@@ -91,8 +91,8 @@ describeOnRedis("an ingress with both places", () => {
     const ids = Array.from({ length: 20 }, (_, n) => `evt_${n}`);
     for (const id of ids.slice(0, 10)) await deliver(ingress, "narrow", { id });
     await until(async () => {
-      const inForce = await metric(ingress, "millrace_ingress_place");
-      return inForce.get('source="narrow",place="ledger"') === 1;
+      const inForce = await metric(ingress, "millrace_ingress_active_store");
+      return inForce.get('source="narrow",store="ledger"') === 1;
     });
     for (const id of ids.slice(10)) {
       expect(await deliver(ingress, "narrow", { id })).toMatchObject({ status: 202 });

@@ -67,9 +67,9 @@ describeOnRedis("an ingress with both places", () => {
       expect(dark).toMatchObject({ httpStatus: 200, places: { fast: other, safe: other } });
       expect(dark.parts[other]).toBe("ok");
       expect(dark.parts[first]).not.toBe("ok");
-      const inForce = await metric(ingress, "millrace_ingress_place");
-      expect(inForce.get(`source="${source}",place="${other}"`)).toBe(1);
-      expect(inForce.get(`source="${source}",place="${first}"`)).toBe(0);
+      const inForce = await metric(ingress, "millrace_ingress_active_store");
+      expect(inForce.get(`source="${source}",store="${other}"`)).toBe(1);
+      expect(inForce.get(`source="${source}",store="${first}"`)).toBe(0);
       await heal();
       await untilReady(ingress, "ready");
       await senders.more(100);

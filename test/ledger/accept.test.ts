@@ -17,7 +17,7 @@ function otherwise(event: IncomingEvent, text: string): IncomingEvent {
 
 async function failForGood(event: IncomingEvent): Promise<void> {
   const attempt = await claim(it.ledger, event);
-  await it.ledger.fail(keyOf(event), attempt, { ...failure, final: true });
+  await it.ledger.claims.fail(keyOf(event), attempt, { ...failure, final: true });
 }
 
 /** Whether a statement of the ledger's waits for another's transaction. */
@@ -29,13 +29,13 @@ async function waitsForLock(): Promise<boolean> {
 }
 
 const conflictsOf = async (event: IncomingEvent) =>
-  (await it.ledger.findEvent(event))?.conflicts ?? [];
+  (await it.ledger.reads.findEvent(event))?.conflicts ?? [];
 
 describe("accept", () => {
   test("keeps an event pending, with its body, before it answers", async () => {
     const event = anEvent({ unsigned: true, headers: { "x-shop": "a" } });
-    expect(await it.ledger.accept([event])).toEqual(["accepted"]);
-    const found = await it.ledger.findEvent(event);
+    expect(await it.ledger.intake.accept([event])).toEqual(["accepted"]);
+    const found = await it.ledger.reads.findEvent(event);
     expect(found?.event).toMatchObject({ status: "pending", attempts: 0, unsigned: true });
     expect(found?.headers).toEqual({ "x-shop": "a" });
     expect(Buffer.from(found?.body ?? [])).toEqual(event.body);
@@ -44,8 +44,8 @@ describe("accept", () => {
 
   test("knows duplicates exactly, across calls and within one", async () => {
     const [a, b] = [anEvent(), anEvent()];
-    expect(await it.ledger.accept([a, b, a])).toEqual(["accepted", "accepted", "duplicate"]);
-    expect(await it.ledger.accept([b, anEvent(), a])).toEqual([
+    expect(await it.ledger.intake.accept([a, b, a])).toEqual(["accepted", "accepted", "duplicate"]);
+    expect(await it.ledger.intake.accept([b, anEvent(), a])).toEqual([
       "duplicate",
       "accepted",
       "duplicate",
@@ -65,12 +65,12 @@ describe("accept", () => {
       { ...event, eventId: event.eventId.toUpperCase() },
       { ...event, eventId: `${event.eventId} ` },
     ];
-    expect(await it.ledger.accept([event, ...others])).toEqual(Array(5).fill("accepted"));
+    expect(await it.ledger.intake.accept([event, ...others])).toEqual(Array(5).fill("accepted"));
   });
 
   test("answers each event by itself when Postgres cannot hold one of them", async () => {
     const bad = { ...anEvent(), headers: { "x-nul": "\0" } };
-    const answers = await it.ledger.accept([
+    const answers = await it.ledger.intake.accept([
       anEvent(),
       bad,
       anEvent({ eventId: "a\0b" }),
@@ -88,7 +88,7 @@ describe("accept", () => {
       ...events.slice(n),
       ...events.slice(0, n),
     ]);
-    const answers = await Promise.all(shuffled.map((list) => it.ledger.accept(list)));
+    const answers = await Promise.all(shuffled.map((list) => it.ledger.intake.accept(list)));
     expect(answers.flat().filter((answer) => answer === "accepted")).toHaveLength(30);
     expect(answers.flat().filter((answer) => answer === "duplicate")).toHaveLength(210);
   });
@@ -97,11 +97,16 @@ describe("accept", () => {
 describe("accept of an event that the ledger knows", () => {
   test("tells one that has failed from one that is pending or completed", async () => {
     const [pending, failed, completed] = [anEvent(), anEvent(), anEvent()];
-    await it.ledger.accept([pending, failed, completed]);
+    await it.ledger.intake.accept([pending, failed, completed]);
     await failForGood(failed);
     const attempt = await claim(it.ledger, completed);
-    await it.ledger.attempt(keyOf(completed), attempt, () => Promise.resolve("handled"), patient());
-    expect(await it.ledger.accept([pending, failed, completed, anEvent()])).toEqual([
+    await it.ledger.claims.attempt(
+      keyOf(completed),
+      attempt,
+      () => Promise.resolve("handled"),
+      patient(),
+    );
+    expect(await it.ledger.intake.accept([pending, failed, completed, anEvent()])).toEqual([
       "duplicate",
       "failed",
       "duplicate",
@@ -112,29 +117,29 @@ describe("accept of an event that the ledger knows", () => {
   test("keeps the first body, and counts the deliveries of each other one", async () => {
     const event = anEvent();
     const [second, third] = [otherwise(event, "second"), otherwise(event, "third")];
-    await it.ledger.accept([event]);
-    expect(await it.ledger.accept([second])).toEqual(["conflict"]);
-    expect(await it.ledger.accept([third, event])).toEqual(["conflict", "duplicate"]);
-    expect(await it.ledger.accept([second])).toEqual(["conflict"]);
+    await it.ledger.intake.accept([event]);
+    expect(await it.ledger.intake.accept([second])).toEqual(["conflict"]);
+    expect(await it.ledger.intake.accept([third, event])).toEqual(["conflict", "duplicate"]);
+    expect(await it.ledger.intake.accept([second])).toEqual(["conflict"]);
     expect(await conflictsOf(event)).toMatchObject([
       { body_hash: second.bodyHash, deliveries: 2 },
       { body_hash: third.bodyHash, deliveries: 1 },
     ]);
-    const kept = await it.ledger.findEvent(event);
+    const kept = await it.ledger.reads.findEvent(event);
     expect(Buffer.from(kept?.body ?? [])).toEqual(event.body);
   });
 
   test("a conflict goes before a failure", async () => {
     const event = anEvent();
-    await it.ledger.accept([event]);
+    await it.ledger.intake.accept([event]);
     await failForGood(event);
-    expect(await it.ledger.accept([otherwise(event, "other")])).toEqual(["conflict"]);
+    expect(await it.ledger.intake.accept([otherwise(event, "other")])).toEqual(["conflict"]);
   });
 
   test("finds conflicts within one call", async () => {
     const event = anEvent();
     const [second, third] = [otherwise(event, "second"), otherwise(event, "third")];
-    expect(await it.ledger.accept([event, second, event, third])).toEqual([
+    expect(await it.ledger.intake.accept([event, second, event, third])).toEqual([
       "accepted",
       "conflict",
       "duplicate",
@@ -154,7 +159,7 @@ describe("accept of an event that the ledger knows", () => {
            received_at, body_id) VALUES ($1, $2, 0, 'x', $3, false, now(), 0)`,
         [event.source, event.eventId, event.bodyHash],
       );
-      const accepting = it.ledger.accept([other]);
+      const accepting = it.ledger.intake.accept([other]);
       await until(() => waitsForLock());
       await rival.query("COMMIT");
       expect(await accepting).toEqual(["conflict"]);
@@ -167,8 +172,8 @@ describe("accept of an event that the ledger knows", () => {
 test("conflicts that the queue found are counted, also before the ledger knows the event", async () => {
   const event = anEvent();
   const other = otherwise(event, "other");
-  await it.ledger.noteConflicts([other, other]);
-  await it.ledger.noteConflicts([other, { ...other, eventId: "nul\0" }]);
-  await it.ledger.accept([event]);
+  await it.ledger.intake.noteConflicts([other, other]);
+  await it.ledger.intake.noteConflicts([other, { ...other, eventId: "nul\0" }]);
+  await it.ledger.intake.accept([event]);
   expect(await conflictsOf(event)).toMatchObject([{ body_hash: other.bodyHash, deliveries: 3 }]);
 });

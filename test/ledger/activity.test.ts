@@ -13,7 +13,7 @@ afterAll(() => it.close());
 
 const minutesAgo = (minutes: number) => new Date(minute - minutes * 60_000).toISOString();
 const bucket = async (at: string, source?: string) => {
-  const buckets = await it.ledger.activity({ source, minutes: 60 });
+  const buckets = await it.ledger.reads.activity({ source, minutes: 60 });
   return buckets.find((one) => one.at === at);
 };
 
@@ -40,7 +40,7 @@ async function insert(
 }
 
 test("has every minute of an hour, oldest first, the one that is not over among them", async () => {
-  const buckets = await it.ledger.activity({ minutes: 60 });
+  const buckets = await it.ledger.reads.activity({ minutes: 60 });
   expect(buckets).toHaveLength(60);
   const first = Date.parse(buckets[0]?.at ?? "");
   expect(buckets.map(({ at }) => Date.parse(at))).toEqual(
@@ -58,18 +58,23 @@ test("counts an event when it is recorded and when it ends, and a retried one is
     anEvent({ source: "live", eventId }),
   );
   if (good === undefined || bad === undefined || open === undefined) throw new Error("no events");
-  await it.ledger.accept([good, bad, open]);
+  await it.ledger.intake.accept([good, bad, open]);
   const goodAttempt = await claim(it.ledger, good);
-  await it.ledger.attempt(keyOf(good), goodAttempt, () => Promise.resolve("handled"), patient());
-  await it.ledger.fail(keyOf(bad), await claim(it.ledger, bad), { ...failure, final: true });
+  await it.ledger.claims.attempt(
+    keyOf(good),
+    goodAttempt,
+    () => Promise.resolve("handled"),
+    patient(),
+  );
+  await it.ledger.claims.fail(keyOf(bad), await claim(it.ledger, bad), { ...failure, final: true });
   const total = async () => {
-    const buckets = await it.ledger.activity({ source: "live", minutes: 60 });
+    const buckets = await it.ledger.reads.activity({ source: "live", minutes: 60 });
     const sum = (of: "recorded" | "completed" | "failed") =>
       buckets.reduce((count, one) => count + one[of], 0);
     return [sum("recorded"), sum("completed"), sum("failed")];
   };
   expect(await total()).toEqual([3, 1, 1]);
-  await it.ledger.retry(keyOf(bad));
+  await it.ledger.retries.retryMany([keyOf(bad)]);
   expect(await total()).toEqual([3, 1, 0]);
 });
 
@@ -104,14 +109,18 @@ test("takes nothing from beyond its hour, and each event into one minute", async
     ...{ source: "each", status: "completed" as const, from: minutesAgo(ago), ms: 0 },
   }));
   await insert(rows);
-  const buckets = await it.ledger.activity({ source: "each", minutes: 60 });
+  const buckets = await it.ledger.reads.activity({ source: "each", minutes: 60 });
   const seen = buckets.filter(({ at }) => Date.parse(at) <= minute);
   expect(seen.length).toBeGreaterThan(50);
   for (const one of seen) expect(one).toMatchObject({ recorded: 1, completed: 1 });
 });
 
 test("reads some minutes of the past, up to the one that is named and without it", async () => {
-  const some = await it.ledger.activity({ source: "each", minutes: 3, before: minutesAgo(10) });
+  const some = await it.ledger.reads.activity({
+    source: "each",
+    minutes: 3,
+    before: minutesAgo(10),
+  });
   expect(some.map(({ at }) => at)).toEqual([13, 12, 11].map(minutesAgo));
   expect(some.map(({ recorded }) => recorded)).toEqual([1, 1, 1]);
 });

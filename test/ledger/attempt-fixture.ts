@@ -38,7 +38,7 @@ export async function openAttempts(): Promise<TestAttempts> {
         await work(tx);
         return "handled" as const;
       };
-      const end = await opened.ledger
+      const end = await opened.ledger.claims
         .attempt(keyOf(event), number, handle, limits)
         .catch((error: unknown) => error);
       return { end, status: await statusOf(opened, event) };

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { isDatabaseTrouble } from "@millrace/ledger";
+import { isDatabaseUnavailable } from "@millrace/ledger";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { openAttempts, write, type TestAttempts } from "./attempt-fixture.ts";
@@ -28,7 +28,7 @@ describe("An attempt", () => {
       throw own;
     });
     expect(end).toBe(own);
-    expect(isDatabaseTrouble(end)).toBe(false);
+    expect(isDatabaseUnavailable(end)).toBe(false);
     expect(status).toBe("pending");
     expect(await it.written()).toEqual([]);
   });
@@ -120,7 +120,7 @@ describe("A stale worker", () => {
     const stale = await claim(it.ledger, event);
     await claim(it.ledger, event);
     let ran = false;
-    const end = await it.ledger.attempt(
+    const end = await it.ledger.claims.attempt(
       keyOf(event),
       stale,
       () => {
@@ -130,7 +130,9 @@ describe("A stale worker", () => {
       patient(),
     );
     expect([end, ran]).toEqual(["lost", false]);
-    expect(await it.ledger.fail(keyOf(event), stale, { ...failure, final: true })).toBe("lost");
+    expect(await it.ledger.claims.fail(keyOf(event), stale, { ...failure, final: true })).toBe(
+      "lost",
+    );
     expect(await statusOf(it, event)).toBe("pending");
   });
 
@@ -140,7 +142,7 @@ describe("A stale worker", () => {
     const second = await new Promise((resolve, reject) => {
       const outer = async () => {
         resolve(
-          await it.ledger.attempt(
+          await it.ledger.claims.attempt(
             keyOf(event),
             number,
             () => Promise.resolve("handled"),
@@ -149,7 +151,7 @@ describe("A stale worker", () => {
         );
         return "handled" as const;
       };
-      it.ledger.attempt(keyOf(event), number, outer, patient()).catch(reject);
+      it.ledger.claims.attempt(keyOf(event), number, outer, patient()).catch(reject);
     });
     expect(second).toBe("lost");
   });
@@ -158,7 +160,7 @@ describe("A stale worker", () => {
     const event = anEvent();
     const number = await claim(it.ledger, event);
     const run = () =>
-      it.ledger.attempt(
+      it.ledger.claims.attempt(
         keyOf(event),
         number,
         async (tx) => {

@@ -44,10 +44,12 @@ describe("A body", () => {
     test(`with ${name} is kept byte for byte, and the view shows what jsonb can of it`, async () => {
       const accepted = anEvent({ body });
       const recorded = anEvent({ body });
-      expect(await it.ledger.accept([anEvent(), accepted, anEvent()])).not.toContain("duplicate");
-      await it.ledger.record([anEvent(), recorded, anEvent()].map((event) => aJob(event)));
+      expect(await it.ledger.intake.accept([anEvent(), accepted, anEvent()])).not.toContain(
+        "duplicate",
+      );
+      await it.ledger.claims.record([anEvent(), recorded, anEvent()].map((event) => aJob(event)));
       for (const event of [accepted, recorded]) {
-        const found = await it.ledger.findEvent(event);
+        const found = await it.ledger.reads.findEvent(event);
         expect(Buffer.compare(Buffer.from(found?.body ?? []), body)).toBe(0);
         const [row] = await it.ask("SELECT payload FROM webhook_events WHERE event_id = $1", [
           event.eventId,
@@ -71,7 +73,7 @@ describe("A body", () => {
       seen = { body: Buffer.from(body).toString(), headers };
       return Promise.resolve("handled" as const);
     };
-    expect(await it.ledger.attempt(keyOf(event), number, work, patient())).toBe("completed");
+    expect(await it.ledger.claims.attempt(keyOf(event), number, work, patient())).toBe("completed");
     expect(seen).toEqual({ body: Buffer.from(event.body).toString(), headers: event.headers });
   });
 
@@ -82,21 +84,24 @@ describe("A body", () => {
       "DELETE FROM millrace.bodies USING millrace.events e WHERE id = e.body_id AND e.event_id = $1",
       [event.eventId],
     );
-    const ended = it.ledger.attempt(
+    const ended = it.ledger.claims.attempt(
       keyOf(event),
       number,
       () => Promise.resolve("handled"),
       patient(),
     );
     await expect(ended).rejects.toMatchObject({ code: "body_missing" });
-    expect(await it.ledger.findEvent(event)).toMatchObject({ payload: null, body: undefined });
+    expect(await it.ledger.reads.findEvent(event)).toMatchObject({
+      payload: null,
+      body: undefined,
+    });
   });
 });
 
 describe("Partitions", () => {
   test("that are missing are made by the insert that finds none", async () => {
     await dropPartitions();
-    expect(await it.ledger.accept([anEvent()])).toEqual(["accepted"]);
+    expect(await it.ledger.intake.accept([anEvent()])).toEqual(["accepted"]);
     expect(await partitions()).toHaveLength(15);
     await dropPartitions();
     expect(await claim(it.ledger, anEvent())).toBe(1);
@@ -106,7 +111,7 @@ describe("Partitions", () => {
   test("that are missing are made once by many inserts at the same time", async () => {
     await dropPartitions();
     const answers = await Promise.all(
-      Array.from({ length: 10 }, () => it.ledger.accept([anEvent()])),
+      Array.from({ length: 10 }, () => it.ledger.intake.accept([anEvent()])),
     );
     expect(answers.flat()).toEqual(Array(10).fill("accepted"));
     expect(await partitions()).toHaveLength(15);
@@ -114,7 +119,7 @@ describe("Partitions", () => {
 
   test("are made ahead beside an open transaction that reads bodies, without waiting for it", async () => {
     const event = anEvent();
-    await it.ledger.accept([event]);
+    await it.ledger.intake.accept([event]);
     const reader = await it.connect();
     await reader.query("BEGIN");
     await reader.query("SELECT * FROM millrace.bodies");

@@ -1,4 +1,4 @@
-import { createLedger, isDatabaseTrouble, transaction } from "@millrace/ledger";
+import { createLedger, isDatabaseUnavailable, transaction } from "@millrace/ledger";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
@@ -30,7 +30,7 @@ describe("A connection that dies", () => {
   test("while the handler awaits something else fails the attempt, and nothing else", async () => {
     const event = anEvent();
     const number = await claim(it.ledger, event);
-    const end = await it.ledger
+    const end = await it.ledger.claims
       .attempt(
         keyOf(event),
         number,
@@ -47,14 +47,14 @@ describe("A connection that dies", () => {
       )
       .catch((error: unknown) => error);
     expect(end).toMatchObject({ code: "database_unavailable" });
-    expect(isDatabaseTrouble(end)).toBe(true);
+    expect(isDatabaseUnavailable(end)).toBe(true);
     expect(await effects()).toBe(0);
     expect(await claim(it.ledger, event)).toBe(number + 1);
   });
 
   test("makes a later query of the handler fail as the database's fault", async () => {
     const event = anEvent();
-    const end = await it.ledger
+    const end = await it.ledger.claims
       .attempt(
         keyOf(event),
         await claim(it.ledger, event),
@@ -75,10 +75,10 @@ describe("A connection that dies", () => {
   test("is replaced: a full pool of terminated connections recovers, and none leaks", async () => {
     for (let round = 0; round < 3; round += 1) {
       const events = Array.from({ length: 5 }, () => anEvent());
-      await it.ledger.record(events.map((event) => aJob(event)));
+      await it.ledger.claims.record(events.map((event) => aJob(event)));
       let running = 0;
       const ends = events.map((event) =>
-        it.ledger
+        it.ledger.claims
           .attempt(
             keyOf(event),
             1,
@@ -94,10 +94,10 @@ describe("A connection that dies", () => {
             },
             patient(),
           )
-          .catch((error: unknown) => isDatabaseTrouble(error)),
+          .catch((error: unknown) => isDatabaseUnavailable(error)),
       );
       expect(await Promise.all(ends)).toEqual(Array(5).fill(true));
-      const again = await it.ledger.record(events.map((event) => aJob(event)));
+      const again = await it.ledger.claims.record(events.map((event) => aJob(event)));
       expect(again.map((one) => one.kind)).toEqual(Array(5).fill("claimed"));
     }
     await until(() => it.pool.totalCount === it.pool.idleCount);
@@ -120,7 +120,7 @@ test("A connection that someone else borrowed from the pool may die without endi
   await it.ask("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
   await ended;
   client.release(true);
-  await expect(it.ledger.ping()).resolves.toBeUndefined();
+  await expect(it.ledger.reads.ping()).resolves.toBeUndefined();
 });
 
 test("COMMIT of a transaction that a swallowed error aborted is an error, and writes nothing", async () => {
@@ -156,7 +156,7 @@ describe("A network that breaks", () => {
     const { pool, ledger } = await overProxy();
     const event = anEvent();
     const number = await claim(ledger, event);
-    const end = await ledger
+    const end = await ledger.claims
       .attempt(
         keyOf(event),
         number,
@@ -171,8 +171,10 @@ describe("A network that breaks", () => {
     expect(proxy.struck).toBe(1);
     expect(end).toMatchObject({ code: "database_unavailable" });
     await until(async () => (await statusOf(it, event)) === "completed");
-    expect(await ledger.fail(keyOf(event), number, { ...failure, final: true })).toBe("lost");
-    expect(await ledger.record([aJob(event)])).toEqual([{ kind: "completed" }]);
+    expect(await ledger.claims.fail(keyOf(event), number, { ...failure, final: true })).toBe(
+      "lost",
+    );
+    expect(await ledger.claims.record([aJob(event)])).toEqual([{ kind: "completed" }]);
     expect(await effects()).toBe(1);
     await pool.end();
   });
@@ -181,7 +183,7 @@ describe("A network that breaks", () => {
     const { pool, ledger } = await overProxy();
     const event = anEvent();
     const struck = proxy.struck;
-    const end = await ledger
+    const end = await ledger.claims
       .attempt(
         keyOf(event),
         await claim(ledger, event),
@@ -196,7 +198,7 @@ describe("A network that breaks", () => {
     expect(proxy.struck).toBe(struck + 1);
     expect(end).toMatchObject({ code: "database_unavailable" });
     const again = await until(async () => {
-      const [first] = await ledger.record([aJob(event)]);
+      const [first] = await ledger.claims.record([aJob(event)]);
       return first?.kind === "busy" ? undefined : first;
     });
     expect(again).toMatchObject({ kind: "claimed" });
@@ -218,7 +220,7 @@ describe("A network that breaks", () => {
       const work = async () => {
         throw new Error("the handler's own");
       };
-      const end = await ledger
+      const end = await ledger.claims
         .attempt(keyOf(event), number, work, patient())
         .catch((error: unknown) => error);
       expect(proxy.struck).toBe(struck + 1);
@@ -249,16 +251,16 @@ describe("A network that breaks", () => {
     const { pool, ledger } = await overProxy({ statementTimeoutMs: 200 });
     const event = anEvent();
     const number = await claim(ledger, event);
-    await Promise.all([ledger.ping(), ledger.ping(), ledger.ping()]);
+    await Promise.all([ledger.reads.ping(), ledger.reads.ping(), ledger.reads.ping()]);
     proxy.freeze();
     const ends = await Promise.all(
       [
-        ledger.record([aJob(anEvent())]),
-        ledger.attempt(keyOf(event), number, () => Promise.resolve("handled"), {
+        ledger.claims.record([aJob(anEvent())]),
+        ledger.claims.attempt(keyOf(event), number, () => Promise.resolve("handled"), {
           ...patient(),
           timeoutMs: 500,
         }),
-        ledger.ping(),
+        ledger.reads.ping(),
       ].map((call: Promise<unknown>) => call.catch((error: unknown) => error)),
     );
     expect(ends[0]).toMatchObject({ code: "database_unavailable" });
@@ -273,13 +275,13 @@ describe("A network that breaks", () => {
   test("is the database's fault, and a handler's own failed call to elsewhere is not", async () => {
     const nowhere = testPool("postgres://nobody@127.0.0.1:1/none");
     const error = await createLedger({ pool: nowhere })
-      .ping()
+      .reads.ping()
       .catch((caught: unknown) => caught);
-    expect(isDatabaseTrouble(error)).toBe(true);
+    expect(isDatabaseUnavailable(error)).toBe(true);
     await nowhere.end();
     const own = new TypeError("fetch failed", {
       cause: Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }),
     });
-    expect(isDatabaseTrouble(own)).toBe(false);
+    expect(isDatabaseUnavailable(own)).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { bodyHash, type EventKey, type IncomingEvent, type QueuedEvent } from "@millrace/core";
+import { bodyHash, type EventKey, type IncomingEvent, type EventJob } from "@millrace/core";
 import {
   createLedger,
   createPool,
@@ -69,12 +69,12 @@ export function anEvent(over: Partial<IncomingEvent> = {}): IncomingEvent {
 }
 
 /** A job of an event; `run` is the queue's name for this run of it. */
-export function aJob(event: QueuedEvent["event"], run = "run-1"): QueuedEvent {
+export function aJob(event: EventJob["event"], run = "run-1"): EventJob {
   return { event, run, enqueuedAtMs: Date.now(), signal: new AbortController().signal };
 }
 
 /** A job that leaves the body to the ledger. */
-export function withoutBody(event: IncomingEvent): QueuedEvent["event"] {
+export function withoutBody(event: IncomingEvent): EventJob["event"] {
   return { ...event, headers: {}, body: undefined };
 }
 
@@ -90,10 +90,10 @@ export function patient(signal: AbortSignal = new AbortController().signal) {
 /** Claims an event that is new or pending and returns its fence. */
 export async function claim(
   ledger: Ledger,
-  event: QueuedEvent["event"],
+  event: EventJob["event"],
   run?: string,
 ): Promise<number> {
-  const [claimed] = await ledger.record([aJob(event, run)]);
+  const [claimed] = await ledger.claims.record([aJob(event, run)]);
   if (claimed?.kind !== "claimed") throw new Error(`Cannot claim: ${JSON.stringify(claimed)}`);
   return claimed.attempt;
 }

@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 const daysAgo = (days: number) => Date.now() - days * DAY_MS;
 const kindOf = async (...args: Parameters<typeof aJob>) =>
-  (await it.ledger.record([aJob(...args)]))[0]?.kind;
+  (await it.ledger.claims.record([aJob(...args)]))[0]?.kind;
 
 describe("A job of an event that the ledger does not know", () => {
   test.each([
@@ -28,7 +28,11 @@ describe("A job of an event that the ledger does not know", () => {
 
   test("is expired with its body and without, in a batch with others that are not", async () => {
     const [old, young] = [anEvent({ acceptedAtMs: daysAgo(91) }), anEvent()];
-    const claims = await it.ledger.record([aJob(old), aJob(young), aJob(withoutBody(anEvent()))]);
+    const claims = await it.ledger.claims.record([
+      aJob(old),
+      aJob(young),
+      aJob(withoutBody(anEvent())),
+    ]);
     expect(claims.map(({ kind }) => kind)).toEqual(["identity_expired", "claimed", "body_missing"]);
     expect(await kindOf(withoutBody(old))).toBe("identity_expired");
   });
@@ -39,7 +43,7 @@ describe("A job of an event that the ledger does not know", () => {
   ])("and that the queue gave up after %i days is %s", async (days, answer, status) => {
     const event = anEvent({ acceptedAtMs: daysAgo(days) });
     const reason = { code: "gave_up", message: "it stalled", run: "run-1" } as const;
-    expect(await it.ledger.giveUp(event, reason)).toBe(answer);
+    expect(await it.ledger.claims.abandonEvent(event, reason)).toBe(answer);
     expect(await statusOf(it, event)).toBe(status);
   });
 });

@@ -77,24 +77,24 @@ test.each([
   ["what came since", { since: new Date(Date.now() - 3_600_000) }, "events_recorded_at"],
   ["what came before", { until: new Date(Date.now() - 86_400_000) }, "events_recorded_at"],
 ] as const)("a page of %s is read by an index", async (_what, filter, index) => {
-  const indexes = await indexesOf(() => it.ledger.findEvents({ limit: 50, ...filter }));
+  const indexes = await indexesOf(() => it.ledger.reads.findEvents({ limit: 50, ...filter }));
   expect(indexes).toContain(index);
   expect(indexes).not.toContain("Seq Scan");
 });
 
 test("a page deep in the ledger is read by an index, from where the one before it ended", async () => {
   const until = new Date(Date.now() - 20 * 86_400_000);
-  const { next } = await it.ledger.findEvents({ limit: 50, until });
+  const { next } = await it.ledger.reads.findEvents({ limit: 50, until });
   const cursor = next ?? "";
-  const indexes = await indexesOf(() => it.ledger.findEvents({ limit: 50, cursor }));
+  const indexes = await indexesOf(() => it.ledger.reads.findEvents({ limit: 50, cursor }));
   expect(indexes).toEqual(["events_recorded_at"]);
 });
 
 test("one event is read by its key", async () => {
-  const { events } = await it.ledger.findEvents({ limit: 1 });
+  const { events } = await it.ledger.reads.findEvents({ limit: 1 });
   const eventId = events[0]?.event_id ?? "";
   const source = events[0]?.source ?? "";
-  const indexes = await indexesOf(() => it.ledger.findEvent({ source, eventId }));
+  const indexes = await indexesOf(() => it.ledger.reads.findEvent({ source, eventId }));
   expect(indexes).toContain("events_pkey");
   expect(indexes).not.toContain("Seq Scan");
 });

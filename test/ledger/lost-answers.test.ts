@@ -29,30 +29,30 @@ test("A last failure whose answer was lost is recorded again as the same, and st
   const number = await claim(ledger, event, "run-1");
   const last = { ...failure, final: true, run: "run-1" };
   proxy.cutAfter("COMMIT");
-  await expect(ledger.fail(keyOf(event), number, last)).rejects.toMatchObject({
+  await expect(ledger.claims.fail(keyOf(event), number, last)).rejects.toMatchObject({
     code: "database_unavailable",
   });
   expect(proxy.struck).toBe(1);
   await until(async () => (await statusOf(it, event)) === "failed");
-  expect(await ledger.fail(keyOf(event), number, last)).toBe("recorded");
-  expect(await ledger.fail(keyOf(event), number, { ...last, run: "run-2" })).toBe("lost");
-  expect((await it.ledger.findEvent(event))?.attemptLog).toHaveLength(1);
+  expect(await ledger.claims.fail(keyOf(event), number, last)).toBe("recorded");
+  expect(await ledger.claims.fail(keyOf(event), number, { ...last, run: "run-2" })).toBe("lost");
+  expect((await it.ledger.reads.findEvent(event))?.attemptLog).toHaveLength(1);
 });
 
 test("A failure that does not count and whose answer was lost gives one attempt back, not two", async () => {
   const event = anEvent();
   await claim(ledger, event);
-  await ledger.fail(keyOf(event), 1, failure);
+  await ledger.claims.fail(keyOf(event), 1, failure);
   await claim(ledger, event);
   const fault = { ...failure, code: "database_unavailable", counts: false } as const;
   proxy.cutAfter("COMMIT");
-  await expect(ledger.fail(keyOf(event), 2, fault)).rejects.toMatchObject({
+  await expect(ledger.claims.fail(keyOf(event), 2, fault)).rejects.toMatchObject({
     code: "database_unavailable",
   });
   expect(proxy.struck).toBe(1);
-  await until(async () => (await it.ledger.findEvent(event))?.attemptLog.length === 2);
-  expect(await ledger.fail(keyOf(event), 2, fault)).toBe("recorded");
-  expect(await ledger.record([aJob(event)])).toEqual([
+  await until(async () => (await it.ledger.reads.findEvent(event))?.attemptLog.length === 2);
+  expect(await ledger.claims.fail(keyOf(event), 2, fault)).toBe("recorded");
+  expect(await ledger.claims.record([aJob(event)])).toEqual([
     { kind: "claimed", attempt: 3, attemptSinceRetry: 2 },
   ]);
 });

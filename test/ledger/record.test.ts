@@ -1,5 +1,4 @@
-import type { AcceptPort } from "@millrace/intake";
-import type { ClaimPort } from "@millrace/processor";
+import type { LedgerClient } from "@millrace/intake";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   aJob,
@@ -18,8 +17,8 @@ import { until } from "../support/until.ts";
 let it: TestLedger;
 beforeAll(async () => {
   it = await openLedger();
-  // The ports are satisfied by type; nothing of it runs.
-  ((): [AcceptPort, ClaimPort] => [it.ledger, it.ledger])();
+  // The port is satisfied by type; nothing of it runs.
+  ((): LedgerClient => it.ledger.intake)();
 });
 afterAll(() => it.close());
 
@@ -28,37 +27,44 @@ const completed = () => Promise.resolve("handled" as const);
 describe("record", () => {
   test("inserts a new event with its first attempt, and counts one for each time it comes", async () => {
     const event = anEvent();
-    expect(await it.ledger.record([aJob(event)])).toEqual([
+    expect(await it.ledger.claims.record([aJob(event)])).toEqual([
       { kind: "claimed", attempt: 1, attemptSinceRetry: 1 },
     ]);
-    expect(await it.ledger.record([aJob(withoutBody(event))])).toEqual([
+    expect(await it.ledger.claims.record([aJob(withoutBody(event))])).toEqual([
       { kind: "claimed", attempt: 2, attemptSinceRetry: 2 },
     ]);
   });
 
   test("claims what the ingress accepted, by its identity alone", async () => {
     const event = anEvent();
-    await it.ledger.accept([event]);
+    await it.ledger.intake.accept([event]);
     expect(await claim(it.ledger, withoutBody(event))).toBe(1);
   });
 
   test("has no claim for an event that neither job nor ledger has a body of", async () => {
     const event = anEvent();
-    expect(await it.ledger.record([aJob(withoutBody(event))])).toEqual([{ kind: "body_missing" }]);
+    expect(await it.ledger.claims.record([aJob(withoutBody(event))])).toEqual([
+      { kind: "body_missing" },
+    ]);
     expect(await statusOf(it, event)).toBeUndefined();
   });
 
   test("ends a completed event's job as a duplicate", async () => {
     const event = anEvent();
-    await it.ledger.attempt(keyOf(event), await claim(it.ledger, event), completed, patient());
-    expect(await it.ledger.record([aJob(event, "run-2")])).toEqual([{ kind: "completed" }]);
+    await it.ledger.claims.attempt(
+      keyOf(event),
+      await claim(it.ledger, event),
+      completed,
+      patient(),
+    );
+    expect(await it.ledger.claims.record([aJob(event, "run-2")])).toEqual([{ kind: "completed" }]);
   });
 
   test("keeps a failed event failed in the run that failed it, and says why", async () => {
     const event = anEvent();
     const attempt = await claim(it.ledger, event, "run-7");
-    await it.ledger.fail(keyOf(event), attempt, { ...failure, final: true, run: "run-7" });
-    expect(await it.ledger.record([aJob(event, "run-7")])).toEqual([
+    await it.ledger.claims.fail(keyOf(event), attempt, { ...failure, final: true, run: "run-7" });
+    expect(await it.ledger.claims.record([aJob(event, "run-7")])).toEqual([
       { kind: "failed", code: "handler_failed", message: "No such customer" },
     ]);
     expect(await statusOf(it, event)).toBe("failed");
@@ -67,9 +73,12 @@ describe("record", () => {
   test("makes a failed event pending again in another run, its attempts counted anew", async () => {
     const event = anEvent();
     for (const final of [false, true]) {
-      await it.ledger.fail(keyOf(event), await claim(it.ledger, event), { ...failure, final });
+      await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), {
+        ...failure,
+        final,
+      });
     }
-    expect(await it.ledger.record([aJob(event, "run-2")])).toEqual([
+    expect(await it.ledger.claims.record([aJob(event, "run-2")])).toEqual([
       { kind: "claimed", attempt: 3, attemptSinceRetry: 1 },
     ]);
     expect(await statusOf(it, event)).toBe("pending");
@@ -81,7 +90,7 @@ describe("record", () => {
     const forged = anEvent({ eventId: event.eventId, body: Buffer.from('{"amount":1}') });
     const attempt = await claim(it.ledger, forged);
     let seen = "";
-    await it.ledger.attempt(
+    await it.ledger.claims.attempt(
       keyOf(event),
       attempt,
       (_, { body }) => {
@@ -97,20 +106,22 @@ describe("record", () => {
     const event = anEvent();
     await claim(it.ledger, event);
     const forged = anEvent({ eventId: event.eventId, body: Buffer.from('{"amount":1}') });
-    const [pending] = await it.ledger.record([aJob(forged)]);
+    const [pending] = await it.ledger.claims.record([aJob(forged)]);
     expect(pending).toEqual({
       kind: "claimed",
       attempt: 2,
       attemptSinceRetry: 2,
       conflict: true,
     });
-    await it.ledger.attempt(keyOf(event), 2, completed, patient());
+    await it.ledger.claims.attempt(keyOf(event), 2, completed, patient());
     // Its body was stripped after an attempt: no delivery of its own.
-    expect(await it.ledger.record([aJob(withoutBody(forged))])).toEqual([
+    expect(await it.ledger.claims.record([aJob(withoutBody(forged))])).toEqual([
       { kind: "completed", conflict: true },
     ]);
-    expect(await it.ledger.record([aJob(forged)])).toEqual([{ kind: "completed", conflict: true }]);
-    expect(await it.ledger.record([aJob(event)])).toEqual([{ kind: "completed" }]);
+    expect(await it.ledger.claims.record([aJob(forged)])).toEqual([
+      { kind: "completed", conflict: true },
+    ]);
+    expect(await it.ledger.claims.record([aJob(event)])).toEqual([{ kind: "completed" }]);
     expect(
       await it.ask(
         "SELECT source, body_hash, deliveries FROM millrace.conflicts WHERE event_id = $1",
@@ -123,10 +134,10 @@ describe("record", () => {
     const dayMs = 86_400_000;
     const old = { acceptedAtMs: Date.now() - 90 * dayMs - 60_000 };
     const known = anEvent(old);
-    await it.ledger.accept([known]);
+    await it.ledger.intake.accept([known]);
     const young = anEvent({ acceptedAtMs: Date.now() - 90 * dayMs + 60_000 });
     const events = [anEvent(old), withoutBody(anEvent(old)), known, young];
-    const claims = await it.ledger.record(events.map((event) => aJob(event)));
+    const claims = await it.ledger.claims.record(events.map((event) => aJob(event)));
     expect(claims.map(({ kind }) => kind)).toEqual([
       "identity_expired",
       "identity_expired",
@@ -145,14 +156,14 @@ describe("record", () => {
       );
       return row?.at?.getTime();
     };
-    await it.ledger.accept([accepted]);
+    await it.ledger.intake.accept([accepted]);
     expect(await enqueuedAt(accepted)).toBeUndefined();
-    await it.ledger.record([aJob(fresh), aJob(withoutBody(accepted))]);
+    await it.ledger.claims.record([aJob(fresh), aJob(withoutBody(accepted))]);
     for (const event of [fresh, accepted]) {
       const at = await enqueuedAt(event);
       expect(at).toBeDefined();
       const attempt = await claim(it.ledger, event);
-      await it.ledger.fail(keyOf(event), attempt, { ...failure, final: true, run: "run-1" });
+      await it.ledger.claims.fail(keyOf(event), attempt, { ...failure, final: true, run: "run-1" });
       await claim(it.ledger, event, "run-2");
       expect(await enqueuedAt(event)).toBe(at);
     }
@@ -160,12 +171,12 @@ describe("record", () => {
 
   test("claims many jobs at once, in the order they were given, and repeats only once", async () => {
     const [fresh, known, done] = [anEvent(), anEvent(), anEvent()];
-    await it.ledger.accept([known]);
-    await it.ledger.attempt(keyOf(done), await claim(it.ledger, done), completed, patient());
+    await it.ledger.intake.accept([known]);
+    await it.ledger.claims.attempt(keyOf(done), await claim(it.ledger, done), completed, patient());
     const missing = withoutBody(anEvent());
     const jobs = [done, missing, fresh, known, fresh].map((event) => aJob(event));
     jobs.push(...jobs.slice(2, 3));
-    const kinds = (await it.ledger.record(jobs)).map((claimed) => claimed.kind);
+    const kinds = (await it.ledger.claims.record(jobs)).map((claimed) => claimed.kind);
     expect(kinds).toEqual(["completed", "body_missing", "claimed", "claimed", "busy", "busy"]);
   });
 
@@ -177,7 +188,7 @@ describe("record", () => {
       anEvent({ generation: 2 ** 40 }),
       anEvent(),
     ].map((event) => aJob(event));
-    const claims = await it.ledger.record(jobs);
+    const claims = await it.ledger.claims.record(jobs);
     expect(claims.map((one) => one.kind)).toEqual([
       "claimed",
       "failed",
@@ -194,10 +205,10 @@ describe("record", () => {
     const claims = await new Promise<readonly { kind: string }[]>((resolve, reject) => {
       const work = async () => {
         // The row is held until this is answered.
-        resolve(await it.ledger.record([aJob(held), aJob(free)]));
+        resolve(await it.ledger.claims.record([aJob(held), aJob(free)]));
         return completed();
       };
-      it.ledger.attempt(keyOf(held), attempt, work, patient()).catch(reject);
+      it.ledger.claims.attempt(keyOf(held), attempt, work, patient()).catch(reject);
     });
     expect(claims.map((one) => one.kind)).toEqual(["busy", "claimed"]);
   });
@@ -206,7 +217,9 @@ describe("record", () => {
     const events = Array.from({ length: 20 }, () => anEvent());
     const calls = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
-        it.ledger.record([...events.slice(n), ...events.slice(0, n)].map((event) => aJob(event))),
+        it.ledger.claims.record(
+          [...events.slice(n), ...events.slice(0, n)].map((event) => aJob(event)),
+        ),
       ),
     );
     const claims = calls.flat().filter((one) => one.kind === "claimed").length;
@@ -227,7 +240,7 @@ describe("record", () => {
        VALUES ($1, $2, 0, 't', $3, false, now(), 0)`,
       [event.source, event.eventId, event.bodyHash],
     );
-    const recorded = it.ledger.record([aJob(event)]);
+    const recorded = it.ledger.claims.record([aJob(event)]);
     await until(async () => {
       const waiting = await it.ask("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
       return waiting.length > 0;

@@ -22,9 +22,14 @@ async function settled(status: "completed" | "failed"): Promise<EventKey> {
   const event = anEvent();
   const number = await claim(it.ledger, event);
   if (status === "failed") {
-    await it.ledger.fail(keyOf(event), number, { ...failure, final: true });
+    await it.ledger.claims.fail(keyOf(event), number, { ...failure, final: true });
   } else {
-    await it.ledger.attempt(keyOf(event), number, () => Promise.resolve("handled"), patient());
+    await it.ledger.claims.attempt(
+      keyOf(event),
+      number,
+      () => Promise.resolve("handled"),
+      patient(),
+    );
   }
   return keyOf(event);
 }
@@ -43,7 +48,7 @@ describe("A replay", () => {
     async (status) => {
       const key = await settled(status);
       const [before] = await rowsOf(key);
-      const [answer] = await it.ledger.replay([latestOf(key)]);
+      const [answer] = await it.ledger.retries.replay([latestOf(key)]);
       expect(answer).toMatchObject({ kind: "replayed", event: { ...key, generation: 1 } });
       const [old, fresh] = await rowsOf(key);
       expect(old).toEqual(before);
@@ -60,8 +65,13 @@ describe("A replay", () => {
   test("is claimed by a job without a body, and its handler gets the old body", async () => {
     const event = anEvent();
     const number = await claim(it.ledger, event);
-    await it.ledger.attempt(keyOf(event), number, () => Promise.resolve("handled"), patient());
-    await it.ledger.replay([keyOf(event)]);
+    await it.ledger.claims.attempt(
+      keyOf(event),
+      number,
+      () => Promise.resolve("handled"),
+      patient(),
+    );
+    await it.ledger.retries.replay([keyOf(event)]);
     const again = { ...event, generation: 1 };
     const attempt = await claim(it.ledger, withoutBody(again), "run-2");
     let body: Uint8Array | undefined;
@@ -69,20 +79,20 @@ describe("A replay", () => {
       body = locked.body;
       return Promise.resolve("handled" as const);
     };
-    await it.ledger.attempt(keyOf(again), attempt, work, patient());
+    await it.ledger.claims.attempt(keyOf(again), attempt, work, patient());
     expect(Buffer.from(body ?? [])).toEqual(event.body);
   });
 
   test("says why it left an event alone", async () => {
     const [pending, done, gone] = [anEvent(), await settled("completed"), await settled("failed")];
-    await it.ledger.accept([pending]);
+    await it.ledger.intake.accept([pending]);
     await it.ask(
       `DELETE FROM millrace.bodies USING millrace.events e
        WHERE id = e.body_id AND day = e.body_day AND e.event_id = $1`,
       [gone.eventId],
     );
-    await it.ledger.replay([done]);
-    const answers = await it.ledger.replay([
+    await it.ledger.retries.replay([done]);
+    const answers = await it.ledger.retries.replay([
       keyOf(pending),
       done,
       latestOf(done),
@@ -105,7 +115,7 @@ describe("A replay", () => {
 
   test("that loses against another at the same time adds nothing, and says so", async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => settled("completed")));
-    const rounds = await Promise.all([1, 2, 3, 4].map(() => it.ledger.replay(keys)));
+    const rounds = await Promise.all([1, 2, 3, 4].map(() => it.ledger.retries.replay(keys)));
     for (const [index, key] of keys.entries()) {
       const answers = rounds.map((answers_) => answers_[index]?.kind).toSorted();
       expect(answers).toEqual(["replayed", "superseded", "superseded", "superseded"]);
@@ -124,7 +134,7 @@ describe("A replay", () => {
        FROM millrace.events WHERE event_id = $1`,
       [key.eventId],
     );
-    const waiting = it.ledger.replay([latestOf(key)]);
+    const waiting = it.ledger.retries.replay([latestOf(key)]);
     await untilBlocked();
     await other.query("COMMIT");
     other.release();
@@ -134,7 +144,7 @@ describe("A replay", () => {
 
   test("that is dry says the same, and changes nothing", async () => {
     const key = await settled("completed");
-    expect(kinds(await it.ledger.replay([key], { dryRun: true }))).toEqual(["replayed"]);
+    expect(kinds(await it.ledger.retries.replay([key], { dryRun: true }))).toEqual(["replayed"]);
     expect(await rowsOf(key)).toHaveLength(1);
   });
 });
@@ -143,11 +153,11 @@ describe("A retry of many", () => {
   test("makes the failed ones pending, without a known job, and says what the others are", async () => {
     const [failed, done] = [await settled("failed"), await settled("completed")];
     const pending = anEvent();
-    await it.ledger.accept([pending]);
+    await it.ledger.intake.accept([pending]);
     await it.ask("UPDATE millrace.events SET enqueued_at = now() WHERE event_id = $1", [
       failed.eventId,
     ]);
-    const answers = await it.ledger.retryMany([
+    const answers = await it.ledger.retries.retryMany([
       failed,
       done,
       keyOf(pending),
@@ -162,7 +172,7 @@ describe("A retry of many", () => {
   test("at the same time as another retries each event once, and deadlocks with none", async () => {
     const keys = await Promise.all(Array.from({ length: 30 }, () => settled("failed")));
     const rounds = await Promise.all(
-      [keys, keys.toReversed(), keys].map((each) => it.ledger.retryMany(each)),
+      [keys, keys.toReversed(), keys].map((each) => it.ledger.retries.retryMany(each)),
     );
     const retried = rounds.flatMap(kinds).filter((kind) => kind === "retried");
     expect(retried).toHaveLength(30);
@@ -173,10 +183,10 @@ describe("A retry of many", () => {
     const number = await claim(it.ledger, event);
     let answers: readonly { kind: string }[] = [];
     const work = async () => {
-      answers = await it.ledger.retryMany([keyOf(event)]);
+      answers = await it.ledger.retries.retryMany([keyOf(event)]);
       return "handled" as const;
     };
-    await it.ledger.attempt(keyOf(event), number, work, patient());
+    await it.ledger.claims.attempt(keyOf(event), number, work, patient());
     expect(kinds(answers)).toEqual(["pending"]);
   });
 
@@ -187,10 +197,10 @@ describe("A retry of many", () => {
        WHERE id = e.body_id AND day = e.body_day AND e.event_id = $1`,
       [gone.eventId],
     );
-    const dry = await it.ledger.retryMany([gone, failed], { dryRun: true });
+    const dry = await it.ledger.retries.retryMany([gone, failed], { dryRun: true });
     expect(kinds(dry)).toEqual(["body_missing", "retried"]);
     expect(await rowsOf(failed)).toMatchObject([{ status: "failed" }]);
-    expect(kinds(await it.ledger.retryMany([gone]))).toEqual(["body_missing"]);
+    expect(kinds(await it.ledger.retries.retryMany([gone]))).toEqual(["body_missing"]);
     expect(await rowsOf(gone)).toMatchObject([{ status: "failed" }]);
   });
 });
@@ -198,14 +208,14 @@ describe("A retry of many", () => {
 describe("A known job", () => {
   test("is noted for a pending event once, and for no other", async () => {
     const [pending, done] = [anEvent(), await settled("completed")];
-    await it.ledger.accept([pending]);
+    await it.ledger.intake.accept([pending]);
     await it.ask("UPDATE millrace.events SET enqueued_at = NULL WHERE event_id = $1", [
       pending.eventId,
     ]);
-    await it.ledger.markEnqueued([keyOf(pending), done, { ...done, generation: 9 }]);
+    await it.ledger.intake.markEnqueued([keyOf(pending), done, { ...done, generation: 9 }]);
     const [marked] = await rowsOf(keyOf(pending));
     expect(marked?.["enqueued_at"]).toBeInstanceOf(Date);
-    await it.ledger.markEnqueued([keyOf(pending)]);
+    await it.ledger.intake.markEnqueued([keyOf(pending)]);
     expect(await rowsOf(keyOf(pending))).toEqual([marked]);
   });
 });

@@ -1,29 +1,23 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { startEmbeddedPostgres, type EmbeddedPostgres } from "@millrace/embedded-postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 import { anEvent, claim, keyOf, openLedger, patient, type TestLedger } from "./fixture.ts";
 
-let folder: string;
-let server: EmbeddedPostgres;
+let server: TestPostgres;
 let it: TestLedger;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "millrace-restart-"));
-  server = await startEmbeddedPostgres({ dataDir: folder });
+  server = await startPostgres();
   it = await openLedger({ url: server.url });
 });
 afterAll(async () => {
   await it?.close();
-  await server?.stop("immediate");
-  await rm(folder, { recursive: true, force: true });
+  await server?.stop();
 });
 
 test("a Postgres that restarts fails what runs as the database's fault, and the same pool goes on", async () => {
   const event = anEvent();
   const number = await claim(it.ledger, event);
-  const end = await it.ledger
+  const end = await it.ledger.claims
     .attempt(
       keyOf(event),
       number,

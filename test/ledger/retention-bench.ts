@@ -33,8 +33,8 @@ export async function openRetentionBench(): Promise<RetentionBench> {
   } as unknown as Parameters<typeof age>[0];
 
   async function settle(key: EventKey, attempt: number, status: "completed" | "failed") {
-    if (status === "failed") await ledger.fail(key, attempt, { ...failure, final: true });
-    else await ledger.attempt(key, attempt, () => Promise.resolve("handled"), patient());
+    if (status === "failed") await ledger.claims.fail(key, attempt, { ...failure, final: true });
+    else await ledger.claims.attempt(key, attempt, () => Promise.resolve("handled"), patient());
   }
 
   return {
@@ -44,7 +44,7 @@ export async function openRetentionBench(): Promise<RetentionBench> {
     async event(status, daysAgo = 0) {
       const incoming = anEvent();
       const key = keyOf(incoming);
-      if (status === "pending") await ledger.accept([incoming]);
+      if (status === "pending") await ledger.intake.accept([incoming]);
       else await settle(key, await claim(ledger, incoming), status);
       if (daysAgo > 0) await age(database, daysAgo, key.eventId);
       return key;
@@ -52,7 +52,7 @@ export async function openRetentionBench(): Promise<RetentionBench> {
     age: (key, days) => age(database, days, key.eventId),
     ageAll: (days) => age(database, days),
     makeDay: (daysAgo) => makeDay(database, daysAgo),
-    bodyOf: async (key) => (await ledger.findEvent(key))?.body,
+    bodyOf: async (key) => (await ledger.reads.findEvent(key))?.body,
     async partition(daysAgo) {
       const found = (await retention.partitions()).find(({ ageDays }) => ageDays === daysAgo);
       if (found === undefined) throw new Error(`Cannot find the partition of ${daysAgo} days ago`);

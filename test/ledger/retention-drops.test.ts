@@ -31,7 +31,7 @@ describe("A drop of a day", () => {
     const number = await claim(it.ledger, { ...anEvent(), ...key });
     let detached = false;
     let dropping: Promise<unknown> = Promise.resolve();
-    const handling = it.ledger.attempt(
+    const handling = it.ledger.claims.attempt(
       key,
       number,
       async () => {
@@ -90,8 +90,8 @@ describe("A drop of a day", () => {
 describe("Work that one process may do at a time", () => {
   test("is refused to a second one until the first has ended, or has lost its connection", async () => {
     const other = createRetentionLedger({ pool: it.pool });
-    const answer = await it.retention.alone(async (signal) => {
-      expect(await other.alone(() => Promise.resolve(1))).toEqual({ kind: "taken" });
+    const answer = await it.retention.withLeadership(async (signal) => {
+      expect(await other.withLeadership(() => Promise.resolve(1))).toEqual({ kind: "taken" });
       await it.ask(
         `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
@@ -103,21 +103,25 @@ describe("Work that one process may do at a time", () => {
       kind: "done",
       value: { message: expect.stringMatching(/another process may lead/) },
     });
-    expect(await until(() => other.alone(() => Promise.resolve(1)))).toEqual({
+    expect(await until(() => other.withLeadership(() => Promise.resolve(1)))).toEqual({
       kind: "done",
       value: 1,
     });
   });
 
   test("throws what the work threw, and is free again", async () => {
-    await expect(it.retention.alone(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
-    await until(async () => (await it.retention.alone(() => Promise.resolve())).kind === "done");
+    await expect(
+      it.retention.withLeadership(() => Promise.reject(new Error("no"))),
+    ).rejects.toThrow("no");
+    await until(
+      async () => (await it.retention.withLeadership(() => Promise.resolve())).kind === "done",
+    );
   });
 
   test("fails by name where there is no Postgres", async () => {
     const nowhere = testPool("postgres://127.0.0.1:1/none");
     await expect(
-      createRetentionLedger({ pool: nowhere }).alone(() => Promise.resolve()),
+      createRetentionLedger({ pool: nowhere }).withLeadership(() => Promise.resolve()),
     ).rejects.toMatchObject({ code: "database_unavailable" });
     await nowhere.end();
   });

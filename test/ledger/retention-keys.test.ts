@@ -13,9 +13,9 @@ describe("A deletion of keys", () => {
 
   test("takes completed events past their time with all that is known of them", async () => {
     const key = await it.event("failed");
-    await it.ledger.retry(key);
+    await it.ledger.retries.retryMany([key]);
     await it.settle(key, await claim(it.ledger, { ...anEvent(), ...key }, "run-2"), "completed");
-    await it.ledger.noteConflicts([{ ...key, bodyHash: "another" }]);
+    await it.ledger.intake.noteConflicts([{ ...key, bodyHash: "another" }]);
     await it.age(key, 91);
     expect(await it.retention.countExpiredKeys(expired)).toBe(1);
     expect(await it.retention.deleteKeys(expired)).toMatchObject({ deleted: 1 });
@@ -48,7 +48,7 @@ describe("A deletion of keys", () => {
     "leaves all generations of an event while the latest is %s and not old",
     async (status) => {
       const key = await it.event("completed", 400);
-      await it.ledger.replay([key]);
+      await it.ledger.retries.replay([key]);
       const again = { ...key, generation: 1 };
       if (status !== "pending") {
         await it.settle(again, await claim(it.ledger, { ...anEvent(), ...again }), status);
@@ -61,7 +61,7 @@ describe("A deletion of keys", () => {
 
   test("takes all generations together when every one is old", async () => {
     const key = await it.event("completed");
-    await it.ledger.replay([key]);
+    await it.ledger.retries.replay([key]);
     const again = { ...key, generation: 1 };
     await it.settle(again, await claim(it.ledger, { ...anEvent(), ...again }), "completed");
     await it.age(key, 400);
@@ -108,10 +108,10 @@ describe("A deletion of keys", () => {
   test("lets a delivery be a duplicate before, and a new event after", async () => {
     const first = anEvent();
     await it.settle(keyOf(first), await claim(it.ledger, first), "completed");
-    expect(await it.ledger.accept([first])).toEqual(["duplicate"]);
+    expect(await it.ledger.intake.accept([first])).toEqual(["duplicate"]);
     await it.age(keyOf(first), 91);
-    expect(await it.ledger.accept([first])).toEqual(["duplicate"]);
+    expect(await it.ledger.intake.accept([first])).toEqual(["duplicate"]);
     await it.retention.deleteKeys(expired);
-    expect(await it.ledger.accept([first])).toEqual(["accepted"]);
+    expect(await it.ledger.intake.accept([first])).toEqual(["accepted"]);
   });
 });

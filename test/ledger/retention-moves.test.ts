@@ -70,7 +70,7 @@ describe("A move of bodies", () => {
 
   test("takes a body that two generations share along with both, once", async () => {
     const key = await it.event("failed");
-    await it.ledger.replay([key]);
+    await it.ledger.retries.replay([key]);
     await it.age(key, 40);
     expect(await it.retention.moveBodies(await it.partition(40))).toMatchObject({
       found: 2,
@@ -84,7 +84,7 @@ describe("A move of bodies", () => {
   test("takes no more at once than a few megabytes, and at least one body", async () => {
     for (let n = 0; n < 3; n += 1) {
       const large = anEvent({ body: Buffer.alloc(9 * 1024 * 1024, n) });
-      await it.ledger.accept([large]);
+      await it.ledger.intake.accept([large]);
       await it.age(keyOf(large), 40);
     }
     const old = await it.partition(40);
@@ -98,7 +98,7 @@ describe("A move of bodies", () => {
     const key = await it.event("pending", 40);
     const number = await claim(it.ledger, { ...anEvent(), ...key });
     const old = await it.partition(40);
-    await it.ledger.attempt(
+    await it.ledger.claims.attempt(
       key,
       number,
       async () => {
@@ -125,7 +125,7 @@ describe("A move of bodies", () => {
     await it.untilBlocked();
     expect(await it.bodyOf(pending)).toBeDefined();
     let seen: Uint8Array | undefined;
-    const handling = it.ledger.attempt(
+    const handling = it.ledger.claims.attempt(
       pending,
       number,
       (_tx, { body }) => {
@@ -134,7 +134,7 @@ describe("A move of bodies", () => {
       },
       patient(),
     );
-    const retrying = it.ledger.retryMany([failed]);
+    const retrying = it.ledger.retries.retryMany([failed]);
     await it.untilBlocked(3);
     await letGo();
     expect(await moving).toMatchObject({ moved: 2 });
@@ -176,7 +176,7 @@ describe("A replay of an event of another day", () => {
   test("takes a copy of the body to today, so that the old day can be dropped", async () => {
     const key = await it.event("completed", 40);
     const body = await it.bodyOf(key);
-    expect(await it.ledger.replay([key])).toMatchObject([{ kind: "replayed" }]);
+    expect(await it.ledger.retries.replay([key])).toMatchObject([{ kind: "replayed" }]);
     const old = await it.partition(40);
     expect(await dayOf(key)).toEqual([old.day, await today()]);
     expect(await it.retention.detach(old)).toBe("detached");
@@ -189,8 +189,8 @@ describe("A replay of an event of another day", () => {
     const old = await it.partition(40);
     expect(await it.retention.detach(old)).toBe("detached");
     expect(await it.retention.drop({ ...old, state: "detached" })).toBe("dropped");
-    expect(await it.ledger.replay([key])).toEqual([{ kind: "body_missing" }]);
-    expect(await it.ledger.findEvent(key)).toMatchObject({
+    expect(await it.ledger.retries.replay([key])).toEqual([{ kind: "body_missing" }]);
+    expect(await it.ledger.reads.findEvent(key)).toMatchObject({
       event: { status: "completed" },
       payload: null,
       body: undefined,

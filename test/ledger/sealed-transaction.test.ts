@@ -188,6 +188,48 @@ describe("A transaction whose handler has returned", () => {
   });
 });
 
+describe("A handler that sets savepoints itself", () => {
+  const run = (statements: readonly string[]) =>
+    it.attempt(async (tx) => {
+      await write(tx, "before");
+      for (const text of statements) await tx.execute(sql.raw(text)).catch(() => undefined);
+    });
+
+  for (const statements of [
+    ["SAVEPOINT a", "SAVEPOINT b", "RELEASE a"],
+    ["SAVEPOINT a", "SAVEPOINT b", "SAVEPOINT c", "RELEASE b", "RELEASE SAVEPOINT a"],
+    ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO a"],
+    ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK WORK TO SAVEPOINT a", "RELEASE a"],
+    ["SAVEPOINT a", "SAVEPOINT a", "RELEASE a", "RELEASE a"],
+    ["SAVEPOINT a", "RELEASE A"],
+    ['SAVEPOINT "a b"', 'RELEASE /* it */ "a b"'],
+    ["SAVEPOINT savepoint", "RELEASE savepoint"],
+    ["SAVEPOINT a", "SELECT 1 / 0", "SAVEPOINT b", "ROLLBACK TO a", "RELEASE a"],
+  ]) {
+    test(`and ends them is completed: ${statements.join("; ")}`, async () => {
+      const { end, status } = await run(statements);
+      expect(end).toBe("completed");
+      expect(status).toBe("completed");
+      expect(await it.written()).toEqual(["before"]);
+    });
+  }
+
+  for (const statements of [
+    ["SAVEPOINT a"],
+    ["SAVEPOINT a", "SAVEPOINT b", "RELEASE b"],
+    ["SAVEPOINT a", "SAVEPOINT a", "RELEASE a"],
+    ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO b", "RELEASE b"],
+    ['SAVEPOINT "A"', "SAVEPOINT a", "RELEASE a"],
+  ]) {
+    test(`and leaves one open fails: ${statements.join("; ")}`, async () => {
+      const { end, status } = await run(statements);
+      expect(end).toMatchObject({ code: "tx_closed" });
+      expect(status).toBe("pending");
+      expect(await it.written()).toEqual([]);
+    });
+  }
+});
+
 /** The pool's client that an attempt holds: what a handler with bad intent would dig out. */
 function busiestClient(): { query(text: string): Promise<unknown> } {
   interface Inside {

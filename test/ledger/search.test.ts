@@ -8,7 +8,7 @@ beforeAll(async () => {
   it = await openLedger();
   // Seven commits of ten events each: the order within a commit is the key's.
   for (let batch = 0; batch < 7; batch += 1) {
-    await it.ledger.accept(
+    await it.ledger.intake.accept(
       Array.from({ length: 10 }, (_, n) =>
         anEvent({
           source: n % 2 === 0 ? "shop" : "bank",
@@ -19,9 +19,12 @@ beforeAll(async () => {
     );
   }
   const failed = anEvent({ source: "bank", eventId: "evt_6_1" });
-  await it.ledger.fail(keyOf(failed), await claim(it.ledger, failed), { ...failure, final: true });
+  await it.ledger.claims.fail(keyOf(failed), await claim(it.ledger, failed), {
+    ...failure,
+    final: true,
+  });
   const done = anEvent({ source: "shop", eventId: "evt_6_2" });
-  await it.ledger.attempt(
+  await it.ledger.claims.attempt(
     keyOf(done),
     await claim(it.ledger, done),
     () => Promise.resolve("ignored"),
@@ -31,7 +34,9 @@ beforeAll(async () => {
 afterAll(() => it.close());
 
 const ids = async (filter: EventFilter) =>
-  (await it.ledger.findEvents({ limit: 500, ...filter })).events.map((event) => event.event_id);
+  (await it.ledger.reads.findEvents({ limit: 500, ...filter })).events.map(
+    (event) => event.event_id,
+  );
 
 describe("findEvents", () => {
   test("lists newest first, and pages through all of it without a gap or a repeat", async () => {
@@ -43,7 +48,7 @@ describe("findEvents", () => {
     const paged: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await it.ledger.findEvents({ limit: 7, cursor });
+      const page = await it.ledger.reads.findEvents({ limit: 7, cursor });
       paged.push(...page.events.map((event) => event.event_id));
       cursor = page.next ?? undefined;
     } while (cursor !== undefined);
@@ -86,13 +91,13 @@ describe("findEvents", () => {
 
   test("refuses a limit and a cursor that are none", async () => {
     for (const limit of [0, 501, 1.5, Number.NaN]) {
-      await expect(it.ledger.findEvents({ limit })).rejects.toMatchObject({
+      await expect(it.ledger.reads.findEvents({ limit })).rejects.toMatchObject({
         code: "invalid_request",
       });
     }
     const forged = Buffer.from('["2026-01-01; DROP","a","b",0]').toString("base64url");
     for (const cursor of ["", "x", forged, "W10"]) {
-      await expect(it.ledger.findEvents({ cursor })).rejects.toMatchObject({
+      await expect(it.ledger.reads.findEvents({ cursor })).rejects.toMatchObject({
         code: "invalid_request",
       });
     }
@@ -102,27 +107,22 @@ describe("findEvents", () => {
 describe("findEvent", () => {
   test("gives the latest generation unless one is named", async () => {
     const first = anEvent();
-    await it.ledger.accept([first, { ...first, generation: 1, body: Buffer.from("not JSON") }]);
-    expect((await it.ledger.findEvent(first))?.event.generation).toBe(0);
+    await it.ledger.intake.accept([
+      first,
+      { ...first, generation: 1, body: Buffer.from("not JSON") },
+    ]);
+    expect((await it.ledger.reads.findEvent(first))?.event.generation).toBe(0);
     const lookup = { source: first.source, eventId: first.eventId };
-    expect(await it.ledger.findEvent(lookup)).toMatchObject({
+    expect(await it.ledger.reads.findEvent(lookup)).toMatchObject({
       event: { generation: 1 },
       payload: null,
     });
-    expect(await it.ledger.findEvent({ ...lookup, generation: 2 })).toBeUndefined();
-    expect(await it.ledger.findEvent({ ...lookup, eventId: "\0" })).toBeUndefined();
-  });
-
-  test("gives what a job needs of an event", async () => {
-    const event = anEvent({ unsigned: true });
-    await it.ledger.accept([event]);
-    const { body: _, ...identity } = event;
-    expect(await it.ledger.findIdentity(event)).toEqual({ ...identity, status: "pending" });
-    expect(await it.ledger.findIdentity(anEvent())).toBeUndefined();
+    expect(await it.ledger.reads.findEvent({ ...lookup, generation: 2 })).toBeUndefined();
+    expect(await it.ledger.reads.findEvent({ ...lookup, eventId: "\0" })).toBeUndefined();
   });
 
   test("gives rows that survive JSON", async () => {
-    const found = await it.ledger.findEvent({ source: "bank", eventId: "evt_6_1" });
+    const found = await it.ledger.reads.findEvent({ source: "bank", eventId: "evt_6_1" });
     expect(JSON.parse(JSON.stringify(found?.event))).toEqual(found?.event);
     expect(Object.keys(found?.event ?? {})).toEqual(
       expect.arrayContaining(["event_id", "received_at", "processed_at", "last_error"]),
@@ -131,8 +131,19 @@ describe("findEvent", () => {
 });
 
 test("countUndone and countCompleted count each source by itself", async () => {
-  const undone = await it.ledger.countUndone();
+  const undone = await it.ledger.reads.countUndone();
   expect(undone.get("bank")).toEqual({ pending: 34, failed: 1 });
   expect(undone.get("shop")).toMatchObject({ failed: 0 });
-  expect([...(await it.ledger.countCompleted())]).toEqual([["shop", 1]]);
+  expect([...(await it.ledger.reads.countCompleted())]).toEqual([["shop", 1]]);
+});
+
+describe("ledgerStatuses", () => {
+  test("gives what a job needs of an event", async () => {
+    const event = anEvent({ unsigned: true });
+    await it.ledger.intake.accept([event]);
+    const [found, none] = await it.ledger.repair.ledgerStatuses([event, anEvent()]);
+    const { body: _body, headers: _headers, ...identity } = event;
+    expect(found).toMatchObject({ event: identity, status: "pending", enqueued: false });
+    expect(none).toBeUndefined();
+  });
 });

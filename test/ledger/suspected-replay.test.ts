@@ -31,7 +31,7 @@ async function attempt(
   handle: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<"lost" | Outcome> {
   let outcome: Outcome = "handled";
-  const end = await it.ledger.attempt(
+  const end = await it.ledger.claims.attempt(
     keyOf(event),
     await claim(it.ledger, event),
     async (_tx, { suspectedReplay }) => {
@@ -52,19 +52,19 @@ const age = (event: IncomingEvent, hours: number) =>
 
 test("a second id with the body of one that was handled, or is pending, or has failed, is a replay", async () => {
   const [first, second, third] = twins(3) as [IncomingEvent, IncomingEvent, IncomingEvent];
-  await it.ledger.accept([first]);
+  await it.ledger.intake.accept([first]);
   expect(await attempt(second)).toBe("suspected_replay");
   const number = await claim(it.ledger, first);
-  await it.ledger.fail(keyOf(first), number, { ...failure, final: true });
+  await it.ledger.claims.fail(keyOf(first), number, { ...failure, final: true });
   expect(await attempt(third)).toBe("suspected_replay");
   expect(await statusOf(it, third)).toBe("completed");
-  expect(await it.ledger.retry(first)).toBe("retried");
+  expect(await it.ledger.retries.retryMany([first])).toMatchObject([{ kind: "retried" }]);
   expect(await attempt(first)).toBe("handled");
 });
 
 test("one that is itself suspected does not make another one suspect", async () => {
   const [day, night, next] = twins(3) as [IncomingEvent, IncomingEvent, IncomingEvent];
-  await it.ledger.accept([day, night]);
+  await it.ledger.intake.accept([day, night]);
   await age(day, 30);
   await age(night, 20);
   expect(await attempt(day)).toBe("handled");
@@ -79,8 +79,8 @@ test("signed ids, other sources and replays of ours make nothing suspect", async
     IncomingEvent,
     IncomingEvent,
   ];
-  await it.ledger.accept([{ ...signed, unsigned: false }]);
-  await it.ledger.accept([{ ...ours, generation: 1 }]);
+  await it.ledger.intake.accept([{ ...signed, unsigned: false }]);
+  await it.ledger.intake.accept([{ ...ours, generation: 1 }]);
   expect(await attempt({ ...other, source: "other" })).toBe("handled");
   expect(await attempt(own)).toBe("handled");
 });
@@ -101,7 +101,7 @@ test("of many at once exactly one is handled", async () => {
 
 test("an earlier one whose record came in late gives way to the one that was handled meanwhile", async () => {
   const [early, late] = twins(2) as [IncomingEvent, IncomingEvent];
-  await it.ledger.accept([early]);
+  await it.ledger.intake.accept([early]);
   await age(early, 1);
   // Hidden from the second as an uncommitted row would be: under another body.
   const hide = (bodyHash: string) =>

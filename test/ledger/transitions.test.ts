@@ -1,3 +1,4 @@
+import type { EventKey } from "@millrace/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   aJob,
@@ -25,9 +26,15 @@ type State = (typeof STATES)[number];
 async function eventIn(state: State) {
   const event = anEvent();
   const number = await claim(it.ledger, event);
-  if (state === "failed") await it.ledger.fail(keyOf(event), number, { ...failure, final: true });
+  if (state === "failed")
+    await it.ledger.claims.fail(keyOf(event), number, { ...failure, final: true });
   if (state === "completed") {
-    await it.ledger.attempt(keyOf(event), number, () => Promise.resolve("handled"), patient());
+    await it.ledger.claims.attempt(
+      keyOf(event),
+      number,
+      () => Promise.resolve("handled"),
+      patient(),
+    );
   }
   expect(await statusOf(it, event)).toBe(state);
   return event;
@@ -125,11 +132,11 @@ describe("The database itself", () => {
 describe("A failed attempt", () => {
   test("is recorded with its error, and the event stays pending until the last", async () => {
     const event = anEvent();
-    await it.ledger.fail(keyOf(event), await claim(it.ledger, event), failure);
+    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failure);
     expect(await statusOf(it, event)).toBe("pending");
     const last = { ...failure, message: `last ${"x".repeat(20_000)}`, final: true };
-    await it.ledger.fail(keyOf(event), await claim(it.ledger, event), last);
-    const found = await it.ledger.findEvent(event);
+    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), last);
+    const found = await it.ledger.reads.findEvent(event);
     expect(found?.event).toMatchObject({
       status: "failed",
       attempts: 2,
@@ -146,8 +153,8 @@ describe("A failed attempt", () => {
   test("is given back when the database was at fault", async () => {
     const event = anEvent();
     const fault = { ...failure, code: "database_unavailable", counts: false } as const;
-    await it.ledger.fail(keyOf(event), await claim(it.ledger, event), fault);
-    expect(await it.ledger.record([aJob(event)])).toEqual([
+    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), fault);
+    expect(await it.ledger.claims.record([aJob(event)])).toEqual([
       { kind: "claimed", attempt: 2, attemptSinceRetry: 1 },
     ]);
   });
@@ -156,64 +163,74 @@ describe("A failed attempt", () => {
     const event = anEvent();
     const stale = await claim(it.ledger, event);
     await claim(it.ledger, event);
-    expect(await it.ledger.fail(keyOf(event), stale, { ...failure, final: true })).toBe("lost");
-    expect((await it.ledger.findEvent(event))?.attemptLog).toEqual([]);
+    expect(await it.ledger.claims.fail(keyOf(event), stale, { ...failure, final: true })).toBe(
+      "lost",
+    );
+    expect((await it.ledger.reads.findEvent(event))?.attemptLog).toEqual([]);
   });
 });
 
-describe("retry", () => {
+describe("retryMany", () => {
+  const retry = async (key: EventKey) => (await it.ledger.retries.retryMany([key]))[0]?.kind;
+
   test("makes a failed event pending with its attempts counted anew, and only a failed one", async () => {
     const failed = await eventIn("failed");
-    expect(await it.ledger.retry(failed)).toBe("retried");
-    expect(await it.ledger.retry(failed)).toBe("not_failed");
-    expect(await it.ledger.record([aJob(failed)])).toEqual([
+    expect(await retry(failed)).toBe("retried");
+    expect(await retry(failed)).toBe("pending");
+    expect(await it.ledger.claims.record([aJob(failed)])).toEqual([
       { kind: "claimed", attempt: 2, attemptSinceRetry: 1 },
     ]);
-    expect(await it.ledger.retry(await eventIn("completed"))).toBe("not_failed");
-    expect(await it.ledger.retry(anEvent())).toBe("not_found");
+    expect(await retry(await eventIn("completed"))).toBe("completed");
+    expect(await retry(anEvent())).toBe("not_found");
   });
 
   test("of two operators at once, one retries", async () => {
     const failed = await eventIn("failed");
-    const answers = await Promise.all(Array.from({ length: 4 }, () => it.ledger.retry(failed)));
+    const answers = await Promise.all(Array.from({ length: 4 }, () => retry(failed)));
     expect(answers.filter((answer) => answer === "retried")).toHaveLength(1);
   });
 });
 
-describe("giveUp", () => {
+describe("abandonEvent", () => {
   const reason = { code: "gave_up", message: "stalled too often", run: "run-3" } as const;
 
   test("fails a pending event and says so in its log", async () => {
     const event = await eventIn("pending");
-    expect(await it.ledger.giveUp(keyOf(event), reason)).toBe("failed");
-    const found = await it.ledger.findEvent(event);
+    expect(await it.ledger.claims.abandonEvent(keyOf(event), reason)).toBe("failed");
+    const found = await it.ledger.reads.findEvent(event);
     expect(found?.event).toMatchObject({ status: "failed", last_error: "stalled too often" });
     expect(found?.attemptLog).toMatchObject([{ attempt: 1, code: "gave_up" }]);
-    expect(await it.ledger.record([aJob(event, "run-3")])).toMatchObject([{ kind: "failed" }]);
+    expect(await it.ledger.claims.record([aJob(event, "run-3")])).toMatchObject([
+      { kind: "failed" },
+    ]);
   });
 
   test("records an event that it does not know, when its body is at hand", async () => {
     const event = anEvent();
-    expect(await it.ledger.giveUp(withoutBody(event), reason)).toBe("unknown");
-    expect(await it.ledger.giveUp(event, reason)).toBe("failed");
-    const found = await it.ledger.findEvent(event);
+    expect(await it.ledger.claims.abandonEvent(withoutBody(event), reason)).toBe("unknown");
+    expect(await it.ledger.claims.abandonEvent(event, reason)).toBe("failed");
+    const found = await it.ledger.reads.findEvent(event);
     expect(found?.event).toMatchObject({ status: "failed", attempts: 0 });
     expect(found?.payload).toMatchObject({ amount: 4200 });
   });
 
   test("leaves what has settled", async () => {
-    expect(await it.ledger.giveUp(await eventIn("completed"), reason)).toBe("completed");
-    expect(await it.ledger.giveUp(await eventIn("failed"), reason)).toBe("already_failed");
+    expect(await it.ledger.claims.abandonEvent(await eventIn("completed"), reason)).toBe(
+      "completed",
+    );
+    expect(await it.ledger.claims.abandonEvent(await eventIn("failed"), reason)).toBe(
+      "already_failed",
+    );
   });
 
   test("waits for an attempt that is just completing", async () => {
     const event = anEvent();
     let givingUp: Promise<string> | undefined;
-    await it.ledger.attempt(
+    await it.ledger.claims.attempt(
       keyOf(event),
       await claim(it.ledger, event),
       async () => {
-        givingUp = it.ledger.giveUp(event, reason);
+        givingUp = it.ledger.claims.abandonEvent(event, reason);
         await new Promise((resolve) => setImmediate(resolve));
         return "handled";
       },

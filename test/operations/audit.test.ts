@@ -20,7 +20,7 @@ onEachBackend("the audit", (prepare) => {
 
   const operator = (over: Partial<Stage> = {}, actor = OPS) =>
     createOperator({ ...stage, ...over }, actor);
-  const entries = async (limit = 50) => (await stage.ledger.findAudit({ limit })).entries;
+  const entries = async (limit = 50) => (await stage.ledger.audit.find({ limit })).entries;
   const last = async () => (await entries(1))[0];
 
   test("has who retried what and why, and what became of it", async () => {
@@ -90,7 +90,7 @@ onEachBackend("the audit", (prepare) => {
       },
     };
     const away = () => Promise.reject(new Error("no audit"));
-    const silent = { ...stage.ledger, beginAudit: away };
+    const silent = { ...stage.ledger, audit: { ...stage.ledger.audit, begin: away } };
     const acts = createOperator({ ledger: silent, queues }, OPS);
     const before = await entries();
     await expect(acts.retryEvent(key("evt_first_1"))).rejects.toThrow("no audit");
@@ -109,7 +109,8 @@ onEachBackend("the audit", (prepare) => {
 
   test("whose result cannot be written has none, and what was done is told", async () => {
     await stage.fail("evt_after_1");
-    const mute = { ...stage.ledger, endAudit: () => Promise.reject(new Error("gone")) };
+    const end = () => Promise.reject(new Error("gone"));
+    const mute = { ...stage.ledger, audit: { ...stage.ledger.audit, end } };
     const result = await operator({ ledger: mute }).retryEvent(key("evt_after_1"));
     expect(result).toEqual({ kind: "retried" });
     expect(await last()).toMatchObject({ event_id: "evt_after_1", result: null });
@@ -137,16 +138,16 @@ onEachBackend("the audit", (prepare) => {
     const paged: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await stage.ledger.findAudit({ limit: 5, cursor });
+      const page = await stage.ledger.audit.find({ limit: 5, cursor });
       paged.push(...page.entries.map(({ id }) => id));
       cursor = page.next ?? undefined;
     } while (cursor !== undefined);
     expect(paged).toEqual(all.map(({ id }) => id));
-    const of = await stage.ledger.findAudit({ source: "acme", eventId: "evt_two_1", limit: 50 });
+    const of = await stage.ledger.audit.find({ source: "acme", eventId: "evt_two_1", limit: 50 });
     expect(of.entries.map(({ action }) => action)).toEqual(["replay", "replay"]);
-    expect((await stage.ledger.findAudit({ source: "a\0", limit: 1 })).entries).toEqual([]);
+    expect((await stage.ledger.audit.find({ source: "a\0", limit: 1 })).entries).toEqual([]);
     for (const wrong of ["x", "-1", "1e3", "9".repeat(30)]) {
-      const asked = stage.ledger.findAudit({ limit: 1, cursor: wrong });
+      const asked = stage.ledger.audit.find({ limit: 1, cursor: wrong });
       await expect(asked).rejects.toMatchObject({ code: "invalid_request" });
     }
   });

@@ -34,7 +34,7 @@ onEachBackend("many events", (prepare) => {
   /** Takes so many events whose ids begin alike. */
   async function take(prefix: string, count: number, source = "acme"): Promise<void> {
     const events = Array.from({ length: count }, (_, n) => event(`${prefix}${n}`, { source }));
-    if (stage.queues.backend === "postgres") await stage.ledger.accept(events);
+    if (stage.queues.backend === "postgres") await stage.ledger.intake.accept(events);
     const identityOnly = stage.queues.backend === "postgres";
     await stage.queues.enqueue(events, { identityOnly });
   }
@@ -125,7 +125,7 @@ onEachBackend("many events", (prepare) => {
   test("that were settled are replayed once each, and what is pending is told", async () => {
     await take("again_", 20);
     await settle("again_", 20);
-    await stage.ledger.accept([event("again_pending")]);
+    await stage.ledger.intake.accept([event("again_pending")]);
     expect(await replayAll("again_")).toEqual({ done: 20, skipped: { not_settled: 1 } });
     expect((await replayAll("again_", { limit: 5 })).skipped).toEqual({ not_settled: 5 });
     await stage.queues.enqueue([event("again_pending")], { identityOnly: true });
@@ -191,8 +191,12 @@ onEachBackend("many events", (prepare) => {
 
   test("of a source that is configured no longer are left alone, and counted", async () => {
     const stranger = event("strange_1", { source: "stranger" });
-    await stage.ledger.accept([stranger]);
-    await stage.ledger.giveUp(stranger, { code: "gave_up", message: "no luck", run: "1" });
+    await stage.ledger.intake.accept([stranger]);
+    await stage.ledger.claims.abandonEvent(stranger, {
+      code: "gave_up",
+      message: "no luck",
+      run: "1",
+    });
     expect(await retryAll("strange_")).toEqual({ done: 0, skipped: { unknown_source: 1 } });
     await expect(retryMany(stage, { filter: { source: "stranger" } })).rejects.toMatchObject({
       code: "unknown_source",

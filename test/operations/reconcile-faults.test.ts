@@ -59,11 +59,11 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE application_name = 'millrace-leader' AND datname = current_database()`,
     );
-    await stage.ledger.accept([event("evt_orphan_1")]);
+    await stage.ledger.intake.accept([event("evt_orphan_1")]);
     await until(async () => (await stage.job("evt_orphan_1"))?.state === "waiting");
     await first.close();
     await has(second, "passed");
-    await stage.ledger.accept([event("evt_orphan_2")]);
+    await stage.ledger.intake.accept([event("evt_orphan_2")]);
     await until(async () => (await stage.job("evt_orphan_2"))?.state === "waiting");
     expect(await completeAll()).toEqual(["evt_orphan_1", "evt_orphan_2"]);
   });
@@ -76,18 +76,18 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       throw new Error("the switch is off");
     };
     const areFailed = async () => {
-      const jobs = await stage.queues.glance(half.map(key));
+      const jobs = await stage.queues.jobStatuses(half.map(key));
       return jobs.every((job) => job?.state === "failed");
     };
     await stage.work(broken, () => until(areFailed));
-    await stage.ledger.retryMany(half.map(key));
-    await stage.ledger.accept(lost.map((eventId) => event(eventId)));
+    await stage.ledger.retries.retryMany(half.map(key));
+    await stage.ledger.intake.accept(lost.map((eventId) => event(eventId)));
 
     const both = [start({ leads: "one" }), start({ leads: "another" })];
     await Promise.all(both.map((each) => has(each, "passed")));
-    expect(both.flatMap(({ notices }) => notices).filter(({ kind }) => kind === "trouble")).toEqual(
-      [],
-    );
+    expect(
+      both.flatMap(({ notices }) => notices).filter(({ kind }) => kind === "pass_failed"),
+    ).toEqual([]);
     expect(await completeAll()).toEqual([...lost, ...half].toSorted());
     const { rows } = await stage.pool.query(
       "SELECT attempts, count(*)::int AS events FROM millrace.events GROUP BY 1 ORDER BY 1",
@@ -100,7 +100,7 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
 
   test("fails an event whose job lost its workers too often, while nobody could tell the ledger", async () => {
     const url = ground.redisUrl ?? ground.databaseUrl;
-    await stage.ledger.accept([event("evt_killer_1")]);
+    await stage.ledger.intake.accept([event("evt_killer_1")]);
     await reconcileOnce(stage);
     await dieWithJob(url, "acme");
     await dieWithJob(url, "acme");
@@ -110,7 +110,7 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       worker: quickWorker({ maxStalledCount: 1 }),
       concurrency: () => 1,
       run: () => Promise.reject(new Error("not to be run")),
-      gaveUp: () => Promise.reject(new Error("the database is away")),
+      onAbandoned: () => Promise.reject(new Error("the database is away")),
     });
     await until(async () => (await stage.job("evt_killer_1"))?.state === "failed");
     expect((await stage.row("evt_killer_1"))?.status).toBe("pending");
@@ -128,10 +128,10 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
   }, 60_000);
 
   test("ends a pass that its ledger or its queue fails, and takes it up again", async () => {
-    await stage.ledger.accept([event("evt_later_1")]);
+    await stage.ledger.intake.accept([event("evt_later_1")]);
     await stage.pool.query("ALTER TABLE millrace.queue_epochs RENAME TO away");
     const reconciler = start();
-    await has(reconciler, "trouble");
+    await has(reconciler, "pass_failed");
     expect(await stage.job("evt_later_1")).toBeUndefined();
     await stage.pool.query("ALTER TABLE millrace.away RENAME TO queue_epochs");
     await until(async () => (await stage.job("evt_later_1"))?.state === "waiting");
@@ -142,10 +142,10 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       await reconcileOnce(stage);
       const ids = names("evt_tail", 200);
       for (const eventId of ids) {
-        await stage.ledger.accept([event(eventId)]);
+        await stage.ledger.intake.accept([event(eventId)]);
         await stage.queues.enqueue([event(eventId)], { identityOnly: true });
       }
-      await stage.ledger.markEnqueued(ids.map(key));
+      await stage.ledger.intake.markEnqueued(ids.map(key));
       const file = await aofOf(ground.redisUrl ?? "");
       await ground.redis?.kill();
       await truncate(file.path, Math.floor(file.bytes / 2));
@@ -162,8 +162,8 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       const reconciler = start();
       await has(reconciler, "passed");
       await ground.redis?.kill();
-      await stage.ledger.accept([event("evt_away_1")]);
-      await has(reconciler, "trouble");
+      await stage.ledger.intake.accept([event("evt_away_1")]);
+      await has(reconciler, "pass_failed");
       await ground.redis?.restart();
       await until(async () => (await stage.job("evt_away_1"))?.state === "waiting");
       expect(await completeAll()).toEqual(["evt_away_1"]);

@@ -46,14 +46,14 @@ export async function reconcileOnce(stage: Stage, over: Options = {}) {
   // The reconciler before may still be giving up its lead, so that this one may have to ask again.
   const notice = await new Promise<ReconcilerNotice>((resolve) => {
     const reconciler = startReconciler(stage, { intervalMs: 20, ...over }, (heard) => {
-      if (heard.kind !== "passed" && heard.kind !== "trouble") return;
+      if (heard.kind !== "passed" && heard.kind !== "pass_failed") return;
       closed ??= reconciler.close();
       resolve(heard);
     });
   });
   await closed;
-  if (notice.kind !== "passed") throw notice.kind === "trouble" ? notice.error : notice;
+  if (notice.kind !== "passed") throw notice.kind === "pass_failed" ? notice.error : notice;
   const found = Object.fromEntries([...notice.found].map(([kind, { count }]) => [kind, count]));
-  const mended = Object.fromEntries([...notice.mendedByKind].filter(([, count]) => count > 0));
+  const mended = Object.fromEntries([...notice.repairedByKind].filter(([, count]) => count > 0));
   return { found, mended, passed: notice };
 }

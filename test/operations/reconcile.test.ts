@@ -1,4 +1,4 @@
-import type { Settlement } from "@millrace/core";
+import type { JobResult } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type Ground } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
@@ -6,7 +6,7 @@ import { until } from "../support/until.ts";
 import { reconcileOnce } from "./reconcile-once.ts";
 import { createStage, key, type Stage } from "./stage.ts";
 
-const FAILED: Settlement = { kind: "failed", code: "gave_up", message: "lost", recorded: false };
+const FAILED: JobResult = { kind: "failed", code: "gave_up", message: "lost", recorded: false };
 
 onEachBackend("the reconciler", (prepare) => {
   let ground: Ground;
@@ -32,7 +32,7 @@ onEachBackend("the reconciler", (prepare) => {
   const enqueue = async (eventId: string) => {
     expect(await stage.queues.enqueue([event(eventId)])).toEqual(["accepted"]);
   };
-  const accept = (eventId: string) => stage.ledger.accept([event(eventId)]);
+  const accept = (eventId: string) => stage.ledger.intake.accept([event(eventId)]);
   const endBlindly = (eventId: string, state: "failed" | "completed") =>
     stage.workBlindly(
       () => until(async () => (await stateOf(eventId)) === state),
@@ -63,7 +63,7 @@ onEachBackend("the reconciler", (prepare) => {
   });
 
   test("adds the job of a pending event that has none, which is no attempt", async () => {
-    await stage.ledger.accept([event("evt_none_1"), event("an id | of its own")]);
+    await stage.ledger.intake.accept([event("evt_none_1"), event("an id | of its own")]);
     expect(await reconcile()).toEqual({
       found: { pending_without_job: 2 },
       mended: { pending_without_job: 2 },
@@ -81,15 +81,15 @@ onEachBackend("the reconciler", (prepare) => {
     await accept("evt_unmarked_1");
     await enqueue("evt_unmarked_1");
     await agree();
-    const [standing] = await stage.ledger.standings([key("evt_unmarked_1")]);
-    expect(standing).toMatchObject({ status: "pending", placed: true });
+    const [standing] = await stage.ledger.repair.ledgerStatuses([key("evt_unmarked_1")]);
+    expect(standing).toMatchObject({ status: "pending", enqueued: true });
     await completes("evt_unmarked_1", 1);
   });
 
   test("leaves a pending event alone whose job is delayed", async () => {
     await accept("evt_delayed_1");
     await enqueue("evt_delayed_1");
-    const later: Settlement = {
+    const later: JobResult = {
       ...{ kind: "retry", afterMs: 3_600_000, code: "handler_failed", message: "later" },
       recorded: false,
     };
@@ -137,7 +137,9 @@ onEachBackend("the reconciler", (prepare) => {
 
   test("retries the job of a retry that died half-way", async () => {
     await stage.fail("evt_half_1");
-    expect(await stage.ledger.retry(key("evt_half_1"))).toBe("retried");
+    expect(await stage.ledger.retries.retryMany([key("evt_half_1")])).toMatchObject([
+      { kind: "retried" },
+    ]);
     expect(await reconcile()).toEqual({
       found: { pending_retry_unfinished: 1 },
       mended: { pending_retry_unfinished: 1 },
@@ -169,7 +171,9 @@ onEachBackend("the reconciler", (prepare) => {
     });
     expect(await stage.row("evt_unknown_1")).toMatchObject({ status: "failed", attempts: 0 });
     await agree();
-    expect(await stage.ledger.retry(key("evt_unknown_1"))).toBe("retried");
+    expect(await stage.ledger.retries.retryMany([key("evt_unknown_1")])).toMatchObject([
+      { kind: "retried" },
+    ]);
     expect((await reconcile()).mended).toEqual({ pending_retry_unfinished: 1 });
     await completes("evt_unknown_1", 1);
   });

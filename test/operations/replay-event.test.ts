@@ -20,7 +20,7 @@ onEachBackend("a replay", (prepare, backend) => {
   const replay = (eventId: string, generation?: number) =>
     replayEvent(stage, { source: "acme", eventId, generation });
   const generationsOf = async (eventId: string) =>
-    (await stage.ledger.findEvent({ source: "acme", eventId }))?.generations ?? [];
+    (await stage.ledger.reads.findEvent({ source: "acme", eventId }))?.generations ?? [];
   const enqueuedAt = async (eventId: string) => {
     const { rows } = await stage.pool.query<{ enqueued_at: Date | null }>(
       "SELECT enqueued_at FROM millrace.events WHERE event_id = $1 ORDER BY generation DESC",

@@ -85,7 +85,7 @@ describe("The archive of a day", () => {
   test("has the events whose bodies were moved there, when it is their turn", async () => {
     const key = await it.event("failed", 41);
     await it.retention.moveBodies(await it.partition(41));
-    await it.ledger.retry(key);
+    await it.ledger.retries.retryMany([key]);
     await it.settle(key, await claim(it.ledger, { ...anEvent(), ...key }, "run-2"), "completed");
     await it.age(key, 0);
     await it.event("completed");

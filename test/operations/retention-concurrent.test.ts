@@ -19,7 +19,7 @@ const WORKERS = 4;
 async function work(key: EventKey): Promise<void> {
   for (let tries = 0; tries < 200; tries += 1) {
     const job = aJob({ ...anEvent(), ...key, body: undefined, headers: {} }, `run-${tries}`);
-    const [claimed] = await it.ledger.record([job]);
+    const [claimed] = await it.ledger.claims.record([job]);
     if (claimed?.kind === "completed") return;
     if (claimed?.kind === "claimed" && (await attempt(key, claimed.attempt))) return;
     if (claimed?.kind !== "busy" && claimed?.kind !== "claimed") {
@@ -34,7 +34,7 @@ async function work(key: EventKey): Promise<void> {
 /** One attempt in three throws when it has written, and is undone. */
 async function attempt(key: EventKey, number: number): Promise<boolean> {
   try {
-    const end = await it.ledger.attempt(
+    const end = await it.ledger.claims.attempt(
       key,
       number,
       async (tx, { body }) => {
@@ -51,7 +51,7 @@ async function attempt(key: EventKey, number: number): Promise<boolean> {
     return end === "completed";
   } catch (error) {
     if (!(error instanceof Error) || error.message !== "the switch is off") throw error;
-    await it.ledger.fail(key, number, failure);
+    await it.ledger.claims.fail(key, number, failure);
     return false;
   }
 }
@@ -70,16 +70,16 @@ test("Workers, retries and replays go on while bodies are moved and dropped unde
     tasks.push(
       () => Promise.resolve(pending),
       async () => {
-        expect(await it.ledger.retryMany([failed])).toMatchObject([{ kind: "retried" }]);
+        expect(await it.ledger.retries.retryMany([failed])).toMatchObject([{ kind: "retried" }]);
         return failed;
       },
       async () => {
-        const [answer] = await it.ledger.replay([done]);
+        const [answer] = await it.ledger.retries.replay([done]);
         // Its body may have been dropped by now, which is the only excuse.
         return answer?.kind === "replayed" ? { ...done, generation: 1 } : done;
       },
       async () => {
-        await it.ledger.accept([young]);
+        await it.ledger.intake.accept([young]);
         return keyOf(young);
       },
     );

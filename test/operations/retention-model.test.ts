@@ -65,7 +65,7 @@ async function takeStep(dice: Dice, model: Model, policy: Policy): Promise<strin
 
 async function take(dice: Dice, model: Model): Promise<string> {
   const event = anEvent();
-  await it.ledger.accept([event]);
+  await it.ledger.intake.accept([event]);
   const fresh: Generation = { status: "pending", bodyAge: 0, settledAge: 0, hasBody: true };
   model.set(event.eventId, [fresh]);
   if (dice.upTo(4) === 0) return "taken";
@@ -83,7 +83,7 @@ async function settle(
 }
 
 async function retry(key: EventKey, generation: Generation): Promise<string> {
-  expect(await it.ledger.retryMany([key])).toMatchObject([{ kind: "retried" }]);
+  expect(await it.ledger.retries.retryMany([key])).toMatchObject([{ kind: "retried" }]);
   generation.status = "pending";
   return "retried";
 }
@@ -91,7 +91,7 @@ async function retry(key: EventKey, generation: Generation): Promise<string> {
 async function replay(key: EventKey, generations: Generation[]): Promise<string> {
   const hasBody = generations.at(-1)?.hasBody === true;
   const kind = hasBody ? "replayed" : "body_missing";
-  expect(await it.ledger.replay([key])).toMatchObject([{ kind }]);
+  expect(await it.ledger.retries.replay([key])).toMatchObject([{ kind }]);
   if (hasBody) generations.push({ status: "pending", bodyAge: 0, settledAge: 0, hasBody });
   return kind;
 }

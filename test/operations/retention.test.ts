@@ -106,7 +106,7 @@ describe("A run of the retention", () => {
     const held = await it.event("pending", 50);
     await it.event("completed", 40);
     const number = await claim(it.ledger, { ...anEvent(), ...held });
-    await it.ledger.attempt(
+    await it.ledger.claims.attempt(
       held,
       number,
       async (_tx, { body }) => {
@@ -124,7 +124,7 @@ describe("A run of the retention", () => {
   });
 
   test("is refused while another one is under way", async () => {
-    const answer = await it.retention.alone(() => runOnce(POLICY));
+    const answer = await it.retention.withLeadership(() => runOnce(POLICY));
     expect(answer).toEqual({ kind: "done", value: { kind: "taken" } });
   });
 
@@ -148,7 +148,7 @@ describe("A run that dies", () => {
         forgotten: await it.event("completed", 91),
         young: await it.event("completed", 29),
       };
-      await it.ledger.replay([keys.replayed]);
+      await it.ledger.retries.replay([keys.replayed]);
       dieAt(step);
       await expect(run()).rejects.toThrow(`died at ${step}`);
       const again = { ...keys.replayed, generation: 1 };

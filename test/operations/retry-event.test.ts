@@ -60,12 +60,14 @@ onEachBackend("a retry", (prepare, backend) => {
 
   test("mends an earlier one that died between the ledger and the queue", async () => {
     await stage.fail("evt_half_1");
-    expect(await stage.ledger.retry(key("evt_half_1"))).toBe("retried");
+    expect(await stage.ledger.retries.retryMany([key("evt_half_1")])).toMatchObject([
+      { kind: "retried" },
+    ]);
     expect(await retry("evt_half_1")).toEqual({ kind: "retried" });
     await completes("evt_half_1");
 
     await stage.fail("evt_half_2");
-    await stage.ledger.retry(key("evt_half_2"));
+    await stage.ledger.retries.retryMany([key("evt_half_2")]);
     await queueOf("acme").remove("evt_half_2");
     expect(await retry("evt_half_2")).toEqual({ kind: "retried" });
     await completes("evt_half_2");

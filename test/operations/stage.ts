@@ -1,18 +1,12 @@
+import type { EventRow } from "@millrace/api-contract";
 import {
   bodyHash,
   on,
   type HandlerFunction,
   type IncomingEvent,
-  type Settlement,
+  type JobResult,
 } from "@millrace/core";
-import {
-  createLedger,
-  createPool,
-  isDatabaseTrouble,
-  migrate,
-  type EventRow,
-  type Ledger,
-} from "@millrace/ledger";
+import { createLedger, createPool, migrate, type Ledger } from "@millrace/ledger";
 import { createProcessor } from "@millrace/processor";
 import {
   createPostgresQueues,
@@ -42,7 +36,7 @@ export interface Stage {
     beforeTelling?: () => Promise<void>,
   ): Promise<void>;
   /** Runs a worker that settles every job without the ledger; it completes them when not told else. */
-  workBlindly(during: () => Promise<unknown>, settlement?: Settlement): Promise<void>;
+  workBlindly(during: () => Promise<unknown>, settlement?: JobResult): Promise<void>;
   /** Takes an event and lets its only attempt fail, in the ledger and in the queue. */
   fail(eventId: string, over?: Partial<IncomingEvent>): Promise<void>;
   row(eventId: string): Promise<EventRow | undefined>;
@@ -63,13 +57,13 @@ export async function createStage(ground: Ground): Promise<Stage> {
   const take = async (eventId: string, over: Partial<IncomingEvent> = {}) => {
     const incoming = event(eventId, over.body ? { bodyHash: bodyHash(over.body), ...over } : over);
     const identityOnly = queues.backend === "postgres";
-    if (identityOnly) await ledger.accept([incoming]);
+    if (identityOnly) await ledger.intake.accept([incoming]);
     const [placement] = await queues.enqueue([incoming], { identityOnly });
     if (placement !== "accepted") throw new Error(`Cannot take ${eventId}: ${String(placement)}`);
   };
   const work: Stage["work"] = (run, during, beforeTelling = async () => {}) =>
     runWorker({ ground, ledger, run, beforeTelling }, during);
-  const row = async (eventId: string) => (await ledger.findEvent(key(eventId)))?.event;
+  const row = async (eventId: string) => (await ledger.reads.findEvent(key(eventId)))?.event;
   const job = (eventId: string) => queues.findJob(key(eventId));
 
   return {
@@ -104,7 +98,7 @@ export function openQueues(ground: Ground, role: "dashboard" | "worker"): Promis
 }
 
 async function settleBlindly(
-  { ground, settlement }: { ground: Ground; settlement: Settlement },
+  { ground, settlement }: { ground: Ground; settlement: JobResult },
   during: () => Promise<unknown>,
 ): Promise<void> {
   const queues = await openQueues(ground, "worker");
@@ -112,7 +106,7 @@ async function settleBlindly(
     worker: quickWorker(),
     concurrency: () => 4,
     run: async () => settlement,
-    gaveUp: async () => {},
+    onAbandoned: async () => {},
   });
   try {
     await during();
@@ -137,10 +131,9 @@ async function runWorker(
   };
   const processor = createProcessor(
     {
-      ledger: deps.ledger,
+      ledger: deps.ledger.claims,
       handlers: SOURCES.map((source) => on(source, "*", deps.run)),
-      sources: Object.fromEntries(SOURCES.map((source) => [source, policy])),
-      isDatabaseTrouble,
+      sources: Object.fromEntries(SOURCES.map((source) => [source, { options: policy }])),
     },
     { concurrency: 4, handlerTimeoutMs: 10_000 },
   );
@@ -149,13 +142,11 @@ async function runWorker(
     worker: quickWorker(),
     concurrency: () => 4,
     run: async (job) => {
-      const [settlement] = processor.process([job]);
-      if (settlement === undefined) throw new Error("the processor gave no settlement");
-      const settled = await settlement;
+      const result = await processor.process(job);
       await deps.beforeTelling();
-      return settled;
+      return result;
     },
-    gaveUp: async () => {},
+    onAbandoned: async () => {},
   });
   try {
     await during();

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { configSchema, sourceOptionsSchema } from "@millrace/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { samplesOf } from "../support/samples.ts";
 import { until } from "../support/until.ts";
@@ -36,6 +37,19 @@ describe("the package", { timeout: 300_000 }, () => {
       code.map((path) => readFile(join(project.folder, "node_modules/millrace", path), "utf8")),
     );
     expect(code.filter((_, index) => texts[index]?.includes('"@millrace/'))).toEqual([]);
+  });
+
+  test("shows a sentence for every setting in the editor", async () => {
+    const { properties } = configSchema.toJSONSchema({ io: "input", unrepresentable: "any" });
+    const settings = [
+      ...namesIn({ properties }),
+      ...namesIn(sourceOptionsSchema.toJSONSchema({ io: "input" })),
+    ];
+    const path = join(project.folder, "node_modules/millrace/lib/core/dist/settings.d.ts");
+    const types = await readFile(path, "utf8");
+    const documented = (name: string) => new RegExp(`\\*/\\s+(readonly )?${name}\\??:`).test(types);
+    expect(settings.length).toBeGreaterThan(30);
+    expect(settings.filter((name) => !documented(name))).toEqual([]);
   });
 
   test("runs a project of two small files: an event is sent, handled and seen completed", async () => {
@@ -93,6 +107,21 @@ describe("the package", { timeout: 300_000 }, () => {
     expect(compiled).toEqual({ code: 0, output: "" });
   });
 
+  test("has an init whose project compiles strictly, after the steps that it names", async () => {
+    const made = await project.run("npx", "millrace", "init", "fresh", "--source", "stripe,github");
+    expect(made).toMatchObject({ code: 0, output: expect.stringContaining("npm init -y") });
+    const initialized = await project.run("npm", "init", "-y", "--prefix", "fresh");
+    expect(initialized.code).toBe(0);
+    const compilerOptions = JSON.parse(
+      await readFile(join(project.folder, "fresh/tsconfig.json"), "utf8"),
+    ).compilerOptions;
+    expect(compilerOptions).toMatchObject({ strict: true, noUncheckedIndexedAccess: true });
+    expect(await project.run(process.execPath, TSC, "-p", "fresh")).toEqual({
+      code: 0,
+      output: "",
+    });
+  });
+
   test.each(["nodenext", "bundler"] as const)("has types for moduleResolution %s", async (way) => {
     await project.put({ "package.json": '{ "private": true, "type": "module" }\n' });
     await project.put({ "tsconfig.json": tsconfig(way) });
@@ -132,4 +161,11 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** The names of all settings of a schema, those of nested objects too. */
+function namesIn(schema: { properties?: unknown }): string[] {
+  return Object.entries(
+    (schema.properties ?? {}) as Record<string, { properties?: unknown }>,
+  ).flatMap(([name, nested]) => [name, ...namesIn(nested)]);
 }

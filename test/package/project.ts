@@ -24,7 +24,7 @@ export default [
 /** What a user writes against the types, and a test that runs in plain Node. */
 export const CONSUMER = {
   "consumer.ts": `import { createServer } from "node:http";
-import { on, PermanentError, createReceiver, defineConfig, millraceRouter, type Receiver } from "millrace";
+import { on, PermanentError, defineConfig, MillraceError, type ErrorCode, type Receiver } from "millrace";
 import { createStage, deliver, type Stage } from "millrace/testing";
 import setup from "millrace/testing/global-setup";
 import config from "./millrace.config.ts";
@@ -35,7 +35,10 @@ export const handler = on<{ id: string }>("stripe", ["a", "b"], async (event, { 
   if (rows.rowCount === 0 || signal.aborted) throw new PermanentError(id);
 });
 export const serve = (receiver: Receiver) =>
-  createServer((request, response) => millraceRouter(receiver)(request, response, () => {}));
+  createServer((request, response) => receiver.node(request, response, "stripe"));
+export const router = (receiver: Receiver) => receiver.express();
+export const code = (error: unknown): ErrorCode | undefined =>
+  error instanceof MillraceError ? error.code : undefined;
 export const stage: Promise<Stage> = createStage(config);
 export const status: Promise<"pending" | "completed" | "failed"> = deliver(config, "stripe", "a").then(
   (delivered) => delivered.status,
@@ -43,8 +46,8 @@ export const status: Promise<"pending" | "completed" | "failed"> = deliver(confi
 export const teardown: Promise<() => Promise<void>> = setup();
 // @ts-expect-error a source is made by a provider's function
 defineConfig({ sources: { stripe: "stripe" } });
-// @ts-expect-error a receiver needs its places
-createReceiver({ config });
+// @ts-expect-error a receiver is opened, and shows nothing of its stores
+export const stores = (receiver: Receiver) => receiver.activeStores();
 `,
   "check.mjs": `import { defineConfig, on, stripe } from "millrace";
 import { deliver } from "millrace/testing";

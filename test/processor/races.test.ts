@@ -151,9 +151,8 @@ test("two jobs of one event in one batch run its handler once", async () => {
     }),
   ]);
   const { eventId } = makeJob().event;
-  const settlements = await Promise.all(
-    processor.process([makeJob({ eventId }), makeJob({ eventId })]),
-  );
+  const twins = [makeJob({ eventId }), makeJob({ eventId })];
+  const settlements = await Promise.all(twins.map((job) => settle(processor, job)));
   expect(settlements.map(({ kind }) => kind).toSorted()).toEqual(["completed", "lost"]);
   expect(runs).toBe(1);
   expect(await bench.effects(eventId)).toBe(1);
@@ -164,8 +163,8 @@ test("a hundred jobs of one event over three workers have one effect", async () 
   const processors = [1, 2, 3].map(() => bench.processor([on("shop", "*", effect)]));
   const settlements = await Promise.all(
     processors.flatMap((processor) =>
-      processor.process(
-        Array.from({ length: 33 }, (_, index) => makeJob({ eventId, run: `run-${index}` })),
+      Array.from({ length: 33 }, (_, index) =>
+        settle(processor, makeJob({ eventId, run: `run-${index}` })),
       ),
     ),
   );

@@ -2,31 +2,17 @@ import { createRedisQueues, jobId, queueName, type Queues } from "@millrace/queu
 import { toEnvelope, type Envelope, type IncomingEvent } from "@millrace/core";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { event } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
-const bullmq = vi.hoisted(() => ({ isKnown: true }));
-
-vi.mock(import("../../packages/queue/src/add-script.ts"), async (original) => {
-  const real = await original();
-  return { ...real, createAddScript: () => (bullmq.isKnown ? real.createAddScript() : undefined) };
-});
-
 describeOnRedis("adding jobs", () => {
-  describe("by BullMQ's script, many at once", () => adding(true));
-  describe("by BullMQ's addBulk, where another BullMQ is installed", () => adding(false));
-});
-
-/** What holds whichever way the jobs go. */
-function adding(isKnown: boolean): void {
   let redis: TestRedis;
   let client: Redis;
   let queues: Queues;
 
   beforeEach(async () => {
-    bullmq.isKnown = isKnown;
     redis = await startRedis();
     client = new Redis(redis.url);
     queues = openQueues(redis);
@@ -39,11 +25,11 @@ function adding(isKnown: boolean): void {
     await redis.stop();
   });
 
-  it("runs one script for all jobs of a call where it can, and one a job where it cannot", async () => {
+  it("runs one script for all jobs of a call", async () => {
     await queues.enqueue([event("evt_0")]);
     const before = await scriptsRun(client);
     await queues.enqueue([event("evt_1"), event("evt_2"), event("evt_3")]);
-    expect((await scriptsRun(client)) - before).toBe(isKnown ? 1 : 3);
+    expect((await scriptsRun(client)) - before).toBe(1);
   });
 
   it("leaves in Redis what queue.add leaves there, value for value", async () => {
@@ -106,8 +92,8 @@ function adding(isKnown: boolean): void {
     const [before, ...others] = await queues.enqueue(events);
     for (const answer of others)
       expect(String(answer)).toMatch(/^MillraceError: Cannot enqueue: OOM/);
-    // Our script need not write to know a duplicate.
-    if (isKnown) expect(before).toBe("duplicate");
+    // The script need not write to know a duplicate.
+    expect(before).toBe("duplicate");
     expect((await queues.counts()).get("acme")).toMatchObject({ waiting: 1 });
     await client.config("SET", "maxmemory", "0");
     expect(await queues.enqueue(events)).toEqual(["duplicate", "accepted", "accepted"]);
@@ -128,7 +114,7 @@ function adding(isKnown: boolean): void {
     expect(await queues.enqueue(events)).toEqual(events.map(() => "duplicate"));
     expect((await queues.counts()).get("acme")).toMatchObject({ waiting: 600 });
   });
-}
+});
 
 const PREFIX = `bull:${queueName("acme")}:`;
 

@@ -1,4 +1,4 @@
-import type { Settlement } from "@millrace/core";
+import type { JobResult } from "@millrace/core";
 import { createRedisQueues, queueName, type QueueNotice } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { event, quickWorker } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
-const COMPLETED: Settlement = { kind: "completed", outcome: "handled" };
+const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
 
 describeOnRedis("jobs that were edited in Redis itself", () => {
   it.each([
@@ -34,7 +34,7 @@ describeOnRedis("jobs that were edited in Redis itself", () => {
         ran.add(job.event.eventId);
         return COMPLETED;
       },
-      gaveUp: () => Promise.resolve(),
+      onAbandoned: () => Promise.resolve(),
     });
     await until(() => ran.has("evt_1") && ran.has("evt_3"));
     const state = await until(async () => {

@@ -1,17 +1,18 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Settlement } from "@millrace/core";
+import type { JobResult } from "@millrace/core";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "@millrace/embedded-postgres";
 import { connectionsWanted, createPostgresQueues, type QueueNotice } from "@millrace/queue";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { copyDataFolder } from "../support/data-folder.ts";
 import { event, quickWorker } from "../support/queue-fixture.ts";
 import { freePort } from "../support/free-port.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 
-const COMPLETED: Settlement = { kind: "completed", outcome: "handled" };
+const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
 
 describe("the queues while Postgres is away", () => {
   let folder: string;
@@ -19,6 +20,7 @@ describe("the queues while Postgres is away", () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "millrace-queue-outage-"));
+    await copyDataFolder(join(folder, "postgres"));
     postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
   });
 
@@ -43,7 +45,7 @@ describe("the queues while Postgres is away", () => {
         ran.add(job.event.eventId);
         return COMPLETED;
       },
-      gaveUp: () => Promise.resolve(),
+      onAbandoned: () => Promise.resolve(),
     });
     const add = async (id: string) =>
       (await queues.enqueue([event(id, { source: "source-3" })]))[0];

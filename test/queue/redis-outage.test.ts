@@ -1,5 +1,5 @@
 import { connect, createServer, type AddressInfo } from "node:net";
-import type { Settlement } from "@millrace/core";
+import type { JobResult } from "@millrace/core";
 import { createRedisQueues, type QueueNotice, type Queues } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { event, quickWorker } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
-const COMPLETED: Settlement = { kind: "completed", outcome: "handled" };
+const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
 const DEADLINE_MS = 400;
 /** What a busy machine may add to a deadline; what hangs takes minutes. */
 const SLACK_MS = 8_000;
@@ -78,7 +78,9 @@ describeOnRedis("the queues while Redis is away", () => {
     await expectRefused(opened, "evt_1");
     await expect(opened.ping()).rejects.toMatchObject({ code: "redis_unreachable" });
     expect(await quickestRefusal(opened, "evt_2")).toBeLessThan(DEADLINE_MS / 2);
-    await until(() => notices.some((n) => n.kind === "trouble" && n.cause === "ECONNREFUSED"));
+    await until(() =>
+      notices.some((n) => n.kind === "background_error" && n.cause === "ECONNREFUSED"),
+    );
     await redis.restart();
     await untilTaken(opened, "evt_1");
     await opened.ping();
@@ -103,7 +105,9 @@ describeOnRedis("the queues while Redis is away", () => {
     redis.freeze();
     await expectRefused(opened, "evt_1");
     await until(() =>
-      notices.some((n) => n.kind === "trouble" && n.error.message.includes("Socket timeout")),
+      notices.some(
+        (n) => n.kind === "background_error" && n.error.message.includes("Socket timeout"),
+      ),
     );
     redis.thaw();
     await untilTaken(opened, "evt_2");
@@ -145,7 +149,7 @@ describeOnRedis("the queues while Redis is away", () => {
         ran.push(job.event.source);
         return COMPLETED;
       },
-      gaveUp: () => Promise.resolve(),
+      onAbandoned: () => Promise.resolve(),
     });
     // Long enough for the first commands on the new connection to time out.
     await until(() => Date.now() > since + 3 * DEADLINE_MS);
@@ -172,17 +176,17 @@ describeOnRedis("the queues while Redis is away", () => {
         ran.push(job.event.eventId);
         return COMPLETED;
       },
-      gaveUp: () => Promise.resolve(),
+      onAbandoned: () => Promise.resolve(),
     });
     const since = Date.now();
     expect((await opened.enqueue([event("evt_2")]))[0]).toMatchObject({
       message: expect.stringContaining("OOM"),
     });
-    const troubles = () => notices.filter((notice) => notice.kind === "trouble").length;
+    const troubles = () => notices.filter((notice) => notice.kind === "background_error").length;
     await until(() => Date.now() > since + 4_000 && troubles() > 4);
     // Left alone, it is thousands a second, of each source.
     expect(troubles() / ((Date.now() - since) / 1_000)).toBeLessThan(25);
-    expect(notices.some((notice) => notice.kind === "rested")).toBe(true);
+    expect(notices.some((notice) => notice.kind === "backed_off")).toBe(true);
     await setMaxmemory("0");
     await untilTaken(opened, "evt_2");
     await until(() => ran.length === 3);
@@ -198,7 +202,7 @@ describeOnRedis("the queues while Redis is away", () => {
         ran.add(job.event.eventId);
         return COMPLETED;
       },
-      gaveUp: () => Promise.resolve(),
+      onAbandoned: () => Promise.resolve(),
     });
     await until(() => ran.size === 1);
     await redis.restart();
@@ -219,7 +223,7 @@ describeOnRedis("the queues while Redis is away", () => {
           taken = true;
           return new Promise(() => {});
         },
-        gaveUp: () => Promise.resolve(),
+        onAbandoned: () => Promise.resolve(),
       });
       await until(() => taken);
       if (how === "dead") await redis.kill();

@@ -55,7 +55,7 @@ test("what was not run is said, with what is missing and how to get it", async (
   ]);
   expect(notRun(skipped)).toEqual([
     expect.stringMatching(/^NOT RUN: 2 tests need redis-server .*apt-get install/),
-    expect.stringMatching(/^NOT RUN: 1 tests need FAULTS=all .*npm test/),
+    expect.stringMatching(/^NOT RUN: 1 tests need FAULTS=all .*npm run test:faults/),
   ]);
 });
 

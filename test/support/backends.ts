@@ -35,7 +35,7 @@ export async function onRedis(): Promise<Ground> {
   };
 }
 
-async function onPostgres(): Promise<Ground> {
+export async function onPostgres(): Promise<Ground> {
   const database = await scratchDatabase();
   return {
     databaseUrl: database.url,

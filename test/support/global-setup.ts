@@ -10,6 +10,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** The run's own Postgres; use `scratchDatabase()`. */
     postgresUrl: string;
+    /** A folder that goes with the run. */
+    folder: string;
     /** Whether this machine has a redis-server; use `describeOnRedis`. */
     hasRedis: boolean;
     /** Where this machine has a Chromium; use `describeInBrowser`. */
@@ -37,6 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
   const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
   project.provide("postgresUrl", postgres.url);
+  project.provide("folder", folder);
   // For `millrace/testing`, as a user's own global setup does.
   process.env["TEST_DATABASE_URL"] = postgres.url;
   return async () => {

@@ -2,7 +2,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-const BIN = fileURLToPath(new URL("../../apps/cli/bin/millrace.mjs", import.meta.url));
+/** The command of this repository. */
+export const BIN = fileURLToPath(new URL("../../apps/cli/bin/millrace.mjs", import.meta.url));
 
 /** A `millrace` role in a process of its own, so that a test can kill it. */
 export interface MillraceProcess {

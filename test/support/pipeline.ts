@@ -1,11 +1,15 @@
 import { randomBytes } from "node:crypto";
+import { migrate, USER_SCOPE } from "@millrace/ledger";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { Webhook } from "standardwebhooks";
+import exported from "../fixtures/pipeline/millrace.config.ts";
+import { startInProcess, type RoleInProcess } from "./in-process.ts";
 import { runCommand, startRole, type MillraceProcess } from "./millrace-process.ts";
 import { until } from "./until.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url));
+const MIGRATIONS = fileURLToPath(new URL("../fixtures/pipeline/migrations", import.meta.url));
 const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 
 /** The secrets of the fixture's sources, for the SDKs that sign. */
@@ -30,12 +34,23 @@ export interface Pipeline {
   stop(): Promise<void>;
 }
 
-/** Migrates a database and gives what starts roles on it; `over` is for a suite's own config. */
-export async function createPipeline(
-  urls: { databaseUrl: string; redisUrl?: string | undefined },
-  over: Readonly<Record<string, string>> = {},
-): Promise<Pipeline> {
-  const env = {
+/** Roles of the same kind in this process. */
+export interface PipelineInProcess {
+  readonly database: pg.Pool;
+  /** What commands beside them are given. */
+  readonly env: Readonly<Record<string, string>>;
+  start(role: "ingress" | "worker" | "dashboard"): Promise<RoleInProcess>;
+  /** Closes what was started, and the pool. */
+  stop(): Promise<void>;
+}
+
+interface Urls {
+  readonly databaseUrl: string;
+  readonly redisUrl?: string | undefined;
+}
+
+function environmentOf(urls: Urls): Readonly<Record<string, string>> {
+  return {
     MILLRACE_CONFIG: CONFIG,
     DATABASE_URL: urls.databaseUrl,
     ...(urls.redisUrl === undefined ? {} : { REDIS_URL: urls.redisUrl }),
@@ -48,8 +63,37 @@ export async function createPipeline(
     STRIPE_WEBHOOK_SECRET: SECRETS.stripe,
     GITHUB_WEBHOOK_SECRET: SECRETS.github,
     MIRROR_WEBHOOK_SECRET: SECRETS.mirror,
-    ...over,
   };
+}
+
+/** Migrates a database and gives what starts roles on it in this process. */
+export async function createPipelineInProcess(urls: Urls): Promise<PipelineInProcess> {
+  const env = environmentOf(urls);
+  const database = new pg.Pool({ connectionString: urls.databaseUrl, max: 4 });
+  await migrate({ pool: database });
+  await migrate({ pool: database, scope: USER_SCOPE, folder: MIGRATIONS });
+  const started: RoleInProcess[] = [];
+  return {
+    database,
+    env,
+    start: async (role) => {
+      const made = await startInProcess(role, exported, env);
+      started.push(made);
+      return made;
+    },
+    stop: async () => {
+      await Promise.all(started.map((role) => role.close()));
+      await database.end();
+    },
+  };
+}
+
+/** Migrates a database and gives what starts roles on it; `over` is for a suite's own config. */
+export async function createPipeline(
+  urls: Urls,
+  over: Readonly<Record<string, string>> = {},
+): Promise<Pipeline> {
+  const env = { ...environmentOf(urls), ...over };
   const migrated = await runCommand(["migrate"], env);
   if (migrated.code !== 0) throw new Error(`Cannot migrate: ${migrated.output}`);
   const database = new pg.Pool({ connectionString: urls.databaseUrl, max: 4 });

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
+import { copyDataFolder } from "./data-folder.ts";
 
 /** A Postgres of the test's own, to kill and to freeze. */
 export interface TestPostgres {
@@ -19,7 +20,9 @@ export interface TestPostgres {
 
 export async function startPostgres(): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-postgres-"));
-  const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
+  const dataDir = join(folder, "postgres");
+  await copyDataFolder(dataDir);
+  const postgres = await startEmbeddedPostgres({ dataDir });
   // The postmaster first, so that it makes no further backend.
   const signalAll = (signal: NodeJS.Signals) => {
     process.kill(postgres.pid, signal);

@@ -44,7 +44,7 @@ export async function mountSmallDisk(bytes: number): Promise<SmallDisk> {
 
 /** `describe` where a test may mount; the run says loudly where it may not, and in CI it fails. */
 export function describeOnSmallDisk(title: string, suite: () => void): void {
-  const trouble = mountTrouble();
+  const trouble = mountError();
   if (trouble !== undefined && process.env["CI"] === "true") {
     throw new Error(`Cannot run "${title}": ${trouble}`);
   }
@@ -52,7 +52,7 @@ export function describeOnSmallDisk(title: string, suite: () => void): void {
   describe.skipIf(trouble !== undefined)(`${title} (needs unshare and a tmpfs)`, suite);
 }
 
-function mountTrouble(): string | undefined {
+function mountError(): string | undefined {
   const command = [...namespace(), "mount", "-t", "tmpfs", "none", tmpdir()];
   const { status, stderr, error } = spawnSync("unshare", command, { encoding: "utf8" });
   if (status === 0) return undefined;

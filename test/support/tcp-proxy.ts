@@ -6,7 +6,7 @@ export interface TcpProxy {
   readonly port: number;
   /** The server's URL by way of the proxy. */
   readonly url: string;
-  /** How often `cutAfter` or `cutBefore` struck. */
+  /** How often `cutAfter`, `cutBefore` or `strandAfter` struck. */
   readonly struck: number;
   /** Cuts the next connection that sends this text, once the server has it. No answer comes back. */
   cutAfter(text: string): void;
@@ -15,6 +15,10 @@ export interface TcpProxy {
   /** A black hole: connections stay open and new ones are taken, and nothing passes either way. */
   freeze(): void;
   thaw(): void;
+  /** Half-open: what is connected stays so, and nothing passes on it for good. New connections work. */
+  strand(): void;
+  /** Strands each connection that sends this text, once the server has it; undefined ends that. */
+  strandAfter(text: string | undefined): void;
   /** Every byte comes so many milliseconds late, each way; 0 ends it. */
   delay(ms: number): void;
   /** Cuts every connection, and every new one, until `admit`. */
@@ -30,6 +34,8 @@ export interface TcpProxy {
 export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
   let target = new URL(serverUrl);
   const pairs = new Set<readonly [Socket, Socket]>();
+  const stranded = new Set<readonly [Socket, Socket]>();
+  let strandingText: string | undefined;
   let trap: { text: string; forward: boolean } | undefined;
   let struck = 0;
   let frozen = false;
@@ -47,16 +53,27 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
     pairs.add(pair);
     for (const socket of pair) {
       socket.on("error", () => socket.destroy());
-      socket.on("close", () => pairs.delete(pair));
+      // Neither side of a half-open connection hears that the other one has ended.
+      socket.on("close", () => {
+        if (!stranded.has(pair)) pairs.delete(pair);
+      });
     }
+    const passes = (): boolean => !stranded.has(pair);
     const toClient = createLane(() => delayMs);
     const toServer = createLane(() => delayMs);
-    upstream.on("data", (data) => toClient(() => client.write(data)));
-    upstream.on("end", () => toClient(() => client.end()));
-    upstream.on("error", () => client.destroy());
-    client.on("end", () => toServer(() => upstream.end()));
-    client.on("error", () => upstream.destroy());
+    upstream.on("data", (data) => toClient(() => passes() && client.write(data)));
+    upstream.on("end", () => toClient(() => passes() && client.end()));
+    upstream.on("error", () => passes() && client.destroy());
+    client.on("end", () => toServer(() => passes() && upstream.end()));
+    client.on("error", () => passes() && upstream.destroy());
     client.on("data", (data) => {
+      if (!passes()) return;
+      if (strandingText !== undefined && data.includes(strandingText)) {
+        struck += 1;
+        upstream.write(data);
+        stranded.add(pair);
+        return;
+      }
       if (trap === undefined || !data.includes(trap.text)) {
         toServer(() => upstream.write(data));
         return;
@@ -95,6 +112,10 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
       frozen = false;
       [...pairs].flat().forEach((socket) => socket.resume());
     },
+    strand: () => {
+      for (const pair of pairs) stranded.add(pair);
+    },
+    strandAfter: (text) => (strandingText = text),
     delay: (ms) => (delayMs = ms),
     refuse: () => {
       refusing = true;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createPool, createRetentionLedger } from "@millrace/ledger";
-import { createPostgresQueues } from "@millrace/queue";
+import { createPostgresQueues, type Queues } from "@millrace/queue";
 import type { Logger } from "@millrace/service";
 import { createWorkerRole, type WorkerRole } from "@millrace/worker";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -26,19 +26,7 @@ type ReadMetric = ((name: string) => Promise<number>) & { all(): Promise<string>
 
 /** Starts a worker, and gives what reads its metrics. */
 async function startWorker(archiveDir?: string): Promise<ReadMetric> {
-  const write = (fields: object, message: string) => void lines.push({ ...fields, message });
-  const logger = { debug: () => {}, info: write, warn: write, error: write };
-  const role = createWorkerRole({
-    config: shopConfig([effect], { concurrency: 2, shutdownTimeoutMs: 500 }),
-    handlers: [effect],
-    logger: logger as unknown as Logger,
-    archiveDir,
-    pool: createPool({ url: it.url, max: 10, applicationName: "test" }),
-    openQueues: (notify) =>
-      createPostgresQueues({ url: it.url, sources: ["shop"], role: "worker", notify }),
-    connectionsWanted: 20,
-  });
-  roles.push(role);
+  const role = createRole({ archiveDir });
   const port = await role.listen({ port: 0, host: "127.0.0.1" });
   await role.start();
   const all = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
@@ -47,6 +35,29 @@ async function startWorker(archiveDir?: string): Promise<ReadMetric> {
     return Number(value.exec(await all())?.[1]);
   };
   return Object.assign(read, { all });
+}
+
+function createRole(
+  given: { archiveDir?: string | undefined; openedQueues?: (queues: Queues) => void } = {},
+): WorkerRole {
+  const write = (fields: object, message: string) => void lines.push({ ...fields, message });
+  const logger = { debug: () => {}, info: write, warn: write, error: write };
+  const role = createWorkerRole({
+    config: shopConfig([effect], { concurrency: 2, shutdownTimeoutMs: 500 }),
+    handlers: [effect],
+    logger: logger as unknown as Logger,
+    archiveDir: given.archiveDir,
+    pool: createPool({ url: it.url, max: 10, applicationName: "test" }),
+    openQueues: async (notify) => {
+      const options = { url: it.url, sources: ["shop"], role: "worker", notify } as const;
+      const queues = await createPostgresQueues(options);
+      given.openedQueues?.(queues);
+      return queues;
+    },
+    connectionsWanted: 20,
+  });
+  roles.push(role);
+  return role;
 }
 
 test("A worker drops what is old by itself, and shows what it did", async () => {
@@ -60,7 +71,7 @@ test("A worker drops what is old by itself, and shows what it did", async () => 
   expect(await metric("failures_total")).toBe(0);
   const { day } = await it.partition(20);
   expect(await metric("oldest_bodies_seconds")).toBe(Date.parse(day) / 1_000);
-  expect(await it.ledger.findEvent(gone)).toBeUndefined();
+  expect(await it.ledger.reads.findEvent(gone)).toBeUndefined();
   for (const key of [failed, young]) expect(await it.bodyOf(key)).toBeDefined();
   expect(lines.map(({ message }) => message)).toEqual(
     expect.arrayContaining(["bodies dropped", "old events deleted"]),
@@ -88,6 +99,32 @@ test("A worker that is closed while a drop waits for somebody ends at once", asy
   reader.release();
   const retention = createRetentionLedger({ pool: it.pool });
   expect((await retention.partitions()).map(({ ageDays }) => ageDays)).toContain(40);
+});
+
+test("A worker whose start fails closes what it had opened", async () => {
+  await it.event("completed", 40);
+  const reader = await it.connect();
+  await reader.query("BEGIN");
+  await reader.query("SELECT FROM millrace.bodies");
+  const work = () => {
+    throw new Error("no workers");
+  };
+  const role = createRole({ openedQueues: (queues) => Object.assign(queues, { work }) });
+  const connections = () =>
+    it.ask(
+      `SELECT FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name <> 'millrace-test'`,
+    );
+  try {
+    await expect(role.start()).rejects.toThrow("no workers");
+    await role.close();
+    // Neither the queue's connections are left, nor a drop that waits for the reader.
+    const what = "that the worker has no connection left";
+    await until(async () => (await connections()).length === 0, { withinMs: 5_000, what });
+  } finally {
+    await reader.query("COMMIT");
+    reader.release();
+  }
 });
 
 test("The page on operations names metrics of the worker that there are", async () => {

@@ -6,13 +6,7 @@ import {
   type IncomingEvent,
   type OnFailed,
 } from "@millrace/core";
-import {
-  createLedger,
-  createPool,
-  isDatabaseTrouble,
-  migrate,
-  type Ledger,
-} from "@millrace/ledger";
+import { createLedger, createPool, migrate, type Ledger } from "@millrace/ledger";
 import type { Notice } from "@millrace/processor";
 import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/queue";
 import { createWorker, type Worker } from "@millrace/worker";
@@ -74,10 +68,9 @@ export async function createWorkerBench(ground: Ground): Promise<WorkerBench> {
     const hookErrors: unknown[] = [];
     const worker = createWorker(
       {
-        ledger: createLedger({ pool: own }, config.worker),
+        ledger: createLedger({ pool: own }, config.worker).claims,
         queues: ownQueues,
         handlers,
-        isDatabaseTrouble,
         notify: (notice) => notices.push(notice),
         onHookError: (error) => hookErrors.push(error),
       },

@@ -93,7 +93,7 @@ describeOnRedis("a worker process", () => {
     await until(async () => (await producer.enqueue([makeEvent()]))[0] === "accepted");
     await until(async () => {
       const metrics = await (await fetch(`${url}/metrics`)).text();
-      return /millrace_worker_settled_total\{source="shop",outcome="handled",role="worker"\} 1/.test(
+      return /millrace_worker_jobs_total\{source="shop",outcome="handled",role="worker"\} 1/.test(
         metrics,
       );
     });

@@ -75,7 +75,7 @@ onEachBackend("a worker", (prepare) => {
     const { worker } = await bench.work([effect]);
     const unknown = makeEvent({ bodyHash: "x".repeat(43) });
     const known = makeEvent();
-    await bench.ledger.accept([known]);
+    await bench.ledger.intake.accept([known]);
     await bench.queues.enqueue([unknown, { ...known, bodyHash: "x".repeat(43) }]);
     await statusIs(known.eventId, "failed");
     expect((await bench.row(known.eventId))?.last_error).toContain("not the one that was verified");
@@ -89,7 +89,7 @@ onEachBackend("a worker", (prepare) => {
     const { worker, notices } = await bench.work([effect]);
     const acceptedAtMs = Date.now() - 91 * 86_400_000;
     const [forgotten, known] = [makeEvent({ acceptedAtMs }), makeEvent({ acceptedAtMs })];
-    await bench.ledger.accept([known]);
+    await bench.ledger.intake.accept([known]);
     await bench.queues.enqueue([forgotten, known]);
     await statusIs(known.eventId, "completed");
     const job = await until(async () => {
@@ -100,7 +100,7 @@ onEachBackend("a worker", (prepare) => {
     expect(await bench.row(forgotten.eventId)).toBeUndefined();
     expect(await bench.effects(forgotten.eventId)).toBe(0);
     expect(notices).toContainEqual(
-      expect.objectContaining({ kind: "settled", code: "identity_expired", handlerMs: undefined }),
+      expect.objectContaining({ kind: "finished", code: "identity_expired", handlerMs: undefined }),
     );
     await worker.close();
   });
@@ -111,7 +111,7 @@ onEachBackend("a worker", (prepare) => {
       on("shop", "*", (event) => void bodies.push(Buffer.from(event.body).toString())),
     ]);
     const first = makeEvent({ body: Buffer.from('{"first":true}') });
-    await bench.ledger.accept([first]);
+    await bench.ledger.intake.accept([first]);
     const second = makeEvent({ eventId: first.eventId, body: Buffer.from('{"first":false}') });
     await bench.queues.enqueue([second]);
     await statusIs(first.eventId, "completed");
@@ -166,7 +166,7 @@ onEachBackend("a worker", (prepare) => {
     const told: FailedEvent[] = [];
     const { worker } = await bench.work([], {}, (failed) => void told.push(failed));
     const { source, eventId, generation, type } = makeEvent();
-    worker.tellGivenUp({ source, eventId, generation, type }, "job stalled too often");
+    worker.reportAbandoned({ source, eventId, generation }, type, "job stalled too often");
     await until(() => told.length > 0);
     expect(told).toEqual([
       {

@@ -1,8 +1,9 @@
+import { type Config, MillraceError, type Provider, secretVariable } from "@millrace/core";
+import { resolveSecrets } from "@millrace/service";
+import { writePrivateFile } from "./write-private-file.ts";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { MillraceError, type Provider } from "@millrace/core";
-import { writePrivateFile } from "./write-private-file.ts";
 
 const secretsSchema = z.record(z.string(), z.string().min(1));
 
@@ -48,4 +49,21 @@ export async function ensureDevelopmentSecrets(
 
 function secretsPath(dataDir: string): string {
   return join(dataDir, "secrets.json");
+}
+
+/**
+ * Secrets for the sources that have none, as the environment variables that the ingress reads. They
+ * are made the first time, and kept.
+ */
+export async function secretVariables(
+  config: Config,
+  from: { env: Readonly<Record<string, string | undefined>>; dataDir: string },
+): Promise<Record<string, string>> {
+  const own = resolveSecrets(config, from.env);
+  const without = Object.entries(config.sources).filter(([name]) => !Object.hasOwn(own, name));
+  const providers = without.map(([name, source]) => [name, source.provider] as const);
+  const secrets = await ensureDevelopmentSecrets(from.dataDir, Object.fromEntries(providers));
+  return Object.fromEntries(
+    Object.entries(secrets).map(([name, secret]) => [secretVariable(name), secret]),
+  );
 }

@@ -1,29 +1,29 @@
-import { formatTable } from "./events/format-table.ts";
+import { formatTable } from "./terminal-text.ts";
 
-/** Every variable that is read, its default and its meaning. */
+/** Every environment variable, its default and its meaning. */
 const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: string])[] = [
-  ["MILLRACE_CONFIG", "", "the config; without it ./millrace.config.ts"],
-  ["DATABASE_URL", "", "the ledger's Postgres; `start` brings its own without it"],
-  ["REDIS_URL", "", "the queue's Redis; without it the queue is on Postgres"],
-  ["<SOURCE>_WEBHOOK_SECRET", "", "a source's secrets, with commas; ..._FILE names a file"],
-  ["INGRESS_PORT", "3000", "webhooks; under `start` each port may be the next free one"],
-  ["DASHBOARD_PORT", "3001", "its pages and its API"],
-  ["WORKER_PORT", "3002", "health and metrics"],
-  ["HOST", "127.0.0.1", "0.0.0.0 for an ingress or worker run alone"],
-  ["DASHBOARD_USER", "", "its operator; beyond loopback it or a token is wanted"],
+  ["MILLRACE_CONFIG", "", "path of the config (default: ./millrace.config.ts)"],
+  ["DATABASE_URL", "", "Postgres for the ledger; if unset, `start` runs its own"],
+  ["REDIS_URL", "", "Redis for the queue; if unset, the queue is on Postgres"],
+  ["<SOURCE>_WEBHOOK_SECRET", "", "a source's secrets, separated by commas; or ..._FILE"],
+  ["INGRESS_PORT", "3000", "port for webhooks; `start` takes the next free one"],
+  ["DASHBOARD_PORT", "3001", "port for the dashboard and its API"],
+  ["WORKER_PORT", "3002", "port for the worker's health and metrics"],
+  ["HOST", "127.0.0.1", "listen address; 0.0.0.0 for a single ingress or worker"],
+  ["DASHBOARD_USER", "", "operator's name; this or a token is required off-host"],
   ["DASHBOARD_PASSWORD", "", "the operator's password"],
-  ["DASHBOARD_VIEWER_USER", "", "a user who may look and change nothing"],
+  ["DASHBOARD_VIEWER_USER", "", "user name with read-only access"],
   ["DASHBOARD_VIEWER_PASSWORD", "", "the viewer's password"],
-  ["DASHBOARD_TOKEN", "", "an operator's bearer tokens for programs, with commas"],
-  ["DASHBOARD_VIEWER_TOKEN", "", "a viewer's, such as Prometheus'"],
-  ["DASHBOARD_HOSTS", "", "further names it is reached by: dash.example.com,..."],
-  ["MILLRACE_DATA_DIR", ".millrace", "what `start` keeps: data, secrets, run.json"],
-  ["MILLRACE_REDIS_VOLATILE", "0", "1 takes a Redis without AOF"],
+  ["DASHBOARD_TOKEN", "", "bearer tokens with operator access, separated by commas"],
+  ["DASHBOARD_VIEWER_TOKEN", "", "read-only bearer tokens, for example for Prometheus"],
+  ["DASHBOARD_HOSTS", "", "additional host names of the dashboard: dash.example.com,..."],
+  ["MILLRACE_DATA_DIR", ".millrace", "where `start` keeps data, secrets, and run.json"],
+  ["MILLRACE_REDIS_VOLATILE", "0", "1 accepts a Redis without AOF"],
   ["LOG_LEVEL", "info", "or trace, debug (shows stacks), warn, error, fatal, silent"],
 ];
 
-/** The environment as a table for `millrace --help`. */
+/** The environment variables as a table for `millrace --help`. */
 export function environmentHelp(): string {
   const rows = VARIABLES.map(([name, fallback, meaning]) => [`  ${name}`, fallback, meaning]);
-  return `Environment (a file .env is honoured; what is set goes before it):\n${formatTable(rows)}`;
+  return `Environment (a .env file is read; variables already set take precedence):\n${formatTable(rows)}`;
 }

@@ -19,7 +19,7 @@ export async function main(): Promise<void> {
   const failed = await runCli(process.argv.slice(2), processContext());
   if (failed === undefined) return;
   // A command that failed half-way may have left connections open, which would keep us here.
-  if (process.connected) await tellParent(failed);
+  if (process.connected) await notifyParent(failed);
   if (process.stderr.writableNeedDrain) await once(process.stderr, "drain");
   process.exit(failed.exitCode);
 }
@@ -81,7 +81,7 @@ function endWithParent(): void {
   process.channel?.unref();
 }
 
-function tellParent(failure: { code: string; message: string }): Promise<void> {
+function notifyParent(failure: { code: string; message: string }): Promise<void> {
   return new Promise((resolve) => {
     const message = { kind: "failed", code: failure.code, message: failure.message };
     process.send?.(message, undefined, undefined, () => resolve());

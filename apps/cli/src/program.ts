@@ -1,41 +1,41 @@
-import { Command } from "commander";
+import { addEventsCommand } from "./commands/events.ts";
+import {
+  addDoctorCommand,
+  addMigrateCommand,
+  addPauseCommands,
+  addRetentionCommand,
+} from "./commands/maintenance.ts";
+import { addReplayCommand, addRetryCommand } from "./commands/retry-replay.ts";
+import { addRoleCommands, addStartCommand } from "./commands/roles.ts";
+import { addSendCommand } from "./commands/send.ts";
+import { addCompletion, addInitCommand } from "./commands/setup.ts";
 import type { CliContext } from "./context.ts";
 import { environmentHelp } from "./environment-help.ts";
-import { addDoctorCommand } from "./commands/doctor.ts";
-import { addEventsCommand } from "./commands/events.ts";
-import { addCompletion } from "./commands/completion.ts";
-import { addInitCommand } from "./commands/init.ts";
-import { addMigrateCommand } from "./commands/migrate.ts";
-import { addPauseCommands } from "./commands/pause.ts";
-import { addReplayCommand } from "./commands/replay.ts";
-import { addRetentionCommand } from "./commands/retention.ts";
-import { addRetryCommand } from "./commands/retry.ts";
-import { addRoleCommands } from "./commands/roles.ts";
-import { addSendCommand } from "./commands/send.ts";
-import { addStartCommand } from "./commands/start.ts";
-import { version } from "./version.ts";
+import { Command } from "commander";
+import { createRequire } from "node:module";
+import { z } from "zod";
 
 const HELP = `
 Examples:
-  $ millrace init                               a config and a handler to start from
-  $ millrace start                              all of it, on this machine
-  $ millrace send hookmesh user.created         a signed sample event
-  $ millrace events --status failed             what failed, and why
+  $ millrace init                               create a starter config and handler
+  $ millrace start                              run everything on this machine
+  $ millrace send hookmesh user.created         send a signed sample event
+  $ millrace events --status failed             list failed events and their errors
   $ millrace retry hookmesh evt_1               run a failed event again
-  $ millrace replay hookmesh evt_1              run a settled event once more
-  $ millrace doctor                             what is wrong, and how to mend it
+  $ millrace replay hookmesh evt_1              run a completed event again
+  $ millrace doctor                             find problems and their fixes
 
 ${environmentHelp()}
 
-Exit codes: 0 ok, 1 failure, 2 usage.`;
+Exit codes: 0 success, 1 failure, 2 usage error.`;
 
-/** The `millrace` command with everything below it; it throws instead of exiting. */
+/** Makes the `millrace` command with all subcommands; it throws instead of exiting. */
 export function createProgram(context: CliContext): Command {
   const program = new Command("millrace")
     .description("Takes webhooks in, exactly once.")
     .version(version(), "-v, --version", "print the version")
     .helpOption("-h, --help", "print help")
-    .helpCommand("help [command]", "print help of a command")
+    .helpCommand("help [command]", "print help for a command")
     .addHelpText("after", HELP)
     .showHelpAfterError("Try: millrace --help")
     .exitOverride()
@@ -65,9 +65,17 @@ export function createProgram(context: CliContext): Command {
   return program;
 }
 
-/** Puts commander's words into the form of all our errors. */
+/** Gives commander's errors the form of all our errors. */
 function usageError(text: string): string {
   if (!text.startsWith("error: ")) return text;
   const [first, ...rest] = text.slice("error: ".length).trimEnd().split("\n");
   return [`millrace: ${first} (invalid_request)`, ...rest, ""].join("\n");
+}
+
+const manifestSchema = z.object({ version: z.string() });
+
+/** This command's version, from its package.json. */
+function version(): string {
+  const manifest: unknown = createRequire(import.meta.url)("../package.json");
+  return manifestSchema.parse(manifest).version;
 }

@@ -1,7 +1,7 @@
-import { resolve } from "node:path";
-import { readEnvironment, type Environment } from "@millrace/core";
+import { type Environment, readEnvironment } from "@millrace/core";
 import type { CliContext } from "./context.ts";
-import { findConfig } from "./find-config.ts";
+import { existsSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
 
 /** What every command reads of its environment first. */
 export interface Settings {
@@ -24,4 +24,20 @@ export function readSettings(context: CliContext): Settings {
     configPath: findConfig(environment.MILLRACE_CONFIG, context),
     dataDir: resolve(context.cwd, environment.MILLRACE_DATA_DIR),
   };
+}
+
+const NAME = "millrace.config.ts";
+
+/**
+ * Finds the config file: `MILLRACE_CONFIG`, else the one in the current folder, else, inside
+ * Millrace's own repository, the example store's.
+ */
+export function findConfig(named: string | undefined, at: { cwd: string; bin: string }): string {
+  if (named !== undefined) return resolve(at.cwd, named);
+  const here = join(at.cwd, NAME);
+  if (existsSync(here)) return here;
+  const repository = resolve(dirname(at.bin), "../../..");
+  const example = join(repository, "examples", "store", NAME);
+  const isInside = at.cwd === repository || at.cwd.startsWith(`${repository}${sep}`);
+  return isInside && existsSync(example) ? example : here;
 }

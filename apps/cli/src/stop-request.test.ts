@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { hearStopRequest } from "./stop-request.ts";
+import { onStopRequest } from "./stop-request.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance"] });
@@ -11,7 +11,7 @@ afterEach(() => {
 function listen() {
   let press: (signal: NodeJS.Signals) => void = () => {};
   const atOnce = vi.fn<() => void>();
-  const stop = hearStopRequest(
+  const stop = onStopRequest(
     {
       onStopSignal: (listener) => {
         press = listener;

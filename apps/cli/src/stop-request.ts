@@ -14,7 +14,7 @@ export interface StopRequest {
 const SAME_PRESS_MS = 400;
 
 /** Hears the signals that end the command; a second press calls `atOnce`. */
-export function hearStopRequest(
+export function onStopRequest(
   context: Pick<CliContext, "onStopSignal">,
   atOnce: () => void,
 ): StopRequest {

@@ -1,4 +1,5 @@
-import type { ActivityRow, Ledger } from "@millrace/ledger";
+import type { ActivityBucket } from "@millrace/api-contract";
+import type { Ledger } from "@millrace/ledger";
 import { expect, test } from "vitest";
 import { createActivityReader } from "./activity-reader.ts";
 
@@ -8,12 +9,12 @@ const MINUTE = 60_000;
 function ledgerAt(clock: { minute: number }) {
   const calls: { source: string | undefined; before: string | undefined }[] = [];
   let failsAt = Infinity;
-  const ledger: Pick<Ledger, "activity"> = {
+  const ledger: Pick<Ledger["reads"], "activity"> = {
     activity: async ({ source, minutes, before }) => {
       calls.push({ source, before });
       if (calls.length >= failsAt) throw new Error("too slow");
       const end = before === undefined ? clock.minute + 1 : Date.parse(before) / MINUTE;
-      return Array.from({ length: minutes }, (_, index): ActivityRow => {
+      return Array.from({ length: minutes }, (_, index): ActivityBucket => {
         const at = new Date((end - minutes + index) * MINUTE).toISOString();
         const counted = { recorded: calls.length, completed: 0, failed: 0 };
         return { at, ...counted, p50_ms: null, p95_ms: null };

@@ -1,4 +1,5 @@
-import type { ActivityRow, Ledger } from "@millrace/ledger";
+import type { ActivityBucket } from "@millrace/api-contract";
+import type { Ledger } from "@millrace/ledger";
 
 /** Minutes of a statement: a few of them are read within its time, however many events come. */
 const SLICE = 5;
@@ -12,18 +13,18 @@ const SOURCES_MAX = 100;
  * A minute's failures are those that had not been retried when it was counted.
  */
 export function createActivityReader(
-  ledger: Pick<Ledger, "activity">,
-): (source: string | undefined) => Promise<readonly ActivityRow[]> {
-  const known = new Map<string | undefined, Map<string, ActivityRow>>();
+  reads: Pick<Ledger["reads"], "activity">,
+): (source: string | undefined) => Promise<readonly ActivityBucket[]> {
+  const known = new Map<string | undefined, Map<string, ActivityBucket>>();
   return async (source) => {
-    const minutes = known.get(source) ?? new Map<string, ActivityRow>();
+    const minutes = known.get(source) ?? new Map<string, ActivityBucket>();
     known.delete(source);
     known.set(source, minutes);
     const [oldest] = known.keys();
     if (known.size > SOURCES_MAX) known.delete(oldest);
 
     const read = async (before?: string) => {
-      const rows = await ledger.activity({ source, minutes: SLICE, before });
+      const rows = await reads.activity({ source, minutes: SLICE, before });
       for (const row of rows) minutes.set(row.at, row);
       return rows.at(-1)?.at ?? "";
     };

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import {
   checkParts,
   closeServer,
-  createTroubleLog,
+  createErrorLog,
   listen,
   type Logger,
   type Readiness,
@@ -12,7 +12,7 @@ import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
 import { createExpressApp } from "./express-app.ts";
 import { registerMetrics } from "./dashboard-metrics.ts";
 import type { DashboardLedger, DashboardQueues } from "./ports.ts";
-import { createOverviews } from "./create-overviews.ts";
+import { createOverviews } from "./overviews.ts";
 
 export interface DashboardDeps {
   readonly ledger: DashboardLedger;
@@ -43,13 +43,15 @@ export interface Dashboard {
  */
 export function createDashboard(deps: DashboardDeps, options: DashboardOptions): Dashboard {
   checkOptions(options);
-  const trouble = createTroubleLog(deps.logger);
+  const trouble = createErrorLog(deps.logger);
   const onError = (error: unknown) => trouble("request", error);
   let closing = false;
 
   async function readiness(): Promise<Readiness> {
     if (closing) return { ready: false, parts: { dashboard: "closing" } };
-    return await checkParts(deps.checks);
+    return await checkParts(deps.checks, {
+      onFailure: (part, error) => trouble(`readiness: ${part}`, error),
+    });
   }
 
   const overviews = createOverviews(deps, options.compare ?? COMPARE_DEFAULTS);

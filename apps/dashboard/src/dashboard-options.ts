@@ -1,7 +1,10 @@
 import { MillraceError } from "@millrace/core";
-import type { CompareOptions } from "./create-overviews.ts";
+import type { CompareOptions } from "./overviews.ts";
 import { isLoopback } from "./security/check-host.ts";
-import type { Credentials } from "./security/principal.ts";
+import { weaknessOf, type Credentials } from "./security/credentials.ts";
+
+/** Connections that the ledger's pool of a dashboard takes at most. */
+export const ledgerConnections = 4;
 
 export interface DashboardOptions {
   /** The address to listen on. */
@@ -16,11 +19,6 @@ export interface DashboardOptions {
   readonly shutdownTimeoutMs?: number;
 }
 
-/** Guesses are slowed down to ten a minute and address, and so may not be too few. */
-const PASSWORD_LENGTH_MIN = 8;
-/** A token is made by a machine, and nobody has to remember it. */
-const TOKEN_LENGTH_MIN = 16;
-
 /**
  * Refuses to open the dashboard to strangers.
  *
@@ -29,23 +27,7 @@ const TOKEN_LENGTH_MIN = 16;
  */
 export function checkOptions({ host, credentials }: DashboardOptions): void {
   if (isLoopback(host)) return;
-  const problem = problemOf(credentials);
+  const problem = weaknessOf(credentials ?? { accounts: [], tokens: [] });
   if (problem === undefined) return;
   throw new MillraceError("invalid_config", `Cannot open the dashboard on "${host}": ${problem}`);
-}
-
-function problemOf({ accounts, tokens }: Credentials = { accounts: [], tokens: [] }) {
-  if (accounts.length + tokens.length === 0) {
-    return (
-      "DASHBOARD_USER and DASHBOARD_PASSWORD are not set, nor is DASHBOARD_TOKEN, and anyone could " +
-      "retry events there"
-    );
-  }
-  const weak = accounts.find(({ password }) => password.length < PASSWORD_LENGTH_MIN);
-  if (weak !== undefined) {
-    return `the password of the ${weak.role} is shorter than ${PASSWORD_LENGTH_MIN} characters`;
-  }
-  const short = tokens.find(({ token }) => token.length < TOKEN_LENGTH_MIN);
-  if (short === undefined) return undefined;
-  return `a token of the ${short.role} is shorter than ${TOKEN_LENGTH_MIN} characters`;
 }

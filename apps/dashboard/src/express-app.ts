@@ -2,18 +2,17 @@ import { MillraceError } from "@millrace/core";
 import { statusRouter, type Readiness } from "@millrace/service";
 import express, { type Express } from "express";
 import type { Registry } from "prom-client";
-import { answerErrors } from "./answer-error.ts";
+import { answerErrors } from "./api/answer-error.ts";
 import { createApi } from "./api/create-api.ts";
-import { createDocumentRoute } from "./api/document-route.ts";
-import { createSessionRoutes } from "./api/session-routes.ts";
+import { createOpenRoutes } from "./api/open-routes.ts";
 import { createBoardAudit } from "./board/board-audit.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
 import type { DashboardOptions } from "./dashboard-options.ts";
-import { createLedgerPage } from "./page/ledger-page.ts";
+import { createPageRoutes } from "./page-routes.ts";
 import type { DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
 import { checkHost } from "./security/check-host.ts";
 import { checkWrite } from "./security/check-write.ts";
-import { createDoor } from "./security/door.ts";
+import { createAuthenticator } from "./security/authenticator.ts";
 import { guard } from "./security/guard.ts";
 import { BOARD_CSP, OWN_CSP, securityHeaders } from "./security/security-headers.ts";
 
@@ -41,9 +40,9 @@ export function createExpressApp(deps: Deps, options: DashboardOptions): Express
   app.get(["/healthz", "/readyz"], status);
   app.use(checkHost({ boundHost: options.host, ...(options.hosts && { hosts: options.hosts }) }));
   app.use(checkWrite());
-  const door = createDoor(options.credentials);
-  app.use("/api", createSessionRoutes(door), createDocumentRoute());
-  app.use(createLedgerPage());
+  const door = createAuthenticator(options.credentials);
+  app.use("/api", createOpenRoutes(door));
+  app.use(createPageRoutes());
   // From here on nobody is served whom the door does not know.
   app.use(guard(door));
 

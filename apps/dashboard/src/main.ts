@@ -4,15 +4,14 @@ import { createPostgresQueues, createRedisQueues, type Notify, type Queues } fro
 import {
   createLogger,
   createRegistry,
-  createTroubleLog,
+  createErrorLog,
   loadConfig,
   onTermination,
-  tellParent,
+  notifyParent,
 } from "@millrace/service";
 import { createDashboard } from "./create-dashboard.ts";
-import { credentialsOf } from "./credentials.ts";
-import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
-import { ledgerConnections } from "./ledger-connections.ts";
+import { checkOptions, ledgerConnections, type DashboardOptions } from "./dashboard-options.ts";
+import { credentialsOf } from "./security/credentials.ts";
 
 /**
  * Runs a dashboard in this process. Resolves when it listens; SIGTERM and SIGINT end the process.
@@ -29,7 +28,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   checkOptions(options);
   const { config } = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
   const logger = createLogger({ role: "dashboard", level: environment.LOG_LEVEL });
-  const trouble = createTroubleLog(logger);
+  const trouble = createErrorLog(logger);
   const pool = createPool({
     url: databaseUrl,
     max: ledgerConnections,
@@ -43,12 +42,12 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
       databaseUrl,
       sources: Object.keys(config.sources),
       notify: (notice) => {
-        if (notice.kind === "trouble") trouble(`queue: ${notice.cause}`, notice.error);
+        if (notice.kind === "background_error") trouble(`queue: ${notice.cause}`, notice.error);
       },
     });
     const ledger = createLedger({ pool });
     const opened = queues;
-    const checks = { ledger: () => ledger.ping(), queue: () => opened.ping() };
+    const checks = { ledger: () => ledger.reads.ping(), queue: () => opened.ping() };
     const registry = createRegistry({ role: "dashboard" });
     const dashboard = createDashboard(
       { ledger, queues, checks, logger, registry },
@@ -64,7 +63,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
       await pool.end();
     });
     logger.info({ host: options.host, port }, "listening");
-    tellParent({ kind: "listening", role: "dashboard", port });
+    notifyParent({ kind: "listening", role: "dashboard", port });
   } catch (error) {
     await queues?.close();
     await pool.end();

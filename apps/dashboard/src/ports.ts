@@ -1,24 +1,10 @@
-import type { ActivityRow, Ledger } from "@millrace/ledger";
-import type { Diagnosis, SourceStats } from "@millrace/operations";
+import type { ActivityBucket, SourceStats } from "@millrace/api-contract";
+import type { Ledger } from "@millrace/ledger";
+import type { Diagnosis } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 
 /** What the dashboard needs of the ledger. */
-export type DashboardLedger = Pick<
-  Ledger,
-  | "findEvents"
-  | "findEvent"
-  | "retryMany"
-  | "replay"
-  | "markEnqueued"
-  | "countUndone"
-  | "countCompleted"
-  | "activity"
-  | "pendingPage"
-  | "standings"
-  | "beginAudit"
-  | "endAudit"
-  | "findAudit"
->;
+export type DashboardLedger = Pick<Ledger, "reads" | "retries" | "repair" | "audit">;
 
 /** What the dashboard needs of the queues. */
 export type DashboardQueues = Pick<
@@ -33,8 +19,8 @@ export type DashboardQueues = Pick<
   | "pause"
   | "resume"
   | "counts"
-  | "glance"
-  | "endedJobs"
+  | "jobStatuses"
+  | "finishedJobs"
 >;
 
 /** Every source in numbers, counted a moment ago. */
@@ -50,6 +36,6 @@ export interface Comparison {
 export interface Overviews {
   readonly stats: ReadStats;
   /** The last hour, of one source or of all. */
-  readonly activity: (source?: string) => Promise<readonly ActivityRow[]>;
+  readonly activity: (source?: string) => Promise<readonly ActivityBucket[]>;
   readonly comparison: () => Promise<Comparison>;
 }

@@ -1,11 +1,10 @@
 import type { Config } from "@millrace/core";
 import {
-  createNodeDoor,
-  createReceiver,
-  type DurablePlace,
-  type NodeDoor,
+  createNodeAdapter,
+  type EventStore,
+  type NodeAdapter,
   type Notify,
-  type Receiver,
+  Receiver,
   type RedeliveryPort,
 } from "@millrace/intake";
 import type { Pressure } from "@millrace/queue";
@@ -17,37 +16,35 @@ import {
   type Readiness,
 } from "@millrace/service";
 import type { Registry } from "prom-client";
-import { createIngressMetrics } from "./ingress-metrics.ts";
+import { createIngressMetrics, registerQueueGauges } from "./ingress-metrics.ts";
 import { createIngressServer } from "./ingress-server.ts";
 import { logNotices } from "./log-notices.ts";
-import { registerQueueGauges } from "./queue-gauges.ts";
-import { readinessOf } from "./readiness.ts";
 
 export interface IngressDeps {
   readonly config: Config;
   /** Live secrets by source. */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
-  /** One durable place, or both. */
-  readonly places: readonly DurablePlace[];
-  /** Runs a failed event again that its sender delivers again. */
+  /** One event store, or two. */
+  readonly stores: readonly EventStore[];
+  /** Retries a failed event that its sender delivers again. */
   readonly redelivery?: RedeliveryPort | undefined;
   /** How full the queue is, for the metrics. */
   readonly pressure?: () => Pressure;
   readonly logger: Logger;
   readonly registry: Registry;
-  /** Hears what the log and the metrics hear. */
+  /** Called with what the log and the metrics get. */
   readonly notify?: Notify;
 }
 
 export interface Ingress {
   /**
-   * Listens, and gives the port it got.
+   * Listens, and returns the port.
    * @throws `port_in_use`
    */
   listen(options: { port: number; host: string }): Promise<number>;
-  /** Logs and counts a notice of something that works for it. */
+  /** Logs and counts a notice from a part of the ingress outside of it. */
   readonly notify: Notify;
-  /** Stops accepting, answers what was read, and cuts the rest after `shutdownTimeoutMs`. */
+  /** Stops accepting, answers what was read, and cuts off the rest after `shutdownTimeoutMs`. */
   close(): Promise<void>;
 }
 
@@ -64,12 +61,12 @@ export function createIngress(deps: IngressDeps): Ingress {
     log(notice);
     deps.notify?.(notice);
   };
-  const receiver: Receiver = createReceiver({ ...deps, notify });
-  const door: NodeDoor = createNodeDoor(receiver);
+  const receiver: Receiver = new Receiver({ ...deps, notify });
+  const adapter: NodeAdapter = createNodeAdapter(receiver);
   let closing = false;
   const metrics = createIngressMetrics(registry, {
-    bytesInFlight: () => door.bytesInFlight,
-    placing: () => receiver.placing(),
+    bytesInFlight: () => receiver.budget.taken,
+    activeStores: () => receiver.activeStores(),
   });
   const { pressure } = deps;
   if (pressure !== undefined) {
@@ -78,12 +75,14 @@ export function createIngress(deps: IngressDeps): Ingress {
 
   async function readiness(): Promise<Readiness> {
     if (closing) return { ready: false, parts: { ingress: "closing" } };
-    return await readinessOf(receiver);
+    const { status, parts, stores } = await receiver.ready();
+    const isReady = { ready: status !== "not_ready", parts };
+    return status === "degraded" ? { ...isReady, degraded: { places: stores } } : isReady;
   }
 
   const onError = (error: unknown) => log({ kind: "unexpected", source: undefined, error });
   const server = createIngressServer({
-    door,
+    adapter,
     app: createStatusApp({ registry, readiness, onError }),
     limits: config.ingress,
     onDrop: () => metrics.connectionDropped(),
@@ -98,7 +97,7 @@ export function createIngress(deps: IngressDeps): Ingress {
     },
     close: async () => {
       closing = true;
-      const answered = door.close();
+      const answered = adapter.close();
       await closeServer(server, { timeoutMs: config.ingress.shutdownTimeoutMs });
       await answered;
       await receiver.close();

@@ -5,56 +5,114 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import type { IngressConfig } from "@millrace/core";
-import { doorRefusal, type NodeDoor } from "@millrace/intake";
-import { answerClientError } from "./answer-client-error.ts";
-import { hotRoute } from "./hot-route.ts";
+import type { Duplex } from "node:stream";
+import { errorBody, statusOf, type IngressConfig } from "@millrace/core";
+import { earlyRejection, type NodeAdapter } from "@millrace/intake";
 
 // A load balancer that keeps connections for 60 s must not find one closed that it just chose.
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_TIMEOUT_MS_MAX = 10_000;
 
 /**
- * The server of the ingress, hardened: what a stranger may hold open, send slowly or send too much
- * of has a bound here or in the door.
+ * The hardened HTTP server of the ingress: what a stranger can hold open, send slowly or send too much
+ * of has a limit here or in the adapter.
  */
 export function createIngressServer(deps: {
-  door: NodeDoor;
+  adapter: NodeAdapter;
   app: RequestListener;
   limits: IngressConfig;
-  /** Hears of each connection that was over `connectionsMax`. */
+  /** Called for each connection above `connectionsMax`. */
   onDrop: () => void;
 }): Server {
-  const { door, app, limits } = deps;
+  const { adapter, app, limits } = deps;
   const headersTimeout = Math.min(HEADERS_TIMEOUT_MS_MAX, limits.bodyTimeoutMs);
   const server = createServer(
     {
       headersTimeout,
-      // The door's own deadline for bodies comes first, and has the better answer.
+      // The adapter's own deadline for bodies comes first, and has the better response.
       requestTimeout: headersTimeout + limits.bodyTimeoutMs + 5_000,
-      // How often node looks for the two above; its default of 30 s would add to both.
+      // How often node checks the two above; its default of 30 s would add to both.
       connectionsCheckingInterval: Math.min(1_000, headersTimeout / 2),
       keepAliveTimeout: KEEP_ALIVE_MS,
       maxHeaderSize: 16_384,
-      // Asked for below (RFC 9112, section 3.2): node's own answer says nothing.
+      // Checked below (RFC 9112, section 3.2): node's own response says nothing.
       requireHostHeader: false,
     },
     (request, response) => {
       if (request.headers.host === undefined && request.httpVersion === "1.1") {
-        return door.refuse(request, response, doorRefusal("malformed_request"));
+        return adapter.reject(request, response, earlyRejection("malformed_request"));
       }
       const source = hotRoute(request.url ?? "");
       if (source === undefined) app(request, response);
-      else door.handle(request, response, source);
+      else adapter.handle(request, response, source);
     },
   );
   server.maxConnections = limits.connectionsMax;
   server.on("drop", deps.onDrop);
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
-    door.refuse(request, response, doorRefusal("expectation_failed"));
+    adapter.reject(request, response, earlyRejection("expectation_failed"));
   });
   server.on("clientError", (error, socket) => {
-    answerClientError(error, socket, door.isAnswering(socket));
+    answerClientError(error, socket, adapter.isAnswering(socket));
   });
   return server;
+}
+
+const PREFIX = "/webhooks/";
+
+/**
+ * The source that a request line names, for paths under `/webhooks/`; undefined for all others.
+ * Nothing is decoded or folded: a name with an encoded character, a capital or a slash after it is
+ * not configured.
+ *
+ * @internal
+ */
+export function hotRoute(url: string): string | undefined {
+  if (!url.startsWith(PREFIX)) return undefined;
+  const query = url.indexOf("?", PREFIX.length);
+  return query === -1 ? url.slice(PREFIX.length) : url.slice(PREFIX.length, query);
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  408: "Request Timeout",
+  431: "Request Header Fields Too Large",
+};
+
+/**
+ * Answers what node could not read as a request, and ends the connection. `isAnswering` is true when
+ * an earlier request of the connection still waits for its response: this one must not be taken for
+ * it, so the connection is only ended.
+ */
+function answerClientError(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  isAnswering: boolean,
+): void {
+  if (!socket.writable || error.code === "ECONNRESET" || error.code === "EPIPE" || isAnswering) {
+    socket.destroy();
+    return;
+  }
+  const code = codeOf(error);
+  const status = statusOf(code);
+  const body = JSON.stringify(errorBody(code, MESSAGES[code]));
+  const head = [
+    `HTTP/1.1 ${status} ${REASONS[status]}`,
+    "content-type: application/json; charset=utf-8",
+    `content-length: ${Buffer.byteLength(body)}`,
+    "connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+const MESSAGES = {
+  headers_too_large: "Cannot read the request: its headers are larger than 16 kB",
+  request_timeout: "Cannot read the request: it did not arrive in time",
+  malformed_request: "Cannot read the request: it is not HTTP/1.1",
+} as const;
+
+function codeOf(error: NodeJS.ErrnoException): keyof typeof MESSAGES {
+  if (error.code === "HPE_HEADER_OVERFLOW") return "headers_too_large";
+  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT") return "request_timeout";
+  return "malformed_request";
 }

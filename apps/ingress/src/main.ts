@@ -2,11 +2,11 @@ import { readEnvironment } from "@millrace/core";
 import {
   createLogger,
   createRegistry,
-  createTroubleLog,
+  createErrorLog,
   loadConfig,
   onTermination,
   resolveSecrets,
-  tellParent,
+  notifyParent,
 } from "@millrace/service";
 import { createStorage } from "@millrace/storage";
 import { createIngress } from "./create-ingress.ts";
@@ -27,13 +27,13 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   const storage = createStorage({
     environment,
     config,
-    trouble: createTroubleLog(logger),
+    trouble: createErrorLog(logger),
     notify: (notice) => ingress.notify(notice),
   });
   const registry = createRegistry({ role: "ingress" });
   // Refuses a source without a secret, before anything is waited for.
-  const { places, redelivery, pressure } = storage;
-  const parts = { config, secrets, places, redelivery, pressure, logger, registry };
+  const { eventStores: stores, redelivery, pressure } = storage;
+  const parts = { config, secrets, stores, redelivery, pressure, logger, registry };
   const ingress = createIngress(parts);
   const { tried, opened } = storage.open();
   try {
@@ -46,7 +46,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     };
     onTermination(logger, close);
     logger.info({ host, port, sources: Object.keys(config.sources) }, "listening");
-    tellParent({ kind: "listening", role: "ingress", port });
+    notifyParent({ kind: "listening", role: "ingress", port });
     opened.catch(async (error: unknown) => {
       logger.fatal({ err: error }, "the storage cannot be used");
       await close();

@@ -1,24 +1,25 @@
 import { MillraceError } from "@millrace/core";
 import type { createPool } from "@millrace/ledger";
 
-type Pool = ReturnType<typeof createPool>;
+/** Besides the handlers: two batches that are recorded, a failure, the readiness check, the
+ * reconciler, the retention, and the leadership of both. */
+const BESIDES_HANDLERS = 8;
 
-/** Beside the handlers: two records, a failure, a look from outside; the reconciler, the retention, and
- * the lead of each. */
-const BESIDE_HANDLERS = 8;
-
-/** Connections that the ledger's pool of a worker needs at the most. */
+/** Connections that the ledger's pool of a worker needs at most. */
 export function ledgerConnections(concurrency: number): number {
-  return concurrency + BESIDE_HANDLERS;
+  return concurrency + BESIDES_HANDLERS;
 }
 
 /**
- * Checks that this process alone cannot ask Postgres for more connections than it has: its
- * handlers would wait for one another.
+ * Checks that this process alone cannot need more connections than Postgres has: its handlers would
+ * wait for each other.
  *
  * @throws `too_many_connections`
  */
-export async function checkConnections(pool: Pool, wanted: number): Promise<void> {
+export async function checkConnections(
+  pool: ReturnType<typeof createPool>,
+  wanted: number,
+): Promise<void> {
   const { rows } = await pool.query<{ free: number }>(
     "select current_setting('max_connections')::int" +
       " - current_setting('superuser_reserved_connections')::int as free",

@@ -1,5 +1,4 @@
 export { createWorker, type Worker, type WorkerDeps } from "./create-worker.ts";
 export { ledgerConnections } from "./connection-budget.ts";
 export { main } from "./main.ts";
-export type { WorkerLedger } from "./ports.ts";
 export { createWorkerRole, type RoleDeps, type WorkerRole } from "./worker-role.ts";

@@ -10,13 +10,13 @@ import {
 } from "@millrace/queue";
 import {
   createLogger,
-  createTroubleLog,
+  createErrorLog,
   archiveDirOf,
   loadConfig,
   loadHandlers,
   onTermination,
-  surviveStrayRejections,
-  tellParent,
+  logUnhandledRejections,
+  notifyParent,
 } from "@millrace/service";
 import { ledgerConnections } from "./connection-budget.ts";
 import { createWorkerRole } from "./worker-role.ts";
@@ -35,8 +35,8 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   const { config } = loaded;
   const handlers = await loadHandlers(config);
   const logger = createLogger({ role: "worker", level: environment.LOG_LEVEL });
-  surviveStrayRejections(logger);
-  const trouble = createTroubleLog(logger);
+  logUnhandledRejections(logger);
+  const trouble = createErrorLog(logger);
 
   const poolMax = ledgerConnections(config.worker.concurrency);
   const role = createWorkerRole({
@@ -60,7 +60,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     const host = environment.HOST ?? "0.0.0.0";
     const port = await role.listen({ port: environment.WORKER_PORT, host });
     logger.info({ host, port }, "listening");
-    tellParent({ kind: "listening", role: "worker", port });
+    notifyParent({ kind: "listening", role: "worker", port });
     await role.start();
   } catch (error) {
     // A signal that came during the start ends the process by itself.

@@ -1,4 +1,4 @@
-import type { Config } from "@millrace/core";
+import type { Config, EnvelopedEvent } from "@millrace/core";
 import { createLeader, type createPool, type Ledger } from "@millrace/ledger";
 import { createReconciler, RECONCILER, type ReconcilerNotice } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
@@ -13,17 +13,16 @@ interface Deps {
 
 /** The worker's reconciler. */
 export interface RunningReconciler {
-  /** Whether this process is the one that reconciles. */
+  /** True while this process is the one that reconciles. */
   readonly leading: boolean;
-  /** Ends the pass that is on and gives up the lead. */
+  /** Ends the current pass and gives up the lead. */
   close(): Promise<void>;
 }
 
-/** Reconciles ledger and queues whenever no other worker does. */
+/** Compares ledger and queues, and repairs them, whenever no other worker does. */
 export function startReconciler(deps: Deps, config: Config): RunningReconciler {
   const leader = createLeader({ pool: deps.pool }, RECONCILER);
-  const isSound = (event: Parameters<typeof checkJob>[0]["event"]) =>
-    checkJob({ event }) === undefined;
+  const isSound = (event: EnvelopedEvent) => checkJob({ event }) === undefined;
   const reconciler = createReconciler(
     { ...deps, leader, isSound },
     {

@@ -1,7 +1,8 @@
 import type { z } from "zod";
-import { configSchema, type Config, type ConfigInput } from "./config-schema.ts";
+import { configSchema, type Config } from "./config-schema.ts";
 import { MillraceError } from "./errors.ts";
 import { plainWords } from "./plain-words.ts";
+import type { ConfigInput } from "./settings.ts";
 
 /** Types a config file; it is checked by the process that loads it. */
 export function defineConfig(config: ConfigInput): ConfigInput {

@@ -22,6 +22,11 @@ export function isMillraceError(error: unknown): error is MillraceError {
   return error instanceof Error && BRAND in error;
 }
 
+/** What was thrown, as an error. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
 /** The body of every error that goes over HTTP. */
 export function errorBody(
   code: ErrorCode,

@@ -1,10 +1,12 @@
 import type { NodePgQueryResultHKT } from "drizzle-orm/node-postgres";
 import type { PgTransaction } from "drizzle-orm/pg-core";
 
-/** What JSON.parse gives; name your own type with `on<Payload>()`. */
-export type JsonPayload = ReturnType<typeof JSON.parse>;
+/** What JSON.parse returns, so that `event.payload.amount` compiles; name your own type with
+ * `on<Payload>()`. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type JsonPayload = any;
 
-/** The event that a handler is given. */
+/** The event that a handler gets. */
 export interface WebhookEvent<Payload = JsonPayload> {
   readonly source: string;
   /** The sender's id of the event. Use it as the idempotency key of calls to other systems. */
@@ -13,19 +15,21 @@ export interface WebhookEvent<Payload = JsonPayload> {
   readonly generation: number;
   /** Which run of the handlers this is, from 1. */
   readonly attempt: number;
-  /** When the ingress took it in. */
+  /** When the ingress received it. */
   readonly receivedAt: Date;
   readonly headers: Readonly<Record<string, string>>;
   /** True when the sender's signature does not cover the id. */
   readonly unsigned: boolean;
-  /** The body parsed as JSON on first use. Throws a PermanentError when it is not JSON. */
+  /** The body parsed as JSON on first use; of a form, the JSON in its field `payload`, as GitHub
+   * and Slack send it. Throws a PermanentError when there is none. */
   readonly payload: Payload;
   /** The exact bytes that were signed. */
   readonly body: Uint8Array;
 }
 
-/** A drizzle transaction on Postgres: what is written through it is there exactly when the event
- * is `completed`. A nested `transaction()` is a savepoint; COMMIT and ROLLBACK are refused. */
+/** A drizzle transaction on Postgres: its writes are committed together with the event's status
+ * `completed`, or not at all. A nested `transaction()` is a savepoint; COMMIT and ROLLBACK are
+ * refused. */
 export type HandlerTransaction = PgTransaction<NodePgQueryResultHKT, Record<string, unknown>>;
 
 export interface HandlerContext {
@@ -39,17 +43,17 @@ export type HandlerFunction<Payload = JsonPayload> = (
   context: HandlerContext,
 ) => Promise<void> | void;
 
-/** A handler bound to a source and its types, as `on` makes it. */
+/** A handler bound to a source and to event types, as `on` returns it. */
 export interface Handler {
   readonly source: string;
-  /** Types that it hears; `*` is every type. */
+  /** The event types that it handles; `*` is every type. */
   readonly types: readonly string[];
   readonly run: HandlerFunction;
 }
 
 /**
- * Binds a handler to events of a source: one type, a list of them, or `*` for all. When several
- * handlers hear an event they run in order, in one transaction.
+ * Binds a handler to events of a source: one type, a list of types, or `*` for all. When several
+ * handlers match an event, they run in order, in one transaction.
  */
 export function on<Payload = JsonPayload>(
   source: string,
@@ -57,4 +61,41 @@ export function on<Payload = JsonPayload>(
   run: HandlerFunction<Payload>,
 ): Handler {
   return { source, types: typeof type === "string" ? [type] : [...type], run };
+}
+
+const PERMANENT = Symbol.for("millrace.permanent-error");
+const RETRY_LATER = Symbol.for("millrace.retry-later");
+
+/** Throw it from a handler when no retry will help: the event fails at once. */
+export class PermanentError extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "PermanentError";
+    Object.defineProperty(this, PERMANENT, { value: true });
+  }
+}
+
+/**
+ * Throw it from a handler to be run again after `afterMs` milliseconds instead of the source's
+ * backoff. It is an attempt like any other, so it ends too.
+ */
+export class RetryLater extends Error {
+  readonly afterMs: number;
+
+  constructor(options: { afterMs: number; reason?: string; cause?: unknown }) {
+    super(options.reason ?? `Retry in ${options.afterMs} ms`, { cause: options.cause });
+    this.name = "RetryLater";
+    this.afterMs = Math.max(0, options.afterMs);
+    Object.defineProperty(this, RETRY_LATER, { value: true });
+  }
+}
+
+// By brand, not by class: a user's bundle may hold another copy of this module.
+
+export function isPermanentError(error: unknown): error is PermanentError {
+  return typeof error === "object" && error !== null && PERMANENT in error;
+}
+
+export function isRetryLater(error: unknown): error is RetryLater {
+  return typeof error === "object" && error !== null && RETRY_LATER in error;
 }

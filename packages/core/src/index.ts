@@ -1,16 +1,11 @@
 export { bodyHash } from "./body-hash.ts";
-export type { AttemptFailure, AttemptLimits, Claim, LockedEvent, Placement } from "./claim.ts";
-export { createCoalescer } from "./coalesce.ts";
+export type { AttemptFailure, AttemptLimits, Claim, LockedEvent, StoreResult } from "./claim.ts";
+export { createBatcher } from "./batcher.ts";
 export {
   configSchema,
   SOURCE_NAME,
   type Config,
-  type ConfigInput,
-  type FailedEvent,
-  type HandlersModule,
-  type HandlersOption,
   type IngressConfig,
-  type OnFailed,
   type ReconcilerConfig,
   type RetentionConfig,
   type WorkerConfig,
@@ -30,7 +25,7 @@ export {
   type Environment,
 } from "./environment.ts";
 export { ERROR_CODES, statusOf, type ErrorCode } from "./error-codes.ts";
-export { errorBody, isMillraceError, MillraceError } from "./errors.ts";
+export { asError, errorBody, isMillraceError, MillraceError } from "./errors.ts";
 export {
   EVENT_STATUSES,
   OUTCOMES,
@@ -40,7 +35,7 @@ export {
   type Outcome,
 } from "./event.ts";
 export { failpoint, type Failpoint } from "./failpoint.ts";
-export { createGate, type Gate } from "./gate.ts";
+export { createCircuitBreaker, type CircuitBreaker } from "./circuit-breaker.ts";
 export {
   on,
   type Handler,
@@ -50,7 +45,8 @@ export {
   type JsonPayload,
   type WebhookEvent,
 } from "./handler.ts";
-export { isPermanentError, isRetryLater, PermanentError, RetryLater } from "./handler-errors.ts";
+export { readForm, type FormField } from "./form.ts";
+export { isPermanentError, isRetryLater, PermanentError, RetryLater } from "./handler.ts";
 export type {
   Answer,
   Delivery,
@@ -62,14 +58,23 @@ export type {
   Verification,
   Verifier,
 } from "./provider.ts";
-export type { QueuedEvent, Settlement } from "./settlement.ts";
-export {
-  sourceOptionsSchema,
-  type Source,
-  type SourceOptions,
-  type SourcePolicy,
-} from "./source-schema.ts";
-export type { SourceDefinition } from "./source.ts";
+export type { EventJob, JobResult } from "./event-job.ts";
+export { sourceOptionsSchema, type Source, type SourcePolicy } from "./source-schema.ts";
+export type {
+  BackoffOptions,
+  ConfigInput,
+  FailedEvent,
+  HandlersModule,
+  HandlersOption,
+  IngressOptions,
+  OnFailed,
+  RateOptions,
+  ReconcilerOptions,
+  RetentionOptions,
+  SourceDefinition,
+  SourceOptions,
+  WorkerOptions,
+} from "./settings.ts";
 export {
   EVENT_ID_BYTES_MAX,
   EVENT_TYPE_BYTES_MAX,
@@ -77,5 +82,6 @@ export {
   isStorableWithin,
   REASON_LENGTH_MAX,
 } from "./storable-text.ts";
-export { wait } from "./wait.ts";
-export { settledWithin, within } from "./within.ts";
+export { wait } from "./deadline.ts";
+export { settlesWithin, withDeadline } from "./deadline.ts";
+export { parsePayload } from "./payload.ts";

@@ -1,10 +1,10 @@
-import { settledWithin, wait } from "@millrace/core";
+import { settlesWithin, wait } from "@millrace/core";
 
-/** Work that nobody waits for. */
+/** Background work that no caller waits for. */
 export interface Backlog<Item> {
-  /** Takes an item, or drops it when there is no room. */
+  /** Takes an item, or drops it when there is no capacity. */
   add(item: Item): void;
-  /** Works off what is there without a pause, for `timeoutMs` at the most. What is left is dropped. */
+  /** Finishes what is there without a pause, for `timeoutMs` at most. What is left is dropped. */
   close(timeoutMs: number): Promise<void>;
 }
 
@@ -17,13 +17,13 @@ export interface BacklogOptions<Item> {
   bytesOf(item: Item): number;
   /** Milliseconds that a call waits for more, until there are `batchMax`. Default 0. */
   readonly lingerMs?: number;
-  /** Hears of items that were dropped or whose call failed. */
+  /** Called with items that were dropped or whose call failed. */
   onLost(items: number, error: unknown): void;
 }
 
 /**
  * Does work in batches in the background, bounded in memory however long a call takes. Only for work
- * that somebody makes up for when it is lost.
+ * that something else makes up for when it is lost.
  */
 export function createBacklog<Item>(
   run: (items: readonly Item[]) => Promise<unknown>,
@@ -39,7 +39,7 @@ export function createBacklog<Item>(
   function add(item: Item): void {
     const itemBytes = bytesOf(item);
     if (isOver || waiting.length >= itemsMax || bytes + itemBytes > bytesMax) {
-      return options.onLost(1, NO_ROOM);
+      return options.onLost(1, NO_CAPACITY);
     }
     waiting.push(item);
     bytes += itemBytes;
@@ -47,7 +47,7 @@ export function createBacklog<Item>(
   }
 
   async function work(): Promise<void> {
-    // The caller goes on first, and may add more.
+    // The caller continues first, and may add more.
     await Promise.resolve();
     while (waiting.length > 0 && !isOver) {
       if (waiting.length < batchMax) await wait(lingerMs, closing.signal);
@@ -64,7 +64,7 @@ export function createBacklog<Item>(
 
   async function close(timeoutMs: number): Promise<void> {
     closing.abort();
-    if (working !== undefined) await settledWithin(working, timeoutMs);
+    if (working !== undefined) await settlesWithin(working, timeoutMs);
     isOver = true;
     if (waiting.length > 0) options.onLost(waiting.length, CLOSED);
   }
@@ -72,5 +72,5 @@ export function createBacklog<Item>(
   return { add, close };
 }
 
-const NO_ROOM = new Error("Cannot keep it for later: too much waits already");
+const NO_CAPACITY = new Error("Cannot keep it for later: too much waits already");
 const CLOSED = new Error("Cannot do it later: this process is closing");

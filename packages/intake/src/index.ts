@@ -1,18 +1,39 @@
+/**
+ * The way in: receive → verify → identify → store → acknowledge, free of any HTTP framework.
+ *
+ * An adapter (node:http, Express, fetch) reads a request's bytes and passes them to
+ * `Receiver.receive`, which is the whole way in one file. Accepted events wait in a batch and go to the
+ * first event store that takes them, the queue or the ledger; what it does not take in time goes to the
+ * second. A store is up or down. The response is sent when every event of the delivery is stored.
+ *
+ * Owned here: the deadline for reading a body and the bytes in flight (`request-body.ts`), the deadline
+ * of a write to a store, and the circuit breaker that keeps deliveries off a store that failed
+ * (`store-writer.ts`).
+ */
 export {
-  createReceiver,
-  type Receiver,
+  createExpressAdapter,
+  type ConnectHandler,
+  type ConnectRequest,
+} from "./adapters/express.ts";
+export { createFetchAdapter, type FetchHandler } from "./adapters/fetch.ts";
+export { createNodeAdapter, type NodeAdapter } from "./adapters/node.ts";
+export { earlyRejection } from "./early-rejections.ts";
+export type {
+  ClosableEventStore,
+  EventStore,
+  LedgerClient,
+  QueueClient,
+  RedeliveryPort,
+} from "./event-store.ts";
+export { storeTimeoutMs, type ActiveStore } from "./event-stores.ts";
+export { createLedgerStore, type LedgerStoreDeps } from "./ledger-store.ts";
+export type { IntakeNotice, Notify } from "./notice.ts";
+export { createQueueStore, type QueueStoreDeps } from "./queue-store.ts";
+export type { Received, ReceiveRequest } from "./received.ts";
+export {
+  Receiver,
+  type Readiness,
   type ReceiverDeps,
   type ReceiverOptions,
   type SourceLimits,
-} from "./create-receiver.ts";
-export { doorRefusal } from "./door-refusals.ts";
-export { createLedgerPlace, type LedgerPlaceDeps } from "./ledger-place.ts";
-export { millraceRouter, type ConnectHandler, type ConnectRequest } from "./millrace-router.ts";
-export { millraceFetch, type FetchHandler } from "./millrace-fetch.ts";
-export { createNodeDoor, type NodeDoor } from "./node-door.ts";
-export type { IntakeNotice, Notify } from "./notice.ts";
-export type * from "./ports.ts";
-export { placeTimeoutMs } from "./place-timeout.ts";
-export type { Placing } from "./places.ts";
-export { createQueuePlace, type QueuePlaceDeps } from "./queue-place.ts";
-export type { Received, ReceiveRequest } from "./received.ts";
+} from "./receiver.ts";

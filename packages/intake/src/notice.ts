@@ -1,10 +1,8 @@
 import type { ErrorCode } from "@millrace/core";
-import type { DurablePlace } from "./ports.ts";
-
-type PlaceName = DurablePlace["name"];
+import type { StoreName } from "./event-store.ts";
 
 /**
- * What the intake tells its one subscriber, who turns it into logs and metrics. `source` is a
+ * What the intake reports to its one subscriber, who turns it into logs and metrics. `source` is a
  * configured name, or undefined when the sender named none of them. Never a body or a secret.
  */
 export type IntakeNotice =
@@ -15,28 +13,29 @@ export type IntakeNotice =
       readonly outcome: "accepted" | "duplicate" | "handshake" | "rejected";
       /** Why it was rejected. */
       readonly code: ErrorCode | undefined;
-      /** From the whole body being there until the answer was known, milliseconds. */
+      /** From the last byte of the body until the response is known, milliseconds. */
       readonly durationMs: number;
     }
-  /** Events shared one call to a durable place. */
+  /** One call to an event store ended. */
   | {
       readonly kind: "batch";
-      readonly place: PlaceName;
+      readonly store: StoreName;
+      /** Events in the call. */
       readonly size: number;
       readonly durationMs: number;
     }
-  /** A place failed, or was late, for this many events of one call. */
+  /** An event store failed, or was late, for this many events of one call; 0 for a readiness check. */
   | {
-      readonly kind: "place_failed";
-      readonly place: PlaceName;
+      readonly kind: "store_failed";
+      readonly store: StoreName;
       readonly events: number;
       readonly error: unknown;
     }
-  /** Events that the ledger keeps were not put on the queue by us: the reconciler will. */
+  /** Events that the ledger has were not put on the queue by this process: the reconciler will. */
   | { readonly kind: "left_behind"; readonly events: number; readonly error: unknown }
   /** A known event came with another body; the first is kept. */
   | { readonly kind: "conflict"; readonly source: string; readonly eventId: string }
-  /** A failed event came again: it was made to run again, or could not be in time. */
+  /** A failed event was delivered again: it is retried, or could not be in time. */
   | { readonly kind: "redelivered"; readonly source: string; readonly error?: unknown }
   /** Our own code, or a provider's, threw on a delivery. */
   | { readonly kind: "unexpected"; readonly source: string | undefined; readonly error: unknown };
@@ -50,7 +49,7 @@ export function safeNotify(notify: Notify | undefined): Notify {
     try {
       notify(notice);
     } catch {
-      // There is nobody else to tell.
+      // Nobody else can be told.
     }
   };
 }

@@ -1,12 +1,12 @@
 import type { Config } from "@millrace/core";
-import type { QueuePressure } from "./ports.ts";
+import type { QueueClient } from "./event-store.ts";
 
-/** Above it Redis is near to refusing every write, those that would drain it too. */
+/** Above it Redis is close to refusing every write, including those that would drain it. */
 const MEMORY_SHARE_MAX = 0.8;
 
-/** Says of a source whether its queue, or the memory of all of them, is past its limits. */
+/** Tells whether a source's queue, or the memory that all queues share, is past its limits. */
 export function createQueueLimits(
-  queue: { pressure(): QueuePressure },
+  queue: Pick<QueueClient, "pressure">,
   sources: Config["sources"],
 ): (source: string) => boolean {
   return (source) => {

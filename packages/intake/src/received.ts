@@ -1,19 +1,19 @@
 import { errorBody, statusOf, type Answer, type ErrorCode } from "@millrace/core";
 
-/** One HTTP request, whole, in terms that every framework has. */
+/** One whole HTTP request, in terms that every framework has. */
 export interface ReceiveRequest {
   /** The name in the URL. */
   readonly source: string;
   readonly method: string;
-  /** Path and query as they stood on the request line. */
+  /** Path and query as they are on the request line. */
   readonly url: string;
-  /** Lower-case names; a header that came twice is its values joined with ", ". */
+  /** Lower-case names. A header that came twice has its values joined with ", ". */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The bytes as they came, neither parsed nor decompressed. */
+  /** The bytes as received, neither parsed nor decompressed. */
   readonly body: Uint8Array;
 }
 
-/** What to answer the sender, and what became of the delivery. */
+/** The response to the sender, and what became of the delivery. */
 export interface Received {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export interface Received {
 
 const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" };
 
-/** An answer in our own words. */
+/** A response in our own words. */
 export function ownAnswer(outcome: "accepted" | "duplicate"): Received {
   return {
     status: outcome === "accepted" ? 202 : 200,
@@ -35,19 +35,19 @@ export function ownAnswer(outcome: "accepted" | "duplicate"): Received {
   };
 }
 
-/** An answer in the provider's words. */
+/** A response in the provider's words. */
 export function providerAnswer(outcome: Received["outcome"], answer: Answer): Received {
   const headers = Object.fromEntries(
     Object.entries(answer.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
   );
-  // What a handshake echoes came from outside: no browser may take it for a page.
+  // A handshake echoes what a stranger sent: no browser may take it for a page.
   if (answer.body !== "") headers["content-type"] ??= "text/plain; charset=utf-8";
   return { status: answer.status, headers, body: answer.body, outcome };
 }
 
 /**
- * The answer to a delivery that is not taken in. Whatever failed of a signature, the sender reads
- * the same sentence: the provider's own, which may say which part, goes nowhere.
+ * The response to a delivery that is not accepted. Whichever check of a signature failed, the sender
+ * reads the same sentence. The provider's own message may say which check it was, and is not sent.
  */
 export function rejection(
   code: ErrorCode,
@@ -66,7 +66,20 @@ export function rejection(
   };
 }
 
-// Spread, so that senders that were refused together do not come back together.
+// Spread out, so that senders that were refused together do not come back together.
 function retryAfter(): Record<string, string> {
   return { "retry-after": String(1 + Math.floor(Math.random() * 5)) };
+}
+
+/** The response to a name that is not configured. */
+export function unknownSource(): Received {
+  return rejection("unknown_source", "Cannot receive webhooks here: no such source is configured");
+}
+
+/** The response to a method that the provider does not deliver by. */
+export function methodNotAllowed(methods: readonly string[]): Received {
+  const allow = methods.join(", ");
+  return rejection("method_not_allowed", `Cannot receive webhooks by this method: use ${allow}`, {
+    allow,
+  });
 }

@@ -1,26 +1,28 @@
-import { createCoalescer, failpoint, within, type EventKey } from "@millrace/core";
+import { createBatcher, failpoint, withDeadline, type EventKey } from "@millrace/core";
+import type { RedeliveryPort } from "./event-store.ts";
 import type { Notify } from "./notice.ts";
-import type { RedeliveryPort } from "./ports.ts";
 
-/** Makes failed events run again. False when not all of them could be in time; what was begun of it
- * goes on. Never rejects. */
+type Retried = Awaited<ReturnType<RedeliveryPort["retry"]>>;
+
+/** Retries failed events. False when not all of them could be retried in time; what was begun goes
+ * on. Never rejects. */
 export type Redeliver = (events: readonly EventKey[], timeoutMs: number) => Promise<boolean>;
 
-/** Retries under way at once. Each takes connections that deliveries are waiting for. */
-const AT_ONCE = 2;
+/** Retries in flight at once. Each takes connections that deliveries wait for. */
+const RETRIES_MAX = 2;
 
-/** Retries that are not in time are not begun any more once their sender was answered. */
+/** Makes the retry of delivered events. A retry is not begun once its sender has been answered. */
 export function createRedeliver(port: RedeliveryPort, notify: Notify): Redeliver {
-  const turns = createCoalescer<{ event: EventKey; deadlineMs: number }, undefined>(
+  const turns = createBatcher<{ event: EventKey; deadlineMs: number }, Retried>(
     async ([turn]) => {
       if (turn === undefined) return [];
       if (performance.now() > turn.deadlineMs) throw late();
       failpoint("ingress.before_retry");
-      await port.retry(turn.event);
+      const retried = await port.retry(turn.event);
       failpoint("ingress.retried");
-      return [undefined];
+      return [retried];
     },
-    { sizeMax: 1, inFlightMax: AT_ONCE },
+    { sizeMax: 1, inFlightMax: RETRIES_MAX },
   );
 
   return async (events, timeoutMs) => {
@@ -28,8 +30,8 @@ export function createRedeliver(port: RedeliveryPort, notify: Notify): Redeliver
     const source = events[0]?.source ?? "";
     try {
       const retries = events.map((event) => turns.add({ event, deadlineMs }));
-      await within(Promise.all(retries), timeoutMs, late);
-      notify({ kind: "redelivered", source });
+      const results = await withDeadline(Promise.all(retries), timeoutMs, late);
+      if (results.includes("retried")) notify({ kind: "redelivered", source });
       return true;
     } catch (error) {
       notify({ kind: "redelivered", source, error });

@@ -1,39 +1,36 @@
 import {
   isStorable,
   MillraceError,
+  type EventKey,
   type EventStatus,
   type IncomingEvent,
-  type Placement,
+  type StoreResult,
 } from "@millrace/core";
-import { messageOf } from "./database-trouble.ts";
+import { messageOf } from "./database-errors.ts";
 import { compareKeys, keyText } from "./event-key.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { chunkEvents, packEvents } from "./pack-events.ts";
-import { withPartitions } from "./partitions.ts";
-import { ACCEPT } from "./sql/accept.ts";
+import { chunkEvents, INCOMING, INSERT_FRESH, packEvents } from "./incoming-events.ts";
+import { withPartitions } from "./bodies.ts";
 import { isDataError } from "./sqlstate.ts";
 import { runStatement } from "./transaction.ts";
 
-interface AcceptRow {
-  readonly source: string;
-  readonly event_id: string;
-  readonly generation: number;
+interface AcceptRow extends EventKey {
   /** Null when it is new. */
   readonly status: EventStatus | null;
   readonly conflict: true | null;
 }
 
 /**
- * Records events as pending, with their bodies, in one commit: one answer an event, in order. An
- * answer but an error means that the event is on disk; `failed` and `conflict` say more of one that
- * was there before, and a conflict is noted. A repeat within the call is a duplicate.
+ * Records events as pending, with their bodies, in one commit: one result for each event, in order.
+ * Every result except an error means that the event is on disk. `failed` and `conflict` tell more about
+ * an event that was there before; a conflict is noted. A repeat within the call is a duplicate.
  *
  * @throws `database_unavailable`
  */
 export async function accept(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
-): Promise<readonly Placement[]> {
+): Promise<readonly StoreResult[]> {
   const variants = new Map<string, IncomingEvent>();
   for (const event of events) {
     const name = variantText(event);
@@ -55,13 +52,13 @@ function variantText(event: IncomingEvent): string {
   return `${event.bodyHash}\0${keyText(event)}`;
 }
 
-/** Of one event that came with several bodies at once, each goes in a statement of its own: the
- * first is kept, and the others find it there. */
+/** An event that came with several bodies in one call takes one statement for each body: the first is
+ * kept, and the later ones find it there. */
 async function acceptInRounds(
   ledger: LedgerContext,
   variants: readonly IncomingEvent[],
-): Promise<Map<string, Placement>> {
-  const placements = new Map<string, Placement>();
+): Promise<Map<string, StoreResult>> {
+  const placements = new Map<string, StoreResult>();
   let rest = variants;
   while (rest.length > 0) {
     const round = new Map<string, IncomingEvent>();
@@ -93,7 +90,7 @@ function refusal(reason: string, cause?: unknown): MillraceError {
 async function acceptChunk(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
-): Promise<Map<IncomingEvent, Placement>> {
+): Promise<Map<IncomingEvent, StoreResult>> {
   try {
     return await acceptOnce(ledger, events);
   } catch (error) {
@@ -106,12 +103,12 @@ async function acceptChunk(
   }
 }
 
-// One event's fault must not be the others': each goes alone, and has its own answer.
+// One bad event must not fail the others: each is sent alone and has its own result.
 async function acceptSingly(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
-): Promise<Map<IncomingEvent, Placement>> {
-  const placements = new Map<IncomingEvent, Placement>();
+): Promise<Map<IncomingEvent, StoreResult>> {
+  const placements = new Map<IncomingEvent, StoreResult>();
   for (const event of events) {
     try {
       for (const [, placement] of await acceptChunk(ledger, [event])) {
@@ -127,29 +124,52 @@ async function acceptSingly(
 async function acceptOnce(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
-): Promise<Map<IncomingEvent, Placement>> {
+): Promise<Map<IncomingEvent, StoreResult>> {
   const placements = await runAccept(ledger, events);
   const unseen = events.filter((event) => !placements.has(event));
   if (unseen.length === 0) return placements;
-  // Another call inserted these meanwhile; the next snapshot sees them.
+  // Another call inserted these in the meantime; the next snapshot sees them.
   for (const [event, placement] of await runAccept(ledger, unseen)) {
     placements.set(event, placement);
   }
   return placements;
 }
 
+/**
+ * Records new events as pending and returns the status of known ones; a delivery of a known event with
+ * another body is noted. Status is null for a new event. Known rows are looked up one at a time
+ * (LIMIT 1), because a join may be answered from a hash of the whole table. A row inserted after the
+ * statement's snapshot is left out of the answer.
+ */
+const ACCEPT = `
+WITH ${INCOMING}, ${INSERT_FRESH()},
+seen AS MATERIALIZED (
+  SELECT i.source, i.event_id, i.generation, i.body_hash, e.status,
+    e.body_hash <> i.body_hash AS differs
+  FROM incoming i
+  CROSS JOIN LATERAL (
+    SELECT status, body_hash FROM millrace.events e
+    WHERE e.source = i.source AND e.event_id = i.event_id AND e.generation = i.generation
+    LIMIT 1
+  ) AS e
+  WHERE i.known
+)
+SELECT source, event_id AS "eventId", generation, NULL AS status, NULL::boolean AS conflict FROM fresh
+UNION ALL
+SELECT source, event_id, generation, status,
+  CASE WHEN differs THEN millrace.note_conflict(source, event_id, body_hash, true) END
+FROM seen`;
+
 async function runAccept(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
-): Promise<Map<IncomingEvent, Placement>> {
+): Promise<Map<IncomingEvent, StoreResult>> {
   const query = { name: "millrace_accept", text: ACCEPT, values: packEvents(events) };
   const { rows } = await withPartitions(ledger.pool, () =>
     runStatement<AcceptRow>(ledger.pool, query, ledger.short),
   );
-  const found = new Map(
-    rows.map((row) => [keyText({ ...row, eventId: row.event_id }), toPlacement(row)]),
-  );
-  const placements = new Map<IncomingEvent, Placement>();
+  const found = new Map(rows.map((row) => [keyText(row), toStoreResult(row)]));
+  const placements = new Map<IncomingEvent, StoreResult>();
   for (const event of events) {
     const placement = found.get(keyText(event));
     if (placement !== undefined) placements.set(event, placement);
@@ -157,7 +177,7 @@ async function runAccept(
   return placements;
 }
 
-function toPlacement({ status, conflict }: AcceptRow): Placement {
+function toStoreResult({ status, conflict }: AcceptRow): StoreResult {
   if (status === null) return "accepted";
   if (conflict === true) return "conflict";
   return status === "failed" ? "failed" : "duplicate";

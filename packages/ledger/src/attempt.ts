@@ -8,20 +8,17 @@ import {
   type LockedEvent,
 } from "@millrace/core";
 import { watchAttempt, type AttemptWatch } from "./attempt-watch.ts";
-import { databaseUnavailable, ledgerError, messageOf } from "./database-trouble.ts";
-import { createGuard, type Guard } from "./guard.ts";
-import { handlerTransaction } from "./handler-transaction.ts";
-import { lease, type Lease } from "./lease.ts";
+import { databaseUnavailable, ledgerError, messageOf } from "./database-errors.ts";
+import { createGuard, handlerTransaction, type Guard } from "./guard.ts";
+import { lease, pipeline, type Lease } from "./connection.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { lockEvent, type LockedRow } from "./lock-event.ts";
-import { SETTLE } from "./sql/settle.ts";
+import { lockEvent, type RowLock } from "./lock-event.ts";
 import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 import { suspectReplay } from "./suspect-replay.ts";
-import { together } from "./together.ts";
 import { requireCommitted, rollback } from "./transaction.ts";
 
 /** An attempt that was recorded: the event, and the fence. */
-export interface AttemptClaim {
+interface AttemptClaim {
   readonly key: EventKey;
   readonly attempt: number;
 }
@@ -44,10 +41,12 @@ export type AttemptWork = (tx: HandlerTransaction, event: LockedEvent) => Promis
  */
 export async function attempt(
   ledger: LedgerContext,
-  claim: AttemptClaim,
+  key: EventKey,
+  number: number,
   work: AttemptWork,
   limits: AttemptLimits,
 ): Promise<"completed" | "lost"> {
+  const claim = { key, attempt: number };
   limits.signal.throwIfAborted();
   const held = await lease(ledger.pool);
   const watch = watchAttempt(limits);
@@ -76,7 +75,7 @@ async function lock(
   held: Lease,
   claim: AttemptClaim,
   { timeoutMs, bodyDedup = false }: AttemptLimits,
-): Promise<LockedRow | undefined> {
+): Promise<RowLock | undefined> {
   try {
     const locked = await lockEvent(held.client, claim, {
       statementTimeoutMs: timeoutMs,
@@ -90,11 +89,7 @@ async function lock(
   }
 }
 
-async function judge(
-  held: Lease,
-  key: EventKey,
-  locked: LockedRow,
-): Promise<LockedRow | undefined> {
+async function judge(held: Lease, key: EventKey, locked: RowLock): Promise<RowLock | undefined> {
   const verdict = await suspectReplay(held.client, key);
   if (verdict === "undecided") return undefined;
   return { ...locked, event: { ...locked.event, suspectedReplay: verdict === "replay" } };
@@ -103,7 +98,7 @@ async function judge(
 async function handle(
   held: Lease,
   watch: AttemptWatch,
-  locked: LockedRow,
+  locked: RowLock,
   work: AttemptWork,
 ): Promise<{ guard: Guard; outcome: Outcome }> {
   const guard = createGuard(held);
@@ -123,18 +118,39 @@ async function handle(
 interface Settling {
   readonly claim: AttemptClaim;
   readonly outcome: Outcome;
-  readonly locked: LockedRow;
+  readonly locked: RowLock;
   readonly guard: Guard;
 }
+
+/**
+ * Completes an attempt's event, in the transaction that locked it ($6) and in no other. The row is
+ * found where it was locked ($7): nothing can have moved it since. It raises
+ * instead of writing nothing, so that the COMMIT which is sent right behind it cannot keep a
+ * handler's writes without the event being completed.
+ */
+const SETTLE = `
+WITH settled AS (
+  UPDATE millrace.events
+  SET status = 'completed', outcome = $5, processed_at = clock_timestamp()
+  WHERE ctid = $7::tid
+    AND source = $1 AND event_id = $2 AND generation = $3
+    AND status = 'pending' AND attempts = $4
+    AND pg_current_xact_id() = $6::xid8
+  RETURNING true AS done
+)
+SELECT CASE
+  WHEN EXISTS (SELECT FROM settled) THEN true
+  ELSE millrace.refuse('Cannot complete the event outside the transaction that holds it')
+END AS settled`;
 
 async function settle(ledger: LedgerContext, held: Lease, settling: Settling): Promise<void> {
   const { claim, outcome, locked, guard } = settling;
   const { source, eventId, generation } = claim.key;
-  const { transactionId, place } = locked;
-  const values = [source, eventId, generation, claim.attempt, outcome, transactionId, place];
+  const { transactionId, ctid } = locked;
+  const values = [source, eventId, generation, claim.attempt, outcome, transactionId, ctid];
   const timer = setTimeout(() => held.destroy(), ledger.short.deadlineMs);
   try {
-    const answering = together(held.client, [
+    const answering = pipeline(held.client, [
       { name: "millrace_settle", text: SETTLE, values },
       { text: "COMMIT" },
     ]);

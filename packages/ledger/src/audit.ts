@@ -1,7 +1,7 @@
+import type { AuditEntry, AuditPage } from "@millrace/api-contract";
 import { isStorable, MillraceError } from "@millrace/core";
 import { cutText } from "./cut-text.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { BEGIN_AUDIT, END_AUDIT, FIND_AUDIT } from "./sql/audit.ts";
 import { runStatement } from "./transaction.ts";
 
 /** JSON of any shape. */
@@ -11,9 +11,8 @@ export type AuditJson = Readonly<Record<string, unknown>>;
 export interface AuditIntent {
   /** The user; null when none is known. */
   readonly actor: string | null;
-  readonly role: string;
-  /** Through what: the dashboard, the command or bull-board. */
-  readonly via: string;
+  readonly role: AuditEntry["role"];
+  readonly via: AuditEntry["via"];
   readonly action: string;
   readonly source?: string | undefined;
   readonly eventId?: string | undefined;
@@ -21,23 +20,6 @@ export interface AuditIntent {
   /** What was asked for, where it was not one event. */
   readonly filter?: AuditJson | undefined;
   readonly reason?: string | undefined;
-}
-
-/** An entry as it goes out. */
-export interface AuditRow {
-  readonly id: string;
-  readonly at: string;
-  readonly actor: string | null;
-  readonly role: string;
-  readonly via: string;
-  readonly action: string;
-  readonly source: string | null;
-  readonly event_id: string | null;
-  readonly generation: number | null;
-  readonly filter: AuditJson | null;
-  readonly reason: string | null;
-  /** Null while it is being done, and for good when nobody could say what became of it. */
-  readonly result: AuditJson | null;
 }
 
 export interface AuditQuery {
@@ -49,15 +31,31 @@ export interface AuditQuery {
   readonly cursor?: string | undefined;
 }
 
-export interface AuditPage {
-  readonly entries: readonly AuditRow[];
-  /** The cursor of the next page; null on the last one. */
-  readonly next: string | null;
-}
-
 // Names that were asked for may be no names at all, and an index holds no long ones.
 const NAME_BYTES_MAX = 256;
 const ID_BYTES_MAX = 1_024;
+
+/** Writes down what somebody is about to do. */
+const BEGIN_AUDIT = `
+INSERT INTO millrace.audit
+  (actor, role, via, action, source, event_id, generation, filter, reason)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+RETURNING id::text AS id`;
+
+/** Adds what became of it. */
+const END_AUDIT = `
+UPDATE millrace.audit SET result = $2, finished_at = clock_timestamp() WHERE id = $1`;
+
+/** A page, newest first; what is null does not matter. */
+const FIND_AUDIT = `
+SELECT id::text AS id, at, actor, role, via, action, source, event_id, generation, filter, reason,
+  result
+FROM millrace.audit
+WHERE ($1::text IS NULL OR source = $1)
+  AND ($2::text IS NULL OR event_id = $2)
+  AND ($3::bigint IS NULL OR id < $3)
+ORDER BY audit.id DESC
+LIMIT $4`;
 
 /**
  * Writes down what is about to be done, and gives the entry's id.
@@ -126,6 +124,6 @@ const toJson = (json: AuditJson): string =>
     typeof value === "string" ? cutText(value) : value,
   );
 
-interface Row extends Omit<AuditRow, "at"> {
+interface Row extends Omit<AuditEntry, "at"> {
   readonly at: Date;
 }

@@ -1,12 +1,16 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
-import { pendingMigrations, readApplied } from "./applied-migrations.ts";
-import { ledgerError } from "./database-trouble.ts";
-import { LEDGER_SCOPE } from "./migrate.ts";
-import { LEDGER_MIGRATIONS, readMigrations } from "./migration-files.ts";
+import { ledgerError } from "./database-errors.ts";
+import {
+  LEDGER_MIGRATIONS,
+  LEDGER_SCOPE,
+  readMigrations,
+  type Migration,
+} from "./migration-files.ts";
+import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 
 /**
- * Checks at a role's start that the database's schema is this build's.
+ * Checks, when a role starts, that the database has this build's schema.
  *
  * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unavailable`
  */
@@ -16,7 +20,10 @@ export async function checkSchema(
 ): Promise<void> {
   const scope = options.scope ?? LEDGER_SCOPE;
   const files = await readMigrations(options.folder ?? LEDGER_MIGRATIONS);
-  const missing = pendingMigrations(files, await applied(pool, scope), scope);
+  const applied = await readApplied(pool, scope).catch((error: unknown) => {
+    throw ledgerError(error);
+  });
+  const missing = pendingMigrations(files, applied, scope);
   if (missing.length === 0) return;
   throw new MillraceError(
     "migration_needed",
@@ -24,10 +31,59 @@ export async function checkSchema(
   );
 }
 
-async function applied(pool: pg.Pool, scope: string): ReturnType<typeof readApplied> {
+interface AppliedMigration {
+  readonly number: number;
+  readonly name: string;
+  readonly checksum: string;
+}
+
+/** Reads which migrations of a scope a database has; none when it has no Millrace schema. */
+export async function readApplied(
+  connection: Pick<pg.Pool, "query">,
+  scope: string,
+): Promise<AppliedMigration[]> {
   try {
-    return await readApplied(pool, scope);
+    const { rows } = await connection.query<AppliedMigration>(
+      "SELECT number, name, checksum FROM millrace.migrations WHERE scope = $1 ORDER BY number",
+      [scope],
+    );
+    return rows;
   } catch (error) {
-    throw ledgerError(error);
+    const state = sqlStateOf(error);
+    if (state === SQLSTATE.undefinedTable || state === SQLSTATE.invalidSchemaName) return [];
+    throw error;
   }
+}
+
+/**
+ * Compares the migrations of a database with the files, and returns those still to apply. Migrations
+ * after the last file belong to a later build, with which this one can run side by side (decisions/017).
+ *
+ * @throws `migration_changed`, `migration_unknown`
+ */
+export function pendingMigrations(
+  files: readonly Migration[],
+  applied: readonly AppliedMigration[],
+  scope: string,
+): Migration[] {
+  const byNumber = new Map(files.map((file) => [file.number, file]));
+  const last = files.at(-1)?.number ?? 0;
+  for (const { number, name, checksum } of applied) {
+    if (number > last) continue;
+    const file = byNumber.get(number);
+    if (file === undefined) {
+      throw new MillraceError(
+        "migration_unknown",
+        `Cannot use the database: it has migration ${number} "${name}" of "${scope}", which is not in this build`,
+      );
+    }
+    if (file.checksum !== checksum) {
+      throw new MillraceError(
+        "migration_changed",
+        `Cannot use the database: migration ${number} "${file.name}" of "${scope}" was changed after it was applied`,
+      );
+    }
+  }
+  const done = new Set(applied.map(({ number }) => number));
+  return files.filter((file) => !done.has(file.number));
 }

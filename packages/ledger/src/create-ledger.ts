@@ -1,104 +1,58 @@
-import type {
-  EnvelopedEvent,
-  EventKey,
-  IncomingEvent,
-  QueuedEvent,
-  AttemptFailure,
-  AttemptLimits,
-  Claim,
-  Placement,
-} from "@millrace/core";
 import type pg from "pg";
+import { abandonEvent } from "./abandon-event.ts";
 import { accept } from "./accept.ts";
-import { activity, type ActivityQuery, type ActivityRow } from "./activity.ts";
-import {
-  beginAudit,
-  endAudit,
-  findAudit,
-  type AuditIntent,
-  type AuditJson,
-  type AuditPage,
-  type AuditQuery,
-} from "./audit.ts";
-import { attempt, type AttemptWork } from "./attempt.ts";
-import { countCompleted, countUndone, type UndoneCounts } from "./count-events.ts";
+import { activity } from "./activity.ts";
+import { attempt } from "./attempt.ts";
+import { beginAudit, endAudit, findAudit } from "./audit.ts";
+import { bind, type Methods } from "./bind.ts";
+import { countCompleted, countUndone } from "./count-events.ts";
 import { fail } from "./fail.ts";
-import { findEvent, type EventDetail, type EventLookup } from "./find-event.ts";
-import { countEvents, findEvents, type EventFilter, type EventPage } from "./find-events.ts";
-import { findIdentity, type StoredEvent } from "./find-identity.ts";
-import { giveUp, type GiveUpAnswer, type GiveUpReason } from "./give-up.ts";
-import type { LedgerContext } from "./ledger-context.ts";
-import { markEnqueued } from "./mark-enqueued.ts";
-import { noteConflicts, type ConflictingDelivery } from "./note-conflicts.ts";
-import {
-  pendingPage,
-  type PendingCursor,
-  type PendingEvent,
-  type PendingQuery,
-} from "./pending-page.ts";
+import { findEvent } from "./find-event.ts";
+import { countEvents, findEvents } from "./find-events.ts";
+import { createContext, type LedgerContext, type LedgerOptions } from "./ledger-context.ts";
+import { ledgerStatuses } from "./ledger-status.ts";
+import { markEnqueued, unmarkEnqueued } from "./mark-enqueued.ts";
+import { noteConflicts } from "./note-conflicts.ts";
+import { pendingPage } from "./pending-page.ts";
 import { readEpochs, writeEpochs } from "./queue-epochs.ts";
 import { record } from "./record.ts";
-import { replay, type ReplayAnswer } from "./replay.ts";
-import { retryMany, type RetryManyAnswer } from "./retry-many.ts";
-import { retry, type RetryAnswer } from "./retry.ts";
-import { standings, type Standing } from "./standing.ts";
+import { replay } from "./replay.ts";
+import { retryMany } from "./retry-many.ts";
 import { runStatement } from "./transaction.ts";
-import { unmarkEnqueued } from "./unmark-enqueued.ts";
 
-export interface LedgerOptions {
-  /** Milliseconds that the ledger's own statements may take. */
-  readonly statementTimeoutMs?: number;
-  /** Milliseconds that a statement waits for a row that another transaction holds. */
-  readonly lockTimeoutMs?: number;
-  /** Milliseconds that Postgres lets a handler's transaction sit idle. Must outlast the handler. */
-  readonly idleInTransactionTimeoutMs?: number;
-  /** Days that a completed event is known. Default 90. */
-  readonly keysDays?: number;
-}
+// One part for each kind of user, which takes only its part. A function that two of them need is in both
+// parts.
+const intake = { accept, noteConflicts, markEnqueued, ping };
+const claims = { record, attempt, fail, abandonEvent, findEvent };
+const repair = {
+  pendingPage,
+  ledgerStatuses,
+  markEnqueued,
+  unmarkEnqueued,
+  abandonEvent,
+  readEpochs,
+  writeEpochs,
+};
+const retries = { retryMany, replay, markEnqueued };
+const reads = { findEvent, findEvents, countEvents, countUndone, countCompleted, activity, ping };
+const audit = { begin: beginAudit, end: endAudit, find: findAudit };
+
+type Part<Functions> = Methods<LedgerContext, Functions>;
 
 /** The Postgres tables that know every event and its status. Safe for any number of processes. */
 export interface Ledger {
-  accept(events: readonly IncomingEvent[]): Promise<readonly Placement[]>;
-  noteConflicts(deliveries: readonly ConflictingDelivery[]): Promise<void>;
-  record(jobs: readonly QueuedEvent[]): Promise<readonly Claim[]>;
-  attempt(
-    key: EventKey,
-    attempt: number,
-    work: AttemptWork,
-    limits: AttemptLimits,
-  ): Promise<"completed" | "lost">;
-  fail(key: EventKey, attempt: number, failure: AttemptFailure): Promise<"recorded" | "lost">;
-  retry(key: EventKey): Promise<RetryAnswer>;
-  retryMany(
-    keys: readonly EventKey[],
-    options?: { dryRun?: boolean },
-  ): Promise<readonly RetryManyAnswer[]>;
-  replay(
-    lookups: readonly EventLookup[],
-    options?: { dryRun?: boolean },
-  ): Promise<readonly ReplayAnswer[]>;
-  markEnqueued(keys: readonly EventKey[]): Promise<void>;
-  unmarkEnqueued(keys: readonly EventKey[]): Promise<void>;
-  pendingPage(
-    cursors: readonly PendingCursor[],
-    query: PendingQuery,
-  ): Promise<readonly PendingEvent[]>;
-  standings(keys: readonly EventKey[]): Promise<readonly (Standing | undefined)[]>;
-  readEpochs(): Promise<ReadonlyMap<string, string>>;
-  writeEpochs(epochs: ReadonlyMap<string, string>): Promise<void>;
-  giveUp(event: EventKey | EnvelopedEvent, reason: GiveUpReason): Promise<GiveUpAnswer>;
-  findEvents(filter: EventFilter): Promise<EventPage>;
-  countEvents(filter: EventFilter): Promise<number>;
-  findEvent(lookup: EventLookup): Promise<EventDetail | undefined>;
-  findIdentity(key: EventKey): Promise<StoredEvent | undefined>;
-  countUndone(): Promise<ReadonlyMap<string, UndoneCounts>>;
-  countCompleted(): Promise<ReadonlyMap<string, number>>;
-  activity(query: ActivityQuery): Promise<readonly ActivityRow[]>;
-  beginAudit(intent: AuditIntent): Promise<string>;
-  endAudit(id: string, result: AuditJson): Promise<void>;
-  findAudit(query: AuditQuery): Promise<AuditPage>;
-  /** @throws `database_unavailable` when Postgres does not answer in time. */
-  ping(): Promise<void>;
+  /** For the ingress: takes events in. */
+  readonly intake: Part<typeof intake>;
+  /** For a worker: claims the events of its jobs and settles them. */
+  readonly claims: Part<typeof claims>;
+  /** For the reconciler: finds what is pending and notes which events have a job. */
+  readonly repair: Part<typeof repair>;
+  /** For people and their programs: runs events again. */
+  readonly retries: Part<typeof retries>;
+  /** For people and their programs: lists, shows and counts events. */
+  readonly reads: Part<typeof reads>;
+  /** For the dashboard and the command: who did what. */
+  readonly audit: Part<typeof audit>;
 }
 
 /**
@@ -107,55 +61,21 @@ export interface Ledger {
  * long as their handlers run.
  */
 export function createLedger(
-  deps: { readonly pool: pg.Pool },
+  { pool }: { readonly pool: pg.Pool },
   options: LedgerOptions = {},
 ): Ledger {
-  const context = toContext(deps.pool, options);
+  const context = createContext(pool, options);
   return {
-    accept: (events) => accept(context, events),
-    noteConflicts: (deliveries) => noteConflicts(context, deliveries),
-    record: (jobs) => record(context, jobs),
-    attempt: (key, number, work, limits) =>
-      attempt(context, { key, attempt: number }, work, limits),
-    fail: (key, number, failure) => fail(context, { key, attempt: number }, failure),
-    retry: (key) => retry(context, key),
-    retryMany: (keys, asked) => retryMany(context, keys, asked),
-    replay: (lookups, asked) => replay(context, lookups, asked),
-    markEnqueued: (keys) => markEnqueued(context, keys),
-    unmarkEnqueued: (keys) => unmarkEnqueued(context, keys),
-    pendingPage: (cursors, query) => pendingPage(context, cursors, query),
-    standings: (keys) => standings(context, keys),
-    readEpochs: () => readEpochs(context),
-    writeEpochs: (epochs) => writeEpochs(context, epochs),
-    giveUp: (event, reason) => giveUp(context, event, reason),
-    findEvents: (filter) => findEvents(context, filter),
-    countEvents: (filter) => countEvents(context, filter),
-    findEvent: (lookup) => findEvent(context, lookup),
-    findIdentity: (key) => findIdentity(context, key),
-    countUndone: () => countUndone(context),
-    countCompleted: () => countCompleted(context),
-    activity: (query) => activity(context, query),
-    beginAudit: (intent) => beginAudit(context, intent),
-    endAudit: (id, result) => endAudit(context, id, result),
-    findAudit: (query) => findAudit(context, query),
-    ping: async () => {
-      await runStatement(context.pool, { text: "SELECT 1" }, context.short);
-    },
+    intake: bind(context, intake),
+    claims: bind(context, claims),
+    repair: bind(context, repair),
+    retries: bind(context, retries),
+    reads: bind(context, reads),
+    audit: bind(context, audit),
   };
 }
 
-function toContext(pool: pg.Pool, options: LedgerOptions): LedgerContext {
-  const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
-  const lockTimeoutMs = options.lockTimeoutMs ?? 2_000;
-  const limits = { statementTimeoutMs, lockTimeoutMs, idleTimeoutMs: statementTimeoutMs };
-  // Postgres ends a statement by itself; what is later than that will never be answered.
-  const deadlineMs = statementTimeoutMs + 2_000;
-  return {
-    pool,
-    short: { limits: { ...limits, indexedOnly: true }, deadlineMs },
-    reads: { limits, deadlineMs },
-    lockTimeoutMs,
-    keysDays: options.keysDays ?? 90,
-    idleInTransactionTimeoutMs: options.idleInTransactionTimeoutMs ?? 35_000,
-  };
+/** @throws `database_unavailable` when Postgres does not answer in time. */
+async function ping(ledger: LedgerContext): Promise<void> {
+  await runStatement(ledger.pool, { text: "SELECT 1" }, ledger.short);
 }

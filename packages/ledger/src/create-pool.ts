@@ -2,7 +2,7 @@ import pg from "pg";
 
 export interface PoolOptions {
   readonly url: string;
-  /** Connections at the most. A worker needs its concurrency and two more. */
+  /** Maximum number of connections. A worker needs its concurrency plus two. */
   readonly max: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName: string;
@@ -10,15 +10,15 @@ export interface PoolOptions {
   readonly connectionTimeoutMs?: number;
   /** Milliseconds that an unused connection is kept. */
   readonly idleTimeoutMs?: number;
-  /** Hears of connections that died, one call a connection; for the log. */
+  /** Called once for each connection that died; for the log. */
   readonly onError?: (error: Error) => void;
 }
 
 /**
- * A pool whose dead connections end nothing but themselves. Its clients send statements without
- * waiting for the answers before them (`pipeline`), so that what is sent together costs one round
- * trip. It has no client-side `query_timeout`: that would hand a transaction in an unknown state to
- * the next caller. The caller ends it.
+ * Makes a pool in which a dead connection affects only itself. Its clients send statements without
+ * waiting for earlier answers (`pipeline`), so that statements sent together cost one round trip. It has
+ * no client-side `query_timeout`, which would hand a transaction in an unknown state to the next caller.
+ * The caller ends it.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
@@ -31,15 +31,15 @@ export function createPool(options: PoolOptions): pg.Pool {
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
   });
-  // Idle clients report here. Clients that are lent out report only on themselves, and an error
-  // event that nobody hears ends the process.
-  const heard = new WeakSet<Error>();
-  const hear = (error: Error) => {
-    if (heard.has(error)) return;
-    heard.add(error);
+  // The pool reports errors of idle clients. A client in use reports its own, and an error event
+  // without a listener ends the process.
+  const reported = new WeakSet<Error>();
+  const report = (error: Error) => {
+    if (reported.has(error)) return;
+    reported.add(error);
     options.onError?.(error);
   };
-  pool.on("error", hear);
-  pool.on("connect", (client) => client.on("error", hear));
+  pool.on("error", report);
+  pool.on("connect", (client) => client.on("error", report));
   return pool;
 }

@@ -1,6 +1,6 @@
 import { MillraceError } from "@millrace/core";
 
-/** Where a page of events ended: the last row's place in the order of the list. */
+/** Where a page of events ended: the sort key of its last row. */
 export interface Cursor {
   /** Postgres' own text, since a Date has no microseconds. */
   readonly recordedAt: string;

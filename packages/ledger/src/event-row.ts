@@ -1,64 +1,66 @@
-import type { ErrorCode, EventStatus, Outcome } from "@millrace/core";
-import { events } from "./schema.ts";
+import type { Attempt, Conflict, EventRow, Generation } from "@millrace/api-contract";
+import type { PgColumn } from "drizzle-orm/pg-core";
+import { attempts, conflicts, events } from "./schema.ts";
 
-/** An event as it goes out: JSON-ready, in snake case, times in ISO 8601. */
-export interface EventRow {
-  readonly source: string;
-  readonly event_id: string;
-  readonly generation: number;
-  readonly type: string;
-  readonly status: EventStatus;
-  readonly outcome: Outcome | null;
-  readonly attempts: number;
-  readonly unsigned: boolean;
-  /** The ingress's clock. */
-  readonly received_at: string;
-  /** The database's clock when the ledger first saw it; lists are ordered by it. */
-  readonly recorded_at: string;
-  readonly started_at: string | null;
-  /** When it was completed or failed. */
-  readonly processed_at: string | null;
-  /** Kept when a later attempt succeeds. */
-  readonly last_error: string | null;
-  readonly last_error_code: ErrorCode | null;
-}
+// What is read of an event, by the names that go over the wire. A column that stands here and not in
+// the contract, or there and not here, does not compile.
 
-/** The columns that `toEventRow` reads. */
+type ColumnsOf<Row> = Readonly<Record<keyof Row, PgColumn>>;
+
+/** The columns of an event that go out, and of them alone those of the archive. */
 export const EVENT_COLUMNS = {
   source: events.source,
-  eventId: events.eventId,
+  event_id: events.eventId,
   generation: events.generation,
   type: events.type,
   status: events.status,
   outcome: events.outcome,
   attempts: events.attempts,
   unsigned: events.unsigned,
-  receivedAt: events.receivedAt,
-  recordedAt: events.recordedAt,
-  startedAt: events.startedAt,
-  processedAt: events.processedAt,
-  lastError: events.lastError,
-  lastErrorCode: events.lastErrorCode,
-} as const;
+  received_at: events.receivedAt,
+  recorded_at: events.recordedAt,
+  started_at: events.startedAt,
+  processed_at: events.processedAt,
+  last_error: events.lastError,
+  last_error_code: events.lastErrorCode,
+} satisfies ColumnsOf<EventRow>;
 
-type Columns = { [Name in keyof typeof EVENT_COLUMNS]: (typeof events.$inferSelect)[Name] };
+export const GENERATION_COLUMNS = {
+  generation: events.generation,
+  status: events.status,
+  outcome: events.outcome,
+  attempts: events.attempts,
+  recorded_at: events.recordedAt,
+  processed_at: events.processedAt,
+  last_error: events.lastError,
+} satisfies ColumnsOf<Generation>;
 
-/** Turns a row of the ledger into what goes out. */
-export function toEventRow(row: Columns): EventRow {
-  return {
-    source: row.source,
-    event_id: row.eventId,
-    generation: row.generation,
-    type: row.type,
-    status: row.status,
-    outcome: row.outcome,
-    attempts: row.attempts,
-    unsigned: row.unsigned,
-    received_at: row.receivedAt.toISOString(),
-    recorded_at: row.recordedAt.toISOString(),
-    started_at: row.startedAt?.toISOString() ?? null,
-    processed_at: row.processedAt?.toISOString() ?? null,
-    last_error: row.lastError,
-    last_error_code: row.lastErrorCode,
-  };
+export const ATTEMPT_COLUMNS = {
+  attempt: attempts.attempt,
+  started_at: attempts.startedAt,
+  finished_at: attempts.finishedAt,
+  code: attempts.code,
+  message: attempts.message,
+  counted: attempts.counted,
+} satisfies ColumnsOf<Attempt>;
+
+export const CONFLICT_COLUMNS = {
+  body_hash: conflicts.bodyHash,
+  deliveries: conflicts.deliveries,
+  first_seen_at: conflicts.firstSeenAt,
+  last_seen_at: conflicts.lastSeenAt,
+} satisfies ColumnsOf<Conflict>;
+
+/** A row as it goes out, its times as text. */
+type WireRow<Row> = {
+  [Name in keyof Row]: Date extends Row[Name] ? Exclude<Row[Name], Date> | string : Row[Name];
+};
+
+/** Turns a row of the ledger into what goes out: times in ISO 8601, all else as it is. */
+export function toWire<Row extends object>(row: Row): WireRow<Row> {
+  const entries = Object.entries(row).map(([name, value]) => [
+    name,
+    value instanceof Date ? value.toISOString() : value,
+  ]);
+  return Object.fromEntries(entries);
 }

@@ -1,55 +1,35 @@
-import { isStorable, type ErrorCode, type JsonPayload } from "@millrace/core";
+import type { Attempt, Conflict, EventRow, Generation } from "@millrace/api-contract";
+import { isStorable, parsePayload, type JsonPayload } from "@millrace/core";
 import { and, asc, desc, eq, sql } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
-import { EVENT_COLUMNS, toEventRow, type EventRow } from "./event-row.ts";
-import type { LedgerContext } from "./ledger-context.ts";
-import { read } from "./read.ts";
+import {
+  ATTEMPT_COLUMNS,
+  CONFLICT_COLUMNS,
+  EVENT_COLUMNS,
+  GENERATION_COLUMNS,
+  toWire,
+} from "./event-row.ts";
+import { read, type LedgerContext } from "./ledger-context.ts";
 import { attempts, bodies, conflicts, events } from "./schema.ts";
-
-/** A failed attempt as it goes out. */
-export interface AttemptRow {
-  readonly attempt: number;
-  readonly started_at: string | null;
-  readonly finished_at: string;
-  readonly code: ErrorCode;
-  readonly message: string;
-  /** False when the database was at fault and the attempt was given back. */
-  readonly counted: boolean;
-}
-
-/** Deliveries of the event with one other body, which was not kept, as they go out. */
-export interface ConflictRow {
-  /** SHA-256 of that body, base64url. */
-  readonly body_hash: string;
-  readonly deliveries: number;
-  readonly first_seen_at: string;
-  readonly last_seen_at: string;
-}
 
 /** All that the ledger knows of one event. */
 export interface EventDetail {
   readonly event: EventRow;
-  /** The body parsed; null when it is not JSON, or is no longer kept. */
+  /** The body as JSON (`parsePayload`); null when it has none, or is no longer kept. */
   readonly payload: JsonPayload;
   /** The exact bytes that were signed; undefined when they are no longer kept. */
   readonly body: Uint8Array | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  readonly attemptLog: readonly AttemptRow[];
-  readonly conflicts: readonly ConflictRow[];
+  readonly attemptLog: readonly Attempt[];
+  readonly conflicts: readonly Conflict[];
   /** The event as received and each replay of it, in order; this one among them. */
-  readonly generations: readonly GenerationRow[];
+  readonly generations: readonly Generation[];
 }
 
 /** A sender that signs a new body each time must not fill a page. */
 const CONFLICTS_MAX = 100;
 /** Nor must one who replays an event over and over: the latest are shown. */
 const GENERATIONS_MAX = 100;
-
-/** One run of an event through the house. */
-export type GenerationRow = Pick<
-  EventRow,
-  "generation" | "status" | "outcome" | "attempts" | "recorded_at" | "processed_at" | "last_error"
->;
 
 /** Which event; without a generation the latest one. */
 export interface EventLookup {
@@ -71,24 +51,24 @@ export async function findEvent(
   return await read(ledger, async (db) => {
     const [row] = await selectEvent(db, lookup);
     if (row === undefined) return undefined;
-    const log = await selectAttempts(db, { ...lookup, generation: row.generation });
+    const log = await selectAttempts(db, { ...lookup, generation: row.event.generation });
     const others = await selectConflicts(db, lookup);
     const generations = await selectGenerations(db, lookup);
     return {
-      event: toEventRow(row),
-      payload: parseJson(row.body),
+      event: toWire(row.event),
+      payload: row.body === null ? null : (parsePayload(row.body)?.value ?? null),
       body: row.body ?? undefined,
       headers: row.headers ?? {},
-      attemptLog: log.map(toAttemptRow),
-      conflicts: others.map(toConflictRow),
-      generations: generations.map(toGenerationRow).toReversed(),
+      attemptLog: log.map(toWire),
+      conflicts: others.map(toWire),
+      generations: generations.map(toWire).toReversed(),
     };
   });
 }
 
 function selectEvent(db: NodePgDatabase, { source, eventId, generation }: EventLookup) {
   return db
-    .select({ ...EVENT_COLUMNS, headers: bodies.headers, body: bodies.body })
+    .select({ event: EVENT_COLUMNS, headers: bodies.headers, body: bodies.body })
     .from(events)
     .leftJoin(bodies, and(eq(bodies.day, events.bodyDay), eq(bodies.id, events.bodyId)))
     .where(
@@ -104,7 +84,7 @@ function selectEvent(db: NodePgDatabase, { source, eventId, generation }: EventL
 
 function selectGenerations(db: NodePgDatabase, { source, eventId }: EventLookup) {
   return db
-    .select(EVENT_COLUMNS)
+    .select(GENERATION_COLUMNS)
     .from(events)
     .where(and(eq(events.source, source), eq(events.eventId, eventId)))
     .orderBy(desc(events.generation))
@@ -113,7 +93,7 @@ function selectGenerations(db: NodePgDatabase, { source, eventId }: EventLookup)
 
 function selectAttempts(db: NodePgDatabase, key: Required<EventLookup>) {
   return db
-    .select()
+    .select(ATTEMPT_COLUMNS)
     .from(attempts)
     .where(
       and(
@@ -127,44 +107,9 @@ function selectAttempts(db: NodePgDatabase, key: Required<EventLookup>) {
 
 function selectConflicts(db: NodePgDatabase, { source, eventId }: EventLookup) {
   return db
-    .select()
+    .select(CONFLICT_COLUMNS)
     .from(conflicts)
     .where(and(eq(conflicts.source, source), eq(conflicts.eventId, eventId)))
     .orderBy(asc(conflicts.firstSeenAt), asc(conflicts.bodyHash))
     .limit(CONFLICTS_MAX);
-}
-
-function toConflictRow(conflict: typeof conflicts.$inferSelect): ConflictRow {
-  return {
-    body_hash: conflict.bodyHash,
-    deliveries: conflict.deliveries,
-    first_seen_at: conflict.firstSeenAt.toISOString(),
-    last_seen_at: conflict.lastSeenAt.toISOString(),
-  };
-}
-
-function toGenerationRow(columns: Parameters<typeof toEventRow>[0]): GenerationRow {
-  const { generation, status, outcome, attempts: made, ...row } = toEventRow(columns);
-  const { recorded_at, processed_at, last_error } = row;
-  return { generation, status, outcome, attempts: made, recorded_at, processed_at, last_error };
-}
-
-function toAttemptRow(attempt: typeof attempts.$inferSelect): AttemptRow {
-  return {
-    attempt: attempt.attempt,
-    started_at: attempt.startedAt?.toISOString() ?? null,
-    finished_at: attempt.finishedAt.toISOString(),
-    code: attempt.code,
-    message: attempt.message,
-    counted: attempt.counted,
-  };
-}
-
-function parseJson(body: Buffer | null): JsonPayload {
-  if (body === null) return null;
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return null;
-  }
 }

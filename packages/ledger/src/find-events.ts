@@ -1,9 +1,9 @@
+import type { EventPage } from "@millrace/api-contract";
 import { isStorable, MillraceError, type EventStatus, type Outcome } from "@millrace/core";
 import { and, desc, eq, gte, lt, sql, type SQL } from "drizzle-orm";
 import { readCursor, writeCursor } from "./cursor.ts";
-import { EVENT_COLUMNS, toEventRow, type EventRow } from "./event-row.ts";
-import type { LedgerContext } from "./ledger-context.ts";
-import { read } from "./read.ts";
+import { EVENT_COLUMNS, toWire } from "./event-row.ts";
+import { read, type LedgerContext } from "./ledger-context.ts";
 import { events } from "./schema.ts";
 
 /** Which events to list; what is left out does not matter. */
@@ -23,12 +23,6 @@ export interface EventFilter {
   readonly limit?: number | undefined;
   /** Where the page before this one ended. */
   readonly cursor?: string | undefined;
-}
-
-export interface EventPage {
-  readonly events: readonly EventRow[];
-  /** The cursor of the next page; null on the last one. */
-  readonly next: string | null;
 }
 
 const LIMIT_DEFAULT = 50;
@@ -52,11 +46,8 @@ export async function findEvents(ledger: LedgerContext, filter: EventFilter): Pr
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
-    events: page.map(toEventRow),
-    next:
-      rows.length <= limit || last === undefined
-        ? null
-        : writeCursor({ ...last, recordedAt: last.recordedAtText }),
+    events: page.map(({ event }) => toWire(event)),
+    next: rows.length <= limit || last === undefined ? null : cursorOf(last),
   };
 }
 
@@ -73,11 +64,16 @@ export async function countEvents(ledger: LedgerContext, filter: EventFilter): P
   );
 }
 
+function cursorOf({ event, recordedAtText }: Awaited<ReturnType<typeof selectRows>>[number]) {
+  const { source, event_id: eventId, generation } = event;
+  return writeCursor({ recordedAt: recordedAtText, source, eventId, generation });
+}
+
 async function selectRows(ledger: LedgerContext, filter: EventFilter, limit: number) {
   return await read(ledger, (db) =>
     db
       .select({
-        ...EVENT_COLUMNS,
+        event: EVENT_COLUMNS,
         recordedAtText: sql<string>`(${events.recordedAt} AT TIME ZONE 'UTC')::text`,
       })
       .from(events)

@@ -1,38 +1,41 @@
-import { MillraceError } from "@millrace/core";
+import { MillraceError, type HandlerTransaction } from "@millrace/core";
+import { NodePgSession, NodePgTransaction } from "drizzle-orm/node-postgres";
+import { PgDialect } from "drizzle-orm/pg-core";
 import type pg from "pg";
-import { databaseUnavailable, isConnectionTrouble } from "./database-trouble.ts";
-import type { Lease } from "./lease.ts";
+import { databaseUnavailable, isConnectionError } from "./database-errors.ts";
+import type { Lease } from "./connection.ts";
 import { causes } from "./sqlstate.ts";
-import { statementKind } from "./statement-kind.ts";
+import { Savepoints } from "./savepoints.ts";
+import { statementKind, type StatementKind } from "./statement-kind.ts";
 
-/** The connection as a handler has it: it cannot end its transaction, and it can be sealed. */
+/** Wraps the connection given to a handler: refuses transaction control, and can be revoked. */
 export interface Guard {
-  /** What drizzle is given instead of the connection. */
+  /** What drizzle gets in place of the connection. */
   readonly client: { query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> };
-  /** From now on every query is refused with `tx_closed`, and nothing more is sent. */
+  /** Refuses every further query with `tx_closed`. */
   seal(): void;
   /** Resolves when every query that was sent has been answered. */
   idle(): Promise<void>;
-  /** The first error of a query, also when the handler swallowed it. */
+  /** The first error of a query, even if the handler swallowed it. */
   readonly firstError: unknown;
   /**
-   * Checks, after a handler has returned, that it left the transaction as it was given.
+   * Checks, after a handler has returned, that it left the transaction the way it got it.
    * @throws `tx_control_refused`, `tx_closed`
    */
   check(): void;
-  /** What to throw for an error of the handler: our own refusal, or trouble of the database. */
+  /** What to throw for an error of the handler: our own refusal, `database_unavailable`, or itself. */
   explain(error: unknown): unknown;
 }
 
 /**
- * Guards a connection while a handler has it. Every query goes by the extended protocol, which takes
- * a single statement, so that a COMMIT cannot hide behind another statement in one string.
+ * Guards a connection while a handler has it. Every query uses the extended protocol, which takes a
+ * single statement, so a COMMIT cannot hide behind another statement in the same string.
  */
 export function createGuard(held: Lease): Guard {
   const state: GuardState = {
     held,
     sealed: false,
-    savepoints: 0,
+    savepoints: new Savepoints(),
     inFlight: new Set(),
     seen: new WeakSet(),
     refusal: undefined,
@@ -56,10 +59,27 @@ export function createGuard(held: Lease): Guard {
   };
 }
 
+const dialect = new PgDialect();
+
+/**
+ * The transaction that a handler gets. It is drizzle's transaction and not its database, so that a
+ * nested `transaction()` is a savepoint; a database would send BEGIN and COMMIT on our connection.
+ */
+export function handlerTransaction(guard: Guard): HandlerTransaction {
+  // drizzle calls nothing of a client but `query`.
+  const client = guard.client as unknown as ConstructorParameters<typeof NodePgSession>[0];
+  const session = new NodePgSession<Record<string, unknown>, Record<string, never>>(
+    client,
+    dialect,
+    undefined,
+  );
+  return new NodePgTransaction(dialect, session, undefined);
+}
+
 interface GuardState {
   readonly held: Lease;
   sealed: boolean;
-  savepoints: number;
+  readonly savepoints: Savepoints;
   readonly inFlight: Set<Promise<unknown>>;
   readonly seen: WeakSet<Error>;
   refusal: MillraceError | undefined;
@@ -72,11 +92,13 @@ async function guardedQuery(
   values?: unknown[],
 ): Promise<pg.QueryResult> {
   const query = readQuery(config, values);
-  admit(state, query.text);
+  const kind = admit(state, query.text);
   const sent = state.held.client.query(query);
   state.inFlight.add(sent);
   try {
-    return await sent;
+    const result = await sent;
+    if (kind === "savepoint" || kind === "savepoint_end") state.savepoints.apply(query.text);
+    return result;
   } catch (error) {
     state.firstError ??= error;
     if (error instanceof Error) state.seen.add(error);
@@ -86,7 +108,7 @@ async function guardedQuery(
   }
 }
 
-function admit(state: GuardState, text: string): void {
+function admit(state: GuardState, text: string): StatementKind {
   if (state.sealed) {
     throw new MillraceError("tx_closed", "Cannot use the transaction: its handler has returned");
   }
@@ -98,13 +120,12 @@ function admit(state: GuardState, text: string): void {
     );
     throw state.refusal;
   }
-  if (kind === "savepoint") state.savepoints += 1;
-  if (kind === "savepoint_end") state.savepoints = Math.max(0, state.savepoints - 1);
   if (kind === "session") state.held.spoil();
+  return kind;
 }
 
-// drizzle passes pg's own config. Only what is known to be safe of it goes on: `queryMode` is ours,
-// and `rows` or a Submittable would hold a portal open.
+// drizzle passes pg's own config. Only the parts that are known to be safe are passed on: `queryMode` is
+// ours, and `rows` or a Submittable would hold a portal open.
 function readQuery(
   config: unknown,
   values: unknown[] | undefined,
@@ -135,7 +156,7 @@ function isQueryConfig(value: unknown): value is pg.QueryConfig & { rowMode?: "a
 
 function check(state: GuardState): void {
   if (state.refusal !== undefined) throw state.refusal;
-  if (state.savepoints > 0) {
+  if (state.savepoints.isAnyOpen) {
     throw new MillraceError(
       "tx_closed",
       "Cannot complete the event: its handler returned while a nested transaction was open",
@@ -146,5 +167,5 @@ function check(state: GuardState): void {
 function explain(state: GuardState, error: unknown): unknown {
   if (state.refusal !== undefined) return state.refusal;
   const isOurs = [...causes(error)].some((link) => state.seen.has(link));
-  return isOurs && isConnectionTrouble(error) ? databaseUnavailable(error) : error;
+  return isOurs && isConnectionError(error) ? databaseUnavailable(error) : error;
 }

@@ -1,23 +1,29 @@
-export type { ActivityRow } from "./activity.ts";
-export type { AuditIntent, AuditJson, AuditPage, AuditRow } from "./audit.ts";
-export type { AttemptWork } from "./attempt.ts";
+/**
+ * The ledger: the Postgres tables that hold every event, its body, its failed attempts and its status.
+ *
+ * States: pending → completed or failed; failed → pending by a retry. Triggers refuse all else.
+ * Data: `intake.accept` or `claims.record` inserts an event and its body; `claims.attempt` locks the
+ * row, runs the handler and completes the event in one transaction; `claims.fail` records why an attempt
+ * failed; `retries` make an event pending again; retention drops bodies and deletes old events.
+ * Deduplication: the primary key (source, event_id, generation), here and nowhere else.
+ * Deadlines: Postgres' timeouts of a statement, a lock and an idle transaction, and one deadline for
+ * each transaction, after which its connection is destroyed (ledger-context.ts, transaction.ts).
+ * Nothing is retried here; an error that is worth a retry is `database_unavailable`.
+ */
+export type { AuditIntent, AuditJson } from "./audit.ts";
 export { checkSchema } from "./check-schema.ts";
-export type { UndoneCounts } from "./count-events.ts";
-export { createLedger, type Ledger, type LedgerOptions } from "./create-ledger.ts";
-export { createPool, type PoolOptions } from "./create-pool.ts";
-export { isDatabaseTrouble, messageOf } from "./database-trouble.ts";
-export type { EventRow } from "./event-row.ts";
-export type { AttemptRow, EventDetail, EventLookup } from "./find-event.ts";
-export type { EventFilter, EventPage } from "./find-events.ts";
-export { findLeader } from "./find-leader.ts";
-export type { StoredEvent } from "./find-identity.ts";
-export type { GiveUpAnswer, GiveUpReason } from "./give-up.ts";
-export type { EventIdentity } from "./identity-row.ts";
-export { createLeader, type Leader } from "./leader.ts";
-export { LEDGER_SCOPE, migrate, USER_SCOPE, type MigrateOptions } from "./migrate.ts";
-export { ensurePartitions, PARTITION_DAYS_AHEAD } from "./partitions.ts";
-export type { PendingCursor, PendingEvent, PendingQuery } from "./pending-page.ts";
-export type { ReplayAnswer } from "./replay.ts";
+export { createLedger, type Ledger } from "./create-ledger.ts";
+export type { LedgerOptions } from "./ledger-context.ts";
+export { createPool } from "./create-pool.ts";
+export { isDatabaseUnavailable, messageOf } from "./database-errors.ts";
+export type { EventDetail, EventLookup } from "./find-event.ts";
+export type { EventFilter } from "./find-events.ts";
+export type { AbandonAnswer } from "./abandon-event.ts";
+export { createLeader, findLeader, type Leader } from "./leader.ts";
+export { migrate } from "./migrate.ts";
+export { USER_SCOPE } from "./migration-files.ts";
+export { ensurePartitions } from "./bodies.ts";
+export type { PendingQuery } from "./pending-page.ts";
 export type { ArchivedEvent } from "./retention/archive-pages.ts";
 export type { BodyPartition } from "./retention/body-partitions.ts";
 export {
@@ -25,8 +31,7 @@ export {
   type RetentionLedger,
 } from "./retention/create-retention-ledger.ts";
 export type { RetryManyAnswer } from "./retry-many.ts";
-export type { RetryAnswer } from "./retry.ts";
 export { attempts, bodies, conflicts, events, millrace } from "./schema.ts";
-export type { Standing } from "./standing.ts";
-export { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
-export { transaction, type TransactionLimits, type TransactionOptions } from "./transaction.ts";
+export type { LedgerStatus } from "./ledger-status.ts";
+export { sqlStateOf } from "./sqlstate.ts";
+export { transaction } from "./transaction.ts";

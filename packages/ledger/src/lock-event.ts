@@ -1,29 +1,52 @@
 import { MillraceError, type EventKey, type LockedEvent } from "@millrace/core";
 import type pg from "pg";
-import { LOCK, READ_BODY } from "./sql/lock.ts";
-import { together } from "./together.ts";
+import { pipeline } from "./connection.ts";
 import type { TransactionLimits } from "./transaction.ts";
 
-export interface LockedRow {
+/** An event whose row this transaction has locked. */
+export interface RowLock {
   readonly event: LockedEvent;
-  /** Names the transaction that holds the row, so that the event is settled in no other. */
+  /** The transaction that holds the row, so that the event is settled in no other. */
   readonly transactionId: string;
-  /** Where the row lies in its table, for as long as that transaction lasts. */
-  readonly place: string;
+  /** The row's address in its table, valid for as long as that transaction lasts. */
+  readonly ctid: string;
 }
 
 interface LockRow {
   readonly body_day: string;
   readonly body_id: string;
   readonly transaction_id: string;
-  readonly place: string;
+  readonly ctid: string;
   readonly headers: Record<string, string> | null;
   readonly body: Buffer | null;
 }
 
 /**
+ * Locks an attempt's event and reads it. The body is looked up in one day's partition only: a plan over
+ * all partitions would lock each of them, every time. If the event's body is in another partition, the
+ * row comes without it and `READ_BODY` reads it. The statement also sets the handler's limits ($5 to $7,
+ * milliseconds), which costs less than a SET for each; they apply before the row is locked. Sequential
+ * scans, which were off while this was planned, are on again for the handler.
+ */
+const LOCK = (day: string) => `
+WITH limits AS MATERIALIZED (
+  SELECT set_config('lock_timeout', $5, true), set_config('statement_timeout', $6, true),
+    set_config('idle_in_transaction_session_timeout', $7, true),
+    set_config('enable_seqscan', 'on', true)
+)
+SELECT e.body_day::text AS body_day, e.body_id, e.ctid::text AS ctid,
+  pg_current_xact_id()::text AS transaction_id, b.headers, b.body
+FROM limits CROSS JOIN millrace.events e
+LEFT JOIN millrace.bodies b ON b.day = DATE '${day}' AND b.id = e.body_id AND e.body_day = b.day
+WHERE e.source = $1 AND e.event_id = $2 AND e.generation = $3
+  AND e.status = 'pending' AND e.attempts = $4
+FOR UPDATE OF e`;
+
+const READ_BODY = `SELECT headers, body FROM millrace.bodies WHERE day = $1::date AND id = $2`;
+
+/**
  * Begins a transaction, locks an attempt's event and reads it, in one round trip. Undefined when the
- * event is not pending or its attempts are not ours.
+ * event is not pending or a later attempt has claimed it.
  *
  * @throws `body_missing`
  */
@@ -31,12 +54,12 @@ export async function lockEvent(
   client: pg.PoolClient,
   claim: { readonly key: EventKey; readonly attempt: number },
   limits: TransactionLimits,
-): Promise<LockedRow | undefined> {
+): Promise<RowLock | undefined> {
   const { source, eventId, generation } = claim.key;
-  // Most events are handled on the day they came.
+  // Most events are handled on the day they arrive.
   const today = new Date().toISOString().slice(0, 10);
   const milliseconds = [limits.lockTimeoutMs, limits.statementTimeoutMs, limits.idleTimeoutMs];
-  const [, locked] = await together(client, [
+  const [, locked] = await pipeline(client, [
     { text: "BEGIN; SET LOCAL enable_seqscan = off" },
     {
       name: `millrace_lock_${today}`,
@@ -53,10 +76,10 @@ export async function lockEvent(
       `Cannot read the event's body: it is not among the bodies of ${row.body_day}`,
     );
   }
-  return { event, transactionId: row.transaction_id, place: row.place };
+  return { event, transactionId: row.transaction_id, ctid: row.ctid };
 }
 
-// What set_config takes.
+// set_config takes text.
 function wholeText(milliseconds: number): string {
   return String(Math.ceil(milliseconds));
 }

@@ -1,14 +1,15 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
-import { pendingMigrations, readApplied } from "./applied-migrations.ts";
-import { ledgerError } from "./database-trouble.ts";
-import { LEDGER_MIGRATIONS, readMigrations, type Migration } from "./migration-files.ts";
-import { ensurePartitions } from "./partitions.ts";
+import { pendingMigrations, readApplied } from "./check-schema.ts";
+import { ledgerError } from "./database-errors.ts";
+import {
+  LEDGER_MIGRATIONS,
+  LEDGER_SCOPE,
+  readMigrations,
+  type Migration,
+} from "./migration-files.ts";
+import { ensurePartitions } from "./bodies.ts";
 import { transaction } from "./transaction.ts";
-
-export const LEDGER_SCOPE = "millrace";
-/** The migrations of the user's own tables are numbered apart from ours. */
-export const USER_SCOPE = "user";
 
 export interface MigrateOptions {
   readonly pool: pg.Pool;
@@ -18,7 +19,7 @@ export interface MigrateOptions {
   readonly folder?: string;
 }
 
-// A migration may rewrite a table. Another migrator waits for it that long, too.
+// A migration may rewrite a table. A second migrator waits for that long, too.
 const HOUR_MS = 3_600_000;
 const LIMITS = { statementTimeoutMs: 0, lockTimeoutMs: 0, idleTimeoutMs: 60_000 };
 
@@ -34,12 +35,11 @@ CREATE TABLE IF NOT EXISTS millrace.migrations (
 );`;
 
 /**
- * Applies what is missing of a folder of migrations, all of it in one transaction and under an
- * advisory lock: of two migrators one does it and the other waits and finds it done. Returns the
- * names of what was applied.
+ * Applies the missing migrations of a folder, all in one transaction and under an advisory lock: of two
+ * migrators one applies them, and the other waits and finds them applied. Returns their names.
  *
- * @throws `migration_changed`, `migration_unknown`, `invalid_config`, `database_unavailable`, or
- * Postgres' error in a migration, as the cause of one that names the file.
+ * @throws `migration_changed`, `migration_unknown`, `invalid_config`, `database_unavailable`, or an error
+ * that names the migration, with Postgres' error as its cause.
  */
 export async function migrate(options: MigrateOptions): Promise<string[]> {
   const scope = options.scope ?? LEDGER_SCOPE;

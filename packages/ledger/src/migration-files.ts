@@ -9,11 +9,15 @@ export interface Migration {
   readonly number: number;
   readonly name: string;
   readonly text: string;
-  /** SHA-256 of the text with line feeds for line ends, so that a checkout on Windows is the same. */
+  /** SHA-256 of the text with line feeds as line ends, so that a checkout on Windows has the same. */
   readonly checksum: string;
 }
 
-/** Where the ledger's own migrations lie; the same from `src` and from `dist`. */
+export const LEDGER_SCOPE = "millrace";
+/** The migrations of the user's own tables have their own numbers. */
+export const USER_SCOPE = "user";
+
+/** The folder of the ledger's own migrations; the same from `src` and from `dist`. */
 export const LEDGER_MIGRATIONS = fileURLToPath(new URL("../migrations/", import.meta.url));
 
 const FILE_NAME = /^(\d{4,})_(.+)\.sql$/;

@@ -1,16 +1,25 @@
 import { isStorable, type EventKey } from "@millrace/core";
 import type { LedgerContext } from "./ledger-context.ts";
-import { NOTE_CONFLICTS } from "./sql/note-conflicts.ts";
 import { runStatement } from "./transaction.ts";
 
-/** A delivery of a known event whose body is not the one that was kept. */
+/** A delivery of a known event with another body than the one that is kept. */
 export type ConflictingDelivery = Pick<EventKey, "source" | "eventId"> & {
   readonly bodyHash: string;
 };
 
+/** Counts deliveries ($4) of known events whose body was not the first. */
+const NOTE_CONFLICTS = `
+INSERT INTO millrace.conflicts AS c (source, event_id, body_hash, deliveries)
+SELECT source, event_id, body_hash, deliveries
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[])
+  AS n (source, event_id, body_hash, deliveries)
+ORDER BY source, event_id, body_hash
+ON CONFLICT (source, event_id, body_hash) DO UPDATE
+SET deliveries = c.deliveries + excluded.deliveries, last_seen_at = clock_timestamp()`;
+
 /**
- * Remembers deliveries that the queue knew with another body; those that the ledger finds itself it
- * has noted.
+ * Notes deliveries of events that the queue knew with another body. The ledger itself notes those that
+ * it finds.
  *
  * @throws `database_unavailable`
  */

@@ -1,31 +1,57 @@
 import type { LedgerContext } from "./ledger-context.ts";
-import { EVERY_PENDING_PAGE, UNPLACED_PAGE } from "./sql/pending-page.ts";
-import { toStanding, type Standing, type StandingRow } from "./standing.ts";
+import {
+  LEDGER_STATUS_COLUMNS,
+  toLedgerStatus,
+  type LedgerStatus,
+  type LedgerStatusColumns,
+} from "./ledger-status.ts";
 import { runStatement } from "./transaction.ts";
 
-/** A pending event, and where it stands in the order that pages go by. */
-export interface PendingEvent extends Standing {
-  readonly place: string;
-}
-
-/** What is asked of one source. */
+/** Which page of one source. */
 export interface PendingCursor {
   readonly source: string;
-  /** The last event of the page before; the first page without. */
-  readonly after?: PendingEvent | undefined;
-  /** Events at the most. */
+  /** The last event of the previous page; undefined for the first page. */
+  readonly after?: LedgerStatus | undefined;
+  /** Maximum number of events. */
   readonly limit: number;
 }
 
-/** Which pending events: all, or those that are not known to have a job. */
+/** Which pending events: every one, or those that are not known to have a job. */
 export interface PendingQuery {
-  readonly which: "every" | "unplaced";
-  /** Milliseconds that they have been pending at least. */
+  readonly which: "every" | "not_enqueued";
+  /** Minimum milliseconds that they have been pending. */
   readonly graceMs: number;
 }
 
 /**
- * Reads the next pending events of several sources, of each in the order in which they became pending.
+ * The next pending events of several sources: of each source ($1) those after a cursor ($2 to $4) in the
+ * order of the index, at most $5 of them, that have been pending for longer than $6 milliseconds. The
+ * condition decides which index is used.
+ */
+const PENDING_PAGE = (condition: string) => `
+SELECT ${LEDGER_STATUS_COLUMNS}
+FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::int[], $5::int[])
+  AS s (source, pending_since, event_id, generation, page)
+CROSS JOIN LATERAL (
+  SELECT * FROM millrace.events p
+  WHERE p.source = s.source AND p.status = 'pending' ${condition}
+    AND p.pending_since < now() - make_interval(secs => $6::float8 / 1000)
+    AND (p.pending_since, p.event_id, p.generation) > (s.pending_since, s.event_id, s.generation)
+  ORDER BY p.pending_since, p.event_id, p.generation
+  LIMIT s.page
+) e`;
+
+const PAGES = {
+  every: { name: "millrace_pending_page_every", text: PENDING_PAGE("") },
+  not_enqueued: {
+    name: "millrace_pending_page_unplaced",
+    text: PENDING_PAGE("AND p.enqueued_at IS NULL"),
+  },
+};
+
+/**
+ * Reads the next pending events of several sources, in the order in which those of a source became
+ * pending.
  *
  * @throws `database_unavailable`
  */
@@ -33,23 +59,18 @@ export async function pendingPage(
   ledger: LedgerContext,
   cursors: readonly PendingCursor[],
   { which, graceMs }: PendingQuery,
-): Promise<readonly PendingEvent[]> {
+): Promise<readonly LedgerStatus[]> {
   const query = {
-    name: `millrace_pending_page_${which}`,
-    text: which === "every" ? EVERY_PENDING_PAGE : UNPLACED_PAGE,
+    ...PAGES[which],
     values: [
       cursors.map(({ source }) => source),
-      cursors.map(({ after }) => after?.place ?? "-infinity"),
+      cursors.map(({ after }) => after?.cursor ?? "-infinity"),
       cursors.map(({ after }) => after?.event.eventId ?? ""),
       cursors.map(({ after }) => after?.event.generation ?? -1),
       cursors.map(({ limit }) => limit),
       graceMs,
     ],
   };
-  const { rows } = await runStatement<Row>(ledger.pool, query, ledger.short);
-  return rows.map((row) => ({ ...toStanding(row), place: row.place }));
-}
-
-interface Row extends StandingRow {
-  readonly place: string;
+  const { rows } = await runStatement<LedgerStatusColumns>(ledger.pool, query, ledger.short);
+  return rows.map(toLedgerStatus);
 }

@@ -9,7 +9,7 @@ SELECT * FROM unnest($1::text[], $2::text[])
 ON CONFLICT (queue) DO UPDATE SET epoch = excluded.epoch, written_at = clock_timestamp()`;
 
 /**
- * What each queue was last known by when all that is pending was compared with it.
+ * Reads the epoch that each queue had when all pending events were last compared with it.
  *
  * @throws `database_unavailable`
  */
@@ -23,7 +23,7 @@ export async function readEpochs(ledger: LedgerContext): Promise<ReadonlyMap<str
 }
 
 /**
- * Keeps what queues are known by from now on.
+ * Writes the epochs that queues had when all pending events were compared with them.
  *
  * @throws `database_unavailable`
  */

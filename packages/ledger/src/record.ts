@@ -1,38 +1,41 @@
-import { isStorable, type Claim, type ErrorCode, type QueuedEvent } from "@millrace/core";
-import { messageOf } from "./database-trouble.ts";
+import {
+  isStorable,
+  type Claim,
+  type ErrorCode,
+  type EventJob,
+  type EventKey,
+} from "@millrace/core";
+import { isDatabaseUnavailable, messageOf } from "./database-errors.ts";
 import { compareKeys, keyText } from "./event-key.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { chunkEvents, packEvents } from "./pack-events.ts";
-import { withPartitions } from "./partitions.ts";
-import { RECORD } from "./sql/record.ts";
+import { chunkEvents, INCOMING, INSERT_FRESH, packEvents } from "./incoming-events.ts";
+import { withPartitions } from "./bodies.ts";
 import { isDataError } from "./sqlstate.ts";
 import { runStatement } from "./transaction.ts";
 
-interface RecordRow {
-  readonly source: string;
-  readonly event_id: string;
-  readonly generation: number;
+interface RecordRow extends EventKey {
   readonly kind: Claim["kind"] | "again";
   readonly attempt: number;
-  readonly attempt_since_retry: number;
-  readonly last_error: string | null;
-  readonly last_error_code: ErrorCode | null;
+  readonly attemptSinceRetry: number;
+  readonly lastError: string | null;
+  readonly lastErrorCode: ErrorCode | null;
   readonly conflict: true | null;
 }
 
 const BUSY: Claim = { kind: "busy" };
 
 /**
- * Records jobs in one short commit of its own: one claim a job, in order. Repeats of an event within
- * the call are `busy`. An event that Postgres cannot hold fails alone, with `invalid_envelope`.
+ * Records jobs in one short commit of its own: one claim per job, in order. Repeats of an event within
+ * the call are `busy`. An event that Postgres refuses does not affect the others: it is recorded
+ * alone, and fails with `invalid_envelope` when Postgres cannot hold it.
  *
  * @throws `database_unavailable`
  */
 export async function record(
   ledger: LedgerContext,
-  jobs: readonly QueuedEvent[],
+  jobs: readonly EventJob[],
 ): Promise<readonly Claim[]> {
-  const first = new Map<string, QueuedEvent>();
+  const first = new Map<string, EventJob>();
   for (const job of jobs) {
     const key = keyText(job.event);
     if (!first.has(key) && isRecordable(job)) first.set(key, job);
@@ -44,14 +47,14 @@ export async function record(
   );
   return jobs.map((job) => {
     if (!isRecordable(job)) return unstorable("its text holds a NUL or half a surrogate pair");
-    // Of repeats within the call the first is the one that was recorded.
+    // Of repeats within the call, the first is the one that was recorded.
     const claim = claims.get(job) ?? BUSY;
     claims.delete(job);
     return claim;
   });
 }
 
-function isRecordable({ event, run }: QueuedEvent): boolean {
+function isRecordable({ event, run }: EventJob): boolean {
   return [event.source, event.eventId, event.type, run].every(isStorable);
 }
 
@@ -65,17 +68,20 @@ function unstorable(reason: string): Claim {
 
 async function recordChunk(
   ledger: LedgerContext,
-  jobs: readonly QueuedEvent[],
-): Promise<Map<QueuedEvent, Claim>> {
+  jobs: readonly EventJob[],
+): Promise<Map<EventJob, Claim>> {
   try {
     return await recordOnce(ledger, jobs);
   } catch (error) {
-    if (!isDataError(error)) throw error;
+    if (isDatabaseUnavailable(error)) throw error;
     const [only] = jobs;
     if (jobs.length === 1 && only !== undefined) {
-      return new Map([[only, unstorable(messageOf(error))]]);
+      const claim: Claim = isDataError(error)
+        ? unstorable(messageOf(error))
+        : { kind: "unrecorded", error };
+      return new Map([[only, claim]]);
     }
-    // One event's fault must not be the others'.
+    // One event's error must not fail the others.
     return await recordParts(
       ledger,
       jobs.map((job) => [job]),
@@ -84,12 +90,12 @@ async function recordChunk(
 }
 
 // What was recorded before the database went away stays recorded: those attempts are ours and run.
-// The jobs that it did not come to are as good as busy.
+// The jobs that were not reached count as busy.
 async function recordParts(
   ledger: LedgerContext,
-  parts: readonly (readonly QueuedEvent[])[],
-): Promise<Map<QueuedEvent, Claim>> {
-  const claims = new Map<QueuedEvent, Claim>();
+  parts: readonly (readonly EventJob[])[],
+): Promise<Map<EventJob, Claim>> {
+  const claims = new Map<EventJob, Claim>();
   for (const part of parts) {
     try {
       for (const [job, claim] of await recordChunk(ledger, part)) claims.set(job, claim);
@@ -103,8 +109,8 @@ async function recordParts(
 
 async function recordOnce(
   ledger: LedgerContext,
-  jobs: readonly QueuedEvent[],
-): Promise<Map<QueuedEvent, Claim>> {
+  jobs: readonly EventJob[],
+): Promise<Map<EventJob, Claim>> {
   const { claims, again } = await runRecord(ledger, jobs);
   if (again.length === 0) return claims;
   // The next snapshot sees the row that came in meanwhile.
@@ -114,21 +120,79 @@ async function recordOnce(
   return claims;
 }
 
+const IS_EXPIRED = "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => $13::int)";
+
+/**
+ * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event has an
+ * attempt counted; a failed event too, and becomes pending again, unless it failed in this very run
+ * ($12). A row that another transaction holds is skipped (`busy`), so that a handler delays only its own
+ * event. `again` is a row inserted after the statement's snapshot. A new event that was accepted more
+ * than $13 days ago is left out: it may have been deleted since. A known event that comes with another
+ * body keeps the first, and the conflict is noted.
+ */
+const RECORD = `
+WITH ${INCOMING},
+run AS (
+  SELECT * FROM unnest($1::text[], $2::text[], $3::int[], $12::text[])
+    AS r (source, event_id, generation, run)
+),
+held AS MATERIALIZED (
+  SELECT e.source, e.event_id, e.generation, e.status, e.last_error, e.last_error_code,
+    e.body_hash, e.failed_run = run.run AS same_run
+  FROM run JOIN millrace.events e USING (source, event_id, generation)
+  ORDER BY e.source, e.event_id, e.generation
+  FOR UPDATE OF e SKIP LOCKED
+),
+counted AS (
+  UPDATE millrace.events e SET
+    status = 'pending',
+    attempts = e.attempts + 1,
+    attempts_at_retry = CASE held.status WHEN 'failed' THEN e.attempts ELSE e.attempts_at_retry END,
+    enqueued_at = coalesce(e.enqueued_at, now()),
+    pending_since = CASE held.status WHEN 'failed' THEN now() ELSE e.pending_since END,
+    started_at = clock_timestamp(),
+    processed_at = NULL,
+    failed_run = NULL
+  FROM held
+  WHERE e.source = held.source AND e.event_id = held.event_id AND e.generation = held.generation
+    AND (held.status = 'pending' OR (held.status = 'failed' AND held.same_run IS NOT TRUE))
+  RETURNING e.source, e.event_id, e.generation, e.attempts,
+    e.attempts - e.attempts_at_retry AS since_retry
+), ${INSERT_FRESH({ where: `NOT ${IS_EXPIRED}` })}
+SELECT i.source, i.event_id AS "eventId", i.generation,
+  CASE
+    WHEN counted.attempts IS NOT NULL OR fresh.body_id IS NOT NULL THEN 'claimed'
+    WHEN held.status = 'completed' THEN 'completed'
+    WHEN held.status = 'failed' THEN 'failed'
+    WHEN i.known THEN 'busy'
+    WHEN ${IS_EXPIRED} THEN 'identity_expired'
+    WHEN i.body_from IS NULL THEN 'body_missing'
+    ELSE 'again'
+  END AS kind,
+  coalesce(counted.attempts, 1) AS attempt,
+  coalesce(counted.since_retry, 1) AS "attemptSinceRetry",
+  held.last_error AS "lastError", held.last_error_code AS "lastErrorCode",
+  CASE WHEN held.body_hash <> i.body_hash THEN
+    millrace.note_conflict(i.source, i.event_id, i.body_hash, i.body_from IS NOT NULL)
+  END AS conflict
+FROM incoming i
+LEFT JOIN held USING (source, event_id, generation)
+LEFT JOIN counted USING (source, event_id, generation)
+LEFT JOIN fresh USING (source, event_id, generation)`;
+
 async function runRecord(
   ledger: LedgerContext,
-  jobs: readonly QueuedEvent[],
-): Promise<{ claims: Map<QueuedEvent, Claim>; again: QueuedEvent[] }> {
+  jobs: readonly EventJob[],
+): Promise<{ claims: Map<EventJob, Claim>; again: EventJob[] }> {
   const events = packEvents(jobs.map((job) => job.event));
   const values = [...events, jobs.map((job) => job.run), ledger.keysDays];
   const query = { name: "millrace_record", text: RECORD, values };
   const { rows } = await withPartitions(ledger.pool, () =>
     runStatement<RecordRow>(ledger.pool, query, ledger.short),
   );
-  const byKey = new Map(
-    rows.map((row) => [keyText({ ...row, eventId: row.event_id }), row] as const),
-  );
-  const claims = new Map<QueuedEvent, Claim>();
-  const again: QueuedEvent[] = [];
+  const byKey = new Map(rows.map((row) => [keyText(row), row] as const));
+  const claims = new Map<EventJob, Claim>();
+  const again: EventJob[] = [];
   for (const job of jobs) {
     const row = byKey.get(keyText(job.event));
     if (row?.kind === "again") again.push(job);
@@ -144,7 +208,7 @@ function withConflict(claim: Claim, { conflict }: RecordRow): Claim {
 function toClaim(row: RecordRow): Claim {
   switch (row.kind) {
     case "claimed":
-      return { kind: "claimed", attempt: row.attempt, attemptSinceRetry: row.attempt_since_retry };
+      return { kind: "claimed", attempt: row.attempt, attemptSinceRetry: row.attemptSinceRetry };
     case "completed":
       return { kind: "completed" };
     case "body_missing":
@@ -153,8 +217,8 @@ function toClaim(row: RecordRow): Claim {
     case "failed":
       return {
         kind: "failed",
-        code: row.last_error_code ?? "gave_up",
-        message: row.last_error ?? "",
+        code: row.lastErrorCode ?? "gave_up",
+        message: row.lastError ?? "",
       };
     default:
       return BUSY;

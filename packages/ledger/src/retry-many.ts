@@ -1,22 +1,22 @@
-import { isStorable, type EventKey } from "@millrace/core";
-import { keyText } from "./event-key.ts";
-import { toIdentity, type EventIdentity, type IdentityRow } from "./identity-row.ts";
+import { BODY_KEPT } from "./bodies.ts";
+import type { EnvelopedEvent, EventKey } from "@millrace/core";
+import { isStorableKey, keyText, packKeys } from "./event-key.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { packKeys } from "./pack-keys.ts";
-import { RETRY_MANY } from "./sql/retry-many.ts";
+import { eventColumns, toEvent, type EventColumns } from "./stored-event.ts";
 import { runStatement } from "./transaction.ts";
 
 /** What became of one event of a retry. */
 export type RetryManyAnswer =
-  /** It was failed and is pending now; its job is the caller's to put on the queue. */
-  | { readonly kind: "retried"; readonly event: EventIdentity }
-  /** It was so before, and nothing was changed. */
-  | { readonly kind: "pending"; readonly event: EventIdentity }
+  /** It was failed and is pending now. The caller enqueues its job. */
+  | { readonly kind: "retried"; readonly event: EnvelopedEvent }
+  /** It was pending before, and nothing was changed. */
+  | { readonly kind: "pending"; readonly event: EnvelopedEvent }
   | { readonly kind: "completed" | "not_found" | "body_missing" };
 
 /**
- * Makes failed events pending again in one commit, their attempts counted anew: one answer a key, in
- * order. Of two calls at once, one retries an event. A dry run answers the same and changes nothing.
+ * Makes failed events pending again in one commit, and starts counting their attempts again: one answer
+ * for each key, in order. Of two calls at the same time, one retries an event. A dry run returns the same
+ * and changes nothing.
  *
  * @throws `database_unavailable`
  */
@@ -30,7 +30,7 @@ export async function retryMany(
   const found = await runRetry(ledger, [...wanted.values()], dryRun);
   const again = [...wanted].filter(([name]) => found.get(name)?.kind === "again");
   if (again.length > 0) {
-    // The next snapshot sees what another transaction did to these while they were waited for.
+    // The next snapshot sees what another transaction did to these while this one waited for them.
     const lookAgain = again.map(([, key]) => key);
     for (const [name, row] of await runRetry(ledger, lookAgain, dryRun)) found.set(name, row);
   }
@@ -38,13 +38,50 @@ export async function retryMany(
     const row = found.get(keyText(key));
     if (row === undefined) return { kind: "not_found" };
     const kind = row.kind === "again" ? "pending" : row.kind;
-    return kind === "retried" || kind === "pending" ? { kind, event: toIdentity(row) } : { kind };
+    return kind === "retried" || kind === "pending" ? { kind, event: toEvent(row) } : { kind };
   });
 }
 
-interface Row extends IdentityRow {
+interface Row extends EventColumns {
   readonly kind: Exclude<RetryManyAnswer["kind"], "not_found"> | "again";
 }
+
+/**
+ * Makes failed events pending again, all in one commit; returns one row for each event that the ledger
+ * has, with what it was. Only failed rows are locked, so that it waits for no handler. A row that another
+ * retry makes pending in the meantime is left alone. `again` is a row that changed after the statement's
+ * snapshot, by such a retry or because its body was moved. With $4 (a dry run) nothing is locked or
+ * written.
+ */
+const RETRY_MANY = `
+WITH wanted AS (
+  SELECT * FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
+),
+target AS MATERIALIZED (
+  SELECT e.source, e.event_id, e.generation
+  FROM wanted JOIN millrace.events e USING (source, event_id, generation)
+  WHERE e.status = 'failed' AND NOT $4::bool AND ${BODY_KEPT("e")}
+  ORDER BY e.source, e.event_id, e.generation
+  FOR UPDATE OF e
+),
+retried AS (
+  UPDATE millrace.events e
+  SET status = 'pending', attempts_at_retry = e.attempts, pending_since = now(),
+    processed_at = NULL, failed_run = NULL, enqueued_at = NULL
+  FROM target t
+  WHERE e.source = t.source AND e.event_id = t.event_id AND e.generation = t.generation
+  RETURNING e.source, e.event_id, e.generation
+)
+SELECT ${eventColumns("e")},
+  CASE
+    WHEN r.source IS NOT NULL THEN 'retried'
+    WHEN NOT ${BODY_KEPT("e")} THEN 'body_missing'
+    WHEN e.status <> 'failed' THEN e.status
+    WHEN $4::bool THEN 'retried'
+    ELSE 'again'
+  END AS kind
+FROM wanted JOIN millrace.events e USING (source, event_id, generation)
+LEFT JOIN retried r USING (source, event_id, generation)`;
 
 async function runRetry(
   ledger: LedgerContext,
@@ -56,10 +93,5 @@ async function runRetry(
     { name: "millrace_retry_many", text: RETRY_MANY, values: [...packKeys(keys), dryRun] },
     ledger.short,
   );
-  return new Map(rows.map((row) => [keyText({ ...row, eventId: row.event_id }), row]));
-}
-
-/** Postgres holds no event of another name. */
-export function isStorableKey({ source, eventId }: Pick<EventKey, "source" | "eventId">): boolean {
-  return isStorable(source) && isStorable(eventId);
+  return new Map(rows.map((row) => [keyText(row), row]));
 }

@@ -1,5 +1,5 @@
 /**
- * The SQLSTATEs that the ledger acts upon, by name.
+ * The SQLSTATEs that the ledger reacts to, by name.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
@@ -20,9 +20,9 @@ export const SQLSTATE = {
   idleSessionTimeout: "57P05",
   undefinedTable: "42P01",
   invalidSchemaName: "3F000",
-  /** Ours: the ledger's own triggers refused a change of status. */
+  /** Our own: the ledger's triggers refused a change of status. */
   illegalTransition: "MR001",
-  /** Ours: an attempt was settled outside the transaction that it began in. */
+  /** Our own: an attempt was settled outside the transaction that it began in. */
   notSettled: "MR002",
 } as const;
 
@@ -35,7 +35,7 @@ export function sqlStateOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** True for values that Postgres cannot hold: the row is at fault and not the database. */
+/** True for values that Postgres cannot store: the row is at fault and not the database. */
 export function isDataError(error: unknown): boolean {
   const state = sqlStateOf(error) ?? "";
   return ["21", "22", "23", "54"].includes(state.slice(0, 2));

@@ -11,55 +11,56 @@ export type StatementKind =
   | "other";
 
 /**
- * Classifies one SQL statement by its first words, behind any comments, space and semicolons. Only
- * the first statement of a string is looked at: the extended protocol refuses a second one.
+ * Classifies one SQL statement by its first words, after any comments, whitespace and semicolons. Only the
+ * first statement of a string matters: the extended protocol refuses a second one.
  */
 export function statementKind(text: string): StatementKind {
-  const [first, second, third] = leadingWords(text, 3);
+  const [first, second, third] = leadingWords(text);
   switch (first) {
-    case "BEGIN":
-    case "START":
-    case "COMMIT":
-    case "END":
-    case "ABORT":
+    case "begin":
+    case "start":
+    case "commit":
+    case "end":
+    case "abort":
       return "control";
-    case "ROLLBACK": {
-      const target = second === "WORK" || second === "TRANSACTION" ? third : second;
-      return target === "TO" ? "savepoint_end" : "control";
+    case "rollback": {
+      const target = second === "work" || second === "transaction" ? third : second;
+      return target === "to" ? "savepoint_end" : "control";
     }
-    case "PREPARE":
-      return second === "TRANSACTION" ? "control" : "session";
-    case "SAVEPOINT":
+    case "prepare":
+      return second === "transaction" ? "control" : "session";
+    case "savepoint":
       return "savepoint";
-    case "RELEASE":
+    case "release":
       return "savepoint_end";
-    case "SET":
-      return second === "LOCAL" || second === "TRANSACTION" || second === "CONSTRAINTS"
+    case "set":
+      return second === "local" || second === "transaction" || second === "constraints"
         ? "other"
         : "session";
-    case "RESET":
-    case "DISCARD":
-    case "DEALLOCATE":
-    case "LISTEN":
-    case "UNLISTEN":
-    case "LOAD":
+    case "reset":
+    case "discard":
+    case "deallocate":
+    case "listen":
+    case "unlisten":
+    case "load":
       return "session";
     default:
       return "other";
   }
 }
 
-function leadingWords(text: string, count: number): string[] {
-  const words: string[] = [];
-  let at = 0;
-  while (words.length < count) {
-    at = skipIgnored(text, at);
-    const word = /^[A-Za-z_]+/.exec(text.slice(at, at + 32))?.[0];
-    if (word === undefined) break;
-    words.push(word.toUpperCase());
-    at += word.length;
+const WORD = /"(?:[^"]|"")*"|[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y;
+
+/** The words at the beginning of a statement: in lower case, or unchanged in double quotes. */
+export function* leadingWords(text: string): Generator<string> {
+  let at = skipIgnored(text, 0);
+  for (;;) {
+    WORD.lastIndex = at;
+    const word = WORD.exec(text)?.[0];
+    if (word === undefined) return;
+    yield word.startsWith('"') ? word : word.toLowerCase();
+    at = skipIgnored(text, at + word.length);
   }
-  return words;
 }
 
 // Space, semicolons, line comments, and block comments, which nest in Postgres.

@@ -1,33 +1,32 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
-import { databaseUnavailable, ledgerError } from "./database-trouble.ts";
-import { lease, type Lease } from "./lease.ts";
-import { together } from "./together.ts";
+import { databaseUnavailable, ledgerError } from "./database-errors.ts";
+import { lease, pipeline, type Lease } from "./connection.ts";
 
-/** Times that hold within one transaction, in milliseconds. */
+/** Timeouts that Postgres enforces within one transaction, in milliseconds. */
 export interface TransactionLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
   readonly idleTimeoutMs: number;
   /**
-   * Keeps the planner off sequential scans. A statement that was prepared while its table was small
-   * keeps the plan of then, and would go on reading all of a table that has grown since.
+   * Keeps the planner from sequential scans. A statement that was prepared while its table was small
+   * keeps its plan, and would go on to read all of a table that has grown since.
    */
   readonly indexedOnly?: boolean;
 }
 
 export interface TransactionOptions {
   readonly limits: TransactionLimits;
-  /** Milliseconds until the connection is destroyed, whatever it is doing. For a server that no
-   * longer answers at all: must be more than what `limits` end by themselves. */
+  /** Milliseconds until the connection is destroyed, whatever it is doing. For a server that does not
+   * answer at all: it must be longer than `limits`, which Postgres enforces itself. */
   readonly deadlineMs: number;
 }
 
 /**
- * Runs `work` in a transaction: its writes are there exactly when this resolves. An error of `work`
- * undoes them and is thrown on. A connection that did not answer everything cleanly is closed and
- * never lent again. When the connection is lost during COMMIT nobody knows which it was: that is
- * thrown as `database_unavailable`, and only a look at the rows tells.
+ * Runs `work` in a transaction: its writes are committed if and only if this resolves. An error of `work`
+ * rolls them back and is rethrown. A connection that did not answer everything cleanly is closed and
+ * never reused. When the connection is lost during COMMIT, the outcome is unknown: that is thrown as
+ * `database_unavailable`, and only the rows can tell.
  *
  * @throws `database_unavailable`, `illegal_transition`, or what `work` threw.
  */
@@ -44,14 +43,14 @@ export async function transaction<T>(
   });
 }
 
-/** One statement in a transaction of its own, sent in one round trip with its BEGIN and COMMIT. */
+/** Runs one statement in its own transaction, sent in one round trip with its BEGIN and COMMIT. */
 export async function runStatement<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   query: pg.QueryConfig,
   options: TransactionOptions,
 ): Promise<pg.QueryResult<Row>> {
   return await withLease(pool, options.deadlineMs, async ({ client }) => {
-    const [, result, commit] = await together(client, [
+    const [, result, commit] = await pipeline(client, [
       { text: beginText(options.limits) },
       query,
       { text: "COMMIT" },
@@ -61,7 +60,7 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   });
 }
 
-/** BEGIN with its limits, one string and one round trip. */
+/** BEGIN with its timeouts, in one string and one round trip. */
 function beginText(limits: TransactionLimits): string {
   return [
     "BEGIN",
@@ -73,7 +72,7 @@ function beginText(limits: TransactionLimits): string {
 }
 
 /**
- * Checks a COMMIT's tag. COMMIT of an aborted transaction does not fail: it answers ROLLBACK.
+ * Checks the tag of a COMMIT. COMMIT of an aborted transaction does not fail: it answers ROLLBACK.
  *
  * @throws `internal`
  */
@@ -85,13 +84,13 @@ export function requireCommitted(commit: pg.QueryResult | undefined): void {
   );
 }
 
-/** Undoes what is open on a connection, and destroys the connection when that does not answer. */
+/** Rolls back what is open on a connection, and destroys the connection if that does not answer. */
 export async function rollback(held: Lease): Promise<void> {
   if (held.broken || held.client.getTransactionStatus() === "I") return;
   try {
     await held.client.query("ROLLBACK");
   } catch {
-    // The first error says what went wrong; this one says only that the connection is no good.
+    // The first error says what went wrong; this one only says that the connection is broken.
     held.destroy();
   }
 }

@@ -1,9 +1,12 @@
 export {
   defineConfig,
+  isMillraceError,
+  MillraceError,
   on,
   PermanentError,
   RetryLater,
   type ConfigInput,
+  type ErrorCode,
   type FailedEvent,
   type Handler,
   type HandlerContext,
@@ -14,23 +17,16 @@ export {
   type SourceDefinition,
   type SourceOptions,
   type WebhookEvent,
-  type Placement,
 } from "@millrace/core";
-export {
-  createLedgerPlace,
-  createQueuePlace,
-  createReceiver,
-  millraceFetch,
-  millraceRouter,
-  type DurablePlace,
-  type FetchHandler,
-  type IntakeNotice,
-  type Received,
-  type Receiver,
-  type ReceiverDeps,
-  type ReceiveRequest,
+export type {
+  ConnectHandler,
+  ConnectRequest,
+  IntakeNotice,
+  Readiness,
+  Received,
+  ReceiveRequest,
 } from "@millrace/intake";
-export { openReceiver, type OpenReceiverOptions } from "./open-receiver.ts";
+export { openReceiver, type OpenReceiverOptions, type Receiver } from "./open-receiver.ts";
 export {
   discord,
   github,

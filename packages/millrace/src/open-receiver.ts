@@ -1,21 +1,51 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseConfig, readEnvironment, type ConfigInput } from "@millrace/core";
-import { createReceiver, type IntakeNotice, type Receiver } from "@millrace/intake";
+import {
+  createExpressAdapter,
+  createFetchAdapter,
+  createNodeAdapter,
+  Receiver as IntakeReceiver,
+  type ConnectHandler,
+  type IntakeNotice,
+  type Readiness,
+  type Received,
+  type ReceiveRequest,
+} from "@millrace/intake";
 import { resolveSecrets } from "@millrace/service";
 import { createStorage } from "@millrace/storage";
 
 export interface OpenReceiverOptions {
-  /** Hears what happens; for logs and metrics. What it throws is dropped. */
+  /** Called with everything that happens to a delivery, for logs and metrics. What it throws is dropped. */
   readonly notify?: (notice: IntakeNotice) => void;
-  /** Hears, again and again, of a server that is away and of connections that die. Default: a warning
-   * of the process for each cause. */
-  readonly onTrouble?: (cause: string, error: unknown) => void;
+  /** Called again and again while a server is away, and when a connection dies. Default: a warning of the
+   * process for each cause. */
+  readonly onBackgroundError?: (cause: string, error: unknown) => void;
+}
+
+/** The way in, for an app of your own. Its adapters share one byte budget. */
+export interface Receiver {
+  /** Verifies, identifies and stores one delivery, and returns what to answer. For a framework that has
+   * no adapter here. Never rejects, and takes at most `ingress.answerTimeoutMs`. */
+  receive(request: ReceiveRequest): Promise<Received>;
+  /** A handler for Express and Connect. Mount it before any body parser: `app.use("/webhooks",
+   * receiver.express())` takes `POST /webhooks/<source>`; other paths go to the next handler. */
+  express(): ConnectHandler;
+  /** Answers a request of a framework with fetch's Request and Response (Hono, Next.js, Bun). Nothing
+   * may have read its body. Never rejects. */
+  fetch(request: Request, source: string): Promise<Response>;
+  /** Answers a request of node:http. Nothing may have read its body. Never throws. */
+  node(request: IncomingMessage, response: ServerResponse, source: string): void;
+  /** Whether events can be stored now, and where. It asks every store. */
+  ready(): Promise<Readiness>;
+  /** Refuses what comes from now on, answers what was received, and disconnects. */
+  close(): Promise<void>;
 }
 
 /**
- * Opens a receiver on the stores that variables name, as `millrace ingress` does, to be mounted in an app of
- * one's own: `await openReceiver(config, process.env)`. It reads `REDIS_URL`, `DATABASE_URL` and
- * `<SOURCE>_WEBHOOK_SECRET`. Resolves also while a server is away: events go to the other one, and are
- * answered 503 while there is none. Its `close` disconnects.
+ * Opens a receiver on the stores that variables name, as `millrace ingress` does, for an app of your own:
+ * `await openReceiver(config, process.env)`. It reads `REDIS_URL`, `DATABASE_URL` and
+ * `<SOURCE>_WEBHOOK_SECRET`. Resolves also while a server is away: events go to the other store, or are
+ * answered 503 while there is none.
  *
  * @throws `invalid_config`, `missing_secret`; `redis_evicts`, `redis_volatile`, `migration_needed`.
  */
@@ -26,14 +56,16 @@ export async function openReceiver(
 ): Promise<Receiver> {
   const config = parseConfig(input);
   const environment = readEnvironment(env);
-  const trouble = options.onTrouble ?? createWarnings();
+  const trouble = options.onBackgroundError ?? createWarnings();
   const storage = createStorage({
     ...{ environment, config, trouble },
     notify: (notice) => receiver.notify(notice),
   });
-  const { places, redelivery } = storage;
-  const receiver = createReceiver({
-    ...{ config, places, redelivery },
+  const { eventStores, redelivery } = storage;
+  const receiver = new IntakeReceiver({
+    config,
+    stores: eventStores,
+    redelivery,
     secrets: resolveSecrets(config, env),
     ...(options.notify && { notify: options.notify }),
   });
@@ -48,17 +80,24 @@ export async function openReceiver(
     await close();
     throw error;
   }
-  // A server that came late, and cannot be used: its place stays shut, and whoever listens is told.
+  // A server that came late, and cannot be used: its store stays down, and the app is told.
   opened.catch((error: unknown) => trouble("storage: cannot be used", error));
-  // Not a copy: whether it is closing is looked up at each delivery.
-  return Object.assign(Object.create(receiver) as Receiver, { close });
+  const node = createNodeAdapter(receiver);
+  return {
+    receive: (request) => receiver.receive(request),
+    express: () => createExpressAdapter(receiver),
+    fetch: createFetchAdapter(receiver),
+    node: node.handle,
+    ready: () => receiver.ready(),
+    close,
+  };
 }
 
 function createWarnings(): (cause: string, error: unknown) => void {
-  const told = new Set<string>();
+  const warned = new Set<string>();
   return (cause, error) => {
-    if (told.has(cause)) return;
-    told.add(cause);
+    if (warned.has(cause)) return;
+    warned.add(cause);
     const reason = error instanceof Error ? error.message : String(error);
     process.emitWarning(`${cause}: ${reason}`, { type: "MillraceWarning" });
   };

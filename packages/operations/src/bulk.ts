@@ -1,8 +1,12 @@
-import { MillraceError, wait } from "@millrace/core";
-import type { EventFilter, EventRow } from "@millrace/ledger";
-import type { RunAgainQueues, SearchLedger } from "./ports.ts";
-import type { RunAgainAnswer } from "./run-again.ts";
-import { skipped, type Skip, type Skipped } from "./skip.ts";
+import type { EventRow } from "@millrace/api-contract";
+import { asError, MillraceError, wait, type EventKey } from "@millrace/core";
+import type { EventFilter, Ledger } from "@millrace/ledger";
+import { skipped, type RunAgainAnswer, type RunAgainQueues, type Skip } from "./run-again.ts";
+
+/** What finding the events of a filter needs of the ledger. */
+export interface SearchLedger {
+  readonly reads: Pick<Ledger["reads"], "findEvents">;
+}
 
 /** Which events to run again, and how. */
 export interface BulkOptions {
@@ -17,14 +21,15 @@ export interface BulkOptions {
   readonly ratePerSecond?: number | undefined;
   /** Cancels what has not begun. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears how far it has come, several times a second. */
+  /** Called with how far it has come, several times a second. */
   readonly onProgress?: ((progress: BulkProgress) => void) | undefined;
 }
 
 export interface BulkProgress {
   /** Events that run again, or in a dry run would. */
   readonly done: number;
-  readonly skipped: Skipped;
+  /** How many events were not run again, by reason. */
+  readonly skipped: Readonly<Partial<Record<Skip, number>>>;
 }
 
 export interface BulkResult extends BulkProgress {
@@ -32,9 +37,9 @@ export interface BulkResult extends BulkProgress {
   readonly stopped?: "cancelled" | Error;
 }
 
-/** What is done with some events together. */
-export type Batch = (
-  keys: readonly { source: string; eventId: string; generation: number }[],
+/** What is done with some events together: one answer a key. */
+type RunBatch = (
+  keys: readonly EventKey[],
   options: { dryRun: boolean },
 ) => Promise<readonly RunAgainAnswer[]>;
 
@@ -43,37 +48,42 @@ interface Deps {
   readonly queues: Pick<RunAgainQueues, "queues" | "ping">;
 }
 
-/** The ledger gives no more a page, and of what a page holds as little is pending without a job. */
-const PAGE = 500;
+/** The most events that the ledger gives in one page. */
+const PAGE_MAX = 500;
+/** If a batch is cut off between the ledger and the queue, no more than this many wait for the reconciler. */
 const BATCH_MAX = 200;
-/** Parts of a second that a rate is spread over. */
-const BEATS = 5;
+/** Batches a second that a rate is spread over. */
+const BATCHES_PER_SECOND = 5;
 
 /**
- * Does a batch of something with every event of a filter, newest first, page by page, so that the
- * memory it takes does not grow with their number. What comes in meanwhile is not looked at.
+ * Runs batches of every event of a filter, newest first, page by page, so that the memory it takes does
+ * not grow with their number. Events that arrive meanwhile are left out.
  *
  * @throws `invalid_request` for no filter without `all`, `unknown_source` for a source that is not
  * configured. Once it has begun nothing is thrown: the result says how far it came.
  */
-export async function runBulk(deps: Deps, options: BulkOptions, batch: Batch): Promise<BulkResult> {
+export async function runBulk(
+  deps: Deps,
+  options: BulkOptions,
+  runBatch: RunBatch,
+): Promise<BulkResult> {
   checkFilter(deps, options);
   const { signal } = options;
-  const tally = createTally();
+  const counts = createCounts();
   const pace = createPace(options.ratePerSecond, signal);
   try {
     for await (const rows of batches(deps.ledger, options, pace.size)) {
-      await pace.next(tally.done);
-      if (signal?.aborted === true) return { ...tally.now(), stopped: "cancelled" };
+      await pace.next(counts.done);
+      if (signal?.aborted === true) return { ...counts.now(), stopped: "cancelled" };
       await deps.queues.ping();
-      const failure = tally.add(await runRows(deps, rows, options, batch));
-      options.onProgress?.(tally.now());
-      if (failure !== undefined) return { ...tally.now(), stopped: failure };
+      const failure = counts.add(await runRows(deps, rows, options, runBatch));
+      options.onProgress?.(counts.now());
+      if (failure !== undefined) return { ...counts.now(), stopped: failure };
     }
   } catch (error) {
-    return { ...tally.now(), stopped: error instanceof Error ? error : new Error(String(error)) };
+    return { ...counts.now(), stopped: asError(error) };
   }
-  return tally.now();
+  return counts.now();
 }
 
 function checkFilter({ queues }: Deps, { filter, all }: BulkOptions): void {
@@ -92,20 +102,20 @@ function checkFilter({ queues }: Deps, { filter, all }: BulkOptions): void {
   );
 }
 
-/** Events of a source that is not configured would wait for a worker for ever. */
+/** Events of a source that is not configured would wait for a worker forever, so they are skipped. */
 async function runRows(
   { queues }: Deps,
   rows: readonly EventRow[],
   options: BulkOptions,
-  batch: Batch,
+  runBatch: RunBatch,
 ): Promise<RunAgainAnswer[]> {
-  const mine = rows.filter((row) => queues.queues.has(row.source));
-  const keys = mine.map(({ source, event_id: eventId, generation }) => ({
-    ...{ source, eventId, generation },
-  }));
-  const answers = await batch(keys, { dryRun: options.dryRun === true });
-  const strangers = rows.slice(mine.length).map(() => skipped("unknown_source"));
-  return [...answers, ...strangers];
+  const configured = rows.filter((row) => queues.queues.has(row.source));
+  const keys = configured.map(({ source, event_id, generation }) => {
+    return { source, eventId: event_id, generation };
+  });
+  const answers = await runBatch(keys, { dryRun: options.dryRun === true });
+  const others = rows.slice(configured.length).map(() => skipped("unknown_source"));
+  return [...answers, ...others];
 }
 
 async function* batches(
@@ -116,7 +126,11 @@ async function* batches(
   let left = limit;
   let cursor: string | undefined;
   while (left > 0) {
-    const page = await ledger.findEvents({ ...filter, limit: Math.min(left, PAGE), cursor });
+    const page = await ledger.reads.findEvents({
+      ...filter,
+      limit: Math.min(left, PAGE_MAX),
+      cursor,
+    });
     for (let from = 0; from < page.events.length; from += size) {
       yield page.events.slice(from, from + size);
     }
@@ -126,12 +140,12 @@ async function* batches(
   }
 }
 
-/** How many events go together, and when the next may: so many a second, spread evenly. */
+/** How many events go together, and when the next batch may: so many events a second, spread evenly. */
 function createPace(ratePerSecond: number | undefined, signal: AbortSignal | undefined) {
   if (ratePerSecond === undefined) return { size: BATCH_MAX, next: async () => {} };
   const startedAt = performance.now();
   return {
-    size: Math.max(1, Math.min(BATCH_MAX, Math.floor(ratePerSecond / BEATS))),
+    size: Math.max(1, Math.min(BATCH_MAX, Math.floor(ratePerSecond / BATCHES_PER_SECOND))),
     next: async (done: number) => {
       const dueAt = startedAt + (done / ratePerSecond) * 1_000;
       const ms = dueAt - performance.now();
@@ -140,19 +154,19 @@ function createPace(ratePerSecond: number | undefined, signal: AbortSignal | und
   };
 }
 
-function createTally() {
+function createCounts() {
   let done = 0;
-  const counts: Partial<Record<Skip, number>> = {};
+  const skips: Partial<Record<Skip, number>> = {};
   return {
     get done() {
       return done;
     },
-    now: (): BulkProgress => ({ done, skipped: { ...counts } }),
-    /** Counts the answers, and gives the first failure of a queue among them. */
+    now: (): BulkProgress => ({ done, skipped: { ...skips } }),
+    /** Counts the answers, and returns the first failure of a queue among them. */
     add: (answers: readonly RunAgainAnswer[]): Error | undefined => {
       let failure: Error | undefined;
       for (const answer of answers) {
-        if (answer.kind === "skipped") counts[answer.reason] = (counts[answer.reason] ?? 0) + 1;
+        if (answer.kind === "skipped") skips[answer.reason] = (skips[answer.reason] ?? 0) + 1;
         else done += 1;
         if (answer.kind === "unqueued") failure ??= answer.cause;
       }

@@ -7,7 +7,7 @@ export type ShownEvent =
   | { readonly stage: "queued"; readonly job: FoundJob };
 
 interface Deps {
-  readonly ledger: Pick<Ledger, "findEvent">;
+  readonly ledger: Pick<Ledger, "reads">;
   readonly queues: Pick<Queues, "queues" | "findJob" | "ping">;
 }
 
@@ -22,7 +22,7 @@ export async function showEvent(
   { ledger, queues }: Deps,
   lookup: EventLookup,
 ): Promise<ShownEvent | undefined> {
-  const detail = await ledger.findEvent(lookup);
+  const detail = await ledger.reads.findEvent(lookup);
   if (detail !== undefined) return { stage: "recorded", detail };
   if (!queues.queues.has(lookup.source)) return undefined;
   await queues.ping();

@@ -1,19 +1,9 @@
+import type { SourceStats } from "@millrace/api-contract";
 import type { Ledger } from "@millrace/ledger";
 import type { JobCounts, Queues } from "@millrace/queue";
 
-/** A source in numbers. */
-export interface SourceStats {
-  readonly pending: number;
-  readonly completed: number;
-  readonly failed: number;
-  /** Jobs that wait, run or are delayed, most of them pending in the ledger too. Null when the
-   * queue does not answer, or the source is not configured any longer. */
-  readonly queued: number | null;
-  readonly jobs: JobCounts | null;
-}
-
 interface Deps {
-  readonly ledger: Pick<Ledger, "countUndone" | "countCompleted">;
+  readonly ledger: { readonly reads: Pick<Ledger["reads"], "countUndone" | "countCompleted"> };
   readonly queues: Pick<Queues, "queues" | "counts" | "ping">;
 }
 
@@ -25,8 +15,8 @@ interface Deps {
  */
 export async function stats(deps: Deps): Promise<ReadonlyMap<string, SourceStats>> {
   const [undone, completed, jobs] = await Promise.all([
-    deps.ledger.countUndone(),
-    deps.ledger.countCompleted(),
+    deps.ledger.reads.countUndone(),
+    deps.ledger.reads.countCompleted(),
     jobCounts(deps.queues),
   ]);
   const sources = new Set([...deps.queues.queues.keys(), ...undone.keys(), ...completed.keys()]);

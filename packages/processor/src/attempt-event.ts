@@ -1,79 +1,136 @@
-import { isMillraceError, type Outcome } from "@millrace/core";
+import {
+  isMillraceError,
+  MillraceError,
+  type EventJob,
+  type EventKey,
+  type Outcome,
+} from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import { createAttemptSignal } from "./attempt-signal.ts";
-import type { Context, Task } from "./context.ts";
-import { createHandlerWatch, type HandlerWatch } from "./handler-watch.ts";
-import type { FailedAttempt } from "./judge-failure.ts";
-import { runHandlers } from "./run-handlers.ts";
+import { readableError } from "./describe-error.ts";
+import type { Notice } from "./notices.ts";
+import type { FailedAttempt } from "./retry-policy.ts";
+import type { Handlers } from "./run-handlers.ts";
 
 /** How one attempt ended, and how long its handlers ran. */
 export type AttemptEnd = { readonly handlerMs: number | undefined } & (
   | { readonly kind: "completed"; readonly outcome: Outcome }
   | { readonly kind: "lost" }
-  | { readonly kind: "failed"; readonly failed: FailedAttempt }
+  | ({ readonly kind: "failed" } & FailedAttempt)
 );
 
-const GRACE_MS = 1_000;
+interface AttemptDeps {
+  readonly ledger: Pick<Ledger["claims"], "attempt">;
+  readonly handlers: Handlers;
+  readonly handlerTimeoutMs: number;
+  readonly notify: (notice: Notice) => void;
+}
 
 /**
- * Runs the handlers in the event's transaction, once. The handlers' signal aborts when their time
- * is up, when the job's lock is lost, when the processor closes, and when the attempt fails.
+ * Runs the handlers of an event once, in the event's transaction. This is the clock of a handler:
+ * when its time is up, the signal aborts that both the handlers and the ledger listen to. The signal
+ * also aborts when `stop` does, and when the attempt fails.
  */
 export async function attemptEvent(
-  task: Task,
+  job: EventJob,
   attempt: number,
-  context: Context,
+  limits: { readonly stop: AbortSignal; readonly bodyDedup: boolean },
+  deps: AttemptDeps,
 ): Promise<AttemptEnd> {
-  const { job, key, policy, stop } = task;
-  const { dispatch, handlerTimeoutMs: timeoutMs } = context;
-  const watch = createHandlerWatch(timeoutMs);
-  const own = createAttemptSignal([stop]);
+  const { source, eventId, generation, unsigned } = job.event;
+  const key = { source, eventId, generation };
+  const { handlers, handlerTimeoutMs: timeoutMs } = deps;
+  const own = createAttemptSignal([limits.stop]);
+  const clock = setTimeout(() => own.abort(timeoutError(timeoutMs)), timeoutMs);
   const { signal } = own;
+  const watch = new HandlerWatch(signal);
+  // An id that nobody signed can be made up for a body that was. Our own replays are asked for.
+  const bodyDedup = limits.bodyDedup && unsigned && generation === 0;
   try {
-    const end = await context.ledger.attempt(
+    const end = await deps.ledger.attempt(
       key,
       attempt,
-      (tx, locked) =>
-        watch.run(own, () => runHandlers({ job, attempt, locked, tx, signal }, dispatch)),
-      { timeoutMs, signal, bodyDedup: policy.bodyDedup && canBeReplayed(task) },
+      (tx, locked) => watch.run(() => handlers.run(job, attempt, { tx, locked, signal })),
+      { timeoutMs, signal, bodyDedup },
     );
     const { outcome, ranMs: handlerMs } = watch;
     if (end === "lost" || outcome === undefined) return { kind: "lost", handlerMs };
     return { kind: "completed", outcome, handlerMs };
   } catch (error) {
-    const failed = failedAttempt(error, watch, signal);
+    const failed = watch.failedWith(error);
     own.abort(error);
-    reportIfItGoesOn(task, attempt, watch, context);
-    return { kind: "failed", failed, handlerMs: watch.ranMs };
+    reportIfStillRunning(watch, { key, attempt }, deps.notify);
+    return { kind: "failed", ...failed, handlerMs: watch.ranMs };
   } finally {
+    clearTimeout(clock);
     own.dispose();
-    watch.stop();
   }
 }
 
-/** An id that nobody signed can be made up for a body that was; a replay of ours is asked for. */
-function canBeReplayed({ job, key }: Task): boolean {
-  return job.event.unsigned && key.generation === 0;
+function timeoutError(timeoutMs: number): MillraceError {
+  return new MillraceError(
+    "handler_timeout",
+    `Cannot finish handler: it ran longer than ${timeoutMs} ms`,
+  );
 }
 
-function failedAttempt(error: unknown, watch: HandlerWatch, signal: AbortSignal): FailedAttempt {
-  if (watch.thrown !== undefined && watch.thrown.error === error) {
-    return { error, thrownByHandler: true, brokenOff: watch.thrown.brokenOff };
+/** Remembers how the handlers ended: the ledger may have stopped waiting for them before. */
+class HandlerWatch {
+  outcome: Outcome | undefined;
+  private readonly signal: AbortSignal;
+  private thrown: FailedAttempt | undefined;
+  private startedMs: number | undefined;
+  private endedMs: number | undefined;
+
+  constructor(signal: AbortSignal) {
+    this.signal = signal;
   }
-  // The ledger keeps the time as well, for a COMMIT that never answers.
-  const timedOut = isMillraceError(error) && error.code === "handler_timeout";
-  const brokenOff: unknown = signal.aborted ? signal.reason : timedOut ? error : undefined;
-  return { error, thrownByHandler: false, brokenOff };
+
+  async run(work: () => Promise<Outcome>): Promise<Outcome> {
+    this.startedMs = performance.now();
+    try {
+      this.outcome = await work();
+      return this.outcome;
+    } catch (unread) {
+      const error = readableError(unread);
+      const abortReason: unknown = this.signal.aborted ? this.signal.reason : undefined;
+      this.thrown = { error, thrownByHandler: true, abortReason };
+      throw error;
+    } finally {
+      this.endedMs = performance.now();
+    }
+  }
+
+  get isRunning(): boolean {
+    return this.startedMs !== undefined && this.endedMs === undefined;
+  }
+
+  /** Milliseconds that the handlers ran, or have run so far; undefined when none was started. */
+  get ranMs(): number | undefined {
+    if (this.startedMs === undefined) return undefined;
+    return (this.endedMs ?? performance.now()) - this.startedMs;
+  }
+
+  failedWith(error: unknown): FailedAttempt {
+    if (this.thrown !== undefined && this.thrown.error === error) return this.thrown;
+    // What the ledger threw when the signal aborted, and not what failed while it did. Postgres
+    // keeps the time as well, and may cancel a query before the clock strikes.
+    const isAbort = this.signal.aborted && error === this.signal.reason;
+    const isTimeout = isMillraceError(error) && error.code === "handler_timeout";
+    return { error, thrownByHandler: false, abortReason: isAbort || isTimeout ? error : undefined };
+  }
 }
 
-// Its transaction is sealed and its slot is free, so it holds up nobody; but it may hold much else.
-function reportIfItGoesOn(
-  { key }: Task,
-  attempt: number,
+const GRACE_MS = 1_000;
+
+// Its transaction is sealed and its slot is free, so it delays nothing; but it may hold much else.
+function reportIfStillRunning(
   watch: HandlerWatch,
-  context: Context,
+  attempted: { readonly key: EventKey; readonly attempt: number },
+  notify: (notice: Notice) => void,
 ): void {
   if (!watch.isRunning) return;
   setTimeout(() => {
-    if (watch.isRunning) context.notify({ kind: "handler_ignored_abort", key, attempt });
+    if (watch.isRunning) notify({ kind: "handler_ignored_abort", ...attempted });
   }, GRACE_MS).unref();
 }

@@ -1,6 +1,6 @@
 /**
- * A signal of one attempt, which follows longer-lived ones. Unlike AbortSignal.any it leaves no
- * trace in them once it is disposed of: the worker's own signal lives as long as the process.
+ * The signal of one attempt, which follows longer-lived signals. Unlike AbortSignal.any it leaves
+ * nothing behind in them once it is disposed of: the worker's own signal lives as long as the process.
  */
 export function createAttemptSignal(followed: readonly AbortSignal[]): AttemptSignal {
   const controller = new AbortController();

@@ -1,177 +1,149 @@
 import { setMaxListeners } from "node:events";
-import { MillraceError, type Handler, type QueuedEvent, type Settlement } from "@millrace/core";
-import { createAttemptSignal } from "./attempt-signal.ts";
-import { checkJob, unknownSource, type JobRefusal } from "./check-job.ts";
-import { claimEvent, notBegun } from "./claim-event.ts";
-import { createTask, type AttemptPolicy, type Context, type Task } from "./context.ts";
-import { createDatabasePatience } from "./database-patience.ts";
-import { describeError } from "./describe-error.ts";
-import { createDispatcher } from "./dispatcher.ts";
+import {
+  createBatcher,
+  MillraceError,
+  settlesWithin,
+  type EventJob,
+  type EventKey,
+  type Handler,
+  type JobResult,
+  type OnFailed,
+} from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
+import { abandonJob, reportAbandoned } from "./abandon-job.ts";
+import { createDatabaseRetry } from "./database-retry.ts";
+import { createFailureHook } from "./failure-hook.ts";
 import type { Notice } from "./notices.ts";
-import type { ClaimPort } from "./ports.ts";
-import { createRecorder } from "./record-together.ts";
-import { settleEvent, type Settled } from "./settle-event.ts";
+import { processEvent, type ProcessContext } from "./process-event.ts";
+import type { AttemptPolicy } from "./retry-policy.ts";
+import { Handlers } from "./run-handlers.ts";
 import { createSlots } from "./slots.ts";
 
 export interface ProcessorDeps {
-  readonly ledger: ClaimPort;
+  readonly ledger: Ledger["claims"];
   readonly handlers: readonly Handler[];
-  /** The policy of every configured source, by its name. */
-  readonly sources: Readonly<Record<string, AttemptPolicy>>;
-  /** Tells errors that are the database's fault: they use up no attempts. */
-  readonly isDatabaseTrouble: (error: unknown) => boolean;
-  /** Hears what happens. What it throws is dropped. */
+  /** Every configured source with its policy, by name. */
+  readonly sources: Readonly<Record<string, { readonly options: AttemptPolicy }>>;
+  /** Called for each event that has failed for good. */
+  readonly onFailed?: OnFailed | undefined;
+  /** Gets what `onFailed` throws. */
+  readonly onHookError?: (error: unknown) => void;
+  /** Gets every notice. What it throws is dropped. */
   readonly notify?: (notice: Notice) => void;
   /** A number from 0 to 1; Math.random by default. */
   readonly random?: () => number;
 }
 
 export interface ProcessorOptions {
-  /** Transactions of handlers at once, over all sources. Jobs beyond it wait. */
+  /** Handler transactions at once, over all sources. Jobs beyond that wait. */
   readonly concurrency: number;
-  /** Milliseconds a handler may run. */
+  /** Milliseconds that the handlers of an attempt may run. */
   readonly handlerTimeoutMs: number;
-  /** Milliseconds that a step is tried again while Postgres is away, before the job is handed back
+  /** Milliseconds that a step is retried while Postgres is unavailable, before the job is handed back
    * to the queue. Default 60,000. */
-  readonly patienceMs?: number;
+  readonly databaseRetryMs?: number;
   /** Jobs that are recorded in one commit at most. Default 50. */
   readonly batchMax?: number;
 }
 
 export interface Processor {
+  /** Claims, handles and settles the event of a job. Never rejects. */
+  process(job: EventJob): Promise<JobResult>;
   /**
-   * Claims, handles and settles events: one promise a job, in order. None of them rejects, and
-   * none waits for the handlers of another job.
+   * Fails the event of a job that the queue has failed without running it.
+   * @throws `database_unavailable`
    */
-  process(jobs: readonly QueuedEvent[]): Promise<Settlement>[];
-  /** Handlers that run now. */
+  abandon(job: EventJob, reason: string): Promise<void>;
+  /** Calls `onFailed` for an event that someone else has failed without an attempt. */
+  reportAbandoned(key: EventKey, type: string, reason: string): void;
+  /** Events whose handlers run now. */
   readonly running: number;
-  /** Hands jobs that wait for a slot back to the queue, now and from now on; what runs goes on. */
+  /** Hands jobs that wait for a slot back to the queue, now and from now on. What runs goes on. */
   drain(): void;
-  /** Breaks off what runs, undone and handed back to the queue, and waits until it is settled. */
+  /**
+   * Breaks off what runs: it is undone, uses up no attempt and is handed back to the queue. Waits for
+   * that and for `onFailed`, within bounds.
+   */
   close(): Promise<void>;
 }
 
-/** The way of a job through the house: check, record together, then each event by itself. */
+/** Milliseconds for running events to be undone and recorded; Postgres may be unavailable. */
+const UNDO_MS = 3_000;
+
+/** Makes the worker's part in the life of an event, which process-event.ts tells. */
 export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions): Processor {
-  const context = createContext(deps, options);
-  const recorder = createRecorder(deps, { batchMax: options.batchMax ?? 50 });
+  const { ledger, onFailed, onHookError = () => {}, random = Math.random } = deps;
   const slots = createSlots(options.concurrency);
-  const policies = new Map(Object.entries(deps.sources));
+  const hook = onFailed && createFailureHook(onFailed, onHookError);
   const draining = new AbortController();
   const closing = new AbortController();
-  // Every job under way follows them.
+  // Every event in progress listens to both.
   setMaxListeners(0, draining.signal, closing.signal);
-  const underWay = new Set<Promise<Settlement>>();
-
-  async function processJob(job: QueuedEvent): Promise<Settlement> {
-    const policy = policies.get(job.event.source);
-    if (policy === undefined) return told(job, refused(unknownSource(job)));
-    const refusal = checkJob(job);
-    if (refusal !== undefined) return told(job, refused(refusal));
-    const life = createAttemptSignal([job.signal, closing.signal]);
-    try {
-      return told(job, await processTask(createTask(job, policy, life.signal)));
-    } catch (error) {
-      return told(job, { settlement: unexpected(error, context) });
-    } finally {
-      life.dispose();
-    }
-  }
-
-  // The slot comes first: an attempt is counted when it is recorded, and it must not then wait.
-  async function processTask(task: Task): Promise<Settled> {
-    const waiting = createAttemptSignal([task.stop, draining.signal]);
-    const release = await slots.acquire(task.key.source, waiting.signal);
-    waiting.dispose();
-    if (release === undefined) return { settlement: notBegun(waiting.signal, context) };
-    try {
-      const claimed = await claimEvent(task, recorder, context);
-      return "claim" in claimed ? await settleEvent(task, claimed.claim, context) : claimed;
-    } finally {
-      release();
-    }
-  }
-
-  function told(job: QueuedEvent, settled: Settled): Settlement {
-    context.notify(settledNotice(job, settled));
-    return settled.settlement;
-  }
+  const context: ProcessContext = {
+    ledger,
+    record: recordBatched(ledger, options.batchMax ?? 50),
+    database: createDatabaseRetry({ maxMs: options.databaseRetryMs ?? 60_000, random }),
+    policies: new Map(Object.entries(deps.sources).map(([name, source]) => [name, source.options])),
+    slots,
+    handlers: new Handlers(deps.handlers),
+    handlerTimeoutMs: options.handlerTimeoutMs,
+    hook,
+    notify: withoutThrowing(deps.notify),
+    random,
+    draining: draining.signal,
+    closing: closing.signal,
+  };
+  const inProgress = new Set<Promise<JobResult>>();
 
   return {
-    process: (jobs) =>
-      jobs.map((job) => {
-        const settlement = processJob(job);
-        underWay.add(settlement);
-        void settlement.finally(() => underWay.delete(settlement));
-        return settlement;
-      }),
+    process(job) {
+      const result = processEvent(job, context);
+      inProgress.add(result);
+      void result.finally(() => inProgress.delete(result));
+      return result;
+    },
+    abandon: (job, reason) => abandonJob(job, reason, { ledger, hook }),
+    reportAbandoned(key, type, reason) {
+      reportAbandoned(key, type, reason, { ledger, hook }).catch(onHookError);
+    },
     get running() {
       return slots.taken;
     },
     drain: () => draining.abort(shuttingDown()),
     async close() {
       closing.abort(shuttingDown());
-      await Promise.allSettled(underWay);
+      await settlesWithin(Promise.all(inProgress), UNDO_MS);
+      await hook?.close();
     },
+  };
+}
+
+/** Jobs that arrive together share one commit. Repeats and refused jobs are the ledger's to sort out. */
+function recordBatched(
+  ledger: Pick<Ledger["claims"], "record">,
+  sizeMax: number,
+): ProcessContext["record"] {
+  const batcher = createBatcher((jobs: readonly EventJob[]) => ledger.record(jobs), {
+    sizeMax,
+    inFlightMax: 2,
+  });
+  return async (job) => {
+    const claim = await batcher.add(job);
+    if (claim.kind === "unrecorded") throw claim.error;
+    return claim;
+  };
+}
+
+function withoutThrowing(notify: ProcessorDeps["notify"]): (notice: Notice) => void {
+  return (notice) => {
+    try {
+      notify?.(notice);
+    } catch {
+      // A listener that fails is no reason to run a handler again.
+    }
   };
 }
 
 function shuttingDown(): MillraceError {
   return new MillraceError("shutting_down", "Cannot go on with job: the worker is closing");
-}
-
-function createContext(deps: ProcessorDeps, options: ProcessorOptions): Context {
-  const random = deps.random ?? Math.random;
-  const patienceMs = options.patienceMs ?? 60_000;
-  return {
-    ledger: deps.ledger,
-    dispatch: createDispatcher(deps.handlers),
-    patience: createDatabasePatience(
-      { isDatabaseTrouble: deps.isDatabaseTrouble, random },
-      { patienceMs },
-    ),
-    handlerTimeoutMs: options.handlerTimeoutMs,
-    isDatabaseTrouble: deps.isDatabaseTrouble,
-    notify: (notice) => {
-      try {
-        deps.notify?.(notice);
-      } catch {
-        // A listener that fails is no reason to run a handler again.
-      }
-    },
-    random,
-  };
-}
-
-function refused(refusal: JobRefusal): Settled {
-  return { settlement: { kind: "failed", ...refusal } };
-}
-
-/** A fault of our own; the job comes again, and someone reads the code. */
-function unexpected(error: unknown, { patience }: Context): Settlement {
-  const message = describeError(error);
-  return {
-    kind: "retry",
-    afterMs: patience.delayMs(0),
-    code: "internal",
-    message,
-    recorded: false,
-  };
-}
-
-function settledNotice({ event, enqueuedAtMs }: QueuedEvent, settled: Settled): Notice {
-  const { settlement, handlerMs } = settled;
-  const { source, eventId, generation } = event;
-  const now = Date.now();
-  return {
-    kind: "settled",
-    key: { source, eventId, generation },
-    settlement: settlement.kind,
-    outcome: settlement.kind === "completed" ? settlement.outcome : undefined,
-    code: "code" in settlement ? settlement.code : undefined,
-    handlerMs,
-    sinceReceivedMs: now - event.acceptedAtMs,
-    queueAgeMs: now - enqueuedAtMs,
-  };
 }

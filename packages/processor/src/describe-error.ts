@@ -1,3 +1,5 @@
+import { isMillraceError, isPermanentError, isRetryLater } from "@millrace/core";
+
 const BYTES_MAX = 8_192;
 const CAUSES_MAX = 3;
 
@@ -82,4 +84,24 @@ function tidy(text: string): string {
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+const READ_LATER = ["name", "message", "code", "cause", "errors", "severity", "afterMs"];
+
+/**
+ * What was thrown, or an error of our own in its place when reading it throws (a getter, a Proxy), so
+ * that whatever looks at it later does not throw.
+ */
+export function readableError(thrown: unknown): unknown {
+  if ((typeof thrown !== "object" && typeof thrown !== "function") || thrown === null)
+    return thrown;
+  try {
+    isMillraceError(thrown);
+    isPermanentError(thrown);
+    isRetryLater(thrown);
+    for (const key of READ_LATER) Reflect.get(thrown, key);
+    return thrown;
+  } catch {
+    return new Error(`Cannot read what was thrown: ${describeError(thrown)}`);
+  }
 }

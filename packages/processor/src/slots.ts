@@ -1,9 +1,16 @@
-/** Leave to run, given back by calling it; calling it again does nothing. */
+/** A slot that was taken; call it to give the slot back. Calling it again does nothing. */
 export type Release = () => void;
 
+export interface Slots {
+  /** Waits for a slot; undefined when the signal aborts first. */
+  acquire(source: string, signal: AbortSignal): Promise<Release | undefined>;
+  /** Slots in use. */
+  readonly taken: number;
+}
+
 /**
- * Lets at most `max` tasks run at once. When tasks wait, the next slot goes to the source with the
- * fewest running ones, so that a source of slow handlers does not shut out the others.
+ * Lets at most `max` events run at once. When events wait, the next slot goes to the source with the
+ * fewest running events, so that a source with slow handlers does not starve the others.
  */
 export function createSlots(max: number): Slots {
   const running = new Map<string, number>();
@@ -13,10 +20,10 @@ export function createSlots(max: number): Slots {
   function take(source: string): Release {
     taken += 1;
     running.set(source, (running.get(source) ?? 0) + 1);
-    let given = false;
+    let released = false;
     return () => {
-      if (given) return;
-      given = true;
+      if (released) return;
+      released = true;
       taken -= 1;
       const left = (running.get(source) ?? 1) - 1;
       if (left === 0) running.delete(source);
@@ -63,13 +70,6 @@ export function createSlots(max: number): Slots {
       return taken;
     },
   };
-}
-
-export interface Slots {
-  /** Waits for a slot; undefined when the signal aborts first. */
-  acquire(source: string, signal: AbortSignal): Promise<Release | undefined>;
-  /** Tasks that run now. */
-  readonly taken: number;
 }
 
 interface Waiting {

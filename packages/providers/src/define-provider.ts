@@ -1,6 +1,6 @@
 import type { Answer, Delivery, Identification, Provider, SignRequest } from "@millrace/core";
 import type { Samples } from "./samples/define-samples.ts";
-import type { Scheme } from "./signature/scheme.ts";
+import type { Scheme } from "./signature/signature-scheme.ts";
 
 /** What a provider is made of: how it signs, how it names its events, and what it sends. */
 export interface ProviderParts {

@@ -7,16 +7,21 @@ import type {
 } from "@millrace/core";
 import { jsonAnswer } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
-import { readDelivery, type DeliveryReader, type Found } from "./identity/delivery-reader.ts";
-import { withHandshake } from "./identity/handshake.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { firstOf, json, jsonDigest, type Locator } from "./identity/locator.ts";
+import {
+  readDelivery,
+  type DeliveryReader,
+  type Found,
+  firstOf,
+  json,
+  jsonDigest,
+  type Locator,
+} from "./identity/delivery-reader.ts";
+import { withHandshake, identifyOne } from "./identity/identify.ts";
 import { discordSamples } from "./samples/discord-samples.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
-import { publicKeyAlgorithm } from "./signature/public-key-algorithm.ts";
-import { ed25519, randomPrivateKey } from "./signature/public-key-kinds.ts";
+import { plainSignature } from "./signature/signature-format.ts";
+import { publicKeyAlgorithm, ed25519, randomPrivateKey } from "./signature/public-key-algorithm.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
-import { LONG_TOLERANCE_MS } from "./signature/timestamp.ts";
+import { LONG_TOLERANCE_MS } from "./signature/signed-message.ts";
 
 const NO_CONTENT: Answer = {
   status: 204,

@@ -1,13 +1,13 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { header } from "./identity/locator.ts";
+import { identifyOne } from "./identity/identify.ts";
+import { header } from "./identity/delivery-reader.ts";
 import { randomHex } from "./random-secret.ts";
 import { githubSamples } from "./samples/github-samples.ts";
-import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
+import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 
 /**

@@ -6,12 +6,12 @@ import {
 } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { firstOf, header, json } from "./identity/locator.ts";
+import { identifyOne } from "./identity/identify.ts";
+import { firstOf, header, json } from "./identity/delivery-reader.ts";
 import { randomHex, randomWhsec } from "./random-secret.ts";
 import { gitlabSamples } from "./samples/gitlab-samples.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { standardScheme } from "./signature/standard-scheme.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { standardScheme } from "./signature/signature-scheme.ts";
 import { tokenScheme } from "./signature/token-scheme.ts";
 
 export interface GitlabOptions extends SourceOptions {

@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, expectTypeOf, test } from "vitest";
+import type { z } from "zod";
+import type { HmacOptions, hmacOptionsSchema } from "./hmac-options.ts";
 import { hmac } from "./index.ts";
 import { deliveryOf, NOW_MS, signedDelivery, verdict } from "./testing/sign-delivery.ts";
 
@@ -81,4 +83,8 @@ test("every hash, encoding, unit and key verifies what it signs", () => {
       }
     }
   }
+});
+
+test("the options that users write are exactly those that the schema checks", () => {
+  expectTypeOf<z.input<typeof hmacOptionsSchema>>().toEqualTypeOf<HmacOptions>();
 });

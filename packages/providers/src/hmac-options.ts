@@ -1,8 +1,8 @@
 import { MillraceError } from "@millrace/core";
 import { z } from "zod";
-import { parseLocation } from "./identity/locator.ts";
-import { KEY_ENCODINGS } from "./signature/key-encoding.ts";
-import { isIdUnbounded, isMessageTemplate } from "./signature/message-template.ts";
+import { parseLocation } from "./identity/delivery-reader.ts";
+import { KEY_ENCODINGS } from "./signature/prepare-secrets.ts";
+import { isIdUnbounded, isMessageTemplate } from "./signature/signed-message.ts";
 
 const headerName = z
   .string()
@@ -17,31 +17,53 @@ const location = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** How a custom sender signs, names and types its events. */
+/** How a custom sender signs, names, and types its events: the options of `hmac()`. */
+export interface HmacOptions {
+  /** Header that holds the signature. */
+  header: string;
+  /** Hash function of the HMAC. Default: `sha256`. */
+  algorithm?: "sha256" | "sha1" | "sha512" | undefined;
+  /** Encoding of the signature in the header. Default: `hex`. */
+  encoding?: "hex" | "base64" | "base64url" | undefined;
+  /** Text before the signature in its header, such as `sha256=`. Default: none. */
+  prefix?: string | undefined;
+  /**
+   * Encoding of the secret: `utf8` uses its text as the key, `hex` and `base64` decode it. `base64` accepts
+   * a `whsec_` prefix. Default: `utf8`.
+   */
+  key?: "utf8" | "hex" | "base64" | undefined;
+  /**
+   * What the sender signs: a template with `{body}`, and with `{ts}` or `{id}` if it signs them too.
+   * Default: `{body}`.
+   */
+  message?: string | undefined;
+  /**
+   * Header of the signed timestamp and its unit, seconds (`s`, the default) or milliseconds (`ms`). Without
+   * it, an old delivery can be replayed at any time.
+   */
+  timestamp?: { header: string; unit?: "s" | "ms" | undefined } | undefined;
+  /** Location of the event id: `header:x-acme-id` or `json:data.id`. */
+  id: string;
+  /** Location of the event type. Default: none, and every event has the type `unknown`. */
+  type?: string | undefined;
+}
+
+/** Checks the options of `hmac()`; `HmacOptions` says what each of them means. */
 export const hmacOptionsSchema = z
   .strictObject({
-    /** The header that holds the signature. */
     header: headerName,
-    /** The hash of the HMAC. */
     algorithm: z.enum(["sha256", "sha1", "sha512"]).default("sha256"),
-    /** How the signature is written. */
     encoding: z.enum(["hex", "base64", "base64url"]).default("hex"),
-    /** Text before the signature in its header: `sha256=`. */
     prefix: z.string().default(""),
-    /** How the secret becomes the key's bytes; base64 takes it with or without `whsec_`. */
     key: z.enum(KEY_ENCODINGS).default("utf8"),
-    /** What is signed, with `{body}`, and `{ts}` or `{id}` where the sender signs them too. */
     message: z
       .string()
       .refine(isMessageTemplate, "must hold {body}, and {ts} or {id} at most once, in plain ASCII")
       .optional(),
-    /** The header of the signed time, and its unit. Without it old deliveries are taken too. */
     timestamp: z
       .strictObject({ header: headerName, unit: z.enum(["s", "ms"]).default("s") })
       .optional(),
-    /** Where the event's id is: `header:x-acme-id` or `json:data.id`. */
     id: location,
-    /** Where its type is; events are of the type `unknown` without it. */
     type: location.optional(),
   })
   .superRefine((options, context) => {
@@ -69,8 +91,6 @@ export const hmacOptionsSchema = z
       }
     }
   });
-
-export type HmacOptions = z.input<typeof hmacOptionsSchema>;
 
 /** @throws `invalid_config` with every problem at once. */
 export function parseHmacOptions(options: unknown): z.output<typeof hmacOptionsSchema> {

@@ -7,13 +7,13 @@ import {
 import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
 import { parseHmacOptions, type HmacOptions } from "./hmac-options.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { header, json, type Locator } from "./identity/locator.ts";
+import { identifyOne } from "./identity/identify.ts";
+import { header, json, type Locator } from "./identity/delivery-reader.ts";
 import { randomHex, randomWhsec } from "./random-secret.ts";
 import { customSamples } from "./samples/custom-samples.ts";
-import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
+import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 
 /**

@@ -7,18 +7,21 @@ import {
 } from "@millrace/core";
 import { OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { firstOf, json, type Locator } from "./identity/locator.ts";
+import { identifyOne } from "./identity/identify.ts";
+import { firstOf, json, type Locator } from "./identity/delivery-reader.ts";
 import { randomHex, randomWhsec } from "./random-secret.ts";
 import { digitsOf } from "./samples/define-samples.ts";
 import { hookMeshSamples } from "./samples/hook-mesh-samples.ts";
-import { eitherScheme } from "./signature/either-scheme.ts";
-import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
-import { KEY_ENCODINGS, readKey, type KeyEncoding } from "./signature/key-encoding.ts";
-import { keysIn, type KeyReader } from "./signature/key-reader.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
-import { signatureScheme } from "./signature/signature-scheme.ts";
-import { standardScheme } from "./signature/standard-scheme.ts";
+import { eitherScheme, signatureScheme, standardScheme } from "./signature/signature-scheme.ts";
+import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
+import {
+  KEY_ENCODINGS,
+  readKey,
+  type KeyEncoding,
+  keysIn,
+  type KeyReader,
+} from "./signature/prepare-secrets.ts";
+import { plainSignature } from "./signature/signature-format.ts";
 
 export interface HookMeshOptions extends SourceOptions {
   /**

@@ -1,3 +1,14 @@
+/**
+ * Providers: how each kind of sender signs, names and types its deliveries.
+ *
+ * A provider is a table of facts (`stripe.ts` is the shortest) on two things: a signature scheme
+ * (`signature/`), which verifies the raw bytes in constant time against each live secret, and
+ * `identify` (`identity/`), which finds event id and type where the provider documents them.
+ *
+ * Data flows one way: delivery → `Verifier.verify` → `identify` → events, or a handshake's answer.
+ * Pure functions: no I/O, no clock, no state. The caller passes the time that a signed timestamp is
+ * compared with. To sign is for tests and `millrace send` only.
+ */
 export { discord } from "./discord.ts";
 export { newEventId } from "./event-id.ts";
 export { github } from "./github.ts";

@@ -8,17 +8,15 @@ import {
 } from "@millrace/core";
 import { echoAnswer, OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
-import { noChallenge, withHandshake } from "./identity/handshake.ts";
-import { identifyEach } from "./identity/identify-each.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { firstOf, joined, json, jsonDigest, type Locator } from "./identity/locator.ts";
+import { noChallenge, withHandshake, identifyEach, identifyOne } from "./identity/identify.ts";
+import { firstOf, joined, json, jsonDigest, type Locator } from "./identity/delivery-reader.ts";
 import { metaUpdates } from "./identity/meta-updates.ts";
 import { randomText } from "./random-secret.ts";
 import { metaSamples } from "./samples/meta-samples.ts";
-import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
-import { queryToken, queryValue } from "./signature/query-token.ts";
+import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { plainSignature } from "./signature/signature-format.ts";
+import { queryToken, queryValue } from "./signature/token-scheme.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 
 export interface MetaOptions extends SourceOptions {

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 import { sendgrid, slack, square } from "./index.ts";
-import { urlFormMessage } from "./signature/url-form-message.ts";
+import { urlFormMessage } from "./signature/signed-url.ts";
 import { deliveryOf, verdict } from "./testing/sign-delivery.ts";
 
 // What senders publish. The SDKs of Slack, Square and Twilio are far larger than what they sign with, so their vectors

@@ -1,14 +1,12 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { arrayItems, identifyEach } from "./identity/identify-each.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { firstOf, json, jsonDigest } from "./identity/locator.ts";
+import { arrayItems, identifyEach, identifyOne } from "./identity/identify.ts";
+import { firstOf, json, jsonDigest } from "./identity/delivery-reader.ts";
 import { sendgridSamples } from "./samples/sendgrid-samples.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
-import { publicKeyAlgorithm } from "./signature/public-key-algorithm.ts";
-import { p256, randomPrivateKey } from "./signature/public-key-kinds.ts";
+import { plainSignature } from "./signature/signature-format.ts";
+import { publicKeyAlgorithm, p256, randomPrivateKey } from "./signature/public-key-algorithm.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
-import { LONG_TOLERANCE_MS } from "./signature/timestamp.ts";
+import { LONG_TOLERANCE_MS } from "./signature/signed-message.ts";
 
 /**
  * Twilio SendGrid's Event Webhook: ECDSA on P-256 over `<time><body>`, checked with the verification key that its

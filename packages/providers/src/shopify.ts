@@ -1,16 +1,14 @@
 import type { Delivery, SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { firstOf, joined, type Locator } from "./identity/locator.ts";
+import { identifyOne } from "./identity/identify.ts";
+import { firstOf, joined, type Locator } from "./identity/delivery-reader.ts";
 import { randomText } from "./random-secret.ts";
 import { SAMPLE_SHOP, shopifySamples } from "./samples/shopify-samples.ts";
-import { eitherScheme } from "./signature/either-scheme.ts";
-import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
-import type { Scheme } from "./signature/scheme.ts";
-import { signatureScheme } from "./signature/signature-scheme.ts";
+import { eitherScheme, type Scheme, signatureScheme } from "./signature/signature-scheme.ts";
+import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { plainSignature } from "./signature/signature-format.ts";
 
 /**
  * Shopify: `X-Shopify-Hmac-Sha256: <base64>`, HMAC-SHA256 over the body alone, in newer deliveries without the `X-`.

@@ -1,15 +1,13 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { echoAnswer, OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
-import type { DeliveryReader } from "./identity/delivery-reader.ts";
-import { noChallenge, withHandshake } from "./identity/handshake.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { firstOf, json, jsonDigest } from "./identity/locator.ts";
+import { type DeliveryReader, firstOf, json, jsonDigest } from "./identity/delivery-reader.ts";
+import { noChallenge, withHandshake, identifyOne } from "./identity/identify.ts";
 import { randomText } from "./random-secret.ts";
 import { slackSamples } from "./samples/slack-samples.ts";
-import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
+import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 
 /**

@@ -1,12 +1,12 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { json } from "./identity/locator.ts";
+import { identifyOne } from "./identity/identify.ts";
+import { json } from "./identity/delivery-reader.ts";
 import { randomText } from "./random-secret.ts";
 import { squareSamples } from "./samples/square-samples.ts";
-import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
+import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 import { readSignedUrl } from "./signature/signed-url.ts";
 

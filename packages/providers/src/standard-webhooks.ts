@@ -1,11 +1,11 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { header, json } from "./identity/locator.ts";
+import { identifyOne } from "./identity/identify.ts";
+import { header, json } from "./identity/delivery-reader.ts";
 import { randomWhsec } from "./random-secret.ts";
 import { standardWebhooksSamples } from "./samples/standard-webhooks-samples.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { standardScheme } from "./signature/standard-scheme.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { standardScheme } from "./signature/signature-scheme.ts";
 
 /**
  * Standard Webhooks, version 1 signatures: `webhook-signature: v1,<base64>`, HMAC-SHA256 over

@@ -1,12 +1,12 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { json } from "./identity/locator.ts";
+import { identifyOne } from "./identity/identify.ts";
+import { json } from "./identity/delivery-reader.ts";
 import { randomWhsec } from "./random-secret.ts";
 import { stripeSamples } from "./samples/stripe-samples.ts";
-import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { pairSignature } from "./signature/pair-signature.ts";
+import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { pairSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 
 /**

@@ -1,12 +1,11 @@
 import type { Delivery, SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { firstOf, json } from "./identity/locator.ts";
+import { identifyOne } from "./identity/identify.ts";
+import { firstOf, json } from "./identity/delivery-reader.ts";
 import { randomWhsec } from "./random-secret.ts";
 import { svixSamples } from "./samples/standard-webhooks-samples.ts";
-import { eitherScheme } from "./signature/either-scheme.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { standardScheme } from "./signature/standard-scheme.ts";
+import { eitherScheme, standardScheme } from "./signature/signature-scheme.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
 
 /**
  * Senders that deliver through Svix (Clerk and Resend among them): Standard Webhooks with headers of its own,

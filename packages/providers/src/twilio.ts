@@ -1,17 +1,22 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
-import type { Found } from "./identity/delivery-reader.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { bodyDigest, firstOf, form, header, type Locator } from "./identity/locator.ts";
+import {
+  type Found,
+  bodyDigest,
+  firstOf,
+  form,
+  header,
+  type Locator,
+} from "./identity/delivery-reader.ts";
+import { identifyOne } from "./identity/identify.ts";
 import { randomText } from "./random-secret.ts";
 import { twilioSamples } from "./samples/twilio-samples.ts";
-import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
+import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
-import { readSignedUrl } from "./signature/signed-url.ts";
-import { urlFormMessage } from "./signature/url-form-message.ts";
+import { readSignedUrl, urlFormMessage } from "./signature/signed-url.ts";
 
 export interface TwilioOptions extends SourceOptions {
   /** The URL that Twilio calls, without its query, which is taken from each delivery. Twilio signs it. */

@@ -1,17 +1,15 @@
 import type { Answer, Delivery, SourceDefinition, SourceOptions } from "@millrace/core";
 import { jsonAnswer, OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
-import { readDelivery } from "./identity/delivery-reader.ts";
-import { identifyOne } from "./identity/identify-one.ts";
-import { json, jsonDigest } from "./identity/locator.ts";
+import { readDelivery, json, jsonDigest } from "./identity/delivery-reader.ts";
+import { identifyOne } from "./identity/identify.ts";
 import { randomText } from "./random-secret.ts";
 import { zoomSamples } from "./samples/zoom-samples.ts";
-import { hmacAlgorithm } from "./signature/hmac-algorithm.ts";
-import { keysIn } from "./signature/key-reader.ts";
-import { plainSignature } from "./signature/plain-signature.ts";
-import type { SigningKey } from "./signature/signature-algorithm.ts";
+import { hmacAlgorithm, type SigningKey } from "./signature/signature-algorithm.ts";
+import { keysIn } from "./signature/prepare-secrets.ts";
+import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
-import { LONG_TOLERANCE_MS } from "./signature/timestamp.ts";
+import { LONG_TOLERANCE_MS } from "./signature/signed-message.ts";
 
 /**
  * Zoom: `x-zm-signature: v0=<hex>`, HMAC-SHA256 over `v0:<time>:<body>` with the secret token. A URL is asked to

@@ -1,19 +1,18 @@
-import { settledWithin, within, MillraceError } from "@millrace/core";
+import { asError, settlesWithin, withDeadline, MillraceError } from "@millrace/core";
 import { Redis } from "ioredis";
-import { parseInfo } from "./parse-info.ts";
 
 export interface RedisFacts {
   readonly version: string;
   readonly aof: boolean;
-  /** Its clock; undefined where it does not tell. */
+  /** Its clock; undefined where INFO does not have it. */
   readonly timeMs: number | undefined;
 }
 
 const TIMEOUT_MS = 3_000;
 
 /**
- * Refuses a Redis that would lose events: one that evicts keys, or that keeps nothing on disk. Reads
- * INFO alone, because managed services refuse CONFIG.
+ * Refuses a Redis that would lose events: one that evicts keys, or that writes nothing to disk. Reads
+ * only INFO, because managed services refuse CONFIG.
  *
  * @throws `redis_unreachable`, `redis_evicts`, `redis_volatile` (not with `allowVolatile`).
  */
@@ -27,7 +26,7 @@ export async function checkRedis(
     throw new MillraceError(
       "redis_evicts",
       `Cannot use this Redis: its maxmemory-policy is "${policy}", so it may throw events away. ` +
-        "Mend it with: redis-cli CONFIG SET maxmemory-policy noeviction",
+        "Repair it with: redis-cli CONFIG SET maxmemory-policy noeviction",
     );
   }
   const aof = info.get("aof_enabled") === "1";
@@ -35,13 +34,19 @@ export async function checkRedis(
     throw new MillraceError(
       "redis_volatile",
       "Cannot use this Redis: it has no AOF, so a restart loses acknowledged events. " +
-        "Mend it with: redis-cli CONFIG SET appendonly yes (and in redis.conf), " +
+        "Repair it with: redis-cli CONFIG SET appendonly yes (and in redis.conf), " +
         "or set MILLRACE_REDIS_VOLATILE=1 to take the risk",
     );
   }
   const timeMicros = Number(info.get("server_time_usec") ?? Number.NaN);
   const timeMs = Number.isFinite(timeMicros) ? timeMicros / 1_000 : undefined;
   return { version: info.get("redis_version") ?? "unknown", aof, timeMs };
+}
+
+/** What Redis says in INFO, by name. */
+export function parseInfo(text: string): ReadonlyMap<string, string> {
+  const pairs = text.split(/\r?\n/).map((line) => line.split(":", 2));
+  return new Map(pairs.flatMap(([name, value]) => (name && value ? [[name, value]] : [])));
 }
 
 async function readInfo(url: string, timeoutMs: number): Promise<string> {
@@ -55,17 +60,16 @@ async function readInfo(url: string, timeoutMs: number): Promise<string> {
   client.on("error", (error) => (refusal = error));
   const late = () => new Error(`no answer in ${timeoutMs} ms`);
   try {
-    return await within(
+    return await withDeadline(
       client.connect().then(() => client.info()),
       timeoutMs,
       late,
     );
   } catch (error) {
-    const cause = refusal ?? error;
-    const state = cause instanceof Error ? cause.message : String(cause);
-    throw new MillraceError("redis_unreachable", `Cannot reach Redis: ${state}`, { cause });
+    const cause = refusal ?? asError(error);
+    throw new MillraceError("redis_unreachable", `Cannot reach Redis: ${cause.message}`, { cause });
   } finally {
-    if (client.status === "ready") await settledWithin(client.quit(), 500);
+    if (client.status === "ready") await settlesWithin(client.quit(), 500);
     client.disconnect();
   }
 }

@@ -1,15 +1,12 @@
 import { MillraceError } from "@millrace/core";
-import { connectionsWanted, type QueueRole } from "./connections-wanted.ts";
-import { createQueues } from "./create-queues.ts";
-import type { Notify } from "./notice.ts";
+import { createQueues, ENQUEUE_TIMEOUT_MS } from "./create-queues.ts";
+import { createErrorReporter, type Notify } from "./notices.ts";
 import { createPostgresBackend } from "./postgres-backend.ts";
-import { createPostgresPool } from "./postgres-pool.ts";
-import { migrateBullmq } from "./postgres-schema.ts";
-import type { Queues } from "./queues.ts";
-import { createTrouble } from "./trouble.ts";
+import { createPostgresPool, migrateBullmq } from "./postgres-pool.ts";
+import type { QueueRole, Queues } from "./queues.ts";
 
 export interface PostgresQueuesOptions {
-  /** The ledger's database. BullMQ's tables live in it, in a schema of their own. */
+  /** The ledger's database. BullMQ's tables are in it, in a schema of their own. */
   readonly url: string;
   readonly sources: readonly string[];
   readonly role: QueueRole;
@@ -19,28 +16,18 @@ export interface PostgresQueuesOptions {
 }
 
 /**
- * Opens every source's queue on Postgres, and makes BullMQ's tables where they are not.
+ * Opens every source's queue on Postgres, and creates BullMQ's tables where they are missing.
  *
  * @throws `database_unreachable` when Postgres does not answer.
  */
 export async function createPostgresQueues(options: PostgresQueuesOptions): Promise<Queues> {
-  const trouble = createTrouble(options.notify);
-  const pool = createPostgresPool({
-    url: options.url,
-    max: connectionsWanted(options.role),
-    applicationName: `millrace-${options.role}-queue`,
-    onError: trouble,
-  });
+  const { url, sources, role, notify, enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS } = options;
+  const reportError = createErrorReporter(notify);
+  const pool = createPostgresPool({ url, role, onError: reportError });
   try {
     await migrateBullmq(pool);
-    const backend = await createPostgresBackend(pool, trouble);
-    return createQueues({
-      backend,
-      sources: options.sources,
-      notify: options.notify,
-      trouble,
-      enqueueTimeoutMs: options.enqueueTimeoutMs ?? 800,
-    });
+    const backend = await createPostgresBackend(pool, reportError);
+    return createQueues({ backend, sources, notify, reportError, enqueueTimeoutMs });
   } catch (error) {
     await pool.end();
     throw new MillraceError(

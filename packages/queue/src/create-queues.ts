@@ -1,22 +1,24 @@
-import { createGate, settledWithin, within, MillraceError } from "@millrace/core";
+import { createCircuitBreaker, settlesWithin, withDeadline, MillraceError } from "@millrace/core";
 import type { Queue } from "bullmq";
 import type { Backend } from "./backend.ts";
-import { createComparison } from "./compare.ts";
 import { createEnqueue } from "./enqueue.ts";
 import { createInspection } from "./inspect.ts";
-import type { Notify } from "./notice.ts";
+import { queueName } from "./job-id.ts";
+import type { Notify, ReportError } from "./notices.ts";
 import { createPressureGauge } from "./pressure.ts";
-import { queueName } from "./queue-name.ts";
 import type { Queues, Workers } from "./queues.ts";
-import { startWorkers } from "./start-workers.ts";
+import { startWorkers } from "./workers.ts";
 
 interface Deps {
   readonly backend: Backend;
   readonly sources: readonly string[];
   readonly notify: Notify;
-  readonly trouble: (error: unknown, source?: string) => void;
+  readonly reportError: ReportError;
   readonly enqueueTimeoutMs: number;
 }
+
+/** What `enqueueTimeoutMs` is where it is not set. */
+export const ENQUEUE_TIMEOUT_MS = 800;
 
 const PING_TIMEOUT_MS = 1_000;
 const CLOSE_TIMEOUT_MS = 2_000;
@@ -27,34 +29,33 @@ export function createQueues(deps: Deps): Queues {
   const queues = new Map<string, Queue>();
   for (const source of deps.sources) {
     const queue = backend.createQueue(queueName(source));
-    queue.on("error", (error) => deps.trouble(error, source));
+    queue.on("error", (error) => deps.reportError(error, source));
     queues.set(source, queue);
   }
-  const gate = createGate(() => backend.ping());
+  const breaker = createCircuitBreaker(() => backend.ping());
   const gauge = createPressureGauge(() => backend.pressure(queues));
   let workers: Workers | undefined;
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
-    gate.close();
+    breaker.close();
     gauge.close();
     await workers?.close({ timeoutMs: 0 });
     const closed = Promise.allSettled([...queues.values()].map((queue) => queue.close()));
-    await settledWithin(closed, CLOSE_TIMEOUT_MS);
+    await settlesWithin(closed, CLOSE_TIMEOUT_MS);
     await backend.close();
   }
 
   return {
     backend: backend.name,
     queues,
-    enqueue: createEnqueue({ backend, queues, gate, timeoutMs: deps.enqueueTimeoutMs }),
+    enqueue: createEnqueue({ backend, queues, breaker, timeoutMs: deps.enqueueTimeoutMs }),
     work: (options) => {
       if (workers !== undefined) throw new Error("Cannot start the workers: they run already");
       workers = startWorkers({ ...deps, options });
       return workers;
     },
     ...createInspection(backend, queues),
-    ...createComparison(backend, queues),
     pressure: () => gauge.pressure(),
     measurePressure: () => gauge.measure(),
     ping: () => ping(backend),
@@ -66,7 +67,7 @@ async function ping(backend: Backend): Promise<void> {
   const code = backend.name === "redis" ? "redis_unreachable" : "database_unreachable";
   const late = () => new MillraceError(code, `Cannot ping: no answer in ${PING_TIMEOUT_MS} ms`);
   try {
-    await within(backend.ping(), PING_TIMEOUT_MS, late);
+    await withDeadline(backend.ping(), PING_TIMEOUT_MS, late);
   } catch (error) {
     if (error instanceof MillraceError) throw error;
     const state = backend.unready() ?? "the server refuses";

@@ -1,10 +1,8 @@
-import { createQueues } from "./create-queues.ts";
-import type { QueueRole } from "./connections-wanted.ts";
-import type { Notify } from "./notice.ts";
-import type { Queues } from "./queues.ts";
+import { createQueues, ENQUEUE_TIMEOUT_MS } from "./create-queues.ts";
+import { createErrorReporter, type Notify } from "./notices.ts";
+import type { QueueRole, Queues } from "./queues.ts";
 import { createRedisBackend } from "./redis-backend.ts";
 import { createRedisClients } from "./redis-clients.ts";
-import { createTrouble } from "./trouble.ts";
 
 export interface RedisQueuesOptions {
   /** `redis://` or `rediss://`, with user and password where there are any. */
@@ -23,20 +21,15 @@ const COMMAND_GRACE_MS = 200;
  * `enqueue` answers with errors and `ping` throws.
  */
 export function createRedisQueues(options: RedisQueuesOptions): Queues {
-  const enqueueTimeoutMs = options.enqueueTimeoutMs ?? 800;
-  const trouble = createTrouble(options.notify);
+  const { sources, notify, enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS } = options;
+  const reportError = createErrorReporter(notify);
   const clients = createRedisClients({
     url: options.url,
     connectionName: `millrace-${options.role}`,
-    // Later than an enqueue gives up by itself, which shuts the gate.
+    // Longer than the deadline of an enqueue, which opens the circuit breaker.
     commandTimeoutMs: enqueueTimeoutMs + COMMAND_GRACE_MS,
-    onError: trouble,
+    onError: reportError,
   });
-  return createQueues({
-    backend: createRedisBackend(clients),
-    sources: options.sources,
-    notify: options.notify,
-    trouble,
-    enqueueTimeoutMs,
-  });
+  const backend = createRedisBackend(clients);
+  return createQueues({ backend, sources, notify, reportError, enqueueTimeoutMs });
 }

@@ -1,18 +1,31 @@
+/**
+ * The queues: BullMQ, the same on Redis and on Postgres. One queue a source, one job an event and generation.
+ *
+ * A job carries an envelope. It goes waiting → active → completed or failed, or delayed → waiting to run again:
+ * enqueue.ts adds it; BullMQ passes it to process-job.ts, which checks envelope, source and job id, calls
+ * `run` (the processor) and returns its JobResult in BullMQ's terms. BullMQ never ends a job by a count of its own.
+ * - Dedup: the job id (job-id.ts). It is a hint, because a queue forgets; the ledger's primary key is the fence.
+ * - Deadlines: a call of `enqueue` has `enqueueTimeoutMs` (enqueue.ts); `ping` has one second. Any other command
+ *   on Redis has 200 ms more than an enqueue (redis-clients.ts), on Postgres 30 seconds (postgres-pool.ts).
+ * - Circuit breaker: one a process (create-queues.ts), for reachability. An enqueue without an answer opens it, and
+ *   an answered ping closes it. Retries of an event belong to the processor, and of a lost job to the reconciler.
+ * - Back-off: a worker whose errors come too fast pauses for a second (workers.ts).
+ */
 export { checkRedis, type RedisFacts } from "./check-redis.ts";
-export { connectionsWanted, type QueueRole } from "./connections-wanted.ts";
 export { createPostgresQueues, type PostgresQueuesOptions } from "./create-postgres-queues.ts";
 export { createRedisQueues, type RedisQueuesOptions } from "./create-redis-queues.ts";
-export { jobId } from "./job-id.ts";
-export type { Notify, QueueNotice } from "./notice.ts";
-export { queueName } from "./queue-name.ts";
+export { jobId, queueName } from "./job-id.ts";
+export type { Notify, QueueNotice } from "./notices.ts";
+export { connectionsWanted } from "./postgres-pool.ts";
 export type {
-  EndedFrom,
-  EndedJob,
-  EndedJobs,
+  FinishedFrom,
+  FinishedJob,
+  FinishedJobs,
   FoundJob,
   JobCounts,
-  JobGlance,
+  JobStatus,
   Pressure,
+  QueueRole,
   Queues,
   SourcePressure,
   Workers,

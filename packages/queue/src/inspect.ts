@@ -1,18 +1,33 @@
 import { fromEnvelope, type EnvelopedEvent, type EventKey } from "@millrace/core";
 import type { Job, Queue } from "bullmq";
-import type { Backend } from "./backend.ts";
+import type { Backend, FinishedSnapshot, JobSnapshot } from "./backend.ts";
 import { jobId } from "./job-id.ts";
-import type { FoundJob, Queues } from "./queues.ts";
-import { runName } from "./run-name.ts";
+import type {
+  FinishedFrom,
+  FinishedJob,
+  FinishedJobs,
+  FoundJob,
+  JobStatus,
+  Queues,
+} from "./queues.ts";
+import { endedRunName, runName } from "./run-name.ts";
 
 type Inspection = Pick<
   Queues,
-  "findJob" | "retryJob" | "rerunJob" | "pause" | "resume" | "counts" | "oldestWaitingAgeMs"
+  | "findJob"
+  | "retryJob"
+  | "rerunJob"
+  | "pause"
+  | "resume"
+  | "counts"
+  | "jobStatuses"
+  | "finishedJobs"
+  | "epochs"
+  | "writeEpoch"
 >;
 
-/** BullMQ's codes of a retry that came too late (its enum ErrorCode). */
-const JOB_NOT_EXIST = -1;
-const JOB_NOT_IN_STATE = -3;
+/** Jobs in one read, so that the server serves other clients in between. */
+const PAGE_MAX = 500;
 
 /** What people and the reconciler ask of the queues, and do to them. */
 export function createInspection(backend: Backend, queues: ReadonlyMap<string, Queue>): Inspection {
@@ -26,29 +41,48 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
       const queue = queueOf(key.source);
       const id = jobId(key.eventId, key.generation);
       const [job, state] = await Promise.all([queue.getJob(id), queue.getJobState(id)]);
-      return job === undefined ? undefined : found(job, state);
+      return job === undefined ? undefined : toFound(job, state);
     },
     retryJob: async (key) => {
-      const became = await runAgain(backend, queueOf(key.source), key, "failed");
-      return became === "elsewhere" ? "not_failed" : became;
+      const result = await runAgain(backend, queueOf(key.source), key, "failed");
+      return result === "not_in_state" ? "not_failed" : result;
     },
     rerunJob: async (key) => {
-      const became = await runAgain(backend, queueOf(key.source), key, "completed");
-      return became === "elsewhere" ? "not_completed" : became;
+      const result = await runAgain(backend, queueOf(key.source), key, "completed");
+      return result === "not_in_state" ? "not_completed" : result;
     },
     pause: (source) => queueOf(source).pause(),
     resume: (source) => queueOf(source).resume(),
     counts: () => backend.counts(queues),
-    oldestWaitingAgeMs: async (source) => {
-      const addedAtMs = await backend.nextAddedAtMs(queueOf(source));
-      return addedAtMs === undefined ? undefined : Math.max(0, Date.now() - addedAtMs);
+    jobStatuses: async (keys) => {
+      const statuses: (JobStatus | undefined)[] = Array.from({ length: keys.length });
+      const reads = pagesBySource(keys).map(async (page) => {
+        const ids = page.map(({ key }) => jobId(key.eventId, key.generation));
+        const found = await backend.snapshots(queueOf(page[0]?.key.source ?? ""), ids);
+        page.forEach(({ index }, position) => {
+          statuses[index] = toJobStatus(found[position]);
+        });
+      });
+      await Promise.all(reads);
+      return statuses;
     },
+    finishedJobs: async (source, state, from = { atMs: 0, skip: 0 }, pageMax = PAGE_MAX) => {
+      const jobs = await backend.finished(queueOf(source), { state, from, limit: pageMax });
+      const next = jobs.length < pageMax ? undefined : nextPage(from, jobs);
+      return { jobs: jobs.map((job) => toFinished(source, job)), next };
+    },
+    epochs: () => backend.epochs(queues),
+    writeEpoch: (source, epoch) => backend.writeEpoch(queueOf(source), epoch),
   };
 }
 
+/** BullMQ's codes of a retry that came too late (its enum ErrorCode). */
+const JOB_NOT_EXIST = -1;
+const JOB_NOT_IN_STATE = -3;
+
 /**
- * Moves a job that has ended back to those that wait, in one step, so that a job which somebody else
- * has moved meanwhile is left to them. Its attempts are not reset: BullMQ's count of them is what
+ * Moves a job that has ended back to those that wait, in one step, so that a job which another process
+ * has moved meanwhile is left alone. Its attempts are not reset: BullMQ's count of them is what
  * names the run, and it never ends a job of ours by itself.
  */
 async function runAgain(
@@ -56,11 +90,11 @@ async function runAgain(
   queue: Queue,
   key: EventKey,
   from: "failed" | "completed",
-): Promise<"retried" | "elsewhere" | "not_found"> {
+): Promise<"retried" | "not_in_state" | "not_found"> {
   const job = await queue.getJob(jobId(key.eventId, key.generation));
   if (job?.id === undefined) return "not_found";
-  // BullMQ never forgets by itself how often a job lost its worker: one that it gave up once would
-  // be given up again at the first loss.
+  // BullMQ never forgets by itself how often a job lost its worker: one that it abandoned once would
+  // be abandoned again at the first loss.
   if (job.finishedOn !== undefined) await backend.forgetStalls(queue, job.id);
   try {
     await job.retry(from);
@@ -68,12 +102,12 @@ async function runAgain(
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === JOB_NOT_EXIST) return "not_found";
-    if (code === JOB_NOT_IN_STATE) return "elsewhere";
+    if (code === JOB_NOT_IN_STATE) return "not_in_state";
     throw error;
   }
 }
 
-function found(job: Job, state: string): FoundJob {
+function toFound(job: Job, state: string): FoundJob {
   return {
     jobId: job.id ?? "",
     state: stateOf(state),
@@ -81,7 +115,7 @@ function found(job: Job, state: string): FoundJob {
     enqueuedAtMs: job.timestamp,
     finishedAtMs: job.finishedOn,
     failedReason: job.failedReason,
-    event: eventOf(job.data),
+    event: readEvent(() => job.data),
   };
 }
 
@@ -101,10 +135,57 @@ function stateOf(state: string): FoundJob["state"] {
   }
 }
 
-function eventOf(data: unknown): EnvelopedEvent | undefined {
+function readEvent(readData: () => unknown): EnvelopedEvent | undefined {
   try {
-    return fromEnvelope(data);
+    return fromEnvelope(readData());
   } catch {
     return undefined;
   }
+}
+
+interface IndexedKey {
+  readonly key: EventKey;
+  /** Its position in the question. */
+  readonly index: number;
+}
+
+function pagesBySource(keys: readonly EventKey[]): IndexedKey[][] {
+  const bySource = new Map<string, IndexedKey[][]>();
+  keys.forEach((key, index) => {
+    const pages = bySource.get(key.source) ?? [];
+    bySource.set(key.source, pages);
+    const last = pages.at(-1);
+    if (last !== undefined && last.length < PAGE_MAX) last.push({ key, index });
+    else pages.push([{ key, index }]);
+  });
+  return [...bySource.values()].flat();
+}
+
+function toJobStatus(job: JobSnapshot | undefined): JobStatus | undefined {
+  if (job?.state === undefined) return job && { state: "live" };
+  return { ...toEnd(job), state: job.state };
+}
+
+function toEnd(job: JobSnapshot): Omit<FinishedJob, "jobId" | "event"> {
+  const { addedAtMs, attemptsMade, finishedAtMs, failedReason } = job;
+  const run = endedRunName({
+    timestamp: addedAtMs,
+    attemptsMade,
+    failedReason: failedReason ?? "",
+  });
+  return { finishedAtMs, failedReason, run };
+}
+
+function toFinished(source: string, job: FinishedSnapshot): FinishedJob {
+  const event = readEvent(() => JSON.parse(job.data));
+  const isOurs = event?.source === source && jobId(event.eventId, event.generation) === job.id;
+  return { ...toEnd(job), jobId: job.id, event: isOurs ? event : undefined };
+}
+
+/** Jobs may end in the same millisecond, so a page's cursor says how many of its last one it had. */
+function nextPage(from: FinishedFrom, jobs: readonly JobSnapshot[]): FinishedJobs["next"] {
+  const atMs = jobs.at(-1)?.finishedAtMs;
+  if (atMs === undefined) return undefined;
+  const ties = jobs.filter((job) => job.finishedAtMs === atMs).length;
+  return { atMs, skip: atMs === from.atMs ? from.skip + ties : ties };
 }

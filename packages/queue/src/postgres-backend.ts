@@ -1,4 +1,4 @@
-import { settledWithin } from "@millrace/core";
+import { asError, settlesWithin } from "@millrace/core";
 import {
   PostgresConnection,
   PostgresQueueBackend,
@@ -9,22 +9,20 @@ import {
   type RedisQueueBackend,
 } from "bullmq";
 import type pg from "pg";
-import { addToPostgres } from "./add-to-postgres.ts";
 import type { Backend } from "./backend.ts";
-import { createPostgresLook } from "./postgres-look.ts";
-import { createPostgresQueries } from "./postgres-queries.ts";
 import { STREAMS } from "./job-options.ts";
-import { asError } from "./trouble.ts";
+import { addToPostgres } from "./postgres-add.ts";
+import { createPostgresQueries } from "./postgres-queries.ts";
 
 const CLOSE_TIMEOUT_MS = 2_000;
-/** Seconds between looks of an idle worker. A new job wakes it at once, by NOTIFY. */
+/** Seconds between polls of an idle worker. A new job wakes it at once, by NOTIFY. */
 const DRAIN_DELAY_S = 10;
 
 /**
- * BullMQ on its own Postgres backend. All queues and workers of the process stand on one
- * PostgresConnection: left to itself, BullMQ holds a LISTEN connection for each worker.
+ * BullMQ on its own Postgres backend. All queues and workers of the process share one
+ * PostgresConnection: by default BullMQ holds a LISTEN connection for each worker.
  *
- * Locks and delays are reckoned by the clocks of the workers, not of the database: on this backend
+ * Locks and delays go by the clocks of the workers, not of the database: on this backend
  * all workers must run on one machine, or on clocks that agree within seconds.
  */
 export async function createPostgresBackend(
@@ -35,9 +33,9 @@ export async function createPostgresBackend(
   const connection = new PostgresConnection(pool as unknown as PgPool);
   connection.on("error", onError);
   await connection.waitUntilReady();
-  askInTurn(connection);
+  queryInTurn(connection);
   const workers = new Set<PostgresQueueBackend>();
-  // The one LISTEN connection broke: each worker subscribes anew, and looks for what it missed.
+  // The one LISTEN connection broke: each worker subscribes again, and fetches what it missed.
   connection.on("listenerinvalidated", () => {
     for (const worker of workers) {
       void worker.disconnectBlocking();
@@ -60,20 +58,19 @@ export async function createPostgresBackend(
     // Data that Postgres refuses (22, 23) or an index cannot hold (54).
     isPoison: (error) => /^(?:22|23|54)/.test(String(codeOf(error))),
     ...createPostgresQueries(pool),
-    ...createPostgresLook(pool),
     ping: async () => {
       await pool.query("SELECT 1");
     },
     close: async () => {
       workers.clear();
-      await settledWithin(connection.close(), CLOSE_TIMEOUT_MS);
-      await settledWithin(pool.end(), CLOSE_TIMEOUT_MS);
+      await settlesWithin(connection.close(), CLOSE_TIMEOUT_MS);
+      await settlesWithin(pool.end(), CLOSE_TIMEOUT_MS);
     },
   };
 }
 
 /**
- * BullMQ's way to say on what its queues and workers stand. Their types name the Redis backend by
+ * How BullMQ is told what its queues and workers use. Their types name the Redis backend by
  * default, here and in bull-board; nothing reads it through them.
  */
 function sharedBackend(
@@ -88,8 +85,8 @@ function sharedBackend(
   return factory as unknown as BackendFactory<RedisQueueBackend>;
 }
 
-/** All workers subscribe on the one LISTEN connection, and pg wants one statement at a time. */
-function askInTurn(connection: PostgresConnection): void {
+/** All workers subscribe on the one LISTEN connection, and pg takes one statement at a time. */
+function queryInTurn(connection: PostgresConnection): void {
   const seen = new WeakSet<object>();
   const getListenClient = connection.getListenClient.bind(connection);
   connection.getListenClient = async () => {

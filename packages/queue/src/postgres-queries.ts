@@ -1,7 +1,82 @@
 import type { Queue } from "bullmq";
 import type pg from "pg";
-import type { Backend } from "./backend.ts";
+import type { Backend, JobSnapshot } from "./backend.ts";
 import type { JobCounts, SourcePressure } from "./queues.ts";
+
+type PostgresQueries = Pick<
+  Backend,
+  "snapshots" | "finished" | "forgetStalls" | "counts" | "pressure" | "epochs" | "writeEpoch"
+>;
+
+const COLUMNS = `id, state::text, added_at_ms, finished_at_ms, attempts_made, failed_reason`;
+
+const SNAPSHOTS = `SELECT ${COLUMNS} FROM job WHERE queue = $1 AND id = ANY($2::text[])`;
+
+const FINISHED = `
+  SELECT ${COLUMNS}, CASE jsonb_typeof(data)
+         WHEN 'object' THEN (data - 'body' || '{"headers": {}}')::text ELSE 'null' END AS data
+    FROM job WHERE queue = $1 AND state = $2::job_state AND finished_at_ms >= $3
+   ORDER BY finished_at_ms, id OFFSET $4 LIMIT $5`;
+
+const FORGET_STALLS = `UPDATE job SET stalled_count = 0 WHERE queue = $1 AND id = $2`;
+
+/**
+ * What is asked of the queues on Postgres, and BullMQ's own methods do not do, or do queue by queue. They
+ * also give the waiting jobs of a paused queue another name.
+ */
+export function createPostgresQueries(pool: pg.Pool): PostgresQueries {
+  return {
+    snapshots: async (queue, ids) => {
+      const { rows } = await pool.query<JobRow>(SNAPSHOTS, [queue.name, ids]);
+      const byId = new Map(rows.map((row) => [row.id, toSnapshot(row)]));
+      return ids.map((id) => byId.get(id));
+    },
+    finished: async (queue, { state, from, limit }) => {
+      const values = [queue.name, state, from.atMs, from.skip, limit];
+      const { rows } = await pool.query<JobRow & { data: string }>(FINISHED, values);
+      return rows.map((row) => ({ ...toSnapshot(row), id: row.id, data: row.data }));
+    },
+    forgetStalls: async (queue, jobId) => {
+      await pool.query(FORGET_STALLS, [queue.name, jobId]);
+    },
+    counts: (queues) => readCounts(pool, queues),
+    pressure: async (queues) => {
+      const { rows } = await pool.query<PressureRow>(PRESSURE, [namesOf(queues)]);
+      const sources = [...queues.keys()].map(
+        (source, index) => [source, toPressure(rows[index])] as const,
+      );
+      return { memoryShare: undefined, sources: new Map(sources) };
+    },
+    epochs: (queues) => readEpochs(pool, queues),
+    writeEpoch: async (queue, epoch) => {
+      await pool.query(WRITE_EPOCH, [queue.name, EPOCH_FIELD, epoch]);
+    },
+  };
+}
+
+interface JobRow {
+  readonly id: string;
+  readonly state: string;
+  readonly added_at_ms: string;
+  readonly finished_at_ms: string | null;
+  readonly attempts_made: number;
+  readonly failed_reason: string | null;
+}
+
+function toSnapshot(row: JobRow): JobSnapshot {
+  const { state } = row;
+  return {
+    state: state === "failed" || state === "completed" ? state : undefined,
+    addedAtMs: Number(row.added_at_ms),
+    finishedAtMs: Number(row.finished_at_ms ?? 0),
+    attemptsMade: row.attempts_made,
+    failedReason: row.failed_reason ?? undefined,
+  };
+}
+
+function namesOf(queues: ReadonlyMap<string, Queue>): string[] {
+  return [...queues.values()].map((queue) => queue.name);
+}
 
 const COUNTS = `
   SELECT queue, state::text, count(*)::int AS jobs FROM job WHERE queue = ANY($1::text[]) GROUP BY 1, 2
@@ -9,63 +84,21 @@ const COUNTS = `
   SELECT queue, 'paused', 1 FROM meta
    WHERE queue = ANY($1::text[]) AND field = 'paused' AND value = '1'`;
 
-const NEXT = `
-  SELECT added_at_ms FROM job
-   WHERE queue = $1 AND state = 'waiting' ORDER BY priority, seq LIMIT 1`;
-
-/** Of a job that has been begun nobody knows since when it waits, so it is passed over, with an end. */
-const PRESSURE = `
-  SELECT ((SELECT count(*) FROM job WHERE queue = each.queue AND state = 'waiting')
-        + (SELECT count(*) FROM job WHERE queue = each.queue AND state = 'delayed'))::int AS depth,
-         (SELECT min(added_at_ms) FROM (
-            SELECT added_at_ms, attempts_started FROM job
-             WHERE queue = each.queue AND state = 'waiting' ORDER BY priority, seq LIMIT 10) AS next
-           WHERE attempts_started = 0) AS oldest,
-         (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
-    FROM unnest($1::text[]) WITH ORDINALITY AS each (queue, position)
-   ORDER BY position`;
-
-/**
- * What BullMQ's own methods do not do on Postgres: it asks for the counts queue by queue, calls the
- * waiting jobs of a paused queue something else, and gives the newest job where the oldest was meant.
- */
-export function createPostgresQueries(
-  pool: pg.Pool,
-): Pick<Backend, "counts" | "nextAddedAtMs" | "forgetStalls" | "pressure"> {
-  return {
-    counts: async (queues) => {
-      const names = [...queues.values()].map((queue) => queue.name);
-      const { rows } = await pool.query<CountRow>(COUNTS, [names]);
-      return new Map([...queues].map(([source, queue]) => [source, countsOf(queue, rows)]));
-    },
-    nextAddedAtMs: async (queue) => {
-      const { rows } = await pool.query<{ added_at_ms: string }>(NEXT, [queue.name]);
-      return rows[0] === undefined ? undefined : Number(rows[0].added_at_ms);
-    },
-    pressure: async (queues) => {
-      const names = [...queues.values()].map((queue) => queue.name);
-      const { rows } = await pool.query<PressureRow>(PRESSURE, [names]);
-      const sources = [...queues.keys()].map(
-        (source, index) => [source, pressureOf(rows[index])] as const,
-      );
-      return { memoryShare: undefined, sources: new Map(sources) };
-    },
-    forgetStalls: async (queue, jobId) => {
-      await pool.query("UPDATE job SET stalled_count = 0 WHERE queue = $1 AND id = $2", [
-        queue.name,
-        jobId,
-      ]);
-    },
-  };
-}
-
 interface CountRow {
   readonly queue: string;
   readonly state: string;
   readonly jobs: number;
 }
 
-function countsOf(queue: Queue, rows: readonly CountRow[]): JobCounts {
+async function readCounts(
+  pool: pg.Pool,
+  queues: ReadonlyMap<string, Queue>,
+): Promise<ReadonlyMap<string, JobCounts>> {
+  const { rows } = await pool.query<CountRow>(COUNTS, [namesOf(queues)]);
+  return new Map([...queues].map(([source, queue]) => [source, toCounts(queue, rows)]));
+}
+
+function toCounts(queue: Queue, rows: readonly CountRow[]): JobCounts {
   const of = (state: string) =>
     rows.find((row) => row.queue === queue.name && row.state === state)?.jobs ?? 0;
   return {
@@ -78,14 +111,50 @@ function countsOf(queue: Queue, rows: readonly CountRow[]): JobCounts {
   };
 }
 
+/**
+ * A job that was begun before does not say since when it waits, so it is not counted; the search for the
+ * oldest stops after ten.
+ */
+const PRESSURE = `
+  SELECT ((SELECT count(*) FROM job WHERE queue = each.queue AND state = 'waiting')
+        + (SELECT count(*) FROM job WHERE queue = each.queue AND state = 'delayed'))::int AS depth,
+         (SELECT min(added_at_ms) FROM (
+            SELECT added_at_ms, attempts_started FROM job
+             WHERE queue = each.queue AND state = 'waiting' ORDER BY priority, seq LIMIT 10) AS next
+           WHERE attempts_started = 0) AS oldest,
+         (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+    FROM unnest($1::text[]) WITH ORDINALITY AS each (queue, position)
+   ORDER BY position`;
+
 interface PressureRow {
   readonly depth: number;
   readonly oldest: string | null;
   readonly now: string;
 }
 
-function pressureOf(row: PressureRow | undefined): SourcePressure {
+function toPressure(row: PressureRow | undefined): SourcePressure {
   const oldest = row?.oldest ?? null;
   const oldestAgeMs = oldest === null ? undefined : Math.max(0, Number(row?.now) - Number(oldest));
   return { depth: row?.depth ?? 0, oldestAgeMs };
+}
+
+/** The field of a queue's `meta` with its epoch; `meta` goes when the queue is obliterated. */
+const EPOCH_FIELD = "millrace:epoch";
+
+const EPOCHS = `SELECT queue, value FROM meta WHERE queue = ANY($1::text[]) AND field = $2`;
+
+const WRITE_EPOCH = `
+  INSERT INTO meta (queue, field, value) VALUES ($1, $2, $3)
+  ON CONFLICT (queue, field) DO UPDATE SET value = excluded.value`;
+
+async function readEpochs(
+  pool: pg.Pool,
+  queues: ReadonlyMap<string, Queue>,
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const { rows } = await pool.query<{ queue: string; value: string }>(EPOCHS, [
+    namesOf(queues),
+    EPOCH_FIELD,
+  ]);
+  const byName = new Map(rows.map((row) => [row.queue, row.value]));
+  return new Map([...queues].map(([source, queue]) => [source, byName.get(queue.name)]));
 }

@@ -1,48 +1,49 @@
 import { wait } from "@millrace/core";
 import type { Pressure, SourcePressure } from "./queues.ts";
 
-/** What one look at all queues found. */
+/** One measurement of all queues. */
 export interface PressureReading {
   readonly memoryShare: number | undefined;
   readonly sources: ReadonlyMap<string, SourcePressure>;
 }
 
 export interface PressureGauge {
-  /** The last reading. The first call begins to look. */
+  /** The last reading. The first call starts to measure. */
   pressure(): Pressure;
-  /** Looks now. */
+  /** Measures now. */
   measure(): Promise<Pressure>;
   close(): void;
 }
 
-/** Milliseconds between looks, where looking is cheap. */
+/** Milliseconds between measurements, where they are cheap. */
 const PAUSE_MS = 1_000;
 const PAUSE_MS_MAX = 10_000;
-/** Looking takes no more than one part in so many of the time. */
+/** Measuring takes no more than one part in so many of the time. */
 const SHARE = 20;
 
-const NOTHING: SourcePressure = { depth: 0, oldestAgeMs: undefined };
+const EMPTY: SourcePressure = { depth: 0, oldestAgeMs: undefined };
 
 /**
- * Looks at the queues from time to time, so that whoever decides on each request need not ask. A look
- * that fails leaves the reading before it: that the server does not answer is told elsewhere.
+ * Measures the queues from time to time, so that the ingress, which decides on each request, need not
+ * ask. A measurement that fails leaves the reading before it: other calls report a server that does not
+ * answer.
  */
-export function createPressureGauge(look: () => Promise<PressureReading>): PressureGauge {
+export function createPressureGauge(read: () => Promise<PressureReading>): PressureGauge {
   const closing = new AbortController();
   let reading: PressureReading = { memoryShare: undefined, sources: new Map() };
-  let looking = false;
+  let measuring = false;
 
-  async function keepLooking(): Promise<void> {
+  async function keepMeasuring(): Promise<void> {
     while (!closing.signal.aborted) {
-      const tookMs = await lookOnce();
+      const tookMs = await measureOnce();
       await wait(Math.min(Math.max(PAUSE_MS, tookMs * SHARE), PAUSE_MS_MAX), closing.signal);
     }
   }
 
-  async function lookOnce(): Promise<number> {
+  async function measureOnce(): Promise<number> {
     const began = performance.now();
     try {
-      reading = await look();
+      reading = await read();
     } catch {
       return 0;
     }
@@ -53,16 +54,16 @@ export function createPressureGauge(look: () => Promise<PressureReading>): Press
     get memoryShare() {
       return reading.memoryShare;
     },
-    of: (source) => reading.sources.get(source) ?? NOTHING,
+    of: (source) => reading.sources.get(source) ?? EMPTY,
   };
   return {
     pressure: () => {
-      if (!looking) void keepLooking();
-      looking = true;
+      if (!measuring) void keepMeasuring();
+      measuring = true;
       return pressure;
     },
     measure: async () => {
-      reading = await look();
+      reading = await read();
       return pressure;
     },
     close: () => closing.abort(),

@@ -4,59 +4,58 @@ import {
   isMillraceError,
   type EnvelopedEvent,
   type ErrorCode,
-  type QueuedEvent,
-  type Settlement,
+  type JobResult,
 } from "@millrace/core";
 import { UnrecoverableError, type Job } from "bullmq";
-import { ComesAgain } from "./comes-again.ts";
-import { failedReason } from "./failed-reason.ts";
 import { jobId } from "./job-id.ts";
 import { JOB_OPTIONS } from "./job-options.ts";
-import type { Notify } from "./notice.ts";
-import { runName } from "./run-name.ts";
+import type { Notify, ReportError } from "./notices.ts";
+import type { WorkOptions } from "./queues.ts";
+import { keepingName, runName } from "./run-name.ts";
 import type { Runs } from "./runs.ts";
 
-interface Deps {
+export interface ProcessDeps {
   readonly source: string;
   readonly runs: Runs;
-  readonly run: (job: QueuedEvent) => Promise<Settlement>;
+  readonly run: WorkOptions["run"];
   readonly notify: Notify;
-  readonly trouble: (error: unknown, source?: string) => void;
+  readonly reportError: ReportError;
 }
 
 /** A rolling deploy is over by then, or the newer worker takes the job first. */
-const LATER_VERSION_PAUSE_MS = 30_000;
-/** What `run` throws is a fault of ours or of the process; there is no hurry to meet it again. */
-const UNEXPECTED_PAUSE_MS = 5_000;
+const LATER_VERSION_DELAY_MS = 30_000;
+/** What `run` throws is a fault of Millrace or of the process; an immediate retry would meet it again. */
+const UNEXPECTED_DELAY_MS = 5_000;
+/** For what BullMQ itself throws about a job, such as a lost lock. */
+const DEFAULT_DELAY_MS = 30_000;
+const REASON_CHARS_MAX = 1_000;
 
-/** What BullMQ calls for a job: runs it, and says in BullMQ's terms what became of it. */
-export function createProcessJob(deps: Deps): (job: Job) => Promise<string> {
-  return async (job) => {
-    // A job that was added by hand has no policy of ours, and would end at its first failure.
-    failpoint("worker.fetched");
-    Object.assign(job.opts, JOB_OPTIONS);
-    const event = readJob(deps, job);
-    const run = deps.runs.begin(deps.source, job.id ?? "");
-    try {
-      const settlement = await deps.run({
-        event,
-        run: runName(job),
-        enqueuedAtMs: job.timestamp,
-        signal: run.signal,
-      });
-      return await answer(deps, job, settlement);
-    } catch (error) {
-      if (error instanceof ComesAgain || error instanceof UnrecoverableError) throw error;
-      deps.trouble(error, deps.source);
-      throw new ComesAgain(job, UNEXPECTED_PAUSE_MS, failedReason("internal", "the run threw"));
-    } finally {
-      run.end();
-    }
-  };
+/**
+ * What BullMQ calls for a job: check, run, answer. It returns when the job completes, throws a
+ * {@link RetryJobError} when BullMQ is to delay the job and run it again, and BullMQ's
+ * `UnrecoverableError` when the job fails for good.
+ */
+export async function processJob(deps: ProcessDeps, job: Job): Promise<string> {
+  failpoint("worker.fetched");
+  // A job that was added by hand lacks these options, and would end at its first failure.
+  Object.assign(job.opts, JOB_OPTIONS);
+  const event = checkEvent(deps, job);
+  const run = deps.runs.begin(deps.source, job.id ?? "");
+  try {
+    const enqueuedAtMs = job.timestamp;
+    const eventJob = { event, run: runName(job), enqueuedAtMs, signal: run.signal };
+    return await answer(deps, job, await deps.run(eventJob));
+  } catch (error) {
+    if (error instanceof RetryJobError || error instanceof UnrecoverableError) throw error;
+    deps.reportError(error, deps.source);
+    throw new RetryJobError(job, UNEXPECTED_DELAY_MS, failedReason("internal", "the run threw"));
+  } finally {
+    run.end();
+  }
 }
 
-/** Nothing of a job is trusted: it may have been added or edited by hand. */
-function readJob(deps: Deps, job: Job): EnvelopedEvent {
+/** The event of a job. Nothing of a job is trusted: a person may have added or edited it. */
+function checkEvent(deps: ProcessDeps, job: Job): EnvelopedEvent {
   const refuse = (code: ErrorCode): void =>
     deps.notify({ kind: "refused", source: deps.source, jobId: job.id ?? "", code });
   let event: EnvelopedEvent;
@@ -66,8 +65,9 @@ function readJob(deps: Deps, job: Job): EnvelopedEvent {
     const code = isMillraceError(error) ? error.code : "invalid_envelope";
     const reason = failedReason(code, isMillraceError(error) ? error.message : "unreadable");
     refuse(code);
-    if (code === "unknown_envelope_version")
-      throw new ComesAgain(job, LATER_VERSION_PAUSE_MS, reason);
+    if (code === "unknown_envelope_version") {
+      throw new RetryJobError(job, LATER_VERSION_DELAY_MS, reason);
+    }
     throw new UnrecoverableError(reason);
   }
   const problem = mismatch(deps.source, job, event);
@@ -82,32 +82,62 @@ function mismatch(source: string, job: Job, event: EnvelopedEvent): string | und
   return undefined;
 }
 
-/** Returns what BullMQ keeps as the job's result, or throws what makes it fail or come again. */
-async function answer(deps: Deps, job: Job, settlement: Settlement): Promise<string> {
-  if (settlement.kind === "completed" || settlement.kind === "duplicate") {
+/** Returns what BullMQ keeps as the job's result, or throws what fails or retries the job. */
+async function answer(deps: ProcessDeps, job: Job, result: JobResult): Promise<string> {
+  if (result.kind === "completed" || result.kind === "duplicate") {
     failpoint("worker.committed");
-    return settlement.kind;
+    return result.kind;
   }
-  if (settlement.kind === "lost") {
+  if (result.kind === "lost") {
     const reason = failedReason("lost_claim", "another worker has the event");
-    throw new ComesAgain(job, settlement.afterMs, reason);
+    throw new RetryJobError(job, result.afterMs, reason);
   }
-  if (settlement.recorded === true) {
+  if (result.recorded === true) {
     failpoint("worker.fail_recorded");
     await stripBody(deps, job);
   }
-  const reason = failedReason(settlement.code, settlement.message);
-  if (settlement.kind === "failed") throw new UnrecoverableError(reason);
-  throw new ComesAgain(job, settlement.afterMs, reason);
+  const reason = failedReason(result.code, result.message);
+  if (result.kind === "failed") throw new UnrecoverableError(reason);
+  throw new RetryJobError(job, result.afterMs, reason);
 }
 
-/** The ledger has the body, so the job need not hold it for as long as its retries take. */
-async function stripBody(deps: Deps, job: Job): Promise<void> {
+/** The ledger has the body, so the job need not carry it until its last retry. */
+async function stripBody(deps: ProcessDeps, job: Job): Promise<void> {
   const { body, body_encoding: _, ...identity } = job.data;
   if (body === undefined) return;
   try {
     await job.updateData({ ...identity, headers: {} });
   } catch (error) {
-    deps.trouble(error, deps.source);
+    deps.reportError(error, deps.source);
   }
+}
+
+/**
+ * What a job shows of its failure: short, because the ledger has the whole error, and of characters
+ * that Postgres can store. A reason that it refused would leave the job active forever.
+ */
+function failedReason(code: string, message: string): string {
+  const reason = `${code}: ${message}`.slice(0, REASON_CHARS_MAX).replaceAll("\0", "\u{FFFD}");
+  // A trip through UTF-8 replaces half a surrogate pair, such as the cut may leave.
+  return Buffer.from(reason, "utf8").toString("utf8");
+}
+
+/**
+ * Thrown to BullMQ for a job that is to run again after a delay that Millrace chooses. The next run has
+ * the same name: nobody has retried the job.
+ */
+class RetryJobError extends Error {
+  /** Milliseconds until the job is ready again. */
+  readonly afterMs: number;
+
+  constructor(job: Job, afterMs: number, reason: string) {
+    super(keepingName(reason, runName(job)));
+    this.name = "RetryJobError";
+    this.afterMs = Math.max(0, Math.round(afterMs));
+  }
+}
+
+/** The backoff strategy of every worker: the delay that the error names. */
+export function retryDelay(_attemptsMade: number, _type?: string, error?: Error): number {
+  return error instanceof RetryJobError ? error.afterMs : DEFAULT_DELAY_MS;
 }

@@ -2,13 +2,16 @@ import type {
   EnvelopedEvent,
   EventKey,
   IncomingEvent,
-  Placement,
-  QueuedEvent,
-  Settlement,
+  StoreResult,
+  EventJob,
+  JobResult,
   SourcePolicy,
   WorkerConfig,
 } from "@millrace/core";
 import type { Queue } from "bullmq";
+
+/** What a process does with its queues; it decides how many connections it needs. */
+export type QueueRole = "ingress" | "worker" | "dashboard" | "cli";
 
 /** Every source's queue, in one object a process. The same on Redis and on Postgres. */
 export interface Queues {
@@ -19,47 +22,50 @@ export interface Queues {
    * Adds events, of several sources in one call: one answer an event, in order, never thrown. All
    * answers come within the deadline; an event that was answered with an error may still arrive
    * later, which does no harm. The code of an error is `unavailable` where the server was at fault,
-   * and not the event. What the queue says of an event that it knows is a hint, for it
-   * forgets. When it need not be `exact` (the default for identities only), it may say `duplicate`
-   * or `accepted` of all that it knows.
+   * and not the event. The answer for an event that the queue knows is a hint, because the queue
+   * forgets. When it need not be `exact` (the default for identities only), the queue may answer
+   * `duplicate` or `accepted` for every event that it knows.
    */
   enqueue(
     events: readonly IncomingEvent[],
     options?: { identityOnly?: boolean; exact?: boolean },
-  ): Promise<readonly Placement[]>;
+  ): Promise<readonly StoreResult[]>;
   /** Runs the jobs of every source. Once a process. */
   work(options: WorkOptions): Workers;
-  /** A job as it stands in its queue; undefined when the queue does not have it. */
+  /** A job as its queue has it; undefined when the queue does not have it. */
   findJob(key: EventKey): Promise<FoundJob | undefined>;
-  /** Makes a failed job wait again, with a run of another name. */
+  /** Moves a failed job back to those that wait; its next run has another name. */
   retryJob(key: EventKey): Promise<"retried" | "not_failed" | "not_found">;
-  /** Makes a completed job wait again: for an event that the ledger has pending all the same. */
+  /** Moves a completed job back to those that wait: for an event that is pending in the ledger all the same. */
   rerunJob(key: EventKey): Promise<"retried" | "not_completed" | "not_found">;
   /**
    * What the queue has of many jobs, in one round trip a source: one answer a key, in order; undefined
    * for a job that it does not have.
    */
-  glance(keys: readonly EventKey[]): Promise<readonly (JobGlance | undefined)[]>;
-  /** A page of a source's jobs that have ended, oldest end first. */
-  endedJobs(source: string, state: "failed" | "completed", from?: EndedFrom): Promise<EndedJobs>;
+  jobStatuses(keys: readonly EventKey[]): Promise<readonly (JobStatus | undefined)[]>;
+  /** A page of a source's jobs that have ended, oldest end first: 500, or `pageMax`. */
+  finishedJobs(
+    source: string,
+    state: "failed" | "completed",
+    from?: FinishedFrom,
+    pageMax?: number,
+  ): Promise<FinishedJobs>;
   /**
-   * What `writeEpoch` left in each source's queue, with the name of the server's run on Redis: another
-   * value than before says that the queue may have lost jobs. Undefined where nothing is left.
+   * What `writeEpoch` wrote into each source's queue, on Redis with the server's `run_id`: another
+   * value than before means that the queue may have lost jobs. Undefined where nothing is written.
    */
   epochs(): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(source: string, epoch: string): Promise<void>;
-  /** Stops a source's jobs from being taken by any worker, until `resume`. */
+  /** Stops every worker from taking a source's jobs, until `resume`. */
   pause(source: string): Promise<void>;
   resume(source: string): Promise<void>;
   counts(): Promise<ReadonlyMap<string, JobCounts>>;
-  /** Milliseconds since the job that is next was taken in; undefined when none waits. */
-  oldestWaitingAgeMs(source: string): Promise<number | undefined>;
   /**
-   * How full the queues are, as last looked: no round trip. The first call begins to look, about
-   * every second and in the background, until `close`.
+   * How full the queues were when they were last measured: no round trip. The first call starts to
+   * measure, about every second and in the background, until `close`.
    */
   pressure(): Pressure;
-  /** The same, looked at now. */
+  /** Measures how full the queues are now. */
   measurePressure(): Promise<Pressure>;
   /** @throws `redis_unreachable` or `database_unreachable` when there is no answer in time. */
   ping(): Promise<void>;
@@ -71,16 +77,16 @@ export interface WorkOptions {
   readonly worker: WorkerConfig;
   /** Jobs of a source that run at once in this process. */
   concurrency(source: string): number;
-  /** Jobs of a source that all its workers together begin in a time. Default: no limit. */
+  /** How many jobs of a source all its workers together begin in a time. Default: no limit. */
   rate?(source: string): SourcePolicy["rate"];
-  /** What is done with a job. What it throws is unexpected, and makes the job come again. */
-  run(job: QueuedEvent): Promise<Settlement>;
-  /** Hears of a job that was failed without being run (its workers died too often). */
-  gaveUp(job: QueuedEvent, reason: string): Promise<void>;
+  /** Processes a job. What it throws is unexpected, and makes BullMQ run the job again. */
+  run(job: EventJob): Promise<JobResult>;
+  /** Called for a job that was failed without being run (its workers died too often). */
+  onAbandoned(job: EventJob, reason: string): Promise<void>;
 }
 
 export interface Workers {
-  /** How many runs are on. */
+  /** How many jobs are being run. */
   readonly active: number;
   /**
    * Takes no more jobs, waits up to `timeoutMs` for those that run, then aborts their signals.
@@ -101,8 +107,8 @@ export interface FoundJob {
   readonly event: EnvelopedEvent | undefined;
 }
 
-/** How a job stands: it waits or runs, now or later; or it has ended. */
-export type JobGlance =
+/** The status of a job: it waits or runs, now or later; or it has ended. */
+export type JobStatus =
   { readonly state: "live" } | (JobEnd & { readonly state: "failed" | "completed" });
 
 /** How a job ended. */
@@ -115,22 +121,22 @@ interface JobEnd {
 }
 
 /** A job that has ended. */
-export interface EndedJob extends JobEnd {
+export interface FinishedJob extends JobEnd {
   readonly jobId: string;
   /** Without headers and body; undefined when the job is not one that Millrace wrote. */
   readonly event: EnvelopedEvent | undefined;
 }
 
-/** Where a page of ended jobs begins: at this time, after so many that ended in that millisecond. */
-export interface EndedFrom {
+/** Where a page of finished jobs begins: at this time, after so many that ended in that millisecond. */
+export interface FinishedFrom {
   readonly atMs: number;
   readonly skip: number;
 }
 
-export interface EndedJobs {
-  readonly jobs: readonly EndedJob[];
+export interface FinishedJobs {
+  readonly jobs: readonly FinishedJob[];
   /** Where the next page begins; undefined after the last one. */
-  readonly next: EndedFrom | undefined;
+  readonly next: FinishedFrom | undefined;
 }
 
 /** Jobs of a source by state. `waiting` are those that a worker may take, or could if not paused. */
@@ -143,11 +149,11 @@ export interface JobCounts {
   readonly paused: boolean;
 }
 
-/** How full the queues are. It goes on changing. */
+/** How full the queues are. The object is live: its values change. */
 export interface Pressure {
-  /** Redis' used memory as a part of its maxmemory; undefined without one, and on Postgres. */
+  /** Redis' used memory as a share of its maxmemory; undefined without one, and on Postgres. */
   readonly memoryShare: number | undefined;
-  /** Of one source's queue. Nothing waits in one that has not been looked at yet. */
+  /** Of one source's queue; zero before it was first measured. */
   of(source: string): SourcePressure;
 }
 

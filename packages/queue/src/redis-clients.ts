@@ -1,11 +1,11 @@
-import { settledWithin, wait } from "@millrace/core";
+import { settlesWithin, wait } from "@millrace/core";
 import { Redis, type RedisOptions } from "ioredis";
 
-/** A process' connections to Redis. Blocking ones are duplicated from the workers' by BullMQ. */
+/** A process' connections to Redis. BullMQ duplicates the workers' one for commands that block. */
 export interface RedisClients {
-  /** Shared by all queues. Fails fast: nothing waits for a connection, nothing waits for ever. */
+  /** Shared by all queues. Fails fast: no command waits for a connection, or without a limit. */
   readonly producer: Redis;
-  /** Shared by all workers, made when first asked for. Patient: waits until Redis is back. */
+  /** Shared by all workers, made when first asked for. Waits until Redis is back. */
   worker(): Redis;
   close(): Promise<void>;
 }
@@ -18,7 +18,7 @@ interface Options {
 }
 
 const QUIT_TIMEOUT_MS = 500;
-const INFO_PAUSE_MS = 250;
+const INFO_RETRY_DELAY_MS = 250;
 
 const SHARED: RedisOptions = {
   connectTimeout: 5_000,
@@ -26,7 +26,7 @@ const SHARED: RedisOptions = {
   retryStrategy: (times) => Math.min(times * 100, 1_000),
 };
 
-/** Opens the producers' connection, and the workers' when it is first wanted. */
+/** Opens the producers' connection, and the workers' when it is first needed. */
 export function createRedisClients(options: Options): RedisClients {
   const producer = new Redis(options.url, {
     ...SHARED,
@@ -40,7 +40,7 @@ export function createRedisClients(options: Options): RedisClients {
     socketTimeout: 5_000,
   });
   producer.on("error", options.onError);
-  askInfoPatiently(producer);
+  retryInfo(producer);
 
   let worker: Redis | undefined;
   const blocking = new Set<Redis>();
@@ -64,7 +64,7 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
     socketTimeout: 30_000,
   });
   client.on("error", options.onError);
-  // BullMQ duplicates this client for each worker. What it makes is kept, so that a dead Redis
+  // BullMQ duplicates this client for each worker. The copies are kept, so that a dead Redis
   // cannot keep a process from ending.
   const duplicate = client.duplicate.bind(client);
   client.duplicate = (override) => {
@@ -78,28 +78,29 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
 }
 
 /**
- * BullMQ asks a new connection for INFO once, and a queue whose question timed out would stay
- * unusable as long as the process lives. So the question is put again until it is answered.
+ * BullMQ sends INFO on a new connection once, and a queue whose INFO timed out would stay
+ * unusable as long as the process lives. So it is sent again until it is answered.
  */
-function askInfoPatiently(client: Redis): void {
+function retryInfo(client: Redis): void {
   const info = client.info.bind(client);
-  const patient = async (): Promise<string> => {
+  const untilAnswered = async (): Promise<string> => {
     for (;;) {
       try {
         return await info();
       } catch (error) {
         if (client.status === "end") throw error;
-        await wait(INFO_PAUSE_MS);
+        await wait(INFO_RETRY_DELAY_MS);
       }
     }
   };
-  // ioredis asks with a callback, for its own check that the server is ready.
+  // ioredis passes a callback, for its own check that the server is ready.
   Object.assign(client, {
-    info: (...args: Parameters<typeof info>) => (args.length === 0 ? patient() : info(...args)),
+    info: (...args: Parameters<typeof info>) =>
+      args.length === 0 ? untilAnswered() : info(...args),
   });
 }
 
 async function quit(client: Redis): Promise<void> {
-  if (client.status === "ready") await settledWithin(client.quit(), QUIT_TIMEOUT_MS);
+  if (client.status === "ready") await settlesWithin(client.quit(), QUIT_TIMEOUT_MS);
   client.disconnect();
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 
-/** A Lua script of ours, sent by its hash; its text goes along only when the server has it not. */
+/** A Lua script, sent by its hash; its text goes along only when the server does not have it. */
 export interface RedisScript {
   run(client: Redis, keys: readonly string[], args: readonly string[]): Promise<unknown>;
 }
@@ -13,7 +13,7 @@ export function createRedisScript(lua: string): RedisScript {
       try {
         return await client.evalsha(sha, keys.length, ...keys, ...args);
       } catch (error) {
-        // The server was restarted, or never asked: nothing was run.
+        // The server was restarted, or has never seen the script: nothing was run.
         if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
         return await client.eval(lua, keys.length, ...keys, ...args);
       }

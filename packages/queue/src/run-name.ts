@@ -1,15 +1,21 @@
 import type { Job } from "bullmq";
 
 /**
- * The name of a run of a job: when it was added, and how often BullMQ had been told of an end then. A
- * worker that dies tells nothing, so the next run has the same name. A job that we handed back to
- * come again keeps the name too, in the reason that BullMQ stores with it; BullMQ drops the reason
- * when someone retries a failed job. So after a retry, or in a job that was added anew, it is
- * another one, and only then.
+ * The name of a run of a job: when the job was added, and how many ended runs BullMQ had counted by then.
+ * A worker that dies reports nothing, so the next run has the same name. So has the next run of a job
+ * that Millrace retries by itself: its name is part of the reason that BullMQ stores, and BullMQ drops
+ * the reason when a person retries a failed job. The name changes after such a retry, or in a job that
+ * was added anew, and only then.
  */
 export function runName(job: Pick<Job, "timestamp" | "attemptsMade" | "failedReason">): string {
   const kept = KEPT.exec(job.failedReason ?? "")?.[1];
   return kept ?? `${job.timestamp}.${job.attemptsMade}`;
+}
+
+/** The name of the run that ended last: BullMQ has counted its end, and the run had the number before. */
+export function endedRunName(job: Parameters<typeof runName>[0]): string {
+  const { timestamp, attemptsMade, failedReason } = job;
+  return runName({ timestamp, attemptsMade: Math.max(0, attemptsMade - 1), failedReason });
 }
 
 /** A reason that keeps the name of the run which ended with it. */

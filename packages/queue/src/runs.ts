@@ -1,15 +1,15 @@
-import { settledWithin, MillraceError } from "@millrace/core";
+import { settlesWithin, MillraceError } from "@millrace/core";
 
-/** The runs of a process' workers that are on, and the signals that end them early. */
+/** The runs that a process' workers have begun and not ended, and the signals that end them early. */
 export interface Runs {
   readonly active: number;
   /** Begins a run of a job; an older run of the same job has lost its claim, and is aborted. */
-  begin(queue: string, jobId: string): Run;
+  begin(source: string, jobId: string): Run;
   /** Aborts the run of a job whose lock is lost. True when there was one. */
-  abort(queue: string, jobId: string): boolean;
+  abort(source: string, jobId: string): boolean;
   /** Aborts every run, and those that begin from now on. */
   abortAll(): void;
-  /** Waits until no run is on, or the time is up. True when none is. */
+  /** Waits until the last run has ended, or the time is up. True when no run is left. */
   idle(timeoutMs: number): Promise<boolean>;
 }
 
@@ -20,16 +20,16 @@ export interface Run {
 
 export function createRuns(): Runs {
   const latest = new Map<string, AbortController>();
-  const on = new Set<AbortController>();
+  const active = new Set<AbortController>();
   let stopping = false;
-  let heard: (() => void)[] = [];
+  let onIdle: (() => void)[] = [];
 
   function end(key: string, controller: AbortController): void {
-    on.delete(controller);
+    active.delete(controller);
     if (latest.get(key) === controller) latest.delete(key);
-    if (on.size > 0) return;
-    for (const hear of heard) hear();
-    heard = [];
+    if (active.size > 0) return;
+    for (const resolve of onIdle) resolve();
+    onIdle = [];
   }
 
   function abort(key: string): boolean {
@@ -40,25 +40,25 @@ export function createRuns(): Runs {
 
   return {
     get active() {
-      return on.size;
+      return active.size;
     },
-    begin: (queue, jobId) => {
-      const key = `${queue}:${jobId}`;
+    begin: (source, jobId) => {
+      const key = `${source}:${jobId}`;
       abort(key);
       const controller = new AbortController();
       latest.set(key, controller);
-      on.add(controller);
+      active.add(controller);
       if (stopping) controller.abort(stopped());
       return { signal: controller.signal, end: () => end(key, controller) };
     },
-    abort: (queue, jobId) => abort(`${queue}:${jobId}`),
+    abort: (source, jobId) => abort(`${source}:${jobId}`),
     abortAll: () => {
       stopping = true;
-      for (const controller of on) controller.abort(stopped());
+      for (const controller of active) controller.abort(stopped());
     },
     idle: (timeoutMs) => {
-      if (on.size === 0) return Promise.resolve(true);
-      return settledWithin(new Promise<void>((resolve) => heard.push(resolve)), timeoutMs);
+      if (active.size === 0) return Promise.resolve(true);
+      return settlesWithin(new Promise<void>((resolve) => onIdle.push(resolve)), timeoutMs);
     },
   };
 }

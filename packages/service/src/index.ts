@@ -1,16 +1,21 @@
-export { archiveDirOf } from "./archive-dir.ts";
+/**
+ * Service: what every Millrace process has in common.
+ *
+ * A role's `main.ts` goes through it in this order: load the config and its handlers, resolve the
+ * secrets, create the logger, wait for servers (`retryUntilAvailable`), listen, and shut down on a
+ * signal (`onTermination`). While it runs, `createStatusApp` serves health, readiness, and metrics.
+ *
+ * It owns the retry of the startup and nothing of an event's life. It keeps no state beyond the
+ * logger's buffer and the error log's counters.
+ */
 export { checkParts } from "./check-parts.ts";
-export { closeServer } from "./close-server.ts";
-export { listen } from "./listen.ts";
-export { loadConfig, type LoadedConfig } from "./load-config.ts";
+export { createErrorLog, logUnhandledRejections, reasonOf, type ErrorLog } from "./error-log.ts";
+export { closeServer, listen } from "./http-server.ts";
+export { archiveDirOf, loadConfig, type LoadedConfig } from "./load-config.ts";
 export { loadHandlers } from "./load-handlers.ts";
 export { createLogger, type Logger } from "./logger.ts";
-export { onTermination } from "./on-termination.ts";
-export { patiently, type Patience } from "./patiently.ts";
-export { createRegistry } from "./registry.ts";
+export { notifyParent, onTermination } from "./process-signals.ts";
 export { resolveSecrets } from "./resolve-secrets.ts";
-export { createStatusApp } from "./status-app.ts";
+export { retryUntilAvailable, type Patience } from "./retry-until-available.ts";
+export { createRegistry, createStatusApp } from "./status-app.ts";
 export { statusRouter, type Readiness } from "./status-router.ts";
-export { surviveStrayRejections } from "./survive-stray-rejections.ts";
-export { tellParent } from "./tell-parent.ts";
-export { createTroubleLog, reasonOf, type TroubleLog } from "./trouble-log.ts";

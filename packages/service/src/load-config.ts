@@ -1,21 +1,20 @@
+import { type Config, MillraceError, parseConfig } from "@millrace/core";
+import { createJiti } from "jiti";
 import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { MillraceError, parseConfig, type Config } from "@millrace/core";
-import { createJiti } from "jiti";
-import { reasonOf } from "./trouble-log.ts";
+import { reasonOf } from "./error-log.ts";
 
-/** A config, and where it came from. */
+/** A config and the file it came from. */
 export interface LoadedConfig {
   readonly config: Config;
   /** Absolute path of the config file. */
   readonly path: string;
-  /** Its folder: what relative paths in it are relative to. */
+  /** The file's folder; relative paths in the config start there. */
   readonly directory: string;
 }
 
 /**
- * Loads a config file, in TypeScript or JavaScript. Its handlers are not loaded: see
- * `loadHandlers`.
+ * Loads a config file in TypeScript or JavaScript, without its handlers (`loadHandlers`).
  *
  * @throws `config_not_found`; `invalid_config` when the file throws, has no default export, or
  * does not fit the schema.
@@ -45,4 +44,10 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
 
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** Absolute path of the archive folder; undefined if bodies are dropped without archiving. */
+export function archiveDirOf({ config, directory }: LoadedConfig): string | undefined {
+  const { archive } = config.retention;
+  return archive === undefined ? undefined : resolve(directory, archive);
 }

@@ -1,5 +1,5 @@
 import { MillraceError, type Config, type Handler, type HandlersModule } from "@millrace/core";
-import { reasonOf } from "./trouble-log.ts";
+import { reasonOf } from "./error-log.ts";
 
 /**
  * Loads a config's handlers and checks them against its sources.

@@ -4,11 +4,11 @@ import { createLogWriter } from "./log-writer.ts";
 export type { Logger };
 
 /**
- * A role's log: JSON lines on standard output. Secrets and bodies are never handed to it; the
- * redaction is a second net for objects that carry a request's headers.
+ * A role's log: JSON lines on standard output. Callers never pass secrets or bodies; redaction is a
+ * safety net for objects that carry a request's headers.
  */
 export function createLogger(options: { role: string; level: string }): Logger {
-  const writer = createLogWriter((lost) => logger.warn({ lost }, "lines of the log were lost"));
+  const writer = createLogWriter((lost) => logger.warn({ lost }, "log lines were lost"));
   const logger = pino(
     {
       level: options.level,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { parseConfig, type Provider } from "@millrace/core";
+import { MillraceError, parseConfig, type Provider } from "@millrace/core";
 import { resolveSecrets } from "./resolve-secrets.ts";
 
 const provider = {
@@ -42,3 +42,47 @@ test("a secret can come from a file, and one that cannot be read is named", () =
     /STRIPE_WEBHOOK_SECRET_FILE: ENOENT/,
   );
 });
+
+test("a JSON list holds secrets with commas, in the variable and in the file", () => {
+  const list = JSON.stringify(["with, a comma", "and another"]);
+  const file = join(folder, "list");
+  writeFileSync(file, `${list}\n`);
+  const expected = ["with, a comma", "and another"];
+  expect(resolveSecrets(config, { STRIPE_WEBHOOK_SECRET: list })["stripe"]).toEqual(expected);
+  expect(resolveSecrets(config, { STRIPE_WEBHOOK_SECRET_FILE: file })["stripe"]).toEqual(expected);
+});
+
+test("a file holds one secret a line, and a comma belongs to its secret", () => {
+  const file = join(folder, "lines");
+  writeFileSync(file, "first, with a comma\nsecond\r\n\n");
+  expect(resolveSecrets(config, { STRIPE_WEBHOOK_SECRET_FILE: file })["stripe"]).toEqual([
+    "first, with a comma",
+    "second",
+  ]);
+});
+
+test("a comma list with a part that cannot be a secret is refused, and never quoted", () => {
+  const strict = {
+    createVerifier: ([secret = ""]) => {
+      if (secret.length < 8) throw new MillraceError("missing_secret", "the secret is too short");
+      return { verify: () => ({ ok: true }) };
+    },
+  } as unknown as Provider;
+  const sources = { sources: { acme: { provider: strict, options: {} } } };
+  const read = (text: string) => () =>
+    resolveSecrets(parseConfig(sources), { ACME_WEBHOOK_SECRET: text });
+  expect(read("whsec_a-secret-with,comma")).toThrow(
+    /ACME_WEBHOOK_SECRET: part 2 of its comma-separated list cannot be a secret/,
+  );
+  expect(read("whsec_a-secret-with,comma")).not.toThrow(/secret-with/);
+  expect(read("whsec_a-secret-with,whsec_another-secret")()["acme"]).toHaveLength(2);
+});
+
+test.each(['["one"', '["one", 2]', "[]", '[""]'])(
+  "what begins as a JSON list and is none is refused: %s",
+  (text) => {
+    expect(() => resolveSecrets(config, { STRIPE_WEBHOOK_SECRET: text })).toThrow(
+      /STRIPE_WEBHOOK_SECRET: it begins with "\[" and is not a JSON list of secrets/,
+    );
+  },
+);

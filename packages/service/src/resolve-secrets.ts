@@ -1,25 +1,33 @@
 import { readFileSync } from "node:fs";
-import { MillraceError, secretVariable, type Config } from "@millrace/core";
-import { reasonOf } from "./trouble-log.ts";
+import { MillraceError, secretVariable, type Config, type Source } from "@millrace/core";
+import { reasonOf } from "./error-log.ts";
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Finds each source's live secrets: `<SOURCE>_WEBHOOK_SECRET` (comma-separated while one is being
- * changed), else the file that `<SOURCE>_WEBHOOK_SECRET_FILE` names, else the config's `secret`.
- * A source without any is left out; whoever needs it refuses to start.
+ * Finds each source's live secrets: `<SOURCE>_WEBHOOK_SECRET`, else the file that
+ * `<SOURCE>_WEBHOOK_SECRET_FILE` names, else the config's `secret`. Several are live during a
+ * rotation: separated by commas in the variable, one a line in the file, or a JSON list in either,
+ * which is the way to write a secret that holds a comma. A source without any is left out; the
+ * caller that needs it refuses to start.
  *
- * @throws `missing_secret` with every file that cannot be read.
+ * @throws `missing_secret` with every variable whose text cannot be a list of secrets, and every
+ * file that cannot be read. No message quotes a secret.
  */
 export function resolveSecrets(config: Config, env: Variables): Record<string, readonly string[]> {
   const secrets: Record<string, readonly string[]> = {};
   const problems: string[] = [];
   for (const [name, source] of Object.entries(config.sources)) {
+    const variable = secretVariable(name);
+    const text = env[variable];
+    const file = env[`${variable}_FILE`];
     try {
-      const found = fromEnvironment(name, env) ?? listOf(source.options.secret);
-      if (found.length > 0) secrets[name] = found;
+      if (isSet(text)) secrets[name] = parseVariable(text, source);
+      else if (isSet(file)) secrets[name] = parseFile(readFileSync(file, "utf8"));
+      else secrets[name] = [source.options.secret ?? []].flat();
+      if (secrets[name].length === 0) delete secrets[name];
     } catch (error) {
-      problems.push(`  ${secretVariable(name)}_FILE: ${reasonOf(error)}`);
+      problems.push(`  ${variable}${isSet(text) ? "" : "_FILE"}: ${reasonOf(error)}`);
     }
   }
   if (problems.length > 0) {
@@ -28,22 +36,49 @@ export function resolveSecrets(config: Config, env: Variables): Record<string, r
   return secrets;
 }
 
-function fromEnvironment(source: string, env: Variables): readonly string[] | undefined {
-  const variable = secretVariable(source);
-  const inline = env[variable];
-  if (inline !== undefined && inline !== "") return split(inline);
-  const file = env[`${variable}_FILE`];
-  if (file !== undefined && file !== "") return split(readFileSync(file, "utf8"));
-  return undefined;
+const isSet = (text: string | undefined): text is string => text !== undefined && text !== "";
+
+function parseVariable(text: string, source: Source): readonly string[] {
+  const list = parseList(text);
+  if (list !== undefined) return list;
+  const parts = trimmed(text.split(/[,\n]/));
+  // A secret of the sender's that holds a comma must not become two halves, each of them live.
+  if (parts.length > 1) for (const [index, part] of parts.entries()) checkPart(source, part, index);
+  return parts;
 }
 
-const split = (text: string): readonly string[] =>
-  text
-    .split(/[,\n]/)
-    .map((secret) => secret.trim())
-    .filter((secret) => secret !== "");
-
-function listOf(secret: string | readonly string[] | undefined): readonly string[] {
-  if (secret === undefined) return [];
-  return typeof secret === "string" ? [secret] : secret;
+function parseFile(text: string): readonly string[] {
+  return parseList(text) ?? trimmed(text.split("\n"));
 }
+
+function parseList(text: string): readonly string[] | undefined {
+  if (!text.trimStart().startsWith("[")) return undefined;
+  const list = parseJson(text);
+  if (Array.isArray(list) && list.length > 0 && list.every(isSecret)) return list;
+  throw new Error('it begins with "[" and is not a JSON list of secrets, such as ["one", "two"]');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const isSecret = (item: unknown): item is string => typeof item === "string" && item !== "";
+
+function checkPart({ provider }: Source, part: string, index: number): void {
+  try {
+    provider.createVerifier([part]);
+  } catch (error) {
+    throw new Error(
+      `part ${index + 1} of its comma-separated list cannot be a secret: ${reasonOf(error)}. If the` +
+        ' secret itself holds a comma, write a JSON list (["..."]), or one secret a line in a file',
+      { cause: error },
+    );
+  }
+}
+
+const trimmed = (parts: readonly string[]): readonly string[] =>
+  parts.map((part) => part.trim()).filter((part) => part !== "");

@@ -1,8 +1,7 @@
 import { createServer } from "node:http";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { closeServer } from "./close-server.ts";
-import { listen } from "./listen.ts";
+import { closeServer, listen } from "./http-server.ts";
 import { createStatusApp } from "./status-app.ts";
 
 test("what is served nowhere and what fails are both answered as JSON with a code", async () => {

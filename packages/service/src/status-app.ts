@@ -1,13 +1,13 @@
-import { errorBody, statusOf, type ErrorCode } from "@millrace/core";
+import { errorBody, type ErrorCode, statusOf } from "@millrace/core";
 import express, { type ErrorRequestHandler, type Express, type Response } from "express";
-import type { Registry } from "prom-client";
-import { statusRouter, type Readiness } from "./status-router.ts";
+import { type Readiness, statusRouter } from "./status-router.ts";
+import { collectDefaultMetrics, Registry } from "prom-client";
 
-/** What a role serves that has no pages: health, readiness, metrics, and errors for all the rest. */
+/** The HTTP app of a role without pages: health, readiness, metrics, and errors for all other paths. */
 export function createStatusApp(deps: {
   registry: Registry;
   readiness: () => Promise<Readiness>;
-  /** Hears what a route threw; the caller is told `internal`. */
+  /** Called with what a route threw; the client gets `internal`. */
   onError: (error: unknown) => void;
 }): Express {
   const app = express();
@@ -18,7 +18,7 @@ export function createStatusApp(deps: {
     answer(response, "not_found", "Cannot serve this path: nothing is here");
   });
   const lastResort: ErrorRequestHandler = (error, _request, response, next) => {
-    // Express refuses a path that cannot be decoded; that is the sender's fault, and no news.
+    // Express rejects a path that cannot be decoded: the client's fault, not worth a log line.
     if (isBadRequest(error)) return answer(response, "not_found", "Cannot serve this path");
     deps.onError(error);
     if (response.headersSent) return next(error);
@@ -34,4 +34,12 @@ function answer(response: Response, code: ErrorCode, message: string): void {
 
 function isBadRequest(error: unknown): boolean {
   return error instanceof URIError;
+}
+
+/** A role's Prometheus registry, including process metrics (memory, CPU, event loop). */
+export function createRegistry(options: { role: string }): Registry {
+  const registry = new Registry();
+  registry.setDefaultLabels({ role: options.role });
+  collectDefaultMetrics({ register: registry });
+  return registry;
 }

@@ -4,7 +4,7 @@ import type { Registry } from "prom-client";
 /** Whether a process can do its work: each part it needs, by name, and what is wrong with it. */
 export interface Readiness {
   readonly ready: boolean;
-  /** Each part by name: `ok`, or why not. */
+  /** Each part by name: `ok`, or a code or fixed words that say why not. Never an address. */
   readonly parts: Readonly<Record<string, string>>;
   /** What is in force instead, when it can work and yet not all is well. */
   readonly degraded?: Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import type { AcceptPort, ConflictPort, EnqueuePort } from "@millrace/intake";
+import type { QueueClient } from "@millrace/intake";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 
@@ -6,7 +6,7 @@ import type { Queues } from "@millrace/queue";
 type Late<Store> = () => Store;
 
 /** A queue as the places need it, from one that may not be open yet. */
-export function lateQueue(queues: Late<Queues>, opened: () => Queues | undefined): EnqueuePort {
+export function lateQueue(queues: Late<Queues>, opened: () => Queues | undefined): QueueClient {
   return {
     enqueue: async (events, options) => await queues().enqueue(events, options),
     ping: async () => await queues().ping(),
@@ -20,11 +20,11 @@ const NO_PRESSURE = {
 };
 
 /** A ledger as the places need it, from one that may not be open yet. */
-export function lateLedger(ledger: Late<Ledger>): AcceptPort & ConflictPort {
+export function lateLedger(ledger: Late<Ledger>): Ledger["intake"] {
   return {
-    accept: async (events) => await ledger().accept(events),
-    markEnqueued: async (keys) => await ledger().markEnqueued(keys),
-    noteConflicts: async (deliveries) => await ledger().noteConflicts(deliveries),
-    ping: async () => await ledger().ping(),
+    accept: async (events) => await ledger().intake.accept(events),
+    markEnqueued: async (keys) => await ledger().intake.markEnqueued(keys),
+    noteConflicts: async (deliveries) => await ledger().intake.noteConflicts(deliveries),
+    ping: async () => await ledger().intake.ping(),
   };
 }

@@ -27,7 +27,7 @@ export async function openPostgres(
     max: ledgerConnections,
     applicationName: "millrace-ingress",
     connectionTimeoutMs: CONNECTION_TIMEOUT_MS,
-    onError: (error) => options.notify({ kind: "trouble", cause: "ledger", error }),
+    onError: (error) => options.notify({ kind: "background_error", cause: "ledger", error }),
   });
   try {
     await checkSchema(pool);

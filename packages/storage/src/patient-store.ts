@@ -1,5 +1,5 @@
 import { MillraceError } from "@millrace/core";
-import { patiently } from "@millrace/service";
+import { retryUntilAvailable } from "@millrace/service";
 
 /** A store that may not be there yet. */
 export interface PatientStore<Store> {
@@ -40,7 +40,7 @@ export function createPatientStore<Store extends { close(): Promise<void> }>(
       onTried();
     };
     try {
-      store = await patiently(open, { signal: closing.signal, onAway });
+      store = await retryUntilAvailable(open, { signal: closing.signal, onAway });
     } catch (error) {
       if (!closing.signal.aborted) throw error;
     }

@@ -1,8 +1,8 @@
 import { MillraceError } from "@millrace/core";
 import {
-  createLedgerPlace,
-  createQueuePlace,
-  type ClosablePlace,
+  createLedgerStore,
+  createQueueStore,
+  type ClosableEventStore,
   type Notify,
   type RedeliveryPort,
 } from "@millrace/intake";
@@ -20,7 +20,7 @@ export interface StorageOptions extends StoresOptions {
 
 /** Where events are kept: the queue on Redis, the ledger on Postgres, or both. */
 export interface Storage {
-  readonly places: readonly ClosablePlace[];
+  readonly eventStores: readonly ClosableEventStore[];
   readonly redelivery: RedeliveryPort;
   /** How full the queue is; nothing waits in one that is not there. */
   readonly pressure: () => Pressure;
@@ -47,19 +47,22 @@ export function createStorage(options: StorageOptions): Storage {
   const ledger = postgres && lateLedger(() => postgres.there().ledger);
   const { sources } = options.config;
   const { notify } = options;
-  const places = [
-    ...(redis ? [createQueuePlace({ queue, sources, ...(ledger && { conflicts: ledger }) })] : []),
-    ...(ledger ? [createLedgerPlace({ ledger, queue, sources, notify })] : []),
+  const eventStores = [
+    ...(redis ? [createQueueStore({ queue, sources, ...(ledger && { conflicts: ledger }) })] : []),
+    ...(ledger ? [createLedgerStore({ ledger, queue, sources, notify })] : []),
   ];
   return {
-    places,
+    eventStores,
     redelivery: {
       retry: async (event) => {
         // The worker's record makes the row pending again when the job comes.
-        if (postgres === undefined) return await queues().retryJob(event);
+        if (postgres === undefined) {
+          return (await queues().retryJob(event)) === "retried" ? "retried" : "not_needed";
+        }
         const { source, eventId } = event;
         const deps = { ledger: postgres.there().ledger, queues: queues() };
-        return await retryEvent(deps, { source, eventId });
+        const { kind } = await retryEvent(deps, { source, eventId });
+        return kind === "retried" ? "retried" : "not_needed";
       },
     },
     pressure: () => queue.pressure(),
@@ -71,7 +74,7 @@ export function createStorage(options: StorageOptions): Storage {
       return { tried: Promise.all(openings.map(({ tried }) => tried)), opened };
     },
     close: async () => {
-      await Promise.all(places.map((place) => place.close(CLOSE_TIMEOUT_MS)));
+      await Promise.all(eventStores.map((store) => store.close(CLOSE_TIMEOUT_MS)));
       await Promise.all(stores.map((store) => store.close()));
     },
   };

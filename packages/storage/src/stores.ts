@@ -1,5 +1,5 @@
 import { MillraceError, type Config, type Environment } from "@millrace/core";
-import { placeTimeoutMs } from "@millrace/intake";
+import { storeTimeoutMs } from "@millrace/intake";
 import type { Notify, Queues } from "@millrace/queue";
 import { openPostgres, type PostgresStore } from "./open-postgres.ts";
 import { openRedis } from "./open-redis.ts";
@@ -25,8 +25,8 @@ export interface Stores {
  */
 export function createStores({ environment, config, trouble }: StoresOptions): Stores {
   const { REDIS_URL, DATABASE_URL, MILLRACE_REDIS_VOLATILE } = requireStorage(environment);
-  const places = [REDIS_URL, DATABASE_URL].filter((url) => url !== undefined).length;
-  const timeoutMs = placeTimeoutMs(config.ingress, places);
+  const stores = [REDIS_URL, DATABASE_URL].filter((url) => url !== undefined).length;
+  const timeoutMs = storeTimeoutMs(config.ingress, stores);
   const allowVolatile = MILLRACE_REDIS_VOLATILE === "1";
   const queueOptions = (name: string, url: string) => ({
     url,
@@ -57,7 +57,7 @@ const ENQUEUE_TIMEOUT_MS_MAX = 800;
 
 function hear(name: string, trouble: StoresOptions["trouble"]): Notify {
   return (notice) => {
-    if (notice.kind === "trouble") trouble(`${name}: ${notice.cause}`, notice.error);
+    if (notice.kind === "background_error") trouble(`${name}: ${notice.cause}`, notice.error);
   };
 }
 

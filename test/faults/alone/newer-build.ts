@@ -2,17 +2,14 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ENVELOPE_VERSION } from "@millrace/core";
+import type { Build } from "../stage/stage.ts";
 import { createScratch } from "../mutants/scratch.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));
 const MIGRATIONS = join("packages", "ledger", "migrations");
 
 /** A build of the next version, in a folder of its own. */
-export interface NewerBuild {
-  readonly root: string;
-  readonly bin: string;
-  /** The faults' config as this build loads it. */
-  readonly config: string;
+export interface NewerBuild extends Build {
   /** The version of the job data that it writes. */
   readonly envelopeVersion: number;
   remove(): Promise<void>;
@@ -45,7 +42,6 @@ export async function createNewerBuild(): Promise<NewerBuild> {
     throw error;
   }
   return {
-    root,
     bin: join(root, "apps", "cli", "bin", "millrace.mjs"),
     config: join(root, "test", "fixtures", "faults", "millrace.config.ts"),
     envelopeVersion,

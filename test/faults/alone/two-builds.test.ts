@@ -27,7 +27,7 @@ describeOnRedis("an older and a newer build side by side", () => {
     { timeout: 600_000 },
     async () => {
       const build = given(newer);
-      const { root } = build;
+      const { bin } = build;
       scene = await openScene({ backend: "redis", ack: "queue", ingresses: 1 });
       const { stage, log, send, settled } = scene;
       const olderRoles = [...stage.roles];
@@ -38,7 +38,7 @@ describeOnRedis("an older and a newer build side by side", () => {
       const migrated = await runCommand(
         ["migrate"],
         { MILLRACE_CONFIG: build.config, DATABASE_URL: stage.ground.postgres.url },
-        { bin: build.bin },
+        { bin },
       );
       expect(migrated).toMatchObject({ code: 0, output: expect.stringContaining("newer") });
       // One that dies meanwhile comes back.
@@ -53,7 +53,7 @@ describeOnRedis("an older and a newer build side by side", () => {
 
       // Then the ingress.
       const env = { MILLRACE_CONFIG: build.config };
-      await stage.addRole("ingress", { root, env }).start();
+      await stage.addRole("ingress", { bin, env }).start();
       await olderRoles.find(({ kind }) => kind === "ingress")?.retire();
       send(plainEvent("msg_newer_1", { copies: 3 }));
       await withQueue(stage, "steady", async (queue) => {
@@ -64,7 +64,7 @@ describeOnRedis("an older and a newer build side by side", () => {
       expect(await statusOf(scene, "msg_newer_1")).toBeUndefined();
 
       // Then the workers, one beside the older ones first.
-      const worker = stage.addRole("worker", { root, env });
+      const worker = stage.addRole("worker", { bin, env });
       await worker.start();
       await until(async () => (await handledBy(scene, [worker])).length > 0, {
         what: "an event handled by the newer worker beside the older ones",

@@ -30,8 +30,8 @@ export async function checkIsolation(evidence: Evidence): Promise<Finding[]> {
   const events = (await readCompleted(stage)).filter((row) =>
     isOrdinary(log.accounts.get(keyOf(row))?.event),
   );
-  const quiet = within(events, stretches.quiet);
-  const struck = within(events, stretches.struck);
+  const quiet = withDeadline(events, stretches.quiet);
+  const struck = withDeadline(events, stretches.struck);
   if (quiet.length < EVENTS_LEAST || struck.length < EVENTS_LEAST) {
     const text = `${quiet.length} events before and ${struck.length} during are too few to measure isolation`;
     return [{ invariant: "HARNESS", text }];
@@ -71,7 +71,7 @@ function isOrdinary(event: PlannedEvent | undefined): boolean {
   return Object.keys(special).length === 0;
 }
 
-function within(events: readonly Settled[], { fromMs, toMs }: Stretch): readonly Settled[] {
+function withDeadline(events: readonly Settled[], { fromMs, toMs }: Stretch): readonly Settled[] {
   return events.filter(({ receivedMs }) => receivedMs >= fromMs && receivedMs < toMs);
 }
 

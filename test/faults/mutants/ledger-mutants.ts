@@ -42,7 +42,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "a late failure is written without a guard",
     edits: [
       {
-        file: `${LEDGER}/sql/fail.ts`,
+        file: `${LEDGER}/fail.ts`,
         from: "  FROM mine WHERE status = 'pending'\n",
         to: "  FROM mine\n",
       },
@@ -66,12 +66,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "no attempts fence",
     edits: [
       {
-        file: `${LEDGER}/sql/lock.ts`,
+        file: `${LEDGER}/lock-event.ts`,
         from: "AND e.status = 'pending' AND e.attempts = $4",
         to: "AND e.status = 'pending' AND $4::int IS NOT NULL",
       },
       {
-        file: `${LEDGER}/sql/settle.ts`,
+        file: `${LEDGER}/attempt.ts`,
         from: "AND status = 'pending' AND attempts = $4",
         to: "AND status = 'pending' AND $4::int IS NOT NULL",
       },
@@ -85,12 +85,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "drizzle's own database in place of its transaction, and its BEGIN and COMMIT with it",
     edits: [
       {
-        file: `${LEDGER}/handler-transaction.ts`,
+        file: `${LEDGER}/guard.ts`,
         from: "  return new NodePgTransaction(dialect, session, undefined);",
         to: "  void [session, NodePgTransaction];\n  return drizzle(client as never) as never;",
       },
       {
-        file: `${LEDGER}/handler-transaction.ts`,
+        file: `${LEDGER}/guard.ts`,
         from: "import { NodePgSession, NodePgTransaction }",
         to: "import { drizzle, NodePgSession, NodePgTransaction }",
       },
@@ -136,7 +136,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "the ledger accepts without ON CONFLICT",
     edits: [
       {
-        file: `${LEDGER}/sql/incoming.ts`,
+        file: `${LEDGER}/incoming-events.ts`,
         from: "  ON CONFLICT DO NOTHING\n",
         to: "",
       },
@@ -147,7 +147,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "retention deletes failed events",
     edits: [
       {
-        file: `${LEDGER}/sql/retention/expired-keys.ts`,
+        file: `${LEDGER}/retention/delete-keys.ts`,
         from: "(other.status <> 'completed' OR ",
         to: "(",
       },

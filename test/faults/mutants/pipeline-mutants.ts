@@ -9,7 +9,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "every signature is accepted",
     edits: [
       {
-        file: "packages/providers/src/signature/hmac-algorithm.ts",
+        file: "packages/providers/src/signature/signature-algorithm.ts",
         from: "return signatures.some((signature) => timingSafeEqual(digest, signature));",
         to: "return signatures.length > 0 || timingSafeEqual(digest, digest);",
       },
@@ -20,9 +20,9 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "the sender is answered before the event is anywhere",
     edits: [
       {
-        file: `${INTAKE}/keep-delivery.ts`,
-        from: "  const placements = await places.put(source, events);",
-        to: '  void places.put(source, events);\n  const placements: Placement[] = events.map(() => "accepted");',
+        file: `${INTAKE}/event-stores.ts`,
+        from: "    const results = await this.#put(source, events);",
+        to: '    void this.#put(source, events);\n    const results: StoreResult[] = events.map(() => "accepted");',
       },
     ],
     trials: [
@@ -35,19 +35,19 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a bare add, without a deadline",
     edits: [
       {
-        file: `${INTAKE}/placer.ts`,
-        from: "      return await within(results, timeoutMs, late);",
-        to: "      void [within, late];\n      return await results;",
+        file: `${INTAKE}/store-writer.ts`,
+        from: "      return await withDeadline(results, this.#options.timeoutMs, () => this.#late());",
+        to: "      return await results;",
       },
       {
-        file: `${INTAKE}/guarded-place.ts`,
-        from: "    const call = place.put(events);\n",
-        to: "    const call = place.put(events);\n    if (call !== undefined) return call;\n",
+        file: `${INTAKE}/store-writer.ts`,
+        from: "    const call = this.#store.put(events);\n",
+        to: "    const call = this.#store.put(events);\n    if (call !== undefined) return call;\n",
       },
       {
         file: `${QUEUE}/enqueue.ts`,
-        from: "await within(place(deps.backend, queue, jobs, options), deps.timeoutMs, late);",
-        to: "await place(deps.backend, queue, jobs, options);\n    void [within, late];",
+        from: "await withDeadline(add(backend, queue, jobs, options), timeoutMs, late);",
+        to: "await add(backend, queue, jobs, options);\n    void [withDeadline, late];",
       },
       {
         file: `${QUEUE}/redis-clients.ts`,
@@ -62,7 +62,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a breaker that never opens again",
     edits: [
       {
-        file: "packages/core/src/gate.ts",
+        file: "packages/core/src/circuit-breaker.ts",
         from: "    await probe();\n    shut = false;\n",
         to: "    await probe();\n",
       },
@@ -96,7 +96,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${QUEUE}/process-job.ts`,
-        from: "  throw new ComesAgain(job, settlement.afterMs, reason);\n}",
+        from: "  throw new RetryJobError(job, result.afterMs, reason);\n}",
         to: "  throw new UnrecoverableError(reason);\n}",
       },
     ],
@@ -107,8 +107,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "apps/worker/src/create-worker.ts",
-        from: "sources.get(source)?.options.concurrency ?? worker.concurrency,",
-        to: "sources.has(source) ? worker.concurrency : 1,",
+        from: "sources[source]?.options.concurrency ?? worker.concurrency,",
+        to: "source in sources ? worker.concurrency : 1,",
       },
     ],
     trials: [run("redis", "queue", "F21/floods", 0.02)],
@@ -117,19 +117,14 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a timer for each attempt that nobody clears",
     edits: [
       {
-        file: "packages/processor/src/handler-watch.ts",
-        from: "      timer = setTimeout(",
-        to: "      timer = setInterval(",
+        file: "packages/processor/src/attempt-event.ts",
+        from: "const clock = setTimeout(",
+        to: "const clock = setInterval(",
       },
       {
-        file: "packages/processor/src/handler-watch.ts",
-        from: "        clearTimeout(timer);\n        endedMs",
-        to: "        endedMs",
-      },
-      {
-        file: "packages/processor/src/handler-watch.ts",
-        from: "stop: () => clearTimeout(timer),",
-        to: "stop: () => {},",
+        file: "packages/processor/src/attempt-event.ts",
+        from: "    clearTimeout(clock);\n",
+        to: "    void clock;\n",
       },
     ],
     trials: [run("redis", "queue", "F2")],
@@ -149,7 +144,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a reconciler that adds nothing",
     edits: [
       {
-        file: "packages/operations/src/reconcile/mend.ts",
+        file: "packages/operations/src/reconcile/repair.ts",
         from: "  pending_without_job: addJobs,",
         to: "  pending_without_job: async () => 0 * addJobs.length,",
       },
@@ -160,7 +155,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a reconciler that takes delayed jobs for missing ones",
     edits: [
       {
-        file: `${QUEUE}/redis-look.ts`,
+        file: `${QUEUE}/redis-queries.ts`,
         from: '  if redis.call("EXISTS", key) == 0 then\n',
         to: `  if redis.call("ZREM", prefix .. "delayed", id) == 1 then redis.call("DEL", key) end
   if redis.call("EXISTS", key) == 0 then\n`,

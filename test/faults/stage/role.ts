@@ -1,13 +1,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Failpoint } from "@millrace/core";
+import { BIN } from "../../support/millrace-process.ts";
 import { until } from "../../support/until.ts";
 import { measureFootprint, type Footprint } from "./footprint.ts";
 
-const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));
 const PRELOAD = new URL("../preload.mjs", import.meta.url).href;
 const STRUCK = /^STRUCK (\S+)$/gm;
 
@@ -58,8 +56,8 @@ export interface RoleOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Where its output goes. */
   readonly logFile: string;
-  /** Where the build lies that it runs. Default: this one. */
-  readonly root?: string | undefined;
+  /** The command of the build that it runs. Default: this repository's. */
+  readonly bin?: string | undefined;
   /** Files and sockets that the process may have open. Default: as many as this process. */
   readonly openFilesMax?: number | undefined;
   /** A file that takes the process's standard output, which is then not in `logFile`. */
@@ -201,11 +199,10 @@ export function createRole(options: RoleOptions): Role {
 
 function commandOf({
   kind,
-  root = REPOSITORY,
+  bin = BIN,
   openFilesMax,
   outputTo,
 }: RoleOptions): [string, readonly string[]] {
-  const bin = join(root, "apps", "cli", "bin", "millrace.mjs");
   if (openFilesMax === undefined && outputTo === undefined) return [process.execPath, [bin, kind]];
   const limit = openFilesMax === undefined ? "" : `ulimit -n ${openFilesMax} && `;
   const output = outputTo === undefined ? "" : ` > '${outputTo}'`;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { runCommand } from "../../support/millrace-process.ts";
+import { BIN, runCommand } from "../../support/millrace-process.ts";
 import { SECRET_VARIABLES } from "../load/secrets.ts";
 import { startGround, type Ground, type GroundOptions } from "./ground.ts";
 import { createReaper } from "./reaper.ts";
@@ -12,8 +12,19 @@ import { fileURLToPath } from "node:url";
 
 const CONFIG = fileURLToPath(new URL("../../fixtures/faults/millrace.config.ts", import.meta.url));
 
+/** A build in a folder of its own. */
+export interface Build {
+  /** Its command. */
+  readonly bin: string;
+  /** The faults' config, as this build loads it. */
+  readonly config: string;
+}
+
+/** This repository's. */
+export const THIS_BUILD: Build = { bin: BIN, config: CONFIG };
+
 /** What sets a role apart from the others of its kind. */
-export interface RoleExtras extends Pick<RoleOptions, "root" | "openFilesMax" | "outputTo"> {
+export interface RoleExtras extends Pick<RoleOptions, "bin" | "openFilesMax" | "outputTo"> {
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -29,6 +40,8 @@ export interface StageOptions extends Pick<GroundOptions, ServerOptions> {
   readonly env?: Readonly<Record<string, string>>;
   readonly ingresses?: number;
   readonly workers?: number;
+  /** The build that migrates and that the first roles run. Default: this one. */
+  readonly build?: Build;
   /** Hears what happens, one line at a time. */
   readonly say?: (line: string) => void;
 }
@@ -108,10 +121,12 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   try {
     // Whatever a fault leaves of connections, these four are there.
     await Promise.all([1, 2, 3, 4].map(() => database.query("select pg_sleep(0.1)")));
-    const migrated = await runCommand(["migrate"], env.of("worker"));
+    const { bin, config } = options.build ?? THIS_BUILD;
+    const first = { bin, env: { MILLRACE_CONFIG: config } };
+    const migrated = await runCommand(["migrate"], { ...env.of("worker"), ...first.env }, { bin });
     if (migrated.code !== 0) throw new Error(`Cannot migrate: ${migrated.output}`);
-    for (let n = 0; n < (options.ingresses ?? 2); n += 1) addRole("ingress");
-    for (let n = 0; n < (options.workers ?? 2); n += 1) addRole("worker");
+    for (let n = 0; n < (options.ingresses ?? 2); n += 1) addRole("ingress", first);
+    for (let n = 0; n < (options.workers ?? 2); n += 1) addRole("worker", first);
     await Promise.all(roles.map((role) => role.start()));
   } catch (error) {
     await end();

@@ -99,7 +99,7 @@ export function fail(rows: ModelRows, key: string, failure: Failure): Step {
   return writes(key, { ...row, status, atRetry, logged, failedRun }, "recorded");
 }
 
-export function giveUp(rows: ModelRows, key: string, run: string): Step {
+export function abandonEvent(rows: ModelRows, key: string, run: string): Step {
   const row = rows.get(key);
   if (row === undefined) return { answer: "unknown" };
   if (row.status === "failed") return { answer: "already_failed" };
@@ -110,10 +110,10 @@ export function giveUp(rows: ModelRows, key: string, run: string): Step {
 
 export function retry(rows: ModelRows, key: string): Step {
   const row = rows.get(key);
-  if (row === undefined) return { answer: "not_found" };
-  if (row.status !== "failed") return { answer: "not_failed" };
+  if (row === undefined) return { answer: { kind: "not_found" } };
+  if (row.status !== "failed") return { answer: { kind: row.status } };
   const pending = { ...row, status: "pending", atRetry: row.attempts } as const;
-  return writes(key, { ...pending, failedRun: null, enqueued: false }, "retried");
+  return writes(key, { ...pending, failedRun: null, enqueued: false }, { kind: "retried" });
 }
 
 export function replay(rows: ModelRows, id: string): Step {

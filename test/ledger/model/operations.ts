@@ -41,7 +41,7 @@ export const operations = {
   accept: (id: string): Operation => ({
     title: `accept ${id}`,
     step: ({ rows }) => model.accept(rows, id),
-    act: async (_, { real, prefix }) => (await real.ledger.accept([eventOf(prefix, id)]))[0],
+    act: async (_, { real, prefix }) => (await real.ledger.intake.accept([eventOf(prefix, id)]))[0],
   }),
   record: (id: string, run: string): Operation => ({
     title: `record ${id} in ${run}`,
@@ -50,7 +50,7 @@ export const operations = {
       const generation = Math.max(0, model.latestOf(rows, id));
       const event = { ...eventOf(prefix, id), generation };
       const job = aJob(generation === 0 ? event : withoutBody(event), run);
-      return (await real.ledger.record([job]))[0];
+      return (await real.ledger.claims.record([job]))[0];
     },
     taken: (world, answer) => {
       const { kind, attempt } = answer as { kind: string; attempt: number };
@@ -74,34 +74,45 @@ export const operations = {
     },
     act: ({ claims }, side) => {
       const { id, generation, attempt } = claimOf(claims, n);
-      return side.real.ledger.fail(keyIn(side, id, generation), attempt, { ...failure, ...failed });
+      return side.real.ledger.claims.fail(keyIn(side, id, generation), attempt, {
+        ...failure,
+        ...failed,
+      });
     },
   }),
-  giveUp: (id: string, run: string): Operation => ({
+  abandonEvent: (id: string, run: string): Operation => ({
     title: `give up ${id} in ${run}`,
-    step: ({ rows }) => model.giveUp(rows, latestKey(rows, id), run),
+    step: ({ rows }) => model.abandonEvent(rows, latestKey(rows, id), run),
     act: ({ rows }, side) => {
       const key = keyIn(side, id, Math.max(0, model.latestOf(rows, id)));
-      return side.real.ledger.giveUp(key, { code: "gave_up", message: "stalled", run });
+      return side.real.ledger.claims.abandonEvent(key, {
+        code: "gave_up",
+        message: "stalled",
+        run,
+      });
     },
   }),
   retry: (id: string): Operation => ({
     title: `retry ${id}`,
     step: ({ rows }) => model.retry(rows, latestKey(rows, id)),
-    act: ({ rows }, side) =>
-      side.real.ledger.retry(keyIn(side, id, Math.max(0, model.latestOf(rows, id)))),
+    act: async ({ rows }, side) => {
+      const key = keyIn(side, id, Math.max(0, model.latestOf(rows, id)));
+      return (await side.real.ledger.retries.retryMany([key]))[0];
+    },
   }),
   replay: (id: string): Operation => ({
     title: `replay ${id}`,
     step: ({ rows }) => model.replay(rows, id),
     act: async (_, { real, prefix }) =>
-      (await real.ledger.replay([{ source: SOURCE, eventId: `${prefix}${id}` }]))[0],
+      (await real.ledger.retries.replay([{ source: SOURCE, eventId: `${prefix}${id}` }]))[0],
   }),
   markEnqueued: (id: string): Operation => ({
     title: `mark ${id} enqueued`,
     step: ({ rows }) => model.markEnqueued(rows, latestKey(rows, id)),
     act: ({ rows }, side) =>
-      side.real.ledger.markEnqueued([keyIn(side, id, Math.max(0, model.latestOf(rows, id)))]),
+      side.real.ledger.intake.markEnqueued([
+        keyIn(side, id, Math.max(0, model.latestOf(rows, id))),
+      ]),
   }),
 };
 
@@ -140,7 +151,7 @@ async function runAttempt(
   const { id, generation, attempt } = claimOf(claims, n);
   const key = keyIn(side, id, generation);
   const { real, struck } = side;
-  const running = real.ledger.attempt(
+  const running = real.ledger.claims.attempt(
     key,
     attempt,
     async (tx) => {

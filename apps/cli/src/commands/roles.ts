@@ -1,10 +1,35 @@
-import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
+import { wholeNumber } from "../parse-option.ts";
 import { readSettings } from "../settings.ts";
+import type { Command } from "commander";
+
+const HELP = `
+If DATABASE_URL is not set, it runs an embedded Postgres with its data in .millrace. If REDIS_URL is
+not set, the queue is on Postgres too. A source without a secret gets one, kept in
+.millrace/secrets.json. If a port is taken, it uses the next free one.
+
+Ctrl-C shuts down gracefully; a second Ctrl-C exits at once.
+
+Examples:
+  $ millrace start
+  $ REDIS_URL=redis://127.0.0.1:6379 millrace start --workers 4`;
+
+/** `millrace start`: the ingress, workers, and dashboard, and an embedded Postgres if needed. */
+export function addStartCommand(program: Command, context: CliContext): void {
+  program
+    .command("start")
+    .description("run everything on this machine")
+    .option("--workers <n>", "number of worker processes", wholeNumber({ min: 1, max: 64 }), 2)
+    .addHelpText("after", HELP)
+    .action(async (options: { workers: number }) => {
+      const { runStart } = await import("../start/run-start.ts");
+      await runStart(context, options);
+    });
+}
 
 type RoleMain = (env: Readonly<Record<string, string | undefined>>) => Promise<unknown>;
 
-// Each process loads its own role alone.
+// Each process loads only its own role.
 const ROLES: readonly {
   name: string;
   description: string;
@@ -13,11 +38,11 @@ const ROLES: readonly {
 }[] = [
   {
     name: "ingress",
-    description: "take webhooks in: verify, identify, enqueue, acknowledge",
+    description: "receive webhooks: verify, identify, store, acknowledge",
     help: `
 Listens on INGRESS_PORT (3000). Every source needs its secret: STRIPE_WEBHOOK_SECRET for "stripe".
-Puts events on the queue of REDIS_URL, or without it into the ledger of DATABASE_URL. Given both, what
-one of them cannot take in time goes to the other.
+Stores events in the queue at REDIS_URL, or in the ledger at DATABASE_URL if REDIS_URL is not set. With
+both set, events that one store cannot accept in time go to the other.
 
 Example:
   $ REDIS_URL=redis://127.0.0.1:6379 STRIPE_WEBHOOK_SECRET=whsec_... millrace ingress`,
@@ -25,9 +50,9 @@ Example:
   },
   {
     name: "worker",
-    description: "run the handlers: claim, handle, settle",
+    description: "process events: claim, handle, settle",
     help: `
-Serves health and metrics on WORKER_PORT (3002). Start as many as you like.
+Serves health and metrics on WORKER_PORT (3002). Run as many workers as you need.
 
 Example:
   $ REDIS_URL=redis://127.0.0.1:6379 DATABASE_URL=postgres://127.0.0.1/app millrace worker`,
@@ -35,11 +60,11 @@ Example:
   },
   {
     name: "dashboard",
-    description: "show the queues and the ledger, and retry what failed",
+    description: "show queues and events, and retry failed events",
     help: `
-Listens on DASHBOARD_PORT (3001); beyond loopback it wants DASHBOARD_USER and DASHBOARD_PASSWORD,
-or DASHBOARD_TOKEN.
-Behind a proxy name it in DASHBOARD_HOSTS: requests for other hosts are refused.
+Listens on DASHBOARD_PORT (3001). To listen beyond loopback, set DASHBOARD_USER and
+DASHBOARD_PASSWORD, or DASHBOARD_TOKEN.
+Behind a proxy, set its host name in DASHBOARD_HOSTS: requests for other hosts are refused.
 
 Example:
   $ DATABASE_URL=postgres://127.0.0.1/app millrace dashboard`,
@@ -47,7 +72,7 @@ Example:
   },
 ];
 
-/** `millrace ingress | worker | dashboard`: one role in this process, until it is told to stop. */
+/** `millrace ingress | worker | dashboard`: runs one role in this process until it is stopped. */
 export function addRoleCommands(program: Command, context: CliContext): void {
   for (const role of ROLES) {
     program

@@ -1,12 +1,12 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { positiveNumber, wholeNumber } from "../parse-option.ts";
-import { parseOverride, type Override } from "../send/override-fields.ts";
+import { parseOverride, type Override } from "../send/create-event.ts";
 import type { SendOptions } from "../send/run-send.ts";
 
 const HELP = `
-Without a type the provider's usual sample is sent; unknown types get a plain body.
-The secret is the source's own (STRIPE_WEBHOOK_SECRET), or the one that \`millrace start\` made here.
+Without a type, it sends the provider's default sample; unknown types get a plain body.
+It signs with the source's secret (STRIPE_WEBHOOK_SECRET), or the one that \`millrace start\` created.
 
 Examples:
   $ millrace send hookmesh user.created
@@ -16,26 +16,26 @@ Examples:
   $ millrace send standard invoice.paid --data invoice.json
   $ echo '{"type":"a"}' | millrace send standard a --data -`;
 
-/** `millrace send <source> [type]`: signed events, as the provider would post them. */
+/** `millrace send <source> [type]`: posts signed events as the provider would. */
 export function addSendCommand(program: Command, context: CliContext): void {
   program
     .command("send")
     .description("post signed sample events to an ingress")
-    .argument("<source>", "a source of the config")
+    .argument("<source>", "a source in the config")
     .argument("[type]", "the event's type")
-    .option("--id <id>", "the event's id (default: a fresh one)")
-    .option("--count <n>", "events to send", wholeNumber({ min: 1, max: 100_000_000 }), 1)
+    .option("--id <id>", "the event's id (default: a new one)")
+    .option("--count <n>", "number of events to send", wholeNumber({ min: 1, max: 100_000_000 }), 1)
     .option(
       "--duplicates <n>",
       "send each event n more times",
       wholeNumber({ min: 0, max: 100_000 }),
       0,
     )
-    .option("--rate <n>", "deliveries a second, at most", positiveNumber)
+    .option("--rate <n>", "at most this many deliveries per second", positiveNumber)
     .option("--concurrency <n>", "deliveries in flight", wholeNumber({ min: 1, max: 1_000 }), 20)
-    .option("--data <file>", "a file with the body, or - for standard input")
+    .option("--data <file>", "file with the body, or - for standard input")
     .option("--set <field=value>", "set a field of the body (repeatable)", collectOverride)
-    .option("--url <url>", "the ingress (default: the one that runs here)")
+    .option("--url <url>", "the ingress's URL (default: the running one)")
     .addHelpText("after", HELP)
     .action(async (source: string, type: string | undefined, options: SendOptions) => {
       const { runSend } = await import("../send/run-send.ts");

@@ -3,7 +3,7 @@ import { loadConfig, loadHandlers, resolveSecrets, type LoadedConfig } from "@mi
 import type { CliContext } from "../context.ts";
 import { readDevelopmentSecrets } from "../development-secrets.ts";
 import type { Settings } from "../settings.ts";
-import { bad, check, note, ok, type Check } from "./check.ts";
+import { bad, check, note, ok, type Check } from "./report.ts";
 
 /** Whether the config can be read; gives it where it can. */
 export async function checkConfig({

@@ -1,11 +1,11 @@
 import type { createPool } from "@millrace/ledger";
 import { checkRedis } from "@millrace/queue";
 import { reasonOf } from "@millrace/service";
-import type { Stores } from "../find-stores.ts";
+import type { Stores } from "../stores.ts";
 import { readRun, type Run } from "../run-file.ts";
 import type { Settings } from "../settings.ts";
 import { isFree } from "../start/free-port.ts";
-import { bad, check, note, ok, type Check } from "./check.ts";
+import { bad, check, note, ok, type Check } from "./report.ts";
 
 type Pool = ReturnType<typeof createPool>;
 

@@ -2,9 +2,9 @@ import { isMillraceError } from "@millrace/core";
 import { checkSchema, findLeader, type createPool, type Ledger } from "@millrace/ledger";
 import { changedQueues, RECONCILER } from "@millrace/operations";
 import { checkRedis, type Queues } from "@millrace/queue";
-import type { Stores } from "../find-stores.ts";
-import type { MigrationPart } from "../migrate/migrate-all.ts";
-import { bad, check, ok, type Check } from "./check.ts";
+import type { Stores } from "../stores.ts";
+import type { MigrationPart } from "../migrate.ts";
+import { bad, check, ok, type Check } from "./report.ts";
 
 type Pool = ReturnType<typeof createPool>;
 

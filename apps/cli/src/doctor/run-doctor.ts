@@ -5,12 +5,11 @@ import { checkJob } from "@millrace/processor";
 import type { Queues } from "@millrace/queue";
 import type { LoadedConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
-import { findStores, type Stores } from "../find-stores.ts";
-import { partsOf } from "../migrate/migrate-all.ts";
+import { findStores, type Stores, withQueues } from "../stores.ts";
+import { partsOf } from "../migrate.ts";
 import { createProgress } from "../progress.ts";
 import { reportError } from "../report-error.ts";
 import { readSettings } from "../settings.ts";
-import { withQueues } from "../with-queues.ts";
 import { checkConfig, checkHandlers, checkSecrets } from "./check-config.ts";
 import { checkClocks, checkListeners } from "./check-machine.ts";
 import {
@@ -20,8 +19,7 @@ import {
   checkReconciler,
   checkTables,
 } from "./check-stores.ts";
-import type { Check } from "./check.ts";
-import { asJson, asText } from "./format-report.ts";
+import { type Check, asJson, asText } from "./report.ts";
 
 /** What the doctor found. */
 export interface Report {
@@ -120,7 +118,7 @@ async function compare(
 /** About how many events and jobs there are to look at; for the bar. */
 async function count(ledger: Ledger, queues: Queues): Promise<number> {
   const [pending, jobs] = await Promise.all([
-    ledger.countEvents({ status: "pending" }),
+    ledger.reads.countEvents({ status: "pending" }),
     queues.counts(),
   ]);
   return [...jobs.values()].reduce((sum, of) => sum + of.failed + of.completed, pending);

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { age } from "./age.ts";
-import { formatTable } from "./format-table.ts";
-import { printable } from "../printable.ts";
+import { age } from "./format-events.ts";
+import { formatTable, printable } from "../terminal-text.ts";
 
 test("what would steer a terminal is shown, not done", () => {
   expect(printable("\u001b[2Jevt\r\n\u202eabc\u0000")).toBe(

@@ -1,21 +1,75 @@
-import type { EventFilter, EventRow, Ledger } from "@millrace/ledger";
+import type { EventRow } from "@millrace/api-contract";
+import type { EventFilter, Ledger } from "@millrace/ledger";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** The ledger gives no more than this a page. */
 const PAGE = 500;
 
 /** Reads up to `limit` events, newest first, a page at a time. */
 export async function* listEvents(
-  ledger: Pick<Ledger, "findEvents">,
+  ledger: Pick<Ledger, "reads">,
   filter: Omit<EventFilter, "limit" | "cursor">,
   limit: number,
 ): AsyncGenerator<EventRow> {
   let left = limit;
   let cursor: string | undefined;
   while (left > 0) {
-    const page = await ledger.findEvents({ ...filter, limit: Math.min(left, PAGE), cursor });
+    const page = await ledger.reads.findEvents({ ...filter, limit: Math.min(left, PAGE), cursor });
     yield* page.events;
     left -= page.events.length;
     if (page.next === null) return;
     cursor = page.next;
   }
+}
+
+const BEAT_MS = 1_000;
+/** What is recorded or settled can be read a little later than its own time says. */
+const OVERLAP_MS = 3_000;
+
+type Filter = Omit<EventFilter, "limit" | "cursor">;
+
+/**
+ * Reads the newest `limit` events, oldest first, and then each as it is recorded, and again whenever
+ * it is completed or fails; until the signal aborts.
+ *
+ * @throws `database_unavailable`
+ */
+export async function* followEvents(
+  ledger: Pick<Ledger, "reads">,
+  filter: Filter,
+  { limit, signal }: { limit: number; signal: AbortSignal },
+): AsyncGenerator<EventRow> {
+  const changedWithin = async (ms: number) =>
+    await collect(listEvents(ledger, { ...filter, changedWithinMs: Math.ceil(ms) }, Infinity));
+
+  let askedAt = performance.now();
+  // What changed just before is not told, but for what is among the newest.
+  const before = await changedWithin(OVERLAP_MS);
+  const newest = await collect(listEvents(ledger, filter, limit));
+  yield* newest.toReversed();
+  let known = new Set([...before, ...newest].map(stateOf));
+  while (await passes(BEAT_MS, signal)) {
+    const beganAt = performance.now();
+    const rows = await changedWithin(beganAt - askedAt + OVERLAP_MS);
+    askedAt = beganAt;
+    const told = known;
+    yield* rows.toReversed().filter((row) => !told.has(stateOf(row)));
+    // What is older than this is not read again.
+    known = new Set(rows.map(stateOf));
+  }
+}
+
+const stateOf = ({ source, event_id, generation, status, processed_at }: EventRow): string =>
+  JSON.stringify([source, event_id, generation, status, processed_at]);
+
+async function collect(rows: AsyncIterable<EventRow>): Promise<EventRow[]> {
+  const all: EventRow[] = [];
+  for await (const row of rows) all.push(row);
+  return all;
+}
+
+/** False when the signal aborts before the time has passed. */
+async function passes(ms: number, signal: AbortSignal): Promise<boolean> {
+  await sleep(ms, undefined, { signal }).catch(() => {});
+  return !signal.aborted;
 }

@@ -1,18 +1,14 @@
+import type { EventRow, QueuedEvent, RecordedEvent } from "@millrace/api-contract";
 import { MillraceError, type EventStatus, type Outcome } from "@millrace/core";
-import type { EventDetail, EventLookup, EventRow } from "@millrace/ledger";
+import type { EventDetail, EventLookup } from "@millrace/ledger";
 import { showEvent, type ShownEvent } from "@millrace/operations";
 import { loadConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
-import { findStores } from "../find-stores.ts";
-import { printable } from "../printable.ts";
+import { findStores, withLedger, withQueues } from "../stores.ts";
+import { printable } from "../terminal-text.ts";
 import { readSettings, type Settings } from "../settings.ts";
-import { withLedger } from "../with-ledger.ts";
-import { withQueues } from "../with-queues.ts";
-import { followEvents } from "./follow-events.ts";
-import { formatDetail } from "./format-detail.ts";
-import { formatLine } from "./format-line.ts";
-import { formatList } from "./format-list.ts";
-import { listEvents } from "./list-events.ts";
+import { followEvents, listEvents } from "./list-events.ts";
+import { formatDetail, formatLine, formatList } from "./format-events.ts";
 
 /** What `millrace events` was asked for. */
 export interface EventsOptions {
@@ -82,7 +78,12 @@ async function show(context: CliContext, { source, id = "", json }: EventsOption
     );
   }
   if (found.stage === "queued") {
-    const queued = { stage: "queued", source, event_id: id, job: found.job.state };
+    const queued: PrintedQueuedEvent = {
+      stage: "queued",
+      source,
+      event_id: id,
+      job: found.job.state,
+    };
     const line = `${source} ${printable(id)} waits on its queue (${found.job.state})`;
     context.stdout.write(`${json ? JSON.stringify(queued) : line}\n`);
     return;
@@ -94,7 +95,7 @@ async function show(context: CliContext, { source, id = "", json }: EventsOption
 async function findOne(settings: Settings, lookup: EventLookup): Promise<ShownEvent | undefined> {
   const stores = await findStores(settings);
   return await withLedger(stores.databaseUrl, async (ledger) => {
-    const detail = await ledger.findEvent(lookup);
+    const detail = await ledger.reads.findEvent(lookup);
     if (detail !== undefined) return { stage: "recorded", detail };
     const { config } = await loadConfig(settings.configPath);
     return await withQueues(stores, Object.keys(config.sources), (queues) =>
@@ -103,8 +104,22 @@ async function findOne(settings: Settings, lookup: EventLookup): Promise<ShownEv
   });
 }
 
-function asJson(detail: EventDetail): unknown {
-  const { event, payload, body, headers, attemptLog, conflicts, generations } = detail;
-  const shown = { ...event, headers, payload, body_kept: body !== undefined };
-  return { ...shown, attempt_log: attemptLog, conflicts, generations };
+/** As the API has it, but for the bytes, and with the generations oldest first. */
+type PrintedEvent = Omit<RecordedEvent, "stage" | "body" | "body_encoding">;
+
+function asJson(detail: EventDetail): PrintedEvent {
+  const { event, headers, payload, body, attemptLog, conflicts, generations } = detail;
+  return {
+    ...event,
+    headers,
+    payload,
+    body_kept: body !== undefined,
+    attempt_log: attemptLog,
+    conflicts,
+    generations,
+  };
+}
+
+interface PrintedQueuedEvent extends Pick<QueuedEvent, "stage" | "source" | "event_id"> {
+  readonly job: QueuedEvent["job_state"];
 }

@@ -4,17 +4,17 @@ import { dirname, join, relative, resolve } from "node:path";
 import { MillraceError } from "@millrace/core";
 import type { CliContext } from "../context.ts";
 import { STARTERS } from "./starters.ts";
-import { IGNORED, projectFiles } from "./templates.ts";
+import { IGNORED, projectFiles, TSCONFIG } from "./templates.ts";
 
 export interface InitOptions {
-  /** The project's folder; it is made where it is not there. */
+  /** The project's folder; created if it does not exist. */
   readonly folder: string;
   readonly sources: readonly string[];
 }
 
 /**
- * Writes a config, a handler and a migration to start from, and says what to do next. A file that is
- * there is never written over: then nothing is written at all.
+ * Writes a starter config, handler, and migration, and prints the next steps. It never overwrites a
+ * file: if one of them exists, it writes nothing.
  *
  * @throws `file_exists`
  */
@@ -30,15 +30,22 @@ export async function runInit(context: CliContext, options: InitOptions): Promis
   }
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
-    // Not even a file that came up since is written over.
+    // Never overwrites a file, even one that was created in the meantime.
     await writeFile(join(folder, path), text, { flag: "wx" });
     context.stdout.write(`wrote ${path}\n`);
+  }
+  const tsconfig = join(folder, "tsconfig.json");
+  if (existsSync(tsconfig)) {
+    context.stdout.write("kept tsconfig.json; it must set allowImportingTsExtensions\n");
+  } else {
+    await writeFile(tsconfig, TSCONFIG, { flag: "wx" });
+    context.stdout.write("wrote tsconfig.json\n");
   }
   if (await ignore(join(folder, ".gitignore"))) context.stdout.write("wrote .gitignore\n");
   context.stdout.write(nextSteps(context, folder, options.sources));
 }
 
-/** Adds what must stay out of a repository; false when it is all there. */
+/** Adds the lines that are missing from `.gitignore`; false when none is. */
 async function ignore(path: string): Promise<boolean> {
   const text = existsSync(path) ? await readFile(path, "utf8") : "";
   const lines = new Set(text.split(/\r?\n/).map((line) => line.trim().replace(/\/$/, "")));
@@ -54,6 +61,7 @@ function nextSteps({ cwd }: CliContext, folder: string, [first = ""]: readonly s
     ...(folder === cwd ? [] : [`cd ${relative(cwd, folder)}`]),
     ...(existsSync(join(folder, "package.json")) ? [] : ["npm init -y"]),
     "npm install millrace drizzle-orm",
+    "npm install --save-dev typescript @types/node",
     "npx millrace start",
     `npx millrace send ${first} ${STARTERS[first]?.provider.sampleTypes[0] ?? ""}`,
   ];

@@ -1,7 +1,7 @@
 import { secretVariable } from "@millrace/core";
 import { STARTERS } from "./starters.ts";
 
-/** The files of a new project, by their paths in its folder. */
+/** The files of a new project by their path, but for `tsconfig.json`. */
 export function projectFiles(sources: readonly string[]): Readonly<Record<string, string>> {
   return {
     "millrace.config.ts": config(sources),
@@ -10,6 +10,26 @@ export function projectFiles(sources: readonly string[]): Readonly<Record<string
     ".env.example": environment(sources),
   };
 }
+
+/**
+ * A strict `tsconfig.json`. Module resolution is a bundler's, as Millrace loads TypeScript itself: so
+ * the project compiles whatever `type` its package.json has, and `npm init -y` writes `commonjs`.
+ */
+export const TSCONFIG = `{
+  "compilerOptions": {
+    "target": "es2023",
+    "module": "esnext",
+    "moduleResolution": "bundler",
+    "strict": true,
+    "noUncheckedIndexedAccess": true,
+    "exactOptionalPropertyTypes": true,
+    "verbatimModuleSyntax": true,
+    "allowImportingTsExtensions": true,
+    "noEmit": true,
+    "skipLibCheck": true
+  }
+}
+`;
 
 /** Lines that a project's `.gitignore` must have: secrets and data stay out of it. */
 export const IGNORED = [".env", ".millrace/", "node_modules/"] as const;

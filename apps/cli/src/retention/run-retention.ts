@@ -2,18 +2,19 @@ import { checkSchema, createPool, createRetentionLedger } from "@millrace/ledger
 import { planRetention, runRetention, type RetentionPolicy } from "@millrace/operations";
 import { archiveDirOf, loadConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
-import { findStores } from "../find-stores.ts";
+import { findStores } from "../stores.ts";
 import { readSettings } from "../settings.ts";
 import { createProgress } from "../progress.ts";
-import { hearStopRequest } from "../stop-request.ts";
-import { planAsJson, planAsText } from "./format-plan.ts";
+import { onStopRequest } from "../stop-request.ts";
 import {
-  createTally,
+  planAsJson,
+  planAsText,
+  createCounts,
   resultAsJson,
   resultAsText,
   type Ending,
-  type Tally,
-} from "./format-result.ts";
+  type Counts,
+} from "./format-retention.ts";
 
 type Ledger = ReturnType<typeof createRetentionLedger>;
 
@@ -52,11 +53,11 @@ async function run(
   context: CliContext,
   ledger: Ledger,
   policy: RetentionPolicy,
-): Promise<{ result: Ending; tally: Tally }> {
-  const stop = hearStopRequest(context, () => context.exit(1));
+): Promise<{ result: Ending; tally: Counts }> {
+  const stop = onStopRequest(context, () => context.exit(1));
   const progress = createProgress(await countSteps(context, ledger, policy), context.stderr);
-  const tally = createTally();
-  const notify = (notice: Parameters<Tally["add"]>[0]) => {
+  const tally = createCounts();
+  const notify = (notice: Parameters<Counts["add"]>[0]) => {
     tally.add(notice);
     progress.reach(tally.steps);
   };

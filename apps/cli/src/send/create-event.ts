@@ -1,6 +1,6 @@
 import { MillraceError, type Provider } from "@millrace/core";
 import { newEventId } from "@millrace/providers";
-import { overrideFields, type Override } from "./override-fields.ts";
+import { printable } from "../terminal-text.ts";
 
 /** What to send, the same for all events of one call. */
 export interface EventRecipe {
@@ -50,4 +50,83 @@ function bodyOf({ provider, type, data, overrides }: EventRecipe, eventId: strin
   if (data !== undefined && overrides.length === 0) return data;
   const text = data?.toString() ?? provider.sample({ eventId, type, nowMs: Date.now() });
   return Buffer.from(overrideFields(text, overrides));
+}
+
+/**
+ * Types and ids that the ingress will read from a delivery, `type id` each. A body that was given
+ * may carry others than were asked for, and several.
+ */
+export function identifiedAs(
+  provider: Provider,
+  event: OutgoingEvent,
+  headers: Readonly<Record<string, string>>,
+): string[] {
+  const identified = provider.identify({
+    method: "POST",
+    url: "/",
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+    ),
+    body: event.body,
+    receivedAtMs: Date.now(),
+  });
+  const events = identified.ok && identified.kind === "events" ? identified.events : [event];
+  return events.map(({ type, eventId }) => printable(`${type} ${eventId}`));
+}
+
+/** A field of a JSON body, and what to put there. */
+export interface Override {
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
+/** Reads `payload.carrier=none`; the value is JSON where it is JSON, and text otherwise. */
+export function parseOverride(text: string): Override | undefined {
+  const equals = text.indexOf("=");
+  if (equals < 1) return undefined;
+  return { path: text.slice(0, equals).split("."), value: jsonOr(text.slice(equals + 1)) };
+}
+
+/**
+ * Puts values into a JSON body; objects on the way are made where there are none.
+ *
+ * @throws `invalid_body` when the body is not a JSON object.
+ */
+export function overrideFields(body: string, overrides: readonly Override[]): string {
+  if (overrides.length === 0) return body;
+  const root = jsonOr(body);
+  if (!isObject(root)) {
+    throw new MillraceError("invalid_body", "Cannot set a field: the body is not a JSON object");
+  }
+  for (const { path, value } of overrides) put(root, path, value);
+  return JSON.stringify(root);
+}
+
+type Fields = Record<string, unknown>;
+
+function put(root: Fields, path: readonly string[], value: unknown): void {
+  let at = root;
+  for (const key of path.slice(0, -1)) {
+    const next = Object.hasOwn(at, key) ? at[key] : undefined;
+    at = isObject(next) ? next : define(at, key, {});
+  }
+  define(at, path.at(-1) ?? "", value);
+}
+
+// Not by assignment, which would take "__proto__" for more than a name.
+function define<Value>(at: Fields, key: string, value: Value): Value {
+  Object.defineProperty(at, key, { value, enumerable: true, configurable: true, writable: true });
+  return value;
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function jsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }

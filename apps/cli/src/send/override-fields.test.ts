@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { overrideFields, parseOverride, type Override } from "./override-fields.ts";
+import { overrideFields, parseOverride, type Override } from "./create-event.ts";
 
 const set = (...texts: string[]) => texts.map((text) => parseOverride(text) as Override);
 

@@ -1,16 +1,20 @@
-import { readFile } from "node:fs/promises";
-import { MillraceError, type Config, type Provider } from "@millrace/core";
-import { loadConfig, reasonOf } from "@millrace/service";
+import { type Config, MillraceError, type Provider, secretVariable } from "@millrace/core";
+import { loadConfig, reasonOf, resolveSecrets } from "@millrace/service";
 import type { CliContext } from "../context.ts";
-import { readSettings } from "../settings.ts";
-import { createEvent, usualType, type EventRecipe, type OutgoingEvent } from "./create-event.ts";
-import { findSecret } from "./find-secret.ts";
-import { identifiedAs } from "./identified-as.ts";
-import { ingressUrl } from "./ingress-url.ts";
-import type { Override } from "./override-fields.ts";
+import { readDevelopmentSecrets } from "../development-secrets.ts";
+import { readRun } from "../run-file.ts";
+import {
+  createEvent,
+  type EventRecipe,
+  type OutgoingEvent,
+  usualType,
+  identifiedAs,
+  type Override,
+} from "./create-event.ts";
 import { createPoster } from "./post-delivery.ts";
-import { sendMany } from "./send-many.ts";
-import { sendOne } from "./send-one.ts";
+import { sendMany, sendOne } from "./send-many.ts";
+import { readSettings, type Settings } from "../settings.ts";
+import { readFile } from "node:fs/promises";
 
 /** What `millrace send` was asked for. */
 export interface SendOptions {
@@ -83,4 +87,57 @@ async function readData(file: string, context: CliContext): Promise<Buffer> {
       cause: error,
     });
   }
+}
+
+/**
+ * The secret that a source's deliveries are signed with: its own, else the one that
+ * `millrace start` made here.
+ *
+ * @throws `missing_secret` when there is neither.
+ */
+async function findSecret(
+  source: string,
+  config: Config,
+  from: { env: Readonly<Record<string, string | undefined>>; dataDir: string },
+): Promise<string> {
+  const [own] = resolveSecrets(config, from.env)[source] ?? [];
+  const secret = own ?? (await readDevelopmentSecrets(from.dataDir))[source];
+  if (secret !== undefined) return secret;
+  throw new MillraceError(
+    "missing_secret",
+    `Cannot sign for "${source}": ${secretVariable(source)} is not set, and no \`millrace start\` ` +
+      `has made a secret in ${from.dataDir}`,
+  );
+}
+
+/**
+ * Where a source's deliveries go: the URL that was asked for, else the `millrace start` that runs
+ * here, else INGRESS_PORT on this machine.
+ *
+ * @throws `invalid_request` when the URL is none.
+ */
+export async function ingressUrl(
+  source: string,
+  asked: string | undefined,
+  settings: Settings,
+): Promise<URL> {
+  const path = `/webhooks/${source}`;
+  if (asked !== undefined) return withPath(asked, path);
+  const run = await readRun(settings.dataDir);
+  return withPath(
+    run?.ingress_url ?? `http://127.0.0.1:${settings.environment.INGRESS_PORT}`,
+    path,
+  );
+}
+
+function withPath(text: string, path: string): URL {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
+    throw new MillraceError(
+      "invalid_request",
+      `Cannot send to "${text}": it is not a URL that begins with http:// or https://`,
+    );
+  }
+  const url = new URL(text);
+  if (!url.pathname.endsWith(path)) url.pathname = `${url.pathname.replace(/\/$/, "")}${path}`;
+  return url;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Reply } from "./post-delivery.ts";
-import { sendAll } from "./send-all.ts";
+import { sendAll } from "./send-many.ts";
 
 const accepted: Reply = { kind: "answer", status: 202, body: "", ms: 1 };
 const refused: Reply = { kind: "no_answer", reason: "connect ECONNREFUSED", refused: true };

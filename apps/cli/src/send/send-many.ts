@@ -1,9 +1,29 @@
+import { MillraceError } from "@millrace/core";
 import type { Output } from "../context.ts";
-import { createEvent, type EventRecipe, type OutgoingEvent } from "./create-event.ts";
-import type { Reply } from "./post-delivery.ts";
 import { createProgress } from "../progress.ts";
-import { sendAll } from "./send-all.ts";
-import { createTally } from "./tally.ts";
+import { createEvent, type EventRecipe, type OutgoingEvent } from "./create-event.ts";
+import { type Reply, readVerdict } from "./post-delivery.ts";
+import { printable } from "../terminal-text.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Makes one delivery, and shows what was answered. Gives the exit code. */
+export async function sendOne(
+  deliver: () => Promise<Reply>,
+  { heading, stdout }: { heading: string; stdout: Output },
+): Promise<number> {
+  const replies: Reply[] = [];
+  const plan = { total: 1, concurrency: 1, ratePerSecond: undefined };
+  await sendAll(plan, deliver, (reply) => replies.push(reply));
+  const [reply] = replies;
+  if (reply === undefined) return 1;
+  stdout.write(`${heading}${words(reply)}\n`);
+  return typeof readVerdict(reply) === "string" ? 0 : 1;
+}
+
+function words(reply: Reply): string {
+  if (reply.kind === "no_answer") return `no answer: ${reply.reason}`;
+  return `${reply.status} ${printable(reply.body.trim())} (${reply.ms.toFixed(1)} ms)`;
+}
 
 /** How many events, how often each, and how fast. */
 export interface ManyOptions {
@@ -25,7 +45,7 @@ export async function sendMany(
   const copies = options.duplicates + 1;
   const total = options.count * copies;
   const eventAt = createEvents(recipe, copies);
-  const tally = createTally();
+  const tally = createCounts();
   const progress = createProgress(total, options.stderr);
   const startedAt = performance.now();
   try {
@@ -56,4 +76,107 @@ function createEvents(recipe: EventRecipe, copies: number): (index: number) => O
     }
     return event;
   };
+}
+
+export interface SendPlan {
+  /** Deliveries in all. */
+  readonly total: number;
+  /** Deliveries in flight at once, at most. */
+  readonly concurrency: number;
+  /** Deliveries a second, at most; undefined for as fast as the answers come. */
+  readonly ratePerSecond: number | undefined;
+}
+
+/**
+ * Makes `total` deliveries, each by `deliver` with its number from 0, and tells of each reply.
+ *
+ * @throws `ingress_unreachable` when the connection is refused before anything was answered.
+ */
+export async function sendAll(
+  plan: SendPlan,
+  deliver: (index: number) => Promise<Reply>,
+  onReply: (reply: Reply) => void,
+): Promise<void> {
+  const startedAt = performance.now();
+  let next = 0;
+  let answered = false;
+
+  async function lane(): Promise<void> {
+    while (next < plan.total) {
+      const index = next;
+      next += 1;
+      if (plan.ratePerSecond !== undefined) {
+        const dueMs = (index / plan.ratePerSecond) * 1_000;
+        await sleep(Math.max(0, startedAt + dueMs - performance.now()));
+      }
+      const reply = await deliver(index);
+      if (reply.kind === "answer") answered = true;
+      else if (reply.refused && !answered) {
+        next = plan.total;
+        throw unreachable(reply.reason);
+      }
+      onReply(reply);
+    }
+  }
+
+  const lanes = Math.min(plan.concurrency, plan.total);
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+function unreachable(reason: string): MillraceError {
+  return new MillraceError(
+    "ingress_unreachable",
+    `Cannot reach an ingress: ${reason}. Is \`npm start\` (or \`millrace start\`) running?`,
+  );
+}
+
+/** Counts what became of many deliveries, and how long the answers took. */
+export interface Counts {
+  add(reply: Reply): void;
+  /** Deliveries that were neither accepted nor known already. */
+  readonly rejected: number;
+  /** The counts in words, for people. */
+  summary(elapsedMs: number): string;
+}
+
+function createCounts(): Counts {
+  const rejections = new Map<string, number>();
+  const latenciesMs: number[] = [];
+  let accepted = 0;
+  let duplicate = 0;
+  let rejected = 0;
+
+  return {
+    add(reply) {
+      if (reply.kind === "answer") latenciesMs.push(reply.ms);
+      const verdict = readVerdict(reply);
+      if (verdict === "accepted") accepted += 1;
+      else if (verdict === "duplicate") duplicate += 1;
+      else {
+        rejected += 1;
+        rejections.set(verdict.rejected, (rejections.get(verdict.rejected) ?? 0) + 1);
+      }
+    },
+    get rejected() {
+      return rejected;
+    },
+    summary(elapsedMs) {
+      const total = accepted + duplicate + rejected;
+      const seconds = elapsedMs / 1_000;
+      const codes = [...rejections].map(([code, count]) => `${code} ${count}`).join(", ");
+      return [
+        `sent       ${total} in ${seconds.toFixed(2)} s (${Math.round(total / seconds)}/s)`,
+        `accepted   ${accepted}`,
+        `duplicate  ${duplicate}`,
+        `rejected   ${rejected}${codes === "" ? "" : ` (${codes})`}`,
+        `latency    p50 ${quantile(latenciesMs, 0.5)} ms, p99 ${quantile(latenciesMs, 0.99)} ms`,
+      ].join("\n");
+    },
+  };
+}
+
+function quantile(values: readonly number[], q: number): string {
+  const sorted = values.toSorted((a, b) => a - b);
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))];
+  return value === undefined ? "-" : value.toFixed(1);
 }

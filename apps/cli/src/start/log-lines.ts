@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { styleText } from "node:util";
 import type { Output } from "../context.ts";
-import { printable } from "../printable.ts";
+import { printable } from "../terminal-text.ts";
 
 const HIDDEN = new Set(["level", "time", "pid", "role", "hostname", "msg"]);
 

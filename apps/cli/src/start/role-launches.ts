@@ -1,9 +1,9 @@
 import type { Environment } from "@millrace/core";
 import type { CliContext } from "../context.ts";
 import { freePort } from "./free-port.ts";
-import { launchRole } from "./launch-role.ts";
 import { pipeLines } from "./log-lines.ts";
 import type { Launch } from "./run-child.ts";
+import { type ChildProcess, fork } from "node:child_process";
 
 export interface RoleLaunch {
   readonly name: string;
@@ -57,5 +57,21 @@ export function roleLaunches(context: CliContext, options: RolesOptions): RoleLa
       return child;
     };
     return { name, launch };
+  });
+}
+
+/** Starts `millrace <role>` as a process of its own, whose output is read by us. */
+function launchRole(
+  bin: string,
+  role: string,
+  options: { cwd: string; env: Readonly<Record<string, string | undefined>> },
+): ChildProcess {
+  return fork(bin, [role], {
+    cwd: options.cwd,
+    env: { ...options.env },
+    execArgv: [],
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    // A group of its own: Ctrl-C in the terminal reaches us alone, and we end it in good order.
+    detached: true,
   });
 }

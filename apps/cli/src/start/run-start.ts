@@ -1,21 +1,19 @@
-import { relative } from "node:path";
+import { isMillraceError, MillraceError } from "@millrace/core";
+import { lockFolder } from "@millrace/embedded-postgres";
 import { checkRedis } from "@millrace/queue";
-import { loadConfig, type LoadedConfig } from "@millrace/service";
+import { loadConfig, type LoadedConfig, reasonOf } from "@millrace/service";
 import type { CliContext } from "../context.ts";
-import { migrateAll } from "../migrate/migrate-all.ts";
+import { secretVariables } from "../development-secrets.ts";
+import { migrateAll } from "../migrate.ts";
 import { readSettings, type Settings } from "../settings.ts";
-import { checkConnections } from "./check-connections.ts";
-import { createClosers, type Closers } from "./closers.ts";
-import { lockDataDir } from "./lock-data-dir.ts";
+import { createRunKeeper, currentRun } from "./current-run.ts";
 import { writeLine } from "./log-lines.ts";
-import { openDatabase, type Database } from "./open-database.ts";
+import { checkConnections, type Database, openDatabase } from "./open-database.ts";
 import { roleLaunches } from "./role-launches.ts";
-import { currentRun } from "./current-run.ts";
-import { createRunKeeper } from "./run-keeper.ts";
-import { secretVariables } from "./secret-variables.ts";
 import { startSummary } from "./start-summary.ts";
-import { hearStopRequest } from "../stop-request.ts";
 import { createSupervisor, type Supervisor } from "./supervisor.ts";
+import { onStopRequest } from "../stop-request.ts";
+import { relative } from "node:path";
 
 /** What the parts of a start share. */
 interface Start {
@@ -49,7 +47,7 @@ export async function runStart(context: CliContext, options: { workers: number }
       writeLine(context.stdout, "start", line);
     },
   };
-  const stop = hearStopRequest(context, () => {
+  const stop = onStopRequest(context, () => {
     const acts = start.emergencies.map(async (act) => act());
     void Promise.allSettled(acts).then(() => context.exit(130));
   });
@@ -159,4 +157,45 @@ async function startRoles(
 function shownPath(cwd: string, path: string): string {
   const fromHere = relative(cwd, path);
   return fromHere.startsWith("..") ? path : fromHere;
+}
+
+/** What must be closed again, in the opposite order of its opening. */
+export interface Closers {
+  add(close: () => Promise<void>): void;
+  /** Closes all of it, whatever fails; then throws the first failure. */
+  closeAll(): Promise<void>;
+}
+
+function createClosers(): Closers {
+  const closers: (() => Promise<void>)[] = [];
+  return {
+    add(close) {
+      closers.push(close);
+    },
+    async closeAll() {
+      const failures: unknown[] = [];
+      for (const close of closers.splice(0).toReversed()) {
+        await close().catch((error: unknown) => failures.push(error));
+      }
+      if (failures.length > 0) throw failures[0];
+    },
+  };
+}
+
+/**
+ * Makes the data folder where it is missing, and keeps it for this start alone.
+ *
+ * @throws `already_running`; `invalid_config` for a folder that cannot be made or written.
+ */
+async function lockDataDir(dataDir: string): Promise<{ release(): Promise<void> }> {
+  try {
+    return await lockFolder(dataDir);
+  } catch (error) {
+    if (isMillraceError(error)) throw error;
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot keep data in "${dataDir}": ${reasonOf(error)}. Choose another folder with MILLRACE_DATA_DIR`,
+      { cause: error },
+    );
+  }
 }

@@ -1,7 +1,6 @@
+import { type ErrorCode, MillraceError } from "@millrace/core";
+import { type Death, type Launch, runChild } from "./run-child.ts";
 import type { ChildProcess } from "node:child_process";
-import { MillraceError } from "@millrace/core";
-import { isPassing } from "./passing-trouble.ts";
-import { runChild, type Death, type Launch } from "./run-child.ts";
 
 export interface ChildHooks {
   /** It listens, for the first time or again. */
@@ -134,4 +133,17 @@ function deferred<Value>(): { promise: Promise<Value>; resolve: (value: Value) =
   let resolve: (value: Value) => void = () => {};
   const promise = new Promise<Value>((settle) => (resolve = settle));
   return { promise, resolve };
+}
+
+const PASSING: ReadonlySet<ErrorCode> = new Set([
+  "database_unreachable",
+  "database_unavailable",
+  "redis_unreachable",
+  "port_in_use",
+  "shutting_down",
+]);
+
+/** Whether a process that died of this may well live when it is started again. */
+function isPassing(error: MillraceError): boolean {
+  return PASSING.has(error.code);
 }

@@ -1,17 +1,13 @@
+import type { AnswerOf, ReadQueryOf } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
-import { sqlStateOf, type EventPage } from "@millrace/ledger";
-import { createOperator, showEvent } from "@millrace/operations";
-import express, { Router, type Request } from "express";
-import type { DashboardLedger, DashboardQueues, Overviews } from "../ports.ts";
-import { answerReplayMany, answerRetryMany } from "./answer-many.ts";
-import { answerReplay, answerRetry } from "./answer-one.ts";
-import { parseAuditQuery } from "./audit-query.ts";
-import { disagreementsJson } from "./disagreements-json.ts";
+import { sqlStateOf } from "@millrace/ledger";
+import { createOperator, DISAGREEMENT_KINDS, DISAGREEMENTS, showEvent } from "@millrace/operations";
+import { Router, type Request } from "express";
+import type { Comparison, DashboardLedger, DashboardQueues, Overviews } from "../ports.ts";
+import { principalOf } from "../security/guard.ts";
 import { eventJson, eventNotFound } from "./event-json.ts";
-import { parseEventPath } from "./event-path.ts";
-import { parseActivityQuery, parseEventQuery, type EventQuery } from "./event-query.ts";
-import { actorOf } from "./reason.ts";
-import { refuseOtherMethods } from "./refuse-methods.ts";
+import { replayFiltered, replayOne, retryFiltered, retryOne } from "./run-again.ts";
+import { refuseOtherMethods, serve } from "./serve.ts";
 
 interface Deps {
   readonly ledger: DashboardLedger;
@@ -29,61 +25,57 @@ export function createApi(deps: Deps): Router {
 }
 
 function addReads(router: Router, deps: Deps): void {
-  const { ledger } = deps;
-  router.get("/events", async (request, response) => {
-    response.json(await searchEvents(ledger, parseEventQuery(request.query)));
+  const { ledger, overviews } = deps;
+  serve(router, "get /events", ({ query }) => searchEvents(ledger, query));
+  serve(router, "get /events/:source/:eventId", async ({ params, query }) => {
+    const shown = await showEvent(deps, { ...params, ...query });
+    if (shown === undefined) throw eventNotFound(params.eventId);
+    return eventJson(shown, params);
   });
-  router.get("/events/:source/:eventId", async (request, response) => {
-    const lookup = parseEventPath(request);
-    const shown = await showEvent(deps, lookup);
-    if (shown === undefined) throw eventNotFound(lookup.eventId);
-    response.json(eventJson(shown, lookup));
+  serve(router, "get /stats", async () => ({
+    sources: Object.fromEntries(await overviews.stats()),
+  }));
+  serve(router, "get /activity", async ({ query: { source } }) => {
+    const buckets = await overviews.activity(source);
+    return { bucket_seconds: 60 as const, buckets };
   });
-  router.get("/stats", async (_request, response) => {
-    response.json({ sources: Object.fromEntries(await deps.overviews.stats()) });
-  });
-  router.get("/activity", async (request, response) => {
-    const { source } = parseActivityQuery(request.query);
-    response.json({ bucket_seconds: 60, buckets: await deps.overviews.activity(source) });
-  });
-  router.get("/audit", async (request, response) => {
-    response.json(await ledger.findAudit(parseAuditQuery(request.query)));
-  });
-  router.get("/disagreements", async (_request, response) => {
-    response.json(disagreementsJson(await deps.overviews.comparison()));
-  });
+  serve(router, "get /audit", ({ query: { event_id: eventId, ...query } }) =>
+    ledger.audit.find({ ...query, eventId }),
+  );
+  serve(router, "get /disagreements", async () => disagreementsJson(await overviews.comparison()));
 }
 
 function addWrites(router: Router, deps: Deps): void {
-  const json = express.json({ limit: "16kb" });
-  const operatorFor = (request: Request) => createOperator(deps, actorOf(request));
-  router.post("/events/:source/:eventId/retry", json, async (request, response) => {
-    response.json(await answerRetry(operatorFor(request), parseEventPath(request)));
+  const operatorFor = (request: Request, { reason }: { readonly reason?: string | undefined }) =>
+    createOperator(deps, { ...principalOf(request), reason });
+  serve(router, "post /events/:source/:eventId/retry", ({ request, params, query, body }) =>
+    retryOne(operatorFor(request, body), { ...params, ...query }),
+  );
+  serve(router, "post /events/:source/:eventId/replay", ({ request, params, query, body }) =>
+    replayOne(operatorFor(request, body), { ...params, ...query }),
+  );
+  serve(router, "post /retry", ({ request, response, body }) =>
+    retryFiltered(operatorFor(request, body), body, response),
+  );
+  serve(router, "post /replay", ({ request, response, body }) =>
+    replayFiltered(operatorFor(request, body), body, response),
+  );
+  serve(router, "post /sources/:source/pause", async ({ request, params: { source }, body }) => {
+    await operatorFor(request, body).pause(source);
+    return { source, paused: true };
   });
-  router.post("/events/:source/:eventId/replay", json, async (request, response) => {
-    response.json(await answerReplay(operatorFor(request), parseEventPath(request)));
-  });
-  router.post("/retry", json, async (request, response) => {
-    response.json(await answerRetryMany(deps, request, response));
-  });
-  router.post("/replay", json, async (request, response) => {
-    response.json(await answerReplayMany(deps, request, response));
-  });
-  router.post("/sources/:source/pause", json, async (request, response) => {
-    const { source } = request.params;
-    await operatorFor(request).pause(source);
-    response.json({ source, paused: true });
-  });
-  router.post("/sources/:source/resume", json, async (request, response) => {
-    const { source } = request.params;
-    await operatorFor(request).resume(source);
-    response.json({ source, paused: false });
+  serve(router, "post /sources/:source/resume", async ({ request, params: { source }, body }) => {
+    await operatorFor(request, body).resume(source);
+    return { source, paused: false };
   });
 }
 
-async function searchEvents(ledger: DashboardLedger, query: EventQuery): Promise<EventPage> {
+async function searchEvents(
+  ledger: DashboardLedger,
+  query: ReadQueryOf<"get /events">,
+): Promise<AnswerOf<"get /events">> {
   try {
-    return await ledger.findEvents(query);
+    return await ledger.reads.findEvents(query);
   } catch (error) {
     // Class 22 is a data exception: a cursor that was made up, with a day that no month has.
     if (sqlStateOf(error)?.startsWith("22") !== true) throw error;
@@ -91,4 +83,27 @@ async function searchEvents(ledger: DashboardLedger, query: EventQuery): Promise
       cause: error,
     });
   }
+}
+
+/** Every kind there is, also those of which none was found. */
+function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get /disagreements"> {
+  return {
+    checked_at: checkedAt.toISOString(),
+    pending_checked: diagnosis.pending,
+    kinds: DISAGREEMENT_KINDS.map((kind) => {
+      const { ledger, job, act } = DISAGREEMENTS[kind];
+      const { count, examples } = diagnosis.found.get(kind) ?? { count: 0, examples: [] };
+      return {
+        kind,
+        count,
+        meaning: `In the ledger: ${ledger}; its job: ${job}.`,
+        mend: `${act.charAt(0).toUpperCase()}${act.slice(1)}.`,
+        examples: examples.map(({ source, eventId, generation }) => ({
+          source,
+          event_id: eventId,
+          generation,
+        })),
+      };
+    }),
+  };
 }

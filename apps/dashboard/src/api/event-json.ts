@@ -1,16 +1,17 @@
 import { isUtf8 } from "node:buffer";
-import { MillraceError } from "@millrace/core";
+import type { EventDetail, QueuedEvent, RecordedEvent } from "@millrace/api-contract";
+import { MillraceError, parsePayload } from "@millrace/core";
 import type { ShownEvent } from "@millrace/operations";
 
 /** One event as `GET /api/events/:source/:eventId` answers it. */
 export function eventJson(
   shown: ShownEvent,
   asked: { source: string; eventId: string },
-): Record<string, unknown> {
+): EventDetail {
   return shown.stage === "recorded" ? recordedJson(shown) : queuedJson(shown, asked);
 }
 
-function recordedJson({ detail }: Extract<ShownEvent, { stage: "recorded" }>) {
+function recordedJson({ detail }: Extract<ShownEvent, { stage: "recorded" }>): RecordedEvent {
   return {
     stage: "recorded",
     ...detail.event,
@@ -27,7 +28,7 @@ function recordedJson({ detail }: Extract<ShownEvent, { stage: "recorded" }>) {
 function queuedJson(
   { job }: Extract<ShownEvent, { stage: "queued" }>,
   asked: { source: string; eventId: string },
-) {
+): QueuedEvent {
   const { event } = job;
   return {
     stage: "queued",
@@ -44,7 +45,7 @@ function queuedJson(
     last_error: job.failedReason ?? null,
     job_id: job.jobId,
     job_state: job.state,
-    payload: payloadOf(event?.body),
+    payload: event?.body === undefined ? null : (parsePayload(event.body)?.value ?? null),
     headers: event?.headers ?? {},
     ...bodyJson(event?.body),
     attempt_log: [],
@@ -55,7 +56,9 @@ function queuedJson(
 
 /** The exact bytes: text where they are UTF-8, else base64, and null where they are no longer kept (or,
  * of an event that is only queued, not at hand). */
-function bodyJson(body: Uint8Array | undefined) {
+function bodyJson(
+  body: Uint8Array | undefined,
+): Pick<EventDetail, "body" | "body_encoding" | "body_kept"> {
   if (body === undefined) return { body: null, body_encoding: null, body_kept: false };
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const utf8 = isUtf8(bytes);
@@ -64,15 +67,6 @@ function bodyJson(body: Uint8Array | undefined) {
     body_encoding: utf8 ? "utf8" : "base64",
     body_kept: true,
   };
-}
-
-function payloadOf(body: Uint8Array | undefined): unknown {
-  if (body === undefined) return null;
-  try {
-    return JSON.parse(Buffer.from(body).toString("utf8"));
-  } catch {
-    return null;
-  }
 }
 
 // A job's times may have been written by hand.

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { Principal } from "@millrace/api-contract";
 import type { BullBoardRequest, ControllerHandlerReturnType } from "@bull-board/api/typings/app";
 import { fromEnvelope } from "@millrace/core";
 import { underAudit, type AuditedAct } from "@millrace/operations";
 import type { RequestHandler } from "express";
 import type { DashboardLedger } from "../ports.ts";
 import { principalOf } from "../security/guard.ts";
-import type { Principal } from "../security/principal.ts";
 
 /** Runs bull-board's writes under audit. */
 export interface BoardAudit {
@@ -23,9 +23,7 @@ export interface BoardAudit {
  *
  * `run` throws `database_unavailable` before anything is done, when it cannot be written down.
  */
-export function createBoardAudit(
-  ledger: Pick<DashboardLedger, "beginAudit" | "endAudit">,
-): BoardAudit {
+export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">): BoardAudit {
   const askers = new AsyncLocalStorage<Principal>();
   return {
     middleware: (request, _response, next) => askers.run(principalOf(request), next),

@@ -1,6 +1,10 @@
 import { MillraceError } from "@millrace/core";
 import type { Request, RequestHandler } from "express";
-import { isRead } from "./is-read.ts";
+
+const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Whether a request can change nothing, by its method (RFC 9110 calls these safe). */
+export const isRead = (request: Request): boolean => READS.has(request.method);
 
 /**
  * Refuses writes that a web page of another origin could have caused: 403 `forbidden` by `Origin`
@@ -12,14 +16,14 @@ export function checkWrite(): RequestHandler {
     if (isRead(request)) return next();
     if (!isOwnOrigin(request)) {
       return next(
-        new MillraceError("forbidden", "Cannot take this write: it comes from another origin"),
+        new MillraceError("forbidden", "Cannot accept this write: it comes from another origin"),
       );
     }
     if (!isJsonOrEmpty(request)) {
       return next(
         new MillraceError(
           "unsupported_media_type",
-          "Cannot take this write: its body is not application/json",
+          "Cannot accept this write: its body is not application/json",
         ),
       );
     }

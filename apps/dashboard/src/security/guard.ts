@@ -1,8 +1,8 @@
+import type { Principal } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
 import type { Request, RequestHandler } from "express";
-import { unauthorized, type Door } from "./door.ts";
-import { isRead } from "./is-read.ts";
-import type { Principal } from "./principal.ts";
+import { unauthorized, type Authenticator } from "./authenticator.ts";
+import { isRead } from "./check-write.ts";
 
 const principals = new WeakMap<Request, Principal>();
 
@@ -10,18 +10,18 @@ const principals = new WeakMap<Request, Principal>();
  * Lets nobody on whom the door does not know (401 `unauthorized`), and no viewer write (403
  * `forbidden`). A browser that asks for the queues' page is sent to where it can sign in.
  */
-export function guard(door: Door): RequestHandler {
+export function guard(door: Authenticator): RequestHandler {
   return (request, response, next) => {
     const principal = door.identify(request, response);
     if (principal === undefined) {
       const page = pageOf(request);
       if (page === undefined) {
-        throw unauthorized(response, "Cannot show this: sign in, or send a token");
+        throw unauthorized(response, "Cannot show this: sign in or send a token");
       }
       return response.redirect(303, `/?next=${encodeURIComponent(page).replaceAll("%2F", "/")}`);
     }
     if (principal.role !== "operator" && !isRead(request)) {
-      throw new MillraceError("forbidden", "Cannot take this write: a viewer may only look");
+      throw new MillraceError("forbidden", "Cannot accept this write: viewers are read-only");
     }
     principals.set(request, principal);
     next();

@@ -1,7 +1,7 @@
 import { createServer, request, type Server } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import express from "express";
-import { answerErrors } from "../answer-error.ts";
+import { answerErrors } from "../api/answer-error.ts";
 import { checkHost } from "./check-host.ts";
 import { checkWrite } from "./check-write.ts";
 

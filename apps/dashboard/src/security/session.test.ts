@@ -8,18 +8,18 @@ import {
   CREDENTIALS,
   GUEST,
   OPS,
-  serveDoor,
-  type DoorServer,
-} from "./testing/door-server.ts";
+  serveAuthenticator,
+  type AuthenticatorServer,
+} from "./testing/authenticator-server.ts";
 
 const HOUR_MS = 3_600_000;
 
-let at: DoorServer;
+let at: AuthenticatorServer;
 // Each test has minutes of its own, so that none is held up by the failures of another.
 const clock = { ms: Date.now() };
 beforeEach(async () => {
   clock.ms += 120_000;
-  at ??= await serveDoor(CREDENTIALS, clock);
+  at ??= await serveAuthenticator(CREDENTIALS, clock);
 });
 afterAll(() => at?.close());
 
@@ -89,16 +89,16 @@ test("dashboards with one password take each other's sessions, and a changed pas
   const cookie = cookieOf(await at.signIn(OPS));
   const guest = cookieOf(await at.signIn(GUEST));
   await at.close();
-  at = await serveDoor(CREDENTIALS, clock);
+  at = await serveAuthenticator(CREDENTIALS, clock);
   expect((await at.ask("/", { cookie })).status).toBe(200);
   await at.close();
   const [ops, guest_] = ACCOUNTS;
   const accounts = [{ ...ops, password: "another one" }, guest_];
-  at = await serveDoor({ accounts, tokens: [] }, clock);
+  at = await serveAuthenticator({ accounts, tokens: [] }, clock);
   expect((await at.ask("/", { cookie })).status).toBe(401);
   expect((await at.ask("/", { cookie: guest })).status).toBe(200);
   await at.close();
-  at = await serveDoor(CREDENTIALS, clock);
+  at = await serveAuthenticator(CREDENTIALS, clock);
 });
 
 test("every change of a session's text makes it none", async () => {

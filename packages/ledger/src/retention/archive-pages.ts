@@ -1,19 +1,19 @@
+import type { EventRow } from "@millrace/api-contract";
 import type pg from "pg";
-import type { EventRow } from "../event-row.ts";
-import { ARCHIVE_PAGE } from "../sql/retention/archive-page.ts";
-import { OF_DAY } from "../sql/retention/events-of-day.ts";
+import { EVENT_COLUMNS } from "../event-row.ts";
 import { runStatement } from "../transaction.ts";
-import { tableOf, type BodyPartition } from "./body-partitions.ts";
+import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
 import { BATCH } from "./retention-times.ts";
 
-type Instant = "received_at" | "recorded_at" | "started_at" | "processed_at";
+/** A row as Postgres gives it, whose times are not texts yet. */
+type StoredRow<Row> = {
+  readonly [Name in keyof Row]: Name extends `${string}_at`
+    ? Exclude<Row[Name], string> | Date
+    : Row[Name];
+};
 
 /** An event with its body, as an archive keeps it. */
-export interface ArchivedEvent extends Omit<EventRow, Instant> {
-  readonly received_at: Date;
-  readonly recorded_at: Date;
-  readonly started_at: Date | null;
-  readonly processed_at: Date | null;
+export interface ArchivedEvent extends StoredRow<EventRow> {
   readonly body_hash: string;
   /** Null when the body had been lost before, and the headers with it. */
   readonly headers: Readonly<Record<string, string>> | null;
@@ -23,7 +23,34 @@ export interface ArchivedEvent extends Omit<EventRow, Instant> {
 const PAGE_MAX = 500;
 const BYTES_MAX = 1024 * 1024;
 
-type Row = ArchivedEvent & { readonly recorded_at_text: string };
+type PageRow = ArchivedEvent & { readonly recorded_at_text: string };
+
+/**
+ * A page of the events whose bodies lie in a day's partition, in the order of their record, from
+ * behind $2 to $5 on: no more than $6, and about $7 bytes of bodies, and at least one. It begins anew
+ * each time, so that no snapshot is held for as long as an archive takes: events that are completed
+ * do not change, and none is added to a day that is over.
+ */
+const ARCHIVE_PAGE = (partition: string, which: keyof typeof OF_DAY) => `
+WITH page AS MATERIALIZED (
+  SELECT * FROM millrace.events
+  WHERE ${OF_DAY[which]}
+    AND (recorded_at, source, event_id, generation) > ($2::timestamptz, $3, $4, $5::int)
+  ORDER BY recorded_at, source, event_id, generation
+  LIMIT $6
+),
+sized AS (
+  SELECT page.*, b.headers, b.body,
+    coalesce(sum(octet_length(b.body)) OVER (
+      ORDER BY recorded_at, source, event_id, generation
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), 0) AS bytes_before
+  FROM page LEFT JOIN millrace.${partition} b ON b.day = $1::date AND b.id = page.body_id
+)
+SELECT ${Object.keys(EVENT_COLUMNS).join(", ")}, body_hash,
+  (recorded_at AT TIME ZONE 'UTC')::text || '+00' AS recorded_at_text, headers, body
+FROM sized WHERE bytes_before < $7::bigint
+ORDER BY recorded_at, source, event_id, generation`;
 
 /**
  * Reads the events whose bodies lie in a partition, a page of about 1 MiB after the other.
@@ -39,7 +66,7 @@ export async function* archivePages(
     let behind: readonly unknown[] = ["-infinity", "", "", -1];
     for (;;) {
       const values = [partition.day, ...behind, PAGE_MAX, BYTES_MAX];
-      const { rows } = await runStatement<Row>(pool, { text, values }, BATCH);
+      const { rows } = await runStatement<PageRow>(pool, { text, values }, BATCH);
       const last = rows.at(-1);
       if (last === undefined) break;
       behind = [last.recorded_at_text, last.source, last.event_id, last.generation];

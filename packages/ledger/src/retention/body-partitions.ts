@@ -1,10 +1,9 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
-import { LIST_PARTITIONS } from "../sql/retention/list-partitions.ts";
 import { runStatement } from "../transaction.ts";
 import { BATCH } from "./retention-times.ts";
 
-/** The bodies of a day. */
+/** The partition that has the bodies of one day. */
 export interface BodyPartition {
   /** Its table in the schema `millrace`. */
   readonly name: string;
@@ -12,13 +11,35 @@ export interface BodyPartition {
   readonly day: string;
   /** Whole days since, below 0 for the days ahead. */
   readonly ageDays: number;
-  /** `detached` from the table of bodies, or about to be: somebody began to drop it. */
+  /** `detached` or `detaching` from the table of bodies: a drop of it has begun. */
   readonly state: "attached" | "detaching" | "detached";
   /** On disk, with its indexes. */
   readonly bytes: number;
 }
 
 type Row = Omit<BodyPartition, "ageDays"> & { readonly age_days: number };
+
+/**
+ * The partitions of bodies, oldest first, with their age in days by the database's clock. A partition
+ * that is detached from its table, or about to be, is included until it is dropped.
+ */
+const LIST_PARTITIONS = `
+WITH found AS (
+  SELECT c.oid, c.relname::text AS name, to_date(substr(c.relname, 8), 'YYYYMMDD') AS day,
+    CASE
+      WHEN i.inhparent IS NULL THEN 'detached'
+      WHEN i.inhdetachpending THEN 'detaching'
+      ELSE 'attached'
+    END AS state
+  FROM pg_catalog.pg_class c
+  LEFT JOIN pg_catalog.pg_inherits i
+    ON i.inhrelid = c.oid AND i.inhparent = 'millrace.bodies'::regclass
+  WHERE c.relnamespace = 'millrace'::regnamespace AND c.relkind = 'r'
+    AND c.relname ~ '^bodies_[0-9]{8}$'
+)
+SELECT name, day::text AS day, state, (now() AT TIME ZONE 'UTC')::date - day AS age_days,
+  pg_catalog.pg_total_relation_size(oid)::float8 AS bytes
+FROM found ORDER BY day`;
 
 /**
  * Lists the partitions of bodies, oldest first.
@@ -30,8 +51,22 @@ export async function listPartitions(pool: pg.Pool): Promise<readonly BodyPartit
   return rows.map(({ age_days: ageDays, ...row }) => ({ ...row, ageDays }));
 }
 
-/** The partition's name, once it is certain that it is one: it becomes part of a statement. */
+/** The name of a partition, checked, because it becomes part of a statement. */
 export function tableOf({ name }: Pick<BodyPartition, "name">): string {
   if (/^bodies_\d{8}$/.test(name)) return name;
   throw new MillraceError("internal", `Cannot use ${JSON.stringify(name)} as a day of bodies`);
 }
+
+/** Events whose body is in the partition of another day than the one they were recorded on. */
+const IS_MOVED = "body_day <> (recorded_at AT TIME ZONE 'UTC')::date";
+
+/** Events of the day $1 whose bodies are still there. */
+const IS_RECORDED_THEN = `body_day = $1::date
+    AND recorded_at >= $1::date::timestamp AT TIME ZONE 'UTC'
+    AND recorded_at < ($1::date + 1)::timestamp AT TIME ZONE 'UTC'`;
+
+const IS_MOVED_THERE = `body_day = $1::date AND ${IS_MOVED}`;
+
+/** The two conditions under which a body is in the partition of the day $1. Each of them has an index,
+ * and no event meets both. */
+export const OF_DAY = { recordedThen: IS_RECORDED_THEN, movedThere: IS_MOVED_THERE } as const;

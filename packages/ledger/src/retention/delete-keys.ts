@@ -1,18 +1,17 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
-import { COUNT_EXPIRED_KEYS, DELETE_KEYS } from "../sql/retention/expired-keys.ts";
 import { runStatement } from "../transaction.ts";
 import { BATCH, COUNT } from "./retention-times.ts";
 
-/** Which events may be forgotten. */
+/** Which events may be deleted. */
 export interface ExpiredKeys {
-  /** Days since the event was completed, in its last generation. A day is added to it. */
+  /** Days since the event was completed, in its last generation. One day is added. */
   readonly keysDays: number;
-  /** The oldest day whose bodies are kept: an event is known for as long as its body is there. */
+  /** The oldest day whose bodies are kept: an event is kept for as long as its body is. */
   readonly bodiesFrom: string;
 }
 
-/** One batch, and where the next one goes on. */
+/** One batch, and where the next one starts. */
 export interface DeletedKeys {
   readonly deleted: number;
   /** Undefined when there are no more. */
@@ -22,7 +21,56 @@ export interface DeletedKeys {
 const IDENTITIES_MAX = 1_000;
 
 /**
- * Deletes a batch of completed events past their time, with all that is known of them.
+ * How much longer an event is kept than promised. A job's age is judged by the clock of the ingress that
+ * accepted it, an event's by the database's, and a job must be too old before its event is deleted.
+ */
+const MARGIN_DAYS = 1;
+
+const CUTOFF = `now() - make_interval(days => $1::int + ${MARGIN_DAYS})`;
+
+/**
+ * Completed events of which all generations were completed more than $1 days ago, and whose bodies were
+ * dropped: no partition before the day $2 exists. Recorded at $3 or later.
+ */
+const EXPIRED = `
+  SELECT e.source, e.event_id, e.generation, e.recorded_at FROM millrace.events e
+  WHERE e.status = 'completed' AND e.recorded_at < ${CUTOFF} AND e.recorded_at >= $3::timestamptz
+    AND e.processed_at < ${CUTOFF} AND e.body_day < $2::date
+    AND (
+      SELECT true FROM millrace.events other
+      WHERE other.source = e.source AND other.event_id = e.event_id
+        AND (other.status <> 'completed' OR other.processed_at >= ${CUTOFF}
+          OR other.body_day >= $2::date)
+      LIMIT 1
+    ) IS NOT TRUE`;
+
+/**
+ * Deletes a batch of the oldest ones ($4) with their attempts and conflicts, in one commit: all
+ * generations of an event together.
+ */
+const DELETE_KEYS = `
+WITH old AS MATERIALIZED (${EXPIRED}
+  ORDER BY e.recorded_at LIMIT $4
+),
+identity AS MATERIALIZED (SELECT DISTINCT source, event_id FROM old),
+deleted AS (
+  DELETE FROM millrace.events e USING identity i
+  WHERE e.source = i.source AND e.event_id = i.event_id
+  RETURNING 1
+),
+log AS (
+  DELETE FROM millrace.attempts a USING identity i
+  WHERE a.source = i.source AND a.event_id = i.event_id
+),
+noted AS (
+  DELETE FROM millrace.conflicts c USING identity i
+  WHERE c.source = i.source AND c.event_id = i.event_id
+)
+SELECT (SELECT count(*) FROM deleted) AS deleted,
+  (SELECT (max(recorded_at) AT TIME ZONE 'UTC')::text || '+00' FROM old) AS reached`;
+
+/**
+ * Deletes a batch of expired completed events, with their attempts and conflicts.
  *
  * @throws `database_unavailable`; then the batch is undone, and nothing else.
  */
@@ -40,6 +88,9 @@ export async function deleteKeys(
   failpoint("retention.keys_deleted");
   return { deleted: Number(rows[0]?.deleted), next: rows[0]?.reached ?? undefined };
 }
+
+/** How many events would be deleted in all. */
+const COUNT_EXPIRED_KEYS = `SELECT count(*) AS count FROM (${EXPIRED}) AS expired`;
 
 /**
  * Counts what would be deleted.

@@ -1,21 +1,21 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
-import { ledgerError } from "../database-trouble.ts";
-import { lease, type Lease } from "../lease.ts";
+import { ledgerError } from "../database-errors.ts";
+import { lease, type Lease } from "../connection.ts";
 import { SQLSTATE, sqlStateOf } from "../sqlstate.ts";
 import { tableOf, type BodyPartition } from "./body-partitions.ts";
 
-/** What a drop waits for, and who may stop it. */
+/** How long a drop waits, and the signal that stops it. */
 export interface DropOptions {
-  /** Milliseconds that it waits for those who use the partition. */
+  /** Milliseconds that it waits for the transactions that use the partition. */
   readonly waitMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Takes a partition off the table of bodies. It waits for the transactions that use the table just
- * now, without being in the way of those that come after: `busy` when they do not end in time. Then
- * the bodies may be out of sight already, and another call goes on from there.
+ * Detaches a partition from the table of bodies. It waits for the transactions that are using the table,
+ * without blocking later ones; `busy` when they do not end in time. By then the bodies may no longer be
+ * visible, and another call continues from there.
  *
  * @throws `database_unavailable`, the signal's reason
  */
@@ -25,7 +25,7 @@ export async function detachPartition(
   options: DropOptions,
 ): Promise<"detached" | "busy"> {
   if (partition.state === "detached") return "detached";
-  // An ordinary DETACH would wait for every handler's transaction and hold up each insert behind it.
+  // A plain DETACH would wait for the transactions of all handlers and block every insert after it.
   const how = partition.state === "detaching" ? "FINALIZE" : "CONCURRENTLY";
   const done = await alter(
     pool,
@@ -37,7 +37,7 @@ export async function detachPartition(
 }
 
 /**
- * Drops a partition that was taken off its table; `busy` when somebody reads it.
+ * Drops a detached partition; `busy` while a transaction reads it.
  *
  * @throws `database_unavailable`, the signal's reason
  */
@@ -50,7 +50,7 @@ export async function dropPartition(
   return (await alter(pool, text, options)) ? "dropped" : "busy";
 }
 
-/** Runs a statement that wants no transaction around it; false when a lock was not to be had. */
+/** Runs a statement that must not run in a transaction; false when it could not get a lock. */
 async function alter(
   pool: pg.Pool,
   text: string,
@@ -72,7 +72,7 @@ async function alter(
 }
 
 async function alterOn(held: Lease, text: string, waitMs: number): Promise<boolean> {
-  // The settings last as long as the session, so nobody else gets it.
+  // The settings last as long as the session, so it is not reused.
   held.spoil();
   await held.client.query(`SET lock_timeout = ${waitMs}`);
   await held.client.query(`SET statement_timeout = ${2 * waitMs}`);

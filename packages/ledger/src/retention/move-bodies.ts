@@ -1,23 +1,77 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
-import { withPartitions } from "../partitions.ts";
-import { COUNT_EVENTS } from "../sql/retention/events-of-day.ts";
-import { COUNT_UNSETTLED, MOVE_BODIES } from "../sql/retention/move-bodies.ts";
+import { withPartitions } from "../bodies.ts";
 import { runStatement } from "../transaction.ts";
-import { tableOf, type BodyPartition } from "./body-partitions.ts";
+import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
 import { BATCH, COUNT } from "./retention-times.ts";
 
-/** What became of one batch. */
+/** The result of one batch. */
 export interface MovedBodies {
-  /** Events that were seen to need their bodies: 0 when the partition holds none such any more. */
+  /** Events found that still need their bodies; 0 when the partition has no more of them. */
   readonly found: number;
-  /** Events whose bodies are in today's partition now. Less than found when attempts hold some. */
+  /** Events whose bodies are in today's partition now; fewer than found while attempts hold some. */
   readonly moved: number;
   readonly bytes: number;
 }
 
 const EVENTS_MAX = 500;
 const BYTES_MAX = 8 * 1024 * 1024;
+
+/** Events that are not completed and whose bodies are in a partition, at most $2 of each kind. A body that
+ * is missing cannot be moved, and is not counted. */
+const UNSETTLED = (partition: string) => {
+  const select = (where: string) => `
+  (SELECT source, event_id, generation FROM millrace.events e
+    WHERE ${where} AND (
+      SELECT true FROM millrace.${partition} b WHERE b.day = $1::date AND b.id = e.body_id LIMIT 1
+    ) IS TRUE
+    LIMIT $2)`;
+  return [
+    select("status = 'pending' AND body_day = $1::date"),
+    select(`status = 'failed' AND ${OF_DAY.recordedThen}`),
+    select(`status = 'failed' AND ${OF_DAY.movedThere}`),
+  ].join("\n  UNION ALL");
+};
+
+/**
+ * Copies bodies of events that are not completed from a day's partition to today's, and points the events
+ * there, in one commit. The partition keeps its copies until it is dropped, so a reader always finds the
+ * body in one or the other. An event that an attempt holds is left for the next time. Copies about $3
+ * bytes at most, and at least one body.
+ */
+const MOVE_BODIES = (partition: string) => `
+WITH candidate AS (${UNSETTLED(partition)}
+),
+locked AS MATERIALIZED (
+  SELECT e.source, e.event_id, e.generation, e.body_id
+  FROM candidate JOIN millrace.events e USING (source, event_id, generation)
+  WHERE e.status <> 'completed' AND e.body_day = $1::date
+  ORDER BY e.source, e.event_id, e.generation
+  LIMIT $2
+  FOR UPDATE OF e SKIP LOCKED
+),
+sized AS (
+  SELECT l.*, octet_length(b.body) AS bytes,
+    sum(octet_length(b.body)) OVER (ORDER BY l.source, l.event_id, l.generation) AS total
+  FROM locked l JOIN millrace.${partition} b ON b.day = $1::date AND b.id = l.body_id
+),
+chosen AS MATERIALIZED (SELECT * FROM sized WHERE total - bytes < $3::bigint),
+copied AS (
+  INSERT INTO millrace.bodies (day, id, headers, body)
+  SELECT (now() AT TIME ZONE 'UTC')::date, b.id, b.headers, b.body
+  FROM millrace.${partition} b
+  WHERE b.day = $1::date AND b.id IN (SELECT body_id FROM chosen)
+  ON CONFLICT DO NOTHING
+),
+moved AS (
+  UPDATE millrace.events e SET body_day = (now() AT TIME ZONE 'UTC')::date
+  FROM chosen c
+  WHERE e.source = c.source AND e.event_id = c.event_id AND e.generation = c.generation
+  RETURNING c.bytes
+)
+SELECT (SELECT count(*) FROM candidate) AS found, count(*) AS moved,
+  coalesce(sum(bytes), 0)::float8 AS bytes
+FROM moved`;
 
 /**
  * Moves a batch of the bodies of events that are not completed from a day's partition to today's.
@@ -38,8 +92,12 @@ export async function moveBodies(pool: pg.Pool, partition: BodyPartition): Promi
   return { found: Number(row?.found), moved: Number(row?.moved), bytes: row?.bytes ?? 0 };
 }
 
+/** The number of events that would be moved. */
+const COUNT_UNSETTLED = (partition: string) =>
+  `SELECT count(*) AS count FROM (${UNSETTLED(partition)}) AS unsettled`;
+
 /**
- * Counts the events that are not completed whose bodies lie in a partition.
+ * Counts the events that are not completed and whose bodies are in a partition.
  *
  * @throws `database_unavailable`
  */
@@ -47,8 +105,13 @@ export async function countUnsettled(pool: pg.Pool, partition: BodyPartition): P
   return await count(pool, COUNT_UNSETTLED(tableOf(partition)), [partition.day, null]);
 }
 
+/** The number of events whose bodies are in the partition of the day $1. */
+const COUNT_EVENTS = `
+SELECT (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.recordedThen})
+  + (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.movedThere}) AS count`;
+
 /**
- * Counts all events whose bodies lie in a partition.
+ * Counts all events whose bodies are in a partition.
  *
  * @throws `database_unavailable`
  */

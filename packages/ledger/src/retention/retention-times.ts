@@ -1,6 +1,6 @@
 import type { TransactionOptions } from "../transaction.ts";
 
-/** For batches: each finds what it wants by an index, and holds rows no longer than it must. */
+/** For batches, which find their rows by an index and hold them no longer than necessary. */
 export const BATCH: TransactionOptions = {
   limits: {
     statementTimeoutMs: 60_000,

@@ -1,5 +1,5 @@
 import type { ErrorCode, EventStatus, Outcome } from "@millrace/core";
-import type { EventRow } from "@millrace/ledger";
+import type { EventRow } from "@millrace/api-contract";
 
 /** How a delivery is made. */
 export interface DeliverOptions {

@@ -14,7 +14,7 @@ export async function readStaged(
   key: EventKey,
   thrown: ReadonlyMap<string, unknown>,
 ): Promise<StagedEvent> {
-  const detail = await ledger.findEvent(key);
+  const detail = await ledger.reads.findEvent(key);
   if (detail === undefined) throw eventNotFound(key);
   const { event } = detail;
   const { status, outcome, attempts, last_error: message, last_error_code: code } = event;

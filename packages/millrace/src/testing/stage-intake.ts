@@ -7,7 +7,7 @@ import {
   type IncomingEvent,
   type Provider,
 } from "@millrace/core";
-import { createReceiver, type DurablePlace, type Received } from "@millrace/intake";
+import { Receiver, type EventStore, type Received } from "@millrace/intake";
 import type { Ledger } from "@millrace/ledger";
 import { keyName } from "./key-name.ts";
 import { createSigner, type Posted } from "./sign-delivery.ts";
@@ -29,7 +29,7 @@ export interface StageIntake {
 /** Time enough for a machine that runs many tests. */
 const ANSWER_TIMEOUT_MS = 30_000;
 
-/** Makes the way in, with secrets of its own and the ledger as the one place. */
+/** Makes the way in, with secrets of its own and the ledger as the one event store. */
 export function createStageIntake(config: Config, ledger: Ledger): StageIntake {
   const secrets = Object.fromEntries(
     Object.entries(config.sources).map(([name, { provider }]) => [
@@ -40,13 +40,16 @@ export function createStageIntake(config: Config, ledger: Ledger): StageIntake {
   const fresh = new Set<string>();
   const sign = createSigner((source) => secrets[source]?.[0] ?? "");
   let trouble: unknown;
-  const receiver = createReceiver({
+  const receiver = new Receiver({
     config: { ...config, ingress: { ...config.ingress, answerTimeoutMs: ANSWER_TIMEOUT_MS } },
     secrets,
-    places: [ledgerPlace(ledger, (event) => fresh.add(keyName(event)))],
+    stores: [ledgerStore(ledger, (event) => fresh.add(keyName(event)))],
     redelivery: {
       retry: async (event) => {
-        if ((await ledger.retry(event)) === "retried") fresh.add(keyName(event));
+        const [answer] = await ledger.retries.retryMany([event]);
+        if (answer?.kind !== "retried") return "not_needed";
+        fresh.add(keyName(event));
+        return "retried";
       },
     },
     notify: (notice) => {
@@ -76,17 +79,17 @@ function providerOf({ sources }: Config, name: string) {
   );
 }
 
-function ledgerPlace(ledger: Ledger, onAccepted: (event: IncomingEvent) => void): DurablePlace {
+function ledgerStore(ledger: Ledger, onAccepted: (event: IncomingEvent) => void): EventStore {
   return {
     name: "ledger",
     put: async (events) => {
-      const placements = await ledger.accept(events);
+      const results = await ledger.intake.accept(events);
       for (const [index, event] of events.entries()) {
-        if (placements[index] === "accepted") onAccepted(event);
+        if (results[index] === "accepted") onAccepted(event);
       }
-      return placements;
+      return results;
     },
-    ping: () => ledger.ping(),
+    ping: () => ledger.intake.ping(),
     isFull: () => false,
   };
 }

@@ -5,9 +5,9 @@ import {
   type EventKey,
   type FailedEvent,
   type Handler,
-  type Settlement,
+  type JobResult,
 } from "@millrace/core";
-import { isDatabaseTrouble, type Ledger } from "@millrace/ledger";
+import type { Ledger } from "@millrace/ledger";
 import { createProcessor, type Notice, type Processor } from "@millrace/processor";
 import { CONCURRENCY } from "./open-ledger.ts";
 import type { StagedEvent } from "./delivered.ts";
@@ -32,12 +32,9 @@ export function createStageWorker(
   const told: Promise<void>[] = [];
   const processor = createProcessor(
     {
-      ledger,
+      ledger: ledger.claims,
       handlers: handlers.map((handler) => noting(handler, thrown)),
-      sources: Object.fromEntries(
-        Object.entries(config.sources).map(([name, { options }]) => [name, options]),
-      ),
-      isDatabaseTrouble,
+      sources: config.sources,
       notify: (notice) => {
         if (notice.kind !== "attempt_failed" || !notice.final) return;
         const telling = tell(config, notice);
@@ -53,16 +50,16 @@ export function createStageWorker(
   async function run(key: EventKey, attempts: number): Promise<StagedEvent> {
     const event = await jobOf(ledger, key);
     const name = `stage-${(runs += 1)}`;
-    let settlement: Settlement | undefined;
+    let result: JobResult | undefined;
     for (let made = 0; made < attempts; made += 1) {
-      settlement = await attempt(processor, event, name);
-      if (settlement.kind !== "retry") break;
+      result = await attempt(processor, event, name);
+      if (result.kind !== "retry") break;
     }
     await Promise.all(told.splice(0));
     const staged = await readStaged(ledger, key, thrown);
     return {
       ...staged,
-      nextAttemptInMs: settlement?.kind === "retry" ? settlement.afterMs : undefined,
+      nextAttemptInMs: result?.kind === "retry" ? result.afterMs : undefined,
     };
   }
 
@@ -78,17 +75,14 @@ async function attempt(
   processor: Processor,
   event: EnvelopedEvent,
   run: string,
-): Promise<Settlement> {
+): Promise<JobResult> {
   const { signal } = new AbortController();
-  const [settlement] = await Promise.all(
-    processor.process([{ event, run, enqueuedAtMs: Date.now(), signal }]),
-  );
-  if (settlement === undefined) throw new RangeError("Cannot settle job: no settlement");
-  if (settlement.kind === "retry" && !settlement.recorded) {
-    const { code, message } = settlement;
+  const result = await processor.process({ event, run, enqueuedAtMs: Date.now(), signal });
+  if (result.kind === "retry" && !result.recorded) {
+    const { code, message } = result;
     throw new MillraceError(code, `Cannot attempt event "${event.eventId}": ${message}`);
   }
-  return settlement;
+  return result;
 }
 
 /** Remembers what the handler threw: the ledger keeps its words alone. */
@@ -117,7 +111,7 @@ async function tell(
 
 /** The job that the queue would carry: the identity, and no body, for the ledger has it. */
 async function jobOf(ledger: Ledger, key: EventKey): Promise<EnvelopedEvent> {
-  const stored = await ledger.findIdentity(key);
-  if (stored === undefined) throw eventNotFound(key);
-  return { ...stored, body: undefined };
+  const [found] = await ledger.repair.ledgerStatuses([key]);
+  if (found === undefined) throw eventNotFound(key);
+  return { ...found.event, headers: {}, body: undefined };
 }

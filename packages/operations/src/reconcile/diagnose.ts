@@ -1,7 +1,7 @@
-import type { DisagreementKind } from "./disagreement.ts";
-import { findEnded, findPlaced, findUnplaced, type Finding } from "./find.ts";
-import type { CompareDeps } from "./ports.ts";
-import { createTally, type Found } from "./tally.ts";
+import type { DisagreementKind } from "@millrace/api-contract";
+import type { CompareDeps } from "./compare.ts";
+import { createCounts, type Found } from "./disagreement.ts";
+import { findFinished, findEnqueued, findNotEnqueued, type Finding } from "./walk.ts";
 
 export interface DiagnoseOptions {
   readonly sources: readonly string[];
@@ -10,11 +10,11 @@ export interface DiagnoseOptions {
   readonly keysDays: number;
   /** Events of each kind that are named. */
   readonly examplesMax: number;
-  /** Hears how many events and jobs have been looked at. */
+  /** Called with how many events and jobs have been looked at. */
   readonly onProgress?: (looked: number) => void;
 }
 
-/** All that ledger and queues disagree on. */
+/** Everything that ledger and queues disagree on. */
 export interface Diagnosis {
   readonly found: ReadonlyMap<DisagreementKind, Found>;
   /** Events and jobs that were looked at. */
@@ -29,24 +29,24 @@ export interface Diagnosis {
  * @throws `database_unavailable`, and what the queue throws.
  */
 export async function diagnose(deps: CompareDeps, options: DiagnoseOptions): Promise<Diagnosis> {
-  const tally = createTally(options.examplesMax);
+  const counts = createCounts(options.examplesMax);
   let looked = 0;
-  const look = async (findings: AsyncIterable<Finding>, counts: (kind: string) => boolean) => {
+  const look = async (findings: AsyncIterable<Finding>, isWanted: (kind: string) => boolean) => {
     for await (const finding of findings) {
-      tally.add(finding.found.filter(({ kind }) => counts(kind)));
+      counts.add(finding.found.filter(({ kind }) => isWanted(kind)));
       looked += finding.looked;
       options.onProgress?.(looked);
     }
   };
-  await look(findUnplaced(deps, options), () => true);
+  await look(findNotEnqueued(deps, options), () => true);
   const before = looked;
-  await look(findPlaced(deps, options), () => true);
-  // It goes through all that is pending, and leaves out those that were compared before.
+  await look(findEnqueued(deps, options), () => true);
+  // It reads everything that is pending, and leaves out what was compared before.
   const pending = looked - before;
   for (const state of ["failed", "completed"] as const) {
-    // What is pending was looked at before, whatever its job.
+    // Pending events were compared before, whatever their jobs.
     const isUnrecorded = (kind: string) => kind.startsWith("unrecorded");
-    await look(findEnded(deps, { ...options, state, sinceMs: 0 }), isUnrecorded);
+    await look(findFinished(deps, { ...options, state, sinceMs: 0 }), isUnrecorded);
   }
-  return { found: tally.found, looked, pending };
+  return { found: counts.found, looked, pending };
 }

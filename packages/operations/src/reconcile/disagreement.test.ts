@@ -1,17 +1,17 @@
-import type { Standing } from "@millrace/ledger";
-import type { JobGlance } from "@millrace/queue";
+import type { LedgerStatus } from "@millrace/ledger";
+import type { JobStatus } from "@millrace/queue";
 import { expect, test } from "vitest";
 import { DISAGREEMENT_KINDS, disagreementOf } from "./disagreement.ts";
 
 const SINCE_MS = 1_000_000;
 
-const row = (status: Standing["status"], placed = false) => ({
-  ...{ status, placed, pendingSinceMs: SINCE_MS },
+const row = (status: LedgerStatus["status"], enqueued = false) => ({
+  ...{ status, enqueued, pendingSinceMs: SINCE_MS },
 });
-const ended = (state: "failed" | "completed", finishedAtMs = SINCE_MS + 1): JobGlance => ({
+const ended = (state: "failed" | "completed", finishedAtMs = SINCE_MS + 1): JobStatus => ({
   ...{ state, finishedAtMs, run: "1.0", failedReason: undefined },
 });
-const LIVE: JobGlance = { state: "live" };
+const LIVE: JobStatus = { state: "live" };
 
 test("Every pair of event and job has its answer", () => {
   const none = undefined;

@@ -1,12 +1,16 @@
-import type { EventIdentity, Standing } from "@millrace/ledger";
-import type { JobGlance } from "@millrace/queue";
+import type { DisagreementKind } from "@millrace/api-contract";
+import type { EnvelopedEvent, EventKey } from "@millrace/core";
+import type { LedgerStatus } from "@millrace/ledger";
+import type { JobStatus } from "@millrace/queue";
 
 /**
- * What ledger and queue can disagree on, and what is done about it. Everything that is not here is as it
- * should be: a job on its way for a pending event; any job of a completed one; a job on its way for a
+ * What ledger and queue can disagree on, and what is done about it. Every other pair is in
+ * order: a job on its way for a pending event; any job of a completed one; a job on its way for a
  * failed one, which is a retry.
  */
-export const DISAGREEMENTS = {
+export const DISAGREEMENTS: Readonly<
+  Record<DisagreementKind, { readonly ledger: string; readonly job: string; readonly act: string }>
+> = {
   pending_without_job: {
     ledger: "pending",
     job: "none",
@@ -37,9 +41,7 @@ export const DISAGREEMENTS = {
     job: "completed",
     act: "nothing: it may have run, so look into it",
   },
-} as const;
-
-export type DisagreementKind = keyof typeof DISAGREEMENTS;
+};
 
 /** In the order of the table. */
 export const DISAGREEMENT_KINDS = Object.keys(DISAGREEMENTS) as readonly DisagreementKind[];
@@ -47,25 +49,56 @@ export const DISAGREEMENT_KINDS = Object.keys(DISAGREEMENTS) as readonly Disagre
 /** One event on which ledger and queue disagree. */
 export interface Disagreement {
   readonly kind: DisagreementKind;
-  readonly event: EventIdentity;
+  readonly event: EnvelopedEvent;
   /** How its job ended, if it did. */
   readonly end: { readonly run: string; readonly failedReason: string | undefined } | undefined;
-  /** Whether the ledger has it that the job was on the queue. */
-  readonly placed: boolean;
+  /** Whether the ledger knows the event to be enqueued. */
+  readonly enqueued: boolean;
 }
 
 /** Compares an event with its job; undefined when they agree. */
 export function disagreementOf(
-  row: Pick<Standing, "status" | "placed" | "pendingSinceMs"> | undefined,
-  job: JobGlance | undefined,
+  row: Pick<LedgerStatus, "status" | "enqueued" | "pendingSinceMs"> | undefined,
+  job: JobStatus | undefined,
 ): DisagreementKind | undefined {
   if (job?.state === "live") return undefined;
   if (row === undefined) return job && `unrecorded_job_${job.state}`;
   if (row.status !== "pending") return undefined;
   if (job === undefined) return "pending_without_job";
   if (job.state === "completed") return "pending_job_completed";
-  // A retry unmarks the event and marks it when its job waits: a marked event's job has failed since,
+  // A retry unmarks the event and marks it when its job waits: the job of a marked event has failed since,
   // whatever the clocks of the two say.
-  const hasFailedSince = row.placed || job.finishedAtMs >= row.pendingSinceMs;
+  const hasFailedSince = row.enqueued || job.finishedAtMs >= row.pendingSinceMs;
   return hasFailedSince ? "pending_job_failed" : "pending_retry_unfinished";
+}
+
+/** The disagreements of one kind. */
+export interface Found {
+  readonly count: number;
+  /** The first few. */
+  readonly examples: readonly (EventKey & { readonly detail: string | undefined })[];
+}
+
+export interface Counts {
+  add(found: readonly Disagreement[]): void;
+  readonly found: ReadonlyMap<DisagreementKind, Found>;
+}
+
+/** Counts disagreements by kind, and keeps a few of each as examples. */
+export function createCounts(examplesMax: number): Counts {
+  const found = new Map<DisagreementKind, Found>();
+  return {
+    found,
+    add: (more) => {
+      for (const { kind, event, end } of more) {
+        const { count, examples } = found.get(kind) ?? { count: 0, examples: [] };
+        const { source, eventId, generation } = event;
+        const example = { source, eventId, generation, detail: end?.failedReason };
+        found.set(kind, {
+          count: count + 1,
+          examples: examples.length < examplesMax ? [...examples, example] : examples,
+        });
+      }
+    },
+  };
 }

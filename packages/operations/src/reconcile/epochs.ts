@@ -1,29 +1,33 @@
 import { randomUUID } from "node:crypto";
-import { queueName } from "@millrace/queue";
-import type { MendDeps } from "./ports.ts";
+import type { Ledger } from "@millrace/ledger";
+import { queueName, type Queues } from "@millrace/queue";
 
-type Deps = Pick<MendDeps, "ledger" | "queues">;
+/** What it takes to know whether a queue is still the one that the ledger was compared with. */
+export interface EpochDeps {
+  readonly ledger: Pick<Ledger, "repair">;
+  readonly queues: Pick<Queues, "epochs" | "writeEpoch">;
+}
 
 /**
  * The sources whose queue is not the one that the ledger was last compared with as a whole: it was
- * flushed, restored, replaced, or its server restarted and may have lost the last of what it was given.
+ * flushed, restored, replaced, or its server restarted and may have lost the last writes.
  */
 export async function changedQueues({
   ledger,
   queues,
 }: {
-  readonly ledger: Pick<Deps["ledger"], "readEpochs">;
-  readonly queues: Pick<Deps["queues"], "epochs">;
+  readonly ledger: EpochDeps["ledger"];
+  readonly queues: Pick<EpochDeps["queues"], "epochs">;
 }): Promise<string[]> {
-  const [left, kept] = await Promise.all([queues.epochs(), ledger.readEpochs()]);
-  return [...left]
+  const [current, kept] = await Promise.all([queues.epochs(), ledger.repair.readEpochs()]);
+  return [...current]
     .filter(([source, epoch]) => epoch === undefined || kept.get(queueName(source)) !== epoch)
     .map(([source]) => source);
 }
 
-/** Marks queues afresh before they are compared as a whole, and gives what they are known by now. */
+/** Writes a new epoch into queues before they are compared as a whole, and returns how they are known now. */
 export async function beginEpochs(
-  { queues }: Deps,
+  { queues }: Pick<EpochDeps, "queues">,
   sources: readonly string[],
 ): Promise<ReadonlyMap<string, string | undefined>> {
   await Promise.all(sources.map((source) => queues.writeEpoch(source, randomUUID())));
@@ -32,15 +36,15 @@ export async function beginEpochs(
 }
 
 /**
- * Keeps what queues were known by before everything was compared with them. One that was lost in the
- * meantime is known by something else now, and the next pass compares it again.
+ * Keeps in the ledger how queues were known before everything was compared with them. One that was lost in
+ * the meantime is known by another epoch now, and the next pass compares it again.
  */
 export async function keepEpochs(
-  { ledger }: Pick<Deps, "ledger">,
+  { ledger }: Pick<EpochDeps, "ledger">,
   begun: ReadonlyMap<string, string | undefined>,
 ): Promise<void> {
   const known = [...begun].flatMap(([source, epoch]) =>
     epoch === undefined ? [] : [[queueName(source), epoch] as const],
   );
-  await ledger.writeEpochs(new Map(known));
+  await ledger.repair.writeEpochs(new Map(known));
 }

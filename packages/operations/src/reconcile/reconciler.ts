@@ -1,26 +1,35 @@
-import { wait } from "@millrace/core";
-import type { EventIdentity, Leader } from "@millrace/ledger";
+import { wait, type EnvelopedEvent } from "@millrace/core";
+import type { Leader, Ledger } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
+import { createCapacity } from "./capacity.ts";
+import type { CompareDeps } from "./compare.ts";
+import type { EpochDeps } from "./epochs.ts";
 import { runPass, type PassDeps, type PassOptions, type PassReport } from "./pass.ts";
-import type { MendDeps } from "./ports.ts";
-import { createRoom } from "./room.ts";
+import type { RepairDeps } from "./repair.ts";
+import { PAGE_MAX } from "./walk.ts";
 
 /** The name under which one process at a time leads. */
 export const RECONCILER = "reconciler";
 
-/** What the reconciler tells, for logs, metrics and the user's hook. */
+/** What the reconciler reports, for logs, metrics and the user's hook. */
 export type ReconcilerNotice =
   /** Everything that is pending is about to be compared with these sources' queues. */
   | { readonly kind: "queue_changed"; readonly sources: readonly string[] }
-  /** How far a pass has come that takes long. */
-  | { readonly kind: "progress"; readonly looked: number; readonly mended: number }
+  /** How far a long pass has come. */
+  | { readonly kind: "progress"; readonly looked: number; readonly repaired: number }
   | ({ readonly kind: "passed"; readonly tookMs: number } & PassReport)
-  /** An event was failed whose job the queue had given up. */
-  | { readonly kind: "gave_up"; readonly event: EventIdentity; readonly reason: string }
+  /** An event was failed because the queue had abandoned its job. */
+  | { readonly kind: "job_abandoned"; readonly event: EnvelopedEvent; readonly reason: string }
   /** Another process leads. */
   | { readonly kind: "follows" }
-  | { readonly kind: "trouble"; readonly error: unknown };
+  | { readonly kind: "pass_failed"; readonly error: unknown };
 
-export interface ReconcilerDeps extends MendDeps {
+export interface ReconcilerDeps extends Pick<CompareDeps, "isSound"> {
+  readonly ledger: Pick<Ledger, "repair">;
+  readonly queues: CompareDeps["queues"] &
+    RepairDeps["queues"] &
+    EpochDeps["queues"] &
+    Pick<Queues, "measurePressure" | "ping">;
   readonly leader: Pick<Leader, "lead">;
   readonly notify: (notice: ReconcilerNotice) => void;
 }
@@ -28,20 +37,23 @@ export interface ReconcilerDeps extends MendDeps {
 export interface ReconcilerOptions extends Pick<PassOptions, "sources" | "graceMs" | "keysDays"> {
   /** Milliseconds between passes. */
   readonly intervalMs: number;
-  /** Milliseconds between looks at everything that is pending. */
+  /** Milliseconds between comparisons of everything that is pending. */
   readonly sweepIntervalMs: number;
   /** Jobs of a source that may wait in its queue. */
   readonly queueDepthMax: (source: string) => number;
+  /**
+   * Pending events that are read at once, {@link PAGE_MAX} when not set. A quarter of it is how many
+   * jobs are added at once, and a pass that repaired half of it is followed by the next one at once.
+   */
+  readonly pageMax?: number | undefined;
 }
 
-/** What a pass mended at least to be followed by the next one at once. */
-const MUCH = 500;
-/** The wait after a pass that left events for lack of room: the queues are measured every second. */
+/** The pause after a pass that left events for lack of capacity: the queues are measured every second. */
 const FULL_PAUSE_MS = 1_000;
-/** By so much the clocks of workers may differ, whose failed jobs are looked at once. */
-const CLOCKS_DIFFER_MS = 30_000;
-/** Milliseconds between the signs of life of a pass that takes long. */
-const BEAT_MS = 5_000;
+/** How far apart the clocks may be of workers whose failed jobs are found by the next pass. */
+const CLOCK_DIFFERENCE_MS = 30_000;
+/** Milliseconds between the progress notices of a long pass. */
+const PROGRESS_INTERVAL_MS = 5_000;
 
 /**
  * Keeps ledger and queues in agreement for as long as this process leads: passes, one after the other,
@@ -51,92 +63,98 @@ export function createReconciler(
   deps: ReconcilerDeps,
   options: ReconcilerOptions,
 ): { close(): Promise<void> } {
-  const closing = new AbortController();
-  const { signal } = closing;
-  const state = { lead: undefined, failedSinceMs: 0, sweepAtMs: 0 } as State;
+  return new Reconciler(deps, options);
+}
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      await wait(await turn(deps, { ...options, signal }, state), signal);
+class Reconciler {
+  readonly #deps: ReconcilerDeps;
+  readonly #options: ReconcilerOptions;
+  readonly #pageMax: number;
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
+  /** Of the last time that this process became the leader; aborts when it no longer is. */
+  #leadership: AbortSignal | undefined;
+  #failedSinceMs = 0;
+  #sweepAtMs = 0;
+
+  constructor(deps: ReconcilerDeps, options: ReconcilerOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#pageMax = options.pageMax ?? PAGE_MAX;
+    this.#running = this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) await wait(await this.#takeTurn(), signal);
+  }
+
+  /** One pass, if this process leads; returns the milliseconds until the next. */
+  async #takeTurn(): Promise<number> {
+    const { leader, queues, notify } = this.#deps;
+    const { intervalMs, sweepIntervalMs } = this.#options;
+    try {
+      const leadership = await leader.lead();
+      if (leadership === undefined) {
+        this.#leadership = undefined;
+        notify({ kind: "follows" });
+        return intervalMs;
+      }
+      if (leadership !== this.#leadership) {
+        this.#leadership = leadership;
+        // How far the last leader had come is unknown.
+        this.#failedSinceMs = 0;
+        this.#sweepAtMs = Date.now() + sweepIntervalMs;
+      }
+      await queues.ping();
+      return await this.#runPass();
+    } catch (error) {
+      if (!this.#closing.signal.aborted) notify({ kind: "pass_failed", error });
+      return intervalMs;
     }
   }
 
-  const running = run();
-  return {
-    close: async () => {
-      closing.abort();
-      await running;
-    },
-  };
-}
-
-interface State {
-  /** Of the lead that this process had last. */
-  lead: AbortSignal | undefined;
-  failedSinceMs: number;
-  sweepAtMs: number;
-}
-
-type TurnOptions = ReconcilerOptions & { readonly signal: AbortSignal };
-
-/** One pass, if this process leads; gives the milliseconds until the next. */
-async function turn(deps: ReconcilerDeps, options: TurnOptions, state: State): Promise<number> {
-  try {
-    const lead = await deps.leader.lead();
-    if (lead === undefined) {
-      state.lead = undefined;
-      deps.notify({ kind: "follows" });
-      return options.intervalMs;
-    }
-    // Nobody knows how far the leader before had come.
-    if (lead !== state.lead)
-      Object.assign(state, { lead, failedSinceMs: 0, sweepAtMs: nextSweep(options) });
-    await deps.queues.ping();
-    return await lookAndTell(deps, options, state);
-  } catch (error) {
-    if (!options.signal.aborted) deps.notify({ kind: "trouble", error });
-    return options.intervalMs;
+  async #runPass(): Promise<number> {
+    const { intervalMs, sweepIntervalMs, graceMs } = this.#options;
+    const startedAtMs = Date.now();
+    const isSweep = startedAtMs >= this.#sweepAtMs;
+    const report = await runPass(this.#passDeps(), {
+      ...this.#options,
+      failedSinceMs: this.#failedSinceMs,
+      sweepGraceMs: isSweep ? sweepIntervalMs : undefined,
+    });
+    if (isSweep) this.#sweepAtMs = Date.now() + sweepIntervalMs;
+    this.#failedSinceMs = startedAtMs - CLOCK_DIFFERENCE_MS - graceMs;
+    this.#deps.notify({ kind: "passed", tookMs: Date.now() - startedAtMs, ...report });
+    if (report.isFull) return Math.min(FULL_PAUSE_MS, intervalMs);
+    return report.repaired >= this.#pageMax / 2 ? 0 : intervalMs;
   }
-}
 
-async function lookAndTell(
-  deps: ReconcilerDeps,
-  options: TurnOptions,
-  state: State,
-): Promise<number> {
-  const startedAtMs = Date.now();
-  const isSweep = startedAtMs >= state.sweepAtMs;
-  const report = await runPass(passDeps(deps, options, state), {
-    ...options,
-    failedSinceMs: state.failedSinceMs,
-    sweepGraceMs: isSweep ? options.sweepIntervalMs : undefined,
-  });
-  if (isSweep) state.sweepAtMs = nextSweep(options);
-  state.failedSinceMs = startedAtMs - CLOCKS_DIFFER_MS - options.graceMs;
-  deps.notify({ kind: "passed", tookMs: Date.now() - startedAtMs, ...report });
-  if (report.isFull) return Math.min(FULL_PAUSE_MS, options.intervalMs);
-  return report.mended >= MUCH ? 0 : options.intervalMs;
-}
-
-const nextSweep = ({ sweepIntervalMs }: TurnOptions): number => Date.now() + sweepIntervalMs;
-
-function passDeps(deps: ReconcilerDeps, options: TurnOptions, state: State): PassDeps {
-  let beatAtMs = performance.now() + BEAT_MS;
-  let isDue = false;
-  return {
-    ...deps,
-    room: createRoom(deps.queues, options.queueDepthMax),
-    onGaveUp: (event, reason) => deps.notify({ kind: "gave_up", event, reason }),
-    onChanged: (sources) => deps.notify({ kind: "queue_changed", sources }),
-    onProgress: (progress) => {
-      isDue = performance.now() >= beatAtMs;
-      if (isDue) deps.notify({ kind: "progress", ...progress });
-    },
-    mayGoOn: async () => {
-      if (options.signal.aborted || state.lead?.aborted !== false) return false;
-      if (!isDue) return true;
-      beatAtMs = performance.now() + BEAT_MS;
-      return (await deps.leader.lead()) === state.lead;
-    },
-  };
+  #passDeps(): PassDeps {
+    const { queues, leader, notify } = this.#deps;
+    let progressAtMs = performance.now() + PROGRESS_INTERVAL_MS;
+    let isDue = false;
+    return {
+      ...this.#deps,
+      capacity: createCapacity(queues, this.#options.queueDepthMax),
+      jobsMax: Math.ceil(this.#pageMax / 4),
+      onAbandoned: (event, reason) => notify({ kind: "job_abandoned", event, reason }),
+      onChanged: (sources) => notify({ kind: "queue_changed", sources }),
+      onProgress: (progress) => {
+        isDue = performance.now() >= progressAtMs;
+        if (isDue) notify({ kind: "progress", ...progress });
+      },
+      mayGoOn: async () => {
+        if (this.#closing.signal.aborted || this.#leadership?.aborted !== false) return false;
+        if (!isDue) return true;
+        progressAtMs = performance.now() + PROGRESS_INTERVAL_MS;
+        return (await leader.lead()) === this.#leadership;
+      },
+    };
+  }
 }

@@ -43,7 +43,7 @@ function toLine({ body, ...event }: ArchivedEvent): unknown {
   return { ...event, body: body.toString(encoding), body_encoding: encoding };
 }
 
-/** Reads an archive to its end and counts its events; throws when it is damaged or not there. */
+/** Reads an archive to its end and counts its events; throws when it is damaged or missing. */
 export async function countArchived(path: string, signal?: AbortSignal): Promise<number> {
   let count = 0;
   await pipeline(

@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { failpoint, MillraceError } from "@millrace/core";
 import type { ArchivedEvent, BodyPartition } from "@millrace/ledger";
 import { countArchived, forceToDisk, writeArchive } from "./archive-file.ts";
-import type { RetentionDeps } from "./retention-options.ts";
+import type { RetentionDeps } from "./policy.ts";
 
 /** Where a day's bodies are archived. */
 export function archivePath(archiveDir: string, { day }: Pick<BodyPartition, "day">): string {
@@ -30,8 +30,8 @@ export async function checkArchiveDir(archiveDir: string): Promise<void> {
 }
 
 /**
- * Writes a day's events with their bodies to the archive, unless they are there. A file has its name
- * only once it is whole: it is written under another one, forced to disk, and read back.
+ * Writes a day's events with their bodies to the archive, unless they are there. A file gets its name
+ * only when it is whole: it is written under another name, forced to disk, and read back.
  *
  * @throws `archive_failed`; `database_unavailable`, the signal's reason
  */
@@ -52,7 +52,7 @@ export async function archivePartition(
   await removeLeftovers(file);
   const part = `${file}.${randomUUID()}.part`;
   try {
-    await write(part, told(ledger.archivePages(partition), { day, notify }), signal);
+    await write(part, withProgress(ledger.archivePages(partition), { day, notify }), signal);
     await requireCount(part, expected, signal);
     await rename(part, file);
     await forceToDisk(archiveDir);
@@ -63,7 +63,7 @@ export async function archivePartition(
   failpoint("retention.archived");
 }
 
-async function* told(
+async function* withProgress(
   pages: AsyncIterable<readonly ArchivedEvent[]>,
   { day, notify }: { day: string; notify: RetentionDeps["notify"] },
 ): AsyncGenerator<readonly ArchivedEvent[]> {
@@ -82,7 +82,7 @@ async function write(
     await writeArchive(part, pages, signal);
   } catch (error) {
     signal?.throwIfAborted();
-    // What the file system says has a path or a syscall; what the ledger says goes on as it is.
+    // An error of the file system has a syscall; an error of the ledger is thrown on as it is.
     if (!(error instanceof Error && "syscall" in error) || "severity" in error) throw error;
     throw archiveFailed(`"${part}" cannot be written: ${error.message}`, error);
   }
@@ -92,7 +92,7 @@ async function isThere(file: string): Promise<boolean> {
   return (await stat(file).catch(() => undefined)) !== undefined;
 }
 
-/** The archive is all that is left of the bodies, so it is read before they are dropped. */
+/** After the drop, the archive is the only copy of the bodies, so it is read back first. */
 async function requireCount(
   file: string,
   expected: number,
@@ -111,7 +111,7 @@ async function requireCount(
   );
 }
 
-/** What a process that was killed left half-written, a day ago or more: nobody writes for so long. */
+/** Removes files that a killed process left half-written a day ago or more: no write takes that long. */
 async function removeLeftovers(file: string): Promise<void> {
   const prefix = `${basename(file)}.`;
   for (const name of await readdir(dirname(file))) {

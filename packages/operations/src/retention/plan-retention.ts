@@ -1,6 +1,6 @@
 import type { BodyPartition } from "@millrace/ledger";
 import { archivePath, checkArchiveDir } from "./archive-partition.ts";
-import type { RetentionDeps, RetentionPolicy } from "./retention-options.ts";
+import type { RetentionDeps, RetentionPolicy } from "./policy.ts";
 
 /** A day whose bodies would be dropped. */
 export interface PlannedPartition {
@@ -8,9 +8,9 @@ export interface PlannedPartition {
   readonly ageDays: number;
   /** On disk, which the drop gives back. */
   readonly bytes: number;
-  /** Events whose bodies lie there. */
+  /** Events whose bodies are in it. */
   readonly events: number;
-  /** Those of them that are not completed, whose bodies would move on first. */
+  /** Those of them that are not completed, whose bodies would be moved first. */
   readonly toMove: number;
   /** The file that the others would be written to. */
   readonly archive: string | undefined;
@@ -19,14 +19,14 @@ export interface PlannedPartition {
 /** What `runRetention` would do now. */
 export interface RetentionPlan {
   readonly partitions: readonly PlannedPartition[];
-  /** Completed events that would be forgotten. */
+  /** Completed events that would be deleted. */
   readonly keysToDelete: number;
-  /** The oldest day whose bodies are there. */
+  /** The oldest day whose bodies are kept. */
   readonly oldestDay: string | undefined;
 }
 
 /**
- * Says what a run would do, and changes nothing.
+ * Plans a run, and changes nothing.
  *
  * @throws `archive_failed`, `database_unavailable`
  */

@@ -1,25 +1,25 @@
+import { wait } from "@millrace/core";
 import type { BodyPartition, RetentionLedger } from "@millrace/ledger";
-import { checkArchiveDir } from "./archive-partition.ts";
-import { retirePartition } from "./retire-partition.ts";
-import type { RetentionDeps, RetentionPolicy } from "./retention-options.ts";
+import { archivePartition, checkArchiveDir } from "./archive-partition.ts";
+import type { RetentionDeps, RetentionPolicy } from "./policy.ts";
 
-/** What a run came to; what it did was told as it went. */
+/** The result of a run; each step of it was reported to `notify`. */
 export type RetentionResult =
   | {
       readonly kind: "done";
       readonly dropped: readonly string[];
-      /** Days that are left for the next run, because somebody used what is in them. */
+      /** Days that are left for the next run, because their bodies are in use. */
       readonly busy: readonly string[];
       readonly keysDeleted: number;
       /** The oldest day whose bodies are there now. */
       readonly oldestDay: string | undefined;
     }
-  /** Another process is at it just now. */
+  /** Another process is running the retention. */
   | { readonly kind: "taken" };
 
 /**
  * Drops the bodies that are older than they are kept, and deletes the events that are older than they
- * are known: by the database's clock, never what is pending or failed, and one process at a time. It
+ * are remembered: by the database's clock, never what is pending or failed, and one process at a time. It
  * may end anywhere, and the next run goes on from there.
  *
  * @throws `archive_failed`, `database_unavailable`, the signal's reason
@@ -30,7 +30,7 @@ export async function runRetention(
   signal?: AbortSignal,
 ): Promise<RetentionResult> {
   if (policy.archiveDir !== undefined) await checkArchiveDir(policy.archiveDir);
-  const ran = await deps.ledger.alone((lost) =>
+  const ran = await deps.ledger.withLeadership((lost) =>
     runAlone(deps, policy, signal === undefined ? lost : AbortSignal.any([lost, signal])),
   );
   return ran.kind === "taken" ? ran : ran.value;
@@ -44,16 +44,16 @@ async function runAlone(
   const dropped: string[] = [];
   const busy: string[] = [];
   for (const partition of await duePartitions(deps.ledger, policy)) {
-    const became = await retirePartition(deps, partition, { ...policy, signal });
-    (became === "dropped" ? dropped : busy).push(partition.day);
-    if (became === "busy") deps.notify({ kind: "busy", day: partition.day });
+    const result = await retirePartition(deps, partition, { ...policy, signal });
+    (result === "dropped" ? dropped : busy).push(partition.day);
+    if (result === "busy") deps.notify({ kind: "busy", day: partition.day });
   }
   const oldestDay = (await deps.ledger.partitions())[0]?.day;
   const keysDeleted = await deleteKeys(deps, policy.keysDays, { bodiesFrom: oldestDay, signal });
   return { kind: "done", dropped, busy, keysDeleted, oldestDay };
 }
 
-/** One that somebody began to take off its table goes first: there can be only one such. */
+/** The partition that an earlier run began to detach goes first: there can be only one. */
 async function duePartitions(
   ledger: RetentionLedger,
   { bodiesDays }: RetentionPolicy,
@@ -61,6 +61,55 @@ async function duePartitions(
   const due = (await ledger.partitions()).filter(({ ageDays }) => ageDays > bodiesDays);
   const isBegun = ({ state }: BodyPartition) => state === "detaching";
   return [...due.filter(isBegun), ...due.filter((partition) => !isBegun(partition))];
+}
+
+/**
+ * Drops a day's bodies: first those of events that are not completed move on to today, then the rest
+ * is archived, if the policy says so. Wherever it ends half-way, the next call goes on. `busy` when the
+ * bodies were in use for too long.
+ */
+async function retirePartition(
+  deps: RetentionDeps,
+  partition: BodyPartition,
+  options: { archiveDir?: string | undefined; signal: AbortSignal },
+): Promise<"dropped" | "busy"> {
+  const { ledger, notify } = deps;
+  const { archiveDir, signal } = options;
+  const { day, bytes } = partition;
+  if (!(await moveBodies(deps, partition, signal))) return "busy";
+  if (archiveDir !== undefined) await archivePartition(deps, partition, { archiveDir, signal });
+  if ((await ledger.detach(partition, signal)) === "busy") return "busy";
+  // No event can come to need a body of a day that is over; if one did, it is still here to be moved.
+  if (!(await moveBodies(deps, partition, signal))) return "busy";
+  if ((await ledger.drop(partition, signal)) === "busy") return "busy";
+  notify({ kind: "dropped", day, bytes });
+  return "dropped";
+}
+
+/** How often a body is waited for which an attempt holds, and milliseconds in between. */
+const BUSY_TRIES = 10;
+const BUSY_RETRY_DELAY_MS = 500;
+
+/** False when attempts hold some of the events, and do not release them. */
+async function moveBodies(
+  { ledger, notify }: RetentionDeps,
+  partition: BodyPartition,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let triesLeft = BUSY_TRIES;
+  for (;;) {
+    signal.throwIfAborted();
+    const { found, moved, bytes } = await ledger.moveBodies(partition);
+    if (found === 0) return true;
+    if (moved > 0) {
+      triesLeft = BUSY_TRIES;
+      notify({ kind: "moved", day: partition.day, events: moved, bytes });
+      continue;
+    }
+    if (triesLeft === 0) return false;
+    triesLeft -= 1;
+    await wait(BUSY_RETRY_DELAY_MS, signal);
+  }
 }
 
 async function deleteKeys(

@@ -1,12 +1,12 @@
-import { bodyHash, type EnvelopedEvent, type QueuedEvent } from "@millrace/core";
+import { bodyHash, type EnvelopedEvent, type EventJob } from "@millrace/core";
 
 let count = 0;
 
 /** A job as the queue would hand it over; what is given goes before the usual. */
 export function makeJob(
   event: Partial<Omit<EnvelopedEvent, "body">> & { body?: string | Uint8Array | undefined } = {},
-  job: Partial<Omit<QueuedEvent, "event">> = {},
-): QueuedEvent {
+  job: Partial<Omit<EventJob, "event">> = {},
+): EventJob {
   count += 1;
   const given = "body" in event ? event.body : '{"n":1}';
   const body = typeof given === "string" ? Buffer.from(given) : given;

@@ -29,7 +29,7 @@ function push(request: SampleRequest): unknown {
     commits: [
       {
         id: after,
-        message: "Mend the build",
+        message: "Repair the build",
         timestamp: new Date(request.nowMs).toISOString(),
         author: { name: "The Octocat", email: "octocat@example.com", username: "octocat" },
         added: [],

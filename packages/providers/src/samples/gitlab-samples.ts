@@ -29,7 +29,7 @@ function push(request: SampleRequest): unknown {
     user_username: user.username,
     project_id: 15,
     commits: [
-      { id: after, message: "Mend the build", timestamp: new Date(request.nowMs).toISOString() },
+      { id: after, message: "Repair the build", timestamp: new Date(request.nowMs).toISOString() },
     ],
     total_commits_count: 1,
   });
@@ -45,7 +45,7 @@ export const gitlabSamples = defineSamples(
         object_attributes: {
           id: numberOf(request),
           iid: 1 + (numberOf(request) % 999),
-          title: "Mend the mill",
+          title: "Repair the mill",
           state: "opened",
           action: "open",
           source_branch: "mend",

@@ -19,7 +19,7 @@ function issue(request: SampleRequest): unknown {
   const number = 1 + (Number.parseInt(digitsOf(request.eventId, "issue", 8), 16) % 9_999);
   return payload(request, {
     number,
-    title: `Mend the mill (${number})`,
+    title: `Repair the mill (${number})`,
     priority: 2,
     state: { name: request.type === "Issue.create" ? "Todo" : "Done" },
     team: { key: "MIL", name: "Millrace" },

@@ -1,5 +1,5 @@
 import { MillraceError } from "@millrace/core";
-import type { SignatureAlgorithm, SigningKey } from "./signature-algorithm.ts";
+import { decodeStrictly, type SignatureAlgorithm, type SigningKey } from "./signature-algorithm.ts";
 
 /**
  * Makes each live secret ready. A secret that is empty verifies whatever anyone signs, so none
@@ -26,4 +26,52 @@ export function prepareSecrets(
 
 function missing(state: string): MillraceError {
   return new MillraceError("missing_secret", `Cannot verify deliveries: ${state}`);
+}
+
+/** How a sender's secrets become keys. */
+export interface KeyReader {
+  /** The bytes that a secret may stand for, the likeliest first; none when it is no secret. */
+  read(secret: string): readonly Uint8Array[];
+  /** What a right secret looks like, for whoever has set a wrong one: "must be <form>". */
+  readonly form: string;
+}
+
+const FORMS: Readonly<Record<KeyEncoding, string>> = {
+  utf8: "text of at least 8 bytes, not counting a whsec_ in front",
+  hex: "at least 32 hexadecimal digits, an even number of them",
+  base64: "the base64 of at least 16 bytes, with its padding, with whsec_ in front or without",
+};
+
+/** Reads keys in one encoding. */
+export function keysIn(encoding: KeyEncoding): KeyReader {
+  return {
+    read: (secret) => {
+      const key = readKey(secret, encoding);
+      return key === undefined ? [] : [key];
+    },
+    form: FORMS[encoding],
+  };
+}
+
+/** How a secret's text becomes the key's bytes. */
+export type KeyEncoding = (typeof KEY_ENCODINGS)[number];
+export const KEY_ENCODINGS = ["utf8", "hex", "base64"] as const;
+
+/** Standard Webhooks, Svix and Stripe mark their secrets with it. */
+const PREFIX = "whsec_";
+const TEXT_BYTES_MIN = 8;
+const DECODED_BYTES_MIN = 16;
+
+/**
+ * The key's bytes, or undefined when the secret is not in this encoding or too short to be a key:
+ * 8 bytes as text, 16 decoded. `base64` takes the secret with or without its `whsec_`; `utf8` is
+ * the whole text, `whsec_` included.
+ */
+export function readKey(secret: string, encoding: KeyEncoding): Uint8Array | undefined {
+  const bare = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
+  if (encoding === "utf8") {
+    return Buffer.byteLength(bare) < TEXT_BYTES_MIN ? undefined : Buffer.from(secret, "utf8");
+  }
+  const bytes = decodeStrictly(encoding === "hex" ? secret : bare, encoding);
+  return bytes === undefined || bytes.length < DECODED_BYTES_MIN ? undefined : bytes;
 }

@@ -1,3 +1,6 @@
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+import type { KeyReader } from "./prepare-secrets.ts";
+
 /** A signed message in pieces, so that a body is never copied. Text is one byte a character. */
 export type Message = readonly (string | Uint8Array)[];
 
@@ -17,4 +20,78 @@ export interface SignatureAlgorithm {
   readonly secretForm: string;
   /** A signature's bytes; undefined when the text cannot be one. */
   decode(text: string): Uint8Array | undefined;
+}
+
+/** How a signature's bytes stand in a header. */
+export type SignatureEncoding = "hex" | "base64" | "base64url";
+
+/**
+ * Decodes text that is exactly its bytes' encoding, and nothing else. Hex may be in either case;
+ * base64 must have its padding and base64url none.
+ */
+export function decodeStrictly(text: string, encoding: SignatureEncoding): Uint8Array | undefined {
+  if (encoding === "hex") {
+    // Node stops at the first wrong digit, and takes "š" for "a".
+    return text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text)
+      ? Buffer.from(text, "hex")
+      : undefined;
+  }
+  const bytes = Buffer.from(text, encoding);
+  return bytes.toString(encoding) === text ? bytes : undefined;
+}
+
+/** Characters that an encoding takes for so many bytes. */
+function encodedLength(bytes: number, encoding: SignatureEncoding): number {
+  if (encoding === "hex") return bytes * 2;
+  return encoding === "base64" ? Math.ceil(bytes / 3) * 4 : Math.ceil((bytes * 4) / 3);
+}
+
+export type HmacHash = "sha1" | "sha256" | "sha512";
+
+const DIGEST_BYTES: Readonly<Record<HmacHash, number>> = { sha1: 20, sha256: 32, sha512: 64 };
+
+/**
+ * HMAC (RFC 2104). Of the keys that a secret may stand for each verifies, and the first signs.
+ */
+export function hmacAlgorithm(options: {
+  hash: HmacHash;
+  encoding: SignatureEncoding;
+  keys: KeyReader;
+}): SignatureAlgorithm {
+  const { hash, encoding, keys: reader } = options;
+  const bytes = DIGEST_BYTES[hash];
+  const length = encodedLength(bytes, encoding);
+
+  return {
+    secretForm: reader.form,
+    prepare(secret) {
+      const keys = reader.read(secret).map((key) => createSecretKey(key));
+      const [first] = keys;
+      if (first === undefined) return undefined;
+      return {
+        accepts: (message, signatures) =>
+          keys.some((key) => {
+            const digest = hmac(hash, key, message);
+            return signatures.some((signature) => timingSafeEqual(digest, signature));
+          }),
+        sign: (message) => hmac(hash, first, message).toString(encoding),
+      };
+    },
+    decode(text) {
+      // The text's length first, so that a long one costs nothing. The bytes' as well: 44 characters
+      // of base64 are 32 bytes or 33, and timingSafeEqual throws on unequal lengths.
+      if (text.length !== length) return undefined;
+      const signature = decodeStrictly(text, encoding);
+      return signature?.length === bytes ? signature : undefined;
+    },
+  };
+}
+
+function hmac(hash: HmacHash, key: KeyObject, message: Message): Buffer {
+  const state = createHmac(hash, key);
+  for (const piece of message) {
+    if (typeof piece === "string") state.update(piece, "latin1");
+    else state.update(piece);
+  }
+  return state.digest();
 }

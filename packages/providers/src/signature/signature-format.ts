@@ -17,6 +17,63 @@ export interface WrittenSignature {
 const LIST_ITEMS_MAX = 32;
 
 /** The first items of a list, trimmed. */
-export function firstItems(value: string, separator: string): string[] {
+function firstItems(value: string, separator: string): string[] {
   return value.split(separator, LIST_ITEMS_MAX).map((item) => item.trim());
+}
+
+/**
+ * Pairs in any order, of which some are signatures and one is the time: `t=<time>,v1=<hex>,...`.
+ * Any signature will do; pairs with other names are another scheme's and skipped. A header that
+ * came twice has two times and is refused.
+ */
+export function pairSignature(options: {
+  separator: string;
+  signature: string;
+  timestamp: string;
+}): SignatureFormat {
+  const { separator, signature, timestamp } = options;
+  return {
+    read(value) {
+      const pairs = firstItems(value, separator);
+      return { candidates: named(pairs, signature), timestamps: named(pairs, timestamp) };
+    },
+    write: (text, time) => `${timestamp}=${time}${separator}${signature}=${text}`,
+  };
+}
+
+function named(pairs: readonly string[], name: string): string[] {
+  const start = `${name}=`;
+  return pairs.filter((pair) => pair.startsWith(start)).map((pair) => pair.slice(start.length));
+}
+
+/**
+ * One signature, behind a fixed prefix if there is one: `sha256=<hex>`. A header that came twice
+ * reads "a, b", which is not one signature, and is refused whichever of the two was good.
+ */
+export function plainSignature(prefix = ""): SignatureFormat {
+  return {
+    read: (value) => ({
+      candidates: value.startsWith(prefix) ? [value.slice(prefix.length)] : [],
+      timestamps: [],
+    }),
+    write: (signature) => prefix + signature,
+  };
+}
+
+/**
+ * A list with spaces between, each item a version and a signature: `v1,<base64> v1,<base64>`. Any
+ * item of our version will do, others (`v1a`) are skipped. A header that came twice is one longer
+ * list.
+ */
+export function versionList(version: string): SignatureFormat {
+  const start = `${version},`;
+  return {
+    read(value) {
+      const items = firstItems(value, " ").filter((item) => item.startsWith(start));
+      // Headers that came twice are joined with ", ": the comma is no part of the signature.
+      const candidates = items.map((item) => item.slice(start.length).replace(/,$/, ""));
+      return { candidates, timestamps: [] };
+    },
+    write: (signature) => start + signature,
+  };
 }

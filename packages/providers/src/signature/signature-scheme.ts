@@ -1,12 +1,35 @@
-import type { Answer, Delivery, Verification } from "@millrace/core";
+import type { Answer, Delivery, SignRequest, Verification, Verifier } from "@millrace/core";
 import { headerOf, textToHeader } from "../headers.ts";
-import { badSignature, readParts, readSignedAt, type TimestampRule } from "./message-parts.ts";
-import { compileTemplate } from "./message-template.ts";
-import { prepareSecrets } from "./prepare-secrets.ts";
-import type { Scheme } from "./scheme.ts";
-import type { Message, SignatureAlgorithm, SigningKey } from "./signature-algorithm.ts";
-import type { SignatureFormat } from "./signature-format.ts";
-import { checkAge, TOLERANCE_MS, writeTimestamp } from "./timestamp.ts";
+import { type KeyReader, prepareSecrets } from "./prepare-secrets.ts";
+import {
+  hmacAlgorithm,
+  type Message,
+  type SignatureAlgorithm,
+  type SigningKey,
+} from "./signature-algorithm.ts";
+import { type SignatureFormat, versionList } from "./signature-format.ts";
+import {
+  badSignature,
+  checkAge,
+  compileTemplate,
+  readParts,
+  readSignedAt,
+  type TimestampRule,
+  TOLERANCE_MS,
+  writeTimestamp,
+} from "./signed-message.ts";
+
+/** How deliveries are signed and verified: what a provider is made of, with `Identify`. */
+export interface Scheme {
+  /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it. */
+  createVerifier(secrets: readonly string[], options?: { toleranceMs?: number }): Verifier;
+  /**
+   * The headers that carry the signature, and whatever else is signed.
+   *
+   * @throws `missing_secret` for an empty or a malformed one.
+   */
+  sign(request: SignRequest): Record<string, string>;
+}
 
 /**
  * Makes what is signed of a delivery, where no template says it: one message, or several where senders differ in
@@ -83,4 +106,36 @@ export function signatureScheme(options: SignatureSchemeOptions): Scheme {
       };
     },
   };
+}
+
+/** Two ways that one sender signs, chosen by the delivery; it signs in the first. */
+export function eitherScheme(options: {
+  first: Scheme;
+  second: Scheme;
+  isSecond: (delivery: Delivery) => boolean;
+}): Scheme {
+  const { first, second, isSecond } = options;
+  return {
+    createVerifier(secrets, verifierOptions) {
+      const one = first.createVerifier(secrets, verifierOptions);
+      const other = second.createVerifier(secrets, verifierOptions);
+      return { verify: (delivery) => (isSecond(delivery) ? other : one).verify(delivery) };
+    },
+    sign: first.sign,
+  };
+}
+
+/**
+ * The scheme of Standard Webhooks. Senders of the family differ in how a secret becomes a key, and
+ * some in the name that their headers begin with (`svix-id`).
+ */
+export function standardScheme(keys: KeyReader, prefix = "webhook"): Scheme {
+  return signatureScheme({
+    algorithm: hmacAlgorithm({ hash: "sha256", encoding: "base64", keys }),
+    format: versionList("v1"),
+    header: `${prefix}-signature`,
+    message: "{id}.{ts}.{body}",
+    idHeader: `${prefix}-id`,
+    timestamp: { header: `${prefix}-timestamp`, unit: "s" },
+  });
 }

@@ -1,10 +1,11 @@
+import type { Delivery } from "@millrace/core";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { headerOf, textToHeader } from "../headers.ts";
 import { refuse } from "../refuse.ts";
-import { keysIn } from "./key-reader.ts";
-import { prepareSecrets } from "./prepare-secrets.ts";
-import type { Scheme } from "./scheme.ts";
+import { keysIn, prepareSecrets } from "./prepare-secrets.ts";
+import type { Scheme } from "./signature-scheme.ts";
 import type { SignatureAlgorithm } from "./signature-algorithm.ts";
+import { badSignature } from "./signed-message.ts";
 
 /**
  * The secret itself in a header. It tells who sends and covers nothing: neither body, nor id, nor time. Only for
@@ -42,14 +43,48 @@ const sameText: Pick<SignatureAlgorithm, "prepare" | "secretForm"> = {
   prepare(secret) {
     if (text.read(secret).length === 0) return undefined;
     const inHeader = textToHeader(secret);
-    const digest = sha256(inHeader);
+    const digest = sha256(inHeader, "latin1");
     return {
-      accepts: ([value]) => typeof value === "string" && timingSafeEqual(digest, sha256(value)),
+      accepts: ([value]) =>
+        typeof value === "string" && timingSafeEqual(digest, sha256(value, "latin1")),
       sign: () => inHeader,
     };
   },
 };
 
-function sha256(value: string): Buffer {
-  return createHash("sha256").update(value, "latin1").digest();
+/**
+ * For senders that ask a URL for its challenge by a GET which nobody signs: its query must hold a token that is the
+ * user's own. Everything else goes to the scheme of their posts.
+ */
+export function queryToken(options: { name: string; token: string; posts: Scheme }): Scheme {
+  const { name, posts } = options;
+  const token = sha256(options.token, "utf8");
+  return {
+    createVerifier(secrets, verifierOptions) {
+      const verifier = posts.createVerifier(secrets, verifierOptions);
+      return {
+        verify(delivery) {
+          if (delivery.method !== "GET") return verifier.verify(delivery);
+          const given = queryValue(delivery, name);
+          // Hashes, because they are as long as each other, whatever was sent.
+          return given !== undefined && timingSafeEqual(sha256(given, "utf8"), token)
+            ? { ok: true }
+            : badSignature(`${name} is not the token of this source`);
+        },
+      };
+    },
+    sign: posts.sign,
+  };
+}
+
+/** A value of the query that is there once, decoded; undefined otherwise. */
+export function queryValue({ url }: Delivery, name: string): string | undefined {
+  const at = url.indexOf("?");
+  const values = at === -1 ? [] : new URLSearchParams(url.slice(at + 1)).getAll(name);
+  return values.length === 1 ? values[0] : undefined;
+}
+
+// A header is text of one byte a character; as latin1, other text would collide ("Ł" and "A").
+function sha256(value: string, encoding: "latin1" | "utf8"): Buffer {
+  return createHash("sha256").update(value, encoding).digest();
 }

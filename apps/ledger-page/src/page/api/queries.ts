@@ -1,15 +1,7 @@
+import type { EventDetail } from "@millrace/api-contract";
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { ApiError, request } from "./request.ts";
+import { ApiError, request, type QueryText } from "./request.ts";
 import { SESSION_KEY } from "./query-client.ts";
-import type {
-  Activity,
-  AuditPage,
-  Disagreements,
-  EventDetail,
-  EventPage,
-  Session,
-  Stats,
-} from "./types.ts";
 
 // Intervals are in milliseconds, and rest while the tab is hidden.
 const LIST_EVERY = 3_000;
@@ -24,7 +16,7 @@ export const sessionQuery = queryOptions({
   queryKey: SESSION_KEY,
   queryFn: async ({ signal }) => {
     try {
-      return await request<Session>("/api/session", { signal });
+      return await request("get /session", { signal });
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) return null;
       throw error;
@@ -33,18 +25,16 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 });
 
-type Parameters = Readonly<Record<string, string | undefined>>;
-
 /**
- * A page of the ledger. `parameters` is made anew each time: "the last hour" moves on. A list that takes
+ * A page of the ledger. `query` is made anew each time: "the last hour" moves on. A list that takes
  * long to read, such as that of a type hardly ever seen among millions, is read less often.
  */
-export function eventsQuery(list: string, parameters: () => Parameters, live: boolean) {
+export function eventsQuery(list: string, query: () => QueryText<"get /events">, live: boolean) {
   return queryOptions({
     queryKey: ["events", list],
     queryFn: async ({ signal }) => {
       const began = performance.now();
-      const page = await request<EventPage>(`/api/events?${queryOf(parameters())}`, { signal });
+      const page = await request("get /events", { query: query(), signal });
       return { ...page, tookMs: performance.now() - began };
     },
     refetchInterval: ({ state }) =>
@@ -56,10 +46,14 @@ export function eventsQuery(list: string, parameters: () => Parameters, live: bo
 
 /** One event; the latest generation unless one is named. It is asked again until it has settled. */
 export function eventQuery(source: string, eventId: string, generation: string | undefined) {
-  const path = `/api/events/${encodeURIComponent(source)}/${encodeURIComponent(eventId)}`;
   return queryOptions({
     queryKey: ["event", source, eventId, generation ?? "latest"],
-    queryFn: ({ signal }) => request<EventDetail>(`${path}?${queryOf({ generation })}`, { signal }),
+    queryFn: ({ signal }) =>
+      request("get /events/:source/:eventId", {
+        params: { source, eventId },
+        query: { generation },
+        signal,
+      }),
     refetchInterval: ({ state }) => (isOnItsWay(state.data) ? LIST_EVERY : STATS_EVERY * 3),
   });
 }
@@ -69,7 +63,7 @@ const isOnItsWay = (event: EventDetail | undefined): boolean =>
 
 export const statsQuery = queryOptions({
   queryKey: ["stats"],
-  queryFn: ({ signal }) => request<Stats>("/api/stats", { signal }),
+  queryFn: ({ signal }) => request("get /stats", { signal }),
   refetchInterval: STATS_EVERY,
 });
 
@@ -77,7 +71,7 @@ export const statsQuery = queryOptions({
 export function activityQuery(source: string | undefined) {
   return queryOptions({
     queryKey: ["activity", source],
-    queryFn: ({ signal }) => request<Activity>(`/api/activity?${queryOf({ source })}`, { signal }),
+    queryFn: ({ signal }) => request("get /activity", { query: { source }, signal }),
     refetchInterval: ACTIVITY_EVERY,
     placeholderData: keepPreviousData,
   });
@@ -85,22 +79,15 @@ export function activityQuery(source: string | undefined) {
 
 export const disagreementsQuery = queryOptions({
   queryKey: ["disagreements"],
-  queryFn: ({ signal }) => request<Disagreements>("/api/disagreements", { signal }),
+  queryFn: ({ signal }) => request("get /disagreements", { signal }),
   refetchInterval: DISAGREEMENTS_EVERY,
 });
 
 /** Who did what, newest first. */
-export function auditQuery(parameters: Parameters) {
+export function auditQuery(query: QueryText<"get /audit">) {
   return queryOptions({
-    queryKey: ["audit", parameters],
-    queryFn: ({ signal }) => request<AuditPage>(`/api/audit?${queryOf(parameters)}`, { signal }),
+    queryKey: ["audit", query],
+    queryFn: ({ signal }) => request("get /audit", { query, signal }),
     placeholderData: keepPreviousData,
   });
-}
-
-function queryOf(parameters: Parameters): string {
-  const given = Object.entries(parameters).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined,
-  );
-  return new URLSearchParams(given).toString();
 }

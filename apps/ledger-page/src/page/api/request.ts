@@ -1,3 +1,4 @@
+import type { AnswerOf, BodyOf, OperationName, ParameterOf, QueryOf } from "@millrace/api-contract";
 import { learnServerTime } from "./server-clock.ts";
 
 /** What the API refused, or why it could not be asked: a stable code, and a sentence for people. */
@@ -14,31 +15,53 @@ export class ApiError extends Error {
   }
 }
 
-export interface RequestOptions {
-  readonly method?: "GET" | "POST" | "DELETE";
-  /** Sent as JSON. */
+/** The query of a call. Its values may be what somebody typed: whether they are any, the API says. */
+export type QueryText<Name extends OperationName> = {
+  readonly [Key in keyof QueryOf<Name>]?: string | undefined;
+};
+
+type Options<Name extends OperationName> = {
+  readonly query?: QueryText<Name>;
+  readonly body?: BodyOf<Name>;
+  readonly signal?: AbortSignal;
+} & ([ParameterOf<Name>] extends [never]
+  ? unknown
+  : { readonly params: Readonly<Record<ParameterOf<Name>, string>> });
+
+/**
+ * Makes a call of the dashboard's API, named as the contract names it, and gives what it answers.
+ *
+ * @throws ApiError; AbortError when the signal fired.
+ */
+export async function request<Name extends OperationName>(
+  name: Name,
+  options: Options<Name>,
+): Promise<AnswerOf<Name>> {
+  const response = await send(name, options);
+  learnServerTime(response.headers.get("date"));
+  if (response.status === 204) return undefined as AnswerOf<Name>;
+  const answer = await readJson(response);
+  if (response.ok && answer !== undefined) return answer as AnswerOf<Name>;
+  throw errorOf(response, answer);
+}
+
+interface Sent {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
   readonly signal?: AbortSignal;
 }
 
-/**
- * Asks the dashboard's API, and gives the JSON it answers; undefined for an answer without a body.
- *
- * @throws ApiError; AbortError when the signal fired.
- */
-export async function request<Answer>(path: string, options: RequestOptions = {}): Promise<Answer> {
-  const response = await send(path, options);
-  learnServerTime(response.headers.get("date"));
-  if (response.status === 204) return undefined as Answer;
-  const answer = await readJson(response);
-  if (response.ok && answer !== undefined) return answer as Answer;
-  throw errorOf(response, answer);
-}
-
-async function send(path: string, { method, body, signal }: RequestOptions): Promise<Response> {
+async function send(name: string, { params, query, body, signal }: Sent): Promise<Response> {
+  const [method = "", path = ""] = name.split(" ");
+  const named = path.replaceAll(/:(\w+)/g, (_, key) => encodeURIComponent(params?.[key] ?? ""));
+  const given = Object.entries(query ?? {}).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
   try {
-    return await fetch(path, {
-      method: method ?? "GET",
+    return await fetch(`/api${named}${search}`, {
+      method: method.toUpperCase(),
       headers: {
         accept: "application/json",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
@@ -50,7 +73,7 @@ async function send(path: string, { method, body, signal }: RequestOptions): Pro
     if (signal?.aborted === true) throw error;
     throw new ApiError(
       "unreachable",
-      "Cannot reach the dashboard: it does not answer. Look whether it runs, and try again",
+      "Cannot reach the dashboard: it does not answer. Check that it is running and try again",
       0,
     );
   }
@@ -72,7 +95,7 @@ function errorOf(response: Response, answer: unknown): ApiError {
   // A proxy in between answers in its own words.
   return new ApiError(
     `http_${response.status}`,
-    `Cannot read the answer: it is not the API's, with HTTP status ${response.status}. Look at what stands before the dashboard`,
+    `Cannot read the answer: HTTP status ${response.status}, not from the API. Check the proxy in front of the dashboard`,
     response.status,
   );
 }

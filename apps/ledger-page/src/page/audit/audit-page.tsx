@@ -17,15 +17,13 @@ export function AuditPage() {
   return (
     <section className="list">
       <h1>Audit</h1>
-      <p className="quiet">
-        What people and programs have done to events and sources, newest first.
-      </p>
+      <p className="quiet">What people and programs did to events and sources, newest first.</p>
       <AuditFilters view={view} />
       {error && <ErrorNote error={error} onRetry={() => void audit.refetch()} />}
       {data !== undefined && data.entries.length === 0 && (
         <div className="empty">
-          <h2>Nothing has been done here yet</h2>
-          <p>Retries, replays, pauses and resumes are written down, with who and why.</p>
+          <h2>No entries yet</h2>
+          <p>Every retry, replay, pause and resume is recorded here, with who did it and why.</p>
         </div>
       )}
       {data !== undefined && data.entries.length > 0 && <AuditTable entries={data.entries} />}

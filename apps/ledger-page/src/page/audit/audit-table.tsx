@@ -1,5 +1,5 @@
+import type { AuditEntry } from "@millrace/api-contract";
 import { Link } from "react-router";
-import type { AuditEntry } from "../api/types.ts";
 import { eventLink } from "../events/list-filter.ts";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { Time } from "../parts/time.tsx";

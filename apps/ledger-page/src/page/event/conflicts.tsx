@@ -1,4 +1,4 @@
-import type { Conflict } from "../api/types.ts";
+import type { Conflict } from "@millrace/api-contract";
 import { countOf } from "../parts/count.ts";
 import { Time } from "../parts/time.tsx";
 

@@ -1,6 +1,6 @@
+import type { EventDetail } from "@millrace/api-contract";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
-import type { EventDetail } from "../api/types.ts";
 import { writeFilter } from "../events/list-filter.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { CopyButton } from "../parts/copy-button.tsx";

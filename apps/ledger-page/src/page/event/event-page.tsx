@@ -1,8 +1,8 @@
+import type { EventDetail } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useSearchParams } from "react-router";
 import { eventQuery } from "../api/queries.ts";
 import { ApiError } from "../api/request.ts";
-import type { EventDetail } from "../api/types.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { Conflicts } from "./conflicts.tsx";

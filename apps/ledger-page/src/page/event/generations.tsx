@@ -1,5 +1,5 @@
+import type { EventDetail } from "@millrace/api-contract";
 import { Link } from "react-router";
-import type { EventDetail } from "../api/types.ts";
 import { eventLink } from "../events/list-filter.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { countOf } from "../parts/count.ts";

@@ -15,7 +15,7 @@ export function Headers({ headers }: { headers: Readonly<Record<string, string>>
         )}
       </div>
       {given.length === 0 ? (
-        <p className="quiet">None is kept: this provider names none, and signatures never are.</p>
+        <p className="quiet">No headers are kept for this provider. Signatures are never kept.</p>
       ) : (
         <dl className="headers">
           {given.map(([name, value]) => (

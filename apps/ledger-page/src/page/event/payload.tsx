@@ -1,5 +1,5 @@
+import type { EventDetail } from "@millrace/api-contract";
 import { useMemo, useState } from "react";
-import type { EventDetail } from "../api/types.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { formatCount } from "../parts/count.ts";
 import { formatJson, textOf, type JsonLine } from "./format-json.ts";
@@ -68,11 +68,11 @@ function Bytes({ base64 }: { base64: string }) {
 
 function NoBody({ event }: { event: EventDetail }) {
   return event.stage === "queued" ? (
-    <p className="quiet">The body is not at hand until a worker has recorded the event.</p>
+    <p className="quiet">The body is not available until a worker has recorded the event.</p>
   ) : (
     <p className="quiet">
       The body is no longer kept. Bodies are kept 30 days unless <code>retention</code> in the
-      config says otherwise; without its body the event cannot run again.
+      config says otherwise. Without its body the event cannot run again.
     </p>
   );
 }

@@ -1,8 +1,8 @@
+import type { EventDetail } from "@millrace/api-contract";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 import { request } from "../api/request.ts";
-import type { EventDetail, RunAgainResult } from "../api/types.ts";
 import type { Verb } from "../events/bulk.ts";
 import { eventLink } from "../events/list-filter.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
@@ -24,16 +24,18 @@ export function RunAgainDialog({ verb, event, onClose }: Props) {
   const { source, event_id, generation } = event;
   const run = useMutation({
     mutationFn: () =>
-      request<RunAgainResult>(
-        `/api/events/${encodeURIComponent(source)}/${encodeURIComponent(event_id)}/${verb}?generation=${generation}`,
-        { method: "POST", body: reasonBody(reason) },
-      ),
+      request(`post /events/:source/:eventId/${verb}`, {
+        params: { source, eventId: event_id },
+        query: { generation: String(generation) },
+        body: reasonBody(reason),
+      }),
     onSuccess: async (result) => {
       onClose();
-      notify({ kind: "done", text: doneText(verb, result) });
-      if (result.generation !== undefined) {
-        await navigate(eventLink({ source, event_id, generation: result.generation }));
+      if ("retried" in result) {
+        return notify({ kind: "done", text: "Retried: the event is pending again." });
       }
+      notify({ kind: "done", text: `Replayed, as generation ${result.generation}.` });
+      await navigate(eventLink({ source, event_id, generation: result.generation }));
     },
     onSettled: () => client.invalidateQueries(),
   });
@@ -54,13 +56,7 @@ export function RunAgainDialog({ verb, event, onClose }: Props) {
 }
 
 const MEANING = {
-  retry: "The handlers run again, with all attempts anew. What failed before has written nothing.",
+  retry: "The handlers run again, with a full set of attempts. The failed attempts wrote nothing.",
   replay:
-    "The event runs again as a new generation, with the body that was received. What an earlier generation has written stays.",
+    "The event runs again as a new generation, with the body that was received. What earlier generations wrote stays.",
 } as const;
-
-function doneText(verb: Verb, { generation }: RunAgainResult): string {
-  return verb === "retry"
-    ? "Retried: the event is pending again."
-    : `Replayed, as generation ${generation ?? "?"}.`;
-}

@@ -1,5 +1,5 @@
+import type { EventDetail } from "@millrace/api-contract";
 import { useState } from "react";
-import type { EventDetail } from "../api/types.ts";
 import type { Verb } from "../events/bulk.ts";
 import { useMayWrite } from "../session/session-context.ts";
 import { RunAgainDialog } from "./run-again-dialog.tsx";

@@ -1,4 +1,4 @@
-import type { Attempt, EventDetail, RecordedEvent } from "../api/types.ts";
+import type { Attempt, EventDetail, RecordedEvent } from "@millrace/api-contract";
 import { durationOf } from "../parts/age.ts";
 import { ExactTime } from "../parts/time.tsx";
 

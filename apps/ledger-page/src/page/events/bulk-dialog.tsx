@@ -78,9 +78,9 @@ const VERB = { retry: "Retry", replay: "Replay" } as const;
 const PAST = { retry: "Retried", replay: "Replayed" } as const;
 const TITLE = { retry: "Retry failed events", replay: "Replay events" } as const;
 const MEANING = {
-  retry: "Each failed event that the filter shows runs again, with all its attempts anew.",
+  retry: "Every failed event that matches the filter runs again, with a full set of attempts.",
   replay:
-    "Each settled event that the filter shows runs again as a new generation. What it has done stays done.",
+    "Every completed or failed event that matches the filter runs again as a new generation. What earlier runs wrote stays.",
 } as const;
 
 function FilterWords({ filter, verb }: { filter: ListFilter; verb: Verb }) {

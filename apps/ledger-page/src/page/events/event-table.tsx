@@ -1,5 +1,5 @@
+import type { EventRow } from "@millrace/api-contract";
 import { Link } from "react-router";
-import type { EventRow } from "../api/types.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { Time } from "../parts/time.tsx";

@@ -1,12 +1,13 @@
+import type { OUTCOMES as Outcomes } from "@millrace/api-contract";
 import { useId } from "react";
-import { STATUSES } from "../api/types.ts";
+import { STATUSES } from "../parts/badge.tsx";
 import { isFiltered } from "./list-filter.ts";
 import { SelectField } from "./select-field.tsx";
 import { TextFilter } from "./text-filter.tsx";
 import { TimeFilter } from "./time-filter.tsx";
 import type { List } from "./use-list.ts";
 
-const OUTCOMES = ["handled", "ignored", "suspected_replay"];
+const OUTCOMES: typeof Outcomes = ["handled", "ignored", "suspected_replay"];
 
 interface Props {
   readonly list: List;

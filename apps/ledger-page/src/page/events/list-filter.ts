@@ -1,4 +1,4 @@
-import type { EventKey } from "../api/types.ts";
+import type { WireKey } from "@millrace/api-contract";
 
 /** What the list is narrowed to, as the URL holds it. A value that is none is the API's to refuse. */
 export interface ListFilter {
@@ -52,7 +52,7 @@ export function apiFilter(filter: ListFilter, nowMs: number): Omit<ListFilter, "
 }
 
 /** The way to one event's page. */
-export function eventLink({ source, event_id, generation }: Partial<EventKey>): string {
+export function eventLink({ source, event_id, generation }: Partial<WireKey>): string {
   const query = new URLSearchParams({ source: source ?? "", id: event_id ?? "" });
   if (generation !== undefined) query.set("generation", String(generation));
   return `/event?${query}`;

@@ -20,7 +20,7 @@ export function NoEvents({ filter, sources }: Props) {
         <>
           <p>
             No event in the ledger has an id that begins with <code>{q}</code>. Letter case counts.
-            One that no worker has recorded yet is known to its queue alone:
+            An event that no worker has recorded yet is only in its queue:
           </p>
           <ul className="links">
             {(filter.source === undefined ? sources : [filter.source]).map((source) => (

@@ -1,5 +1,5 @@
+import type { EventRow } from "@millrace/api-contract";
 import { useState } from "react";
-import type { EventRow } from "../api/types.ts";
 
 /** The rows to show, and how many newer ones wait to be let in. */
 export interface SteadyRows {

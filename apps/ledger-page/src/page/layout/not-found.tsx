@@ -6,7 +6,7 @@ export function NotFound() {
   useTitle("Not found");
   return (
     <div className="empty">
-      <h1>Nothing is here</h1>
+      <h1>Page not found</h1>
       <p>
         The page has <Link to="/">the ledger</Link>, its events, and{" "}
         <Link to="/audit">the audit</Link>.

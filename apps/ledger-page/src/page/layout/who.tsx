@@ -9,7 +9,7 @@ export function Who() {
   const { user, role, via } = useSession();
   const client = useQueryClient();
   const signOut = useMutation({
-    mutationFn: () => request<undefined>("/api/session", { method: "DELETE" }),
+    mutationFn: () => request("delete /session", {}),
     onSuccess: () => {
       client.setQueryData(SESSION_KEY, null);
       forgetData(client);

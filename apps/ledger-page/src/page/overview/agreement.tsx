@@ -1,7 +1,7 @@
+import type { Disagreement } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { disagreementsQuery } from "../api/queries.ts";
-import type { Disagreement } from "../api/types.ts";
 import { eventLink } from "../events/list-filter.ts";
 import { formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
@@ -22,7 +22,7 @@ export function Agreement() {
           </span>{" "}
           Ledger and queues agree{" "}
           <span className="quiet">
-            · looked <Age at={data.checked_at} />
+            · checked <Age at={data.checked_at} />
           </span>
         </p>
       ) : (
@@ -31,7 +31,8 @@ export function Agreement() {
             <span className="sign failed" aria-hidden="true">
               ✕
             </span>{" "}
-            <strong>Ledger and queues disagree</strong>. A worker mends it; look again in a minute.
+            <strong>Ledger and queues disagree</strong>. A worker repairs this. Check again in a
+            minute.
           </p>
           <dl className="kinds">
             {kinds.map((kind) => (

@@ -1,6 +1,6 @@
+import type { ActivityBucket } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import { activityQuery } from "../api/queries.ts";
-import type { ActivityBucket } from "../api/types.ts";
 import { durationOf } from "../parts/age.ts";
 import { formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";

@@ -1,5 +1,5 @@
+import type { ActivityBucket } from "@millrace/api-contract";
 import { Line, LineChart, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
-import type { ActivityBucket } from "../api/types.ts";
 import { durationOf } from "../parts/age.ts";
 import { CHART_MARGIN, minuteOf, X_AXIS, Y_AXIS } from "./chart-style.ts";
 import { ChartTip } from "./chart-tip.tsx";
@@ -7,7 +7,7 @@ import { ChartTip } from "./chart-tip.tsx";
 /** How long events took from their record to their end, the median and the slowest twentieth. */
 export function LatencyChart({ buckets }: { buckets: readonly ActivityBucket[] }) {
   return (
-    <ResponsiveContainer width="100%" height={110}>
+    <ResponsiveContainer width="100%" height={132}>
       <LineChart data={[...buckets]} margin={CHART_MARGIN} title="From recorded to settled">
         <XAxis dataKey="at" tickFormatter={minuteOf} {...X_AXIS} />
         <YAxis tickFormatter={durationOf} {...Y_AXIS} />

@@ -1,6 +1,6 @@
+import type { Stats } from "@millrace/api-contract";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
-import type { Stats } from "../api/types.ts";
 import type { List } from "../events/use-list.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { Agreement } from "./agreement.tsx";

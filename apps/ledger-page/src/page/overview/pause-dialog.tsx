@@ -20,10 +20,7 @@ export function PauseDialog({ source, paused, onClose }: Props) {
   const client = useQueryClient();
   const run = useMutation({
     mutationFn: () =>
-      request(`/api/sources/${encodeURIComponent(source)}/${verb}`, {
-        method: "POST",
-        body: reasonBody(reason),
-      }),
+      request(`post /sources/:source/${verb}`, { params: { source }, body: reasonBody(reason) }),
     onSuccess: () => {
       notify({ kind: "done", text: `${label}d ${source}.` });
       onClose();
@@ -34,8 +31,8 @@ export function PauseDialog({ source, paused, onClose }: Props) {
     <Modal title={`${label} ${source}`} onClose={onClose}>
       <p>
         {paused
-          ? "Workers take its events up again, the oldest first."
-          : "Deliveries are still taken and acknowledged. Workers run none of them until it is resumed."}
+          ? "Workers run its events again, oldest first."
+          : "Deliveries are still accepted and acknowledged. Workers do not run them until you resume the source."}
       </p>
       <ReasonField value={reason} onChange={setReason} />
       {run.error && <ErrorNote error={run.error} />}

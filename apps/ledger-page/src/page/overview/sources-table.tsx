@@ -1,13 +1,12 @@
+import type { SourceStats, Stats } from "@millrace/api-contract";
 import { useState } from "react";
 import { Link } from "react-router";
-import type { SourceStats, Stats, Status } from "../api/types.ts";
 import { writeFilter, type ListFilter } from "../events/list-filter.ts";
 import type { List } from "../events/use-list.ts";
+import { STATUSES } from "../parts/badge.tsx";
 import { formatCount } from "../parts/count.ts";
 import { useMayWrite } from "../session/session-context.ts";
 import { PauseDialog } from "./pause-dialog.tsx";
-
-const COLUMNS: readonly Status[] = ["pending", "failed", "completed"];
 
 /** Each source in numbers, which lead to the events that they count. */
 export function SourcesTable({ list, stats }: { list: List; stats: Stats }) {
@@ -22,7 +21,7 @@ export function SourcesTable({ list, stats }: { list: List; stats: Stats }) {
             <th scope="col" title="Jobs that wait, run or are delayed">
               Queued
             </th>
-            {COLUMNS.map((status) => (
+            {STATUSES.map((status) => (
               <th key={status} scope="col">
                 {status[0]?.toUpperCase() + status.slice(1)}
               </th>
@@ -55,7 +54,7 @@ function SourceRow(props: { source: string; of: SourceStats; filter: ListFilter 
         {of.jobs?.paused === true && <span className="badge paused">paused</span>}
       </th>
       <td title={depthsOf(of)}>{of.queued === null ? "–" : formatCount(of.queued)}</td>
-      {COLUMNS.map((status) => (
+      {STATUSES.map((status) => (
         <td key={status} className={of[status] > 0 ? status : "quiet"}>
           <Link to={`/?${writeFilter({ source, status })}`}>
             {formatCount(of[status])}
@@ -100,7 +99,7 @@ function Total({ sources }: { sources: readonly SourceStats[] }) {
       <tr>
         <th scope="row">All</th>
         <td>{formatCount(sumOf(({ queued }) => queued ?? 0))}</td>
-        {COLUMNS.map((status) => (
+        {STATUSES.map((status) => (
           <td key={status}>
             <Link to={`/?${writeFilter({ status })}`}>
               {formatCount(sumOf((of) => of[status]))}
@@ -115,7 +114,7 @@ function Total({ sources }: { sources: readonly SourceStats[] }) {
 }
 
 function depthsOf({ jobs }: SourceStats): string {
-  if (jobs === null) return "The queue does not answer, or the source is not configured";
+  if (jobs === null) return "The queue does not answer, or the source is not in the config";
   const { waiting, active, delayed } = jobs;
   return `${waiting} waiting, ${active} running, ${delayed} delayed`;
 }

@@ -1,5 +1,5 @@
+import type { ActivityBucket } from "@millrace/api-contract";
 import { Bar, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
-import type { ActivityBucket } from "../api/types.ts";
 import { formatCount } from "../parts/count.ts";
 import { CHART_MARGIN, minuteOf, X_AXIS, Y_AXIS } from "./chart-style.ts";
 import { ChartTip } from "./chart-tip.tsx";
@@ -7,7 +7,7 @@ import { ChartTip } from "./chart-tip.tsx";
 /** What settled, as bars on one another, and what was recorded, as a line. */
 export function ThroughputChart({ buckets }: { buckets: readonly ActivityBucket[] }) {
   return (
-    <ResponsiveContainer width="100%" height={110}>
+    <ResponsiveContainer width="100%" height={132}>
       <ComposedChart
         data={[...buckets]}
         margin={CHART_MARGIN}

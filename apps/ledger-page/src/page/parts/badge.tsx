@@ -1,4 +1,9 @@
-import type { Status } from "../api/types.ts";
+import type { EventRow } from "@millrace/api-contract";
+
+type Status = EventRow["status"];
+
+/** In the order in which the page shows them. */
+export const STATUSES = ["pending", "failed", "completed"] as const satisfies readonly Status[];
 
 const SIGNS = { pending: "◷", completed: "✓", failed: "✕", queued: "⋯" } as const;
 

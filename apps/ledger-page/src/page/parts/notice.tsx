@@ -28,11 +28,7 @@ export function NoticeBar() {
       {notice !== undefined && (
         <div className="notice-box">
           {notice.kind === "done" ? <p>{notice.text}</p> : <ErrorNote error={notice.error} />}
-          <button
-            className="plain"
-            onClick={() => notify(undefined)}
-            aria-label="Put the notice away"
-          >
+          <button className="plain" onClick={() => notify(undefined)} aria-label="Dismiss">
             ×
           </button>
         </div>

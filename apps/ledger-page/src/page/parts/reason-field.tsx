@@ -1,4 +1,6 @@
-const REASON_MAX = 500;
+import type { REASON_LENGTH_MAX } from "@millrace/api-contract";
+
+const LENGTH_MAX: typeof REASON_LENGTH_MAX = 500;
 
 interface Props {
   readonly value: string;
@@ -10,15 +12,15 @@ export function ReasonField({ value, onChange }: Props) {
   return (
     <label className="field">
       <span>
-        Reason <span className="quiet">(kept in the audit; may be empty)</span>
+        Reason <span className="quiet">(optional, kept in the audit)</span>
       </span>
       <textarea
         name="reason"
         rows={2}
-        maxLength={REASON_MAX}
+        maxLength={LENGTH_MAX}
         value={value}
         onChange={(event) => onChange(event.target.value)}
-        placeholder="What was wrong, and is mended"
+        placeholder="What was wrong and how it was fixed"
       />
     </label>
   );

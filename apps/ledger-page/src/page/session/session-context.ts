@@ -1,12 +1,12 @@
+import type { Principal } from "@millrace/api-contract";
 import { createContext, use } from "react";
-import type { Session } from "../api/types.ts";
 
-const NOBODY: Session = { user: null, role: "viewer", via: "session" };
+const NOBODY: Principal = { user: null, role: "viewer", via: "session" };
 
-export const SessionContext = createContext<Session>(NOBODY);
+export const SessionContext = createContext<Principal>(NOBODY);
 
 /** Who looks at the page. */
-export function useSession(): Session {
+export function useSession(): Principal {
   return use(SessionContext);
 }
 

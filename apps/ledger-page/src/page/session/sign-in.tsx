@@ -1,9 +1,9 @@
+import type { BodyOf } from "@millrace/api-contract";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { FormEvent } from "react";
 import { useNavigate } from "react-router";
 import { forgetData, SESSION_KEY } from "../api/query-client.ts";
 import { request } from "../api/request.ts";
-import type { Session } from "../api/types.ts";
 import { Mark } from "../layout/mark.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { useTitle } from "../parts/use-title.ts";
@@ -15,8 +15,7 @@ export function SignIn() {
   const client = useQueryClient();
   const navigate = useNavigate();
   const signIn = useMutation({
-    mutationFn: (body: { user: string; password: string }) =>
-      request<Session>("/api/session", { method: "POST", body }),
+    mutationFn: (body: BodyOf<"post /session">) => request("post /session", { body }),
     onSuccess: async (session) => {
       const asked = new URL(location.href).searchParams.get("next");
       const path = asked === null ? undefined : nextPath(asked, location.origin);

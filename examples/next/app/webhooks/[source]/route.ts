@@ -1,4 +1,4 @@
-import { webhooks } from "../../../webhooks.ts";
+import { receiver } from "../../../webhooks.ts";
 
 // Node's runtime: the stores are reached by sockets.
 export const runtime = "nodejs";
@@ -9,8 +9,8 @@ interface Context {
 }
 
 export async function POST(request: Request, { params }: Context): Promise<Response> {
-  const handle = await webhooks();
-  return await handle(request, (await params).source);
+  const { source } = await params;
+  return await (await receiver()).fetch(request, source);
 }
 
 // Some senders ask for proof with a GET before they send anything.

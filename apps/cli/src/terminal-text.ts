@@ -1,0 +1,29 @@
+// C0 and C1 controls, and the characters that turn text around: a stranger's id or error must not
+// steer a terminal.
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** Text on one line, with everything escaped that a terminal would act on. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => {
+    if (character === "\n") return "\\n";
+    if (character === "\t") return " ";
+    return `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`;
+  });
+}
+
+/** Lays rows out in columns; `width` cuts each line where a terminal would break it. */
+export function formatTable(rows: readonly (readonly string[])[], width?: number): string {
+  const columns = Math.max(0, ...rows.map((row) => row.length));
+  const widths = Array.from({ length: columns }, (_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+  );
+  return rows
+    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
+    .map((line) => cut(line.trimEnd(), width))
+    .join("\n");
+}
+
+function cut(line: string, width: number | undefined): string {
+  if (width === undefined || line.length <= width) return line;
+  return `${line.slice(0, Math.max(0, width - 1))}…`;
+}

@@ -1,0 +1,48 @@
+import { errorBody, isMillraceError, statusOf, type ErrorCode } from "@millrace/core";
+import { isDatabaseUnavailable } from "@millrace/ledger";
+import type { ErrorRequestHandler } from "express";
+
+/** Answers an error as JSON. Only our own messages reach the wire; `onError` hears the others. */
+export function answerErrors(onError: (error: unknown) => void): ErrorRequestHandler {
+  return (error: unknown, _request, response, next) => {
+    if (response.headersSent) return next(error);
+    const { code, message } = describe(error);
+    if (statusOf(code) >= 500) onError(error);
+    if (statusOf(code) === 503) response.set("Retry-After", "5");
+    response.status(statusOf(code)).json(errorBody(code, message));
+  };
+}
+
+function describe(error: unknown): { code: ErrorCode; message: string } {
+  if (isMillraceError(error)) {
+    if (AWAY.has(error.code)) return unavailable;
+    // A code that was not meant for the wire says nothing there.
+    return statusOf(error.code) === 500 ? internal : { code: error.code, message: error.message };
+  }
+  // What BullMQ asks of Postgres fails with errors of the driver's own.
+  if (isDatabaseUnavailable(error)) return unavailable;
+  const status = error instanceof Error && "status" in error ? error.status : undefined;
+  if (status === 413) {
+    return { code: "body_too_large", message: "Cannot read the request: its body is too large" };
+  }
+  // Express and its parsers say 4xx for what they could not decode.
+  if (typeof status === "number" && status < 500) {
+    return { code: "invalid_request", message: "Cannot read the request: it is malformed" };
+  }
+  return internal;
+}
+
+/** Which of the two it is stands in the log, with their addresses. */
+const AWAY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "database_unavailable",
+  "database_unreachable",
+  "redis_unreachable",
+]);
+const unavailable = {
+  code: "unavailable",
+  message: "Cannot answer: Postgres or the queue is unavailable. Try again later",
+} as const;
+const internal = {
+  code: "internal",
+  message: "Cannot answer: an unexpected error occurred",
+} as const;

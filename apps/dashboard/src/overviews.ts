@@ -1,0 +1,52 @@
+import { diagnose, stats } from "@millrace/operations";
+import { checkJob } from "@millrace/processor";
+import { createActivityReader } from "./activity-reader.ts";
+import type { DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
+import { cached } from "./cache.ts";
+
+interface Deps {
+  readonly ledger: DashboardLedger;
+  readonly queues: DashboardQueues;
+}
+
+/** As the reconciler has them; see the config. */
+export interface CompareOptions {
+  /** Milliseconds that an event is left alone after it became pending. */
+  readonly graceMs: number;
+  /** Days that a completed event is known. */
+  readonly keysDays: number;
+}
+
+/** A twentieth of the time, at most, goes into each of these, however large the ledger is. */
+const TIMES_TAKEN = 20;
+const EXAMPLES_MAX = 5;
+
+/**
+ * Makes the readers of what costs much. Completed events are counted apart from the others: they are
+ * nearly all, and their number is shared for long where the ledger is large, so that it may lag behind
+ * the other two.
+ */
+export function createOverviews({ ledger, queues }: Deps, options: CompareOptions): Overviews {
+  const ofEach = (ttlMinMs: number) => ({ ttlMinMs, timesTaken: TIMES_TAKEN });
+  const counts = {
+    countUndone: cached(ofEach(1_000), () => ledger.reads.countUndone()),
+    countCompleted: cached(ofEach(1_000), () => ledger.reads.countCompleted()),
+  };
+  const readHour = createActivityReader(ledger.reads);
+  const activity = cached(ofEach(5_000), (key) => readHour(key === "" ? undefined : key));
+  return {
+    stats: cached({ ttlMinMs: 1_000, timesTaken: 0 }, () =>
+      stats({ ledger: { reads: counts }, queues }),
+    ),
+    activity,
+    comparison: cached(ofEach(5_000), async () => {
+      const checkedAt = new Date();
+      await queues.ping();
+      const diagnosis = await diagnose(
+        { ledger, queues, isSound: (event) => checkJob({ event }) === undefined },
+        { ...options, sources: [...queues.queues.keys()], examplesMax: EXAMPLES_MAX },
+      );
+      return { checkedAt, diagnosis };
+    }),
+  };
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { MillraceError } from "@millrace/core";
+import { pageFolder } from "@millrace/ledger-page";
+import express, { Router } from "express";
+import { PAGE_CSP, securityHeaders } from "./security/security-headers.ts";
+
+/** The paths that the page answers in the browser; each is served the same document. */
+const PATHS = ["/", "/event", "/audit"];
+/** Seconds. The names of assets carry their content's hash, so what they name never changes. */
+const FOR_EVER = 31_536_000;
+
+/**
+ * `GET /` and the other paths of the ledger's page, and its assets. They hold no data, and may be served
+ * to anyone: what the page shows it asks the API for.
+ *
+ * @throws `internal` when the page was not built.
+ */
+export function createPageRoutes(): Router {
+  const document = readDocument();
+  const router = Router();
+  router.get(PATHS, securityHeaders(PAGE_CSP), (_request, response) => {
+    response.type("html").send(document);
+  });
+  router.use(
+    "/assets",
+    express.static(fileURLToPath(new URL("assets/", pageFolder)), {
+      index: false,
+      redirect: false,
+      setHeaders: (response) => {
+        response.setHeader("Cache-Control", `public, max-age=${FOR_EVER}, immutable`);
+      },
+    }),
+  );
+  return router;
+}
+
+function readDocument(): string {
+  try {
+    return readFileSync(new URL("index.html", pageFolder), "utf8");
+  } catch (error) {
+    throw new MillraceError(
+      "internal",
+      "Cannot serve the ledger's page: it was not built. Run `npm run build`",
+      { cause: error },
+    );
+  }
+}

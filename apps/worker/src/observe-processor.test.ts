@@ -1,0 +1,61 @@
+import type { Notice } from "@millrace/processor";
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import { createProcessorMetrics } from "./observe-processor.ts";
+
+const finished: Notice & { kind: "finished" } = {
+  kind: "finished",
+  key: { source: "shop", eventId: "evt_1", generation: 0 },
+  result: "completed",
+  outcome: "handled",
+  code: undefined,
+  handlerMs: 20,
+  sinceReceivedMs: -5,
+  queueAgeMs: 30,
+};
+
+test("settlements are counted by source and outcome, and times are never below nothing", async () => {
+  const registry = new Registry();
+  const observe = createProcessorMetrics(registry, () => 7);
+  observe(finished);
+  observe({
+    ...finished,
+    result: "duplicate",
+    outcome: undefined,
+    handlerMs: undefined,
+  });
+  observe({ kind: "conflict", key: finished.key });
+  const text = await registry.metrics();
+  expect(text).toContain('millrace_worker_jobs_total{source="shop",outcome="handled"} 1');
+  expect(text).toContain('millrace_worker_jobs_total{source="shop",outcome="duplicate"} 1');
+  expect(text).toContain('millrace_worker_handler_seconds_count{source="shop"} 1');
+  expect(text).toContain('millrace_worker_receipt_to_completion_seconds_sum{source="shop"} 0');
+  expect(text).toContain('millrace_worker_conflicts_total{source="shop"} 1');
+  expect(text).toContain("millrace_worker_running_handlers 7");
+});
+
+test("what a sender or an edited job names makes no label", async () => {
+  const registry = new Registry();
+  const observe = createProcessorMetrics(registry, () => 7);
+  const key = { source: "forged", eventId: "evt_canary", generation: 0 };
+  observe({
+    ...finished,
+    key,
+    result: "failed",
+    outcome: undefined,
+    code: "unknown_source",
+  });
+  observe({
+    kind: "attempt_failed",
+    key: finished.key,
+    type: "canary",
+    attempt: 1,
+    code: "handler_failed",
+    message: "canary",
+    final: false,
+    counts: true,
+  });
+  const text = await registry.metrics();
+  expect(text).not.toMatch(/forged|canary/);
+  expect(text).toContain('millrace_worker_jobs_total{source="unknown",outcome="failed"} 1');
+});

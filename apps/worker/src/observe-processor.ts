@@ -1,0 +1,180 @@
+import type { Notice } from "@millrace/processor";
+import type { ErrorLog, Logger } from "@millrace/service";
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+interface Deps {
+  readonly registry: Registry;
+  readonly logger: Logger;
+  readonly logError: ErrorLog;
+  /** Events whose handlers run now. */
+  readonly running: () => number;
+}
+
+/** Counts what happens to events, then logs it. */
+export function observeProcessor(deps: Deps): (notice: Notice) => void {
+  const count = createProcessorMetrics(deps.registry, deps.running);
+  return (notice) => {
+    count(notice);
+    log(notice, deps);
+  };
+}
+
+/**
+ * Registers the processor's metrics. No label is what a sender chose.
+ *
+ * @internal
+ */
+export function createProcessorMetrics(
+  registry: Registry,
+  running: () => number,
+): (notice: Notice) => void {
+  const counters = createCounters(registry);
+  const histograms = createHistograms(registry);
+  registry.registerMetric(
+    new Gauge({
+      name: "millrace_worker_running_handlers",
+      help: "Events whose handlers run now.",
+      registers: [],
+      collect() {
+        this.set(running());
+      },
+    }),
+  );
+
+  function countFinished(notice: Notice & { kind: "finished" }): void {
+    const { result, outcome, handlerMs, sinceReceivedMs } = notice;
+    // A job can name a source that no config has; it must not become a label.
+    const source = notice.code === "unknown_source" ? "unknown" : notice.key.source;
+    counters.finished.inc({ source, outcome: outcome ?? result });
+    if (handlerMs !== undefined) histograms.handler.observe({ source }, seconds(handlerMs));
+    if (result === "completed") {
+      histograms.receiptToCompletion.observe({ source }, seconds(sinceReceivedMs));
+    }
+  }
+
+  return (notice) => {
+    const { source } = notice.key;
+    switch (notice.kind) {
+      case "claimed":
+        // Later attempts would measure the back-off and not the queue.
+        if (notice.attempt > 1) return;
+        return histograms.queueAge.observe({ source }, seconds(notice.queueAgeMs));
+      case "conflict":
+        return counters.conflicts.inc({ source });
+      case "finished":
+        return countFinished(notice);
+      case "attempt_failed":
+        return counters.attemptsFailed.inc({ source, code: notice.code });
+      case "unrecorded":
+        return counters.unrecorded.inc({ step: notice.step });
+      case "handler_ignored_abort":
+        return counters.ignoredAborts.inc({ source });
+    }
+  };
+}
+
+function createCounters(registry: Registry) {
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Counter({ name: `millrace_worker_${name}_total`, help, labelNames, registers: [registry] });
+  return {
+    finished: counter(
+      "jobs",
+      "Job runs that have ended, by source and outcome (handled, ignored, suspected_replay, duplicate, failed, retry, lost).",
+      ["source", "outcome"],
+    ),
+    attemptsFailed: counter(
+      "attempts_failed",
+      "Attempts that did not complete their event, by source and error code.",
+      ["source", "code"],
+    ),
+    conflicts: counter(
+      "conflicts",
+      "Jobs whose event is known with a different body. The first body is kept.",
+      ["source"],
+    ),
+    unrecorded: counter(
+      "ledger_write_failures",
+      "Steps that could not be written to Postgres in time, by step (record, fail).",
+      ["step"],
+    ),
+    ignoredAborts: counter(
+      "handlers_ignored_abort",
+      "Handlers that still ran a second after their signal had aborted.",
+      ["source"],
+    ),
+  };
+}
+
+const HANDLER_SECONDS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+];
+const WAIT_SECONDS = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200,
+];
+
+function createHistograms(registry: Registry) {
+  const histogram = (name: string, help: string, buckets: number[]) =>
+    new Histogram({
+      name: `millrace_worker_${name}_seconds`,
+      help,
+      labelNames: ["source"],
+      buckets,
+      registers: [registry],
+    });
+  return {
+    handler: histogram("handler", "How long the handlers of an attempt ran.", HANDLER_SECONDS),
+    queueAge: histogram(
+      "queue_age",
+      "Time from when the queue took an event to its first attempt.",
+      WAIT_SECONDS,
+    ),
+    receiptToCompletion: histogram(
+      "receipt_to_completion",
+      "Time from when the ingress received an event to its completion, by two machines' clocks.",
+      WAIT_SECONDS,
+    ),
+  };
+}
+
+// Two machines' clocks can give a negative time.
+function seconds(ms: number): number {
+  return Math.max(0, ms) / 1_000;
+}
+
+const MESSAGE_CHARS_MAX = 500;
+
+/** One line a second for what a dead server causes; no line has a body or a header. */
+function log(notice: Notice, { logger, logError }: Deps): void {
+  const { source, eventId, generation } = notice.key;
+  const names = { source, event_id: eventId, generation };
+  switch (notice.kind) {
+    case "claimed":
+      return;
+    case "conflict":
+      return logError(
+        `conflict: ${source}`,
+        `event ${eventId} came with a different body; the first body is kept`,
+      );
+    case "finished":
+      if (notice.result === "failed" && notice.handlerMs === undefined) {
+        return logError(`job rejected: ${notice.code}`, `a job of source ${source} was failed`);
+      }
+      return logger.debug({ ...names, ...ends(notice) }, "job finished");
+    case "attempt_failed": {
+      const { attempt, code, final, counts } = notice;
+      const reason = notice.message.slice(0, MESSAGE_CHARS_MAX);
+      if (!counts) return logError(`attempt: ${code}`, reason);
+      const fields = { ...names, attempt, code, reason };
+      return final ? logger.error(fields, "event failed") : logger.warn(fields, "attempt failed");
+    }
+    case "unrecorded":
+      return logError(`ledger: ${notice.step}`, notice.message);
+    case "handler_ignored_abort":
+      return logger.warn(names, "handler is still running after its signal was aborted");
+  }
+}
+
+function ends(notice: Notice & { kind: "finished" }) {
+  const { result: settlement, outcome, code, handlerMs, sinceReceivedMs, queueAgeMs } = notice;
+  return { settlement, outcome, code, handlerMs, sinceReceivedMs, queueAgeMs };
+}

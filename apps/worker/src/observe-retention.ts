@@ -1,0 +1,101 @@
+import type { RetentionNotice, RetentionResult } from "@millrace/operations";
+import type { ErrorLog, Logger } from "@millrace/service";
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** What the periodic tasks report. */
+export interface RetentionObserver {
+  /** Gets each step of a run of the retention. */
+  onNotice(notice: RetentionNotice): void;
+  /** Gets what a run came to. */
+  onResult(result: RetentionResult): void;
+  /** Gets what made a task fail. */
+  onError(task: "partitions" | "retention", error: unknown): void;
+}
+
+/** Counts what the retention does, then logs it: one line per day of bodies, and one per run. */
+export function observeRetention(deps: {
+  readonly registry: Registry;
+  readonly logger: Logger;
+  readonly logError: ErrorLog;
+}): RetentionObserver {
+  const metrics = createRetentionMetrics(deps.registry);
+  const { logger, logError } = deps;
+  return {
+    onNotice(notice) {
+      metrics.onNotice(notice);
+      logNotice(notice, logger);
+    },
+    onResult(result) {
+      metrics.onResult(result);
+      if (result.kind === "taken" || result.keysDeleted === 0) return;
+      logger.info({ events: result.keysDeleted }, "old events deleted");
+    },
+    onError(task, error) {
+      if (task === "retention") metrics.onFailure();
+      logError(task, error);
+    },
+  };
+}
+
+/** Registers the retention's metrics. Of several workers, only the one that ran it last counts. */
+function createRetentionMetrics(registry: Registry) {
+  const registers = [registry];
+  const counter = (name: string, help: string) =>
+    new Counter({ name: `millrace_retention_${name}_total`, help, registers });
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name: `millrace_retention_${name}_seconds`, help, registers });
+  const dropped = counter("partitions_dropped", "Days of bodies that were dropped.");
+  const moved = counter(
+    "bodies_moved",
+    "Bodies of events not completed that were kept when their day was dropped.",
+  );
+  const archived = counter("events_archived", "Events that were written to an archive.");
+  const deleted = counter("keys_deleted", "Completed events whose identity was deleted.");
+  const failures = counter("failures", "Runs that failed.");
+  const lastSuccess = gauge(
+    "last_success_timestamp",
+    "When this process last completed a run, in Unix time.",
+  );
+  const oldest = gauge(
+    "oldest_bodies_timestamp",
+    "Start of the oldest day whose bodies are kept, in Unix time, at the last run.",
+  );
+  return {
+    onNotice(notice: RetentionNotice): void {
+      if (notice.kind === "moved") moved.inc(notice.events);
+      if (notice.kind === "archived") archived.inc(notice.events);
+      if (notice.kind === "dropped") dropped.inc();
+      if (notice.kind === "keys_deleted") deleted.inc(notice.events);
+    },
+    onResult(result: RetentionResult): void {
+      if (result.kind === "taken") return;
+      lastSuccess.setToCurrentTime();
+      if (result.oldestDay !== undefined) oldest.set(Date.parse(result.oldestDay) / 1_000);
+    },
+    onFailure: () => failures.inc(),
+  };
+}
+
+function logNotice(notice: RetentionNotice, logger: Logger): void {
+  const { kind } = notice;
+  switch (kind) {
+    case "archived": {
+      const { day, events, file } = notice;
+      return logger.info({ day, events, file }, "bodies archived");
+    }
+    case "dropped":
+      return logger.info({ day: notice.day, bytes: notice.bytes }, "bodies dropped");
+    case "busy":
+      return logger.warn(
+        { day: notice.day },
+        "bodies are in use; they will be dropped in the next run",
+      );
+    case "moved": {
+      const { day, events } = notice;
+      return logger.info({ day, events }, "bodies of unfinished events moved");
+    }
+    case "archiving":
+    case "keys_deleted":
+      return;
+  }
+}

@@ -1,0 +1,44 @@
+import type { EnvelopedEvent } from "./envelope.ts";
+import type { ErrorCode } from "./error-codes.ts";
+import type { Outcome } from "./event.ts";
+
+/** A job as the queue hands it to the processor: its event, and which run of the job this is. */
+export interface EventJob {
+  readonly event: EnvelopedEvent;
+  /**
+   * The queue's name for this run of the job. It changes when someone retries the failed job or adds
+   * it again, and stays the same when a worker died or handed the job back. So when the job of a
+   * failed event comes with the run that failed it, nobody has retried the event.
+   */
+  readonly run: string;
+  /** When the queue took the job in, milliseconds since the epoch. */
+  readonly enqueuedAtMs: number;
+  /** Aborts when the queue's lock on the job is lost, or the worker's time to stop is up. */
+  readonly signal: AbortSignal;
+}
+
+/** The result of one run of a job. The queue's worker translates it for BullMQ. */
+export type JobResult =
+  /** The handlers ran, or there was none to run, and their writes are committed. */
+  | { readonly kind: "completed"; readonly outcome: Outcome }
+  /** The event was completed before: the job ends, and nothing ran. */
+  | { readonly kind: "duplicate" }
+  /** The job fails for good; nothing runs until someone retries the event. */
+  | {
+      readonly kind: "failed";
+      readonly code: ErrorCode;
+      readonly message: string;
+      /** True when the ledger has the body, so that the job no longer needs it. */
+      readonly recorded?: boolean;
+    }
+  /** The attempt failed or could not start; the job runs again after `afterMs`. */
+  | {
+      readonly kind: "retry";
+      readonly afterMs: number;
+      readonly code: ErrorCode;
+      readonly message: string;
+      /** True when the ledger has the body, so that the job no longer needs it. */
+      readonly recorded: boolean;
+    }
+  /** Another worker has the event, or has settled it since: this run wrote nothing. */
+  | { readonly kind: "lost"; readonly afterMs: number };

@@ -1,0 +1,225 @@
+import type { ErrorCode } from "./error-codes.ts";
+import type { EventKey } from "./event.ts";
+import type { Handler } from "./handler.ts";
+import type { Provider } from "./provider.ts";
+
+// What a user writes, with the sentences that their editor shows. The schemas beside this file check
+// it and hold the limits and defaults; a type test keeps both equal.
+
+/** `millrace.config.ts`: the argument of `defineConfig`. */
+export interface ConfigInput {
+  /** Senders by name. A name matches `^[a-z][a-z0-9-]{0,39}$`, and its URL is `/webhooks/<name>`. */
+  sources: Record<string, SourceDefinition>;
+  /**
+   * The handlers: a list of `on(...)`, or a function that imports one, such as
+   * `() => import("./handlers.ts")`. The ingress never calls the function. Default: none.
+   */
+  handlers?: HandlersOption | undefined;
+  /**
+   * Folder with numbered SQL files for your own tables, relative to the config file. `millrace
+   * migrate` applies them after Millrace's own. Default: none.
+   */
+  migrations?: string | undefined;
+  /**
+   * Called by the worker after an event failed for good. Best effort: it is not called again if it
+   * throws or the worker dies.
+   */
+  onFailed?: OnFailed | undefined;
+  /** How long bodies and completed events are kept. */
+  retention?: RetentionOptions | undefined;
+  /** How often the reconciler compares the ledger with the queue. */
+  reconciler?: ReconcilerOptions | undefined;
+  /** Limits and timeouts of the ingress. */
+  ingress?: IngressOptions | undefined;
+  /** Concurrency and timeouts of the worker. */
+  worker?: WorkerOptions | undefined;
+}
+
+/** What a provider's function (`stripe()`, `hmac({...})`) returns: a provider and the source's options. */
+export interface SourceDefinition {
+  readonly provider: Provider;
+  readonly options: SourceOptions;
+}
+
+/** Options of one source, as every provider's function takes them. */
+export interface SourceOptions {
+  /**
+   * The sender's secret, or several during a rotation. Prefer the environment variable
+   * `<SOURCE>_WEBHOOK_SECRET`, which takes precedence.
+   */
+  secret?: string | string[] | undefined;
+  /**
+   * Milliseconds that a signed timestamp may differ from now, past or future, 1,000 to 86,400,000. A
+   * larger value lets an old delivery be replayed for longer. Default: the provider's documented value.
+   */
+  toleranceMs?: number | undefined;
+  /**
+   * Maximum size of a request body in bytes, up to 64 MiB. Default: the provider's documented maximum,
+   * or 1 MiB.
+   */
+  bodyBytesMax?: number | undefined;
+  /** How many times the handlers run before the event is failed, 1 to 1,000. Default: 12. */
+  attempts?: number | undefined;
+  /** Delays between attempts: exponential with full jitter. Default: 2 s, times 3, at most 1 h. */
+  backoff?: BackoffOptions | undefined;
+  /** Jobs of this source that one worker process runs at once, up to 500. Default: `worker.concurrency`. */
+  concurrency?: number | undefined;
+  /** Rate limit over all workers; events above it wait in the queue. Default: no limit. */
+  rate?: RateOptions | undefined;
+  /**
+   * The event store that must have an event before its sender gets an answer. The other store takes
+   * over while this one is down, slow, or full. `queue` is faster. `ledger` loses nothing in a power
+   * failure, recognizes every duplicate, and keeps bodies out of Redis. Without Redis it is always
+   * `ledger`. Default: `queue`.
+   */
+  ack?: "queue" | "ledger" | undefined;
+  /**
+   * What the sender's redelivery of a failed event does: `retry` runs it again, `ignore` leaves it
+   * failed. Default: `retry`.
+   */
+  redelivery?: "retry" | "ignore" | undefined;
+  /**
+   * For senders that do not sign the event id (GitHub): treat a second id with the same body within 24
+   * hours as a replay, and complete it without running handlers (outcome `suspected_replay`).
+   * Default: true.
+   */
+  bodyDedup?: boolean | undefined;
+  /**
+   * Jobs of this source that may wait in the queue. Further events go to the ledger alone, and to the
+   * queue once it has capacity; without a ledger they are answered 503. Default: 100,000.
+   */
+  queueDepthMax?: number | undefined;
+  /**
+   * Milliseconds that the oldest waiting job may have waited before the queue counts as full, at least
+   * 1,000. Default: no limit.
+   */
+  queueAgeMsMax?: number | undefined;
+}
+
+/** Delays between attempts: a random value between 0 and `firstMs * factor^n`, at most `maxMs`. */
+export interface BackoffOptions {
+  /** Milliseconds: the longest delay before the second attempt. Default: 2,000. */
+  firstMs?: number | undefined;
+  /** Factor by which each further delay grows, 1 to 100. Default: 3. */
+  factor?: number | undefined;
+  /** Milliseconds that no delay exceeds. Default: 3,600,000. */
+  maxMs?: number | undefined;
+}
+
+/** A rate limit: at most `max` events start within `perMs`. */
+export interface RateOptions {
+  /** Number of events, 1 to 1,000,000. */
+  max: number;
+  /** Milliseconds of the window, 10 to 86,400,000. Default: 1,000. */
+  perMs?: number | undefined;
+}
+
+/** Limits and timeouts of the ingress. */
+export interface IngressOptions {
+  /** Milliseconds within which a request body must arrive, else 408. 100 to 120,000. Default: 10,000. */
+  bodyTimeoutMs?: number | undefined;
+  /**
+   * Milliseconds that an answer may take after the body arrived, else 503, and the sender retries.
+   * Four fifths of it are for one event store, or half of that for each of two. 100 to 30,000.
+   * Default: 2,000.
+   */
+  answerTimeoutMs?: number | undefined;
+  /**
+   * Bytes of request bodies held at once, by all adapters of a receiver together; further requests get
+   * 503. It counts body bytes only: the process uses more memory than that. At least 65,536. Default:
+   * 64 MiB.
+   */
+  inFlightBytesMax?: number | undefined;
+  /** Connections held at once; further ones are closed. Default: 10,000. */
+  connectionsMax?: number | undefined;
+  /**
+   * Events that share one round trip to an event store, up to 1,000. Larger batches gain little and
+   * add latency. Default: 25.
+   */
+  batchMax?: number | undefined;
+  /** Milliseconds that a stopping ingress keeps answering requests it has read. Default: 10,000. */
+  shutdownTimeoutMs?: number | undefined;
+}
+
+/** Concurrency and timeouts of the worker. */
+export interface WorkerOptions {
+  /** Handlers that run at once in a process, up to 500. Each holds a Postgres connection. Default: 20. */
+  concurrency?: number | undefined;
+  /**
+   * Milliseconds that a handler may run; then its transaction is rolled back and the attempt fails. 10
+   * to 3,600,000. Default: 30,000.
+   */
+  handlerTimeoutMs?: number | undefined;
+  /**
+   * Milliseconds that Postgres lets a handler's transaction sit idle. Must be more than
+   * `handlerTimeoutMs`. Default: 35,000.
+   */
+  idleInTransactionTimeoutMs?: number | undefined;
+  /**
+   * Milliseconds that a statement waits for a row that another transaction has locked. Must be less
+   * than `handlerTimeoutMs`. Default: 2,000.
+   */
+  lockTimeoutMs?: number | undefined;
+  /**
+   * Milliseconds that BullMQ's lock on a job lasts without renewal. A shorter lock finds dead workers
+   * sooner. 1,000 to 600,000. Default: 12,000.
+   */
+  lockDurationMs?: number | undefined;
+  /**
+   * Milliseconds between checks for jobs whose worker died. Must be less than `lockDurationMs`.
+   * Default: 5,000.
+   */
+  stalledIntervalMs?: number | undefined;
+  /** How many times a job may lose its worker before BullMQ abandons it. Default: 20. */
+  maxStalledCount?: number | undefined;
+  /**
+   * Milliseconds that a stopping worker waits for running handlers; then they are rolled back and run
+   * again elsewhere. Default: 25,000.
+   */
+  shutdownTimeoutMs?: number | undefined;
+}
+
+/** How long data of completed events is kept. Pending and failed events are always kept. */
+export interface RetentionOptions {
+  /** Days that the body of a completed event is kept; after that it cannot be shown or replayed. Default: 30. */
+  bodiesDays?: number | undefined;
+  /**
+   * Days that a completed event is recognized as a duplicate. A later delivery is a new event, and an
+   * older job is failed (`identity_expired`). Must be at least `bodiesDays`. Default: 90.
+   */
+  keysDays?: number | undefined;
+  /**
+   * Folder where a day's bodies are written as compressed JSON lines before they are dropped, relative
+   * to the config file. Default: none, bodies are dropped.
+   */
+  archive?: string | undefined;
+}
+
+/** How often the reconciler compares the ledger with the queue. */
+export interface ReconcilerOptions {
+  /** Milliseconds between passes. Default: 5,000. */
+  intervalMs?: number | undefined;
+  /**
+   * Milliseconds that an event may be pending without a known job before the reconciler checks it. A
+   * smaller value checks events that are still being enqueued. Default: 5,000.
+   */
+  graceMs?: number | undefined;
+  /**
+   * Milliseconds between full sweeps, which check every pending event, even those with a known job: a
+   * person may have removed it. Default: 600,000.
+   */
+  sweepIntervalMs?: number | undefined;
+}
+
+/** An event that failed for good, as `onFailed` receives it. */
+export interface FailedEvent extends EventKey {
+  readonly type: string;
+  readonly attempts: number;
+  readonly code: ErrorCode;
+  /** The last error, as the ledger keeps it. */
+  readonly message: string;
+}
+
+export type OnFailed = (event: FailedEvent) => Promise<void> | void;
+export type HandlersOption = readonly Handler[] | (() => Promise<HandlersModule> | HandlersModule);
+export type HandlersModule = readonly Handler[] | { readonly default: readonly Handler[] };

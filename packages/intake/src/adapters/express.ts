@@ -1,0 +1,30 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { earlyRejection } from "../early-rejections.ts";
+import type { Receiver } from "../receiver.ts";
+import { createNodeAdapter } from "./node.ts";
+
+/** A request as Connect and Express pass it on. */
+export type ConnectRequest = IncomingMessage & { readonly body?: unknown };
+export type ConnectHandler = (
+  request: ConnectRequest,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
+const ONE_SEGMENT = /^\/([^/?]+)(?:\?|$)/;
+
+/**
+ * Makes a handler for an Express or Connect app, to be mounted before any body parser. Mounted at
+ * `/webhooks`, it takes `POST /webhooks/<source>`. Other paths go to the next handler.
+ */
+export function createExpressAdapter(receiver: Receiver): ConnectHandler {
+  const adapter = createNodeAdapter(receiver);
+  return (request, response, next) => {
+    const source = ONE_SEGMENT.exec(request.url ?? "")?.[1];
+    if (source === undefined) return next();
+    if (request.body !== undefined || request.readableDidRead) {
+      return adapter.reject(request, response, earlyRejection("body_already_read"));
+    }
+    adapter.handle(request, response, source);
+  };
+}

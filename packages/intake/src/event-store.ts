@@ -1,0 +1,36 @@
+import type { EventKey, IncomingEvent, StoreResult } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
+
+export type StoreName = "queue" | "ledger";
+
+/** What keeps events before they are acknowledged: the queue or the ledger. */
+export interface EventStore {
+  readonly name: StoreName;
+  /** Stores events. One result an event, in order. When it throws, none of them counts as stored. */
+  put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]>;
+  /** Resolves when the store answers. */
+  ping(): Promise<unknown>;
+  /** True when the store answers but should not receive more events of this source. Called for
+   * every delivery. */
+  isFull(source: string): boolean;
+}
+
+/** An event store that does some of its work after it has answered. */
+export interface ClosableEventStore extends EventStore {
+  /** Finishes that work, for `timeoutMs` at most. Call it after the last `put`. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+/** What the event stores use of the queue client. */
+export type QueueClient = Pick<Queues, "enqueue" | "ping" | "pressure">;
+
+/** What the event stores use of the ledger. */
+export type LedgerClient = Pick<Ledger["intake"], "accept" | "markEnqueued" | "ping">;
+
+/** Retries a failed event because its sender has delivered it again. */
+export interface RedeliveryPort {
+  /** Resolves with `retried` when its job waits because of this call, and with `not_needed` when there
+   * was nothing to do. */
+  retry(event: EventKey): Promise<"retried" | "not_needed">;
+}

@@ -1,0 +1,150 @@
+import { failpoint, type Config, type IncomingEvent, type StoreResult } from "@millrace/core";
+import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
+import type { Notify } from "./notice.ts";
+import { createRedeliver, type Redeliver } from "./redeliver.ts";
+import type { ReadySource } from "./sources.ts";
+import { StoreWriter } from "./store-writer.ts";
+
+interface Deps {
+  readonly config: Pick<Config, "ingress">;
+  /** One event store, or two. */
+  readonly stores: readonly EventStore[];
+  /** Retries failed events; without it nothing does. */
+  readonly redelivery?: RedeliveryPort | undefined;
+  readonly notify: Notify;
+}
+
+/** What became of a delivery's events, all of them together. */
+export type Stored = "accepted" | "duplicate" | "unavailable";
+
+/** Where a source's events go. */
+export interface ActiveStore {
+  readonly source: string;
+  /** The store that takes its next delivery; undefined while none does. */
+  readonly active: StoreName | undefined;
+  /** The store that takes it when all is well. */
+  readonly preferred: StoreName | undefined;
+}
+
+/** The part of an answer's time that the stores share. The rest is for a retry, and for us. */
+const STORES_SHARE = 0.8;
+/** Milliseconds that a failed store is left alone when there is another one. */
+const REST_MS = 250;
+/** A larger body goes to the ledger first: Redis keeps all of it in memory and sends it whole. */
+const QUEUED_BODY_BYTES_MAX = 256 * 1024;
+
+/** The event stores of a process. Each source's `ack` says which one comes first. */
+export class EventStores {
+  /** Pings one store by name. One that does not answer is treated as down from then on. */
+  readonly checks: Readonly<Record<string, () => Promise<void>>>;
+  readonly #writers: readonly StoreWriter[];
+  readonly #orders: Readonly<Record<StoreName, readonly StoreWriter[]>>;
+  readonly #redeliver: Redeliver | undefined;
+  readonly #notify: Notify;
+  readonly #timeoutMs: number;
+
+  constructor({ config, stores, redelivery, notify }: Deps, options: { callsMax?: number } = {}) {
+    const { batchMax, inFlightBytesMax, answerTimeoutMs } = config.ingress;
+    const writing = {
+      batchMax,
+      callsMax: options.callsMax ?? 1,
+      timeoutMs: storeTimeoutMs(config.ingress, stores.length),
+      abandonedBytesMax: inFlightBytesMax / 4,
+      restMs: stores.length > 1 ? REST_MS : 0,
+    };
+    this.#writers = stores.map((store) => new StoreWriter(store, notify, writing));
+    this.#orders = {
+      queue: withFirst(this.#writers, "queue"),
+      ledger: withFirst(this.#writers, "ledger"),
+    };
+    this.#redeliver = redelivery && createRedeliver(redelivery, notify);
+    this.#notify = notify;
+    this.#timeoutMs = answerTimeoutMs;
+    this.checks = Object.fromEntries(
+      this.#writers.map((writer) => [writer.name, () => writer.check()]),
+    );
+  }
+
+  /**
+   * Stores one delivery's events, and does what a known event asks for: a failed one is retried, and
+   * another body under a known id is reported. Never rejects.
+   */
+  async storeEvents(source: ReadySource, events: readonly IncomingEvent[]): Promise<Stored> {
+    if (events.length === 0) return "accepted";
+    const startedMs = performance.now();
+    const results = await this.#put(source, events);
+    if (results.some(isMissing)) return "unavailable";
+    for (const { eventId } of having("conflict", events, results)) {
+      this.#notify({ kind: "conflict", source: source.name, eventId });
+    }
+    if (this.#redeliver !== undefined && source.redelivery === "retry") {
+      const failed = having("failed", events, results);
+      const leftMs = this.#timeoutMs - (performance.now() - startedMs);
+      if (failed.length > 0 && !(await this.#redeliver(failed, leftMs))) return "unavailable";
+    }
+    return results.includes("accepted") ? "accepted" : "duplicate";
+  }
+
+  /** Where a source's next delivery goes. */
+  activeStore({ name, ack }: ReadySource): ActiveStore {
+    const order = this.#orders[ack];
+    const active = order.find((writer) => writer.takes(name))?.name;
+    return { source: name, active, preferred: order[0]?.name };
+  }
+
+  close(): void {
+    for (const writer of this.#writers) writer.close();
+  }
+
+  /** Puts events into the first store that takes them; what it does not take in time goes to the
+   * second. One result an event, in order. */
+  async #put({ name, ack }: ReadySource, events: readonly IncomingEvent[]) {
+    const order = events.some(isLarge) ? this.#orders.ledger : this.#orders[ack];
+    let results: readonly StoreResult[] | undefined;
+    for (const writer of order) {
+      if (!writer.takes(name)) continue;
+      if (results !== undefined) failpoint("ingress.fallen_back");
+      results = await putMissing(writer, events, results);
+      if (!results.some(isMissing)) break;
+    }
+    return results ?? events.map(() => NO_STORE);
+  }
+}
+
+/** Milliseconds that each of so many stores has for a delivery. */
+export function storeTimeoutMs(
+  { answerTimeoutMs }: Pick<Config["ingress"], "answerTimeoutMs">,
+  stores: number,
+): number {
+  return (answerTimeoutMs * STORES_SHARE) / stores;
+}
+
+function withFirst(writers: readonly StoreWriter[], first: StoreName): readonly StoreWriter[] {
+  return writers.toSorted((a, b) => Number(b.name === first) - Number(a.name === first));
+}
+
+/** Puts those events that no store has yet. */
+async function putMissing(
+  writer: StoreWriter,
+  events: readonly IncomingEvent[],
+  results: readonly StoreResult[] | undefined,
+): Promise<readonly StoreResult[]> {
+  if (results === undefined) return await writer.put(events);
+  const missing = events.filter((_, index) => isMissing(results[index]));
+  const further = (await writer.put(missing)).values();
+  return results.map((result) => (isMissing(result) ? (further.next().value ?? NO_STORE) : result));
+}
+
+function having(
+  wanted: "conflict" | "failed",
+  events: readonly IncomingEvent[],
+  results: readonly StoreResult[],
+): readonly IncomingEvent[] {
+  if (!results.includes(wanted)) return NONE;
+  return events.filter((_, index) => results[index] === wanted);
+}
+
+const NONE: readonly IncomingEvent[] = [];
+const NO_STORE = new Error("Cannot store the event: no event store takes it");
+const isMissing = (result: StoreResult | undefined): result is Error => result instanceof Error;
+const isLarge = ({ body }: IncomingEvent): boolean => body.byteLength > QUEUED_BODY_BYTES_MAX;

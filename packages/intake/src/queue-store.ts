@@ -1,0 +1,55 @@
+import type { Config, IncomingEvent } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
+import { createBacklog, type Backlog } from "./backlog.ts";
+import type { ClosableEventStore, QueueClient } from "./event-store.ts";
+import { createQueueLimits } from "./queue-limits.ts";
+
+export interface QueueStoreDeps {
+  readonly queue: QueueClient;
+  readonly sources: Config["sources"];
+  /** Keeps a note of deliveries that the queue calls a `conflict`, in the background and while there is
+   * capacity. */
+  readonly conflicts?: ConflictLog;
+}
+
+type ConflictLog = Pick<Ledger["intake"], "noteConflicts">;
+type Conflict = Pick<IncomingEvent, "source" | "eventId" | "bodyHash">;
+
+/** The queue as an event store: body and identity are in the job. */
+export function createQueueStore({
+  queue,
+  sources,
+  conflicts,
+}: QueueStoreDeps): ClosableEventStore {
+  const notes = conflicts && createNotes(conflicts);
+
+  async function put(events: readonly IncomingEvent[]) {
+    const results = await queue.enqueue(events);
+    if (notes !== undefined && results.includes("conflict")) {
+      for (const [index, { source, eventId, bodyHash }] of events.entries()) {
+        if (results[index] === "conflict") notes.add({ source, eventId, bodyHash });
+      }
+    }
+    return results;
+  }
+
+  return {
+    name: "queue",
+    put,
+    ping: () => queue.ping(),
+    isFull: createQueueLimits(queue, sources),
+    close: async (timeoutMs) => notes?.close(timeoutMs),
+  };
+}
+
+// The metric and the log have a conflict that is lost here.
+function createNotes(conflicts: ConflictLog): Backlog<Conflict> {
+  return createBacklog((deliveries) => conflicts.noteConflicts(deliveries), {
+    batchMax: 100,
+    itemsMax: 1_000,
+    bytesMax: 1_048_576,
+    bytesOf: ({ eventId }) => 200 + 2 * eventId.length,
+    lingerMs: 200,
+    onLost: () => {},
+  });
+}

@@ -1,0 +1,267 @@
+import {
+  bodyHash,
+  EVENT_ID_BYTES_MAX,
+  EVENT_TYPE_BYTES_MAX,
+  failpoint,
+  isMillraceError,
+  isStorableWithin,
+  type Config,
+  type Delivery,
+  type IdentifiedEvent,
+  type IncomingEvent,
+  type IngressConfig,
+} from "@millrace/core";
+import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
+import { EventStores, type ActiveStore } from "./event-stores.ts";
+import { safeNotify, type Notify } from "./notice.ts";
+import {
+  methodNotAllowed,
+  providerAnswer,
+  rejection,
+  unknownSource,
+  type Received,
+  type ReceiveRequest,
+} from "./received.ts";
+import { createByteBudget, type ByteBudget } from "./request-body.ts";
+import { readySources, type ReadySource } from "./sources.ts";
+
+export interface ReceiverDeps {
+  /** The whole config; only `sources` and `ingress` are read. */
+  readonly config: Pick<Config, "sources" | "ingress">;
+  /** Live secrets by source, several during a rotation. They take precedence over the config's own. */
+  readonly secrets: Readonly<Record<string, readonly string[]>>;
+  /** One event store, or two: each source's `ack` says which comes first. */
+  readonly stores: readonly EventStore[];
+  /** Retries a failed event that its sender delivers again; without it nothing does. */
+  readonly redelivery?: RedeliveryPort | undefined;
+  readonly notify?: Notify;
+  /** The clock that signed timestamps are compared with, milliseconds since the epoch. */
+  readonly nowMs?: () => number;
+}
+
+/** Whether events can be stored, and where. */
+export interface Readiness {
+  /** `not_ready` when no source has an event store; `degraded` when the events of a source do not go to
+   * the store that it prefers, or a store does not answer. */
+  readonly status: "ready" | "degraded" | "not_ready";
+  /** Each event store by name: `ok`, or the code of what is wrong with it. */
+  readonly parts: Readonly<Record<string, string>>;
+  /** Each source by name, and the store that its next delivery goes to. */
+  readonly stores: Readonly<Record<string, StoreName | "none">>;
+}
+
+export interface ReceiverOptions {
+  /** Calls to each event store in flight at once; what arrives meanwhile shares the next. */
+  readonly callsMax?: number;
+}
+
+/** What an adapter needs to know of a source before it reads a body. */
+export interface SourceLimits {
+  readonly methods: readonly string[];
+  readonly bodyBytesMax: number;
+}
+
+/** The way in: receive, verify, identify, store, acknowledge. Free of any HTTP framework. */
+export class Receiver {
+  /** Pings an event store by name. One that does not answer is treated as down from then on. */
+  readonly checks: Readonly<Record<string, () => Promise<void>>>;
+  /** How much the adapters read, and for how long they wait. */
+  readonly limits: IngressConfig;
+  /** The bytes of bodies in flight, of all adapters together. */
+  readonly budget: ByteBudget;
+  readonly notify: Notify;
+  readonly #sources: ReadonlyMap<string, ReadySource>;
+  readonly #stores: EventStores;
+  readonly #nowMs: () => number;
+  readonly #inFlight = new Set<Promise<Received>>();
+  #closing = false;
+
+  /** @throws `missing_secret` with every source that has no usable secret. */
+  constructor(deps: ReceiverDeps, options: ReceiverOptions = {}) {
+    this.limits = deps.config.ingress;
+    this.budget = createByteBudget(this.limits.inFlightBytesMax);
+    this.notify = safeNotify(deps.notify);
+    this.#sources = readySources(deps.config, deps.secrets);
+    this.#stores = new EventStores({ ...deps, notify: this.notify }, options);
+    this.#nowMs = deps.nowMs ?? Date.now;
+    this.checks = this.#stores.checks;
+  }
+
+  get closing(): boolean {
+    return this.#closing;
+  }
+
+  /** Verifies, identifies and stores one delivery, and returns what to answer. Never rejects, and takes
+   * at most `ingress.answerTimeoutMs`. */
+  async receive(request: ReceiveRequest): Promise<Received> {
+    const startedMs = performance.now();
+    const source = this.#sources.get(request.source);
+    const answering = this.#answer(source, request);
+    this.#inFlight.add(answering);
+    const received = await answering;
+    this.#inFlight.delete(answering);
+    this.notify({
+      kind: "answered",
+      source: source?.name,
+      outcome: received.outcome,
+      code: received.code,
+      durationMs: performance.now() - startedMs,
+    });
+    return received;
+  }
+
+  /** A configured source, or undefined. */
+  source(name: string): SourceLimits | undefined {
+    const source = this.#sources.get(name);
+    return source && { methods: source.provider.methods, bodyBytesMax: source.bodyBytesMax };
+  }
+
+  /** Checks every event store, each with the deadline of a write. One that does not answer it is down
+   * from then on, so that the answer and the way of the next delivery agree. */
+  async ready(): Promise<Readiness> {
+    if (this.#closing) {
+      return { status: "not_ready", parts: { receiver: "closing" }, stores: {} };
+    }
+    const checks = Object.entries(this.checks).map(
+      async ([name, check]) => [name, await stateOf(check)] as const,
+    );
+    const parts = Object.fromEntries(await Promise.all(checks));
+    const stores = this.activeStores();
+    const isWhole =
+      Object.values(parts).every((state) => state === "ok") &&
+      stores.every(({ active, preferred }) => active === preferred);
+    const hasStore = stores.some(({ active }) => active !== undefined);
+    return {
+      status: !hasStore ? "not_ready" : isWhole ? "ready" : "degraded",
+      parts,
+      stores: Object.fromEntries(stores.map(({ source, active }) => [source, active ?? "none"])),
+    };
+  }
+
+  /** Where each source's events go now. */
+  activeStores(): readonly ActiveStore[] {
+    return [...this.#sources.values()].map((source) => this.#stores.activeStore(source));
+  }
+
+  /** Refuses what comes from now on. Resolves when everything that was received is answered. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight);
+    this.#stores.close();
+  }
+
+  async #answer(source: ReadySource | undefined, request: ReceiveRequest): Promise<Received> {
+    try {
+      if (this.#closing) return rejection("shutting_down", "Cannot take the delivery: closing");
+      return await this.#receiveDelivery(source, request);
+    } catch (error) {
+      this.notify({ kind: "unexpected", source: source?.name, error });
+      return rejection("internal", "Cannot take the delivery: something unexpected happened");
+    }
+  }
+
+  /** The life of a delivery. Each step may answer it. */
+  async #receiveDelivery(
+    source: ReadySource | undefined,
+    request: ReceiveRequest,
+  ): Promise<Received> {
+    if (source === undefined) return unknownSource();
+    const { provider, verifier } = source;
+    if (!provider.methods.includes(request.method)) return methodNotAllowed(provider.methods);
+    if (request.body.byteLength === 0 && !BODILESS.has(request.method)) {
+      return rejection("invalid_body", "Cannot verify the delivery: its body is empty");
+    }
+    const { method, url, headers, body } = request;
+    const delivery: Delivery = { method, url, headers, body, receivedAtMs: this.#nowMs() };
+
+    const verification = verifier.verify(delivery);
+    if (!verification.ok) return rejection(verification.code, verification.message);
+    if (verification.handshake !== undefined) {
+      return providerAnswer("handshake", verification.handshake);
+    }
+    failpoint("ingress.verified");
+
+    const identified = provider.identify(delivery);
+    if (!identified.ok) return rejection(identified.code, identified.message);
+    if (identified.kind === "handshake") return providerAnswer("handshake", identified.answer);
+    for (const event of identified.events) {
+      const refusal = refuseIdentity(event);
+      if (refusal !== undefined) return refusal;
+    }
+
+    const events = toIncomingEvents(source, delivery, identified.events);
+    const stored = await this.#stores.storeEvents(source, events);
+    if (stored === "unavailable") {
+      return rejection("unavailable", "Cannot store the event: no event store takes it in time");
+    }
+    return identified.answer === undefined
+      ? source[stored]
+      : providerAnswer(stored, identified.answer);
+  }
+}
+
+// Without the message: it may name an address, and a stranger may read it.
+async function stateOf(check: () => Promise<void>): Promise<string> {
+  try {
+    await check();
+    return "ok";
+  } catch (error) {
+    return isMillraceError(error) ? error.code : "unavailable";
+  }
+}
+
+// Handshakes that some providers make by these carry everything in the query.
+const BODILESS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Whether any provider's id can be stored: 1 to 1,024 bytes of well-formed UTF-8 without NUL. */
+function refuseIdentity({ eventId, type }: IdentifiedEvent): Received | undefined {
+  if (!isText(eventId, EVENT_ID_BYTES_MAX)) {
+    const why = `it has no event id of 1 to ${EVENT_ID_BYTES_MAX} bytes of UTF-8`;
+    return rejection("invalid_event_id", `Cannot identify the event: ${why}`);
+  }
+  if (!isText(type, EVENT_TYPE_BYTES_MAX)) {
+    const why = `its type is not 1 to ${EVENT_TYPE_BYTES_MAX} bytes of UTF-8`;
+    return rejection("invalid_event_type", `Cannot identify the event: ${why}`);
+  }
+  return undefined;
+}
+
+// A provider of a user's own may return anything.
+function isText(text: unknown, bytesMax: number): boolean {
+  return typeof text === "string" && isStorableWithin(text, bytesMax);
+}
+
+/** The events of a verified delivery, as an event store takes them. */
+function toIncomingEvents(
+  source: ReadySource,
+  delivery: Delivery,
+  identified: readonly IdentifiedEvent[],
+): readonly IncomingEvent[] {
+  const headers = keptHeaders(delivery.headers, source.provider.keptHeaders);
+  return identified.map((event) => {
+    const body = event.body ?? delivery.body;
+    return {
+      source: source.name,
+      eventId: event.eventId,
+      generation: 0,
+      type: event.type,
+      acceptedAtMs: delivery.receivedAtMs,
+      bodyHash: bodyHash(body),
+      headers,
+      unsigned: !source.provider.idIsSigned,
+      body,
+    };
+  });
+}
+
+function keptHeaders(
+  headers: Readonly<Record<string, string | undefined>>,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  const kept: Record<string, string> = {};
+  for (const name of names) {
+    const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
+}

@@ -1,0 +1,80 @@
+import {
+  isMillraceError,
+  MillraceError,
+  secretVariable,
+  type Config,
+  type Provider,
+  type Source,
+  type SourcePolicy,
+  type Verifier,
+} from "@millrace/core";
+import { ownAnswer, providerAnswer, type Received } from "./received.ts";
+
+/** A source prepared at start, so that no request decodes a key or builds a response. */
+export interface ReadySource {
+  readonly name: string;
+  readonly provider: Provider;
+  readonly verifier: Verifier;
+  readonly bodyBytesMax: number;
+  readonly ack: SourcePolicy["ack"];
+  readonly redelivery: SourcePolicy["redelivery"];
+  readonly accepted: Received;
+  readonly duplicate: Received;
+}
+
+/**
+ * Prepares every source. A map, so that a name such as `__proto__` finds nothing.
+ *
+ * @throws `missing_secret` with every source that has no usable secret and the variable that it is
+ * read from, one per line.
+ */
+export function readySources(
+  config: Pick<Config, "sources">,
+  secrets: Readonly<Record<string, readonly string[]>>,
+): ReadonlyMap<string, ReadySource> {
+  const ready = new Map<string, ReadySource>();
+  const problems: string[] = [];
+  for (const [name, source] of Object.entries(config.sources)) {
+    try {
+      ready.set(name, readySource(name, source, liveSecrets(name, source, secrets)));
+    } catch (error) {
+      if (!isMillraceError(error)) throw error;
+      problems.push(`  ${name}: ${error.message} (set ${secretVariable(name)})`);
+    }
+  }
+  if (problems.length === 0) return ready;
+  throw new MillraceError("missing_secret", `Cannot receive webhooks:\n${problems.join("\n")}`);
+}
+
+function liveSecrets(
+  name: string,
+  source: Source,
+  secrets: Readonly<Record<string, readonly string[]>>,
+): readonly string[] {
+  if (Object.hasOwn(secrets, name)) return secrets[name] ?? [];
+  const own = source.options.secret;
+  return own === undefined ? [] : [own].flat();
+}
+
+function readySource(name: string, source: Source, secrets: readonly string[]): ReadySource {
+  // Providers refuse these too. A source that anyone can sign for must not depend on one check.
+  if (secrets.length === 0) throw new MillraceError("missing_secret", "it has no secret");
+  if (secrets.some((secret) => secret.trim() === "")) {
+    throw new MillraceError("missing_secret", "it has an empty secret");
+  }
+  const { provider, options } = source;
+  const { accepted, duplicate } = provider.answers ?? {};
+  return {
+    name,
+    provider,
+    verifier: provider.createVerifier(
+      secrets,
+      options.toleranceMs === undefined ? {} : { toleranceMs: options.toleranceMs },
+    ),
+    bodyBytesMax: options.bodyBytesMax ?? provider.bodyBytesMax,
+    ack: options.ack,
+    redelivery: options.redelivery,
+    accepted: accepted ? providerAnswer("accepted", accepted) : ownAnswer("accepted"),
+    duplicate: duplicate ? providerAnswer("duplicate", duplicate) : ownAnswer("duplicate"),
+  };
+}

@@ -1,0 +1,209 @@
+import {
+  createBatcher,
+  createCircuitBreaker,
+  failpoint,
+  isMillraceError,
+  withDeadline,
+  type CircuitBreaker,
+  type ErrorCode,
+  type IncomingEvent,
+  type StoreResult,
+} from "@millrace/core";
+import type { EventStore, StoreName } from "./event-store.ts";
+import type { Notify } from "./notice.ts";
+
+export interface StoreWriterOptions {
+  /** Events in one call to the store. */
+  readonly batchMax: number;
+  /** Calls to the store in flight at once. */
+  readonly callsMax: number;
+  /** Milliseconds that a delivery waits for the store. */
+  readonly timeoutMs: number;
+  /** Bytes of bodies in abandoned calls; above it the store gets no more events. */
+  readonly abandonedBytesMax: number;
+  /** Milliseconds that the store is left alone after a failure; 0 when there is no other store. */
+  readonly restMs: number;
+}
+
+/** One delivery's wait for the store. `events` is dropped when the wait ends, so that bodies that are
+ * still in line behind a hung call are freed. */
+interface Ticket {
+  events: readonly IncomingEvent[] | undefined;
+}
+
+interface Waiting {
+  readonly ticket: Ticket;
+  readonly index: number;
+}
+
+/** Codes of an event's error that say that its store failed, and not the event. */
+const OUTAGES: ReadonlySet<ErrorCode> = new Set([
+  "unavailable",
+  "database_unavailable",
+  "database_unreachable",
+  "redis_unreachable",
+] as const);
+
+const NOT_SENT = new Error("Cannot store the event: its sender was answered before its turn came");
+
+/**
+ * Writes the events of many deliveries to one store: few calls, each with the events of many
+ * deliveries, within a deadline and behind a circuit breaker. A store that fails costs few deliveries
+ * their time.
+ */
+export class StoreWriter {
+  readonly name: StoreName;
+  readonly #store: EventStore;
+  readonly #notify: Notify;
+  readonly #options: StoreWriterOptions;
+  readonly #breaker: CircuitBreaker;
+  readonly #batcher: ReturnType<typeof createBatcher<Waiting, StoreResult>>;
+  // Bodies of calls that timed out stay in memory until the call ends.
+  #abandonedBytes = 0;
+  /** Why the store is down, when it is. */
+  #failure: Error | undefined;
+
+  constructor(store: EventStore, notify: Notify, options: StoreWriterOptions) {
+    this.name = store.name;
+    this.#store = store;
+    this.#notify = notify;
+    this.#options = options;
+    this.#breaker = createCircuitBreaker(() => store.ping(), { restMs: options.restMs });
+    this.#batcher = createBatcher((waiting) => this.#putWaiting(waiting), {
+      sizeMax: options.batchMax,
+      inFlightMax: options.callsMax,
+    });
+  }
+
+  /** Whether the store takes events of a source now: it answers and is not full. */
+  takes(source: string): boolean {
+    if (this.#breaker.shut || this.#abandonedBytes > this.#options.abandonedBytesMax) return false;
+    return !this.#store.isFull(source);
+  }
+
+  /**
+   * Stores one delivery's events. One result an event, in order. Never rejects, and never takes longer
+   * than `timeoutMs`. An event that is answered with an error may still have been stored.
+   */
+  async put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
+    const ticket: Ticket = { events };
+    const results = Promise.all(events.map((_, index) => this.#batcher.add({ ticket, index })));
+    try {
+      return await withDeadline(results, this.#options.timeoutMs, () => this.#late());
+    } catch (error) {
+      const failure = asError(error);
+      return events.map(() => failure);
+    } finally {
+      ticket.events = undefined;
+    }
+  }
+
+  /**
+   * Pings the store, with the deadline of a write. One that does not answer is down from then on. One
+   * that is down is not asked: the breaker asks it.
+   *
+   * @throws why the store is down.
+   */
+  async check(): Promise<void> {
+    if (this.#breaker.shut) throw this.#failure ?? this.#down();
+    try {
+      await withDeadline(this.#store.ping(), this.#options.timeoutMs, () => this.#late());
+    } catch (error) {
+      this.#trip(error);
+      this.#notify({ kind: "store_failed", store: this.name, events: 0, error });
+      throw error;
+    }
+  }
+
+  /** Ends the probes of a store that is down. */
+  close(): void {
+    this.#breaker.close();
+  }
+
+  async #putWaiting(waiting: readonly Waiting[]): Promise<readonly StoreResult[]> {
+    const live: IncomingEvent[] = [];
+    for (const { ticket, index } of waiting) {
+      const event = ticket.events?.[index];
+      if (event !== undefined) live.push(event);
+    }
+    if (live.length === waiting.length) return await this.#call(live);
+    if (live.length === 0) return waiting.map(() => NOT_SENT);
+    const isLive = waiting.map(({ ticket }) => ticket.events !== undefined);
+    const results = (await this.#call(live)).values();
+    return isLive.map((wasSent) => (wasSent ? (results.next().value ?? NOT_SENT) : NOT_SENT));
+  }
+
+  async #call(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
+    // What waited behind the call that tripped the breaker does not wait for another one.
+    if (this.#breaker.shut) return this.#failAll(events, this.#down());
+    const startedMs = performance.now();
+    try {
+      failpoint("ingress.before_put");
+      const results = await this.#inTime(events);
+      failpoint("ingress.placed");
+      if (results.some(isError)) this.#onErrors(results.filter(isError));
+      return results;
+    } catch (error) {
+      this.#trip(error);
+      return this.#failAll(events, asError(error));
+    } finally {
+      const durationMs = performance.now() - startedMs;
+      this.#notify({ kind: "batch", store: this.name, size: events.length, durationMs });
+    }
+  }
+
+  #inTime(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
+    const call = this.#store.put(events);
+    return withDeadline(call, this.#options.timeoutMs, () => {
+      this.#abandon(call, events);
+      return this.#late();
+    });
+  }
+
+  #abandon(call: Promise<unknown>, events: readonly IncomingEvent[]): void {
+    const bytes = events.reduce((sum, { body }) => sum + body.byteLength, 0);
+    this.#abandonedBytes += bytes;
+    void Promise.allSettled([call]).then(() => (this.#abandonedBytes -= bytes));
+  }
+
+  #onErrors(errors: readonly Error[]): void {
+    this.#notify({
+      kind: "store_failed",
+      store: this.name,
+      events: errors.length,
+      error: errors[0],
+    });
+    const outage = errors.find(isOutage);
+    if (outage !== undefined) this.#trip(outage);
+  }
+
+  #trip(error: unknown): void {
+    this.#failure = asError(error);
+    this.#breaker.trip();
+  }
+
+  #failAll(events: readonly IncomingEvent[], error: Error): readonly Error[] {
+    this.#notify({ kind: "store_failed", store: this.name, events: events.length, error });
+    return events.map(() => error);
+  }
+
+  #down(): Error {
+    return new Error(`Cannot reach the ${this.name}: it did not answer`);
+  }
+
+  #late(): Error {
+    return new Error(
+      `Cannot reach the ${this.name}: no answer within ${this.#options.timeoutMs} ms`,
+    );
+  }
+}
+
+const isError = (result: StoreResult): result is Error => result instanceof Error;
+
+function isOutage(error: unknown): boolean {
+  return isMillraceError(error) && OUTAGES.has(error.code);
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

@@ -1,0 +1,24 @@
+/** Functions that take a context first, as methods that do not. */
+export type Methods<Context, Functions> = {
+  readonly [Name in keyof Functions]: Functions[Name] extends (
+    context: Context,
+    ...args: infer Args
+  ) => infer Result
+    ? (...args: Args) => Result
+    : never;
+};
+
+/**
+ * Gives every function its context, so that an object of functions becomes an object of methods. The
+ * functions stay plain: a function that needs another one calls it with its own context.
+ */
+export function bind<
+  Context,
+  Functions extends Record<string, (context: Context, ...args: never[]) => unknown>,
+>(context: Context, functions: Functions): Methods<Context, Functions> {
+  const methods = Object.entries(functions).map(([name, run]) => [
+    name,
+    (...args: never[]) => run(context, ...args),
+  ]);
+  return Object.fromEntries(methods) as Methods<Context, Functions>;
+}

@@ -1,0 +1,83 @@
+import { isMillraceError, MillraceError } from "@millrace/core";
+import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
+
+// Connection exceptions, authorization (a password that is being changed), insufficient resources.
+const TROUBLE_CLASSES: ReadonlySet<string> = new Set(["08", "28", "53", "58"]);
+const TROUBLE_STATES: ReadonlySet<string> = new Set([
+  SQLSTATE.readOnlyTransaction,
+  SQLSTATE.invalidCatalogName,
+  SQLSTATE.serializationFailure,
+  SQLSTATE.deadlockDetected,
+  SQLSTATE.lockNotAvailable,
+  SQLSTATE.adminShutdown,
+  SQLSTATE.crashShutdown,
+  SQLSTATE.cannotConnectNow,
+  SQLSTATE.databaseDropped,
+  SQLSTATE.idleSessionTimeout,
+]);
+// What pg says itself, without a SQLSTATE.
+const DRIVER_MESSAGES =
+  /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|timeout expired|Cannot use a pool after)/;
+const SOCKET_CODES = /^(E(CONN|HOST|NET)[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/;
+
+/**
+ * True when Postgres was at fault, so that an attempt is given back and made again later: connections
+ * lost or refused, shutdowns, a full disk, a failover, deadlocks, serialization failures and locks that
+ * were not granted in time.
+ *
+ * A canceled statement (57014) is not included, because it is mostly a handler's own slow statement that
+ * ran into its timeout. A bare socket error such as ECONNREFUSED is not included either: a handler that
+ * calls another system throws the same. Errors of the ledger's own connections are marked
+ * `database_unavailable`, which is included.
+ */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  for (const link of causes(error)) {
+    if (isMillraceError(link) && link.code === "database_unavailable") return true;
+    if (DRIVER_MESSAGES.test(link.message)) return true;
+  }
+  const state = sqlStateOf(error);
+  return (
+    state !== undefined && (TROUBLE_STATES.has(state) || TROUBLE_CLASSES.has(state.slice(0, 2)))
+  );
+}
+
+/** The same for an error that is known to come from one of the ledger's connections. */
+export function isConnectionError(error: unknown): boolean {
+  if (isDatabaseUnavailable(error)) return true;
+  return [...causes(error)].some(
+    (link) => "code" in link && typeof link.code === "string" && SOCKET_CODES.test(link.code),
+  );
+}
+
+/**
+ * Turns an error of a statement that the ledger sent into `database_unavailable` or
+ * `illegal_transition`, or returns it unchanged.
+ */
+export function ledgerError(error: unknown): unknown {
+  if (isMillraceError(error)) return error;
+  const state = sqlStateOf(error);
+  if (state === SQLSTATE.illegalTransition) {
+    return new MillraceError("illegal_transition", messageOf(error), { cause: error });
+  }
+  const ours = state === SQLSTATE.queryCanceled || state === SQLSTATE.idleInTransactionTimeout;
+  return ours || isConnectionError(error) ? databaseUnavailable(error) : error;
+}
+
+/** Marks an error as Postgres' fault. */
+export function databaseUnavailable(cause: unknown): MillraceError {
+  return new MillraceError("database_unavailable", `Cannot use Postgres: ${messageOf(cause)}`, {
+    cause,
+  });
+}
+
+/**
+ * The part of an error that may be shown. drizzle puts a query's parameters into its message, so the
+ * message of Postgres below it is used instead.
+ */
+export function messageOf(error: unknown): string {
+  const links = [...causes(error)];
+  const shown = links.find((link) => !link.message.startsWith("Failed query:")) ?? links.at(-1);
+  if (shown === undefined) return String(error);
+  if (shown.message !== "") return shown.message;
+  return "code" in shown ? String(shown.code) : shown.name;
+}

@@ -1,0 +1,107 @@
+import type { EnvelopedEvent, IncomingEvent } from "@millrace/core";
+
+/**
+ * The events of one call as rows, from parallel arrays ($1 to $10), with all bodies in one binary value
+ * ($11), which costs Postgres far less than an array of bodies. `known` says whether the statement's
+ * snapshot has the event; it is looked up with LIMIT 1, because an EXISTS may be answered from a hash of
+ * the whole table.
+ */
+export const INCOMING = `
+incoming AS MATERIALIZED (
+  SELECT i.*, (
+    SELECT true FROM millrace.events e
+    WHERE e.source = i.source AND e.event_id = i.event_id AND e.generation = i.generation
+    LIMIT 1
+  ) IS TRUE AS known
+  FROM unnest(
+    $1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bool[], $7::float8[],
+    $8::text[], $9::int[], $10::int[]
+  ) AS i (
+    source, event_id, generation, type, body_hash, unsigned, received_at_ms,
+    headers, body_from, body_length
+  )
+)`;
+
+/** A new row that begins with its first attempt. Its job was read from the queue, so it has one. */
+interface FirstAttempt {
+  /** Which of the new events are inserted. */
+  readonly where: string;
+}
+
+/** Inserts new events, and their bodies separately. Rows are inserted in the order of their keys, so that
+ * two calls cannot deadlock. A row that another call inserts at the same time is waited for and left
+ * out. */
+export const INSERT_FRESH = (first?: FirstAttempt) => `
+fresh AS (
+  INSERT INTO millrace.events (
+    source, event_id, generation, type, body_hash, unsigned, received_at, body_id,
+    attempts, started_at, enqueued_at
+  )
+  SELECT source, event_id, generation, type, body_hash, unsigned,
+    to_timestamp(received_at_ms / 1000), nextval('millrace.body_id'),
+    ${first === undefined ? "0, NULL::timestamptz, NULL::timestamptz" : "1, clock_timestamp(), now()"}
+  FROM incoming
+  WHERE NOT known AND body_from IS NOT NULL ${first === undefined ? "" : `AND ${first.where}`}
+  ORDER BY source, event_id, generation
+  ON CONFLICT DO NOTHING
+  RETURNING source, event_id, generation, body_day, body_id
+),
+stored AS (
+  INSERT INTO millrace.bodies (day, id, headers, body)
+  SELECT fresh.body_day, fresh.body_id, incoming.headers::jsonb,
+    substring($11::bytea FROM incoming.body_from FOR incoming.body_length)
+  FROM fresh JOIN incoming USING (source, event_id, generation)
+)`;
+
+/** Events as the parameters $1 to $11 of the statements that insert them. */
+export function packEvents(events: readonly (IncomingEvent | EnvelopedEvent)[]): unknown[] {
+  const bodies: Uint8Array[] = [];
+  const from: (number | null)[] = [];
+  const length: (number | null)[] = [];
+  let offset = 1;
+  for (const { body } of events) {
+    from.push(body === undefined ? null : offset);
+    length.push(body === undefined ? null : body.byteLength);
+    if (body === undefined) continue;
+    bodies.push(body);
+    offset += body.byteLength;
+  }
+  return [
+    events.map((event) => event.source),
+    events.map((event) => event.eventId),
+    events.map((event) => event.generation),
+    events.map((event) => event.type),
+    events.map((event) => event.bodyHash),
+    events.map((event) => event.unsigned),
+    events.map((event) => event.acceptedAtMs),
+    events.map((event) => JSON.stringify(event.headers)),
+    from,
+    length,
+    Buffer.concat(bodies),
+  ];
+}
+
+const EVENTS_MAX = 500;
+const BYTES_MAX = 16 * 1024 * 1024;
+
+/** Splits a list so that no statement has more than 500 events, or more than 16 MiB unless it is one. */
+export function chunkEvents<Item>(
+  items: readonly Item[],
+  eventOf: (item: Item) => IncomingEvent | EnvelopedEvent,
+): Item[][] {
+  const chunks: Item[][] = [];
+  let chunk: Item[] = [];
+  let bytes = 0;
+  for (const item of items) {
+    const size = eventOf(item).body?.byteLength ?? 0;
+    if (chunk.length >= EVENTS_MAX || (chunk.length > 0 && bytes + size > BYTES_MAX)) {
+      chunks.push(chunk);
+      chunk = [];
+      bytes = 0;
+    }
+    chunk.push(item);
+    bytes += size;
+  }
+  if (chunk.length > 0) chunks.push(chunk);
+  return chunks;
+}

@@ -1,0 +1,72 @@
+import type { EnvelopedEvent, EventKey, EventStatus } from "@millrace/core";
+import { isStorableKey, keyText, packKeys } from "./event-key.ts";
+import type { LedgerContext } from "./ledger-context.ts";
+import { eventColumns, toEvent, type EventColumns } from "./stored-event.ts";
+import { runStatement } from "./transaction.ts";
+
+/** The status of an event in the ledger, for a comparison with its job. */
+export interface LedgerStatus {
+  readonly event: EnvelopedEvent;
+  readonly status: EventStatus;
+  /** By the database's clock: when it last became pending, and how long ago that is. */
+  readonly pendingSinceMs: number;
+  readonly pendingForMs: number;
+  /** Whether a job of it has been noted since then. */
+  readonly enqueued: boolean;
+  /** Where it stands among the pending events of its source; for `pendingPage`. */
+  readonly cursor: string;
+}
+
+/** The columns of `toLedgerStatus`, of a row of events `e`. A cursor has microseconds, a Date has not. */
+export const LEDGER_STATUS_COLUMNS = `${eventColumns("e")},
+  e.status, e.pending_since AS "pendingSince", e.enqueued_at IS NOT NULL AS enqueued,
+  extract(epoch FROM now() - e.pending_since)::float8 * 1000 AS "pendingForMs",
+  e.pending_since::text AS cursor`;
+
+/** A row of `LEDGER_STATUS_COLUMNS`. */
+export type LedgerStatusColumns = EventColumns &
+  Pick<LedgerStatus, "status" | "enqueued" | "pendingForMs" | "cursor"> & {
+    readonly pendingSince: Date;
+  };
+
+export function toLedgerStatus(row: LedgerStatusColumns): LedgerStatus {
+  return {
+    event: toEvent(row),
+    status: row.status,
+    pendingSinceMs: row.pendingSince.getTime(),
+    pendingForMs: row.pendingForMs,
+    enqueued: row.enqueued,
+    cursor: row.cursor,
+  };
+}
+
+/** The statuses of events, one row for each that the ledger has. They are looked up one at a time
+ * (LIMIT 1), because a join may be answered from a hash of the whole table. */
+const LEDGER_STATUSES = `
+SELECT ${LEDGER_STATUS_COLUMNS}
+FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
+CROSS JOIN LATERAL (
+  SELECT * FROM millrace.events l
+  WHERE l.source = w.source AND l.event_id = w.event_id AND l.generation = w.generation
+  LIMIT 1
+) e`;
+
+/**
+ * Reads the statuses of events: one for each key, in order; undefined for an event that the ledger does
+ * not know.
+ *
+ * @throws `database_unavailable`
+ */
+export async function ledgerStatuses(
+  ledger: LedgerContext,
+  keys: readonly EventKey[],
+): Promise<readonly (LedgerStatus | undefined)[]> {
+  const query = {
+    name: "millrace_standings",
+    text: LEDGER_STATUSES,
+    values: packKeys(keys.filter(isStorableKey)),
+  };
+  const { rows } = await runStatement<LedgerStatusColumns>(ledger.pool, query, ledger.short);
+  const found = new Map(rows.map((row) => [keyText(row), toLedgerStatus(row)]));
+  return keys.map((key) => found.get(keyText(key)));
+}

@@ -1,0 +1,57 @@
+import type { AuditEntry } from "@millrace/api-contract";
+import { isMillraceError } from "@millrace/core";
+import type { AuditIntent, AuditJson, Ledger } from "@millrace/ledger";
+
+/** Who does something, and why. */
+export interface Actor {
+  /** The user; null when none is known. */
+  readonly user: string | null;
+  readonly role: AuditEntry["role"];
+  /** Through what: a page's session, a program's token, an open loopback, the command, bull-board. */
+  readonly via: AuditEntry["via"];
+  /** In the actor's own words. */
+  readonly reason?: string | undefined;
+}
+
+/** What is audited: what is done, and to what. */
+export type AuditedAct = Pick<
+  AuditIntent,
+  "action" | "source" | "eventId" | "generation" | "filter"
+>;
+
+interface Deps {
+  readonly ledger: Pick<Ledger, "audit">;
+  readonly actor: Actor;
+}
+
+/**
+ * Does something under audit: the intent is written before, the result after.
+ * Nothing is done when the intent cannot be written. When the result cannot, the act is done all the same:
+ * the entry stays without a result, and the caller gets the result.
+ *
+ * @throws `database_unavailable`, and what `act` throws.
+ */
+export async function underAudit<Result>(
+  { ledger, actor }: Deps,
+  intent: AuditedAct,
+  act: () => Promise<Result>,
+  resultOf: (result: Result) => AuditJson,
+): Promise<Result> {
+  const { user, role, via, reason } = actor;
+  const id = await ledger.audit.begin({ actor: user, role, via, reason, ...intent });
+  const end = async (result: AuditJson) => {
+    try {
+      await ledger.audit.end(id, result);
+    } catch {
+      // See above: an error would say that it was not done.
+    }
+  };
+  try {
+    const result = await act();
+    await end(resultOf(result));
+    return result;
+  } catch (error) {
+    await end({ error: isMillraceError(error) ? error.code : "internal" });
+    throw error;
+  }
+}

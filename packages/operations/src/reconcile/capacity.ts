@@ -1,0 +1,56 @@
+import type { Pressure, Queues } from "@millrace/queue";
+
+/** How many jobs each queue can take without harm. */
+export interface Capacity {
+  /** Measures the queues again, when the last measurement is more than a second old. */
+  refresh(): Promise<void>;
+  /** Reserves capacity for one job in a source's queue; false when there is none. */
+  take(source: string): boolean;
+  has(source: string): boolean;
+}
+
+/** Shares of the limits that the ingress fills, so that new deliveries still find capacity. */
+const DEPTH_SHARE = 0.9;
+const MEMORY_SHARE_MAX = 0.75;
+/**
+ * Jobs of a source that may wait while memory is short. There must be some: BullMQ removes completed jobs
+ * only as others complete, so that memory would stay short forever.
+ */
+const DEPTH_WHEN_SHORT = 1_000;
+const REFRESH_MS = 1_000;
+
+/**
+ * Keeps count of the capacity of the queues: the ledger's backlog must not push a queue past its depth,
+ * or Redis past its memory, either of which would send new deliveries to the ledger.
+ */
+export function createCapacity(
+  queues: Pick<Queues, "measurePressure">,
+  depthMaxOf: (source: string) => number,
+): Capacity {
+  let pressure: Pressure | undefined;
+  let measuredAtMs = -Infinity;
+  let taken = new Map<string, number>();
+
+  function left(source: string): number {
+    if (pressure === undefined) return 0;
+    const isShort = (pressure.memoryShare ?? 0) >= MEMORY_SHARE_MAX;
+    const share = Math.max(1, Math.floor(depthMaxOf(source) * DEPTH_SHARE));
+    const max = isShort ? Math.min(share, DEPTH_WHEN_SHORT) : share;
+    return Math.max(0, max - pressure.of(source).depth - (taken.get(source) ?? 0));
+  }
+
+  return {
+    refresh: async () => {
+      if (performance.now() - measuredAtMs < REFRESH_MS) return;
+      pressure = await queues.measurePressure();
+      measuredAtMs = performance.now();
+      taken = new Map();
+    },
+    take: (source) => {
+      if (left(source) === 0) return false;
+      taken.set(source, (taken.get(source) ?? 0) + 1);
+      return true;
+    },
+    has: (source) => left(source) > 0,
+  };
+}

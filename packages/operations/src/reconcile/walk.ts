@@ -1,0 +1,116 @@
+import type { EnvelopedEvent } from "@millrace/core";
+import type { Ledger, LedgerStatus, PendingQuery } from "@millrace/ledger";
+import { compareFinished, comparePending, type CompareDeps } from "./compare.ts";
+import type { Disagreement } from "./disagreement.ts";
+
+/** What comparing one page of events or jobs found. */
+export interface Finding {
+  readonly found: readonly Disagreement[];
+  /** Pending events with a job on its way that the ledger does not know to be enqueued. */
+  readonly toMark: readonly EnvelopedEvent[];
+  /** Events or jobs that were looked at. */
+  readonly looked: number;
+}
+
+export interface FindOptions {
+  readonly sources: readonly string[];
+  /** Milliseconds that an event must have been pending. */
+  readonly graceMs: number;
+  /** Pending events that are read at once; {@link PAGE_MAX} when not set. */
+  readonly pageMax?: number | undefined;
+}
+
+/** Pending events that are read at once, of all sources together. */
+export const PAGE_MAX = 1_000;
+
+/**
+ * Compares every pending event, also those that the ledger does not know to be enqueued. For a queue that
+ * may have lost jobs: an ingress may write `enqueued_at` after the job was lost, and the event would then
+ * pass for one with a job.
+ */
+export async function* findPending(
+  deps: CompareDeps,
+  options: FindOptions,
+): AsyncGenerator<Finding> {
+  for await (const page of pages(deps.ledger, { ...options, which: "every" })) {
+    yield { ...(await comparePending(deps, page)), looked: page.length };
+  }
+}
+
+/** Compares the pending events that the ledger knows to be enqueued. */
+export async function* findEnqueued(
+  deps: CompareDeps,
+  options: FindOptions,
+): AsyncGenerator<Finding> {
+  for await (const page of pages(deps.ledger, { ...options, which: "every" })) {
+    const enqueued = page.filter((row) => row.enqueued);
+    yield { ...(await comparePending(deps, enqueued)), looked: page.length };
+  }
+}
+
+/** Compares the pending events that the ledger does not know to be enqueued. */
+export async function* findNotEnqueued(
+  deps: CompareDeps,
+  options: FindOptions & Pick<Walk, "goesOn">,
+): AsyncGenerator<Finding> {
+  for await (const page of pages(deps.ledger, { ...options, which: "not_enqueued" })) {
+    yield { ...(await comparePending(deps, page)), looked: page.length };
+  }
+}
+
+/** Compares jobs that have ended. */
+export async function* findFinished(
+  deps: CompareDeps,
+  options: FindOptions & {
+    readonly state: "failed" | "completed";
+    readonly sinceMs: number;
+    readonly keysDays: number;
+  },
+): AsyncGenerator<Finding> {
+  const { sources, ...walk } = options;
+  for (const source of sources) {
+    for await (const page of compareFinished(deps, { ...walk, source })) {
+      yield { ...page, toMark: [] };
+    }
+  }
+}
+
+interface Walk extends PendingQuery, FindOptions {
+  /** Asked before each page of a source but the first: whether to go on with the source. */
+  readonly goesOn?: (source: string) => boolean;
+}
+
+/**
+ * Reads pending events, of each source those that have been pending for longest first: some of every
+ * source, then some more of every source, so that none waits for another's backlog.
+ */
+async function* pages(
+  ledger: Pick<Ledger, "repair">,
+  { sources, goesOn = () => true, pageMax = PAGE_MAX, which, graceMs }: Walk,
+): AsyncGenerator<readonly LedgerStatus[]> {
+  let left = new Map<string, LedgerStatus | undefined>();
+  for (const source of sources) left.set(source, undefined);
+  while (left.size > 0) {
+    const limit = Math.ceil(pageMax / left.size);
+    const cursors = [...left].map(([source, after]) => ({ source, after, limit }));
+    const page = await ledger.repair.pendingPage(cursors, { which, graceMs });
+    if (page.length > 0) yield page;
+    left = unfinished(page, limit, goesOn);
+  }
+}
+
+/** The sources that may have more, each with the last event that was read of it. */
+function unfinished(
+  page: readonly LedgerStatus[],
+  limit: number,
+  goesOn: (source: string) => boolean,
+): Map<string, LedgerStatus> {
+  const counts = new Map<string, number>();
+  const last = new Map<string, LedgerStatus>();
+  for (const pending of page) {
+    const { source } = pending.event;
+    counts.set(source, (counts.get(source) ?? 0) + 1);
+    last.set(source, pending);
+  }
+  return new Map([...last].filter(([source]) => counts.get(source) === limit && goesOn(source)));
+}

@@ -1,0 +1,104 @@
+import { wait, type EnvelopedEvent } from "@millrace/core";
+import type { Queues } from "@millrace/queue";
+import { mapConcurrent } from "./map-concurrent.ts";
+
+/** What it takes to give the jobs of pending events back to their queues. */
+export type RequeueQueues = Pick<Queues, "retryJob" | "rerunJob" | "findJob" | "enqueue">;
+
+/**
+ * What was done about a job: it waits to be run because of this call; it was on its way before; or the
+ * queue did not answer.
+ */
+export type Requeued = "requeued" | "on_its_way" | Error;
+
+/** Jobs asked for at once. On Redis they share a connection, and their round trips. */
+const CONCURRENCY = 64;
+/** Milliseconds that a job which a worker is just failing gets to arrive in the queue's `failed`. */
+const ACTIVE_TIMEOUT_MS = 2_000;
+const ACTIVE_RETRY_DELAY_MS = 25;
+
+/**
+ * Makes the jobs of events wait that the ledger has pending: one that ended is moved back, one that is
+ * gone is added again, with the identity alone. With `awaitActive`, a job that is just being
+ * failed gets the time to arrive in `failed`.
+ */
+export async function requeueJobs(
+  queues: RequeueQueues,
+  events: readonly EnvelopedEvent[],
+  { awaitActive }: { awaitActive: boolean },
+): Promise<readonly Requeued[]> {
+  const requeue = awaitActive ? requeueUntilInactive : requeueOnce;
+  const found = await mapConcurrent(events, CONCURRENCY, (event) => requeue(queues, event));
+  const missing = events.filter((_, index) => found[index] === "missing");
+  if (missing.length === 0) return found.map(toRequeued);
+  const added = await queues.enqueue(missing.map(withoutBody), { identityOnly: true });
+  const results = added.values();
+  return found.map((job) => {
+    if (job !== "missing") return toRequeued(job);
+    const result = results.next().value;
+    if (result instanceof Error) return result;
+    return result === "accepted" ? "requeued" : "on_its_way";
+  });
+}
+
+/** Adds the jobs of events that are pending in the ledger and have none yet. */
+export async function addJobs(
+  queues: RequeueQueues,
+  events: readonly EnvelopedEvent[],
+): Promise<readonly Requeued[]> {
+  if (events.length === 0) return [];
+  const added = await queues.enqueue(events.map(withoutBody), { identityOnly: true, exact: true });
+  // A queue that is older than the ledger's rows (a restored database) may have such a job, ended.
+  const isKnown = (index: number) =>
+    !(added[index] instanceof Error) && added[index] !== "accepted";
+  const known = events.filter((_, index) => isKnown(index));
+  const requeued = (await requeueJobs(queues, known, { awaitActive: false })).values();
+  return added.map((result, index) => {
+    if (result instanceof Error) return result;
+    return isKnown(index) ? (requeued.next().value ?? "on_its_way") : "requeued";
+  });
+}
+
+const NO_BODY = new Uint8Array();
+
+/** An event as its job needs it when the ledger has the body: the identity alone, on either backend. */
+export const withoutBody = (event: EnvelopedEvent) => ({ ...event, headers: {}, body: NO_BODY });
+
+type JobFound = "requeued" | "on_its_way" | "active" | "missing";
+
+function toRequeued(job: JobFound | Error): Requeued {
+  return job === "active" || job === "missing" ? "on_its_way" : job;
+}
+
+/**
+ * A worker writes `failed` to the ledger and reports it to the queue after that: for a moment the job is
+ * still active, and would fail right after a retry that found it so. One whose worker died between
+ * the two stays active; the stall check runs it again, and the ledger has it pending by then.
+ */
+async function requeueUntilInactive(
+  queues: RequeueQueues,
+  event: EnvelopedEvent,
+): Promise<JobFound> {
+  const deadline = Date.now() + ACTIVE_TIMEOUT_MS;
+  for (;;) {
+    const job = await requeueOnce(queues, event);
+    if (job !== "active" || Date.now() >= deadline) return job;
+    await wait(ACTIVE_RETRY_DELAY_MS);
+  }
+}
+
+async function requeueOnce(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobFound> {
+  const answer = await queues.retryJob(event);
+  if (answer === "retried") return "requeued";
+  const job = answer === "not_found" ? undefined : await queues.findJob(event);
+  if (job === undefined) return "missing";
+  if (job.state === "completed") return await rerun(queues, event);
+  return job.state === "waiting" || job.state === "delayed" ? "on_its_way" : "active";
+}
+
+// Should the event be completed after all, its worker finds it so and does nothing.
+async function rerun(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobFound> {
+  const answer = await queues.rerunJob(event);
+  if (answer === "retried") return "requeued";
+  return answer === "not_found" ? "missing" : "active";
+}

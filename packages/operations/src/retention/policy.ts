@@ -1,0 +1,39 @@
+import type { RetentionLedger } from "@millrace/ledger";
+
+/** How long what is settled is kept. */
+export interface RetentionPolicy {
+  /** Days that bodies are kept, by the database's clock. */
+  readonly bodiesDays: number;
+  /** Days that completed events are remembered. */
+  readonly keysDays: number;
+  /** Absolute path of the folder that bodies are written to before they are dropped. */
+  readonly archiveDir?: string | undefined;
+}
+
+export interface RetentionDeps {
+  readonly ledger: RetentionLedger;
+  readonly notify: (notice: RetentionNotice) => void;
+}
+
+/** What the retention did, as it goes; for logs, metrics and a progress bar. */
+export type RetentionNotice =
+  /** Bodies of events that are not completed were moved on from a day to today. */
+  | {
+      readonly kind: "moved";
+      readonly day: string;
+      readonly events: number;
+      readonly bytes: number;
+    }
+  /** Some more events of a day were written to its archive. */
+  | { readonly kind: "archiving"; readonly day: string; readonly events: number }
+  /** A day's archive is whole. `events` were written by this run: none when it was whole before. */
+  | {
+      readonly kind: "archived";
+      readonly day: string;
+      readonly events: number;
+      readonly file: string;
+    }
+  | { readonly kind: "dropped"; readonly day: string; readonly bytes: number }
+  /** A day is left for the next run, because its bodies are in use. */
+  | { readonly kind: "busy"; readonly day: string }
+  | { readonly kind: "keys_deleted"; readonly events: number };

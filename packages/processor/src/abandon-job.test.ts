@@ -1,0 +1,94 @@
+import { bodyHash, MillraceError, type EventJob, type JobResult } from "@millrace/core";
+import type { AbandonAnswer, EventDetail } from "@millrace/ledger";
+import { expect, test } from "vitest";
+import { abandonJob, failUnattempted } from "./abandon-job.ts";
+
+const job: EventJob = {
+  event: {
+    source: "shop",
+    eventId: "evt_1",
+    type: "order.created",
+    generation: 0,
+    acceptedAtMs: 1,
+    bodyHash: bodyHash(Buffer.from("{}")),
+    headers: {},
+    unsigned: false,
+    body: Buffer.from("{}"),
+  },
+  run: "run-1",
+  enqueuedAtMs: 1,
+  signal: new AbortController().signal,
+};
+const key = { source: "shop", eventId: "evt_1", generation: 0 };
+
+function failing(
+  result: JobResult,
+  answer: () => Promise<AbandonAnswer> = () => Promise.resolve("failed"),
+) {
+  const abandoned: unknown[] = [];
+  const abandonEvent = (...given: unknown[]) => {
+    abandoned.push(given);
+    return answer();
+  };
+  return { abandoned, failed: failUnattempted(job, result, { abandonEvent }) };
+}
+
+test("a job that was failed without an attempt is failed in the ledger by its key alone", async () => {
+  const refused = { kind: "failed", code: "body_hash_mismatch", message: "no" } as const;
+  const { abandoned, failed } = failing(refused);
+  expect(await failed).toEqual(refused);
+  expect(abandoned).toEqual([[key, { code: "body_hash_mismatch", message: "no", run: "run-1" }]]);
+});
+
+test("a failure that the ledger has is not told to it again", async () => {
+  for (const result of [
+    { kind: "failed", code: "permanent_error", message: "no", recorded: true },
+    { kind: "completed", outcome: "handled" },
+  ] as const) {
+    const { abandoned, failed } = failing(result);
+    expect(await failed).toEqual(result);
+    expect(abandoned).toEqual([]);
+  }
+});
+
+test("a job whose refusal the ledger could not hear comes again", async () => {
+  const refused = { kind: "failed", code: "unknown_source", message: "no" } as const;
+  const error = new MillraceError("database_unavailable", "away");
+  const away = failing(refused, () => Promise.reject(error));
+  expect(await away.failed).toMatchObject({ kind: "retry", code: refused.code, recorded: false });
+  const unstorable = failing(refused, () => Promise.reject(new Error("22021")));
+  expect(await unstorable.failed).toEqual(refused);
+});
+
+test("a job that the queue gave up is recorded with its body only when the body is the verified one", async () => {
+  const abandoned: unknown[] = [];
+  const abandonEvent = (event: unknown): Promise<AbandonAnswer> => {
+    abandoned.push(event);
+    return Promise.resolve("unknown");
+  };
+  const findEvent = () => Promise.resolve(undefined);
+  const deps = { ledger: { abandonEvent, findEvent }, hook: undefined };
+  await abandonJob(job, "stalled", deps);
+  const forged = { ...job, event: { ...job.event, body: Buffer.from("forged") } };
+  await abandonJob(forged, "stalled", deps);
+  expect(abandoned).toEqual([job.event, key]);
+});
+
+test("onFailed is told of a job that the queue gave up, unless its event had settled before", async () => {
+  const called: unknown[] = [];
+  const abandonEvent = async (answer: AbandonAnswer) => {
+    const ledger = {
+      abandonEvent: () => Promise.resolve(answer),
+      findEvent: () => Promise.resolve({ event: { attempts: 7 } } as EventDetail),
+    };
+    const hook = { call: (event: unknown) => void called.push(event) };
+    await abandonJob(job, "stalled", { ledger, hook });
+  };
+  for (const answer of ["already_failed", "completed", "unknown"] as const) {
+    await abandonEvent(answer);
+  }
+  expect(called).toEqual([]);
+  await abandonEvent("failed");
+  const failure = { code: "gave_up", message: "stalled" };
+  expect(called).toEqual([{ ...key, type: "order.created", attempts: 7, ...failure }]);
+});

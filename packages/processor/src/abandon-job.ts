@@ -1,0 +1,68 @@
+import type { EventJob, EventKey, JobResult } from "@millrace/core";
+import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
+import { checkJob } from "./check-job.ts";
+import type { FailureHook } from "./failure-hook.ts";
+
+const LEDGER_UNAVAILABLE_DELAY_MS = 5_000;
+
+/**
+ * Fails in the ledger what the worker fails without an attempt, if the ledger knows the event: a
+ * person may have edited the job's data. Every other result is returned as it is.
+ */
+export async function failUnattempted(
+  job: EventJob,
+  result: JobResult,
+  ledger: Pick<Ledger["claims"], "abandonEvent">,
+): Promise<JobResult> {
+  if (result.kind !== "failed" || result.recorded === true) return result;
+  const { code, message } = result;
+  try {
+    await ledger.abandonEvent(keyOf(job), { code, message, run: job.run });
+    return result;
+  } catch (error) {
+    // An id that Postgres cannot hold is not in the ledger either.
+    if (!isDatabaseUnavailable(error)) return result;
+    const afterMs = LEDGER_UNAVAILABLE_DELAY_MS;
+    return { kind: "retry", afterMs, code, message, recorded: false };
+  }
+}
+
+interface AbandonDeps {
+  readonly ledger: Pick<Ledger["claims"], "abandonEvent" | "findEvent">;
+  readonly hook: Pick<FailureHook, "call"> | undefined;
+}
+
+/**
+ * Fails in the ledger a job that BullMQ has failed without running it. The body of a job that does
+ * not pass the checks is not recorded.
+ */
+export async function abandonJob(job: EventJob, reason: string, deps: AbandonDeps): Promise<void> {
+  const key = keyOf(job);
+  const event = checkJob(job) === undefined ? job.event : key;
+  const answer = await deps.ledger.abandonEvent(event, {
+    code: "gave_up",
+    message: reason,
+    run: job.run,
+  });
+  if (answer === "failed") await reportAbandoned(key, job.event.type, reason, deps);
+}
+
+/** Calls the user's `onFailed` for an event that failed without an attempt. */
+export async function reportAbandoned(
+  key: EventKey,
+  type: string,
+  message: string,
+  {
+    ledger,
+    hook,
+  }: { readonly ledger: Pick<Ledger["claims"], "findEvent"> } & Pick<AbandonDeps, "hook">,
+): Promise<void> {
+  if (hook === undefined) return;
+  const found = await ledger.findEvent(key);
+  const attempts = found?.event.attempts ?? 0;
+  hook.call({ ...key, type, attempts, code: "gave_up", message });
+}
+
+function keyOf({ event: { source, eventId, generation } }: EventJob): EventKey {
+  return { source, eventId, generation };
+}

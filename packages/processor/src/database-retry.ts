@@ -1,0 +1,61 @@
+import { wait } from "@millrace/core";
+import { isDatabaseUnavailable } from "@millrace/ledger";
+
+const FIRST_WAIT_MS = 100;
+const WAIT_MS_MAX = 5_000;
+const DELAY_MS_MIN = 1_000;
+const DELAY_MS_MAX = 30_000;
+
+export interface DatabaseRetry {
+  /**
+   * Runs a step, and again while it fails because Postgres is unavailable. Throws its last error
+   * when the time is up or the signal aborts, and any other error at once.
+   */
+  retry<T>(step: () => Promise<T>, signal: AbortSignal): Promise<T>;
+  /** Milliseconds, 1,000 to 30,000 with jitter, until a job is due again that Postgres has failed
+   * `times` times before. */
+  delayMs(times: number): number;
+}
+
+/**
+ * What the processor does while Postgres is unavailable: it retries a step for a while, and says how
+ * long a job is handed back for when that was not enough.
+ *
+ * @param options.maxMs - milliseconds that a step is retried before its error is thrown.
+ */
+export function createDatabaseRetry(options: {
+  readonly maxMs: number;
+  readonly random: () => number;
+}): DatabaseRetry {
+  const { maxMs, random } = options;
+  let unavailableSince: number | undefined;
+
+  return {
+    async retry(step, signal) {
+      const deadline = performance.now() + maxMs;
+      for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)) {
+        try {
+          const result = await step();
+          unavailableSince = undefined;
+          return result;
+        } catch (error) {
+          if (!isDatabaseUnavailable(error)) throw error;
+          unavailableSince ??= performance.now();
+          const jittered = waitMs * (0.5 + random() / 2);
+          if (signal.aborted || performance.now() + jittered > deadline) throw error;
+          await wait(jittered, signal);
+          if (signal.aborted) throw error;
+        }
+      }
+    },
+    delayMs(times) {
+      // As long again as it has been unavailable, and longer for an event that it happens to again
+      // and again: its handler may be what brings Postgres down.
+      const unavailableMs =
+        unavailableSince === undefined ? 0 : performance.now() - unavailableSince;
+      const repeatedMs = DELAY_MS_MIN * 2 ** Math.min(times, 10);
+      const longest = Math.min(Math.max(unavailableMs, repeatedMs, DELAY_MS_MIN), DELAY_MS_MAX);
+      return Math.round(longest * (0.5 + random() / 2));
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import { settlesWithin, type FailedEvent, type OnFailed } from "@millrace/core";
+
+/** Milliseconds that calls in progress have when the processor closes. */
+const CLOSE_MS = 3_000;
+
+/** The user's `onFailed`. */
+export interface FailureHook {
+  /** Calls it; no event waits for it. */
+  call(event: FailedEvent): void;
+  /** Waits for the calls in progress, within bounds. */
+  close(): Promise<void>;
+}
+
+/** Keeps a user's `onFailed` from doing harm: what it throws is reported, and it delays no event. */
+export function createFailureHook(
+  onFailed: OnFailed,
+  onError: (error: unknown) => void,
+): FailureHook {
+  const inProgress = new Set<Promise<void>>();
+
+  async function run(event: FailedEvent): Promise<void> {
+    try {
+      await onFailed(event);
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  return {
+    call(event) {
+      const called = run(event);
+      inProgress.add(called);
+      void called.finally(() => inProgress.delete(called));
+    },
+    async close() {
+      await settlesWithin(Promise.all(inProgress), CLOSE_MS);
+    },
+  };
+}

@@ -1,0 +1,269 @@
+import {
+  failpoint,
+  isMillraceError,
+  type AttemptFailure,
+  type Claim,
+  type ErrorCode,
+  type EventJob,
+  type EventKey,
+  type JobResult,
+} from "@millrace/core";
+import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
+import { failUnattempted } from "./abandon-job.ts";
+import { attemptEvent } from "./attempt-event.ts";
+import { createAttemptSignal, type AttemptSignal } from "./attempt-signal.ts";
+import { checkJob, unknownSource, type JobRefusal } from "./check-job.ts";
+import type { DatabaseRetry } from "./database-retry.ts";
+import { describeError } from "./describe-error.ts";
+import type { FailureHook } from "./failure-hook.ts";
+import type { Notice } from "./notices.ts";
+import {
+  decideRetry,
+  exhausted,
+  type AttemptPolicy,
+  type ClaimedAttempt,
+  type RetryDecision,
+} from "./retry-policy.ts";
+import type { Handlers } from "./run-handlers.ts";
+import type { Release, Slots } from "./slots.ts";
+
+/** What the events of one processor share. */
+export interface ProcessContext {
+  readonly ledger: Ledger["claims"];
+  /** Records a job, in one commit with those that arrive at the same time. */
+  readonly record: (job: EventJob) => Promise<RecordedClaim>;
+  readonly database: DatabaseRetry;
+  readonly policies: ReadonlyMap<string, AttemptPolicy>;
+  readonly slots: Slots;
+  readonly handlers: Handlers;
+  readonly handlerTimeoutMs: number;
+  readonly hook: FailureHook | undefined;
+  readonly notify: (notice: Notice) => void;
+  readonly random: () => number;
+  /** Aborts when events that wait for a slot are handed back to the queue. */
+  readonly draining: AbortSignal;
+  /** Aborts when events that run are handed back too. */
+  readonly closing: AbortSignal;
+}
+
+/** The ledger's answer for a job that Postgres did not refuse. */
+export type RecordedClaim = Exclude<Claim, { readonly kind: "unrecorded" }>;
+
+/**
+ * The life of an event through the worker, from a job of the queue to the job's result:
+ *
+ * 1. check: refuse a job that the ingress cannot have written (check-job.ts);
+ * 2. slot: wait until one of the handlers' slots is free (slots.ts);
+ * 3. claim: count the attempt in the ledger, many jobs in one commit (ledger/record.ts);
+ * 4. attempt: lock the event, run its handlers and settle it, all in one transaction
+ *    (attempt-event.ts, ledger/attempt.ts);
+ * 5. fail: or decide when the next attempt is due, and record the failure (retry-policy.ts,
+ *    ledger/fail.ts).
+ *
+ * Never rejects.
+ */
+export async function processEvent(job: EventJob, context: ProcessContext): Promise<JobResult> {
+  return await new EventRun(job, context).process();
+}
+
+const RESTART_DELAY_MS_MAX = 1_000;
+const LOST_DELAY_MS = { min: 1_000, max: 5_000 };
+// An error that is not the database's does not go away in a moment.
+const UNEXPECTED_REPEATS = 4;
+const EXPIRED =
+  "Cannot process job: its event was accepted longer ago than identities are kept, and may have been handled";
+const BODY_MISSING =
+  "Cannot process job: it carries no body, and the ledger does not know the event";
+
+/** One run of a job. */
+class EventRun {
+  private readonly job: EventJob;
+  private readonly key: EventKey;
+  private readonly context: ProcessContext;
+  /** Aborts when the job's lock is lost, the worker's time to stop is up, or the processor closes. */
+  private readonly stop: AttemptSignal;
+  private handlerMs: number | undefined;
+
+  constructor(job: EventJob, context: ProcessContext) {
+    const { source, eventId, generation } = job.event;
+    this.job = job;
+    this.key = { source, eventId, generation };
+    this.context = context;
+    this.stop = createAttemptSignal([job.signal, context.closing]);
+  }
+
+  async process(): Promise<JobResult> {
+    try {
+      const result = await this.run();
+      return this.finished(await failUnattempted(this.job, result, this.context.ledger));
+    } catch (error) {
+      // An error of our own: the job is retried, and its code is in the logs.
+      const afterMs = this.context.database.delayMs(0);
+      return this.finished(retry("internal", describeError(error), afterMs));
+    } finally {
+      this.stop.dispose();
+    }
+  }
+
+  private async run(): Promise<JobResult> {
+    const policy = this.context.policies.get(this.key.source);
+    if (policy === undefined) return refused(unknownSource(this.job));
+    const refusal = checkJob(this.job);
+    if (refusal !== undefined) return refused(refusal);
+    // The slot comes first: an attempt is counted when it is recorded, and must not wait after that.
+    const release = await this.waitForSlot();
+    if (release === undefined) return this.notStarted();
+    try {
+      const claim = await this.claim();
+      return claim.kind === "claimed" ? await this.attempt(claim, policy) : claim;
+    } finally {
+      release();
+    }
+  }
+
+  private async waitForSlot(): Promise<Release | undefined> {
+    const { slots, draining } = this.context;
+    const waiting = createAttemptSignal([this.stop.signal, draining]);
+    try {
+      return await slots.acquire(this.key.source, waiting.signal);
+    } finally {
+      waiting.dispose();
+    }
+  }
+
+  /** Records the job: an attempt that is ours to run, or the job's result. */
+  private async claim(): Promise<ClaimedAttempt | JobResult> {
+    const { database, record, notify } = this.context;
+    let claim: RecordedClaim;
+    try {
+      claim = await database.retry(() => record(this.job), this.stop.signal);
+    } catch (error) {
+      return this.unrecorded(error);
+    }
+    if (claim.conflict === true) notify({ kind: "conflict", key: this.key });
+    switch (claim.kind) {
+      case "claimed":
+        return claim;
+      case "completed":
+        return { kind: "duplicate" };
+      case "failed":
+        // The ledger has the body, unless it could not hold the event: then the job keeps it.
+        return { ...failed(claim), recorded: claim.code !== "invalid_envelope" };
+      case "busy":
+        return this.lost();
+      case "body_missing":
+        return refused({ code: "body_missing", message: BODY_MISSING });
+      case "identity_expired":
+        return refused({ code: "identity_expired", message: EXPIRED });
+    }
+  }
+
+  private unrecorded(error: unknown): JobResult {
+    const { database, notify } = this.context;
+    const message = describeError(error);
+    notify({ kind: "unrecorded", key: this.key, step: "record", message });
+    if (this.stop.signal.aborted) return this.notStarted();
+    return isDatabaseUnavailable(error)
+      ? retry("database_unavailable", message, database.delayMs(0))
+      : retry("internal", message, database.delayMs(UNEXPECTED_REPEATS));
+  }
+
+  private async attempt(claim: ClaimedAttempt, policy: AttemptPolicy): Promise<JobResult> {
+    const { job, key, context } = this;
+    const { attempt, attemptSinceRetry } = claim;
+    const queueAgeMs = Date.now() - job.enqueuedAtMs;
+    context.notify({ kind: "claimed", key, attempt, attemptSinceRetry, queueAgeMs });
+    if (attemptSinceRetry > policy.attempts) return await this.fail(claim, exhausted(policy));
+    failpoint("worker.recorded");
+    const limits = { stop: this.stop.signal, bodyDedup: policy.bodyDedup };
+    const end = await attemptEvent(job, attempt, limits, context);
+    this.handlerMs = end.handlerMs;
+    switch (end.kind) {
+      case "completed":
+        return { kind: "completed", outcome: end.outcome };
+      case "lost":
+        return this.lost();
+      case "failed":
+        return await this.fail(claim, decideRetry(end, claim, policy, context));
+    }
+  }
+
+  private async fail(claim: ClaimedAttempt, decision: RetryDecision): Promise<JobResult> {
+    const { key, job, context } = this;
+    const { attempt } = claim;
+    const { afterMs, ...failure } = decision;
+    const { code, message, counts } = failure;
+    const recorded = await this.recordFailure(attempt, { ...failure, run: job.run });
+    if (recorded === "lost") return this.lost();
+    const { type } = job.event;
+    const final = failure.final && recorded === "recorded";
+    context.notify({ kind: "attempt_failed", key, type, attempt, code, message, final, counts });
+    if (final) context.hook?.call({ ...key, type, attempts: attempt, code, message });
+    if (code === "lost_claim") return this.lost();
+    if (final) return failed({ code, message });
+    if (recorded === "recorded") return { ...retry(code, message, afterMs), recorded: true };
+    // A last failure has no delay of its own, and what refused it does not go away in a moment.
+    return retry(code, message, Math.max(afterMs, context.database.delayMs(0)));
+  }
+
+  private async recordFailure(
+    attempt: number,
+    failure: AttemptFailure,
+  ): Promise<"recorded" | "lost" | "unrecorded"> {
+    const { key, context } = this;
+    failpoint("worker.before_fail");
+    try {
+      const step = () => context.ledger.fail(key, attempt, failure);
+      return await context.database.retry(step, this.stop.signal);
+    } catch (error) {
+      context.notify({ kind: "unrecorded", key, step: "fail", message: describeError(error) });
+      return "unrecorded";
+    }
+  }
+
+  /** Hands back a job that was stopped before its event was claimed. */
+  private notStarted(): JobResult {
+    const { draining, random } = this.context;
+    const { signal } = this.stop;
+    const reason: unknown = signal.aborted ? signal.reason : draining.reason;
+    const afterMs = Math.round(RESTART_DELAY_MS_MAX * random());
+    return isMillraceError(reason) && reason.code === "shutting_down"
+      ? retry(reason.code, reason.message, afterMs)
+      : { kind: "lost", afterMs };
+  }
+
+  private lost(): JobResult {
+    const { min, max } = LOST_DELAY_MS;
+    return { kind: "lost", afterMs: Math.round(min + (max - min) * this.context.random()) };
+  }
+
+  private finished(result: JobResult): JobResult {
+    const { event, enqueuedAtMs } = this.job;
+    const now = Date.now();
+    this.context.notify({
+      kind: "finished",
+      key: this.key,
+      result: result.kind,
+      outcome: result.kind === "completed" ? result.outcome : undefined,
+      code: "code" in result ? result.code : undefined,
+      handlerMs: this.handlerMs,
+      sinceReceivedMs: now - event.acceptedAtMs,
+      queueAgeMs: now - enqueuedAtMs,
+    });
+    return result;
+  }
+}
+
+/** Fails a job that the ledger has not recorded. */
+function refused({ code, message }: JobRefusal): JobResult {
+  return { kind: "failed", code, message };
+}
+
+/** Fails a job whose event is failed in the ledger, which therefore has the body. */
+function failed({ code, message }: JobRefusal): JobResult & { kind: "failed" } {
+  return { kind: "failed", code, message, recorded: true };
+}
+
+function retry(code: ErrorCode, message: string, afterMs: number): JobResult & { kind: "retry" } {
+  return { kind: "retry", afterMs, code, message, recorded: false };
+}

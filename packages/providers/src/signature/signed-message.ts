@@ -1,0 +1,206 @@
+import type { Delivery, Refusal, Verification } from "@millrace/core";
+import { headerOf, isHeaderText } from "../headers.ts";
+import { readDelivery } from "../identity/delivery-reader.ts";
+import { refuse } from "../refuse.ts";
+import type { Message } from "./signature-algorithm.ts";
+import type { WrittenSignature } from "./signature-format.ts";
+
+/**
+ * Where the signed time stands: in a header of its own, in the JSON body (a path), or beside the signature (neither).
+ */
+export interface TimestampRule {
+  readonly header?: string;
+  readonly json?: readonly string[];
+  readonly unit: TimestampUnit;
+}
+
+/** What the message is made of, as it came, and the time in it where it is no part of the body. */
+export type ReadParts = MessageParts & { readonly tsMs: number };
+
+/** Finds what the message is made of, or says why it cannot be made. */
+export function readParts(
+  delivery: Delivery,
+  written: WrittenSignature,
+  rules: {
+    readonly idHeader?: string | undefined;
+    readonly timestamp?: TimestampRule | undefined;
+  },
+  template: MessageTemplate,
+): ReadParts | Refusal {
+  const ts = readTs(delivery, written, rules.timestamp);
+  if ("code" in ts) return ts;
+  const id = template.usesId ? headerOf(delivery, rules.idHeader ?? "") : "";
+  if (id === undefined || (template.usesId && id === "")) {
+    return badId(`the header ${rules.idHeader} is missing`);
+  }
+  // "a.b" with the time 1 signs the same bytes as "a" with the time "b.1".
+  if (template.usesId && !(template.isBounded(id) && isHeaderText(id))) {
+    return badId("it holds a character that no id of this sender may hold");
+  }
+  return { id, ts: ts.text, tsMs: ts.ms, body: delivery.body };
+}
+
+/** When a verified delivery was signed, milliseconds since the epoch; undefined where nothing says. */
+export function readSignedAt(
+  delivery: Delivery,
+  parts: ReadParts,
+  rule: TimestampRule | undefined,
+): number | undefined | Refusal {
+  if (rule?.json === undefined) return rule === undefined ? undefined : parts.tsMs;
+  const found = readDelivery(delivery).json(rule.json);
+  if (typeof found === "string") return badTimestamp("it is missing, or no number");
+  return readTimestamp(found.text, rule.unit) ?? badTimestamp(NOT_WHOLE);
+}
+
+function readTs(
+  delivery: Delivery,
+  written: WrittenSignature,
+  rule: TimestampRule | undefined,
+): { readonly text: string; readonly ms: number } | Refusal {
+  // A body is read when its signature is known to be good.
+  if (rule === undefined || rule.json !== undefined) return { text: "", ms: 0 };
+  const found = rule.header === undefined ? written.timestamps : [headerOf(delivery, rule.header)];
+  const [text] = found;
+  if (text === undefined || text === "") return badTimestamp("it is missing");
+  if (found.length > 1) return badTimestamp("it is there more than once");
+  const ms = readTimestamp(text, rule.unit);
+  return ms === undefined ? badTimestamp(NOT_WHOLE) : { text, ms };
+}
+
+const NOT_WHOLE = "it is not a whole number of its unit";
+
+export const badSignature = (state: string): Refusal =>
+  refuse("invalid_signature", `Cannot verify the delivery: ${state}`);
+const badTimestamp = (state: string): Refusal =>
+  refuse("invalid_timestamp", `Cannot read the signed timestamp: ${state}`);
+const badId = (state: string): Refusal =>
+  refuse("invalid_event_id", `Cannot read the event id: ${state}`);
+
+/** What a template's placeholders stand for; `id` and `ts` are text as it came in a header. */
+export interface MessageParts {
+  readonly id: string;
+  readonly ts: string;
+  readonly body: Uint8Array;
+}
+
+export interface MessageTemplate {
+  readonly usesId: boolean;
+  readonly usesTimestamp: boolean;
+  /** False for an id whose end could be moved: `a.b` where `.` stands beside `{id}`. */
+  isBounded(id: string): boolean;
+  build(parts: MessageParts): Message;
+}
+
+type Placeholder = keyof MessageParts;
+type Segment = { readonly literal: string } | { readonly placeholder: Placeholder };
+
+/**
+ * Text of printable ASCII in which `{id}` and `{ts}` may stand once, and `{body}` does. `{id}` wants
+ * text between itself and the next placeholder, or one could grow at the cost of the other.
+ */
+export function isMessageTemplate(text: string): boolean {
+  const names = text.match(/\{[^{}]*\}/g) ?? [];
+  return (
+    /^[\x20-\x7e]*$/.test(text) &&
+    !/[{}]/.test(text.replaceAll(/\{(?:id|ts|body)\}/g, "")) &&
+    text.includes("{body}") &&
+    !/\{id\}\{|\}\{id\}/.test(text) &&
+    new Set(names).size === names.length
+  );
+}
+
+/** Whether nothing stands between `{id}` and the next placeholder, so that one could take from it. */
+export function isIdUnbounded(text: string): boolean {
+  return /\}\{id\}|\{id\}\{/.test(text);
+}
+
+/** Makes a template ready: `{ts}.{body}`. It must be one (`isMessageTemplate`). */
+export function compileTemplate(text: string): MessageTemplate {
+  const segments = text
+    .split(/(\{(?:id|ts|body)\})/)
+    .filter((piece) => piece !== "")
+    .map(segmentOf);
+  const at = segments.findIndex((segment) => isPlaceholder(segment, "id"));
+  const before = literalOf(segments[at - 1]);
+  const after = literalOf(at === -1 ? undefined : segments[at + 1]);
+
+  return {
+    usesId: at !== -1,
+    usesTimestamp: segments.some((segment) => isPlaceholder(segment, "ts")),
+    // With "::" behind it an id must not hold that, nor end in ":", which would begin it early.
+    isBounded: (id) =>
+      (before === "" || (before + id).lastIndexOf(before) === 0) &&
+      (after === "" || (id + after).indexOf(after) === id.length),
+    build: (parts) => buildMessage(segments, parts),
+  };
+}
+
+function buildMessage(segments: readonly Segment[], parts: MessageParts): Message {
+  const message: (string | Uint8Array)[] = [];
+  let text = "";
+  for (const segment of segments) {
+    const piece = "literal" in segment ? segment.literal : parts[segment.placeholder];
+    if (typeof piece === "string") {
+      text += piece;
+      continue;
+    }
+    if (text !== "") message.push(text);
+    message.push(piece);
+    text = "";
+  }
+  if (text !== "") message.push(text);
+  return message;
+}
+
+function segmentOf(piece: string): Segment {
+  if (piece === "{id}") return { placeholder: "id" };
+  if (piece === "{ts}") return { placeholder: "ts" };
+  if (piece === "{body}") return { placeholder: "body" };
+  return { literal: piece };
+}
+
+function literalOf(segment: Segment | undefined): string {
+  return segment !== undefined && "literal" in segment ? segment.literal : "";
+}
+
+function isPlaceholder(segment: Segment, name: Placeholder): boolean {
+  return "placeholder" in segment && segment.placeholder === name;
+}
+
+/** Seconds or milliseconds since the epoch, in decimal digits. */
+export type TimestampUnit = "s" | "ms";
+
+/** Millisecond tolerance of the senders that document one: five minutes. */
+export const TOLERANCE_MS = 300_000;
+
+/**
+ * Millisecond tolerance of the senders that document none: a day. Whether they sign again when they send again is
+ * not known, so the last of their retries must still be taken; what comes twice has the same signed id.
+ */
+export const LONG_TOLERANCE_MS = 86_400_000;
+
+// Twelve digits of seconds reach the year 33658; thirteen are milliseconds that lost their way.
+const UNITS = {
+  s: { digits: /^\d{1,12}$/, ms: 1_000 },
+  ms: { digits: /^\d{1,15}$/, ms: 1 },
+} as const satisfies Record<TimestampUnit, { digits: RegExp; ms: number }>;
+
+/** Reads a signed time: digits and nothing else. Undefined for all that Number() also takes. */
+function readTimestamp(text: string, unit: TimestampUnit): number | undefined {
+  return UNITS[unit].digits.test(text) ? Number(text) * UNITS[unit].ms : undefined;
+}
+
+/** Writes a time as its sender would. */
+export function writeTimestamp(nowMs: number, unit: TimestampUnit): string {
+  return String(Math.floor(nowMs / UNITS[unit].ms));
+}
+
+/** Refuses what lies further than the tolerance in the past or in the future. */
+export function checkAge(signedAtMs: number, nowMs: number, toleranceMs: number): Verification {
+  const age = nowMs - signedAtMs;
+  if (Math.abs(age) <= toleranceMs) return { ok: true };
+  return refuse(
+    "invalid_timestamp",
+    `Cannot verify the delivery: it was signed more than ${toleranceMs} ms ${age > 0 ? "ago" : "ahead of now"}`,
+  );
+}

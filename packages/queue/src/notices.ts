@@ -1,0 +1,67 @@
+import { asError, type ErrorCode } from "@millrace/core";
+
+/** What the queues report to the process around them, for logs and metrics. They log nothing themselves. */
+export type QueueNotice =
+  /** Something failed that no caller waits for: a connection, a renewal, a job that could not be moved. */
+  | {
+      readonly kind: "background_error";
+      /** A short name of the cause, the same each time, to count and to rate-limit logs by. */
+      readonly cause: string;
+      readonly error: Error;
+      readonly source?: string;
+    }
+  /** A worker died or lost contact while it ran this job; the job waits for another worker. */
+  | { readonly kind: "stalled"; readonly source: string; readonly jobId: string }
+  /** The lock on a running job could not be renewed; the signal of its run was aborted. */
+  | { readonly kind: "lock_lost"; readonly source: string; readonly jobId: string }
+  /** BullMQ failed a job without running it. */
+  | {
+      readonly kind: "job_abandoned";
+      readonly source: string;
+      readonly jobId: string;
+      readonly reason: string;
+    }
+  /** Millrace, or this version of it, did not write the job; it was failed, or waits for a later version. */
+  | {
+      readonly kind: "refused";
+      readonly source: string;
+      readonly jobId: string;
+      readonly code: ErrorCode;
+    }
+  /** Errors came too fast, so this source's worker fetches no jobs for a moment. */
+  | { readonly kind: "backed_off"; readonly source: string; readonly forMs: number };
+
+export type Notify = (notice: QueueNotice) => void;
+
+/** Reports an error that no caller waits for, with the source that it concerns, if it concerns one. */
+export type ReportError = (error: unknown, source?: string) => void;
+
+/**
+ * Makes a {@link ReportError} that reports each error object once: sixty queues on one connection emit the
+ * same one sixty times.
+ */
+export function createErrorReporter(notify: Notify): ReportError {
+  const reported = new WeakSet<Error>();
+  return (thrown, source) => {
+    const error = asError(thrown);
+    if (reported.has(error)) return;
+    reported.add(error);
+    notify({
+      kind: "background_error",
+      cause: causeOf(error),
+      error,
+      ...(source === undefined ? {} : { source }),
+    });
+  };
+}
+
+/**
+ * A code where there is one (ECONNREFUSED, 57P01), else the first word of Redis' answer (OOM).
+ *
+ * @internal
+ */
+export function causeOf(error: Error): string {
+  if ("code" in error && typeof error.code === "string") return error.code;
+  const prefix = /^[A-Z]{3,}\b/.exec(error.message)?.[0];
+  return prefix ?? error.message.replace(/\bjob \S+/i, "job").slice(0, 80);
+}

@@ -1,0 +1,210 @@
+import type { Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import type { Backend, FinishedQuery, FinishedSnapshot, JobSnapshot } from "./backend.ts";
+import { parseInfo } from "./check-redis.ts";
+import type { PressureReading } from "./pressure.ts";
+import type { JobCounts } from "./queues.ts";
+import { createRedisScript } from "./redis-script.ts";
+
+type RedisQueries = Pick<
+  Backend,
+  "snapshots" | "finished" | "forgetStalls" | "counts" | "pressure" | "epochs" | "writeEpoch"
+>;
+
+/** What is asked of the queues on Redis, and BullMQ's own methods do not do, or do queue by queue. */
+export function createRedisQueries(client: Redis): RedisQueries {
+  return {
+    snapshots: async (queue, ids) => {
+      const found = (await SNAPSHOTS.run(client, [queue.toKey("")], ids)) as SnapshotAnswer[];
+      return found.map(toSnapshot);
+    },
+    finished: (queue, query) => readFinished(client, queue, query),
+    forgetStalls: async (queue, jobId) => {
+      await client.hdel(queue.toKey(jobId), "stc");
+    },
+    counts: async (queues) => {
+      const entries = [...queues].map(
+        async ([source, queue]) => [source, await readCounts(queue)] as const,
+      );
+      return new Map(await Promise.all(entries));
+    },
+    pressure: (queues) => readPressure(client, queues),
+    epochs: (queues) => readEpochs(client, queues),
+    writeEpoch: async (queue, epoch) => {
+      await client.hset(queue.toKey("meta"), EPOCH_FIELD, epoch);
+    },
+  };
+}
+
+/**
+ * For each id 0 when there is no such job, 1 when it has not ended, else how it ended. BullMQ's own
+ * `getState` searches whole lists for a job.
+ */
+const SNAPSHOTS = createRedisScript(`
+local prefix = KEYS[1]
+local found = {}
+for i, id in ipairs(ARGV) do
+  local key = prefix .. id
+  if redis.call("EXISTS", key) == 0 then
+    found[i] = 0
+  else
+    local state, at = "failed", redis.call("ZSCORE", prefix .. "failed", id)
+    if not at then state, at = "completed", redis.call("ZSCORE", prefix .. "completed", id) end
+    if at then
+      local job = redis.call("HMGET", key, "timestamp", "atm", "failedReason")
+      found[i] = { state, at, job[1] or "0", job[2] or "0", job[3] or "" }
+    else
+      found[i] = 1
+    end
+  end
+end
+return found
+`);
+
+type SnapshotAnswer = 0 | 1 | [state: "failed" | "completed", ...EndFields];
+type EndFields = [at: string, addedAt: string, attemptsMade: string, failedReason: string];
+
+function toSnapshot(answer: SnapshotAnswer): JobSnapshot | undefined {
+  if (answer === 0) return undefined;
+  if (answer === 1) return NOT_ENDED;
+  const [state, ...fields] = answer;
+  return { state, ...toEnd(fields) };
+}
+
+const NOT_ENDED: JobSnapshot = {
+  state: undefined,
+  addedAtMs: 0,
+  finishedAtMs: 0,
+  attemptsMade: 0,
+  failedReason: undefined,
+};
+
+function toEnd([at, addedAt, attemptsMade, reason]: EndFields): Omit<JobSnapshot, "state"> {
+  return {
+    finishedAtMs: Number(at),
+    addedAtMs: Number(addedAt),
+    attemptsMade: Number(attemptsMade),
+    failedReason: reason === "" ? undefined : reason,
+  };
+}
+
+/**
+ * Jobs of a sorted set from a score on. Of the data the script gives what stands before the headers,
+ * which the body follows: the envelope begins with the identity, and a quotation mark in it is
+ * escaped.
+ */
+const FINISHED = createRedisScript(`
+local prefix, state = KEYS[1], ARGV[1]
+local page = redis.call("ZRANGEBYSCORE", prefix .. state, ARGV[2], "+inf", "WITHSCORES",
+  "LIMIT", ARGV[3], ARGV[4])
+local found = {}
+for i = 1, #page, 2 do
+  local job = redis.call("HMGET", prefix .. page[i], "timestamp", "atm", "failedReason", "data")
+  local data = job[4] or ""
+  local headers = string.find(data, ',"headers":', 1, true)
+  if headers then data = string.sub(data, 1, headers - 1) .. ',"headers":{}}' end
+  found[#found + 1] = { page[i], page[i + 1], job[1] or "0", job[2] or "0", job[3] or "", data }
+end
+return found
+`);
+
+type FinishedAnswer = [id: string, ...EndFields, data: string];
+
+async function readFinished(
+  client: Redis,
+  queue: Queue,
+  { state, from, limit }: FinishedQuery,
+): Promise<FinishedSnapshot[]> {
+  const args = [state, String(from.atMs), String(from.skip), String(limit)];
+  const found = (await FINISHED.run(client, [queue.toKey("")], args)) as FinishedAnswer[];
+  return found.map(([id, at, addedAt, attemptsMade, reason, data]) => {
+    return { ...toEnd([at, addedAt, attemptsMade, reason]), id, state, data };
+  });
+}
+
+async function readCounts(queue: Queue): Promise<JobCounts> {
+  const [counts, paused] = await Promise.all([
+    queue.getJobCounts("waiting", "prioritized", "active", "delayed", "completed", "failed"),
+    queue.isPaused(),
+  ]);
+  const of = (state: string) => counts[state] ?? 0;
+  return {
+    waiting: of("waiting") + of("prioritized"),
+    active: of("active"),
+    delayed: of("delayed"),
+    completed: of("completed"),
+    failed: of("failed"),
+    paused,
+  };
+}
+
+/**
+ * For each queue how many jobs wait, and the age of the oldest that was never begun, or -1. A job that
+ * was begun before does not say since when it waits, so it is not counted; the script stops after ten.
+ */
+const PRESSURE = createRedisScript(`
+local now = redis.call("TIME")
+local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)
+local found = {}
+for _, prefix in ipairs(KEYS) do
+  local waiting = redis.call("LLEN", prefix .. "wait")
+  local depth = waiting + redis.call("LLEN", prefix .. "paused")
+    + redis.call("ZCARD", prefix .. "prioritized") + redis.call("ZCARD", prefix .. "delayed")
+  local ageMs = -1
+  if waiting > 0 then
+    for _, id in ipairs(redis.call("LRANGE", prefix .. "wait", -10, -1)) do
+      local job = redis.call("HMGET", prefix .. id, "timestamp", "ats")
+      local addedAtMs = tonumber(job[1])
+      if addedAtMs and not job[2] then ageMs = math.max(ageMs, nowMs - addedAtMs, 0) end
+    end
+  end
+  found[#found + 1] = { depth, ageMs }
+end
+return found
+`);
+
+async function readPressure(
+  client: Redis,
+  queues: ReadonlyMap<string, Queue>,
+): Promise<PressureReading> {
+  const prefixes = [...queues.values()].map((queue) => queue.toKey(""));
+  const [info, found] = await Promise.all([
+    client.info("memory"),
+    PRESSURE.run(client, prefixes, []) as Promise<[depth: number, ageMs: number][]>,
+  ]);
+  const sources = [...queues.keys()].map((source, index) => {
+    const [depth, ageMs] = found[index] ?? [0, -1];
+    return [source, { depth, oldestAgeMs: ageMs < 0 ? undefined : ageMs }] as const;
+  });
+  return { memoryShare: memoryShare(info), sources: new Map(sources) };
+}
+
+function memoryShare(info: string): number | undefined {
+  const facts = parseInfo(info);
+  const max = Number(facts.get("maxmemory") ?? 0);
+  return max > 0 ? Number(facts.get("used_memory") ?? 0) / max : undefined;
+}
+
+/** The field of a queue's `meta` with its epoch; `meta` goes when the queue is obliterated or flushed. */
+const EPOCH_FIELD = "millrace:epoch";
+
+/**
+ * Each queue's epoch with the `run_id` of the server: a server that was restarted may have lost the end
+ * of its file, and one that took another's place may not have had all of it.
+ */
+async function readEpochs(
+  client: Redis,
+  queues: ReadonlyMap<string, Queue>,
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const [info, ...epochs] = await Promise.all([
+    client.info("server"),
+    ...[...queues.values()].map((queue) => client.hget(queue.toKey("meta"), EPOCH_FIELD)),
+  ]);
+  const run = parseInfo(info).get("run_id") ?? "";
+  return new Map(
+    [...queues.keys()].map((source, index) => {
+      const epoch = epochs[index] ?? undefined;
+      return [source, epoch === undefined ? undefined : `${epoch}@${run}`];
+    }),
+  );
+}

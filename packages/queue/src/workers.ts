@@ -1,0 +1,181 @@
+import { fromEnvelope, settlesWithin, type SourcePolicy } from "@millrace/core";
+import type { Job, Worker, WorkerOptions } from "bullmq";
+import type { Backend } from "./backend.ts";
+import { queueName } from "./job-id.ts";
+import { KEEP_COMPLETED } from "./job-options.ts";
+import type { Notify, ReportError } from "./notices.ts";
+import { processJob, retryDelay } from "./process-job.ts";
+import type { WorkOptions, Workers } from "./queues.ts";
+import { endedRunName } from "./run-name.ts";
+import { createRuns, type Runs } from "./runs.ts";
+
+/** Milliseconds between tries to fetch while the server refuses connections. BullMQ's own: 15 s. */
+const FETCH_RETRY_DELAY_MS = 1_000;
+/** Milliseconds that an aborted run has to undo what it did. */
+const UNDO_TIMEOUT_MS = 2_000;
+/** Milliseconds that BullMQ has to write the results of the last jobs. */
+const BULLMQ_CLOSE_TIMEOUT_MS = 3_000;
+
+interface Deps {
+  readonly backend: Backend;
+  readonly sources: readonly string[];
+  readonly notify: Notify;
+  readonly reportError: ReportError;
+  readonly options: WorkOptions;
+}
+
+interface Running {
+  readonly runs: Runs;
+  /** Calls of `onAbandoned` that have not ended. */
+  readonly abandoning: Set<Promise<void>>;
+}
+
+interface SourceWorker {
+  readonly worker: Worker;
+  readonly backoff: { stop(): void };
+}
+
+/** Starts a BullMQ worker for each source. */
+export function startWorkers(deps: Deps): Workers {
+  const running: Running = { runs: createRuns(), abandoning: new Set() };
+  const workers = deps.sources.map((source) => startWorker(deps, source, running));
+  let closing: Promise<void> | undefined;
+  return {
+    get active() {
+      return running.runs.active;
+    },
+    close: ({ timeoutMs }) => (closing ??= closeWorkers(workers, running, timeoutMs)),
+  };
+}
+
+function startWorker(deps: Deps, source: string, { runs, abandoning }: Running): SourceWorker {
+  const { notify, reportError, options } = deps;
+  const ran = new WeakSet<Job>();
+  const processDeps = { source, runs, run: options.run, notify, reportError };
+  const worker = deps.backend.createWorker(
+    queueName(source),
+    (job) => {
+      ran.add(job);
+      return processJob(processDeps, job);
+    },
+    {
+      concurrency: options.concurrency(source),
+      lockDuration: options.worker.lockDurationMs,
+      stalledInterval: options.worker.stalledIntervalMs,
+      maxStalledCount: options.worker.maxStalledCount,
+      removeOnComplete: KEEP_COMPLETED,
+      runRetryDelay: FETCH_RETRY_DELAY_MS,
+      settings: { backoffStrategy: retryDelay },
+      ...limiterOf(options.rate?.(source)),
+    },
+  );
+  const backoff = createErrorBackoff(worker, source, notify);
+  worker.on("error", (error) => {
+    // `lockRenewalFailed` has reported it, and it is no sign of a sick server.
+    if (error.message.startsWith("could not renew lock")) return;
+    backoff.countError();
+    reportError(error, source);
+  });
+  worker.on("stalled", (jobId) => notify({ kind: "stalled", source, jobId }));
+  worker.on("lockRenewalFailed", (jobIds) => {
+    for (const jobId of jobIds) {
+      if (runs.abort(source, jobId)) notify({ kind: "lock_lost", source, jobId });
+    }
+  });
+  worker.on("failed", (job, error) => {
+    // BullMQ emits `failed` for every failed attempt; only a job with `finishedOn` has ended.
+    if (job?.finishedOn === undefined || ran.has(job)) return;
+    const abandoned = abandonJob(deps, source, job, error.message).finally(() =>
+      abandoning.delete(abandoned),
+    );
+    abandoning.add(abandoned);
+  });
+  return { worker, backoff };
+}
+
+/** BullMQ counts on the server, so the limit holds for all workers with the same setting together. */
+function limiterOf(rate: SourcePolicy["rate"]): Pick<WorkerOptions, "limiter"> {
+  return rate === undefined ? {} : { limiter: { max: rate.max, duration: rate.perMs } };
+}
+
+/** Reports a job that BullMQ failed without running it: its workers died too often. */
+async function abandonJob(deps: Deps, source: string, job: Job, reason: string): Promise<void> {
+  deps.notify({ kind: "job_abandoned", source, jobId: job.id ?? "", reason });
+  const { timestamp, attemptsMade } = job;
+  try {
+    const eventJob = {
+      event: fromEnvelope(job.data),
+      run: endedRunName({ timestamp, attemptsMade, failedReason: reason }),
+      enqueuedAtMs: timestamp,
+      signal: new AbortController().signal,
+    };
+    await deps.options.onAbandoned(eventJob, reason);
+  } catch (error) {
+    deps.reportError(error, source);
+  }
+}
+
+/** Ends the workers: no new jobs, then a wait for those that run, then aborted signals. */
+async function closeWorkers(
+  workers: readonly SourceWorker[],
+  { runs, abandoning }: Running,
+  timeoutMs: number,
+): Promise<void> {
+  for (const { backoff, worker } of workers) {
+    backoff.stop();
+    void worker.pause(true);
+  }
+  let idle = await runs.idle(timeoutMs);
+  if (!idle) {
+    runs.abortAll();
+    idle = await runs.idle(UNDO_TIMEOUT_MS);
+  }
+  await settlesWithin(Promise.allSettled(abandoning), UNDO_TIMEOUT_MS);
+  // BullMQ waits without end for a run that does not return, and for a Redis that is away.
+  const closed = Promise.allSettled(workers.map(({ worker }) => worker.close(!idle)));
+  await settlesWithin(closed, BULLMQ_CLOSE_TIMEOUT_MS);
+}
+
+const ERRORS_MAX = 5;
+const ERROR_WINDOW_MS = 1_000;
+const BACKOFF_MS = 1_000;
+
+/**
+ * Pauses a worker whose errors come too fast. BullMQ asks for the next job again at once when
+ * Redis refuses (OOM, a replica) or Postgres is away: thousands of times a second.
+ */
+function createErrorBackoff(
+  worker: Worker,
+  source: string,
+  notify: Notify,
+): { countError(): void; stop(): void } {
+  let errors = 0;
+  let windowStart = 0;
+  let pause: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  function backOff(): void {
+    pause = setTimeout(() => {
+      pause = undefined;
+      if (!stopped) void worker.resume();
+    }, BACKOFF_MS);
+    void worker.pause(true);
+    notify({ kind: "backed_off", source, forMs: BACKOFF_MS });
+  }
+
+  return {
+    countError: () => {
+      const now = Date.now();
+      if (now - windowStart > ERROR_WINDOW_MS) {
+        windowStart = now;
+        errors = 0;
+      }
+      errors += 1;
+      if (errors >= ERRORS_MAX && pause === undefined && !stopped) backOff();
+    },
+    stop: () => {
+      stopped = true;
+      clearTimeout(pause);
+    },
+  };
+}

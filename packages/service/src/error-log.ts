@@ -1,0 +1,53 @@
+import type { Logger } from "./logger.ts";
+
+/** Logs background errors, at most one line per cause and interval. */
+export type ErrorLog = (cause: string, error: unknown) => void;
+
+/**
+ * A dead Redis or Postgres fails thousands of calls per second, and a log that repeats each of them
+ * hides the one line that matters. The next line counts the ones left out (`suppressed`).
+ *
+ * @param options.intervalMs - milliseconds between two lines with the same cause; 1,000 by default.
+ */
+export function createErrorLog(
+  logger: Logger,
+  options: { intervalMs?: number; nowMs?: () => number } = {},
+): ErrorLog {
+  const intervalMs = options.intervalMs ?? 1_000;
+  const nowMs = options.nowMs ?? Date.now;
+  const causes = new Map<string, { lastMs: number; suppressed: number }>();
+  return (cause, error) => {
+    const seen = causes.get(cause);
+    const now = nowMs();
+    if (seen !== undefined && now - seen.lastMs < intervalMs) {
+      seen.suppressed += 1;
+      return;
+    }
+    causes.set(cause, { lastMs: now, suppressed: 0 });
+    logger.warn(
+      { cause, suppressed: seen?.suppressed ?? 0, reason: reasonOf(error) },
+      "background error",
+    );
+  };
+}
+
+/** An error in one line: its code, unless the message begins with it, and its message, at most 500 characters. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error).slice(0, 500);
+  // Node gives an AggregateError without a message when every address of a host refused.
+  const first = error instanceof AggregateError ? error.errors[0] : undefined;
+  const message = error.message === "" && first instanceof Error ? first.message : error.message;
+  const [said = ""] = message.split("\nRequire stack:");
+  const code = "code" in error && typeof error.code === "string" ? `${error.code}: ` : "";
+  return `${said.startsWith(code) ? "" : code}${said}`.slice(0, 500);
+}
+
+/**
+ * Logs unhandled promise rejections and keeps the process alive. A user's handler may leave a promise
+ * behind that rejects later, for example one that writes through its transaction after it was closed.
+ */
+export function logUnhandledRejections(logger: Logger): void {
+  process.on("unhandledRejection", (reason) => {
+    logger.error({ reason: reasonOf(reason) }, "unhandled promise rejection");
+  });
+}

@@ -1,0 +1,31 @@
+import type { Logger } from "./logger.ts";
+
+/**
+ * Shuts down gracefully: the first SIGTERM or SIGINT calls `close` and exits with 0 when it is done; a
+ * second one exits at once. `close` limits its own time; if it fails, the process exits with 1.
+ */
+export function onTermination(logger: Logger, close: () => Promise<void>): void {
+  let closing = false;
+  const handle = (signal: NodeJS.Signals) => {
+    if (closing) {
+      logger.warn({ signal }, "second signal: exiting at once");
+      process.exit(130);
+    }
+    closing = true;
+    logger.info({ signal }, "shutting down");
+    close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, "shutdown failed");
+        process.exit(1);
+      },
+    );
+  };
+  process.on("SIGTERM", handle);
+  process.on("SIGINT", handle);
+}
+
+/** Sends the port of a role to the parent process (`millrace start`); does nothing without one. */
+export function notifyParent(message: { kind: "listening"; role: string; port: number }): void {
+  process.send?.(message);
+}

@@ -1,0 +1,46 @@
+import { isMillraceError, wait, type ErrorCode } from "@millrace/core";
+
+const FIRST_WAIT_MS = 200;
+const WAIT_MS_MAX = 2_000;
+const AWAY: ReadonlySet<ErrorCode> = new Set([
+  "database_unavailable",
+  "database_unreachable",
+  "redis_unreachable",
+] as const);
+
+export interface Patience {
+  /** Stops waiting. */
+  readonly signal: AbortSignal;
+  /** Called after each try that failed because a server is unavailable. */
+  readonly onAway: (error: unknown) => void;
+  /** Also counts as an unavailable server, in addition to our own codes for it. */
+  readonly isAway?: (error: unknown) => boolean;
+}
+
+/**
+ * Repeats a step of the startup while a server that it needs is unavailable, with delays from 200 ms
+ * to 2 s; any other error is thrown at once.
+ *
+ * @throws the signal's reason when it aborts.
+ */
+export async function retryUntilAvailable<T>(
+  step: () => Promise<T>,
+  patience: Patience,
+): Promise<T> {
+  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)) {
+    patience.signal.throwIfAborted();
+    try {
+      return await step();
+    } catch (error) {
+      if (!isAway(error) && patience.isAway?.(error) !== true) throw error;
+      patience.onAway(error);
+    }
+    await wait(waitMs, patience.signal);
+  }
+}
+
+function isAway(error: unknown): boolean {
+  if (isMillraceError(error)) return AWAY.has(error.code);
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" && /^(E[A-Z]{4,})$/.test(code);
+}

@@ -1,0 +1,105 @@
+import type { AnswerOf, SourceStats } from "@millrace/api-contract";
+import type { Browser, Locator } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createDashboardOnStage, type DashboardOnStage } from "../dashboard/on-stage.ts";
+import { onPostgres, type Ground } from "../support/backends.ts";
+import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
+
+const SIX = ["github", "hookmesh", "shopify", "slack", "standard", "stripe"];
+
+/** The table of the sources is as high as its panel; what comes below it is the API's to say. */
+describeInBrowser("the overview of six sources", () => {
+  let ground: Ground;
+  let dashboard: DashboardOnStage;
+  let browser: Browser;
+  let tab: Tab;
+  beforeAll(async () => {
+    ground = await onPostgres();
+    dashboard = await createDashboardOnStage(ground);
+    browser = await openBrowser();
+    tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await dashboard?.close();
+    await ground?.release();
+  });
+
+  const SHOWN: Stats = { sources: Object.fromEntries(SIX.map((name) => [name, QUIET])) };
+
+  /** Opens the page with these answers of the API. */
+  async function open(answers: { stats: Stats; disagreements: Disagreements | ErrorBody }) {
+    const { page } = tab;
+    await page.unrouteAll();
+    await page.route("**/api/stats", (route) => route.fulfill({ json: answers.stats }));
+    await page.route("**/api/disagreements", (route) =>
+      route.fulfill({
+        status: "error" in answers.disagreements ? 503 : 200,
+        json: answers.disagreements,
+      }),
+    );
+    await page.goto("/");
+    await page.getByRole("link", { name: "stripe", exact: true }).waitFor();
+    return page;
+  }
+
+  test("shows that ledger and queues agree", async () => {
+    const page = await open({ stats: SHOWN, disagreements: { ...COMPARED, kinds: [] } });
+    await expectSeen(page.getByText("Ledger and queues agree"));
+    tab.expectQuiet();
+  });
+
+  test("shows on what ledger and queues disagree", async () => {
+    const page = await open({
+      stats: SHOWN,
+      disagreements: { ...COMPARED, kinds: [disagreement("evt_lost_1")] },
+    });
+    await expectSeen(page.getByText("Ledger and queues disagree"));
+    await expectSeen(page.getByText("pending_without_job"));
+    await expectSeen(page.getByRole("link", { name: "evt_lost_1" }));
+    tab.expectQuiet();
+  });
+
+  test("shows that the queues cannot be reached", async () => {
+    const unknown = { ...QUIET, queued: null, jobs: null };
+    const page = await open({
+      stats: { sources: Object.fromEntries(SIX.map((name) => [name, unknown])) },
+      disagreements: { error: { code: "unavailable", message: "Redis is down" } },
+    });
+    await expectSeen(page.getByText("Redis is down"));
+    tab.expectQuiet();
+  });
+});
+
+type Stats = AnswerOf<"get /stats">;
+type Disagreements = AnswerOf<"get /disagreements">;
+interface ErrorBody {
+  readonly error: { readonly code: string; readonly message: string };
+}
+
+const QUIET: SourceStats = {
+  pending: 0,
+  completed: 12,
+  failed: 0,
+  queued: 0,
+  jobs: { waiting: 0, active: 0, delayed: 0, completed: 12, failed: 0, paused: false },
+};
+const COMPARED = { checked_at: new Date().toISOString(), pending_checked: 0 };
+
+const disagreement = (event_id: string): Disagreements["kinds"][number] => ({
+  kind: "pending_without_job",
+  count: 1,
+  meaning: "In the ledger: pending; its job: none.",
+  mend: "The job is added when its queue has room.",
+  examples: [{ source: "stripe", event_id, generation: 0 }],
+});
+
+/** It lies within the panel as that is shown, so nobody has to scroll for it. */
+async function expectSeen(locator: Locator): Promise<void> {
+  await locator.waitFor();
+  const panel = await locator.page().locator(".panel.sources").boundingBox();
+  const box = await locator.boundingBox();
+  if (panel === null || box === null) throw new Error(`Cannot find ${String(locator)} on the page`);
+  expect(box.y, String(locator)).toBeGreaterThanOrEqual(panel.y);
+  expect(box.y + box.height, String(locator)).toBeLessThanOrEqual(panel.y + panel.height);
+}

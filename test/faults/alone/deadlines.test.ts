@@ -1,0 +1,257 @@
+import { fileURLToPath } from "node:url";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { onRedis, type Ground } from "../../support/backends.ts";
+import type { MillraceProcess } from "../../support/millrace-process.ts";
+import { createPipeline, effectsOf, postOnce, type Pipeline } from "../../support/pipeline.ts";
+import { describeOnRedis } from "../../support/redis.ts";
+import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
+import { until } from "../../support/until.ts";
+
+// What bounds a write to an event store, and a handler's run, when a server hangs. Each test goes
+// through a role's own doors, whoever keeps the time inside: it fails when nobody does.
+
+const CONFIG = fileURLToPath(
+  new URL("../../fixtures/deadlines/millrace.config.ts", import.meta.url),
+);
+
+/** An answer takes 2 s at the most; the machine that runs all of this may be busy. A hang is longer. */
+const ANSWERED_WITHIN_MS = 4_000;
+/** Far less than the 800 ms that an ingress gives its first store: that one is not asked any more. */
+const AT_ONCE_MS = 400;
+
+interface Trouble {
+  readonly what: string;
+  readonly source: "acme" | "patient";
+  strike(): void;
+  heal(): void;
+}
+
+let ground: Ground;
+let toRedis: TcpProxy;
+let toPostgres: TcpProxy;
+let pipeline: Pipeline;
+const acknowledged = new Set<string>();
+
+beforeEach(async () => {
+  ground = await onRedis();
+  toRedis = await startTcpProxy(String(ground.redisUrl));
+  toPostgres = await startTcpProxy(ground.databaseUrl);
+  pipeline = await createPipeline(ground, { MILLRACE_CONFIG: CONFIG });
+  acknowledged.clear();
+});
+afterEach(async () => {
+  ground?.redis?.thaw();
+  await pipeline?.stop();
+  await Promise.all([toRedis?.close(), toPostgres?.close()]);
+  await ground?.release();
+});
+
+/** The store that `acme` has first, the queue. */
+const redisHangs: readonly Trouble[] = [
+  {
+    what: "Redis hangs",
+    source: "acme",
+    strike: () => ground.redis?.freeze(),
+    heal: () => ground.redis?.thaw(),
+  },
+  {
+    what: "the connection to Redis is half-open",
+    source: "acme",
+    strike: () => toRedis.strand(),
+    // A new connection is made by itself.
+    heal: () => {},
+  },
+];
+
+/** The store that `patient` has first, the ledger. */
+const commitHangs: Trouble = {
+  what: "every COMMIT hangs",
+  source: "patient",
+  strike: () => toPostgres.strandAfter("COMMIT"),
+  heal: () => toPostgres.strandAfter(undefined),
+};
+
+describeOnRedis("an ingress with one event store", () => {
+  test.each([
+    ...redisHangs.map((trouble) => ({ ...trouble, without: "DATABASE_URL" })),
+    { ...commitHangs, without: "REDIS_URL" },
+  ])("answers 503 in time while $what", async ({ source, strike, heal, without }) => {
+    const ingress = await startIngress({ [without]: "" });
+    await untilTaken(ingress, source, "before");
+    strike();
+    const answers = await deliverTogether(ingress, source, "while");
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
+    expect(slowest(answers)).toBeLessThan(ANSWERED_WITHIN_MS);
+    heal();
+    await untilTaken(ingress, source, "after");
+    await pipeline.start("worker", without === "REDIS_URL" ? { REDIS_URL: "" } : {});
+    await untilCompletedOnce();
+  });
+});
+
+describeOnRedis("an ingress with two event stores", () => {
+  test.each([...redisHangs, commitHangs])(
+    "takes events into the other one in time while $what, and soon at once",
+    async ({ source, strike, heal }) => {
+      const ingress = await startIngress();
+      await pipeline.start("worker");
+      await untilTaken(ingress, source, "before");
+      strike();
+      const first = await deliverTogether(ingress, source, "first");
+      expect(first.filter(({ status }) => status >= 300)).toEqual([]);
+      expect(slowest(first)).toBeLessThan(ANSWERED_WITHIN_MS);
+      // All of them within 5 s of the strike: a silent socket is given up then.
+      const later: Timed[] = [];
+      for (let n = 0; n < 4; n += 1) later.push(await deliver(ingress, source, `later_${n}`));
+      expect(later.filter(({ status }) => status >= 300)).toEqual([]);
+      expect(median(later)).toBeLessThan(AT_ONCE_MS);
+      heal();
+      await untilTaken(ingress, source, "after");
+      await untilCompletedOnce();
+    },
+  );
+});
+
+describeOnRedis("a worker ends the attempt of a handler that goes on and on", () => {
+  test("while Redis hangs, and the retry completes the event once", async () => {
+    const ingress = await startIngress();
+    const worker = await startWorker();
+    await untilInHandler(worker, await take(ingress, "evt_1", "test.never_ends"));
+    ground.redis?.freeze();
+    expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
+    ground.redis?.thaw();
+    await untilCompletedOnce();
+  });
+
+  test("while its connection to Postgres is half-open, and the retry completes the event once", async () => {
+    const ingress = await startIngress();
+    const worker = await startWorker();
+    await untilInHandler(worker, await take(ingress, "evt_1", "test.asks_on"));
+    toPostgres.strand();
+    expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
+    await untilCompletedOnce();
+  });
+
+  test("also while other events' COMMITs hang, and each event completes once", async () => {
+    const ingress = await startIngress();
+    const worker = await startWorker();
+    await untilInHandler(worker, await take(ingress, "evt_1", "test.never_ends"));
+    toPostgres.strandAfter("COMMIT");
+    for (const n of [2, 3, 4]) await take(ingress, `evt_${n}`, "test.effect");
+    await until(() => toPostgres.struck > 0, { what: "a COMMIT that hangs" });
+    toPostgres.strandAfter(undefined);
+    await untilCompletedOnce();
+    expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
+  });
+});
+
+const startIngress = (over: Readonly<Record<string, string>> = {}): Promise<MillraceProcess> =>
+  pipeline.start("ingress", { REDIS_URL: toRedis.url, DATABASE_URL: toPostgres.url, ...over });
+
+const startWorker = (): Promise<MillraceProcess> =>
+  pipeline.start("worker", { DATABASE_URL: toPostgres.url });
+
+/** A delivery's answer, and how long it took. */
+interface Timed {
+  readonly status: number;
+  readonly tookMs: number;
+}
+
+async function deliver(
+  ingress: MillraceProcess,
+  source: Trouble["source"],
+  id: string,
+  type = "test.effect",
+): Promise<Timed> {
+  const beganMs = performance.now();
+  const { status } = await postOnce(ingress.url, { id, type, source });
+  if (status < 300) acknowledged.add(id);
+  return { status, tookMs: performance.now() - beganMs };
+}
+
+function deliverTogether(
+  ingress: MillraceProcess,
+  source: Trouble["source"],
+  name: string,
+): Promise<Timed[]> {
+  const ids = Array.from({ length: 10 }, (_, n) => `${name}_${n}`);
+  return Promise.all(ids.map((id) => deliver(ingress, source, id)));
+}
+
+/** Delivers events until one is taken into the source's own first store. */
+async function untilTaken(ingress: MillraceProcess, source: Trouble["source"], name: string) {
+  let tries = 0;
+  await until(
+    async () => {
+      tries += 1;
+      const { status, tookMs } = await deliver(ingress, source, `${name}_${tries}`);
+      return status < 300 && tookMs < AT_ONCE_MS;
+    },
+    { what: `an event of ${source} taken at once` },
+  );
+}
+
+/** Gives the id of an event that was taken. */
+async function take(ingress: MillraceProcess, id: string, type: string): Promise<string> {
+  await until(async () => (await deliver(ingress, "acme", id, type)).status < 300);
+  return id;
+}
+
+const slowest = (answers: readonly Timed[]): number =>
+  Math.max(...answers.map(({ tookMs }) => tookMs));
+
+const median = (answers: readonly Timed[]): number =>
+  answers.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)[answers.length >> 1] ?? NaN;
+
+const untilInHandler = (worker: MillraceProcess, id: string) =>
+  until(() => worker.output().includes(`in the handler of ${id}\n`), {
+    what: `the handler of ${id} begun`,
+  });
+
+/** The first attempt that the ledger has as failed. */
+async function failureOf(id: string): Promise<{ code: string; attempt: number }> {
+  return await until(
+    async () => {
+      const { rows } = await pipeline.database.query<{ code: string; attempt: number }>(
+        "select code, attempt from millrace.attempts where event_id = $1 order by attempt limit 1",
+        [id],
+      );
+      return rows[0];
+    },
+    { withinMs: 20_000, what: `a failed attempt of ${id}` },
+  );
+}
+
+/** Waits until all that was acknowledged is completed, and expects one effect of each. */
+async function untilCompletedOnce(): Promise<void> {
+  const ids = [...acknowledged];
+  await until(
+    async () => {
+      const { rows } = await pipeline.database.query<{ count: number }>(
+        "select count(*)::int from webhook_events where status = 'completed' and event_id = any($1)",
+        [ids],
+      );
+      return rows[0]?.count === ids.length;
+    },
+    { withinMs: 40_000, what: `${ids.length} events completed` },
+  );
+  const effects = await Promise.all(ids.map((id) => effectsOf(pipeline.database, id)));
+  expect(effects).toEqual(ids.map(() => 1));
+  // An attempt that nobody ends would keep its job, and a place of its worker, for as long as it lives.
+  await until(async () => (await activeJobs()) === 0, {
+    withinMs: 30_000,
+    what: "no job active in the queue",
+  });
+}
+
+async function activeJobs(): Promise<number> {
+  const redis = new Redis(String(ground.redisUrl));
+  try {
+    const queues = ["acme", "patient"].map((source) => `bull:millrace-${source}:active`);
+    const counts = await Promise.all(queues.map((key) => redis.llen(key)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  } finally {
+    redis.disconnect();
+  }
+}

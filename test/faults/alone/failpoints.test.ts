@@ -1,0 +1,100 @@
+import { readFileSync } from "node:fs";
+import type { Failpoint } from "@millrace/core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { describeOnRedis } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+import { strikeAt } from "../faults/strike-role.ts";
+import { ALWAYS, plainEvent } from "../load/plan.ts";
+import { openScene, type OpenScene } from "../scenes/open-scene.ts";
+import type { RoleKind } from "../stage/role.ts";
+
+/** How a step is made to come, where the load alone does not bring it about. */
+interface Step {
+  readonly role: RoleKind;
+  arrange?(scene: OpenScene): Promise<void>;
+  restore?(scene: OpenScene): void;
+}
+
+const ingress: Step = { role: "ingress" };
+const worker: Step = { role: "worker" };
+
+/** A sender delivers an event again, and again, that has failed. */
+const redelivery: Step = {
+  role: "ingress",
+  arrange: async ({ send, settled, random }) => {
+    const id = `msg_failed_${random.between(0, 2 ** 31)}`;
+    const failed = plainEvent(id, { source: "frail", plan: { fails: ALWAYS } });
+    send(failed);
+    await settled(id, "failed");
+    send({ ...failed, copies: 20 });
+  },
+};
+
+const secondStore: Step = {
+  role: "ingress",
+  arrange: async ({ stage }) => stage.ground.toPostgres.ingress.freeze(),
+  restore: ({ stage }) => stage.ground.toPostgres.ingress.thaw(),
+};
+
+/** Every step of an event's way, in its order. */
+const STEPS = {
+  "ingress.verified": ingress,
+  "ingress.before_put": ingress,
+  "queue.add_sent": ingress,
+  "ledger.accepted": ingress,
+  "ledger.before_enqueue": ingress,
+  "ledger.enqueued": ingress,
+  "ledger.marked": ingress,
+  "ingress.placed": ingress,
+  "ingress.fallen_back": secondStore,
+  "ingress.before_retry": redelivery,
+  "ingress.retried": redelivery,
+  "ingress.before_answer": ingress,
+  "worker.fetched": worker,
+  "worker.recorded": worker,
+  "worker.handled": worker,
+  "worker.commit_sent": worker,
+  "worker.committed": worker,
+  "worker.before_fail": worker,
+  "worker.fail_recorded": worker,
+} as const satisfies Partial<Record<Failpoint, Step>>;
+
+/** What deletes has tests of its own, that stop it at each step: it would make the account uneven. */
+const STRUCK_IN = {
+  "retention.moved": "retention.test.ts",
+  "retention.archived": "retention-archive.test.ts",
+  "retention.detached": "retention.test.ts",
+  "retention.keys_deleted": "retention.test.ts",
+} as const satisfies Record<Exclude<Failpoint, keyof typeof STEPS>, string>;
+
+describeOnRedis("a process killed at a failpoint", () => {
+  let scene: OpenScene;
+  beforeAll(async () => {
+    scene = await openScene({ backend: "redis", ack: "ledger" }, { rate: 30 });
+  });
+  afterAll(() => scene?.close());
+
+  test.each(Object.entries(STEPS) as [keyof typeof STEPS, Step][])(
+    "comes by at %s, dies there, and is started again",
+    async (failpoint, { role: kind, arrange, restore }) => {
+      const { stage, random } = scene;
+      const role = random.pick(stage.roles.filter((one) => one.kind === kind));
+      const arranged = arrange?.(scene);
+      const struck = await strikeAt(role, failpoint, "SIGKILL");
+      restore?.(scene);
+      await arranged;
+      expect({ failpoint, struck }).toEqual({ failpoint, struck: true });
+      await until(() => !role.up);
+      await role.start();
+    },
+  );
+
+  test("leaves an account that comes out even", { timeout: 300_000 }, async () => {
+    await scene.expectEven();
+  });
+});
+
+test.each(Object.entries(STRUCK_IN))("%s is struck in test/operations/%s", (failpoint, file) => {
+  const text = readFileSync(new URL(`../../operations/${file}`, import.meta.url), "utf8");
+  expect(text).toContain(`"${failpoint}"`);
+});

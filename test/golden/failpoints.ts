@@ -1,0 +1,35 @@
+import { runCommand, type MillraceProcess } from "../support/millrace-process.ts";
+import { until } from "../support/until.ts";
+
+/** What lets a process print its failpoints. */
+export const PRINTING_FAILPOINTS = {
+  NODE_OPTIONS: `--import ${new URL("failpoints.mjs", import.meta.url).href}`,
+};
+
+const failpointsIn = (output: string): string[] =>
+  [...output.matchAll(/^FAILPOINT (\S+)$/gm)].map(([, name = ""]) => name);
+
+/**
+ * The failpoints that a role reaches from now on, up to `last`. `which` are those that are looked at:
+ * what is done behind an answer goes on beside it.
+ */
+export async function reachedBy(
+  role: MillraceProcess,
+  { act, last, which = /./ }: { act: () => Promise<unknown>; last: string; which?: RegExp },
+): Promise<string[]> {
+  const from = role.output().length;
+  await act();
+  const reached = () => failpointsIn(role.output().slice(from));
+  await until(() => reached().includes(last), { what: `failpoint ${last} reached` });
+  return reached().filter((name) => which.test(name));
+}
+
+/** The failpoints that a command reaches. */
+export async function reachedByCommand(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<string[]> {
+  const { code, output } = await runCommand(args, env);
+  if (code !== 0) throw new Error(`millrace ${args.join(" ")} exited with ${code}: ${output}`);
+  return failpointsIn(output);
+}

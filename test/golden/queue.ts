@@ -1,0 +1,50 @@
+import type { Redis } from "ioredis";
+
+/** Every key of a Redis and what it is, one a line. */
+export async function keys(redis: Redis): Promise<string[]> {
+  const names = (await redis.keys("*")).toSorted();
+  return await Promise.all(names.map(async (name) => `${name} ${await redis.type(name)}`));
+}
+
+/** A job as Redis has it, one field a line. Times are replaced by their names. */
+export async function job(redis: Redis, key: string): Promise<string[]> {
+  const hash = await redis.hgetall(key);
+  if (hash["data"] === undefined) return [`${key} is not there`];
+  const { data, ...fields } = hash;
+  const timeless = data.replace(/("(?:accepted_at|webhook-timestamp)":)"?\d+"?/g, '$1"<time>"');
+  const envelope = JSON.parse(timeless) as Record<string, unknown>;
+  return [
+    key,
+    ...Object.entries(fields)
+      .map(([name, value]) => `  ${name} ${name === "timestamp" ? "<time>" : value}`)
+      .toSorted(),
+    ...Object.entries(envelope).map(([name, value]) => `  data.${name} ${JSON.stringify(value)}`),
+  ];
+}
+
+/** The name of a run, in the terms of the job that ran. */
+export async function runName(redis: Redis, key: string, run: string): Promise<string> {
+  const timestamp = await redis.hget(key, "timestamp");
+  return run.replace(String(timestamp), "<the job's timestamp>");
+}
+
+/** Event ids that the job id depends upon, each for another reason. */
+export const EVENT_IDS = [
+  "evt_1",
+  "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W",
+  "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+  "a.b-c_1",
+  "meta",
+  "stalled-check",
+  "5",
+  "-5",
+  "01",
+  "a:b:c1",
+  "h-1",
+  "g2-evt_1",
+  "shop.example|orders/create|1",
+  "é1",
+  "e\u03011",
+  "a".repeat(127) + "1",
+  "a".repeat(128) + "1",
+];

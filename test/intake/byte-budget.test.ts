@@ -1,0 +1,34 @@
+import { createFetchAdapter, Receiver } from "@millrace/intake";
+import { expect, test } from "vitest";
+import { createMemoryStore } from "./memory-store.ts";
+import { plainConfig, SECRETS } from "./plain-config.ts";
+
+const BUDGET_BYTES = 65_536;
+
+/** A request whose body is this many bytes and does not end. */
+function unfinished(bytes: number): Request {
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(Buffer.alloc(bytes)),
+  });
+  const init = { method: "POST", body, duplex: "half" } as RequestInit;
+  return new Request("https://hooks.example.com/webhooks/large", init);
+}
+
+test("the adapters of a receiver share one byte budget", async () => {
+  const receiver = new Receiver({
+    config: plainConfig({ inFlightBytesMax: BUDGET_BYTES, bodyTimeoutMs: 1_000 }),
+    secrets: SECRETS,
+    stores: [createMemoryStore()],
+  });
+  const [first, second] = [createFetchAdapter(receiver), createFetchAdapter(receiver)];
+  const held = first(unfinished(59_000), "large");
+  const refused = await second(unfinished(59_000), "large");
+  expect([refused.status, await refused.json()]).toMatchObject([
+    503,
+    { error: { code: "overloaded" } },
+  ]);
+  expect((await held).status).toBe(408);
+  // What was released is there for the next.
+  expect((await second(unfinished(59_000), "large")).status).toBe(408);
+  await receiver.close();
+});

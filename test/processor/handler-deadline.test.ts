@@ -1,0 +1,62 @@
+import { on, PermanentError, type HandlerFunction, type JobResult } from "@millrace/core";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import { createBench, effect, makeJob, settle, type Bench } from "./processor-on-postgres.ts";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await createBench();
+});
+afterAll(() => bench.end());
+
+/** Runs a handler that goes on for longer than it may; nothing of it is there afterwards. */
+async function runTooLong(handler: HandlerFunction) {
+  const processor = bench.processor([on("shop", "*", handler)], { handlerTimeoutMs: 300 });
+  const job = makeJob();
+  const result: JobResult = await settle(processor, job);
+  expect(processor.running).toBe(0);
+  expect(await bench.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await bench.effects(job.event.eventId)).toBe(0);
+  return { result, notices: processor.notices };
+}
+
+const TIMED_OUT = { kind: "retry", code: "handler_timeout", recorded: true };
+
+test("a handler past its time has its signal aborted, is undone, and fails its attempt; its slot is free", async () => {
+  let reason: unknown;
+  const { result, notices } = await runTooLong(async (event, context) => {
+    await effect(event, context);
+    context.signal.addEventListener("abort", () => (reason = context.signal.reason));
+    await new Promise(() => {});
+  });
+  expect(result).toMatchObject(TIMED_OUT);
+  expect(reason).toMatchObject({ code: "handler_timeout" });
+  await until(() => notices.some(({ kind }) => kind === "handler_ignored_abort"));
+});
+
+test("a handler that heeds its signal is timed out by that name, whatever it throws", async () => {
+  const { result, notices } = await runTooLong(
+    (_event, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(new PermanentError("stopped")));
+      }),
+  );
+  expect(result).toMatchObject(TIMED_OUT);
+  expect(notices.some(({ kind }) => kind === "handler_ignored_abort")).toBe(false);
+});
+
+test("a handler that is past its time while its own query runs is timed out by that name", async () => {
+  const { result } = await runTooLong(async (_event, { tx }) => {
+    await tx.execute(sql`select pg_sleep(30)`);
+  });
+  expect(result).toMatchObject(TIMED_OUT);
+});
+
+test("a query that a handler did not await has no more time than its handler", async () => {
+  const { result } = await runTooLong((_event, { tx }) => {
+    tx.execute(sql`select pg_sleep(30)`).catch(() => {});
+  });
+  expect(result).toMatchObject(TIMED_OUT);
+});

@@ -1,0 +1,246 @@
+import { MillraceError, on } from "@millrace/core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import {
+  createBench,
+  effect,
+  leave,
+  makeJob,
+  settle,
+  type Bench,
+} from "./processor-on-postgres.ts";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await createBench();
+});
+afterAll(() => bench.end());
+
+/** A handler that waits until it is let go. */
+function held() {
+  let release = () => {};
+  const waiting = new Promise<void>((resolve) => (release = resolve));
+  return { handler: () => waiting, release };
+}
+
+test("every handler that hears the event runs, in order, in one transaction", async () => {
+  const processor = bench.processor([
+    on("shop", "order.created", leave("one")),
+    on("shop", "order.paid", leave("never")),
+    on("bank", "*", leave("never")),
+    on("shop", ["*", "order.created"], leave("two")),
+  ]);
+  const job = makeJob();
+  expect(await settle(processor, job)).toEqual({ kind: "completed", outcome: "handled" });
+  expect(await bench.notes(job.event.eventId)).toEqual(["one", "two"]);
+});
+
+test("a suspected replay is completed without a run; only a first generation of an unsigned id is looked into", async () => {
+  const handlers = [on("shop", "*", effect)];
+  const processor = bench.processor(handlers);
+  const body = '{"replayed":1}';
+  const first = makeJob({ unsigned: true, body });
+  expect(await settle(processor, first)).toMatchObject({ outcome: "handled" });
+  const again = makeJob({ unsigned: true, body });
+  expect(await settle(processor, again)).toMatchObject({ outcome: "suspected_replay" });
+  expect(await bench.effects(again.event.eventId)).toBe(0);
+  const others = [
+    makeJob({ unsigned: false, body }),
+    makeJob({ unsigned: true, generation: 1, body }),
+  ];
+  for (const job of others) {
+    expect(await settle(processor, job)).toMatchObject({ outcome: "handled" });
+  }
+  const careless = bench.processor(handlers, { bodyDedup: false });
+  expect(await settle(careless, makeJob({ unsigned: true, body }))).toMatchObject({
+    outcome: "handled",
+  });
+});
+
+test("a job of an unknown source is failed, also by a name that every object has", async () => {
+  let recorded = 0;
+  const processor = bench.processor([], { beforeRecord: () => void (recorded += 1) });
+  for (const source of ["nobody", "constructor", "__proto__"]) {
+    expect(await settle(processor, makeJob({ source }))).toMatchObject({
+      kind: "failed",
+      code: "unknown_source",
+    });
+  }
+  expect(recorded).toBe(0);
+});
+
+test("a job whose body was changed is failed, and the ledger does not have it", async () => {
+  const processor = bench.processor([]);
+  const { bodyHash } = makeJob({ body: "genuine" }).event;
+  const forged = makeJob({ body: "forged", bodyHash });
+  expect(await settle(processor, forged)).toMatchObject({
+    kind: "failed",
+    code: "body_hash_mismatch",
+  });
+  expect(await bench.row(forged.event.eventId)).toBeUndefined();
+});
+
+test("a job without a body that the ledger does not know is failed", async () => {
+  const processor = bench.processor([]);
+  expect(await settle(processor, makeJob({ body: undefined }))).toMatchObject({
+    kind: "failed",
+    code: "body_missing",
+  });
+});
+
+test("jobs that come together are recorded in one call", async () => {
+  const calls: number[] = [];
+  const processor = bench.processor([], {
+    concurrency: 6,
+    beforeRecord: (jobs) => void calls.push(jobs.length),
+  });
+  await Promise.all(Array.from({ length: 6 }, () => settle(processor, makeJob())));
+  expect(calls).toEqual([6]);
+});
+
+test("a database that is away is not asked once more for every job", async () => {
+  let calls = 0;
+  const processor = bench.processor([], {
+    databaseRetryMs: 0,
+    beforeRecord: () => {
+      calls += 1;
+      throw new MillraceError("database_unavailable", "Cannot use Postgres: away");
+    },
+  });
+  await Promise.all([settle(processor, makeJob()), settle(processor, makeJob())]);
+  expect(calls).toBe(1);
+});
+
+test("a job that cannot be recorded does not take those with it that come together with it", async () => {
+  const processor = bench.processor([on("shop", "*", effect)], { concurrency: 3 });
+  const bad = makeJob({ headers: { "x-nul": "\0" } });
+  const results = await Promise.all(
+    [makeJob(), bad, makeJob()].map((job) => settle(processor, job)),
+  );
+  expect(results.map(({ kind }) => kind)).toEqual(["completed", "failed", "completed"]);
+});
+
+test("a job that Postgres refuses for a reason of its own comes again alone", async () => {
+  const processor = bench.processor([on("shop", "*", effect)], { concurrency: 3 });
+  await bench.pool.query(`
+    create function refuse_poison() returns trigger language plpgsql as
+      $$ begin raise exception 'poison'; end $$;
+    create trigger poison before insert on millrace.events
+      for each row when (new.event_id = 'evt_poison') execute function refuse_poison()`);
+  const jobs = [makeJob(), makeJob({ eventId: "evt_poison" }), makeJob()];
+  const results = await Promise.all(jobs.map((job) => settle(processor, job)));
+  expect(results.map(({ kind }) => kind)).toEqual(["completed", "retry", "completed"]);
+  expect(results[1]).toMatchObject({ code: "internal", recorded: false });
+  expect(processor.notices).toContainEqual(
+    expect.objectContaining({ kind: "unrecorded", step: "record" }),
+  );
+});
+
+test("a slow handler does not hold back the answers of the others", async () => {
+  const slow = held();
+  const processor = bench.processor([on("shop", "slow", slow.handler)]);
+  const slowest = settle(processor, makeJob({ type: "slow" }));
+  expect(await settle(processor, makeJob({ type: "quick" }))).toMatchObject({ kind: "completed" });
+  expect(processor.running).toBe(1);
+  slow.release();
+  expect(await slowest).toMatchObject({ kind: "completed" });
+});
+
+test("an attempt is not counted before there is a slot to run it in", async () => {
+  const slow = held();
+  const processor = bench.processor([on("shop", "*", slow.handler)], { concurrency: 1 });
+  const [first, second] = [makeJob(), makeJob()];
+  const results = [settle(processor, first), settle(processor, second)];
+  await until(() => bench.row(first.event.eventId));
+  expect(processor.running).toBe(1);
+  expect(await bench.row(second.event.eventId)).toBeUndefined();
+  slow.release();
+  await Promise.all(results);
+  expect(await bench.row(second.event.eventId)).toMatchObject({ attempts: 1 });
+});
+
+test("closing breaks off what runs and what waits, undone, uncounted and handed back", async () => {
+  let inside = false;
+  const processor = bench.processor(
+    [
+      on("shop", "*", async (event, context) => {
+        await effect(event, context);
+        inside = true;
+        await new Promise((_resolve, reject) => {
+          context.signal.addEventListener("abort", () => reject(new Error("told to stop")));
+        });
+      }),
+    ],
+    { concurrency: 1 },
+  );
+  const job = makeJob();
+  const results = [settle(processor, job), settle(processor, makeJob())];
+  await until(() => inside);
+  await processor.close();
+  expect(await Promise.all(results)).toMatchObject([
+    { kind: "retry", code: "shutting_down", recorded: true },
+    { kind: "retry", code: "shutting_down", recorded: false },
+  ]);
+  expect(await bench.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await bench.effects(job.event.eventId)).toBe(0);
+  const { rows } = await bench.pool.query(
+    "select counted from millrace.attempts where event_id = $1",
+    [job.event.eventId],
+  );
+  expect(rows).toEqual([{ counted: false }]);
+});
+
+test("draining hands back what waits for a slot, and lets what runs end", async () => {
+  const slow = held();
+  const processor = bench.processor([on("shop", "*", slow.handler)], { concurrency: 1 });
+  const job = makeJob();
+  const running = settle(processor, job);
+  const waiting = settle(processor, makeJob());
+  await until(() => bench.row(job.event.eventId));
+  processor.drain();
+  expect(await waiting).toMatchObject({ kind: "retry", code: "shutting_down", recorded: false });
+  slow.release();
+  expect(await running).toMatchObject({ kind: "completed" });
+  const late = makeJob();
+  expect(await settle(processor, late)).toMatchObject({ code: "shutting_down" });
+  expect(await bench.row(late.event.eventId)).toBeUndefined();
+});
+
+test("a job that lost its lock is broken off, undone and left to the next", async () => {
+  const abort = new AbortController();
+  const processor = bench.processor(
+    [
+      on("shop", "*", async (event, context) => {
+        await effect(event, context);
+        abort.abort(new MillraceError("lost_claim", "Cannot renew the lock of the job"));
+        await new Promise(() => {});
+      }),
+    ],
+    { random: () => 1 },
+  );
+  const job = makeJob({ signal: abort.signal });
+  expect(await settle(processor, job)).toEqual({ kind: "lost", afterMs: 5_000 });
+  expect(await bench.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await bench.effects(job.event.eventId)).toBe(0);
+});
+
+test("a listener that throws changes nothing", async () => {
+  const processor = bench.processor([on("shop", "*", () => {})]);
+  processor.notices.push = () => {
+    throw new Error("listener");
+  };
+  expect(await settle(processor, makeJob())).toMatchObject({ kind: "completed" });
+});
+
+test("notices hold no body and no header", async () => {
+  const processor = bench.processor([
+    on("shop", "*", () => {
+      throw new Error("no");
+    }),
+  ]);
+  await settle(processor, makeJob({ body: '{"canary":1}', headers: { "x-canary": "canary" } }));
+  const kinds = processor.notices.map((notice) => notice.kind);
+  expect(kinds).toEqual(["claimed", "attempt_failed", "finished"]);
+  expect(JSON.stringify(processor.notices)).not.toContain("canary");
+});

@@ -1,0 +1,123 @@
+import { parseConfig, readEnvironment, type Config, type Environment } from "@millrace/core";
+import { createDashboard } from "@millrace/dashboard";
+import { createIngress } from "@millrace/ingress";
+import { createLedger, createPool } from "@millrace/ledger";
+import { createPostgresQueues, createRedisQueues, type Notify } from "@millrace/queue";
+import { createLogger, createRegistry, loadHandlers, resolveSecrets } from "@millrace/service";
+import { createStorage } from "@millrace/storage";
+import { createWorkerRole } from "@millrace/worker";
+
+/** A role in this process, on servers of its own to listen and real stores. */
+export interface RoleInProcess {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+type RoleName = "ingress" | "worker" | "dashboard";
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Starts a role as its `main` does, without a process: for tests of what roles do to an event. What
+ * they do when they are started, signalled or killed is tested in processes.
+ *
+ * @param exported - What the config file exports.
+ */
+export async function startInProcess(
+  role: RoleName,
+  exported: unknown,
+  env: Variables,
+): Promise<RoleInProcess> {
+  const config = parseConfig(exported);
+  return await STARTS[role]({ config, env, environment: readEnvironment(env) });
+}
+
+interface Start {
+  readonly config: Config;
+  readonly env: Variables;
+  readonly environment: Environment;
+}
+
+const ANY_PORT = { port: 0, host: "127.0.0.1" };
+const urlOf = (port: number) => `http://127.0.0.1:${port}`;
+
+const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
+  ingress: async ({ config, env, environment }) => {
+    const secrets = resolveSecrets(config, env);
+    const storage = createStorage({
+      environment,
+      config,
+      trouble: () => {},
+      notify: (notice) => ingress.notify(notice),
+    });
+    const { eventStores: stores, redelivery, pressure } = storage;
+    const logger = createLogger({ role: "ingress", level: "silent" });
+    const registry = createRegistry({ role: "ingress" });
+    const parts = { config, secrets, stores, redelivery, pressure, logger, registry };
+    const ingress = createIngress(parts);
+    await storage.open().opened;
+    const port = await ingress.listen(ANY_PORT);
+    return {
+      url: urlOf(port),
+      close: async () => {
+        await ingress.close();
+        await storage.close();
+      },
+    };
+  },
+
+  worker: async ({ config, environment }) => {
+    const pool = poolOf(environment, config.worker.concurrency + 8);
+    const worker = createWorkerRole({
+      config,
+      handlers: await loadHandlers(config),
+      logger: createLogger({ role: "worker", level: "silent" }),
+      archiveDir: undefined,
+      pool,
+      openQueues: async (notify) => openQueues("worker", { config, environment, notify }),
+      connectionsWanted: 0,
+    });
+    const port = await worker.listen(ANY_PORT);
+    await worker.start();
+    return { url: urlOf(port), close: () => worker.close() };
+  },
+
+  dashboard: async ({ config, environment }) => {
+    const pool = poolOf(environment, 4);
+    const ledger = createLedger({ pool });
+    const queues = await openQueues("dashboard", { config, environment, notify: () => {} });
+    const dashboard = createDashboard(
+      {
+        ledger,
+        queues,
+        checks: { ledger: () => ledger.reads.ping(), queue: () => queues.ping() },
+        logger: createLogger({ role: "dashboard", level: "silent" }),
+        registry: createRegistry({ role: "dashboard" }),
+      },
+      { host: ANY_PORT.host },
+    );
+    const port = await dashboard.listen({ port: 0 });
+    return {
+      url: urlOf(port),
+      close: async () => {
+        await dashboard.close();
+        await queues.close();
+        await pool.end();
+      },
+    };
+  },
+};
+
+function poolOf({ DATABASE_URL: url = "" }: Environment, max: number) {
+  return createPool({ url, max, applicationName: "test" });
+}
+
+async function openQueues(
+  role: "worker" | "dashboard",
+  { config, environment, notify }: Omit<Start, "env"> & { readonly notify: Notify },
+) {
+  const { REDIS_URL, DATABASE_URL = "" } = environment;
+  const options = { sources: Object.keys(config.sources), role, notify };
+  return REDIS_URL === undefined
+    ? await createPostgresQueues({ url: DATABASE_URL, ...options })
+    : createRedisQueues({ url: REDIS_URL, ...options });
+}

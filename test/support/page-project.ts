@@ -1,0 +1,82 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { inject } from "vitest";
+import { tsconfig } from "../package/project.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+/** The samples of a page as a project in a temporary folder. */
+export interface PageProject {
+  /** Compiles all of it; gives the compiler's messages. */
+  compile(): Promise<{ readonly code: number | null; readonly output: string }>;
+  /** Runs its tests. */
+  test(): Promise<TestReport>;
+  remove(): Promise<void>;
+}
+
+export interface TestReport {
+  readonly success: boolean;
+  readonly numPassedTests: number;
+  /** Tests that did not pass, with their messages. */
+  readonly failures: readonly object[];
+}
+
+/** Writes files by their paths into a new project that can import what this repository has installed. */
+export async function createPageProject(files: ReadonlyMap<string, string>): Promise<PageProject> {
+  const folder = await mkdtemp(join(tmpdir(), "millrace-page-"));
+  await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  const project = new Map([
+    ...files,
+    ["package.json", '{ "private": true, "type": "module" }'],
+    ["tsconfig.json", tsconfig("nodenext")],
+  ]);
+  for (const [name, text] of project) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), text);
+  }
+
+  async function run(tool: string, ...args: readonly string[]) {
+    const child = spawn(process.execPath, [join(ROOT, "node_modules", tool), ...args], {
+      cwd: folder,
+      env: {
+        PATH: process.env["PATH"],
+        HOME: process.env["HOME"],
+        TEST_DATABASE_URL: inject("postgresUrl"),
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const chunks: string[] = [];
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+    await once(child, "close");
+    return { code: child.exitCode, output: chunks.join("") };
+  }
+
+  return {
+    compile: () => run("typescript/bin/tsc", "-p", "."),
+    test: async () => {
+      // One process that loads Millrace once: the files have a database each.
+      const oneProcess = ["--no-isolate", "--maxWorkers=1"];
+      const { output } = await run("vitest/vitest.mjs", "run", "--reporter=json", ...oneProcess);
+      const at = output.indexOf('{"num');
+      if (at === -1) throw new Error(`Cannot run the page's tests:\n${output}`);
+      const report = JSON.parse(output.slice(at));
+      const failures = report.testResults.flatMap((file: ReportedFile) =>
+        file.status === "failed" && file.assertionResults.length === 0
+          ? [file]
+          : file.assertionResults.filter(({ status }) => status !== "passed"),
+      );
+      return { success: report.success, numPassedTests: report.numPassedTests, failures };
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+interface ReportedFile {
+  readonly status: string;
+  readonly assertionResults: readonly { readonly status: string }[];
+}
