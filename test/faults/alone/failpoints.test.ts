@@ -32,7 +32,11 @@ const redelivery: Step = {
 
 const secondStore: Step = {
   role: "ingress",
-  arrange: async ({ stage }) => stage.ground.toPostgres.ingress.freeze(),
+  arrange: async ({ stage }) => {
+    // The account expects no body in the queue unless a fault has sent deliveries there.
+    stage.strike("F16", "froze the ingresses' way to Postgres");
+    stage.ground.toPostgres.ingress.freeze();
+  },
   restore: ({ stage }) => stage.ground.toPostgres.ingress.thaw(),
 };
 
