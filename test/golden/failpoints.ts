@@ -6,7 +6,8 @@ export const PRINTING_FAILPOINTS = {
   NODE_OPTIONS: `--import ${new URL("failpoints.mjs", import.meta.url).href}`,
 };
 
-const failpointsIn = (output: string): string[] =>
+/** The failpoints that an output shows, in their order. */
+export const failpointsIn = (output: string): string[] =>
   [...output.matchAll(/^FAILPOINT (\S+)$/gm)].map(([, name = ""]) => name);
 
 /**
