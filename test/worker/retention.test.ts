@@ -64,13 +64,13 @@ test("A worker drops what is old by itself, and shows what it did", async () => 
   const [gone, failed] = [await it.event("completed", 91), await it.event("failed", 91)];
   const young = await it.event("completed", 20);
   const metric = await startWorker();
-  await until(async () => (await metric("last_success_seconds")) > 0);
+  await until(async () => (await metric("last_success_timestamp_seconds")) > 0);
   expect(await metric("partitions_dropped_total")).toBe(1);
   expect(await metric("bodies_moved_total")).toBe(1);
   expect(await metric("keys_deleted_total")).toBe(1);
   expect(await metric("failures_total")).toBe(0);
   const { day } = await it.partition(20);
-  expect(await metric("oldest_bodies_seconds")).toBe(Date.parse(day) / 1_000);
+  expect(await metric("oldest_bodies_timestamp_seconds")).toBe(Date.parse(day) / 1_000);
   expect(await it.ledger.reads.findEvent(gone)).toBeUndefined();
   for (const key of [failed, young]) expect(await it.bodyOf(key)).toBeDefined();
   expect(lines.map(({ message }) => message)).toEqual(
@@ -82,7 +82,7 @@ test("A worker that cannot archive says so, keeps the bodies, and goes on workin
   const key = await it.event("completed", 40);
   const metric = await startWorker("/nowhere/at/all");
   await until(async () => (await metric("failures_total")) === 1);
-  expect(await metric("last_success_seconds")).toBe(0);
+  expect(await metric("last_success_timestamp_seconds")).toBe(0);
   expect(await it.bodyOf(key)).toBeDefined();
   expect(JSON.stringify(lines)).toContain("there is no folder");
 });
