@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ERROR_CODES, environmentSchema, secretVariable, statusOf } from "@millrace/core";
+import { createLedger } from "@millrace/ledger";
 import { jobId } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -12,6 +13,7 @@ import { age } from "../support/aged-events.ts";
 import { onRedis, type Ground } from "../support/backends.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline, post, SECRETS, type Pipeline } from "../support/pipeline.ts";
+import { anEvent } from "../ledger/fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { commands, exitCodes } from "./command.ts";
@@ -212,6 +214,9 @@ describeOnRedis("stable names, as roles in processes show them", () => {
       const fields = valueFields(JSON.parse(stdout));
       return [`millrace ${args}`, ...fields.map((field) => `  ${field}`)];
     };
+    // An event without a job is a disagreement for as long as no worker repairs it.
+    const workerExit = await worker.end("SIGTERM");
+    await createLedger({ pool: pipeline.database }).intake.accept([anEvent({ source: "acme" })]);
     const defaults = environmentSchema.parse({}) as Record<string, string | number | undefined>;
     await expectStable("command.txt", {
       "Commands, arguments and flags": await commands(),
@@ -225,7 +230,7 @@ describeOnRedis("stable names, as roles in processes show them", () => {
       ],
       "Exit codes": [
         ...(await exitCodes(pipeline.env)),
-        `${await worker.end("SIGTERM")} millrace worker, after SIGTERM`,
+        `${workerExit} millrace worker, after SIGTERM`,
         `${await ingress.end("SIGTERM")} millrace ingress, after SIGTERM`,
         `${await dashboard.end("SIGTERM")} millrace dashboard, after SIGTERM`,
       ],

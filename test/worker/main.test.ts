@@ -70,7 +70,7 @@ test("SIGTERM gives what runs its time, undoes it and exits 0", async () => {
 test("a second signal ends the process at once", async () => {
   const { worker } = await hangingWorker();
   worker.signal("SIGTERM");
-  await until(() => worker.output().includes('"closing"'));
+  await until(() => worker.output().includes("shutting down"));
   expect(await worker.end("SIGTERM")).toBe(130);
 });
 
