@@ -4,7 +4,7 @@ import { main } from "@millrace/dashboard";
 import { createPool, migrate } from "@millrace/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createPipeline } from "../support/pipeline.ts";
-import { scratchDatabase } from "../support/scratch-database.ts";
+import { migratedDatabase, scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 
 const MILLRACE_CONFIG = fileURLToPath(new URL("./fixture/millrace.config.ts", import.meta.url));
@@ -61,7 +61,7 @@ test("a port that is taken stops the start, and leaves no connection behind", as
 });
 
 test("a SIGTERM ends its process well, with a browser's connection still open", async () => {
-  const { url, drop } = await scratchDatabase();
+  const { url, drop } = await migratedDatabase();
   const pipeline = await createPipeline({ databaseUrl: url });
   const agent = new Agent({ keepAlive: true });
   try {

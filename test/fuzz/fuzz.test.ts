@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scratchDatabase } from "../support/scratch-database.ts";
+import { migratedDatabase } from "../support/scratch-database.ts";
 import { startGround } from "./ground.ts";
 import { runFuzz } from "./run.ts";
 
@@ -8,7 +8,7 @@ const SEED = 20_261_121;
 const CASES = 2_000;
 
 test("what no sender should send leaves the ingress as it was, and is not accepted", async () => {
-  const { url, drop } = await scratchDatabase();
+  const { url, drop } = await migratedDatabase();
   const { pipeline, ingress } = await startGround(url);
   try {
     // The machine runs other suites beside it.

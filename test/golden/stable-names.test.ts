@@ -15,6 +15,7 @@ import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline, post, SECRETS, type Pipeline } from "../support/pipeline.ts";
 import { anEvent } from "../ledger/fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
+import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { commands, exitCodes } from "./command.ts";
 import { columns, functions, spyOnLocks, sqlStates, type LockSpy } from "./database.ts";
@@ -60,7 +61,8 @@ describeOnRedis("stable names, as roles in processes show them", () => {
   const queued = { keys: [] as string[], jobs: [] as string[] };
 
   beforeAll(async () => {
-    ground = await onRedis();
+    // Its migrations take locks too.
+    ground = await onRedis(scratchDatabase);
     locks = await spyOnLocks(ground.databaseUrl);
     archive = await mkdtemp(join(tmpdir(), "millrace-archive-"));
     pipeline = await createPipeline(ground, {

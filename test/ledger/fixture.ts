@@ -8,7 +8,7 @@ import {
   type LedgerOptions,
 } from "@millrace/ledger";
 import type pg from "pg";
-import { scratchDatabase } from "../support/scratch-database.ts";
+import { migratedDatabase } from "../support/scratch-database.ts";
 
 /** A migrated ledger on a database of the test's own, and a second way in for a look at it. */
 export interface TestLedger {
@@ -28,11 +28,11 @@ export async function openLedger(
 ): Promise<TestLedger> {
   const database =
     options.url === undefined
-      ? await scratchDatabase()
+      ? await migratedDatabase()
       : { url: options.url, drop: () => Promise.resolve() };
   const pool = testPool(database.url, options.max ?? 5);
   const aside = testPool(database.url, 5);
-  await migrate({ pool: aside });
+  if (options.url !== undefined) await migrate({ pool: aside });
   return {
     url: database.url,
     ledger: createLedger({ pool }, options),

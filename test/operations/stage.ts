@@ -6,7 +6,7 @@ import {
   type IncomingEvent,
   type JobResult,
 } from "@millrace/core";
-import { createLedger, createPool, migrate, type Ledger } from "@millrace/ledger";
+import { createLedger, createPool, type Ledger } from "@millrace/ledger";
 import { createProcessor } from "@millrace/processor";
 import {
   createPostgresQueues,
@@ -49,7 +49,6 @@ export const key = (eventId: string) => ({ source: "acme", eventId, generation: 
 
 export async function createStage(ground: Ground): Promise<Stage> {
   const pool = createPool({ url: ground.databaseUrl, max: 12, applicationName: "test" });
-  await migrate({ pool });
   const ledger = createLedger({ pool });
   const queues = await openQueues(ground, "dashboard");
   await until(() => queues.ping().then(() => true));

@@ -6,11 +6,11 @@ import {
   type JobResult,
   type SourcePolicy,
 } from "@millrace/core";
-import { createLedger, createPool, migrate } from "@millrace/ledger";
+import { createLedger, createPool } from "@millrace/ledger";
 import { createProcessor, type Notice, type Processor } from "@millrace/processor";
 import { sql } from "drizzle-orm";
 import type pg from "pg";
-import { scratchDatabase } from "../support/scratch-database.ts";
+import { migratedDatabase } from "../support/scratch-database.ts";
 import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
 
 /** Processors on the real ledger, each with a pool of its own, over one fresh database. */
@@ -43,10 +43,9 @@ const BACKOFF = { firstMs: 10, factor: 1, maxMs: 10 };
 const WORKER = { lockTimeoutMs: 500, idleInTransactionTimeoutMs: 35_000 };
 
 export async function createBench(): Promise<Bench> {
-  const database = await scratchDatabase();
+  const database = await migratedDatabase();
   const open = () => createPool({ url: database.url, max: 12, applicationName: "test" });
   const pool = open();
-  await migrate({ pool });
   await pool.query("create table effects (event_id text, note text)");
   const ends: (() => Promise<unknown>)[] = [];
   return {

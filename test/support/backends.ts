@@ -1,6 +1,6 @@
 import { describe } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "./redis.ts";
-import { scratchDatabase } from "./scratch-database.ts";
+import { migratedDatabase } from "./scratch-database.ts";
 
 /** What one suite's pipeline stands on. */
 export interface Ground {
@@ -13,18 +13,18 @@ export interface Ground {
 
 export type BackendName = "redis" | "postgres";
 
-/** Runs a suite once on each queue backend, each time on a fresh database (and a fresh Redis). */
+/** Runs a suite once on each queue backend, each time on a fresh migrated database (and a fresh Redis). */
 export function onEachBackend(
   title: string,
   suite: (prepare: () => Promise<Ground>, backend: BackendName) => void,
 ): void {
-  describeOnRedis(`${title}, on Redis`, () => suite(onRedis, "redis"));
+  describeOnRedis(`${title}, on Redis`, () => suite(() => onRedis(), "redis"));
   describe(`${title}, on Postgres alone`, () => suite(onPostgres, "postgres"));
 }
 
-/** A fresh database and a fresh Redis. */
-export async function onRedis(): Promise<Ground> {
-  const [database, redis] = await Promise.all([scratchDatabase(), startRedis()]);
+/** A fresh database, a migrated one unless told otherwise, and a fresh Redis. */
+export async function onRedis(createDatabase = migratedDatabase): Promise<Ground> {
+  const [database, redis] = await Promise.all([createDatabase(), startRedis()]);
   return {
     databaseUrl: database.url,
     redisUrl: redis.url,
@@ -36,7 +36,7 @@ export async function onRedis(): Promise<Ground> {
 }
 
 export async function onPostgres(): Promise<Ground> {
-  const database = await scratchDatabase();
+  const database = await migratedDatabase();
   return {
     databaseUrl: database.url,
     redisUrl: undefined,

@@ -1,22 +1,54 @@
 import { randomBytes } from "node:crypto";
+import { createPool, migrate } from "@millrace/ledger";
 import pg from "pg";
 import { inject } from "vitest";
 
-/** A fresh, empty database on the run's Postgres, and the end of it. */
-export async function scratchDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
-  const server = inject("postgresUrl");
+/** A database of the test's own on the run's Postgres. */
+export interface TestDatabase {
+  readonly url: string;
+  drop(): Promise<void>;
+}
+
+/** A fresh, empty database. */
+export function scratchDatabase(): Promise<TestDatabase> {
+  return createDatabase();
+}
+
+let template: Promise<string> | undefined;
+
+/** A fresh database as `millrace migrate` leaves it: to copy one takes a fifth of the time. */
+export async function migratedDatabase(): Promise<TestDatabase> {
+  template ??= createTemplate();
+  return await createDatabase(`TEMPLATE ${await template}`);
+}
+
+async function createDatabase(options = ""): Promise<TestDatabase> {
   const name = `scratch_${randomBytes(6).toString("hex")}`;
-  await onServer(server, `CREATE DATABASE ${name}`);
-  const url = new URL(server);
-  url.pathname = `/${name}`;
+  await onServer(`CREATE DATABASE ${name} ${options}`);
   return {
-    url: url.href,
-    drop: () => onServer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    url: urlOf(name),
+    drop: () => onServer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
 }
 
-async function onServer(url: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
+/** One for each process that runs tests; it ends with the run's Postgres. */
+async function createTemplate(): Promise<string> {
+  const name = `template_${randomBytes(6).toString("hex")}`;
+  await onServer(`CREATE DATABASE ${name}`);
+  const pool = createPool({ url: urlOf(name), max: 1, applicationName: "test" });
+  await migrate({ pool });
+  await pool.end();
+  return name;
+}
+
+function urlOf(name: string): string {
+  const url = new URL(inject("postgresUrl"));
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function onServer(statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: inject("postgresUrl") });
   await client.connect();
   try {
     await client.query(statement);

@@ -1,23 +1,22 @@
 import { fileURLToPath } from "node:url";
-import { createPool, migrate } from "@millrace/ledger";
+import { createPool } from "@millrace/ledger";
 import { createPostgresQueues, type Queues } from "@millrace/queue";
 import type pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCommand, startRole, type MillraceProcess } from "../support/millrace-process.ts";
-import { scratchDatabase } from "../support/scratch-database.ts";
+import { migratedDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { makeEvent } from "./worker-bench.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/worker/millrace.config.ts", import.meta.url));
 
-let database: Awaited<ReturnType<typeof scratchDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let pool: pg.Pool;
 let queues: Queues;
 
 beforeAll(async () => {
-  database = await scratchDatabase();
+  database = await migratedDatabase();
   pool = createPool({ url: database.url, max: 2, applicationName: "test" });
-  await migrate({ pool });
   queues = await createPostgresQueues({
     url: database.url,
     sources: ["shop"],

@@ -6,7 +6,7 @@ import {
   type IncomingEvent,
   type OnFailed,
 } from "@millrace/core";
-import { createLedger, createPool, migrate, type Ledger } from "@millrace/ledger";
+import { createLedger, createPool, type Ledger } from "@millrace/ledger";
 import type { Notice } from "@millrace/processor";
 import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/queue";
 import { createWorker, type Worker } from "@millrace/worker";
@@ -51,7 +51,6 @@ export function shopConfig(handlers: readonly Handler[], worker: Record<string, 
 export async function createWorkerBench(ground: Ground): Promise<WorkerBench> {
   const openPool = () => createPool({ url: ground.databaseUrl, max: 30, applicationName: "test" });
   const pool = openPool();
-  await migrate({ pool });
   await pool.query("create table effects (event_id text)");
   const queues = await openQueues(ground);
   const ends: (() => Promise<unknown>)[] = [];
