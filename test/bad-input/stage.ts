@@ -7,6 +7,7 @@ import { until } from "../support/until.ts";
 import { account } from "./account.ts";
 import { fixtureEnvironment } from "./environment.ts";
 import { exchange, type Reply } from "./exchange.ts";
+import config from "./fixture/millrace.config.ts";
 import { plain } from "./senders.ts";
 import { bodyOf, storedText } from "./stored.ts";
 import { toBytes, type WireRequest } from "./wire.ts";
@@ -52,7 +53,7 @@ export interface EventState {
 }
 
 export async function createStage(ground: Ground): Promise<Stage> {
-  const pipeline = await createPipeline(ground, fixtureEnvironment());
+  const pipeline = await createPipeline(ground, fixtureEnvironment(), config);
   const [ingress, worker, dashboard] = await Promise.all([
     pipeline.start("ingress"),
     pipeline.start("worker"),

@@ -1,4 +1,5 @@
 import { fixtureEnvironment } from "../bad-input/environment.ts";
+import config from "../bad-input/fixture/millrace.config.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline, type Pipeline } from "../support/pipeline.ts";
 
@@ -6,6 +7,6 @@ import { createPipeline, type Pipeline } from "../support/pipeline.ts";
 export async function startGround(
   databaseUrl: string,
 ): Promise<{ pipeline: Pipeline; ingress: MillraceProcess }> {
-  const pipeline = await createPipeline({ databaseUrl }, fixtureEnvironment());
+  const pipeline = await createPipeline({ databaseUrl }, fixtureEnvironment(), config);
   return { pipeline, ingress: await pipeline.start("ingress") };
 }

@@ -19,6 +19,7 @@ import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { commands, exitCodes } from "./command.ts";
 import { columns, functions, spyOnLocks, sqlStates, type LockSpy } from "./database.ts";
+import config from "./fixture/millrace.config.ts";
 import { failpointsIn, PRINTING_FAILPOINTS, reachedBy, reachedByCommand } from "./failpoints.ts";
 import { answer, operations, type Document } from "./http.ts";
 import { EVENT_IDS, job, keys, runName } from "./queue.ts";
@@ -65,11 +66,8 @@ describeOnRedis("stable names, as roles in processes show them", () => {
     ground = await onRedis(scratchDatabase);
     locks = await spyOnLocks(ground.databaseUrl);
     archive = await mkdtemp(join(tmpdir(), "millrace-archive-"));
-    pipeline = await createPipeline(ground, {
-      MILLRACE_CONFIG: CONFIG,
-      ARCHIVE: archive,
-      ...PRINTING_FAILPOINTS,
-    });
+    const over = { MILLRACE_CONFIG: CONFIG, ARCHIVE: archive, ...PRINTING_FAILPOINTS };
+    pipeline = await createPipeline(ground, over, config);
     redis = new Redis(String(ground.redisUrl));
     [ingress, dashboard] = await Promise.all([
       pipeline.start("ingress"),

@@ -5,7 +5,6 @@ import { environmentSchema, ERROR_CODES } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { onRedis, type Ground } from "../support/backends.ts";
-import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline, eventOf, post, type Pipeline } from "../support/pipeline.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
@@ -102,8 +101,8 @@ describeOnRedis("what real roles export", () => {
   beforeAll(async () => {
     ground = await onRedis();
     pipeline = await createPipeline(ground, { ...LOGIN });
-    const ingress = await pipeline.start("ingress");
-    const worker = await pipeline.start("worker");
+    const ingress = await pipeline.startInProcess("ingress");
+    const worker = await pipeline.startInProcess("worker");
     const dashboard = await pipeline.start("dashboard");
     await makeTraffic(pipeline, ingress);
     const texts = await until(async () => {
@@ -173,9 +172,13 @@ describeOnRedis("what real roles export", () => {
   });
 });
 
+interface Listening {
+  readonly url: string;
+}
+
 const LOGIN = { DASHBOARD_VIEWER_TOKEN: "a-token-for-prometheus" };
 
-async function scrape({ url }: MillraceProcess): Promise<string> {
+async function scrape({ url }: Listening): Promise<string> {
   const authorization = `Bearer ${LOGIN.DASHBOARD_VIEWER_TOKEN}`;
   const response = await fetch(`${url}/metrics`, { headers: { authorization } });
   expect(response.status).toBe(200);
@@ -183,7 +186,7 @@ async function scrape({ url }: MillraceProcess): Promise<string> {
 }
 
 /** One event of each kind that the alerts ask for. */
-async function makeTraffic(pipeline: Pipeline, ingress: MillraceProcess): Promise<void> {
+async function makeTraffic(pipeline: Pipeline, ingress: Listening): Promise<void> {
   const settled = { msg_good: "completed", msg_bad: "failed" };
   await post(ingress.url, { id: "msg_good", type: "test.effect" });
   await post(ingress.url, { id: "msg_bad", type: "test.never" });

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { onEachBackend, type Ground } from "../support/backends.ts";
-import type { MillraceProcess } from "../support/millrace-process.ts";
 import {
   createPipeline,
   effectsOf,
@@ -26,11 +25,11 @@ onEachBackend("when a process dies", (prepare, backend) => {
   });
 
   test("a worker killed in the middle of a handler: the event completes once, within 30 s", async () => {
-    const ingress = await pipeline.start("ingress");
+    const ingress = await pipeline.startInProcess("ingress");
     const victim = await pipeline.start("worker");
     await post(ingress.url, { id: "msg_kill_1", type: "test.hang_once" });
     await until(() => victim.output().includes("in the handler of msg_kill_1"));
-    await pipeline.start("worker");
+    await pipeline.startInProcess("worker");
 
     const killedAt = Date.now();
     await victim.end("SIGKILL");
@@ -46,7 +45,7 @@ onEachBackend("when a process dies", (prepare, backend) => {
 
   test("an ingress killed under load: what it acknowledged completes", async () => {
     const victim = await pipeline.start("ingress");
-    await pipeline.start("worker");
+    await pipeline.startInProcess("worker");
     const load = startLoad(victim);
     await until(() => load.acknowledged.length > 100);
     await victim.end("SIGKILL");
@@ -58,11 +57,12 @@ onEachBackend("when a process dies", (prepare, backend) => {
 
   test("a graceful stop under load loses nothing that was acknowledged", async () => {
     const ingress = await pipeline.start("ingress");
-    const workers = await Promise.all([pipeline.start("worker"), pipeline.start("worker")]);
+    const worker = await pipeline.start("worker");
+    await pipeline.startInProcess("worker");
     const load = startLoad(ingress);
     await until(() => load.acknowledged.length > 50);
 
-    expect(await workers[0]?.end("SIGTERM")).toBe(0);
+    expect(await worker.end("SIGTERM")).toBe(0);
     await until(() => load.acknowledged.length > 150);
     expect(await ingress.end("SIGTERM")).toBe(0);
     await load.stop();
@@ -78,8 +78,8 @@ onEachBackend("when a process dies", (prepare, backend) => {
   test.runIf(backend === "redis")(
     "Redis killed and restarted under load: nothing is lost",
     async () => {
-      const ingress = await pipeline.start("ingress");
-      await Promise.all([pipeline.start("worker"), pipeline.start("worker")]);
+      const ingress = await pipeline.startInProcess("ingress");
+      await Promise.all([1, 2].map(() => pipeline.startInProcess("worker")));
       const load = startLoad(ingress);
       await until(() => load.acknowledged.length > 100);
 
@@ -106,8 +106,8 @@ onEachBackend("when Postgres is restarted under load", (prepare, backend) => {
     const ground = await prepare();
     const pipeline = await createPipeline({ ...ground, databaseUrl: postgres.url });
     try {
-      const ingress = await pipeline.start("ingress");
-      await Promise.all([pipeline.start("worker"), pipeline.start("worker")]);
+      const ingress = await pipeline.startInProcess("ingress");
+      await Promise.all([1, 2].map(() => pipeline.startInProcess("worker")));
       const load = startLoad(ingress);
       await until(() => load.acknowledged.length > 100);
       const before = load.acknowledged.length;
@@ -139,7 +139,7 @@ interface Load {
 }
 
 /** Eight senders that post one event after another until they are stopped. */
-function startLoad(ingress: MillraceProcess): Load {
+function startLoad(ingress: { readonly url: string }): Load {
   const acknowledged: string[] = [];
   const broken: string[] = [];
   let slowestMs = 0;

@@ -1,25 +1,22 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type Ground } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
-import {
-  createPipelineInProcess,
-  effectsOf,
-  eventOf,
-  post,
-  type PipelineInProcess,
-} from "../support/pipeline.ts";
+import { createPipeline, effectsOf, eventOf, post, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("two ingresses and three workers", (prepare, backend) => {
   let ground: Ground;
-  let pipeline: PipelineInProcess;
+  let pipeline: Pipeline;
   let ingresses: RoleInProcess[];
 
   beforeAll(async () => {
     ground = await prepare();
-    pipeline = await createPipelineInProcess(ground);
-    ingresses = await Promise.all([pipeline.start("ingress"), pipeline.start("ingress")]);
-    await Promise.all([1, 2, 3].map(() => pipeline.start("worker")));
+    pipeline = await createPipeline(ground);
+    ingresses = await Promise.all([
+      pipeline.startInProcess("ingress"),
+      pipeline.startInProcess("ingress"),
+    ]);
+    await Promise.all([1, 2, 3].map(() => pipeline.startInProcess("worker")));
   });
   afterAll(async () => {
     await pipeline?.stop();

@@ -1,28 +1,22 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { millrace } from "../cli/run-in-process.ts";
 import { onEachBackend, type Ground } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
-import { runCommand } from "../support/millrace-process.ts";
-import {
-  createPipelineInProcess,
-  effectsOf,
-  eventOf,
-  post,
-  type PipelineInProcess,
-} from "../support/pipeline.ts";
+import { createPipeline, effectsOf, eventOf, post, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("an event that fails", (prepare) => {
   let ground: Ground;
-  let pipeline: PipelineInProcess;
+  let pipeline: Pipeline;
   let ingress: RoleInProcess;
   let dashboard: RoleInProcess;
 
   beforeAll(async () => {
     ground = await prepare();
-    pipeline = await createPipelineInProcess(ground);
-    ingress = await pipeline.start("ingress");
-    dashboard = await pipeline.start("dashboard");
-    await pipeline.start("worker");
+    pipeline = await createPipeline(ground);
+    ingress = await pipeline.startInProcess("ingress");
+    dashboard = await pipeline.startInProcess("dashboard");
+    await pipeline.startInProcess("worker");
   });
   afterAll(async () => {
     await pipeline?.stop();
@@ -85,8 +79,8 @@ onEachBackend("an event that fails", (prepare) => {
   test("is retried by the command", async () => {
     await fail("msg_cli_1");
     await mend();
-    const { code, output } = await runCommand(["retry", "acme", "msg_cli_1"], pipeline.env);
-    expect(output).toContain("msg_cli_1");
+    const { code, stdout } = await millrace(["retry", "acme", "msg_cli_1"], { env: pipeline.env });
+    expect(stdout).toContain("msg_cli_1");
     expect(code).toBe(0);
     await reaches("msg_cli_1", "completed");
     expect(await effectsOf(pipeline.database, "msg_cli_1")).toBe(1);

@@ -34,7 +34,7 @@ onEachBackend(
     };
 
     test("every pending event completes once", async () => {
-      const ingress = await pipeline.start("ingress");
+      const ingress = await pipeline.startInProcess("ingress");
       const workers = [await pipeline.start("worker"), await pipeline.start("worker")];
       const leader = await until(async () => {
         for (const worker of workers) {
@@ -85,8 +85,8 @@ describeOnRedis("Redis is away while events come in:", () => {
   });
 
   test("the ledger has them, and each completes once when Redis is back", async () => {
-    const ingress = await pipeline.start("ingress");
-    await pipeline.start("worker");
+    const ingress = await pipeline.startInProcess("ingress");
+    await pipeline.startInProcess("worker");
     const ids = Array.from({ length: 200 }, (_, index) => `evt_away_${index}`);
     await until(
       async () => (await post(ingress.url, { id: "evt_first", type: "test.effect" })).status < 300,

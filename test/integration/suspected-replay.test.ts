@@ -1,30 +1,24 @@
 import { randomUUID } from "node:crypto";
 import { sign } from "@octokit/webhooks-methods";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { millrace } from "../cli/run-in-process.ts";
 import { onEachBackend, type Ground } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
-import { runCommand } from "../support/millrace-process.ts";
-import {
-  createPipelineInProcess,
-  effectsOf,
-  eventOf,
-  SECRETS,
-  type PipelineInProcess,
-} from "../support/pipeline.ts";
+import { createPipeline, effectsOf, eventOf, SECRETS, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("a body that comes again under an id that nobody signed", (prepare) => {
   let ground: Ground;
-  let pipeline: PipelineInProcess;
+  let pipeline: Pipeline;
   let ingress: RoleInProcess;
   let dashboard: RoleInProcess;
 
   beforeAll(async () => {
     ground = await prepare();
-    pipeline = await createPipelineInProcess(ground);
-    ingress = await pipeline.start("ingress");
-    dashboard = await pipeline.start("dashboard");
-    await pipeline.start("worker");
+    pipeline = await createPipeline(ground);
+    ingress = await pipeline.startInProcess("ingress");
+    dashboard = await pipeline.startInProcess("dashboard");
+    await pipeline.startInProcess("worker");
   });
   afterAll(async () => {
     await pipeline?.stop();
@@ -65,8 +59,8 @@ onEachBackend("a body that comes again under an id that nobody signed", (prepare
     const answer = await fetch(`${dashboard.url}/api/events?outcome=suspected_replay`);
     const { events } = (await answer.json()) as { events: { event_id: string }[] };
     expect(events.map((event) => event.event_id)).toEqual([second]);
-    const listed = await runCommand(["events", "--source", "github"], pipeline.env);
-    expect(listed.output).toMatch(new RegExp(`${second}\\s+push\\s+suspected_replay`));
+    const listed = await millrace(["events", "--source", "github"], { env: pipeline.env });
+    expect(listed.stdout).toMatch(new RegExp(`${second}\\s+push\\s+suspected_replay`));
   });
 
   test("of two at once has one effect", async () => {

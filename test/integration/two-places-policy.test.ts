@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { describeOnRedis } from "../support/redis.ts";
 import { eventOf } from "../support/pipeline.ts";
-import { scratchDatabase } from "../support/scratch-database.ts";
+import { migratedDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import {
   deliver,
@@ -36,7 +36,7 @@ const mend = (name: string) =>
 
 describeOnRedis("an ingress with both places", () => {
   beforeEach(async () => {
-    const { url, drop } = await scratchDatabase();
+    const { url, drop } = await migratedDatabase();
     stage = await openStage({ url, stop: drop });
     redis = new Redis(stage.redis.url);
     queues = createRedisQueues({
@@ -54,6 +54,12 @@ describeOnRedis("an ingress with both places", () => {
   });
 
   const startReady = async () => {
+    const ingress = await stage.pipeline.startInProcess("ingress");
+    await untilReady(ingress, "ready");
+    return ingress;
+  };
+  /** In a process of its own, to read its log or to signal it. */
+  const startProcess = async () => {
     const ingress = await stage.pipeline.start("ingress");
     await untilReady(ingress, "ready");
     return ingress;
@@ -70,7 +76,7 @@ describeOnRedis("an ingress with both places", () => {
       const value = (await redis.type(key)) === "hash" ? await redis.hgetall(key) : key;
       expect(JSON.stringify(value)).not.toContain("canary");
     }
-    await stage.pipeline.start("worker");
+    await stage.pipeline.startInProcess("worker");
     expect(await untilCompletedOnce(stage.pipeline, ["evt_1"])).toEqual([]);
   });
 
@@ -103,7 +109,7 @@ describeOnRedis("an ingress with both places", () => {
       status: "degraded",
       places: { narrow: "ledger", fast: "queue" },
     });
-    await stage.pipeline.start("worker");
+    await stage.pipeline.startInProcess("worker");
     expect(await untilCompletedOnce(stage.pipeline, ids)).toEqual([]);
     await untilReady(ingress, "ready");
   });
@@ -119,12 +125,12 @@ describeOnRedis("an ingress with both places", () => {
     expect((await queues.counts()).get("fast")).toEqual(before.get("fast"));
     await redis.config("SET", "maxmemory", "0");
     await untilReady(ingress, "ready");
-    await stage.pipeline.start("worker");
+    await stage.pipeline.startInProcess("worker");
     expect(await untilCompletedOnce(stage.pipeline, ["evt_1"])).toEqual([]);
   });
 
   test("keeps the first body of an id, and counts, tells and notes another one", async () => {
-    const ingress = await startReady();
+    const ingress = await startProcess();
     for (const source of ["fast", "safe"]) {
       const id = `evt_${source}`;
       const event = (n: number) => deliver(ingress, source, { id, n });
@@ -148,7 +154,7 @@ describeOnRedis("an ingress with both places", () => {
   describe("to which a failed event is delivered again", () => {
     test.each(["fast", "safe"])("retries it before the answer (%s)", async (source) => {
       const ingress = await startReady();
-      await stage.pipeline.start("worker");
+      await stage.pipeline.startInProcess("worker");
       const send = () => deliver(ingress, source, { id: "evt_1", switch: "on" });
       expect((await send()).status).toBe(202);
       await untilStatus("evt_1", "failed");
@@ -168,7 +174,7 @@ describeOnRedis("an ingress with both places", () => {
 
     test("leaves it to people where the source says so", async () => {
       const ingress = await startReady();
-      await stage.pipeline.start("worker");
+      await stage.pipeline.startInProcess("worker");
       const send = () => deliver(ingress, "quiet", { id: "evt_1", switch: "on" });
       await send();
       await untilStatus("evt_1", "failed");
@@ -182,9 +188,9 @@ describeOnRedis("an ingress with both places", () => {
     });
 
     test("retries it by the queue alone where there is no ledger", async () => {
-      const ingress = await stage.pipeline.start("ingress", { DATABASE_URL: "" });
+      const ingress = await stage.pipeline.startInProcess("ingress", { DATABASE_URL: "" });
       await untilReady(ingress, "ready");
-      await stage.pipeline.start("worker");
+      await stage.pipeline.startInProcess("worker");
       const send = () => deliver(ingress, "fast", { id: "evt_1", switch: "on" });
       expect((await send()).status).toBe(202);
       await untilStatus("evt_1", "failed");
@@ -199,7 +205,7 @@ describeOnRedis("an ingress with both places", () => {
   });
 
   test("has enqueued what it acknowledged when it is stopped", async () => {
-    const ingress = await startReady();
+    const ingress = await startProcess();
     const ids = Array.from({ length: 100 }, (_, n) => `evt_${n}`);
     await Promise.all(ids.map((id) => deliver(ingress, "safe", { id })));
     expect(await ingress.end("SIGTERM")).toBe(0);

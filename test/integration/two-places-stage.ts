@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
+import config from "../fixtures/two-places/millrace.config.ts";
 import { SECRET, signed } from "../intake/plain-config.ts";
 import { sendTo } from "../intake/send-to.ts";
-import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline, type Pipeline } from "../support/pipeline.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { startRedis, type TestRedis } from "../support/redis.ts";
@@ -11,6 +11,11 @@ const CONFIG = fileURLToPath(new URL("../fixtures/two-places/millrace.config.ts"
 const SECRETS = Object.fromEntries(
   ["FAST", "SAFE", "QUIET", "NARROW", "LARGE"].map((name) => [`${name}_WEBHOOK_SECRET`, SECRET]),
 );
+
+/** An ingress, in this process or in its own. */
+interface Ingress {
+  readonly url: string;
+}
 
 /** The ends of one delivery: status, and how long its sender waited. */
 export interface Ack {
@@ -44,7 +49,7 @@ export async function openStage<Postgres extends { url: string; stop(): Promise<
 ): Promise<Stage<Postgres>> {
   const redis = await startRedis();
   const urls = { databaseUrl: postgres.url, redisUrl: redis.url };
-  const pipeline = await createPipeline(urls, { MILLRACE_CONFIG: CONFIG, ...SECRETS });
+  const pipeline = await createPipeline(urls, { MILLRACE_CONFIG: CONFIG, ...SECRETS }, config);
   return {
     redis,
     postgres,
@@ -59,7 +64,7 @@ export async function openStage<Postgres extends { url: string; stop(): Promise<
 
 /** Delivers one event to an ingress. */
 export async function deliver(
-  ingress: MillraceProcess,
+  ingress: Ingress,
   source: string,
   event: Readonly<Record<string, unknown>>,
 ): Promise<Ack> {
@@ -70,7 +75,7 @@ export async function deliver(
 }
 
 /** Eight senders that deliver one event after another until they are stopped. */
-export function startSenders(ingress: MillraceProcess, source: string, prefix: string) {
+export function startSenders(ingress: Ingress, source: string, prefix: string) {
   const acks: (Ack & { id: string })[] = [];
   let stopped = false;
   const send = async (lane: number) => {
@@ -102,7 +107,7 @@ export interface ReadyAnswer {
   readonly parts: Readonly<Record<string, string>>;
 }
 
-export async function readiness(ingress: MillraceProcess): Promise<ReadyAnswer> {
+export async function readiness(ingress: Ingress): Promise<ReadyAnswer> {
   const response = await fetch(`${ingress.url}/readyz`);
   return {
     httpStatus: response.status,
@@ -111,7 +116,7 @@ export async function readiness(ingress: MillraceProcess): Promise<ReadyAnswer> 
 }
 
 /** Waits until the ingress says of itself what is expected. */
-export async function untilReady(ingress: MillraceProcess, status: string): Promise<ReadyAnswer> {
+export async function untilReady(ingress: Ingress, status: string): Promise<ReadyAnswer> {
   return await until(async () => {
     const answer = await readiness(ingress);
     return answer.status === status ? answer : undefined;
@@ -119,7 +124,7 @@ export async function untilReady(ingress: MillraceProcess, status: string): Prom
 }
 
 /** The values of a metric by its labels, without the default ones. */
-export async function metric(ingress: MillraceProcess, name: string): Promise<Map<string, number>> {
+export async function metric(ingress: Ingress, name: string): Promise<Map<string, number>> {
   const text = await (await fetch(`${ingress.url}/metrics`)).text();
   const lines = text.split("\n").filter((line) => line.startsWith(`${name}{`));
   return new Map(

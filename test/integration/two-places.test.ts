@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { describeOnRedis } from "../support/redis.ts";
-import { startRole } from "../support/millrace-process.ts";
 import type { TestPostgres } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 import {
@@ -56,8 +55,8 @@ describeOnRedis("an ingress with both places", () => {
   test.each(troubles)(
     "on the $other takes every event while $what under load, and all complete once",
     async ({ source, first, other, strike, heal }) => {
-      const ingress = await stage.pipeline.start("ingress");
-      await stage.pipeline.start("worker");
+      const ingress = await stage.pipeline.startInProcess("ingress");
+      await stage.pipeline.startInProcess("worker");
       expect(await untilReady(ingress, "ready")).toMatchObject({ httpStatus: 200 });
       const senders = startSenders(ingress, source, "evt");
       await senders.more(100);
@@ -85,7 +84,7 @@ describeOnRedis("an ingress with both places", () => {
   );
 
   test("answers 503 in time while both hang, and takes events when one of them is back", async () => {
-    const ingress = await stage.pipeline.start("ingress");
+    const ingress = await stage.pipeline.startInProcess("ingress");
     await untilReady(ingress, "ready");
     const senders = startSenders(ingress, "fast", "evt");
     await senders.more(50);
@@ -118,7 +117,7 @@ describeOnRedis("an ingress with both places", () => {
       expect(await deliver(ingress, "safe", { id: "evt_2" })).toMatchObject({ status: 202 });
       await heal();
       await untilReady(ingress, "ready");
-      await stage.pipeline.start("worker");
+      await stage.pipeline.startInProcess("worker");
       expect(await untilCompletedOnce(stage.pipeline, ["evt_1", "evt_2"])).toEqual([]);
     },
   );
@@ -126,7 +125,7 @@ describeOnRedis("an ingress with both places", () => {
   test("tells of a missing secret at once, also while both are down", async () => {
     stage.redis.freeze();
     stage.postgres.freeze();
-    const env = { ...stage.pipeline.env, SAFE_WEBHOOK_SECRET: "" };
-    await expect(startRole("ingress", env)).rejects.toThrow("SAFE_WEBHOOK_SECRET");
+    const started = stage.pipeline.startInProcess("ingress", { SAFE_WEBHOOK_SECRET: "" });
+    await expect(started).rejects.toThrow("SAFE_WEBHOOK_SECRET");
   });
 });

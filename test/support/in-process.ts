@@ -1,5 +1,5 @@
 import { parseConfig, readEnvironment, type Config, type Environment } from "@millrace/core";
-import { createDashboard } from "@millrace/dashboard";
+import { createDashboard, type Credentials } from "@millrace/dashboard";
 import { createIngress } from "@millrace/ingress";
 import { createLedger, createPool } from "@millrace/ledger";
 import { createPostgresQueues, createRedisQueues, type Notify } from "@millrace/queue";
@@ -10,6 +10,7 @@ import { createWorkerRole } from "@millrace/worker";
 /** A role in this process, on servers of its own to listen and real stores. */
 export interface RoleInProcess {
   readonly url: string;
+  /** Stops it as SIGTERM stops its process; once, however often it is called. */
   close(): Promise<void>;
 }
 
@@ -26,12 +27,25 @@ export async function startInProcess(
   role: RoleName,
   exported: unknown,
   env: Variables,
+  options: Options = {},
 ): Promise<RoleInProcess> {
   const config = parseConfig(exported);
-  return await STARTS[role]({ config, env, environment: readEnvironment(env) });
+  const { url, close } = await STARTS[role]({
+    config,
+    env,
+    environment: readEnvironment(env),
+    ...options,
+  });
+  let closed: Promise<void> | undefined;
+  return { url, close: () => (closed ??= close()) };
 }
 
-interface Start {
+interface Options {
+  /** Who may sign in to the dashboard. */
+  readonly credentials?: Credentials | undefined;
+}
+
+interface Start extends Options {
   readonly config: Config;
   readonly env: Variables;
   readonly environment: Environment;
@@ -81,7 +95,7 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
     return { url: urlOf(port), close: () => worker.close() };
   },
 
-  dashboard: async ({ config, environment }) => {
+  dashboard: async ({ config, environment, credentials }) => {
     const pool = poolOf(environment, 4);
     const ledger = createLedger({ pool });
     const queues = await openQueues("dashboard", { config, environment, notify: () => {} });
@@ -93,7 +107,7 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
         logger: createLogger({ role: "dashboard", level: "silent" }),
         registry: createRegistry({ role: "dashboard" }),
       },
-      { host: ANY_PORT.host },
+      { host: ANY_PORT.host, credentials },
     );
     const port = await dashboard.listen({ port: 0 });
     return {
