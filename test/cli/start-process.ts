@@ -29,7 +29,17 @@ export interface StartProcess {
   readonly ended: Promise<number | NodeJS.Signals>;
 }
 
-/** Runs `millrace start` with its data in a folder; it looks for ports from 20,000 on. */
+/** Has a start keep its data in a folder, and look for ports from 20,000 on. */
+export function startEnvironment(dataDir: string): Readonly<Record<string, string>> {
+  return {
+    MILLRACE_DATA_DIR: dataDir,
+    INGRESS_PORT: "20000",
+    DASHBOARD_PORT: "20100",
+    WORKER_PORT: "20200",
+  };
+}
+
+/** Runs `millrace start` in the environment of `startEnvironment`. */
 export function startMillrace(
   dataDir: string,
   env: Readonly<Record<string, string | undefined>> = {},
@@ -40,10 +50,7 @@ export function startMillrace(
     env: {
       PATH: process.env["PATH"],
       HOME: process.env["HOME"],
-      MILLRACE_DATA_DIR: dataDir,
-      INGRESS_PORT: "20000",
-      DASHBOARD_PORT: "20100",
-      WORKER_PORT: "20200",
+      ...startEnvironment(dataDir),
       ...env,
     },
     stdio: ["ignore", "pipe", "pipe"],

@@ -10,7 +10,7 @@ import { freePort } from "../support/free-port.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { millrace } from "./run-in-process.ts";
-import { startMillrace, type Run, type StartProcess } from "./start-process.ts";
+import { startEnvironment, startMillrace, type Run, type StartProcess } from "./start-process.ts";
 
 const PIPELINE = fileURLToPath(new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url));
 
@@ -24,6 +24,14 @@ afterAll(() => rm(dataDir, { recursive: true, force: true }));
 function start(env: Record<string, string> = {}, args: string[] = []): StartProcess {
   last = startMillrace(dataDir, { MILLRACE_CONFIG: PIPELINE, ...env }, args);
   return last;
+}
+
+/** A start that ends before it starts anything needs no process of its own. */
+async function startInProcess(env: Record<string, string>, args: string[] = []) {
+  const { code, stdout, stderr } = await millrace(["start", ...args], {
+    env: { ...startEnvironment(dataDir), MILLRACE_CONFIG: PIPELINE, ...env },
+  });
+  return { code, output: stdout + stderr };
 }
 
 async function stopLast(): Promise<void> {
@@ -116,10 +124,10 @@ describe("millrace start", () => {
   });
 
   test("a second one in the same folder is refused by name", async () => {
-    const second = startMillrace(dataDir, { MILLRACE_CONFIG: PIPELINE });
-    expect(await second.ended).toBe(1);
-    expect(second.output()).toContain(String(running.pid));
-    expect(second.output()).toContain("(already_running)");
+    const { code, output } = await startInProcess({});
+    expect(code).toBe(1);
+    expect(output).toContain(String(running.pid));
+    expect(output).toContain("(already_running)");
     expect(await running.run()).toEqual(run);
   });
 
@@ -251,7 +259,10 @@ describe("millrace start that cannot work", () => {
         handlers: () => { throw new Error("no such handlers"); },
       });`;
     await writeFile(config, text);
-    const running = start({ MILLRACE_CONFIG: config, DATABASE_URL: database.url });
+    const running = start({ MILLRACE_CONFIG: config, DATABASE_URL: database.url }, [
+      "--workers",
+      "1",
+    ]);
     expect(await running.ended).toBe(1);
     expect(running.output()).not.toContain("started again");
     expect(running.output()).toMatch(
@@ -262,30 +273,35 @@ describe("millrace start that cannot work", () => {
   test("says that its folder cannot be made, and how to choose another", async () => {
     const file = join(dataDir, "a-file");
     await writeFile(file, "");
-    const running = start({ MILLRACE_DATA_DIR: join(file, "data") });
-    expect(await running.ended).toBe(1);
-    expect(running.output()).toMatch(
+    const { code, output } = await startInProcess({ MILLRACE_DATA_DIR: join(file, "data") });
+    expect(code).toBe(1);
+    expect(output).toMatch(
       /^millrace: Cannot keep data in .*ENOTDIR.*MILLRACE_DATA_DIR \(invalid_config\)\n$/,
     );
   });
 
   test("says that its HOST is not this machine's", async () => {
-    const running = start({ HOST: "192.0.2.1" });
-    expect(await running.ended).toBe(1);
-    expect(running.output()).toContain("HOST is no address of this machine (invalid_config)");
+    const { code, output } = await startInProcess({
+      HOST: "192.0.2.1",
+      DATABASE_URL: database.url,
+    });
+    expect(code).toBe(1);
+    expect(output).toContain("HOST is no address of this machine (invalid_config)");
   });
 
   test("says once, before anything runs, that its Redis does not answer", async () => {
-    const running = start({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
-    expect(await running.ended).toBe(1);
-    expect(running.output()).toMatch(
+    const url = `redis://127.0.0.1:${await freePort()}`;
+    const { code, output } = await startInProcess({ REDIS_URL: url });
+    expect(code).toBe(1);
+    expect(output).toMatch(
       /^millrace: Cannot reach Redis: .*ECONNREFUSED.*Is REDIS_URL right.*\(redis_unreachable\)\n$/,
     );
   });
 
   test("says how many connections it would take", async () => {
-    const running = start({ DATABASE_URL: database.url }, ["--workers", "64"]);
-    expect(await running.ended).toBe(1);
-    expect(running.output()).toMatch(/connections.*\(too_many_connections\)$/m);
+    const env = { DATABASE_URL: database.url };
+    const { code, output } = await startInProcess(env, ["--workers", "64"]);
+    expect(code).toBe(1);
+    expect(output).toMatch(/connections.*\(too_many_connections\)$/m);
   });
 });

@@ -14,6 +14,13 @@ const RUN = `
   });
 `;
 
+export const ingressEnvironment = {
+  MILLRACE_CONFIG: CONFIG,
+  PLAIN_WEBHOOK_SECRET: SECRET,
+  HOST: "127.0.0.1",
+  INGRESS_PORT: "0",
+};
+
 /** An ingress as it was built, in a process of its own. */
 export interface IngressProcess {
   /** Waits until it listens, and gives the port. */
@@ -28,10 +35,7 @@ export function launchIngress(env: Readonly<Record<string, string>>): IngressPro
   const child = spawn(process.execPath, ["--input-type=module", "-e", RUN], {
     env: {
       PATH: process.env["PATH"],
-      MILLRACE_CONFIG: CONFIG,
-      PLAIN_WEBHOOK_SECRET: SECRET,
-      HOST: "127.0.0.1",
-      INGRESS_PORT: "0",
+      ...ingressEnvironment,
       ...env,
     },
     stdio: ["ignore", "pipe", "pipe", "ipc"],

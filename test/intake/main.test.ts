@@ -1,11 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { main } from "@millrace/ingress";
 import { createPool, migrate } from "@millrace/ledger";
 import { Queue } from "bullmq";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { freePort } from "../support/free-port.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
-import { launchIngress, type IngressProcess } from "./ingress-process.ts";
+import { ingressEnvironment, launchIngress, type IngressProcess } from "./ingress-process.ts";
 import { SECRET, signed } from "./plain-config.ts";
 import { sendTo } from "./send-to.ts";
 
@@ -16,6 +19,10 @@ function launch(env: Readonly<Record<string, string>>): IngressProcess {
   launched.push(made);
   return made;
 }
+
+/** What must not start needs no process of its own. */
+const mainInProcess = (env: Readonly<Record<string, string>>) =>
+  main({ ...ingressEnvironment, LOG_LEVEL: "silent", ...env });
 
 afterEach(async () => {
   for (const each of launched.splice(0)) {
@@ -30,16 +37,19 @@ const statusOf = async (port: number, path: string) =>
 
 describe("an ingress that must not start", () => {
   test("names the variable of each source without a secret", async () => {
-    const ingress = launch({ REDIS_URL: "redis://127.0.0.1:1", PLAIN_WEBHOOK_SECRET: "" });
-    expect(await ingress.exited()).toBe(1);
-    expect(ingress.output()).toContain("missing_secret");
-    expect(ingress.output()).toContain("PLAIN_WEBHOOK_SECRET");
+    await expect(
+      mainInProcess({ REDIS_URL: "redis://127.0.0.1:1", PLAIN_WEBHOOK_SECRET: "" }),
+    ).rejects.toMatchObject({
+      code: "missing_secret",
+      message: expect.stringContaining("PLAIN_WEBHOOK_SECRET"),
+    });
   });
 
   test("says what to set when it is given no place to keep events", async () => {
-    const ingress = launch({});
-    expect(await ingress.exited()).toBe(1);
-    expect(ingress.output()).toMatch(/invalid_config .*REDIS_URL/s);
+    await expect(mainInProcess({})).rejects.toMatchObject({
+      code: "invalid_config",
+      message: expect.stringContaining("REDIS_URL"),
+    });
   });
 });
 
@@ -148,10 +158,13 @@ describeOnRedis("an ingress on Redis alone", () => {
   });
 
   test("fails by name when its port is taken", async () => {
-    const port = String(await launch({ REDIS_URL: redis.url }).port());
-    const second = launch({ REDIS_URL: redis.url, INGRESS_PORT: port });
-    expect(await second.exited()).toBe(1);
-    expect(second.output()).toContain("port_in_use");
+    const stranger = createServer().listen(0, "127.0.0.1");
+    await once(stranger, "listening");
+    const { port } = stranger.address() as AddressInfo;
+    await expect(
+      mainInProcess({ REDIS_URL: redis.url, INGRESS_PORT: String(port) }),
+    ).rejects.toMatchObject({ code: "port_in_use" });
+    stranger.close();
   });
 });
 
@@ -188,9 +201,9 @@ describeOnRedis("an ingress whose Redis is not as it must be", () => {
 
   test("does not start on a Redis without an AOF, unless told to", async () => {
     redis = await startRedis({ args: ["--appendonly", "no"] });
-    const refused = launch({ REDIS_URL: redis.url });
-    expect(await refused.exited()).toBe(1);
-    expect(refused.output()).toContain("redis_volatile");
+    await expect(mainInProcess({ REDIS_URL: redis.url })).rejects.toMatchObject({
+      code: "redis_volatile",
+    });
     const port = await launch({ REDIS_URL: redis.url, MILLRACE_REDIS_VOLATILE: "1" }).port();
     expect((await post(port, { id: "evt_risky" })).status).toBe(202);
   });
@@ -241,9 +254,9 @@ describe("an ingress on Postgres alone", () => {
   });
 
   test("does not start before the database is migrated", async () => {
-    const ingress = launch({ DATABASE_URL: database.url });
-    expect(await ingress.exited()).toBe(1);
-    expect(ingress.output()).toContain("migration_needed");
+    await expect(mainInProcess({ DATABASE_URL: database.url })).rejects.toMatchObject({
+      code: "migration_needed",
+    });
   });
 
   test("listens while Postgres is away", async () => {
