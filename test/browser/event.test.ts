@@ -2,15 +2,18 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
-import { startStore, type RunningStore } from "./running-store.ts";
+import { startStore, type RunningStore } from "../support/running-store.ts";
+import { onPostgres, type Ground } from "../support/backends.ts";
 
 const FAILED = "/event?source=hookmesh&id=evt_order_1";
 
 describeInBrowser("an event on the ledger's page", () => {
+  let ground: Ground;
   let store: RunningStore;
   let browser: Browser;
   beforeAll(async () => {
-    store = await startStore();
+    ground = await onPostgres();
+    store = await startStore(ground);
     browser = await openBrowser();
     await store.command("send", "hookmesh", "user.created", "--id", "evt_user_1");
     const pigeon = ["--set", "payload.carrier=pigeon"];
@@ -19,6 +22,7 @@ describeInBrowser("an event on the ledger's page", () => {
   afterAll(async () => {
     await browser?.close();
     await store?.stop();
+    await ground?.release();
   });
 
   test("its payload is set out, searched and copied", async () => {

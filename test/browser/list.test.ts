@@ -3,12 +3,14 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
 import { until } from "../support/until.ts";
-import { startStore, type RunningStore } from "./running-store.ts";
+import { startStore, type RunningStore } from "../support/running-store.ts";
+import { onPostgres, type Ground } from "../support/backends.ts";
 
 const USERS = 115;
 const LOST = 6;
 
 describeInBrowser("the list of the ledger's page", () => {
+  let ground: Ground;
   let store: RunningStore;
   let browser: Browser;
   let database: pg.Client;
@@ -22,7 +24,8 @@ describeInBrowser("the list of the ledger's page", () => {
   const ids = () => page.locator("td.id a").allTextContents();
 
   beforeAll(async () => {
-    store = await startStore();
+    ground = await onPostgres();
+    store = await startStore(ground);
     browser = await openBrowser();
     database = new pg.Client({ connectionString: store.databaseUrl });
     await database.connect();
@@ -38,6 +41,7 @@ describeInBrowser("the list of the ledger's page", () => {
     await browser?.close();
     await database?.end();
     await store?.stop();
+    await ground?.release();
   });
 
   test("a filter lives in the URL: a reload keeps it, and Back takes it off", async () => {

@@ -4,7 +4,7 @@ import pg from "pg";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openTab } from "../support/browser.ts";
 import { until } from "../support/until.ts";
-import type { RunningStore } from "./running-store.ts";
+import type { RunningStore } from "../support/running-store.ts";
 
 /** Where the README's pictures go when they are wanted: `npm run screenshots`. */
 export const PICTURES = process.env["SCREENSHOTS"];

@@ -2,23 +2,24 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
-import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
-import { startStore, type RunningStore } from "./running-store.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { startStore, type RunningStore } from "../support/running-store.ts";
+import { onRedis, type Ground } from "../support/backends.ts";
 
 describeOnRedis("the ledger's page over a queue on Redis", () => {
   describeInBrowser("in a browser", () => {
-    let redis: TestRedis;
+    let ground: Ground;
     let store: RunningStore;
     let browser: Browser;
     beforeAll(async () => {
-      redis = await startRedis();
-      store = await startStore({ REDIS_URL: redis.url });
+      ground = await onRedis();
+      store = await startStore(ground);
       browser = await openBrowser();
     });
     afterAll(async () => {
       await browser?.close();
       await store?.stop();
-      await redis?.stop();
+      await ground?.release();
     });
 
     test("an event that only its queue knows is shown from there, until it is recorded", async () => {

@@ -2,21 +2,23 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
-import { startStore, type RunningStore } from "./running-store.ts";
+import { startStore, type RunningStore } from "../support/running-store.ts";
+import { onPostgres, type Ground } from "../support/backends.ts";
 
 const OPERATOR = { user: "ada", password: "operator-password-1" };
 const VIEWER = { user: "bob", password: "viewer-password-1" };
 
 describeInBrowser("signing in to the ledger's page", () => {
+  let ground: Ground;
   let store: RunningStore;
   let browser: Browser;
   beforeAll(async () => {
-    store = await startStore({
-      DASHBOARD_USER: OPERATOR.user,
-      DASHBOARD_PASSWORD: OPERATOR.password,
-      DASHBOARD_VIEWER_USER: VIEWER.user,
-      DASHBOARD_VIEWER_PASSWORD: VIEWER.password,
-    });
+    ground = await onPostgres();
+    const accounts = [
+      { ...OPERATOR, role: "operator" as const },
+      { ...VIEWER, role: "viewer" as const },
+    ];
+    store = await startStore(ground, { credentials: { accounts, tokens: [] } });
     browser = await openBrowser();
     const pigeon = ["--set", "payload.carrier=pigeon"];
     await store.command("send", "hookmesh", "order.shipped", "--id", "evt_order_1", ...pigeon);
@@ -24,6 +26,7 @@ describeInBrowser("signing in to the ledger's page", () => {
   afterAll(async () => {
     await browser?.close();
     await store?.stop();
+    await ground?.release();
   });
 
   async function signIn(path: string, { user, password }: typeof OPERATOR) {

@@ -3,18 +3,22 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
 import { PICTURES, takePictures } from "./pictures.ts";
-import { startStore, type RunningStore } from "./running-store.ts";
+import { startStore, type RunningStore } from "../support/running-store.ts";
+import { onPostgres, type Ground } from "../support/backends.ts";
 
 describeInBrowser("the ledger's page", () => {
+  let ground: Ground;
   let store: RunningStore;
   let browser: Browser;
   beforeAll(async () => {
-    store = await startStore();
+    ground = await onPostgres();
+    store = await startStore(ground);
     browser = await openBrowser();
   });
   afterAll(async () => {
     await browser?.close();
     await store?.stop();
+    await ground?.release();
   });
 
   test("an empty ledger says what to send", async () => {

@@ -1,59 +1,29 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { millrace, STORE_CONFIG } from "../cli/run-in-process.ts";
 import { onEachBackend, type Ground } from "../support/backends.ts";
-import exported from "../../examples/store/millrace.config.ts";
-import { startInProcess, type RoleInProcess } from "../support/in-process.ts";
-import { runCommand } from "../support/millrace-process.ts";
+import { startStore, type RunningStore } from "../support/running-store.ts";
 import { until } from "../support/until.ts";
-
-async function succeed(args: string[], env: Readonly<Record<string, string>>): Promise<void> {
-  const { code, stderr } = await millrace(args, { env });
-  if (code !== 0) throw new Error(`Cannot ${args.join(" ")}: it ended with ${code}\n${stderr}`);
-}
 
 onEachBackend("the example store", (prepare) => {
   let ground: Ground;
-  let env: Record<string, string>;
+  let store: RunningStore;
   let database: pg.Pool;
-  const roles: RoleInProcess[] = [];
 
   beforeAll(async () => {
     ground = await prepare();
-    const common = {
-      MILLRACE_CONFIG: STORE_CONFIG,
-      DATABASE_URL: ground.databaseUrl,
-      ...(ground.redisUrl === undefined ? {} : { REDIS_URL: ground.redisUrl }),
-      HOST: "127.0.0.1",
-      INGRESS_PORT: "0",
-      WORKER_PORT: "0",
-      DASHBOARD_PORT: "0",
-      HOOKMESH_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
-      STRIPE_WEBHOOK_SECRET: "whsec_a_stripe_secret",
-      GITHUB_WEBHOOK_SECRET: "a-github-secret",
-      STANDARD_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 8).toString("base64")}`,
-    };
-    await succeed(["migrate"], common);
-    roles.push(
-      ...(await Promise.all(
-        (["ingress", "worker", "worker", "dashboard"] as const).map((role) =>
-          startInProcess(role, exported, common),
-        ),
-      )),
-    );
-    env = { ...common, INGRESS_PORT: new URL(roles[0]?.url ?? "").port };
+    store = await startStore(ground);
     database = new pg.Pool({ connectionString: ground.databaseUrl, max: 2 });
     // The database may be dropped before its last connection has closed.
     database.on("error", () => {});
   });
   afterAll(async () => {
-    await Promise.all(roles.map((role) => role.close()));
+    await store?.stop();
     await database?.end();
     await ground?.release();
   });
 
-  const run = (...args: string[]) => millrace(args, { env });
-  const send = (...args: string[]) => succeed(["send", ...args], env);
+  const run = (...args: string[]) => store.run(args);
+  const send = (...args: string[]) => store.command("send", ...args);
   const rows = async (query: string) => (await database.query(query)).rows;
   const reaches = (id: string, status: string) =>
     until(
@@ -100,7 +70,7 @@ onEachBackend("the example store", (prepare) => {
       event_type: "payment.succeeded",
       payload: { payment_id: "pay_given", user_id: "user_9", amount: 7 },
     });
-    const sent = await millrace(["send", "hookmesh", "--data", "-"], { env, stdin: body });
+    const sent = await store.run(["send", "hookmesh", "--data", "-"], { stdin: body });
     expect(sent.stdout).toMatch(/^hookmesh payment\.succeeded evt_given_1\n200 /);
     await reaches("evt_given_1", "completed");
     expect(await rows("select amount from store.payments where id = 'pay_given'")).toEqual([
@@ -144,8 +114,8 @@ onEachBackend("the example store", (prepare) => {
 
     await send("hookmesh", "carrier.added", "--id", "evt_carrier_1", ...set("payload.name=none"));
     await reaches("evt_carrier_1", "completed");
-    const retried = await runCommand(["retry", "hookmesh", "evt_ship_1"], env);
-    expect(retried).toMatchObject({ code: 0, output: "retried hookmesh evt_ship_1\n" });
+    const retried = await run("retry", "hookmesh", "evt_ship_1");
+    expect(retried).toEqual({ code: 0, stdout: "retried hookmesh evt_ship_1\n", stderr: "" });
     await reaches("evt_ship_1", "completed");
     expect(await rows("select order_id, carrier from store.shipments")).toContainEqual({
       order_id: "order_1",
@@ -158,11 +128,10 @@ onEachBackend("the example store", (prepare) => {
   });
 
   test("the same is mended through the API", async () => {
-    const dashboard = roles[3]?.url ?? "";
     await send("hookmesh", "order.shipped", "--id", "evt_ship_2", ...set("payload.carrier=pigeon"));
     await reaches("evt_ship_2", "failed");
     await database.query("insert into store.carriers values ('pigeon')");
-    const answer = await fetch(`${dashboard}/api/events/hookmesh/evt_ship_2/retry`, {
+    const answer = await fetch(`${store.dashboardUrl}/api/events/hookmesh/evt_ship_2/retry`, {
       method: "POST",
     });
     expect(await answer.json()).toMatchObject({ retried: 1 });
