@@ -1,4 +1,4 @@
-import type { EventKey, IncomingEvent, StoreResult } from "@millrace/core";
+import type { CircuitBreaker, EventKey, IncomingEvent, StoreResult } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 
@@ -14,7 +14,13 @@ export interface EventStore {
   /** True when the store answers but should not receive more events of this source. Called for
    * every delivery. */
   isFull(source: string): boolean;
+  /** The circuit breaker of the store's client, which then gives each call its deadline too. A store
+   * that has none gets both from its `StoreWriter`. */
+  readonly breaker?: StoreBreaker | undefined;
 }
+
+/** The circuit breaker of a client, as the others that write through it use it. */
+export type StoreBreaker = Pick<CircuitBreaker, "shut" | "trip">;
 
 /** An event store that does some of its work after it has answered. */
 export interface ClosableEventStore extends EventStore {

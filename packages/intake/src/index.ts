@@ -7,8 +7,8 @@
  * second. A store is up or down. The response is sent when every event of the delivery is stored.
  *
  * Owned here: the deadline for reading a body and the bytes in flight (`request-body.ts`), the deadline
- * of a write to a store, and the circuit breaker that keeps deliveries off a store that failed
- * (`store-writer.ts`).
+ * of a delivery's write, and the rest of a store that failed (`store-writer.ts`). The deadline of one call
+ * and the circuit breaker are the queue client's; the ledger has none, and gets them in `store-writer.ts`.
  */
 export {
   createExpressAdapter,

@@ -1,11 +1,11 @@
 import type { Config, IncomingEvent } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { createBacklog, type Backlog } from "./backlog.ts";
-import type { ClosableEventStore, QueueClient } from "./event-store.ts";
+import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-store.ts";
 import { createQueueLimits } from "./queue-limits.ts";
 
 export interface QueueStoreDeps {
-  readonly queue: QueueClient;
+  readonly queue: QueueClient & { readonly breaker: StoreBreaker };
   readonly sources: Config["sources"];
   /** Keeps a note of deliveries that the queue calls a `conflict`, in the background and while there is
    * capacity. */
@@ -38,6 +38,10 @@ export function createQueueStore({
     put,
     ping: () => queue.ping(),
     isFull: createQueueLimits(queue, sources),
+    // A getter: the client of a queue that is not open yet has another one.
+    get breaker() {
+      return queue.breaker;
+    },
     close: async (timeoutMs) => notes?.close(timeoutMs),
   };
 }

@@ -9,7 +9,7 @@ import {
   type IncomingEvent,
   type StoreResult,
 } from "@millrace/core";
-import type { EventStore, StoreName } from "./event-store.ts";
+import type { EventStore, StoreBreaker, StoreName } from "./event-store.ts";
 import type { Notify } from "./notice.ts";
 
 export interface StoreWriterOptions {
@@ -48,27 +48,33 @@ const NOT_SENT = new Error("Cannot store the event: its sender was answered befo
 
 /**
  * Writes the events of many deliveries to one store: few calls, each with the events of many
- * deliveries, within a deadline and behind a circuit breaker. A store that fails costs few deliveries
- * their time.
+ * deliveries. A store that fails costs few deliveries their time.
+ *
+ * Each delivery has a deadline here, which includes its time in line behind another call. A call has one
+ * deadline and one circuit breaker: those of the store's client, or ours when the client has none.
  */
 export class StoreWriter {
   readonly name: StoreName;
   readonly #store: EventStore;
   readonly #notify: Notify;
   readonly #options: StoreWriterOptions;
-  readonly #breaker: CircuitBreaker;
+  /** For a store whose client has no circuit breaker. */
+  readonly #ownBreaker: CircuitBreaker;
   readonly #batcher: ReturnType<typeof createBatcher<Waiting, StoreResult>>;
   // Bodies of calls that timed out stay in memory until the call ends.
   #abandonedBytes = 0;
   /** Why the store is down, when it is. */
   #failure: Error | undefined;
+  /** Until then the store is left alone: one that answers probes and refuses everything else would
+   * cost a delivery its time again and again. */
+  #restsUntilMs = 0;
 
   constructor(store: EventStore, notify: Notify, options: StoreWriterOptions) {
     this.name = store.name;
     this.#store = store;
     this.#notify = notify;
     this.#options = options;
-    this.#breaker = createCircuitBreaker(() => store.ping(), { restMs: options.restMs });
+    this.#ownBreaker = createCircuitBreaker(() => store.ping());
     this.#batcher = createBatcher((waiting) => this.#putWaiting(waiting), {
       sizeMax: options.batchMax,
       inFlightMax: options.callsMax,
@@ -77,7 +83,7 @@ export class StoreWriter {
 
   /** Whether the store takes events of a source now: it answers and is not full. */
   takes(source: string): boolean {
-    if (this.#breaker.shut || this.#abandonedBytes > this.#options.abandonedBytesMax) return false;
+    if (this.#isDown || this.#abandonedBytes > this.#options.abandonedBytesMax) return false;
     return !this.#store.isFull(source);
   }
 
@@ -105,7 +111,7 @@ export class StoreWriter {
    * @throws why the store is down.
    */
   async check(): Promise<void> {
-    if (this.#breaker.shut) throw this.#failure ?? this.#down();
+    if (this.#isDown) throw this.#failure ?? this.#down();
     try {
       await withDeadline(this.#store.ping(), this.#options.timeoutMs, () => this.#late());
     } catch (error) {
@@ -115,9 +121,17 @@ export class StoreWriter {
     }
   }
 
-  /** Ends the probes of a store that is down. */
+  /** Ends our probes of a store that is down. */
   close(): void {
-    this.#breaker.close();
+    this.#ownBreaker.close();
+  }
+
+  get #breaker(): StoreBreaker {
+    return this.#store.breaker ?? this.#ownBreaker;
+  }
+
+  get #isDown(): boolean {
+    return this.#breaker.shut || performance.now() < this.#restsUntilMs;
   }
 
   async #putWaiting(waiting: readonly Waiting[]): Promise<readonly StoreResult[]> {
@@ -134,14 +148,15 @@ export class StoreWriter {
   }
 
   async #call(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
-    // What waited behind the call that tripped the breaker does not wait for another one.
-    if (this.#breaker.shut) return this.#failAll(events, this.#down());
+    // What waited behind the call that failed does not wait for another one.
+    if (this.#isDown) return this.#failAll(events, this.#down());
     const startedMs = performance.now();
     try {
       failpoint("ingress.before_put");
-      const results = await this.#inTime(events);
+      const results = await this.#putInTime(events);
       failpoint("ingress.placed");
       if (results.some(isError)) this.#onErrors(results.filter(isError));
+      else this.#failure = undefined;
       return results;
     } catch (error) {
       this.#trip(error);
@@ -152,8 +167,9 @@ export class StoreWriter {
     }
   }
 
-  #inTime(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
+  #putInTime(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
     const call = this.#store.put(events);
+    if (this.#store.breaker !== undefined) return call;
     return withDeadline(call, this.#options.timeoutMs, () => {
       this.#abandon(call, events);
       return this.#late();
@@ -180,6 +196,7 @@ export class StoreWriter {
   #trip(error: unknown): void {
     this.#failure = asError(error);
     this.#breaker.trip();
+    this.#restsUntilMs = performance.now() + this.#options.restMs;
   }
 
   #failAll(events: readonly IncomingEvent[], error: Error): readonly Error[] {

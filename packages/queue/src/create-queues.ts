@@ -56,8 +56,9 @@ export function createQueues(deps: Deps): Queues {
       return workers;
     },
     ...createInspection(backend, queues),
-    pressure: () => gauge.pressure(),
-    measurePressure: () => gauge.measure(),
+    pressure: gauge.pressure,
+    measurePressure: gauge.measure,
+    breaker,
     ping: () => ping(backend),
     close: () => (closing ??= close()),
   };

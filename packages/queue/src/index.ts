@@ -7,8 +7,9 @@
  * - Dedup: the job id (job-id.ts). It is a hint, because a queue forgets; the ledger's primary key is the fence.
  * - Deadlines: a call of `enqueue` has `enqueueTimeoutMs` (enqueue.ts); `ping` has one second. Any other command
  *   on Redis has 200 ms more than an enqueue (redis-clients.ts), on Postgres 30 seconds (postgres-pool.ts).
- * - Circuit breaker: one a process (create-queues.ts), for reachability. An enqueue without an answer opens it, and
- *   an answered ping closes it. Retries of an event belong to the processor, and of a lost job to the reconciler.
+ * - Circuit breaker: one a process (create-queues.ts), for reachability. An enqueue without an answer trips it, and
+ *   an answered ping ends that. An ingress trips it too, and looks at it before it sends a delivery here.
+ * - Retries of an event belong to the processor, and of a lost job to the reconciler.
  * - Back-off: a worker whose errors come too fast pauses for a second (workers.ts).
  */
 export { checkRedis, type RedisFacts } from "./check-redis.ts";

@@ -1,4 +1,5 @@
 import type {
+  CircuitBreaker,
   EnvelopedEvent,
   EventKey,
   IncomingEvent,
@@ -67,6 +68,12 @@ export interface Queues {
   pressure(): Pressure;
   /** Measures how full the queues are now. */
   measurePressure(): Promise<Pressure>;
+  /**
+   * The circuit breaker of `enqueue`: shut from a call that was not answered in time until a probe is
+   * answered. Meanwhile `enqueue` answers with errors at once. A caller that knows that the server does
+   * not answer may trip it.
+   */
+  readonly breaker: Pick<CircuitBreaker, "shut" | "trip">;
   /** @throws `redis_unreachable` or `database_unreachable` when there is no answer in time. */
   ping(): Promise<void>;
   /** Ends the workers, if any, and every connection. Bounded, also when the server is dead. */

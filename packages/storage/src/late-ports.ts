@@ -6,13 +6,22 @@ import type { Queues } from "@millrace/queue";
 type Late<Store> = () => Store;
 
 /** A queue as the places need it, from one that may not be open yet. */
-export function lateQueue(queues: Late<Queues>, opened: () => Queues | undefined): QueueClient {
+export function lateQueue(
+  queues: Late<Queues>,
+  opened: () => Queues | undefined,
+): QueueClient & Pick<Queues, "breaker"> {
   return {
     enqueue: async (events, options) => await queues().enqueue(events, options),
     ping: async () => await queues().ping(),
     pressure: () => opened()?.pressure() ?? NO_PRESSURE,
+    get breaker() {
+      return opened()?.breaker ?? NOT_OPEN;
+    },
   };
 }
+
+// What is not open takes nothing; that it is open is seen without a probe.
+const NOT_OPEN = { shut: true, trip: () => {} };
 
 const NO_PRESSURE = {
   memoryShare: undefined,
