@@ -90,7 +90,7 @@ const disagreement = (event_id: string): Disagreements["kinds"][number] => ({
   kind: "pending_without_job",
   count: 1,
   meaning: "In the ledger: pending; its job: none.",
-  mend: "The job is added when its queue has room.",
+  mend: "The job is added when its queue has capacity.",
   examples: [{ source: "stripe", event_id, generation: 0 }],
 });
 

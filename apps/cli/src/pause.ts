@@ -70,6 +70,6 @@ function chooseSources(config: Config, filter: SourceFilter): readonly string[] 
   if (chosen.length > 0) return chosen;
   throw new MillraceError(
     "invalid_request",
-    `Cannot tell which sources: name them (${known.join(", ")}), or give --provider or --all`,
+    `Cannot choose sources: name them (${known.join(", ")}), or give --provider or --all`,
   );
 }

@@ -102,7 +102,7 @@ export async function endAudit(
 export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promise<AuditPage> {
   const { source, eventId, limit, cursor } = asked;
   if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) {
-    throw new MillraceError("invalid_request", "Cannot list the audit: the cursor is none of ours");
+    throw new MillraceError("invalid_request", "Cannot list the audit: the cursor is not valid");
   }
   const texts = [source, eventId];
   if (!texts.every((text) => text === undefined || isStorable(text))) {

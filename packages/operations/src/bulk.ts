@@ -91,7 +91,7 @@ function checkFilter({ queues }: Deps, { filter, all }: BulkOptions): void {
   if (isEmpty && all !== true) {
     throw new MillraceError(
       "invalid_request",
-      "Cannot run all events again without being told so: give a filter, or `all`",
+      "Cannot run all events again without confirmation: give a filter, or `all`",
     );
   }
   const { source } = filter;

@@ -91,7 +91,7 @@ export function decideRetry(
 export function exhausted({ attempts }: AttemptPolicy): RetryDecision {
   return {
     code: "attempts_exhausted",
-    message: `Cannot attempt event: its last of ${attempts} attempts ended without a word`,
+    message: `Cannot attempt event: the last of its ${attempts} attempts ended without reporting a result`,
     final: true,
     counts: true,
     afterMs: 0,

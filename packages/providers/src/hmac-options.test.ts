@@ -7,12 +7,16 @@ import { deliveryOf, NOW_MS, signedDelivery, verdict } from "./testing/sign-deli
 const base = { header: "x-sig", id: "header:x-id" } as const;
 
 test.each([
-  ["an id that touches the body", { ...base, message: "{id}{body}" }, /message: must part \{id\}/],
-  ["an id that touches the body's end", { ...base, message: "{body}{id}" }, /must part \{id\}/],
+  [
+    "an id that touches the body",
+    { ...base, message: "{id}{body}" },
+    /message: must separate \{id\}/,
+  ],
+  ["an id that touches the body's end", { ...base, message: "{body}{id}" }, /must separate \{id\}/],
   [
     "an id that touches the time",
     { ...base, message: "{id}{ts}.{body}", timestamp: { header: "x-t" } },
-    /must part \{id\}/,
+    /must separate \{id\}/,
   ],
   ["the signature for an id", { ...base, id: "header:X-Sig" }, /id: must not be the header/],
   ["the signature for a type", { ...base, type: "header:x-sig" }, /type: must not be the header/],

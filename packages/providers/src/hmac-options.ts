@@ -80,7 +80,7 @@ export const hmacOptionsSchema = z
       issue("id", "must be a header when message holds {id}");
     }
     if (isIdUnbounded(message)) {
-      issue("message", "must part {id} from what stands beside it, or its end can be moved");
+      issue("message", "must separate {id} from the text next to it, or its end can be moved");
     }
     // What names an event is kept with it and shown.
     for (const path of ["id", "type"] as const) {

@@ -92,7 +92,7 @@ async function postgresTimeMs(pool: Pool): Promise<number | undefined> {
 }
 
 function inWords(ms: number | undefined): string {
-  if (ms === undefined) return "does not tell its time";
+  if (ms === undefined) return "does not report its time";
   const seconds = Math.round(Math.abs(ms) / 1_000);
   if (seconds === 0) return "has our time";
   return `is ${seconds} s ${ms > 0 ? "ahead" : "behind"}`;

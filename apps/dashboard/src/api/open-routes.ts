@@ -12,7 +12,7 @@ export function createOpenRoutes(door: Authenticator): Router {
   const router = Router();
   serve(router, "get /session", ({ request, response }) => {
     const principal = door.identify(request, response);
-    if (principal === undefined) throw unauthorized(response, "Cannot tell who asks: sign in");
+    if (principal === undefined) throw unauthorized(response, "Cannot identify the user: sign in");
     return principal;
   });
   serve(router, "post /session", ({ request, response, body }) => {

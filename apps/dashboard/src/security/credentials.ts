@@ -96,14 +96,14 @@ function tokensOf(
 
 function refuseTwice(what: string, values: readonly string[]): void {
   if (new Set(values).size === values.length) return;
-  throw refusal(`one ${what} is given twice, so its role cannot be told`);
+  throw refusal(`one ${what} is given twice, so its role is ambiguous`);
 }
 
 /** Why credentials are not strong enough for a dashboard that other machines can reach. */
 export function weaknessOf({ accounts, tokens }: Credentials): string | undefined {
   if (accounts.length + tokens.length === 0) {
     return (
-      "DASHBOARD_USER and DASHBOARD_PASSWORD are not set, nor is DASHBOARD_TOKEN, and anyone could " +
+      "DASHBOARD_USER and DASHBOARD_PASSWORD are not set, and neither is DASHBOARD_TOKEN, so anyone could " +
       "retry events there"
     );
   }

@@ -32,7 +32,7 @@ export function guard(door: Authenticator): RequestHandler {
 export function principalOf(request: Request): Principal {
   const principal = principals.get(request);
   if (principal !== undefined) return principal;
-  throw new Error("Cannot tell who asks: the request did not pass the guard");
+  throw new Error("Cannot identify the user: the request did not pass the guard");
 }
 
 /** The page of the queues that a browser asks for. A request may name another server's; that is none. */

@@ -14,7 +14,7 @@ export const DISAGREEMENTS: Readonly<
   pending_without_job: {
     ledger: "pending",
     job: "none",
-    act: "the job is added when its queue has room",
+    act: "the job is added when its queue has capacity",
   },
   pending_job_failed: {
     ledger: "pending",

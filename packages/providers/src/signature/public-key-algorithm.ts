@@ -30,13 +30,13 @@ const HASHES = { ed25519: null, p256: "sha256" } as const;
 
 /**
  * Signatures that are checked with the sender's public key. The source's secret is that key: it is public, and only
- * the sender can sign. For development it may be a private key of one's own (PKCS #8 in base64): it verifies
+ * the sender can sign. For development it may be your own private key (PKCS #8 in base64): it verifies
  * as its public half, and can sign.
  */
 export function publicKeyAlgorithm(kind: PublicKeyKind): SignatureAlgorithm {
   const hash = HASHES[kind.name];
   return {
-    secretForm: `${kind.form}, or a private key of one's own: PKCS #8 in base64`,
+    secretForm: `${kind.form}, or your own private key: PKCS #8 in base64`,
     prepare(secret) {
       const privateKey = readPrivateKey(secret, kind);
       const publicKey = privateKey === undefined ? readKey(secret, kind) : publicOf(privateKey);
