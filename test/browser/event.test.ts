@@ -38,7 +38,7 @@ describeInBrowser("an event on the ledger's page", () => {
     await search.press("Enter");
     await payload.getByText(/^2 of \d+$/).waitFor();
     await search.fill("no such text");
-    await payload.getByText("Nothing found").waitFor();
+    await payload.getByText("No matches").waitFor();
     await payload.getByRole("button", { name: "Copy the payload" }).click();
     await page.getByText("Copied the payload.").waitFor();
     const copied: unknown = JSON.parse(await page.evaluate("navigator.clipboard.readText()"));
@@ -53,11 +53,11 @@ describeInBrowser("an event on the ledger's page", () => {
     await page.getByText("Completed by attempt 1").waitFor();
     await page.getByRole("button", { name: "Replay…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Replay", exact: true }).click();
-    await page.getByText("Replayed, as generation 1.").waitFor();
+    await page.getByText("Replayed as generation 1.").waitFor();
     await page.waitForURL(/generation=1$/);
     const generations = page.getByRole("region", { name: "Generations" });
     await generations.getByText("completed").nth(1).waitFor();
-    await generations.getByRole("link", { name: "0, as received" }).click();
+    await generations.getByRole("link", { name: "0 (as received)" }).click();
     await page.getByText("Generation 1 is the latest").waitFor();
     expectQuiet();
     await close();
@@ -120,7 +120,7 @@ describeInBrowser("an event on the ledger's page", () => {
       ["/", "evt_user_1"],
       [FAILED, 'Unknown carrier "pigeon"'],
       ["/audit", "Audit"],
-      ["/?last=1h&status=pending&q=none", "No event is like this"],
+      ["/?last=1h&status=pending&q=none", "No matching events"],
     ] as const) {
       await page.goto(path);
       await page.getByText(text).first().waitFor();

@@ -69,16 +69,16 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.goto("/?last=1h&outcome=handled");
     await page.getByText("50 events on this page").waitFor();
     await page.getByLabel("Outcome").selectOption("ignored");
-    await page.getByText("No event is like this").waitFor();
+    await page.getByText("No matching events").waitFor();
     await page.getByRole("button", { name: "Clear" }).click();
     await page.waitForURL("/");
     await page.getByText("50 events on this page").waitFor();
     const [id = ""] = await ids();
-    await page.getByLabel("Id begins with").fill(id.slice(0, -1));
+    await page.getByLabel("ID starts with").fill(id.slice(0, -1));
     await page.getByText("1 event on this page").waitFor();
-    await page.getByLabel("Id begins with").fill(`${id}-none`);
+    await page.getByLabel("ID starts with").fill(`${id}-none`);
     await page.getByRole("link", { name: "Look in the queue of hookmesh" }).click();
-    await page.getByRole("heading", { name: "No such event" }).waitFor();
+    await page.getByRole("heading", { name: "Event not found" }).waitFor();
     await page.goto("/?status=lost");
     await page.getByRole("alert").getByText("invalid_request").waitFor();
     tab.expectQuiet();
@@ -108,7 +108,7 @@ describeInBrowser("the list of the ledger's page", () => {
 
   test("what comes in moves no row that is pointed at", async () => {
     await page.goto("/?source=standard");
-    await page.getByText("No event is like this").waitFor();
+    await page.getByText("No matching events").waitFor();
     await store.command("send", "standard", "note", "--id", "evt_first_1");
     await page.getByRole("link", { name: "evt_first_1" }).hover();
     await store.command("send", "standard", "note", "--id", "evt_second_1");
@@ -147,7 +147,7 @@ describeInBrowser("the list of the ledger's page", () => {
     await dialog.getByRole("button", { name: `Retry ${LOST} events` }).click();
     await page.getByText(`Retried ${LOST} events.`).waitFor();
     await until(async () => (await countOf("failed")) === 0);
-    await page.getByText("No event is like this").waitFor();
+    await page.getByText("No matching events").waitFor();
     tab.expectQuiet();
   });
 });

@@ -24,7 +24,7 @@ describeInBrowser("the ledger's page", () => {
   test("an empty ledger says what to send", async () => {
     const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
     await page.goto("/");
-    await page.getByText("No event has come in yet").waitFor();
+    await page.getByText("No events yet").waitFor();
     await page.getByText("npx millrace send github").waitFor();
     await expectAccessible(page, "an empty ledger");
     expectQuiet();
@@ -34,7 +34,7 @@ describeInBrowser("the ledger's page", () => {
   test("an event that failed is found, its cause read, mended, and retried with a reason", async () => {
     const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
     await page.goto("/");
-    await page.getByText("No event has come in yet").waitFor();
+    await page.getByText("No events yet").waitFor();
     // It comes by itself: nobody reloads.
     const sent = ["--id", "evt_order_1", "--set", "payload.carrier=pigeon"];
     await store.command("send", "hookmesh", "order.shipped", ...sent);

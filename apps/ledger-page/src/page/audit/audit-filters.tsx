@@ -17,12 +17,12 @@ export function AuditFilters({ view }: { view: AuditView }) {
       <SelectField
         label="Source"
         value={view.source}
-        any="Every source"
+        any="All sources"
         options={Object.keys(stats.data?.sources ?? {})}
         onChange={(value) => view.change("source", value)}
       />
       <TextFilter
-        label="Event id"
+        label="Event ID"
         placeholder="evt_1"
         value={view.eventId ?? ""}
         onChange={(value, replace) => view.change("event_id", value, replace)}

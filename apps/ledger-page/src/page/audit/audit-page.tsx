@@ -23,7 +23,7 @@ export function AuditPage() {
       {data !== undefined && data.entries.length === 0 && (
         <div className="empty">
           <h2>No entries yet</h2>
-          <p>Every retry, replay, pause and resume is recorded here, with who did it and why.</p>
+          <p>Every retry, replay, pause, and resume is recorded here, with who did it and why.</p>
         </div>
       )}
       {data !== undefined && data.entries.length > 0 && <AuditTable entries={data.entries} />}

@@ -7,8 +7,8 @@ import { Time } from "../parts/time.tsx";
 const columns: Column<AuditEntry>[] = [
   { id: "when", header: "When", cell: ({ row }) => <Time at={row.original.at} /> },
   { id: "who", header: "Who", cell: ({ row }) => <Who entry={row.original} /> },
-  { id: "action", header: "Did", cell: ({ row }) => row.original.action.replaceAll("_", " ") },
-  { id: "target", header: "To", cell: ({ row }) => <Target entry={row.original} /> },
+  { id: "action", header: "Action", cell: ({ row }) => row.original.action.replaceAll("_", " ") },
+  { id: "target", header: "Target", cell: ({ row }) => <Target entry={row.original} /> },
   { id: "reason", header: "Reason", cell: ({ row }) => row.original.reason },
   { id: "result", header: "Result", cell: ({ row }) => factsOf(row.original.result) },
 ];
@@ -25,7 +25,7 @@ export function AuditTable({ entries }: { entries: readonly AuditEntry[] }) {
 function Who({ entry }: { entry: AuditEntry }) {
   return (
     <>
-      {entry.actor ?? "somebody"} <span className="quiet">· {entry.via}</span>
+      {entry.actor ?? "unknown user"} <span className="quiet">· {entry.via}</span>
     </>
   );
 }
@@ -40,7 +40,7 @@ function Target({ entry }: { entry: AuditEntry }) {
     );
   }
   if (source !== null) return source;
-  return filter === null ? null : (factsOf(filter) ?? "every event");
+  return filter === null ? null : (factsOf(filter) ?? "all events");
 }
 
 /** What an object holds, in a line. */

@@ -7,13 +7,13 @@ export function Conflicts({ conflicts }: { conflicts: readonly Conflict[] }) {
   if (conflicts.length === 0) return null;
   return (
     <section aria-labelledby="conflicts" className="panel">
-      <h2 id="conflicts">Other bodies under this id</h2>
-      <p className="quiet">The first body is kept and run. These came later, and were not.</p>
+      <h2 id="conflicts">Different bodies with this ID</h2>
+      <p className="quiet">Only the first body is stored and processed. These arrived later.</p>
       <ul className="generations">
         {conflicts.map((conflict) => (
           <li key={conflict.body_hash}>
             <code>{conflict.body_hash}</code>
-            <span>came {countOf(conflict.deliveries, "time")}</span>
+            <span>received {countOf(conflict.deliveries, "time")}</span>
             <Time at={conflict.last_seen_at} />
           </li>
         ))}

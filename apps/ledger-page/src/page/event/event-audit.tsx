@@ -14,7 +14,9 @@ export function EventAudit({ source, eventId }: { source: string; eventId: strin
       <div className="panel-head">
         <h2 id="audit">Audit</h2>
         {typeof data?.next === "string" && (
-          <Link to={`/audit?${new URLSearchParams({ source, event_id: eventId })}`}>All of it</Link>
+          <Link to={`/audit?${new URLSearchParams({ source, event_id: eventId })}`}>
+            View full audit
+          </Link>
         )}
       </div>
       {error && <ErrorNote error={error} />}
@@ -23,7 +25,7 @@ export function EventAudit({ source, eventId }: { source: string; eventId: strin
           <li key={entry.id}>
             <strong>{entry.action.replaceAll("_", " ")}</strong>
             <span>
-              by {entry.actor ?? "somebody"} <span className="quiet">· {entry.via}</span>
+              by {entry.actor ?? "unknown user"} <span className="quiet">· {entry.via}</span>
             </span>
             <Time at={entry.at} />
             {entry.reason !== null && <q className="reason">{entry.reason}</q>}

@@ -34,13 +34,13 @@ export function EventHead({ event }: { event: EventDetail }) {
           </Fact>
         )}
         {event.stage === "recorded" && event.unsigned && (
-          <Fact name="Signed">the body alone, not the id</Fact>
+          <Fact name="Signed">only the body, not the ID</Fact>
         )}
       </dl>
       {event.stage === "queued" && (
         <p className="note">
-          This event is still only in its queue: no worker has recorded it yet. It stands there as{" "}
-          <strong>{event.job_state}</strong>.
+          This event is still only in its queue: no worker has recorded it yet. The state of its job
+          is <strong>{event.job_state}</strong>.
         </p>
       )}
       <RunAgain event={event} />

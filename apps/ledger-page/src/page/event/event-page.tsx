@@ -59,11 +59,10 @@ function Parts({ event }: { event: EventDetail }) {
 function UnknownEvent({ source, id }: { source: string; id: string }) {
   return (
     <div className="empty">
-      <h1>No such event</h1>
+      <h1>Event not found</h1>
       <p>
-        Neither the ledger nor the queue of <code>{source}</code> knows <code>{id}</code>. The id
-        must be whole, and letter case counts. Completed events are kept 90 days unless the config
-        says otherwise.
+        Neither the ledger nor the queue of <code>{source}</code> has <code>{id}</code>. Enter the
+        complete ID; it is case-sensitive. Completed events are kept for 90 days by default.
       </p>
     </div>
   );

@@ -20,7 +20,7 @@ export function Generations({ event }: { event: EventDetail }) {
               to={eventLink({ source, event_id, generation: run.generation })}
               aria-current={run.generation === event.generation ? "true" : undefined}
             >
-              {run.generation === 0 ? "0, as received" : `${run.generation}, a replay`}
+              {run.generation === 0 ? "0 (as received)" : `${run.generation} (replay)`}
             </Link>
             <StatusBadge status={run.status} />
             <span className="quiet">{countOf(run.attempts, "attempt")}</span>

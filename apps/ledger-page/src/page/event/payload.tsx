@@ -42,7 +42,7 @@ function Text({ text }: { text: string }) {
         </span>
         {json !== undefined && (
           <button className="small" aria-pressed={exact} onClick={() => setExact(!exact)}>
-            As it came
+            As received
           </button>
         )}
         <CopyButton text={isSetOut ? lines.join("\n") : text} what="the payload" />
@@ -71,8 +71,8 @@ function NoBody({ event }: { event: EventDetail }) {
     <p className="quiet">The body is not available until a worker has recorded the event.</p>
   ) : (
     <p className="quiet">
-      The body is no longer kept. Bodies are kept 30 days unless <code>retention</code> in the
-      config says otherwise. Without its body the event cannot run again.
+      The body is no longer kept. Bodies are kept for 30 days by default; see <code>retention</code>{" "}
+      in the config. Without its body, the event cannot run again.
     </p>
   );
 }

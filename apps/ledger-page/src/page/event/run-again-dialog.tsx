@@ -34,7 +34,7 @@ export function RunAgainDialog({ verb, event, onClose }: Props) {
       if ("retried" in result) {
         return notify({ kind: "done", text: "Retried: the event is pending again." });
       }
-      notify({ kind: "done", text: `Replayed, as generation ${result.generation}.` });
+      notify({ kind: "done", text: `Replayed as generation ${result.generation}.` });
       await navigate(eventLink({ source, event_id, generation: result.generation }));
     },
     onSettled: () => client.invalidateQueries(),
@@ -56,7 +56,8 @@ export function RunAgainDialog({ verb, event, onClose }: Props) {
 }
 
 const MEANING = {
-  retry: "The handlers run again, with a full set of attempts. The failed attempts wrote nothing.",
+  retry:
+    "The handlers run again with the full number of attempts. The failed attempts left no writes behind.",
   replay:
-    "The event runs again as a new generation, with the body that was received. What earlier generations wrote stays.",
+    "The event runs again as a new generation, with the body that was received. What earlier generations wrote is not undone.",
 } as const;

@@ -80,4 +80,4 @@ function byLineOf(matches: readonly Match[]): ReadonlyMap<number, readonly Match
 }
 
 const placeOf = (matches: readonly Match[], at: number): string =>
-  matches.length === 0 ? "Nothing found" : `${(at % matches.length) + 1} of ${matches.length}`;
+  matches.length === 0 ? "No matches" : `${(at % matches.length) + 1} of ${matches.length}`;

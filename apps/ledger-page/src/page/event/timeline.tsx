@@ -1,5 +1,6 @@
 import type { Attempt, EventDetail, RecordedEvent } from "@millrace/api-contract";
 import { durationOf } from "../parts/age.ts";
+import { countOf } from "../parts/count.ts";
 import { ExactTime } from "../parts/time.tsx";
 
 /** The event's way, from its delivery to what became of it. */
@@ -35,7 +36,7 @@ function FailedAttempt({ attempt }: { attempt: Attempt }) {
     <li className="failed">
       <p className="step">
         Attempt {attempt.attempt} failed <code>{attempt.code}</code>
-        {!attempt.counted && <span className="quiet"> (given back, not counted)</span>}
+        {!attempt.counted && <span className="quiet"> (does not count toward the limit)</span>}
       </p>
       <ExactTime at={finished_at} />
       {started_at !== null && (
@@ -57,8 +58,8 @@ function Now({ event }: { event: RecordedEvent }) {
         <p className="step">Pending</p>
         <p className="quiet">
           {attempts === 0
-            ? "No attempt has begun yet"
-            : `${attempts} attempts so far; it runs, or waits for the next`}
+            ? "No attempt has started yet"
+            : `${countOf(attempts, "attempt")} so far; running now, or waiting for the next one`}
         </p>
       </li>
     );

@@ -78,14 +78,14 @@ const VERB = { retry: "Retry", replay: "Replay" } as const;
 const PAST = { retry: "Retried", replay: "Replayed" } as const;
 const TITLE = { retry: "Retry failed events", replay: "Replay events" } as const;
 const MEANING = {
-  retry: "Every failed event that matches the filter runs again, with a full set of attempts.",
+  retry: "Every failed event that matches the filter runs again with the full number of attempts.",
   replay:
-    "Every completed or failed event that matches the filter runs again as a new generation. What earlier runs wrote stays.",
+    "Every completed or failed event that matches the filter runs again as a new generation. What earlier runs wrote is not undone.",
 } as const;
 
 function FilterWords({ filter, verb }: { filter: ListFilter; verb: Verb }) {
   const given = Object.entries(verb === "retry" ? { ...filter, status: "failed" } : filter);
-  if (given.length === 0) return <p className="filter-words">Every event of the ledger</p>;
+  if (given.length === 0) return <p className="filter-words">All events in the ledger</p>;
   return (
     <ul className="filter-words" aria-label="Filter">
       {given.map(([key, value]) => (

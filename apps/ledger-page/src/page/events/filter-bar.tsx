@@ -30,21 +30,21 @@ export function FilterBar({ list, sources, types }: Props) {
       <SelectField
         label="Source"
         value={filter.source}
-        any="Every source"
+        any="All sources"
         options={sources}
         onChange={(source) => narrow({ source })}
       />
       <SelectField
         label="Status"
         value={filter.status}
-        any="Every status"
+        any="All statuses"
         options={STATUSES}
         onChange={(status) => narrow({ status })}
       />
       <SelectField
         label="Outcome"
         value={filter.outcome}
-        any="Every outcome"
+        any="All outcomes"
         options={OUTCOMES}
         onChange={(outcome) => narrow({ outcome })}
       />
@@ -56,7 +56,7 @@ export function FilterBar({ list, sources, types }: Props) {
         onChange={(type, replace) => narrow({ type }, replace)}
       />
       <TextFilter
-        label="Id begins with"
+        label="ID starts with"
         placeholder="evt_1"
         value={filter.q ?? ""}
         onChange={(q, replace) => narrow({ q }, replace)}

@@ -24,7 +24,7 @@ export function ListTools({ list, live, setLive, shown, waiting, letIn }: Props)
     <div className="tools">
       <p role="status" className="quiet">
         {shown !== undefined && `${countOf(shown, "event")} on this page`}
-        {cursor !== undefined && ", an older one: it does not refresh by itself"}
+        {cursor !== undefined && ". Older pages do not refresh automatically"}
       </p>
       {waiting > 0 && (
         <button className="primary" onClick={letIn}>

@@ -13,14 +13,14 @@ export function NoEvents({ filter, sources }: Props) {
   const { q } = filter;
   return (
     <div className="empty">
-      <h3>No event is like this</h3>
+      <h3>No matching events</h3>
       {q === undefined ? (
-        <p>Widen the filter, or clear it.</p>
+        <p>Widen or clear the filter.</p>
       ) : (
         <>
           <p>
-            No event in the ledger has an id that begins with <code>{q}</code>. Letter case counts.
-            An event that no worker has recorded yet is only in its queue:
+            No event in the ledger has an ID that starts with <code>{q}</code>. The search is
+            case-sensitive. An event that no worker has recorded yet is only in its queue:
           </p>
           <ul className="links">
             {(filter.source === undefined ? sources : [filter.source]).map((source) => (
@@ -39,8 +39,8 @@ function EmptyLedger({ sources }: { sources: readonly string[] }) {
   const command = sampleCommand(sources);
   return (
     <div className="empty">
-      <h3>No event has come in yet</h3>
-      <p>Send a sample, signed as its sender would sign it:</p>
+      <h3>No events yet</h3>
+      <p>Send a sample event with a valid signature:</p>
       <p className="command">
         <code>{command}</code> <CopyButton text={command} what="the command" />
       </p>

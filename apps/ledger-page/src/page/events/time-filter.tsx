@@ -20,7 +20,7 @@ export function TimeFilter({ list: { filter, narrow } }: { list: List }) {
       <label className="field">
         <span>Recorded</span>
         <select value={choice} onChange={(event) => choose(event.target.value)}>
-          <option value="">At any time</option>
+          <option value="">Any time</option>
           {Object.entries(SPANS).map(([span, { label }]) => (
             <option key={span} value={span}>
               {label}

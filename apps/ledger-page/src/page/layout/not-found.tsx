@@ -8,8 +8,7 @@ export function NotFound() {
     <div className="empty">
       <h1>Page not found</h1>
       <p>
-        The page has <Link to="/">the ledger</Link>, its events, and{" "}
-        <Link to="/audit">the audit</Link>.
+        Go to <Link to="/">the ledger</Link> or <Link to="/audit">the audit</Link>.
       </p>
     </div>
   );

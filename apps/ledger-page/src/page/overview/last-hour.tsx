@@ -18,19 +18,19 @@ export default function LastHour({ source }: { source: string | undefined }) {
     );
   }
   const buckets = data?.buckets ?? [];
-  const of = source === undefined ? "" : ` of ${source}`;
+  const of = source === undefined ? "" : ` for ${source}`;
   return (
     <div className="panel charts">
       <figure>
         <figcaption>
-          <span>Events a minute{of}, last hour</span>
+          <span>Events per minute{of}, last hour</span>
           <Totals buckets={buckets} />
         </figcaption>
         <ThroughputChart buckets={buckets} />
       </figure>
       <figure>
         <figcaption>
-          <span>From recorded to settled{of}</span>
+          <span>Time from recorded to settled{of}</span>
           <Latest buckets={buckets} />
         </figcaption>
         <LatencyChart buckets={buckets} />

@@ -8,7 +8,7 @@ import { ChartTip } from "./chart-tip.tsx";
 export function LatencyChart({ buckets }: { buckets: readonly ActivityBucket[] }) {
   return (
     <ResponsiveContainer width="100%" height={132}>
-      <LineChart data={[...buckets]} margin={CHART_MARGIN} title="From recorded to settled">
+      <LineChart data={[...buckets]} margin={CHART_MARGIN} title="Time from recorded to settled">
         <XAxis dataKey="at" tickFormatter={minuteOf} {...X_AXIS} />
         <YAxis tickFormatter={durationOf} {...Y_AXIS} />
         <Tooltip content={<ChartTip format={durationOf} />} isAnimationActive={false} />

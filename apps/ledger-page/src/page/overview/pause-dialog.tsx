@@ -31,8 +31,8 @@ export function PauseDialog({ source, paused, onClose }: Props) {
     <Modal title={`${label} ${source}`} onClose={onClose}>
       <p>
         {paused
-          ? "Workers run its events again, oldest first."
-          : "Deliveries are still accepted and acknowledged. Workers do not run them until you resume the source."}
+          ? "Workers process the events of this source again, oldest first."
+          : "Deliveries are still accepted and acknowledged. Workers do not process them until you resume the source."}
       </p>
       <ReasonField value={reason} onChange={setReason} />
       {run.error && <ErrorNote error={run.error} />}

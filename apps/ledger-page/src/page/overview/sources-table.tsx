@@ -18,7 +18,7 @@ export function SourcesTable({ list, stats }: { list: List; stats: Stats }) {
         <thead>
           <tr>
             <th scope="col">Source</th>
-            <th scope="col" title="Jobs that wait, run or are delayed">
+            <th scope="col" title="Jobs that are waiting, running, or delayed">
               Queued
             </th>
             {STATUSES.map((status) => (

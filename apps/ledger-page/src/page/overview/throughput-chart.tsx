@@ -12,7 +12,7 @@ export function ThroughputChart({ buckets }: { buckets: readonly ActivityBucket[
         data={[...buckets]}
         margin={CHART_MARGIN}
         barCategoryGap={1}
-        title="Events a minute"
+        title="Events per minute"
       >
         <XAxis dataKey="at" tickFormatter={minuteOf} {...X_AXIS} />
         <YAxis allowDecimals={false} tickFormatter={formatCount} {...Y_AXIS} />

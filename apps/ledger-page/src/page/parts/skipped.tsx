@@ -2,12 +2,12 @@ import { countOf } from "./count.ts";
 
 const WHY: Readonly<Record<string, string>> = {
   body_missing: "their bodies are no longer kept",
-  not_failed: "they are completed, or already on their way",
+  not_failed: "they are completed or already waiting to run",
   not_settled: "they are pending",
-  superseded: "a later generation is there",
+  superseded: "a later generation exists",
   unknown_source: "their source is not configured",
-  only_in_queue: "only a failed job is known of them",
-  not_found: "they are gone",
+  only_in_queue: "they exist only as failed jobs",
+  not_found: "they no longer exist",
 };
 
 /** What was left alone, and why. */
