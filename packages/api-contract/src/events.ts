@@ -21,9 +21,6 @@ export const eventRow = z.strictObject({
 });
 export type EventRow = Wire<typeof eventRow>;
 
-/** The three columns that name an event. */
-export type WireKey = Pick<EventRow, "source" | "event_id" | "generation">;
-
 export const eventPage = z.strictObject({
   events: z.array(eventRow),
   next: text("The cursor of the next page; null on the last one.").nullable(),
@@ -70,6 +67,7 @@ const body = {
   body_kept: z.boolean(),
 };
 
+/** An event that the ledger has. */
 const recordedEvent = eventRow.extend({
   stage: z.literal("recorded").describe("The ledger has it."),
   ...body,
@@ -77,9 +75,7 @@ const recordedEvent = eventRow.extend({
   conflicts: z.array(conflict),
   generations: z.array(generation).describe("Newest first."),
 });
-/** An event that the ledger has. */
-export type RecordedEvent = Wire<typeof recordedEvent>;
-
+/** An event that only its queue has: no worker has recorded it yet, or none could. */
 const queuedEvent = z.strictObject({
   stage: z.literal("queued").describe("Only its queue has it as yet."),
   ...eventRow.pick({ source: true, event_id: true, generation: true, last_error: true }).shape,
@@ -97,8 +93,6 @@ const queuedEvent = z.strictObject({
   conflicts: z.array(conflict).max(0),
   generations: z.array(generation).max(0),
 });
-/** An event that only its queue has: no worker has recorded it yet, or none could. */
-export type QueuedEvent = Wire<typeof queuedEvent>;
-
 export const eventDetail = z.union([recordedEvent, queuedEvent]);
-export type EventDetail = RecordedEvent | QueuedEvent;
+/** An event with its body and its history. `stage` says whether the ledger has it, or only its queue. */
+export type EventDetail = Wire<typeof eventDetail>;

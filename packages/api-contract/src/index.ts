@@ -13,17 +13,7 @@
 export { OUTCOMES, REASON_LENGTH_MAX } from "@millrace/core";
 export type { AuditEntry, AuditPage, Principal, Role } from "./audit.ts";
 export { createDocument } from "./document.ts";
-export type {
-  Attempt,
-  Conflict,
-  EventDetail,
-  EventPage,
-  EventRow,
-  Generation,
-  QueuedEvent,
-  RecordedEvent,
-  WireKey,
-} from "./events.ts";
+export type { Attempt, Conflict, EventDetail, EventPage, EventRow, Generation } from "./events.ts";
 export {
   OPERATIONS,
   splitName,

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { z } from "zod";
 import { MillraceError } from "./errors.ts";
-import type { IncomingEvent } from "./event.ts";
+import type { EnvelopedEvent, IncomingEvent } from "./event.ts";
 
 /**
  * The version of the job data that this build writes. A worker that meets a later one leaves the
@@ -28,11 +28,6 @@ const envelopeSchema = z.object({
  * is text where it is valid UTF-8 and base64 where it is not, so that the bytes survive.
  */
 export type Envelope = z.infer<typeof envelopeSchema>;
-
-/** What an envelope says: an event, whose body may have stayed in the ledger. */
-export type EnvelopedEvent = Omit<IncomingEvent, "body"> & {
-  readonly body: Uint8Array | undefined;
-};
 
 /** Writes an event as job data. `identityOnly` leaves the body and the headers to the ledger. */
 export function toEnvelope(event: IncomingEvent, options?: { identityOnly?: boolean }): Envelope {

@@ -1,6 +1,5 @@
-import type { EnvelopedEvent } from "./envelope.ts";
 import type { ErrorCode } from "./error-codes.ts";
-import type { Outcome } from "./event.ts";
+import type { EnvelopedEvent, Outcome } from "./event.ts";
 
 /** A job as the queue hands it to the processor: its event, and which run of the job this is. */
 export interface EventJob {

@@ -9,19 +9,22 @@ export type EventStatus = (typeof EVENT_STATUSES)[number];
 export const OUTCOMES = ["handled", "ignored", "suspected_replay"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/**
- * What tells one event from every other: the sender's id within a source, and the generation
- * (0 as received; each replay adds one).
- */
-export interface EventKey {
+/** Which event is meant; without a generation it is the latest one. */
+export interface EventLookup {
   readonly source: string;
   /** The sender's id as documented by its provider; parts are joined with `|`. */
   readonly eventId: string;
+  /** 0 as received; each replay adds one. */
+  readonly generation?: number | undefined;
+}
+
+/** The identity of an event: the sender's id within a source, and the generation. */
+export interface EventKey extends EventLookup {
   readonly generation: number;
 }
 
-/** An event that was verified and identified, on its way to a durable place. */
-export interface IncomingEvent extends EventKey {
+/** An event as its job carries it. The body may be in the ledger only. */
+export interface EnvelopedEvent extends EventKey {
   readonly type: string;
   /** The ingress's clock, in milliseconds since the epoch. Shown, never decided upon. */
   readonly acceptedAtMs: number;
@@ -32,5 +35,10 @@ export interface IncomingEvent extends EventKey {
   /** True when the id stands outside what the signature covers (GitHub's delivery id). */
   readonly unsigned: boolean;
   /** The exact bytes that were signed. */
+  readonly body: Uint8Array | undefined;
+}
+
+/** An event that was verified and identified, on its way to an event store: its body is always there. */
+export interface IncomingEvent extends EnvelopedEvent {
   readonly body: Uint8Array;
 }

@@ -11,13 +11,7 @@ export {
   type WorkerConfig,
 } from "./config-schema.ts";
 export { defineConfig, parseConfig } from "./define-config.ts";
-export {
-  ENVELOPE_VERSION,
-  fromEnvelope,
-  toEnvelope,
-  type Envelope,
-  type EnvelopedEvent,
-} from "./envelope.ts";
+export { ENVELOPE_VERSION, fromEnvelope, toEnvelope, type Envelope } from "./envelope.ts";
 export {
   environmentSchema,
   readEnvironment,
@@ -29,7 +23,9 @@ export { asError, errorBody, isMillraceError, MillraceError } from "./errors.ts"
 export {
   EVENT_STATUSES,
   OUTCOMES,
+  type EnvelopedEvent,
   type EventKey,
+  type EventLookup,
   type EventStatus,
   type IncomingEvent,
   type Outcome,
@@ -54,6 +50,7 @@ export type {
   IdentifiedEvent,
   Provider,
   Refusal,
+  SampleRequest,
   SignRequest,
   Verification,
   Verifier,

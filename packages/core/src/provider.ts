@@ -58,14 +58,18 @@ export interface Verifier {
   verify(delivery: Delivery): Verification;
 }
 
-/** What a sender would post: `millrace send` and tests sign it. */
-export interface SignRequest {
+/** What a sample is made of; everything else in it follows from the id, so that runs differ. */
+export interface SampleRequest {
   readonly eventId: string;
   readonly type: string;
-  readonly body: Uint8Array;
-  readonly secret: string;
   /** The sender's clock, milliseconds since the epoch. */
   readonly nowMs: number;
+}
+
+/** What a sender would post: `millrace send` and tests sign it. */
+export interface SignRequest extends SampleRequest {
+  readonly body: Uint8Array;
+  readonly secret: string;
 }
 
 /**
@@ -99,7 +103,7 @@ export interface Provider {
   /** Types that `sample` knows, the usual one first. */
   readonly sampleTypes: readonly string[];
   /** A realistic body of a type; unknown types get a plain one. Ids and times come from outside. */
-  sample(request: { eventId: string; type: string; nowMs: number }): string;
+  sample(request: SampleRequest): string;
   /** The headers that the provider would send with this body, signature among them. */
   sign(request: SignRequest): Record<string, string>;
 }

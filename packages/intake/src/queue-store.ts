@@ -1,5 +1,5 @@
 import type { Config, IncomingEvent } from "@millrace/core";
-import type { Ledger } from "@millrace/ledger";
+import type { ConflictingDelivery, Ledger } from "@millrace/ledger";
 import { createBacklog, type Backlog } from "./backlog.ts";
 import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-store.ts";
 import { createQueueLimits } from "./queue-limits.ts";
@@ -13,7 +13,6 @@ export interface QueueStoreDeps {
 }
 
 type ConflictLog = Pick<Ledger["intake"], "noteConflicts">;
-type Conflict = Pick<IncomingEvent, "source" | "eventId" | "bodyHash">;
 
 /** The queue as an event store: body and identity are in the job. */
 export function createQueueStore({
@@ -47,7 +46,7 @@ export function createQueueStore({
 }
 
 // The metric and the log have a conflict that is lost here.
-function createNotes(conflicts: ConflictLog): Backlog<Conflict> {
+function createNotes(conflicts: ConflictLog): Backlog<ConflictingDelivery> {
   return createBacklog((deliveries) => conflicts.noteConflicts(deliveries), {
     batchMax: 100,
     itemsMax: 1_000,

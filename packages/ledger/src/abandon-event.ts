@@ -68,7 +68,7 @@ const IS_EXPIRED =
 
 async function isExpired(
   ledger: LedgerContext,
-  { acceptedAtMs }: Pick<EnvelopedEvent, "acceptedAtMs">,
+  { acceptedAtMs }: EnvelopedEvent,
 ): Promise<boolean> {
   const { rows } = await runStatement<{ expired: boolean }>(
     ledger.pool,

@@ -7,18 +7,22 @@ import { runStatement } from "./transaction.ts";
 /** JSON of any shape. */
 export type AuditJson = Readonly<Record<string, unknown>>;
 
-/** What somebody is about to do. */
-export interface AuditIntent {
-  /** The user; null when none is known. */
-  readonly actor: string | null;
-  readonly role: AuditEntry["role"];
-  readonly via: AuditEntry["via"];
+/** What is audited: what is done, and to what. */
+export interface AuditedAct {
   readonly action: string;
   readonly source?: string | undefined;
   readonly eventId?: string | undefined;
   readonly generation?: number | undefined;
   /** What was asked for, where it was not one event. */
   readonly filter?: AuditJson | undefined;
+}
+
+/** What somebody is about to do. */
+interface AuditIntent extends AuditedAct {
+  /** The user; null when none is known. */
+  readonly actor: string | null;
+  readonly role: AuditEntry["role"];
+  readonly via: AuditEntry["via"];
   readonly reason?: string | undefined;
 }
 

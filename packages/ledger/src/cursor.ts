@@ -1,16 +1,15 @@
-import { MillraceError } from "@millrace/core";
+import { MillraceError, type EventKey } from "@millrace/core";
 
 /** Where a page of events ended: the sort key of its last row. */
 export interface Cursor {
   /** Postgres' own text, since a Date has no microseconds. */
   readonly recordedAt: string;
-  readonly source: string;
-  readonly eventId: string;
-  readonly generation: number;
+  readonly key: EventKey;
 }
 
 /** Writes a cursor as opaque text, safe in a URL. */
-export function writeCursor({ recordedAt, source, eventId, generation }: Cursor): string {
+export function writeCursor({ recordedAt, key }: Cursor): string {
+  const { source, eventId, generation } = key;
   return Buffer.from(JSON.stringify([recordedAt, source, eventId, generation])).toString(
     "base64url",
   );
@@ -34,7 +33,7 @@ export function readCursor(text: string): Cursor {
       Number.isSafeInteger(generation) &&
       Math.abs(Number(generation)) < 2 ** 31
     ) {
-      return { recordedAt, source, eventId, generation: Number(generation) };
+      return { recordedAt, key: { source, eventId, generation: Number(generation) } };
     }
   }
   throw new MillraceError("invalid_request", "Cannot go on from the cursor: it is not one of ours");

@@ -1,4 +1,4 @@
-import { isStorable, type EventKey } from "@millrace/core";
+import { isStorable, type EventKey, type EventLookup } from "@millrace/core";
 
 /** A key as one string, for maps. A source has no NUL, so two keys never collide. */
 export function keyText(key: EventKey): string {
@@ -15,9 +15,7 @@ export function compareKeys(a: EventKey, b: EventKey): number {
 }
 
 /** Keys as three parallel arrays, the first parameters of the statements on many events. */
-export function packKeys(
-  keys: readonly (Omit<EventKey, "generation"> & { readonly generation?: number | undefined })[],
-): [string[], string[], (number | null)[]] {
+export function packKeys(keys: readonly EventLookup[]): [string[], string[], (number | null)[]] {
   return [
     keys.map((key) => key.source),
     keys.map((key) => key.eventId),
@@ -26,6 +24,6 @@ export function packKeys(
 }
 
 /** False for a key that Postgres cannot store, and that the ledger therefore does not have. */
-export function isStorableKey({ source, eventId }: Pick<EventKey, "source" | "eventId">): boolean {
+export function isStorableKey({ source, eventId }: EventLookup): boolean {
   return isStorable(source) && isStorable(eventId);
 }

@@ -1,5 +1,11 @@
 import type { Attempt, Conflict, EventRow, Generation } from "@millrace/api-contract";
-import { isStorable, parsePayload, type JsonPayload } from "@millrace/core";
+import {
+  isStorable,
+  parsePayload,
+  type EventKey,
+  type EventLookup,
+  type JsonPayload,
+} from "@millrace/core";
 import { and, asc, desc, eq, sql } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 import {
@@ -12,8 +18,8 @@ import {
 import { read, type LedgerContext } from "./ledger-context.ts";
 import { attempts, bodies, conflicts, events } from "./schema.ts";
 
-/** All that the ledger knows of one event. */
-export interface EventDetail {
+/** An event's row, and all else that the ledger knows of it. */
+export interface EventRecord {
   readonly event: EventRow;
   /** The body as JSON (`parsePayload`); null when it has none, or is no longer kept. */
   readonly payload: JsonPayload;
@@ -31,13 +37,6 @@ const CONFLICTS_MAX = 100;
 /** Nor must one who replays an event over and over: the latest are shown. */
 const GENERATIONS_MAX = 100;
 
-/** Which event; without a generation the latest one. */
-export interface EventLookup {
-  readonly source: string;
-  readonly eventId: string;
-  readonly generation?: number | undefined;
-}
-
 /**
  * Reads one event with its body, headers and failed attempts; undefined when there is none.
  *
@@ -46,12 +45,13 @@ export interface EventLookup {
 export async function findEvent(
   ledger: LedgerContext,
   lookup: EventLookup,
-): Promise<EventDetail | undefined> {
+): Promise<EventRecord | undefined> {
   if (!isStorable(lookup.source) || !isStorable(lookup.eventId)) return undefined;
   return await read(ledger, async (db) => {
     const [row] = await selectEvent(db, lookup);
     if (row === undefined) return undefined;
-    const log = await selectAttempts(db, { ...lookup, generation: row.event.generation });
+    const { generation } = row.event;
+    const log = await selectAttempts(db, { ...lookup, generation });
     const others = await selectConflicts(db, lookup);
     const generations = await selectGenerations(db, lookup);
     return {
@@ -91,7 +91,7 @@ function selectGenerations(db: NodePgDatabase, { source, eventId }: EventLookup)
     .limit(GENERATIONS_MAX);
 }
 
-function selectAttempts(db: NodePgDatabase, key: Required<EventLookup>) {
+function selectAttempts(db: NodePgDatabase, key: EventKey) {
   return db
     .select(ATTEMPT_COLUMNS)
     .from(attempts)
@@ -99,7 +99,7 @@ function selectAttempts(db: NodePgDatabase, key: Required<EventLookup>) {
       and(
         eq(attempts.source, key.source),
         eq(attempts.eventId, key.eventId),
-        eq(attempts.generation, key.generation ?? 0),
+        eq(attempts.generation, key.generation),
       ),
     )
     .orderBy(asc(attempts.attempt));

@@ -66,7 +66,7 @@ export async function countEvents(ledger: LedgerContext, filter: EventFilter): P
 
 function cursorOf({ event, recordedAtText }: Awaited<ReturnType<typeof selectRows>>[number]) {
   const { source, event_id: eventId, generation } = event;
-  return writeCursor({ recordedAt: recordedAtText, source, eventId, generation });
+  return writeCursor({ recordedAt: recordedAtText, key: { source, eventId, generation } });
 }
 
 async function selectRows(ledger: LedgerContext, filter: EventFilter, limit: number) {
@@ -134,7 +134,7 @@ function changedWithin(ms: number): SQL {
 }
 
 function after(text: string): SQL {
-  const cursor = readCursor(text);
+  const { recordedAt, key } = readCursor(text);
   return sql`(${events.recordedAt}, ${events.source}, ${events.eventId}, ${events.generation})
-    < (${`${cursor.recordedAt}+00`}::timestamptz, ${cursor.source}, ${cursor.eventId}, ${cursor.generation}::int)`;
+    < (${`${recordedAt}+00`}::timestamptz, ${key.source}, ${key.eventId}, ${key.generation}::int)`;
 }

@@ -10,13 +10,14 @@
  * each transaction, after which its connection is destroyed (ledger-context.ts, transaction.ts).
  * Nothing is retried here; an error that is worth a retry is `database_unavailable`.
  */
-export type { AuditIntent, AuditJson } from "./audit.ts";
+export type { AuditedAct, AuditJson } from "./audit.ts";
 export { checkSchema } from "./check-schema.ts";
 export { createLedger, type Ledger } from "./create-ledger.ts";
 export type { LedgerOptions } from "./ledger-context.ts";
 export { createPool } from "./create-pool.ts";
 export { isDatabaseUnavailable, messageOf } from "./database-errors.ts";
-export type { EventDetail, EventLookup } from "./find-event.ts";
+export type { ConflictingDelivery } from "./note-conflicts.ts";
+export type { EventRecord } from "./find-event.ts";
 export type { EventFilter } from "./find-events.ts";
 export type { AbandonAnswer } from "./abandon-event.ts";
 export { createLeader, findLeader, type Leader } from "./leader.ts";
@@ -24,7 +25,7 @@ export { migrate } from "./migrate.ts";
 export { USER_SCOPE } from "./migration-files.ts";
 export { ensurePartitions } from "./bodies.ts";
 export type { PendingQuery } from "./pending-page.ts";
-export type { ArchivedEvent } from "./retention/archive-pages.ts";
+export type { ArchivedRow } from "./retention/archive-pages.ts";
 export type { BodyPartition } from "./retention/body-partitions.ts";
 export {
   createRetentionLedger,

@@ -1,7 +1,7 @@
 import type { EnvelopedEvent, EventKey, EventStatus } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "./event-key.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { eventColumns, toEvent, type EventColumns } from "./stored-event.ts";
+import { eventColumn } from "./stored-event.ts";
 import { runStatement } from "./transaction.ts";
 
 /** The status of an event in the ledger, for a comparison with its job. */
@@ -18,26 +18,18 @@ export interface LedgerStatus {
 }
 
 /** The columns of `toLedgerStatus`, of a row of events `e`. A cursor has microseconds, a Date has not. */
-export const LEDGER_STATUS_COLUMNS = `${eventColumns("e")},
+export const LEDGER_STATUS_COLUMNS = `${eventColumn("e")},
   e.status, e.pending_since AS "pendingSince", e.enqueued_at IS NOT NULL AS enqueued,
   extract(epoch FROM now() - e.pending_since)::float8 * 1000 AS "pendingForMs",
   e.pending_since::text AS cursor`;
 
 /** A row of `LEDGER_STATUS_COLUMNS`. */
-export type LedgerStatusColumns = EventColumns &
-  Pick<LedgerStatus, "status" | "enqueued" | "pendingForMs" | "cursor"> & {
-    readonly pendingSince: Date;
-  };
+export type LedgerStatusColumns = Omit<LedgerStatus, "pendingSinceMs"> & {
+  readonly pendingSince: Date;
+};
 
-export function toLedgerStatus(row: LedgerStatusColumns): LedgerStatus {
-  return {
-    event: toEvent(row),
-    status: row.status,
-    pendingSinceMs: row.pendingSince.getTime(),
-    pendingForMs: row.pendingForMs,
-    enqueued: row.enqueued,
-    cursor: row.cursor,
-  };
+export function toLedgerStatus({ pendingSince, ...row }: LedgerStatusColumns): LedgerStatus {
+  return { ...row, pendingSinceMs: pendingSince.getTime() };
 }
 
 /** The statuses of events, one row for each that the ledger has. They are looked up one at a time
@@ -67,6 +59,6 @@ export async function ledgerStatuses(
     values: packKeys(keys.filter(isStorableKey)),
   };
   const { rows } = await runStatement<LedgerStatusColumns>(ledger.pool, query, ledger.short);
-  const found = new Map(rows.map((row) => [keyText(row), toLedgerStatus(row)]));
+  const found = new Map(rows.map((row) => [keyText(row.event), toLedgerStatus(row)]));
   return keys.map((key) => found.get(keyText(key)));
 }

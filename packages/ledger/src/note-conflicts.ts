@@ -1,11 +1,11 @@
-import { isStorable, type EventKey } from "@millrace/core";
+import { isStorable, type EventLookup } from "@millrace/core";
 import type { LedgerContext } from "./ledger-context.ts";
 import { runStatement } from "./transaction.ts";
 
 /** A delivery of a known event with another body than the one that is kept. */
-export type ConflictingDelivery = Pick<EventKey, "source" | "eventId"> & {
+export interface ConflictingDelivery extends EventLookup {
   readonly bodyHash: string;
-};
+}
 
 /** Counts deliveries ($4) of known events whose body was not the first. */
 const NOTE_CONFLICTS = `

@@ -1,9 +1,8 @@
-import type { EnvelopedEvent } from "@millrace/core";
-import type { EventLookup } from "./find-event.ts";
+import type { EnvelopedEvent, EventLookup } from "@millrace/core";
 import type { LedgerContext } from "./ledger-context.ts";
 import { isStorableKey, packKeys } from "./event-key.ts";
 import { BODY_KEPT, withPartitions } from "./bodies.ts";
-import { eventColumns, toEvent, type EventColumns } from "./stored-event.ts";
+import { eventColumn } from "./stored-event.ts";
 import { runStatement } from "./transaction.ts";
 
 /** What became of one event of a replay. */
@@ -47,7 +46,8 @@ export async function replay(
   });
 }
 
-interface Row extends EventColumns {
+interface Row {
+  readonly event: EnvelopedEvent;
   readonly wanted: number | null;
   readonly kind: ReplayAnswer["kind"] | "again";
 }
@@ -89,7 +89,7 @@ copied AS (
   JOIN millrace.bodies b ON b.day = l.body_day AND b.id = l.body_id
   ON CONFLICT DO NOTHING
 )
-SELECT l.wanted, ${eventColumns("l", "l.generation + 1")},
+SELECT l.wanted, ${eventColumn("l", "l.generation + 1")},
   CASE
     WHEN l.wanted > l.generation THEN 'not_found'
     WHEN l.wanted < l.generation THEN 'superseded'
@@ -116,15 +116,14 @@ async function runReplay(
   return new Map(
     rows.map((row) => {
       const generation = row.wanted ?? undefined;
-      return [nameOf({ source: row.source, eventId: row.eventId, generation }), answerOf(row)];
+      return [nameOf({ ...row.event, generation }), answerOf(row)];
     }),
   );
 }
 
-function answerOf(row: Row): ReplayAnswer | "again" {
-  const { kind } = row;
+function answerOf({ kind, event }: Row): ReplayAnswer | "again" {
   if (kind === "again") return kind;
-  return kind === "replayed" ? { kind, event: toEvent(row) } : { kind };
+  return kind === "replayed" ? { kind, event } : { kind };
 }
 
 function nameOf({ source, eventId, generation }: EventLookup): string {

@@ -2,7 +2,7 @@ import { BODY_KEPT } from "./bodies.ts";
 import type { EnvelopedEvent, EventKey } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "./event-key.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { eventColumns, toEvent, type EventColumns } from "./stored-event.ts";
+import { eventColumn } from "./stored-event.ts";
 import { runStatement } from "./transaction.ts";
 
 /** What became of one event of a retry. */
@@ -38,11 +38,12 @@ export async function retryMany(
     const row = found.get(keyText(key));
     if (row === undefined) return { kind: "not_found" };
     const kind = row.kind === "again" ? "pending" : row.kind;
-    return kind === "retried" || kind === "pending" ? { kind, event: toEvent(row) } : { kind };
+    return kind === "retried" || kind === "pending" ? { kind, event: row.event } : { kind };
   });
 }
 
-interface Row extends EventColumns {
+interface Row {
+  readonly event: EnvelopedEvent;
   readonly kind: Exclude<RetryManyAnswer["kind"], "not_found"> | "again";
 }
 
@@ -72,7 +73,7 @@ retried AS (
   WHERE e.source = t.source AND e.event_id = t.event_id AND e.generation = t.generation
   RETURNING e.source, e.event_id, e.generation
 )
-SELECT ${eventColumns("e")},
+SELECT ${eventColumn("e")},
   CASE
     WHEN r.source IS NOT NULL THEN 'retried'
     WHEN NOT ${BODY_KEPT("e")} THEN 'body_missing'
@@ -93,5 +94,5 @@ async function runRetry(
     { name: "millrace_retry_many", text: RETRY_MANY, values: [...packKeys(keys), dryRun] },
     ledger.short,
   );
-  return new Map(rows.map((row) => [keyText(row), row]));
+  return new Map(rows.map((row) => [keyText(row.event), row]));
 }

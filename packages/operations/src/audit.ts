@@ -1,6 +1,6 @@
 import type { AuditEntry } from "@millrace/api-contract";
 import { isMillraceError } from "@millrace/core";
-import type { AuditIntent, AuditJson, Ledger } from "@millrace/ledger";
+import type { AuditedAct, AuditJson, Ledger } from "@millrace/ledger";
 
 /** Who does something, and why. */
 export interface Actor {
@@ -12,12 +12,6 @@ export interface Actor {
   /** In the actor's own words. */
   readonly reason?: string | undefined;
 }
-
-/** What is audited: what is done, and to what. */
-export type AuditedAct = Pick<
-  AuditIntent,
-  "action" | "source" | "eventId" | "generation" | "filter"
->;
 
 interface Deps {
   readonly ledger: Pick<Ledger, "audit">;

@@ -12,7 +12,7 @@
  *
  * It has no deadline, breaker or dedup of its own: ledger and queues have theirs, and job ids make adding twice harmless.
  */
-export { underAudit, type Actor, type AuditedAct } from "./audit.ts";
+export { underAudit, type Actor } from "./audit.ts";
 export type { BulkOptions, BulkProgress, BulkResult } from "./bulk.ts";
 export { createOperator, type Operator } from "./operator.ts";
 export { diagnose, type Diagnosis } from "./reconcile/diagnose.ts";

@@ -1,5 +1,5 @@
-import { isMillraceError } from "@millrace/core";
-import type { AuditJson, EventLookup, Ledger } from "@millrace/ledger";
+import { isMillraceError, type EventLookup } from "@millrace/core";
+import type { AuditJson, Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { underAudit, type Actor } from "./audit.ts";
 import type { BulkOptions, BulkResult } from "./bulk.ts";

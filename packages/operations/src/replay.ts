@@ -1,4 +1,5 @@
-import type { EventLookup, Ledger } from "@millrace/ledger";
+import type { EventLookup } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import { runBulk, type BulkOptions, type BulkResult, type SearchLedger } from "./bulk.ts";
 import { addJobs } from "./requeue.ts";
 import {

@@ -1,5 +1,5 @@
-import type { EventKey } from "@millrace/core";
-import type { EventLookup, Ledger, RetryManyAnswer } from "@millrace/ledger";
+import type { EventKey, EventLookup } from "@millrace/core";
+import type { Ledger, RetryManyAnswer } from "@millrace/ledger";
 import { runBulk, type BulkOptions, type BulkResult, type SearchLedger } from "./bulk.ts";
 import { requeueJobs } from "./requeue.ts";
 import {

@@ -1,5 +1,4 @@
-import type { EnvelopedEvent } from "@millrace/core";
-import type { EventLookup } from "@millrace/ledger";
+import type { EnvelopedEvent, EventLookup } from "@millrace/core";
 import type { Queues } from "@millrace/queue";
 import type { Requeued, RequeueQueues } from "./requeue.ts";
 

@@ -1,9 +1,10 @@
-import type { EventDetail, EventLookup, Ledger } from "@millrace/ledger";
+import type { EventLookup } from "@millrace/core";
+import type { EventRecord, Ledger } from "@millrace/ledger";
 import type { FoundJob, Queues } from "@millrace/queue";
 
 /** What is known of one event: by the ledger, or as yet only by its job. */
 export type ShownEvent =
-  | { readonly stage: "recorded"; readonly detail: EventDetail }
+  | { readonly stage: "recorded"; readonly detail: EventRecord }
   | { readonly stage: "queued"; readonly job: FoundJob };
 
 interface Deps {

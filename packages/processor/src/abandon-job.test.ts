@@ -1,5 +1,5 @@
 import { bodyHash, MillraceError, type EventJob, type JobResult } from "@millrace/core";
-import type { AbandonAnswer, EventDetail } from "@millrace/ledger";
+import type { AbandonAnswer, EventRecord } from "@millrace/ledger";
 import { expect, test } from "vitest";
 import { abandonJob, failUnattempted } from "./abandon-job.ts";
 
@@ -79,7 +79,7 @@ test("onFailed is told of a job that the queue gave up, unless its event had set
   const abandonEvent = async (answer: AbandonAnswer) => {
     const ledger = {
       abandonEvent: () => Promise.resolve(answer),
-      findEvent: () => Promise.resolve({ event: { attempts: 7 } } as EventDetail),
+      findEvent: () => Promise.resolve({ event: { attempts: 7 } } as EventRecord),
     };
     const hook = { call: (event: unknown) => void called.push(event) };
     await abandonJob(job, "stalled", { ledger, hook });

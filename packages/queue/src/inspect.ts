@@ -7,6 +7,7 @@ import type {
   FinishedJob,
   FinishedJobs,
   FoundJob,
+  JobEnd,
   JobStatus,
   Queues,
 } from "./queues.ts";
@@ -166,7 +167,7 @@ function toJobStatus(job: JobSnapshot | undefined): JobStatus | undefined {
   return { ...toEnd(job), state: job.state };
 }
 
-function toEnd(job: JobSnapshot): Omit<FinishedJob, "jobId" | "event"> {
+function toEnd(job: JobSnapshot): JobEnd {
   const { addedAtMs, attemptsMade, finishedAtMs, failedReason } = job;
   const run = endedRunName({
     timestamp: addedAtMs,

@@ -119,7 +119,7 @@ export type JobStatus =
   { readonly state: "live" } | (JobEnd & { readonly state: "failed" | "completed" });
 
 /** How a job ended. */
-interface JobEnd {
+export interface JobEnd {
   /** By the clock of the worker that ended it. */
   readonly finishedAtMs: number;
   /** The run that ended. */

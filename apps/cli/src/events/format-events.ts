@@ -1,5 +1,5 @@
 import type { EventRow } from "@millrace/api-contract";
-import type { EventDetail } from "@millrace/ledger";
+import type { EventRecord } from "@millrace/ledger";
 import type { Output } from "../context.ts";
 import { formatTable, printable } from "../terminal-text.ts";
 
@@ -40,7 +40,7 @@ export function formatLine(event: EventRow): string {
 }
 
 /** One event in full, for people. */
-export function formatDetail(detail: EventDetail): string {
+export function formatDetail(detail: EventRecord): string {
   const { event, payload, body, headers, attemptLog, conflicts, generations } = detail;
   const fields = Object.entries(event).filter(([, value]) => value !== null);
   const sections = [formatTable(fields.map(([name, value]) => [name, printable(String(value))]))];
@@ -68,7 +68,7 @@ export function formatDetail(detail: EventDetail): string {
   return sections.join("\n\n");
 }
 
-function generationsTable(generations: EventDetail["generations"]): string {
+function generationsTable(generations: EventRecord["generations"]): string {
   return formatTable(
     generations.map(({ generation, recorded_at, status, outcome, attempts, last_error }) => [
       `  ${generation}`,

@@ -1,6 +1,6 @@
-import type { EventRow, QueuedEvent, RecordedEvent } from "@millrace/api-contract";
-import { MillraceError, type EventStatus, type Outcome } from "@millrace/core";
-import type { EventDetail, EventLookup } from "@millrace/ledger";
+import type { EventDetail, EventRow } from "@millrace/api-contract";
+import { MillraceError, type EventLookup, type EventStatus, type Outcome } from "@millrace/core";
+import type { EventRecord } from "@millrace/ledger";
 import { showEvent, type ShownEvent } from "@millrace/operations";
 import { loadConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
@@ -78,12 +78,7 @@ async function show(context: CliContext, { source, id = "", json }: EventsOption
     );
   }
   if (found.stage === "queued") {
-    const queued: PrintedQueuedEvent = {
-      stage: "queued",
-      source,
-      event_id: id,
-      job: found.job.state,
-    };
+    const queued = { stage: found.stage, source, event_id: id, job: found.job.state };
     const line = `${source} ${printable(id)} waits on its queue (${found.job.state})`;
     context.stdout.write(`${json ? JSON.stringify(queued) : line}\n`);
     return;
@@ -105,9 +100,7 @@ async function findOne(settings: Settings, lookup: EventLookup): Promise<ShownEv
 }
 
 /** As the API has it, but for the bytes, and with the generations oldest first. */
-type PrintedEvent = Omit<RecordedEvent, "stage" | "body" | "body_encoding">;
-
-function asJson(detail: EventDetail): PrintedEvent {
+function asJson(detail: EventRecord): unknown {
   const { event, headers, payload, body, attemptLog, conflicts, generations } = detail;
   return {
     ...event,
@@ -117,9 +110,5 @@ function asJson(detail: EventDetail): PrintedEvent {
     attempt_log: attemptLog,
     conflicts,
     generations,
-  };
-}
-
-interface PrintedQueuedEvent extends Pick<QueuedEvent, "stage" | "source" | "event_id"> {
-  readonly job: QueuedEvent["job_state"];
+  } satisfies Partial<EventDetail>;
 }

@@ -1,10 +1,11 @@
-import { MillraceError, type Provider } from "@millrace/core";
+import { MillraceError, type Provider, type SampleRequest, type SignRequest } from "@millrace/core";
 import { newEventId } from "@millrace/providers";
 import { printable } from "../terminal-text.ts";
 
 /** What to send, the same for all events of one call. */
 export interface EventRecipe {
   readonly provider: Provider;
+  readonly secret: string;
   readonly type: string;
   /** The event's id; with several events the others get `-2`, `-3`, ... behind it. */
   readonly id: string | undefined;
@@ -13,17 +14,12 @@ export interface EventRecipe {
   readonly overrides: readonly Override[];
 }
 
-/** An event that is ready to be signed and posted. */
-export interface OutgoingEvent {
-  readonly eventId: string;
-  readonly type: string;
-  readonly body: Buffer;
-}
-
-/** Makes the event of a number, counted from 0. */
-export function createEvent(recipe: EventRecipe, index: number): OutgoingEvent {
+/** Makes the event of a number, counted from 0, to be signed as if it happened now. */
+export function createEvent(recipe: EventRecipe, index: number): SignRequest {
+  const { type, secret } = recipe;
   const eventId = idOf(recipe, index);
-  return { eventId, type: recipe.type, body: bodyOf(recipe, eventId) };
+  const nowMs = Date.now();
+  return { eventId, type, secret, nowMs, body: bodyOf(recipe, { eventId, type, nowMs }) };
 }
 
 /**
@@ -45,10 +41,10 @@ function idOf({ id, provider }: EventRecipe, index: number): string {
   return index === 0 ? id : `${id}-${index + 1}`;
 }
 
-function bodyOf({ provider, type, data, overrides }: EventRecipe, eventId: string): Buffer {
+function bodyOf({ provider, data, overrides }: EventRecipe, request: SampleRequest): Buffer {
   // Given bytes go out as they are, unless a field is to be set in them.
   if (data !== undefined && overrides.length === 0) return data;
-  const text = data?.toString() ?? provider.sample({ eventId, type, nowMs: Date.now() });
+  const text = data?.toString() ?? provider.sample(request);
   return Buffer.from(overrideFields(text, overrides));
 }
 
@@ -58,7 +54,7 @@ function bodyOf({ provider, type, data, overrides }: EventRecipe, eventId: strin
  */
 export function identifiedAs(
   provider: Provider,
-  event: OutgoingEvent,
+  event: SignRequest,
   headers: Readonly<Record<string, string>>,
 ): string[] {
   const identified = provider.identify({

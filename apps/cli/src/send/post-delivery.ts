@@ -7,7 +7,7 @@ export type Reply =
   | { readonly kind: "no_answer"; readonly reason: string; readonly refused: boolean };
 
 export interface Poster {
-  post(headers: Readonly<Record<string, string>>, body: Buffer): Promise<Reply>;
+  post(headers: Readonly<Record<string, string>>, body: Uint8Array): Promise<Reply>;
   close(): void;
 }
 
@@ -20,7 +20,7 @@ export function createPoster(url: URL, connections: number): Poster {
   const agent = isSecure ? new HttpsAgent(options) : new HttpAgent(options);
   const send = isSecure ? httpsRequest : httpRequest;
 
-  function post(headers: Readonly<Record<string, string>>, body: Buffer): Promise<Reply> {
+  function post(headers: Readonly<Record<string, string>>, body: Uint8Array): Promise<Reply> {
     return new Promise((resolve) => {
       const startedAt = performance.now();
       const fail = (error: NodeJS.ErrnoException) => resolve(noAnswer(error));

@@ -1,4 +1,10 @@
-import { type Config, MillraceError, type Provider, secretVariable } from "@millrace/core";
+import {
+  type Config,
+  MillraceError,
+  type Provider,
+  secretVariable,
+  type SignRequest,
+} from "@millrace/core";
 import { loadConfig, reasonOf, resolveSecrets } from "@millrace/service";
 import type { CliContext } from "../context.ts";
 import { readDevelopmentSecrets } from "../development-secrets.ts";
@@ -6,7 +12,6 @@ import { readRun } from "../run-file.ts";
 import {
   createEvent,
   type EventRecipe,
-  type OutgoingEvent,
   usualType,
   identifiedAs,
   type Override,
@@ -47,6 +52,7 @@ export async function runSend(
   const url = await ingressUrl(source, options.url, settings);
   const recipe: EventRecipe = {
     provider,
+    secret,
     type: type ?? usualType(provider),
     id: options.id,
     data: options.data === undefined ? undefined : await readData(options.data, context),
@@ -54,8 +60,9 @@ export async function runSend(
   };
 
   const poster = createPoster(url, options.concurrency);
-  const sign = (event: OutgoingEvent) => provider.sign({ ...event, secret, nowMs: Date.now() });
-  const deliver = (event: OutgoingEvent) => poster.post(sign(event), event.body);
+  // A copy of an event is signed when it is sent, not when the first one was made.
+  const sign = (event: SignRequest) => provider.sign({ ...event, nowMs: Date.now() });
+  const deliver = (event: SignRequest) => poster.post(sign(event), event.body);
   try {
     if (options.count > 1 || options.duplicates > 0) {
       return await sendMany(recipe, deliver, { ...options, ...context });

@@ -1,7 +1,7 @@
-import { MillraceError } from "@millrace/core";
+import { MillraceError, type SignRequest } from "@millrace/core";
 import type { Output } from "../context.ts";
 import { createProgress } from "../progress.ts";
-import { createEvent, type EventRecipe, type OutgoingEvent } from "./create-event.ts";
+import { createEvent, type EventRecipe } from "./create-event.ts";
 import { type Reply, readVerdict } from "./post-delivery.ts";
 import { printable } from "../terminal-text.ts";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -39,7 +39,7 @@ export interface ManyOptions {
 /** Sends many events with a bar, and sums up what was answered. Gives the exit code. */
 export async function sendMany(
   recipe: EventRecipe,
-  deliver: (event: OutgoingEvent) => Promise<Reply>,
+  deliver: (event: SignRequest) => Promise<Reply>,
   options: ManyOptions,
 ): Promise<number> {
   const copies = options.duplicates + 1;
@@ -65,9 +65,9 @@ export async function sendMany(
 }
 
 // The copies of an event follow each other, so that several of them are in flight at once.
-function createEvents(recipe: EventRecipe, copies: number): (index: number) => OutgoingEvent {
+function createEvents(recipe: EventRecipe, copies: number): (index: number) => SignRequest {
   let number = -1;
-  let event: OutgoingEvent | undefined;
+  let event: SignRequest | undefined;
   return (index) => {
     const wanted = Math.floor(index / copies);
     if (event === undefined || wanted !== number) {

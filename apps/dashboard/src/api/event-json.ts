@@ -1,17 +1,16 @@
 import { isUtf8 } from "node:buffer";
-import type { EventDetail, QueuedEvent, RecordedEvent } from "@millrace/api-contract";
-import { MillraceError, parsePayload } from "@millrace/core";
+import type { EventDetail } from "@millrace/api-contract";
+import { MillraceError, parsePayload, type EventLookup } from "@millrace/core";
+import type { EventRecord } from "@millrace/ledger";
 import type { ShownEvent } from "@millrace/operations";
+import type { FoundJob } from "@millrace/queue";
 
 /** One event as `GET /api/events/:source/:eventId` answers it. */
-export function eventJson(
-  shown: ShownEvent,
-  asked: { source: string; eventId: string },
-): EventDetail {
-  return shown.stage === "recorded" ? recordedJson(shown) : queuedJson(shown, asked);
+export function eventJson(shown: ShownEvent, asked: EventLookup): EventDetail {
+  return shown.stage === "recorded" ? recordedJson(shown.detail) : queuedJson(shown.job, asked);
 }
 
-function recordedJson({ detail }: Extract<ShownEvent, { stage: "recorded" }>): RecordedEvent {
+function recordedJson(detail: EventRecord): EventDetail {
   return {
     stage: "recorded",
     ...detail.event,
@@ -25,10 +24,7 @@ function recordedJson({ detail }: Extract<ShownEvent, { stage: "recorded" }>): R
 }
 
 /** An event that no worker has recorded yet, or could not: its status is its job's state. */
-function queuedJson(
-  { job }: Extract<ShownEvent, { stage: "queued" }>,
-  asked: { source: string; eventId: string },
-): QueuedEvent {
+function queuedJson(job: FoundJob, asked: EventLookup): EventDetail {
   const { event } = job;
   return {
     stage: "queued",
@@ -56,17 +52,11 @@ function queuedJson(
 
 /** The exact bytes: text where they are UTF-8, else base64, and null where they are no longer kept (or,
  * of an event that is only queued, not at hand). */
-function bodyJson(
-  body: Uint8Array | undefined,
-): Pick<EventDetail, "body" | "body_encoding" | "body_kept"> {
+function bodyJson(body: Uint8Array | undefined) {
   if (body === undefined) return { body: null, body_encoding: null, body_kept: false };
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const utf8 = isUtf8(bytes);
-  return {
-    body: bytes.toString(utf8 ? "utf8" : "base64"),
-    body_encoding: utf8 ? "utf8" : "base64",
-    body_kept: true,
-  };
+  const encoding = isUtf8(bytes) ? "utf8" : "base64";
+  return { body: bytes.toString(encoding), body_encoding: encoding, body_kept: true } as const;
 }
 
 // A job's times may have been written by hand.

@@ -1,6 +1,5 @@
 import type { AnswerOf, ReadBodyOf } from "@millrace/api-contract";
-import { MillraceError, type ErrorCode } from "@millrace/core";
-import type { EventLookup } from "@millrace/ledger";
+import { MillraceError, type ErrorCode, type EventLookup } from "@millrace/core";
 import type { BulkResult, Operator, Skip } from "@millrace/operations";
 import type { Response } from "express";
 import { eventNotFound } from "./event-json.ts";

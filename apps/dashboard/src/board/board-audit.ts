@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Principal } from "@millrace/api-contract";
 import type { BullBoardRequest, ControllerHandlerReturnType } from "@bull-board/api/typings/app";
-import { fromEnvelope } from "@millrace/core";
-import { underAudit, type AuditedAct } from "@millrace/operations";
+import { fromEnvelope, type EventLookup } from "@millrace/core";
+import type { AuditedAct } from "@millrace/ledger";
+import { underAudit } from "@millrace/operations";
 import type { RequestHandler } from "express";
 import type { DashboardLedger } from "../ports.ts";
 import { principalOf } from "../security/guard.ts";
@@ -60,16 +61,16 @@ async function intentOf(route: string, request: BullBoardRequest): Promise<Audit
   }
   if (jobId === undefined) return { action, source };
   const job = await request.queues.get(String(queueName))?.getJob(String(jobId));
-  return { action, source, ...eventOf(job, String(jobId)) };
+  return { action, ...eventOf(job, { source, eventId: String(jobId) }) };
 }
 
-/** Whose job it is; where its data does not say, what it was asked for by. */
-function eventOf(job: unknown, jobId: string): { eventId: string; generation?: number } {
+/** Whose job it is; where its data does not say, what was asked for. */
+function eventOf(job: unknown, asked: EventLookup): EventLookup {
   try {
     const data = typeof job === "object" && job !== null && "data" in job ? job.data : undefined;
     const { eventId, generation } = fromEnvelope(data);
-    return { eventId, generation };
+    return { source: asked.source, eventId, generation };
   } catch {
-    return { eventId: jobId };
+    return asked;
   }
 }

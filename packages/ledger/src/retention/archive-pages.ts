@@ -1,19 +1,13 @@
 import type { EventRow } from "@millrace/api-contract";
 import type pg from "pg";
-import { EVENT_COLUMNS } from "../event-row.ts";
+import { EVENT_COLUMNS, toWire } from "../event-row.ts";
 import { runStatement } from "../transaction.ts";
 import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
 import { BATCH } from "./retention-times.ts";
 
-/** A row as Postgres gives it, whose times are not texts yet. */
-type StoredRow<Row> = {
-  readonly [Name in keyof Row]: Name extends `${string}_at`
-    ? Exclude<Row[Name], string> | Date
-    : Row[Name];
-};
-
-/** An event with its body, as an archive keeps it. */
-export interface ArchivedEvent extends StoredRow<EventRow> {
+/** An event's row with its body, as an archive keeps it. */
+export interface ArchivedRow {
+  readonly event: EventRow;
   readonly body_hash: string;
   /** Null when the body had been lost before, and the headers with it. */
   readonly headers: Readonly<Record<string, string>> | null;
@@ -23,7 +17,8 @@ export interface ArchivedEvent extends StoredRow<EventRow> {
 const PAGE_MAX = 500;
 const BYTES_MAX = 1024 * 1024;
 
-type PageRow = ArchivedEvent & { readonly recorded_at_text: string };
+/** A row of `ARCHIVE_PAGE`. Its times are Dates until `toWire` writes them. */
+type PageRow = EventRow & Omit<ArchivedRow, "event"> & { readonly recorded_at_text: string };
 
 /**
  * A page of the events whose bodies lie in a day's partition, in the order of their record, from
@@ -60,7 +55,7 @@ ORDER BY recorded_at, source, event_id, generation`;
 export async function* archivePages(
   pool: pg.Pool,
   partition: BodyPartition,
-): AsyncGenerator<readonly ArchivedEvent[]> {
+): AsyncGenerator<readonly ArchivedRow[]> {
   for (const which of Object.keys(OF_DAY) as (keyof typeof OF_DAY)[]) {
     const text = ARCHIVE_PAGE(tableOf(partition), which);
     let behind: readonly unknown[] = ["-infinity", "", "", -1];
@@ -70,7 +65,9 @@ export async function* archivePages(
       const last = rows.at(-1);
       if (last === undefined) break;
       behind = [last.recorded_at_text, last.source, last.event_id, last.generation];
-      yield rows.map(({ recorded_at_text: _text, ...event }) => event);
+      yield rows.map(({ recorded_at_text: _text, body_hash, headers, body, ...event }) => {
+        return { event: toWire(event), body_hash, headers, body };
+      });
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { Provider } from "@millrace/core";
+import type { Provider, SampleRequest } from "@millrace/core";
 
 /** A body: fields to put over the provider's sample; or text or bytes, which are sent as they are. */
 export type Payload = string | Uint8Array | object;
@@ -10,7 +10,7 @@ export type Payload = string | Uint8Array | object;
  */
 export function composeBody(
   provider: Provider,
-  event: { eventId: string; type: string; nowMs: number },
+  event: SampleRequest,
   payload: Payload | undefined,
 ): Uint8Array {
   if (typeof payload === "string") return Buffer.from(payload);

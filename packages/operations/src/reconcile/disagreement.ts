@@ -76,7 +76,12 @@ export function disagreementOf(
 export interface Found {
   readonly count: number;
   /** The first few. */
-  readonly examples: readonly (EventKey & { readonly detail: string | undefined })[];
+  readonly examples: readonly DisagreementExample[];
+}
+
+interface DisagreementExample extends EventKey {
+  /** Why its job failed, if it did. */
+  readonly detail: string | undefined;
 }
 
 export interface Counts {

@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
-import type { ArchivedEvent } from "@millrace/ledger";
+import type { ArchivedRow } from "@millrace/ledger";
 
 /**
  * Writes events as gzip-compressed JSON lines into a new file, and resolves once the disk has them. It
@@ -12,7 +12,7 @@ import type { ArchivedEvent } from "@millrace/ledger";
  */
 export async function writeArchive(
   path: string,
-  pages: AsyncIterable<readonly ArchivedEvent[]>,
+  pages: AsyncIterable<readonly ArchivedRow[]>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const sink = createWriteStream(path, { flags: "wx", mode: 0o640 });
@@ -30,17 +30,18 @@ export async function forceToDisk(path: string): Promise<void> {
   }
 }
 
-async function* lines(pages: AsyncIterable<readonly ArchivedEvent[]>): AsyncGenerator<string> {
+async function* lines(pages: AsyncIterable<readonly ArchivedRow[]>): AsyncGenerator<string> {
   for await (const page of pages) {
     yield page.map((event) => `${JSON.stringify(toLine(event))}\n`).join("");
   }
 }
 
 /** The exact bytes: text where they are UTF-8, else base64. */
-function toLine({ body, ...event }: ArchivedEvent): unknown {
-  if (body === null) return { ...event, body: null, body_encoding: null };
+function toLine({ event, body, ...rest }: ArchivedRow): unknown {
+  const line = { ...event, ...rest };
+  if (body === null) return { ...line, body: null, body_encoding: null };
   const encoding = isUtf8(body) ? "utf8" : "base64";
-  return { ...event, body: body.toString(encoding), body_encoding: encoding };
+  return { ...line, body: body.toString(encoding), body_encoding: encoding };
 }
 
 /** Reads an archive to its end and counts its events; throws when it is damaged or missing. */

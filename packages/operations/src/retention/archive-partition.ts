@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { access, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { failpoint, MillraceError } from "@millrace/core";
-import type { ArchivedEvent, BodyPartition } from "@millrace/ledger";
+import type { ArchivedRow, BodyPartition } from "@millrace/ledger";
 import { countArchived, forceToDisk, writeArchive } from "./archive-file.ts";
 import type { RetentionDeps } from "./policy.ts";
 
@@ -64,9 +64,9 @@ export async function archivePartition(
 }
 
 async function* withProgress(
-  pages: AsyncIterable<readonly ArchivedEvent[]>,
+  pages: AsyncIterable<readonly ArchivedRow[]>,
   { day, notify }: { day: string; notify: RetentionDeps["notify"] },
-): AsyncGenerator<readonly ArchivedEvent[]> {
+): AsyncGenerator<readonly ArchivedRow[]> {
   for await (const page of pages) {
     yield page;
     notify({ kind: "archiving", day, events: page.length });
@@ -75,7 +75,7 @@ async function* withProgress(
 
 async function write(
   part: string,
-  pages: AsyncIterable<readonly ArchivedEvent[]>,
+  pages: AsyncIterable<readonly ArchivedRow[]>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   try {

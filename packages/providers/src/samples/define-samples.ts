@@ -1,9 +1,6 @@
-/** What a sample is made of; everything else in it follows from the id, so that runs differ. */
-export interface SampleRequest {
-  readonly eventId: string;
-  readonly type: string;
-  readonly nowMs: number;
-}
+import type { SampleRequest } from "@millrace/core";
+
+export type { SampleRequest };
 
 /** Realistic bodies by type, the usual type first. */
 export interface Samples {

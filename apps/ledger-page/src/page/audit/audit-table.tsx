@@ -34,7 +34,7 @@ function Target({ entry }: { entry: AuditEntry }) {
   const { source, event_id, generation, filter } = entry;
   if (source !== null && event_id !== null) {
     return (
-      <Link to={eventLink({ source, event_id, ...(generation !== null && { generation }) })}>
+      <Link to={eventLink(source, event_id, generation ?? undefined)}>
         {source} / {event_id}
       </Link>
     );

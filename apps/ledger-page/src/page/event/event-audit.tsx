@@ -1,3 +1,4 @@
+import type { EventDetail } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { auditQuery } from "../api/queries.ts";
@@ -5,8 +6,8 @@ import { ErrorNote } from "../parts/error-note.tsx";
 import { Time } from "../parts/time.tsx";
 
 /** Who ran this event again, and why. */
-export function EventAudit({ source, eventId }: { source: string; eventId: string }) {
-  const { data, error } = useQuery(auditQuery({ source, event_id: eventId, limit: "20" }));
+export function EventAudit({ event: { source, event_id } }: { event: EventDetail }) {
+  const { data, error } = useQuery(auditQuery({ source, event_id, limit: "20" }));
   const entries = data?.entries ?? [];
   if (error === null && entries.length === 0) return null;
   return (
@@ -14,9 +15,7 @@ export function EventAudit({ source, eventId }: { source: string; eventId: strin
       <div className="panel-head">
         <h2 id="audit">Audit</h2>
         {typeof data?.next === "string" && (
-          <Link to={`/audit?${new URLSearchParams({ source, event_id: eventId })}`}>
-            View full audit
-          </Link>
+          <Link to={`/audit?${new URLSearchParams({ source, event_id })}`}>View full audit</Link>
         )}
       </div>
       {error && <ErrorNote error={error} />}

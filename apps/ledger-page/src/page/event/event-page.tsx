@@ -27,7 +27,7 @@ export function EventPage() {
       </p>
       {event.error && <ErrorNote error={event.error} onRetry={() => void event.refetch()} />}
       {event.data === undefined ? (
-        isUnknown(event.error) && <UnknownEvent source={source} id={id} />
+        isUnknown(event.error) && unknownEvent(source, id)
       ) : (
         <Parts event={event.data} />
       )}
@@ -45,7 +45,7 @@ function Parts({ event }: { event: EventDetail }) {
           <Timeline event={event} />
           <Generations event={event} />
           <Conflicts conflicts={event.conflicts} />
-          <EventAudit source={event.source} eventId={event.event_id} />
+          <EventAudit event={event} />
         </div>
         <div>
           <Payload event={event} />
@@ -56,7 +56,7 @@ function Parts({ event }: { event: EventDetail }) {
   );
 }
 
-function UnknownEvent({ source, id }: { source: string; id: string }) {
+function unknownEvent(source: string, id: string) {
   return (
     <div className="empty">
       <h1>Event not found</h1>

@@ -17,7 +17,7 @@ export function Generations({ event }: { event: EventDetail }) {
         {newestFirst.map((run) => (
           <li key={run.generation}>
             <Link
-              to={eventLink({ source, event_id, generation: run.generation })}
+              to={eventLink(source, event_id, run.generation)}
               aria-current={run.generation === event.generation ? "true" : undefined}
             >
               {run.generation === 0 ? "0 (as received)" : `${run.generation} (replay)`}

@@ -35,7 +35,7 @@ export function RunAgainDialog({ verb, event, onClose }: Props) {
         return notify({ kind: "done", text: "Retried: the event is pending again." });
       }
       notify({ kind: "done", text: `Replayed as generation ${result.generation}.` });
-      await navigate(eventLink({ source, event_id, generation: result.generation }));
+      await navigate(eventLink(source, event_id, result.generation));
     },
     onSettled: () => client.invalidateQueries(),
   });

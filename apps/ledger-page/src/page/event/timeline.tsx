@@ -1,4 +1,4 @@
-import type { Attempt, EventDetail, RecordedEvent } from "@millrace/api-contract";
+import type { Attempt, EventDetail } from "@millrace/api-contract";
 import { durationOf } from "../parts/age.ts";
 import { countOf } from "../parts/count.ts";
 import { ExactTime } from "../parts/time.tsx";
@@ -24,7 +24,7 @@ export function Timeline({ event }: { event: EventDetail }) {
         {event.attempt_log.map((attempt) => (
           <FailedAttempt key={attempt.attempt} attempt={attempt} />
         ))}
-        {event.stage === "recorded" ? <Now event={event} /> : <QueuedNow event={event} />}
+        <Now event={event} />
       </ol>
     </section>
   );
@@ -50,7 +50,15 @@ function FailedAttempt({ attempt }: { attempt: Attempt }) {
   );
 }
 
-function Now({ event }: { event: RecordedEvent }) {
+function Now({ event }: { event: EventDetail }) {
+  if (event.stage === "queued") {
+    return (
+      <li className={event.last_error === null ? "pending" : "failed"}>
+        <p className="step">In the queue: {event.job_state}</p>
+        {event.last_error !== null && <pre className="error">{event.last_error}</pre>}
+      </li>
+    );
+  }
   const { status, attempts, processed_at, started_at } = event;
   if (status === "pending" || processed_at === null) {
     return (
@@ -79,15 +87,6 @@ function Now({ event }: { event: RecordedEvent }) {
       {status === "failed" && event.attempt_log.length === 0 && event.last_error !== null && (
         <pre className="error">{event.last_error}</pre>
       )}
-    </li>
-  );
-}
-
-function QueuedNow({ event }: { event: Extract<EventDetail, { stage: "queued" }> }) {
-  return (
-    <li className={event.last_error === null ? "pending" : "failed"}>
-      <p className="step">In the queue: {event.job_state}</p>
-      {event.last_error !== null && <pre className="error">{event.last_error}</pre>}
     </li>
   );
 }

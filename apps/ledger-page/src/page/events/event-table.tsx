@@ -46,7 +46,7 @@ export function EventTable({ rows }: { rows: EventRow[] }) {
 function EventLink({ event }: { event: EventRow }) {
   return (
     <>
-      <Link to={eventLink(event)}>{event.event_id}</Link>
+      <Link to={eventLink(event.source, event.event_id, event.generation)}>{event.event_id}</Link>
       {event.generation > 0 && (
         <span className="quiet" title={`Replay ${event.generation}`}>
           {" "}

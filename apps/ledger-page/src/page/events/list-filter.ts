@@ -1,5 +1,3 @@
-import type { WireKey } from "@millrace/api-contract";
-
 /** What the list is narrowed to, as the URL holds it. A value that is none is the API's to refuse. */
 export interface ListFilter {
   readonly source?: string;
@@ -51,9 +49,9 @@ export function apiFilter(filter: ListFilter, nowMs: number): Omit<ListFilter, "
   return from === undefined ? rest : { ...rest, since: from };
 }
 
-/** The way to one event's page. */
-export function eventLink({ source, event_id, generation }: Partial<WireKey>): string {
-  const query = new URLSearchParams({ source: source ?? "", id: event_id ?? "" });
+/** The link to one event's page; without a generation it shows the latest. */
+export function eventLink(source: string, id: string, generation?: number): string {
+  const query = new URLSearchParams({ source, id });
   if (generation !== undefined) query.set("generation", String(generation));
   return `/event?${query}`;
 }

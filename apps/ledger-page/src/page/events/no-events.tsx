@@ -25,7 +25,7 @@ export function NoEvents({ filter, sources }: Props) {
           <ul className="links">
             {(filter.source === undefined ? sources : [filter.source]).map((source) => (
               <li key={source}>
-                <Link to={eventLink({ source, event_id: q })}>Look in the queue of {source}</Link>
+                <Link to={eventLink(source, q)}>Look in the queue of {source}</Link>
               </li>
             ))}
           </ul>

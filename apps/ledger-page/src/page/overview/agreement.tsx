@@ -53,11 +53,14 @@ function Kind({ kind }: { kind: Disagreement }) {
       </dt>
       <dd>
         {kind.meaning} {kind.mend}{" "}
-        {kind.examples.slice(0, 3).map((event) => (
-          <Link key={eventLink(event)} to={eventLink(event)}>
-            {event.event_id}
-          </Link>
-        ))}
+        {kind.examples.slice(0, 3).map(({ source, event_id, generation }) => {
+          const link = eventLink(source, event_id, generation);
+          return (
+            <Link key={link} to={link}>
+              {event_id}
+            </Link>
+          );
+        })}
       </dd>
     </>
   );
