@@ -8,14 +8,14 @@ import { findWorkspaces } from "./workspaces.mjs";
 const root = resolve(process.argv[2] ?? dirname(dirname(fileURLToPath(import.meta.url))));
 const workspaces = [...findWorkspaces(root)].map(([name, found]) => ({ ...found, name }));
 const names = new Set(workspaces.map((workspace) => workspace.name));
-const doors = new Set(workspaces.flatMap(doorsOf));
+const entryPoints = new Set(workspaces.flatMap(entryPointsOf));
 const problems = workspaces.flatMap(checkWorkspace);
 for (const problem of problems) console.log(problem);
 console.log(`${workspaces.length} workspaces, ${problems.length} problems`);
 process.exit(problems.length === 0 && workspaces.length > 0 ? 0 : 1);
 
 /** What may be imported of a workspace: its name, and the subpaths that its manifest exports. */
-function doorsOf({ name, manifest }) {
+function entryPointsOf({ name, manifest }) {
   return [name, ...Object.keys(manifest.exports ?? {}).map((path) => `${name}${path.slice(1)}`)];
 }
 
@@ -53,7 +53,7 @@ function checkImport({ name, folder }, path, specifier, isTest) {
   }
   const target = packageOf(specifier);
   if (names.has(target) && target !== name) {
-    if (!doors.has(specifier)) return `"${specifier}" goes past the package's doors`;
+    if (!entryPoints.has(specifier)) return `"${specifier}" is not an entry point of the package`;
     if (!isTest && !mayImport(name, target)) return `${name} may not import ${target}`;
   }
   if (PURE.includes(name) && !isTest && IO.test(specifier)) {

@@ -27,7 +27,7 @@ export function packedManifest(root, workspaces) {
     bin: { millrace: "lib/cli/bin/millrace.mjs" },
     exports: {
       ...Object.fromEntries(
-        Object.entries(library.exports).map(([path, door]) => [path, inLib(door)]),
+        Object.entries(library.exports).map(([path, target]) => [path, inLib(target)]),
       ),
       "./package.json": "./package.json",
     },

@@ -73,7 +73,7 @@ function withPaths(text, { to, folder, workspaces }) {
     .replaceAll(INTERNAL, (_, name, subpath) => {
       const workspace = workspaces.get(name);
       if (workspace === undefined) throw new Error(`Cannot pack: ${to} needs ${name}`);
-      const target = join(folder, "lib", workspace.short, doorOf(workspace, subpath));
+      const target = join(folder, "lib", workspace.short, entryPointOf(workspace, subpath));
       const path = relative(dirname(to), target).split(sep).join("/");
       return JSON.stringify(path.startsWith(".") ? path : `./${path}`);
     });
@@ -83,9 +83,9 @@ function withPaths(text, { to, folder, workspaces }) {
     : paths;
 }
 
-function doorOf({ manifest }, subpath) {
-  const door = manifest.exports?.[`.${subpath}`];
-  return typeof door === "object" ? door.default : (door ?? `.${subpath}`);
+function entryPointOf({ manifest }, subpath) {
+  const entryPoint = manifest.exports?.[`.${subpath}`];
+  return typeof entryPoint === "object" ? entryPoint.default : (entryPoint ?? `.${subpath}`);
 }
 
 function writeJson(path, value) {

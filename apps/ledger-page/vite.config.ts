@@ -3,7 +3,7 @@ import { defineConfig } from "vite";
 
 export default defineConfig({
   root: fileURLToPath(new URL(".", import.meta.url)),
-  // Beside the door, which tsc writes into `dist` itself.
+  // Next to the package's entry point, which tsc writes into `dist` itself.
   build: {
     outDir: "dist/page",
     emptyOutDir: true,

@@ -43,19 +43,19 @@ export interface Dashboard {
  */
 export function createDashboard(deps: DashboardDeps, options: DashboardOptions): Dashboard {
   checkOptions(options);
-  const trouble = createErrorLog(deps.logger);
-  const onError = (error: unknown) => trouble("request", error);
+  const logError = createErrorLog(deps.logger);
+  const onError = (error: unknown) => logError("request", error);
   let closing = false;
 
   async function readiness(): Promise<Readiness> {
     if (closing) return { ready: false, parts: { dashboard: "closing" } };
     return await checkParts(deps.checks, {
-      onFailure: (part, error) => trouble(`readiness: ${part}`, error),
+      onFailure: (part, error) => logError(`readiness: ${part}`, error),
     });
   }
 
   const overviews = createOverviews(deps, options.compare ?? COMPARE_DEFAULTS);
-  const onMetricsError = (error: unknown) => trouble("metrics", error);
+  const onMetricsError = (error: unknown) => logError("metrics", error);
   registerMetrics(deps.registry, { readStats: overviews.stats, onError: onMetricsError });
   const app = createExpressApp({ ...deps, overviews, readiness, onError }, options);
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);

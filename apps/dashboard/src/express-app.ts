@@ -40,11 +40,11 @@ export function createExpressApp(deps: Deps, options: DashboardOptions): Express
   app.get(["/healthz", "/readyz"], status);
   app.use(checkHost({ boundHost: options.host, ...(options.hosts && { hosts: options.hosts }) }));
   app.use(checkWrite());
-  const door = createAuthenticator(options.credentials);
-  app.use("/api", createOpenRoutes(door));
+  const authenticator = createAuthenticator(options.credentials);
+  app.use("/api", createOpenRoutes(authenticator));
   app.use(createPageRoutes());
-  // From here on nobody is served whom the door does not know.
-  app.use(guard(door));
+  // From here on only a known user or program is served.
+  app.use(guard(authenticator));
 
   app.use(status);
   const showWorkers = deps.queues.backend !== "postgres";

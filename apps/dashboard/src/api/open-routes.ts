@@ -8,15 +8,15 @@ import { refuseOtherMethods, serve } from "./serve.ts";
  * The part of the API that stands before the guard: who asks, signing in and out, and the document of
  * the API, which holds no data.
  */
-export function createOpenRoutes(door: Authenticator): Router {
+export function createOpenRoutes(authenticator: Authenticator): Router {
   const router = Router();
   serve(router, "get /session", ({ request, response }) => {
-    const principal = door.identify(request, response);
+    const principal = authenticator.identify(request, response);
     if (principal === undefined) throw unauthorized(response, "Cannot identify the user: sign in");
     return principal;
   });
   serve(router, "post /session", ({ request, response, body }) => {
-    const { session, principal } = door.signIn(request, response, body);
+    const { session, principal } = authenticator.signIn(request, response, body);
     setSessionCookie(request, response, session);
     return principal;
   });

@@ -29,7 +29,8 @@ const NOBODY: Credentials = { accounts: [], tokens: [] };
 const LOCAL: Principal = { user: null, role: "operator", via: "local" };
 
 /**
- * Makes the door. Without credentials everybody is an operator: only this machine is listened to then.
+ * Creates the authenticator. Without credentials everyone is an operator; the dashboard then listens on
+ * this machine only.
  *
  * Only what can be guessed is limited. After ten wrong passwords an address cannot sign in for the rest
  * of the minute, and after ten wrong tokens it cannot use a token shorter than 16 characters. A session
@@ -86,7 +87,7 @@ const isGuessable = ({ token }: Token): boolean => token.length < TOKEN_LENGTH_M
 /** Other schemes are left to whatever stands in front and asks for them. */
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
-/** The error for whom the door does not know, with the challenge that RFC 9110 wants beside it. */
+/** The error for an unknown caller, with the challenge that RFC 9110 requires. */
 export function unauthorized(response: Response, message: string): MillraceError {
   response.set("WWW-Authenticate", 'Bearer realm="Millrace"');
   return new MillraceError("unauthorized", message);

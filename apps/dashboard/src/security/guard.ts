@@ -7,12 +7,12 @@ import { isRead } from "./check-write.ts";
 const principals = new WeakMap<Request, Principal>();
 
 /**
- * Lets nobody on whom the door does not know (401 `unauthorized`), and no viewer write (403
- * `forbidden`). A browser that asks for the queues' page is sent to where it can sign in.
+ * Rejects unknown callers (401 `unauthorized`) and writes by viewers (403 `forbidden`). A browser
+ * that asks for the queues' page is sent to where it can sign in.
  */
-export function guard(door: Authenticator): RequestHandler {
+export function guard(authenticator: Authenticator): RequestHandler {
   return (request, response, next) => {
-    const principal = door.identify(request, response);
+    const principal = authenticator.identify(request, response);
     if (principal === undefined) {
       const page = pageOf(request);
       if (page === undefined) {

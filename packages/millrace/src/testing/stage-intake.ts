@@ -39,7 +39,7 @@ export function createStageIntake(config: Config, ledger: Ledger): StageIntake {
   );
   const fresh = new Set<string>();
   const sign = createSigner((source) => secrets[source]?.[0] ?? "");
-  let trouble: unknown;
+  let lastError: unknown;
   const receiver = new Receiver({
     config: { ...config, ingress: { ...config.ingress, answerTimeoutMs: ANSWER_TIMEOUT_MS } },
     secrets,
@@ -53,7 +53,7 @@ export function createStageIntake(config: Config, ledger: Ledger): StageIntake {
       },
     },
     notify: (notice) => {
-      if ("error" in notice) trouble = notice.error;
+      if ("error" in notice) lastError = notice.error;
     },
   });
 
@@ -61,7 +61,7 @@ export function createStageIntake(config: Config, ledger: Ledger): StageIntake {
     const provider = providerOf(config, posted.source);
     const delivery = sign(provider, posted);
     const received = await receiver.receive({ source: posted.source, ...delivery });
-    requireTaken(posted, received, trouble);
+    requireTaken(posted, received, lastError);
     const events = identify(provider, posted, delivery);
     const keys = events.map(({ eventId }) => ({ source: posted.source, eventId, generation: 0 }));
     return { received, events, toRun: keys.filter((key) => fresh.delete(keyName(key))) };

@@ -31,7 +31,7 @@ export interface Answer {
 
 type Headers = Record<string, string | string[]>;
 
-/** A real server with a door and a guard, and nothing behind them but who came in. */
+/** A real server with an authenticator and a guard; behind them it only answers who asked. */
 export interface AuthenticatorServer {
   ask(path: string, headers?: Headers, sent?: { method?: string; body?: string }): Promise<Answer>;
   signIn(given: unknown, headers?: Headers): Promise<Answer>;
@@ -43,11 +43,11 @@ export async function serveAuthenticator(
   clock: { ms: number },
 ): Promise<AuthenticatorServer> {
   const app = express();
-  const door = createAuthenticator(credentials, { nowMs: () => clock.ms });
+  const authenticator = createAuthenticator(credentials, { nowMs: () => clock.ms });
   app.use(checkWrite());
-  app.use("/api", createOpenRoutes(door));
-  app.use(guard(door));
-  app.use((asked, response) => void response.json(door.identify(asked, response)));
+  app.use("/api", createOpenRoutes(authenticator));
+  app.use(guard(authenticator));
+  app.use((asked, response) => void response.json(authenticator.identify(asked, response)));
   app.use(answerErrors(() => {}));
   const server = createServer(app);
   const port = await listen(server);
