@@ -5,41 +5,41 @@ describe("createCircuitBreaker", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("opens again when a probe is answered", async () => {
+  it("closes when a probe is answered", async () => {
     let up = false;
-    const gate = createCircuitBreaker(() =>
+    const breaker = createCircuitBreaker(() =>
       up ? Promise.resolve() : Promise.reject(new Error("down")),
     );
-    gate.trip();
+    breaker.trip();
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(gate.shut).toBe(true);
+    expect(breaker.isOpen).toBe(true);
     up = true;
     await vi.advanceTimersByTimeAsync(200);
-    expect(gate.shut).toBe(false);
+    expect(breaker.isOpen).toBe(false);
   });
 
-  it("opens when a probe is answered late", async () => {
+  it("closes when a probe is answered late", async () => {
     let answer = () => {};
-    const gate = createCircuitBreaker(() => new Promise<void>((resolve) => (answer = resolve)));
-    gate.trip();
+    const breaker = createCircuitBreaker(() => new Promise<void>((resolve) => (answer = resolve)));
+    breaker.trip();
     const first = answer;
     await vi.advanceTimersByTimeAsync(3_000);
-    expect(gate.shut).toBe(true);
+    expect(breaker.isOpen).toBe(true);
     first();
     await vi.advanceTimersByTimeAsync(1_200);
-    expect(gate.shut).toBe(false);
+    expect(breaker.isOpen).toBe(false);
   });
 
-  it("asks one at a time, however often it is tripped, and not at all when closed", async () => {
+  it("asks one at a time, however often it is tripped, and not at all when stopped", async () => {
     const probe = vi.fn<() => Promise<void>>(() => Promise.reject(new Error("down")));
-    const gate = createCircuitBreaker(probe);
-    gate.trip();
-    gate.trip();
+    const breaker = createCircuitBreaker(probe);
+    breaker.trip();
+    breaker.trip();
     expect(probe).toHaveBeenCalledTimes(1);
-    gate.close();
+    breaker.stop();
     await vi.advanceTimersByTimeAsync(5_000);
     expect(probe).toHaveBeenCalledTimes(1);
-    gate.trip();
+    breaker.trip();
     expect(probe).toHaveBeenCalledTimes(1);
   });
 });

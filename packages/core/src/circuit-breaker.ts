@@ -5,10 +5,12 @@ import { wait, settlesWithin } from "./deadline.ts";
  * it, every call to a hung server would wait its whole deadline, and leave its bytes in a dead socket.
  */
 export interface CircuitBreaker {
-  readonly shut: boolean;
-  /** Shuts, and probes until a probe succeeds. */
+  /** True while calls are rejected. */
+  readonly isOpen: boolean;
+  /** Opens, and probes until a probe succeeds, which closes it again. */
   trip(): void;
-  close(): void;
+  /** Ends the probes. */
+  stop(): void;
 }
 
 const PROBE_TIMEOUT_MS = 1_000;
@@ -18,32 +20,32 @@ const PROBE_PAUSE_MS = 100;
  * @param probe - resolves when the server has answered; asked again when it has not in a second.
  */
 export function createCircuitBreaker(probe: () => Promise<unknown>): CircuitBreaker {
-  const closing = new AbortController();
-  let shut = false;
+  const stopped = new AbortController();
+  let isOpen = false;
 
-  async function probeUntilOpen(): Promise<void> {
-    while (!closing.signal.aborted) {
+  async function probeUntilClosed(): Promise<void> {
+    while (!stopped.signal.aborted) {
       await settlesWithin(probeOnce(), PROBE_TIMEOUT_MS);
-      if (!shut) return;
-      await wait(PROBE_PAUSE_MS, closing.signal);
+      if (!isOpen) return;
+      await wait(PROBE_PAUSE_MS, stopped.signal);
     }
   }
 
   // An answer counts also when it comes late.
   async function probeOnce(): Promise<void> {
     await probe();
-    shut = false;
+    isOpen = false;
   }
 
   return {
-    get shut() {
-      return shut;
+    get isOpen() {
+      return isOpen;
     },
     trip: () => {
-      if (shut || closing.signal.aborted) return;
-      shut = true;
-      void probeUntilOpen();
+      if (isOpen || stopped.signal.aborted) return;
+      isOpen = true;
+      void probeUntilClosed();
     },
-    close: () => closing.abort(),
+    stop: () => stopped.abort(),
   };
 }

@@ -20,7 +20,7 @@ export interface EventStore {
 }
 
 /** The circuit breaker of a client, as the others that write through it use it. */
-export type StoreBreaker = Pick<CircuitBreaker, "shut" | "trip">;
+export type StoreBreaker = Pick<CircuitBreaker, "isOpen" | "trip">;
 
 /** An event store that does some of its work after it has answered. */
 export interface ClosableEventStore extends EventStore {

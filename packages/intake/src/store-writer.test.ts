@@ -18,11 +18,11 @@ const EVENT: IncomingEvent = {
 /** A store whose client has a circuit breaker, and its writer. */
 function writerOf(put: EventStore["put"], { restMs = 0 } = {}) {
   const breaker = {
-    shut: false,
+    isOpen: false,
     trips: 0,
     trip() {
       breaker.trips += 1;
-      breaker.shut = true;
+      breaker.isOpen = true;
     },
   };
   const store: EventStore = {
@@ -39,20 +39,20 @@ function writerOf(put: EventStore["put"], { restMs = 0 } = {}) {
   return { breaker, writer };
 }
 
-test("a store is down while the circuit breaker of its client is shut", async () => {
+test("a store is down while the circuit breaker of its client is open", async () => {
   let calls = 0;
   const { breaker, writer } = writerOf(async () => {
     calls += 1;
     return ["accepted"];
   });
-  breaker.shut = true;
+  breaker.isOpen = true;
   expect(writer.takes("plain")).toBe(false);
   await expect(writer.check()).rejects.toThrow("Cannot reach the queue");
   expect(await writer.put([EVENT])).toEqual([
     new Error("Cannot reach the queue: it did not answer"),
   ]);
   expect(calls).toBe(0);
-  breaker.shut = false;
+  breaker.isOpen = false;
   expect(writer.takes("plain")).toBe(true);
   expect(await writer.put([EVENT])).toEqual(["accepted"]);
 });
@@ -73,7 +73,7 @@ test("a failure trips the client's circuit breaker, and the store rests also whe
   });
   expect(await writer.put([EVENT])).toEqual([new Error("READONLY")]);
   expect(breaker.trips).toBe(1);
-  breaker.shut = false;
+  breaker.isOpen = false;
   expect(writer.takes("plain")).toBe(false);
   await expect(writer.check()).rejects.toThrow("READONLY");
 });

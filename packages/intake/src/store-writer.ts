@@ -123,7 +123,7 @@ export class StoreWriter {
 
   /** Ends our probes of a store that is down. */
   close(): void {
-    this.#ownBreaker.close();
+    this.#ownBreaker.stop();
   }
 
   get #breaker(): StoreBreaker {
@@ -131,7 +131,7 @@ export class StoreWriter {
   }
 
   get #isDown(): boolean {
-    return this.#breaker.shut || performance.now() < this.#restsUntilMs;
+    return this.#breaker.isOpen || performance.now() < this.#restsUntilMs;
   }
 
   async #putWaiting(waiting: readonly Waiting[]): Promise<readonly StoreResult[]> {

@@ -38,7 +38,7 @@ export function createQueues(deps: Deps): Queues {
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
-    breaker.close();
+    breaker.stop();
     gauge.close();
     await workers?.close({ timeoutMs: 0 });
     const closed = Promise.allSettled([...queues.values()].map((queue) => queue.close()));

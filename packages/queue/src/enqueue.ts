@@ -96,7 +96,7 @@ async function addToSource(
 }
 
 function unready({ backend, breaker }: Deps): string | undefined {
-  return backend.unready() ?? (breaker.shut ? "it does not answer" : undefined);
+  return backend.unready() ?? (breaker.isOpen ? "it does not answer" : undefined);
 }
 
 /** Adds jobs together; where one of them is at fault, each by itself, so that the others get through. */

@@ -69,11 +69,11 @@ export interface Queues {
   /** Measures how full the queues are now. */
   measurePressure(): Promise<Pressure>;
   /**
-   * The circuit breaker of `enqueue`: shut from a call that was not answered in time until a probe is
+   * The circuit breaker of `enqueue`: open from a call that was not answered in time until a probe is
    * answered. Meanwhile `enqueue` answers with errors at once. A caller that knows that the server does
    * not answer may trip it.
    */
-  readonly breaker: Pick<CircuitBreaker, "shut" | "trip">;
+  readonly breaker: Pick<CircuitBreaker, "isOpen" | "trip">;
   /** @throws `redis_unreachable` or `database_unreachable` when there is no answer in time. */
   ping(): Promise<void>;
   /** Ends the workers, if any, and every connection. Bounded, also when the server is dead. */

@@ -15,13 +15,13 @@ export function lateQueue(
     ping: async () => await queues().ping(),
     pressure: () => opened()?.pressure() ?? NO_PRESSURE,
     get breaker() {
-      return opened()?.breaker ?? NOT_OPEN;
+      return opened()?.breaker ?? NOT_OPENED;
     },
   };
 }
 
 // What is not open takes nothing; that it is open is seen without a probe.
-const NOT_OPEN = { shut: true, trip: () => {} };
+const NOT_OPENED = { isOpen: true, trip: () => {} };
 
 const NO_PRESSURE = {
   memoryShare: undefined,

@@ -63,7 +63,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/core/src/circuit-breaker.ts",
-        from: "    await probe();\n    shut = false;\n",
+        from: "    await probe();\n    isOpen = false;\n",
         to: "    await probe();\n",
       },
     ],
