@@ -1,0 +1,175 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createLedger, createPool } from "@millrace/ledger";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Edit } from "../faults/mutants/mutant.ts";
+import { createScratch, type Scratch } from "../faults/mutants/scratch.ts";
+import { anEvent } from "../ledger/fixture.ts";
+import { runCommand, startRole, type MillraceProcess } from "../support/millrace-process.ts";
+import { scratchDatabase } from "../support/scratch-database.ts";
+
+// A column of an event is added in three places: a migration, the ledger, and the contract. Here one is
+// added to a copy of the repository, as a developer would do it.
+
+const REPOSITORY = fileURLToPath(new URL("../../", import.meta.url));
+const CONFIG = fileURLToPath(new URL("../dashboard/fixture/millrace.config.ts", import.meta.url));
+
+const MIGRATION = "packages/ledger/migrations/9999_region.sql";
+const MIGRATION_TEXT =
+  "ALTER TABLE millrace.events ADD COLUMN region text NOT NULL DEFAULT 'eu';\n";
+const LEDGER: readonly Edit[] = [
+  {
+    file: "packages/ledger/src/schema.ts",
+    from: '    failedRun: text("failed_run"),\n',
+    to: '    failedRun: text("failed_run"),\n    region: text("region").notNull(),\n',
+  },
+  {
+    file: "packages/ledger/src/event-row.ts",
+    from: "  unsigned: events.unsigned,\n",
+    to: "  unsigned: events.unsigned,\n  region: events.region,\n",
+  },
+];
+const CONTRACT: readonly Edit[] = [
+  {
+    file: "packages/api-contract/src/events.ts",
+    from: '  unsigned: z.boolean().describe("Whether the id stands outside what was signed."),\n',
+    to:
+      '  unsigned: z.boolean().describe("Whether the id stands outside what was signed."),\n' +
+      '  region: text("Where it was received."),\n',
+  },
+];
+
+/** A module of the page that uses the column. */
+const PAGE = "apps/ledger-page/src/page/region.ts";
+const PAGE_TEXT = `import type { EventRow } from "@millrace/api-contract";
+export const regionOf = (event: EventRow): string => event.region;
+`;
+
+describe("a new column of an event", { timeout: 300_000 }, () => {
+  let copy: Scratch;
+  const undo: (() => Promise<unknown>)[] = [];
+
+  beforeAll(async () => {
+    copy = await createScratch(REPOSITORY);
+    await writeFile(join(copy.root, PAGE), PAGE_TEXT);
+  }, 300_000);
+  afterEach(async () => {
+    for (const step of undo.splice(0).toReversed()) await step();
+  });
+  afterAll(() => copy?.remove());
+
+  const compile = (...args: readonly string[]) =>
+    run(copy.root, ["node_modules/typescript/bin/tsc", ...args]);
+  const edit = async (edits: readonly Edit[]) => void undo.push(await copy.apply(edits));
+  const migrate = async () => {
+    await writeFile(join(copy.root, MIGRATION), MIGRATION_TEXT);
+    undo.push(() => rm(join(copy.root, MIGRATION)));
+  };
+
+  /** A dashboard of the copy, and a command, on a database that the copy has migrated. */
+  async function start(): Promise<Started> {
+    const place = { bin: join(copy.root, "apps/cli/bin/millrace.mjs"), cwd: copy.root };
+    const database = await scratchDatabase();
+    undo.push(() => database.drop());
+    const env = { DATABASE_URL: database.url, MILLRACE_CONFIG: CONFIG, DASHBOARD_PORT: "0" };
+    const migrated = await runCommand(["migrate"], env, place);
+    expect(migrated).toMatchObject({ code: 0 });
+    await acceptEvent(database.url);
+    const dashboard = await startRole("dashboard", env, place);
+    undo.push(() => dashboard.end());
+    return { dashboard, list: () => runCommand(["events", "--json"], env, place) };
+  }
+
+  test("needs a migration, the ledger, and the contract, and is everywhere then", async () => {
+    await migrate();
+    await edit([...LEDGER, ...CONTRACT]);
+    expect(await compile("-b")).toEqual({ code: 0, output: "" });
+    expect(await compile("-p", "apps/ledger-page/tsconfig.page.json")).toEqual({
+      code: 0,
+      output: "",
+    });
+    const { dashboard, list } = await start();
+    const { events } = (await getJson(dashboard, "/api/events")) as { events: object[] };
+    expect(events).toMatchObject([{ event_id: "evt_1", region: "eu" }]);
+    expect(await getJson(dashboard, `/api/events/${SOURCE}/evt_1`)).toMatchObject({ region: "eu" });
+    const region = { type: "string", description: "Where it was received." };
+    expect(await getJson(dashboard, "/api/openapi.json")).toMatchObject({
+      components: {
+        schemas: {
+          EventPage: { properties: { events: { items: { properties: { region } } } } },
+        },
+      },
+    });
+    const { code, output } = await list();
+    expect(code).toBe(0);
+    expect(JSON.parse(output)).toMatchObject({ event_id: "evt_1", region: "eu" });
+  });
+
+  test("does not work without the migration", async () => {
+    await edit([...LEDGER, ...CONTRACT]);
+    expect(await compile("-b")).toEqual({ code: 0, output: "" });
+    const { dashboard, list } = await start();
+    const answer = await fetch(`${dashboard.url}/api/events`);
+    expect(answer.status).toBeGreaterThanOrEqual(500);
+    const { code, output } = await list();
+    expect(code).not.toBe(0);
+    expect(output).not.toContain("evt_1");
+  });
+
+  test("does not compile without the ledger", async () => {
+    await migrate();
+    await edit(CONTRACT);
+    const { code, output } = await compile("-b");
+    expect(code).not.toBe(0);
+    expect(output).toMatch(/packages\/ledger\/src\/event-row\.ts.*error TS/);
+    expect(output).toContain("region");
+  });
+
+  test("does not compile without the contract", async () => {
+    await migrate();
+    await edit(LEDGER);
+    const { code, output } = await compile("-b");
+    expect(code).not.toBe(0);
+    expect(output).toMatch(/packages\/ledger\/src\/event-row\.ts.*error TS/);
+    expect(output).toContain("region");
+    const page = await compile("-p", "apps/ledger-page/tsconfig.page.json");
+    expect(page.code).not.toBe(0);
+    expect(page.output).toContain("src/page/region.ts");
+  });
+});
+
+const SOURCE = "acme";
+
+interface Started {
+  readonly dashboard: MillraceProcess;
+  /** Runs `millrace events --json`. */
+  list(): Promise<{ code: number | null; output: string }>;
+}
+
+async function acceptEvent(url: string): Promise<void> {
+  const pool = createPool({ url, max: 1, applicationName: "test" });
+  try {
+    const event = anEvent({ source: SOURCE, eventId: "evt_1" });
+    expect(await createLedger({ pool }).intake.accept([event])).toEqual(["accepted"]);
+  } finally {
+    await pool.end();
+  }
+}
+
+async function getJson({ url }: MillraceProcess, path: string): Promise<unknown> {
+  const answer = await fetch(`${url}${path}`);
+  expect(answer.status).toBe(200);
+  return await answer.json();
+}
+
+async function run(cwd: string, args: readonly string[]) {
+  const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const chunks: string[] = [];
+  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+  await once(child, "close");
+  return { code: child.exitCode, output: chunks.join("") };
+}
