@@ -256,15 +256,17 @@ describe("A network that breaks", () => {
     const ends = await Promise.all(
       [
         ledger.claims.record([aJob(anEvent())]),
-        ledger.claims.attempt(keyOf(event), number, () => Promise.resolve("handled"), {
-          ...patient(),
-          timeoutMs: 500,
-        }),
+        ledger.claims.attempt(
+          keyOf(event),
+          number,
+          () => Promise.resolve("handled"),
+          patient(AbortSignal.timeout(500)),
+        ),
         ledger.reads.ping(),
       ].map((call: Promise<unknown>) => call.catch((error: unknown) => error)),
     );
     expect(ends[0]).toMatchObject({ code: "database_unavailable" });
-    expect(ends[1]).toMatchObject({ code: "handler_timeout" });
+    expect(ends[1]).toMatchObject({ name: "TimeoutError" });
     expect(ends[2]).toMatchObject({ code: "database_unavailable" });
     proxy.thaw();
     expect(await claim(ledger, event)).toBe(number + 1);

@@ -96,6 +96,19 @@ test("a failed event whose queue did not get the result fails again, and no hand
   expect((await row())?.attempts).toBe(1);
 });
 
+test("an event is failed without an attempt only when its job is refused", async () => {
+  let abandoned = 0;
+  const beforeAbandon = () => void (abandoned += 1);
+  const failing = runs(thenThrow(new PermanentError("no")), { beforeAbandon });
+  expect(await failing.next("run-1")).toMatchObject({ kind: "failed", recorded: true });
+  expect(await failing.next("run-1")).toMatchObject({ kind: "failed", recorded: true });
+  expect(await runs(effect, { beforeAbandon }).next()).toMatchObject({ kind: "completed" });
+  expect(abandoned).toBe(0);
+  const unknown = makeJob({ source: "nobody" });
+  expect(await settle(failing.processor, unknown)).toMatchObject({ code: "unknown_source" });
+  expect(abandoned).toBe(1);
+});
+
 test("a failed event that someone retried gets all its attempts again", async () => {
   const { next, row } = runs(thenThrow(new Error("no")), { attempts: 1 });
   expect(await next()).toMatchObject({ kind: "failed" });
@@ -162,6 +175,19 @@ test("a thrown Proxy that refuses every question is a failed attempt", async () 
   };
   const hostile = new Proxy({}, { get: trap, has: trap, getPrototypeOf: trap });
   expect(await runs(thenThrow(hostile)).next()).toMatchObject({
+    kind: "retry",
+    code: "handler_failed",
+    recorded: true,
+  });
+});
+
+test("an error whose cause cannot be read is a failed attempt", async () => {
+  const cause = Object.defineProperty(new Error("inner"), "code", {
+    get: () => {
+      throw new Error("no");
+    },
+  });
+  expect(await runs(thenThrow(new Error("outer", { cause }))).next()).toMatchObject({
     kind: "retry",
     code: "handler_failed",
     recorded: true,

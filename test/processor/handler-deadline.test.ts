@@ -60,3 +60,28 @@ test("a query that a handler did not await has no more time than its handler", a
   });
   expect(result).toMatchObject(TIMED_OUT);
 });
+
+test("a query that Postgres cancels at the end of the time is timed out, though the clock has not struck yet", async () => {
+  const startedMs = performance.now();
+  const { result } = await runTooLong(async (_event, { tx }) => {
+    await tx.execute(sql`set local statement_timeout = 50`);
+    try {
+      await tx.execute(sql`select pg_sleep(30)`);
+    } finally {
+      // No timer has its turn while this goes on, so the answer of Postgres comes first.
+      while (performance.now() - startedMs < 1_000);
+    }
+  });
+  expect(result).toMatchObject(TIMED_OUT);
+});
+
+test("a query that Postgres cancels before the time is up is an error of the handler", async () => {
+  const processor = bench.processor([
+    on("shop", "*", async (_event, { tx }) => {
+      await tx.execute(sql`set local statement_timeout = 50`);
+      await tx.execute(sql`select pg_sleep(30)`);
+    }),
+  ]);
+  const result = await settle(processor, makeJob());
+  expect(result).toMatchObject({ kind: "retry", code: "handler_failed", recorded: true });
+});

@@ -37,6 +37,8 @@ export interface Options {
   readonly beforeAttempt?: () => Promise<void> | void;
   /** The same before a failed attempt is recorded. */
   readonly beforeFail?: (attempt: number) => Promise<void> | void;
+  /** The same before an event is failed without an attempt. */
+  readonly beforeAbandon?: () => Promise<void> | void;
 }
 
 const BACKOFF = { firstMs: 10, factor: 1, maxMs: 10 };
@@ -73,6 +75,10 @@ export async function createBench(): Promise<Bench> {
             fail: async (key, attempt, failure) => {
               await options.beforeFail?.(attempt);
               return await ledger.claims.fail(key, attempt, failure);
+            },
+            abandonEvent: async (event, failure) => {
+              await options.beforeAbandon?.();
+              return await ledger.claims.abandonEvent(event, failure);
             },
           },
           handlers,

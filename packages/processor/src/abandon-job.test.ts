@@ -22,7 +22,7 @@ const job: EventJob = {
 const key = { source: "shop", eventId: "evt_1", generation: 0 };
 
 function failing(
-  result: JobResult,
+  result: JobResult & { kind: "failed" },
   answer: () => Promise<AbandonAnswer> = () => Promise.resolve("failed"),
 ) {
   const abandoned: unknown[] = [];
@@ -38,17 +38,6 @@ test("a job that was failed without an attempt is failed in the ledger by its ke
   const { abandoned, failed } = failing(refused);
   expect(await failed).toEqual(refused);
   expect(abandoned).toEqual([[key, { code: "body_hash_mismatch", message: "no", run: "run-1" }]]);
-});
-
-test("a failure that the ledger has is not told to it again", async () => {
-  for (const result of [
-    { kind: "failed", code: "permanent_error", message: "no", recorded: true },
-    { kind: "completed", outcome: "handled" },
-  ] as const) {
-    const { abandoned, failed } = failing(result);
-    expect(await failed).toEqual(result);
-    expect(abandoned).toEqual([]);
-  }
 });
 
 test("a job whose refusal the ledger could not hear comes again", async () => {

@@ -123,6 +123,34 @@ describeOnRedis("an ingress with two event stores", () => {
   );
 });
 
+describeOnRedis("a worker ends an attempt that Postgres no longer answers", () => {
+  test("in the handler's time when the event's row is being locked, and the retry completes the event once", async () => {
+    const ingress = await startIngress();
+    await startWorker();
+    toPostgres.strandAfter("millrace_lock");
+    await take(ingress, "evt_1", "test.effect");
+    await until(() => toPostgres.struck > 0, { what: "a lock that hangs" });
+    toPostgres.strandAfter(undefined);
+    expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
+    await untilCompletedOnce();
+  });
+
+  test("in a statement's time when its COMMIT was sent, and takes it neither for done nor for failed", async () => {
+    const ingress = await startIngress();
+    await startWorker();
+    toPostgres.strandAfter("millrace_settle");
+    await take(ingress, "evt_1", "test.effect");
+    await until(() => toPostgres.struck > 0, { what: "a COMMIT that hangs" });
+    toPostgres.strandAfter(undefined);
+    await untilCompletedOnce();
+    const { rows } = await pipeline.database.query(
+      `select e.attempts, (select count(*)::int from millrace.attempts) as failures
+       from millrace.events e where e.event_id = 'evt_1'`,
+    );
+    expect(rows).toEqual([{ attempts: 1, failures: 0 }]);
+  });
+});
+
 describeOnRedis("a worker ends the attempt of a handler that goes on and on", () => {
   test("while Redis hangs, and the retry completes the event once", async () => {
     const ingress = await startIngress();
