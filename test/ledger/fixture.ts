@@ -84,7 +84,7 @@ export function keyOf({ source, eventId, generation }: EventKey): EventKey {
 
 /** Limits of an attempt that nothing stops. */
 export function patient(signal: AbortSignal = new AbortController().signal) {
-  return { timeoutMs: 20_000, signal };
+  return { statementTimeoutMs: 20_000, signal };
 }
 
 /** Claims an event that is new or pending and returns its fence. */

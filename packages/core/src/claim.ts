@@ -56,9 +56,10 @@ export interface LockedEvent {
 
 /** What limits an attempt, and what is checked before its handlers run. */
 export interface AttemptLimits {
-  /** Milliseconds until the transaction is undone and `handler_timeout` is thrown. */
-  readonly timeoutMs: number;
-  /** When it aborts, the transaction is undone and the signal's reason is thrown. */
+  /** Milliseconds that Postgres gives each statement of the handler. */
+  readonly statementTimeoutMs: number;
+  /** When it aborts, the transaction is undone and the signal's reason is thrown. It is the only thing
+   * that ends a handler which does not return. */
   readonly signal: AbortSignal;
   /** True to compare the event's body with the bodies of the 24 hours before it. Default false. */
   readonly bodyDedup?: boolean;

@@ -7,7 +7,6 @@ import {
   type AttemptLimits,
   type LockedEvent,
 } from "@millrace/core";
-import { watchAttempt, type AttemptWatch } from "./attempt-watch.ts";
 import { databaseUnavailable, ledgerError, messageOf } from "./database-errors.ts";
 import { createGuard, handlerTransaction, type Guard } from "./guard.ts";
 import { lease, pipeline, type Lease } from "./connection.ts";
@@ -32,12 +31,14 @@ export type AttemptWork = (tx: HandlerTransaction, event: LockedEvent) => Promis
  * its body (`bodyDedup`).
  *
  * A query that the handler did not await is waited for and belongs to the transaction; a nested
- * transaction that it left open fails the attempt. Once the COMMIT has been sent the signal is not
- * heard any more: its answer is waited for. When the connection is lost before that came, nobody
- * knows whether the event was completed (`database_unavailable`), and the next claim tells.
+ * transaction that it left open fails the attempt. The caller's signal ends the attempt at any time
+ * until the event is completed; nothing else here limits how long a handler runs. From then on it is
+ * ignored, and the answer to the COMMIT is waited for, for as long as any statement of the ledger may
+ * take. When the connection is lost before the answer came, nobody knows whether the event was
+ * completed (`database_unavailable`), and the next claim tells.
  *
- * @throws what `work` threw; the signal's reason; `handler_timeout`, `database_unavailable`,
- * `tx_control_refused`, `tx_closed`, `handler_failed`, `body_missing`
+ * @throws what `work` threw; the signal's reason; `database_unavailable`, `tx_control_refused`,
+ * `tx_closed`, `handler_failed`, `body_missing`
  */
 export async function attempt(
   ledger: LedgerContext,
@@ -47,25 +48,23 @@ export async function attempt(
   limits: AttemptLimits,
 ): Promise<"completed" | "lost"> {
   const claim = { key, attempt: number };
-  limits.signal.throwIfAborted();
+  const { signal } = limits;
+  signal.throwIfAborted();
   const held = await lease(ledger.pool);
-  const watch = watchAttempt(limits);
   try {
-    const locked = await watch.race(lock(ledger, held, claim, limits));
+    const locked = await unlessAborted(signal, lock(ledger, held, claim, limits));
     if (locked === undefined) {
-      await watch.race(rollback(held));
+      await unlessAborted(signal, rollback(held));
       return "lost";
     }
-    const { guard, outcome } = await handle(held, watch, locked, work);
-    watch.disarm();
+    const { guard, outcome } = await handle(held, signal, locked, work);
     failpoint("worker.handled");
     await settle(ledger, held, { claim, outcome, locked, guard });
     return "completed";
   } catch (error) {
-    await undo(held, watch);
+    await undo(held, signal);
     throw error;
   } finally {
-    watch.disarm();
     held.release();
   }
 }
@@ -74,11 +73,11 @@ async function lock(
   ledger: LedgerContext,
   held: Lease,
   claim: AttemptClaim,
-  { timeoutMs, bodyDedup = false }: AttemptLimits,
+  { statementTimeoutMs, bodyDedup = false }: AttemptLimits,
 ): Promise<RowLock | undefined> {
   try {
     const locked = await lockEvent(held.client, claim, {
-      statementTimeoutMs: timeoutMs,
+      statementTimeoutMs,
       lockTimeoutMs: ledger.lockTimeoutMs,
       idleTimeoutMs: ledger.idleInTransactionTimeoutMs,
     });
@@ -97,15 +96,15 @@ async function judge(held: Lease, key: EventKey, locked: RowLock): Promise<RowLo
 
 async function handle(
   held: Lease,
-  watch: AttemptWatch,
+  signal: AbortSignal,
   locked: RowLock,
   work: AttemptWork,
 ): Promise<{ guard: Guard; outcome: Outcome }> {
   const guard = createGuard(held);
   try {
-    const outcome = await watch.race(work(handlerTransaction(guard), locked.event));
+    const outcome = await unlessAborted(signal, work(handlerTransaction(guard), locked.event));
     guard.seal();
-    await watch.race(guard.idle());
+    await unlessAborted(signal, guard.idle());
     guard.check();
     return { guard, outcome };
   } catch (error) {
@@ -182,15 +181,34 @@ function settleError(error: unknown, held: Lease, guard: Guard): unknown {
   }
 }
 
-// A handler that was stopped may still have a query running, so its connection is cut and not asked.
-async function undo(held: Lease, watch: AttemptWatch): Promise<void> {
-  if (watch.stopped) {
+// An attempt that was stopped may still have a query running, so its connection is cut and not asked.
+async function undo(held: Lease, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) {
     held.destroy();
     return;
   }
   try {
-    await watch.race(rollback(held));
+    await unlessAborted(signal, rollback(held));
   } catch {
     held.destroy();
+  }
+}
+
+/**
+ * Waits for a promise, but no longer than until the signal aborts.
+ *
+ * @throws the signal's reason, as its owner gave it
+ */
+async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+  });
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
   }
 }

@@ -7,7 +7,8 @@
  * failed; `retries` make an event pending again; retention drops bodies and deletes old events.
  * Deduplication: the primary key (source, event_id, generation), here and nowhere else.
  * Deadlines: Postgres' timeouts of a statement, a lock and an idle transaction, and one deadline for
- * each transaction, after which its connection is destroyed (ledger-context.ts, transaction.ts).
+ * each transaction, after which its connection is destroyed (ledger-context.ts, transaction.ts). How
+ * long a handler may run is the caller's to say: an attempt ends when its signal aborts (attempt.ts).
  * Nothing is retried here; an error that is worth a retry is `database_unavailable`.
  */
 export type { AuditedAct, AuditJson } from "./audit.ts";
@@ -34,5 +35,5 @@ export {
 export type { RetryManyAnswer } from "./retry-many.ts";
 export { attempts, bodies, conflicts, events, millrace } from "./schema.ts";
 export type { LedgerStatus } from "./ledger-status.ts";
-export { sqlStateOf } from "./sqlstate.ts";
+export { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 export { transaction } from "./transaction.ts";

@@ -1,11 +1,5 @@
-import {
-  isMillraceError,
-  MillraceError,
-  type EventJob,
-  type EventKey,
-  type Outcome,
-} from "@millrace/core";
-import type { Ledger } from "@millrace/ledger";
+import { MillraceError, type EventJob, type EventKey, type Outcome } from "@millrace/core";
+import { SQLSTATE, sqlStateOf, type Ledger } from "@millrace/ledger";
 import { createAttemptSignal } from "./attempt-signal.ts";
 import { readableError } from "./describe-error.ts";
 import type { Notice } from "./notices.ts";
@@ -27,9 +21,10 @@ interface AttemptDeps {
 }
 
 /**
- * Runs the handlers of an event once, in the event's transaction. This is the clock of a handler:
- * when its time is up, the signal aborts that both the handlers and the ledger listen to. The signal
- * also aborts when `stop` does, and when the attempt fails.
+ * Runs the handlers of an event once, in the event's transaction. The deadline is here and nowhere
+ * else: when the time is up, the signal aborts that the handlers and the ledger listen to. The time
+ * covers the connection, the lock of the event's row, and the handlers. The signal also aborts when
+ * `stop` does, and when the attempt fails.
  */
 export async function attemptEvent(
   job: EventJob,
@@ -41,6 +36,7 @@ export async function attemptEvent(
   const key = { source, eventId, generation };
   const { handlers, handlerTimeoutMs: timeoutMs } = deps;
   const own = createAttemptSignal([limits.stop]);
+  const startedMs = performance.now();
   const clock = setTimeout(() => own.abort(timeoutError(timeoutMs)), timeoutMs);
   const { signal } = own;
   const watch = new HandlerWatch(signal);
@@ -51,14 +47,17 @@ export async function attemptEvent(
       key,
       attempt,
       (tx, locked) => watch.run(() => handlers.run(job, attempt, { tx, locked, signal })),
-      { timeoutMs, signal, bodyDedup },
+      { statementTimeoutMs: timeoutMs, signal, bodyDedup },
     );
     const { outcome, ranMs: handlerMs } = watch;
     if (end === "lost" || outcome === undefined) return { kind: "lost", handlerMs };
     return { kind: "completed", outcome, handlerMs };
   } catch (error) {
-    const failed = watch.failedWith(error);
-    own.abort(error);
+    // Postgres limits each statement to the same time, and its answer may be read before the clock fires.
+    const isOver = performance.now() - startedMs >= timeoutMs;
+    const isTimeout = isOver && sqlStateOf(error) === SQLSTATE.queryCanceled;
+    const failed = isTimeout ? stopped(timeoutError(timeoutMs, error)) : watch.failedWith(error);
+    own.abort(failed.error);
     reportIfStillRunning(watch, { key, attempt }, deps.notify);
     return { kind: "failed", ...failed, handlerMs: watch.ranMs };
   } finally {
@@ -67,11 +66,17 @@ export async function attemptEvent(
   }
 }
 
-function timeoutError(timeoutMs: number): MillraceError {
+function timeoutError(timeoutMs: number, cause?: unknown): MillraceError {
   return new MillraceError(
     "handler_timeout",
     `Cannot finish handler: it ran longer than ${timeoutMs} ms`,
+    { cause },
   );
+}
+
+/** An attempt that ended for another reason than what its handlers or the ledger did. */
+function stopped(reason: unknown): FailedAttempt {
+  return { error: reason, thrownByHandler: false, abortReason: reason };
 }
 
 /** Remembers how the handlers ended: the ledger may have stopped waiting for them before. */
@@ -113,11 +118,9 @@ class HandlerWatch {
 
   failedWith(error: unknown): FailedAttempt {
     if (this.thrown !== undefined && this.thrown.error === error) return this.thrown;
-    // What the ledger threw when the signal aborted, and not what failed while it did. Postgres
-    // keeps the time as well, and may cancel a query before the clock strikes.
-    const isAbort = this.signal.aborted && error === this.signal.reason;
-    const isTimeout = isMillraceError(error) && error.code === "handler_timeout";
-    return { error, thrownByHandler: false, abortReason: isAbort || isTimeout ? error : undefined };
+    // What the ledger threw because the signal aborted, and not what failed at the same time.
+    if (this.signal.aborted && error === this.signal.reason) return stopped(error);
+    return { error, thrownByHandler: false, abortReason: undefined };
   }
 }
 

@@ -18,9 +18,7 @@ export function describeError(error: unknown): string {
 
 function describe(error: unknown, causesLeft: number): string {
   if (typeof error === "string") return error === "" ? "An empty string was thrown" : error;
-  if ((typeof error !== "object" && typeof error !== "function") || error === null) {
-    return `${String(error)} was thrown`;
-  }
+  if (!isObject(error)) return `${String(error)} was thrown`;
   const message = read(error, "message");
   const cause = read(error, "cause");
   const text = typeof message === "string" ? withoutQuery(message) : "";
@@ -86,22 +84,31 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
+/** As many as the ledger looks through for a SQLSTATE. */
+const LINKS_READ = 10;
 const READ_LATER = ["name", "message", "code", "cause", "errors", "severity", "afterMs"];
 
 /**
- * What was thrown, or an error of our own in its place when reading it throws (a getter, a Proxy), so
- * that whatever looks at it later does not throw.
+ * What was thrown, or an error of our own in its place when reading it or its causes throws (a getter, a
+ * Proxy), so that whatever looks at it later does not throw.
  */
 export function readableError(thrown: unknown): unknown {
-  if ((typeof thrown !== "object" && typeof thrown !== "function") || thrown === null)
-    return thrown;
+  if (!isObject(thrown)) return thrown;
   try {
     isMillraceError(thrown);
     isPermanentError(thrown);
     isRetryLater(thrown);
-    for (const key of READ_LATER) Reflect.get(thrown, key);
+    let link: unknown = thrown;
+    for (let depth = 0; depth < LINKS_READ && isObject(link); depth += 1) {
+      for (const key of READ_LATER) Reflect.get(link, key);
+      link = Reflect.get(link, "cause");
+    }
     return thrown;
   } catch {
     return new Error(`Cannot read what was thrown: ${describeError(thrown)}`);
   }
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === "object" || typeof value === "function") && value !== null;
 }
