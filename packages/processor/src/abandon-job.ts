@@ -7,14 +7,13 @@ const LEDGER_UNAVAILABLE_DELAY_MS = 5_000;
 
 /**
  * Fails in the ledger what the worker fails without an attempt, if the ledger knows the event: a
- * person may have edited the job's data. Every other result is returned as it is.
+ * person may have edited the job's data. While the ledger is unavailable, the job is retried.
  */
 export async function failUnattempted(
   job: EventJob,
-  result: JobResult,
+  result: JobResult & { readonly kind: "failed" },
   ledger: Pick<Ledger["claims"], "abandonEvent">,
 ): Promise<JobResult> {
-  if (result.kind !== "failed" || result.recorded === true) return result;
   const { code, message } = result;
   try {
     await ledger.abandonEvent(keyOf(job), { code, message, run: job.run });

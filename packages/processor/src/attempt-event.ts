@@ -1,6 +1,5 @@
 import { MillraceError, type EventJob, type EventKey, type Outcome } from "@millrace/core";
 import { SQLSTATE, sqlStateOf, type Ledger } from "@millrace/ledger";
-import { createAttemptSignal } from "./attempt-signal.ts";
 import { readableError } from "./describe-error.ts";
 import type { Notice } from "./notices.ts";
 import type { FailedAttempt } from "./retry-policy.ts";
@@ -136,4 +135,33 @@ function reportIfStillRunning(
   setTimeout(() => {
     if (watch.isRunning) notify({ kind: "handler_ignored_abort", ...attempted });
   }, GRACE_MS).unref();
+}
+
+/**
+ * The signal of one attempt, which follows longer-lived signals. Unlike AbortSignal.any it leaves
+ * nothing behind in them once it is disposed of: the worker's own signal lives as long as the process.
+ */
+export function createAttemptSignal(followed: readonly AbortSignal[]): AttemptSignal {
+  const controller = new AbortController();
+  const abort = (reason: unknown) => controller.abort(reason);
+  const listeners = followed.map((signal) => {
+    const listener = () => abort(signal.reason);
+    if (signal.aborted) listener();
+    else signal.addEventListener("abort", listener, { once: true });
+    return { signal, listener };
+  });
+  return {
+    signal: controller.signal,
+    abort,
+    dispose: () => {
+      for (const { signal, listener } of listeners) signal.removeEventListener("abort", listener);
+    },
+  };
+}
+
+export interface AttemptSignal {
+  readonly signal: AbortSignal;
+  abort(reason: unknown): void;
+  /** Stops following. */
+  dispose(): void;
 }

@@ -10,8 +10,7 @@ import {
 } from "@millrace/core";
 import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
 import { failUnattempted } from "./abandon-job.ts";
-import { attemptEvent } from "./attempt-event.ts";
-import { createAttemptSignal, type AttemptSignal } from "./attempt-signal.ts";
+import { attemptEvent, createAttemptSignal, type AttemptSignal } from "./attempt-event.ts";
 import { checkJob, unknownSource, type JobRefusal } from "./check-job.ts";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "./describe-error.ts";
@@ -95,7 +94,10 @@ class EventRun {
   async process(): Promise<JobResult> {
     try {
       const result = await this.run();
-      return this.finished(await failUnattempted(this.job, result, this.context.ledger));
+      const isRefused = result.kind === "failed" && result.recorded !== true;
+      return this.finished(
+        isRefused ? await failUnattempted(this.job, result, this.context.ledger) : result,
+      );
     } catch (error) {
       // An error of our own: the job is retried, and its code is in the logs.
       const afterMs = this.context.database.delayMs(0);

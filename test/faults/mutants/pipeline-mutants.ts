@@ -133,7 +133,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a listener for each attempt that stays with the worker's own signal",
     edits: [
       {
-        file: "packages/processor/src/attempt-signal.ts",
+        file: "packages/processor/src/attempt-event.ts",
         from: 'signal.removeEventListener("abort", listener);',
         to: "void [signal, listener];",
       },
