@@ -7,9 +7,15 @@ import {
   type StoreResult,
 } from "@millrace/core";
 import { messageOf } from "./database-errors.ts";
-import { compareKeys, keyText } from "./event-key.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { chunkEvents, INCOMING, INSERT_FRESH, packEvents } from "./incoming-events.ts";
+import {
+  chunkEvents,
+  compareKeys,
+  INCOMING,
+  INSERT_FRESH,
+  keyText,
+  packEvents,
+} from "./event-batch.ts";
 import { withPartitions } from "./bodies.ts";
 import { isDataError } from "./sqlstate.ts";
 import { runStatement } from "./transaction.ts";

@@ -7,11 +7,11 @@ import {
   type AttemptLimits,
   type LockedEvent,
 } from "@millrace/core";
+import type pg from "pg";
 import { databaseUnavailable, ledgerError, messageOf } from "./database-errors.ts";
 import { createGuard, handlerTransaction, type Guard } from "./guard.ts";
 import { lease, pipeline, type Lease } from "./connection.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { lockEvent, type RowLock } from "./lock-event.ts";
 import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 import { suspectReplay } from "./suspect-replay.ts";
 import { requireCommitted, rollback } from "./transaction.ts";
@@ -69,23 +69,108 @@ export async function attempt(
   }
 }
 
+/** An event whose row this transaction has locked. */
+interface RowLock {
+  readonly event: LockedEvent;
+  /** The transaction that holds the row, so that the event is settled in no other. */
+  readonly transactionId: string;
+  /** The row's address in its table, valid for as long as that transaction lasts. */
+  readonly ctid: string;
+}
+
+interface LockRow {
+  readonly body_day: string;
+  readonly body_id: string;
+  readonly transaction_id: string;
+  readonly ctid: string;
+  readonly headers: Record<string, string> | null;
+  readonly body: Buffer | null;
+}
+
+/**
+ * Locks an attempt's event and reads it. The body is looked up in one day's partition only: a plan over
+ * all partitions would lock each of them, every time. If the event's body is in another partition, the
+ * row comes without it and `READ_BODY` reads it. The statement also sets the handler's limits ($5 to $7,
+ * milliseconds), which costs less than a SET for each; they apply before the row is locked. Sequential
+ * scans, which were off while this was planned, are on again for the handler.
+ */
+const LOCK = (day: string) => `
+WITH limits AS MATERIALIZED (
+  SELECT set_config('lock_timeout', $5, true), set_config('statement_timeout', $6, true),
+    set_config('idle_in_transaction_session_timeout', $7, true),
+    set_config('enable_seqscan', 'on', true)
+)
+SELECT e.body_day::text AS body_day, e.body_id, e.ctid::text AS ctid,
+  pg_current_xact_id()::text AS transaction_id, b.headers, b.body
+FROM limits CROSS JOIN millrace.events e
+LEFT JOIN millrace.bodies b ON b.day = DATE '${day}' AND b.id = e.body_id AND e.body_day = b.day
+WHERE e.source = $1 AND e.event_id = $2 AND e.generation = $3
+  AND e.status = 'pending' AND e.attempts = $4
+FOR UPDATE OF e`;
+
+const READ_BODY = `SELECT headers, body FROM millrace.bodies WHERE day = $1::date AND id = $2`;
+
 async function lock(
   ledger: LedgerContext,
   held: Lease,
   claim: AttemptClaim,
-  { statementTimeoutMs, bodyDedup = false }: AttemptLimits,
+  limits: AttemptLimits,
 ): Promise<RowLock | undefined> {
   try {
-    const locked = await lockEvent(held.client, claim, {
-      statementTimeoutMs,
-      lockTimeoutMs: ledger.lockTimeoutMs,
-      idleTimeoutMs: ledger.idleInTransactionTimeoutMs,
-    });
-    return bodyDedup && locked !== undefined ? await judge(held, claim.key, locked) : locked;
+    const locked = await lockEvent(ledger, held, claim, limits);
+    if (locked === undefined || limits.bodyDedup !== true) return locked;
+    return await judge(held, claim.key, locked);
   } catch (error) {
     if (sqlStateOf(error) === SQLSTATE.lockNotAvailable) return undefined;
     throw ledgerError(error);
   }
+}
+
+/**
+ * Begins a transaction, locks an attempt's event and reads it, in one round trip. Undefined when the
+ * event is not pending or a later attempt has claimed it.
+ */
+async function lockEvent(
+  { lockTimeoutMs, idleInTransactionTimeoutMs }: LedgerContext,
+  { client }: Lease,
+  { key, attempt: number }: AttemptClaim,
+  { statementTimeoutMs }: AttemptLimits,
+): Promise<RowLock | undefined> {
+  const limits = [lockTimeoutMs, statementTimeoutMs, idleInTransactionTimeoutMs];
+  // set_config takes text.
+  const limitTexts = limits.map((milliseconds) => String(Math.ceil(milliseconds)));
+  // Most events are handled on the day they arrive.
+  const today = new Date().toISOString().slice(0, 10);
+  const [, answer] = await pipeline(client, [
+    { text: "BEGIN; SET LOCAL enable_seqscan = off" },
+    {
+      name: `millrace_lock_${today}`,
+      text: LOCK(today),
+      values: [key.source, key.eventId, key.generation, number, ...limitTexts],
+    },
+  ]);
+  const row = (answer as pg.QueryResult<LockRow>).rows[0];
+  if (row === undefined) return undefined;
+  const event = toEvent(row) ?? (await readBody(client, row));
+  return { event, transactionId: row.transaction_id, ctid: row.ctid };
+}
+
+/** @throws `body_missing` */
+async function readBody(client: pg.PoolClient, row: LockRow): Promise<LockedEvent> {
+  const { rows } = await client.query<Pick<LockRow, "headers" | "body">>(READ_BODY, [
+    row.body_day,
+    row.body_id,
+  ]);
+  const event = rows[0] && toEvent(rows[0]);
+  if (event !== undefined) return event;
+  throw new MillraceError(
+    "body_missing",
+    `Cannot read the event's body: it is not among the bodies of ${row.body_day}`,
+  );
+}
+
+function toEvent({ headers, body }: Pick<LockRow, "headers" | "body">): LockedEvent | undefined {
+  return headers === null || body === null ? undefined : { headers, body, suspectedReplay: false };
 }
 
 async function judge(held: Lease, key: EventKey, locked: RowLock): Promise<RowLock | undefined> {

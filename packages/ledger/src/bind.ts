@@ -18,7 +18,7 @@ export function bind<
 >(context: Context, functions: Functions): Methods<Context, Functions> {
   const methods = Object.entries(functions).map(([name, run]) => [
     name,
-    (...args: never[]) => run(context, ...args),
+    run.bind(undefined, context),
   ]);
   return Object.fromEntries(methods) as Methods<Context, Functions>;
 }

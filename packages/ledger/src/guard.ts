@@ -5,8 +5,7 @@ import type pg from "pg";
 import { databaseUnavailable, isConnectionError } from "./database-errors.ts";
 import type { Lease } from "./connection.ts";
 import { causes } from "./sqlstate.ts";
-import { Savepoints } from "./savepoints.ts";
-import { statementKind, type StatementKind } from "./statement-kind.ts";
+import { Savepoints, statementKind, type StatementKind } from "./transaction-control.ts";
 
 /** Wraps the connection given to a handler: refuses transaction control, and can be revoked. */
 export interface Guard {

@@ -1,5 +1,5 @@
 import type { EnvelopedEvent, EventKey, EventStatus } from "@millrace/core";
-import { isStorableKey, keyText, packKeys } from "./event-key.ts";
+import { isStorableKey, keyText, packKeys } from "./event-batch.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 import { eventColumn } from "./stored-event.ts";
 import { runStatement } from "./transaction.ts";

@@ -1,5 +1,5 @@
 import type { EventKey } from "@millrace/core";
-import { packKeys } from "./event-key.ts";
+import { packKeys } from "./event-batch.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 import { runStatement } from "./transaction.ts";
 

@@ -1,6 +1,6 @@
 import type { EnvelopedEvent, EventLookup } from "@millrace/core";
 import type { LedgerContext } from "./ledger-context.ts";
-import { isStorableKey, packKeys } from "./event-key.ts";
+import { isStorableKey, packKeys } from "./event-batch.ts";
 import { BODY_KEPT, withPartitions } from "./bodies.ts";
 import { eventColumn } from "./stored-event.ts";
 import { runStatement } from "./transaction.ts";

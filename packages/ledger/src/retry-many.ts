@@ -1,6 +1,6 @@
 import { BODY_KEPT } from "./bodies.ts";
 import type { EnvelopedEvent, EventKey } from "@millrace/core";
-import { isStorableKey, keyText, packKeys } from "./event-key.ts";
+import { isStorableKey, keyText, packKeys } from "./event-batch.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 import { eventColumn } from "./stored-event.ts";
 import { runStatement } from "./transaction.ts";

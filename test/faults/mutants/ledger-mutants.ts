@@ -66,7 +66,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "no attempts fence",
     edits: [
       {
-        file: `${LEDGER}/lock-event.ts`,
+        file: `${LEDGER}/attempt.ts`,
         from: "AND e.status = 'pending' AND e.attempts = $4",
         to: "AND e.status = 'pending' AND $4::int IS NOT NULL",
       },
@@ -136,7 +136,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "the ledger accepts without ON CONFLICT",
     edits: [
       {
-        file: `${LEDGER}/incoming-events.ts`,
+        file: `${LEDGER}/event-batch.ts`,
         from: "  ON CONFLICT DO NOTHING\n",
         to: "",
       },

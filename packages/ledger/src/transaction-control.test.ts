@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { statementKind } from "./statement-kind.ts";
+import { statementKind } from "./transaction-control.ts";
 
 describe("statementKind", () => {
   test.each([
