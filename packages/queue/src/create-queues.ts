@@ -3,7 +3,7 @@ import type { Queue } from "bullmq";
 import type { Backend } from "./backend.ts";
 import { createEnqueue } from "./enqueue.ts";
 import { createInspection } from "./inspect.ts";
-import { queueName } from "./job-id.ts";
+import { queueName } from "./names.ts";
 import type { Notify, ReportError } from "./notices.ts";
 import { createPressureGauge } from "./pressure.ts";
 import type { Queues, Workers } from "./queues.ts";

@@ -10,7 +10,7 @@ import {
 } from "@millrace/core";
 import type { Queue } from "bullmq";
 import type { AddOptions, Backend, NewJob } from "./backend.ts";
-import { jobId } from "./job-id.ts";
+import { jobId } from "./names.ts";
 import type { Queues } from "./queues.ts";
 
 interface Deps {

@@ -4,7 +4,7 @@
  * A job carries an envelope. It goes waiting → active → completed or failed, or delayed → waiting to run again:
  * enqueue.ts adds it; BullMQ passes it to process-job.ts, which checks envelope, source and job id, calls
  * `run` (the processor) and returns its JobResult in BullMQ's terms. BullMQ never ends a job by a count of its own.
- * - Dedup: the job id (job-id.ts). It is a hint, because a queue forgets; the ledger's primary key is the fence.
+ * - Dedup: the job id (names.ts). It is a hint, because a queue forgets; the ledger's primary key is the fence.
  * - Deadlines: a call of `enqueue` has `enqueueTimeoutMs` (enqueue.ts); `ping` has one second. Any other command
  *   on Redis has 200 ms more than an enqueue (redis-clients.ts), on Postgres 30 seconds (postgres-pool.ts).
  * - Circuit breaker: one a process (create-queues.ts), for reachability. An enqueue without an answer trips it, and
@@ -15,7 +15,7 @@
 export { checkRedis, type RedisFacts } from "./check-redis.ts";
 export { createPostgresQueues, type PostgresQueuesOptions } from "./create-postgres-queues.ts";
 export { createRedisQueues, type RedisQueuesOptions } from "./create-redis-queues.ts";
-export { jobId, queueName } from "./job-id.ts";
+export { jobId, queueName } from "./names.ts";
 export type { Notify, QueueNotice } from "./notices.ts";
 export { connectionsWanted } from "./postgres-pool.ts";
 export type {

@@ -1,7 +1,7 @@
 import { fromEnvelope, type EnvelopedEvent, type EventKey } from "@millrace/core";
 import type { Job, Queue } from "bullmq";
 import type { Backend, FinishedSnapshot, JobSnapshot } from "./backend.ts";
-import { jobId } from "./job-id.ts";
+import { endedRunName, jobId, runName } from "./names.ts";
 import type {
   FinishedFrom,
   FinishedJob,
@@ -11,7 +11,6 @@ import type {
   JobStatus,
   Queues,
 } from "./queues.ts";
-import { endedRunName, runName } from "./run-name.ts";
 
 type Inspection = Pick<
   Queues,

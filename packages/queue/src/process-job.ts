@@ -1,4 +1,5 @@
 import {
+  asError,
   failpoint,
   fromEnvelope,
   isMillraceError,
@@ -6,15 +7,14 @@ import {
   type ErrorCode,
   type JobResult,
 } from "@millrace/core";
-import { UnrecoverableError, type Job } from "bullmq";
-import { jobId } from "./job-id.ts";
+import { UnrecoverableError, type Job, type JobJson, type Worker } from "bullmq";
 import { JOB_OPTIONS } from "./job-options.ts";
+import { jobId, keepingName, runName } from "./names.ts";
 import type { Notify, ReportError } from "./notices.ts";
 import type { WorkOptions } from "./queues.ts";
-import { keepingName, runName } from "./run-name.ts";
 import type { Runs } from "./runs.ts";
 
-export interface ProcessDeps {
+interface ProcessDeps {
   readonly source: string;
   readonly runs: Runs;
   readonly run: WorkOptions["run"];
@@ -31,11 +31,49 @@ const DEFAULT_DELAY_MS = 30_000;
 const REASON_CHARS_MAX = 1_000;
 
 /**
- * What BullMQ calls for a job: check, run, answer. It returns when the job completes, throws a
- * {@link RetryJobError} when BullMQ is to delay the job and run it again, and BullMQ's
- * `UnrecoverableError` when the job fails for good.
+ * Lets a worker on Redis read every job. A job whose data was edited into something that is not JSON
+ * cannot be read by BullMQ: it would stay active and stall forever, and break every page that lists
+ * it. It is made readable instead, so that it fails like any other job that Millrace did not write.
  */
-export async function processJob(deps: ProcessDeps, job: Job): Promise<string> {
+export function makeReadable(worker: Worker): Worker {
+  const createJob = worker["createJob"].bind(worker);
+  const orUnreadable = (json: JobJson, id: string) => {
+    try {
+      return createJob(json, id);
+    } catch {
+      const data = { unreadable: json.data.slice(0, 1_000) };
+      const job = createJob({ ...json, data: JSON.stringify(data) }, id);
+      job.updateData(data).catch((error: unknown) => worker.emit("error", asError(error)));
+      return job;
+    }
+  };
+  return Object.assign(worker, { createJob: orUnreadable });
+}
+
+/** What BullMQ calls for the jobs of a source, and which jobs it has called it for. */
+export interface JobProcessor {
+  /**
+   * Returns when the job completes, throws a {@link RetryJobError} when BullMQ is to delay the job and
+   * run it again, and BullMQ's `UnrecoverableError` when the job fails for good.
+   */
+  readonly process: (job: Job) => Promise<string>;
+  /** False for a job that BullMQ has failed without running it. */
+  readonly hasRun: (job: Job) => boolean;
+}
+
+export function createJobProcessor(deps: ProcessDeps): JobProcessor {
+  const called = new WeakSet<Job>();
+  return {
+    process: (job) => {
+      called.add(job);
+      return processJob(deps, job);
+    },
+    hasRun: (job) => called.has(job),
+  };
+}
+
+/** One run of a job: check, run, answer. */
+async function processJob(deps: ProcessDeps, job: Job): Promise<string> {
   failpoint("worker.fetched");
   // A job that was added by hand lacks these options, and would end at its first failure.
   Object.assign(job.opts, JOB_OPTIONS);

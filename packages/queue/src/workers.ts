@@ -1,12 +1,11 @@
 import { fromEnvelope, settlesWithin, type SourcePolicy } from "@millrace/core";
 import type { Job, Worker, WorkerOptions } from "bullmq";
 import type { Backend } from "./backend.ts";
-import { queueName } from "./job-id.ts";
 import { KEEP_COMPLETED } from "./job-options.ts";
+import { endedRunName, queueName } from "./names.ts";
 import type { Notify, ReportError } from "./notices.ts";
-import { processJob, retryDelay } from "./process-job.ts";
+import { createJobProcessor, retryDelay } from "./process-job.ts";
 import type { WorkOptions, Workers } from "./queues.ts";
-import { endedRunName } from "./run-name.ts";
 import { createRuns, type Runs } from "./runs.ts";
 
 /** Milliseconds between tries to fetch while the server refuses connections. BullMQ's own: 15 s. */
@@ -50,25 +49,17 @@ export function startWorkers(deps: Deps): Workers {
 
 function startWorker(deps: Deps, source: string, { runs, abandoning }: Running): SourceWorker {
   const { notify, reportError, options } = deps;
-  const ran = new WeakSet<Job>();
-  const processDeps = { source, runs, run: options.run, notify, reportError };
-  const worker = deps.backend.createWorker(
-    queueName(source),
-    (job) => {
-      ran.add(job);
-      return processJob(processDeps, job);
-    },
-    {
-      concurrency: options.concurrency(source),
-      lockDuration: options.worker.lockDurationMs,
-      stalledInterval: options.worker.stalledIntervalMs,
-      maxStalledCount: options.worker.maxStalledCount,
-      removeOnComplete: KEEP_COMPLETED,
-      runRetryDelay: FETCH_RETRY_DELAY_MS,
-      settings: { backoffStrategy: retryDelay },
-      ...limiterOf(options.rate?.(source)),
-    },
-  );
+  const jobs = createJobProcessor({ source, runs, run: options.run, notify, reportError });
+  const worker = deps.backend.createWorker(queueName(source), jobs.process, {
+    concurrency: options.concurrency(source),
+    lockDuration: options.worker.lockDurationMs,
+    stalledInterval: options.worker.stalledIntervalMs,
+    maxStalledCount: options.worker.maxStalledCount,
+    removeOnComplete: KEEP_COMPLETED,
+    runRetryDelay: FETCH_RETRY_DELAY_MS,
+    settings: { backoffStrategy: retryDelay },
+    ...limiterOf(options.rate?.(source)),
+  });
   const backoff = createErrorBackoff(worker, source, notify);
   worker.on("error", (error) => {
     // `lockRenewalFailed` has reported it, and it is no sign of a sick server.
@@ -84,7 +75,7 @@ function startWorker(deps: Deps, source: string, { runs, abandoning }: Running):
   });
   worker.on("failed", (job, error) => {
     // BullMQ emits `failed` for every failed attempt; only a job with `finishedOn` has ended.
-    if (job?.finishedOn === undefined || ran.has(job)) return;
+    if (job?.finishedOn === undefined || jobs.hasRun(job)) return;
     const abandoned = abandonJob(deps, source, job, error.message).finally(() =>
       abandoning.delete(abandoned),
     );

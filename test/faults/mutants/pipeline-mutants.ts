@@ -73,7 +73,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "the raw event id is the job id",
     edits: [
       {
-        file: `${QUEUE}/job-id.ts`,
+        file: `${QUEUE}/names.ts`,
         from: "  const first = isSafe(eventId) ? eventId : `h-${sha256(eventId)}`;",
         to: "  const first = eventId;",
       },
