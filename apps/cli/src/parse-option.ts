@@ -1,4 +1,4 @@
-import { REASON_LENGTH_MAX } from "@millrace/core";
+import { REASON_LENGTH_MAX } from "@millrace/api-contract";
 import { InvalidArgumentError, Option } from "commander";
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;

@@ -10,7 +10,7 @@
 //
 // No I/O. The page imports types alone, so that a browser loads none of this; where it needs a value,
 // such as the outcomes to choose from, the value has the type of the one here.
-export { OUTCOMES, REASON_LENGTH_MAX } from "@millrace/core";
+export { OUTCOMES } from "@millrace/core";
 export type { AuditEntry, AuditPage, Principal, Role } from "./audit.ts";
 export { createDocument } from "./document.ts";
 export type { Attempt, Conflict, EventDetail, EventPage, EventRow, Generation } from "./events.ts";
@@ -27,6 +27,7 @@ export {
   type ReadQueryOf,
 } from "./operations.ts";
 export { readRequest } from "./read-request.ts";
+export { REASON_LENGTH_MAX } from "./requests.ts";
 export {
   type Activity,
   type ActivityBucket,

@@ -1,4 +1,4 @@
-import { EVENT_STATUSES, isStorable, OUTCOMES, REASON_LENGTH_MAX } from "@millrace/core";
+import { EVENT_STATUSES, isStorable, OUTCOMES } from "@millrace/core";
 import { z } from "zod";
 
 const name = (bytesMax: number) =>
@@ -62,6 +62,9 @@ export const generationQuery = z.strictObject({
     .transform(Number)
     .optional(),
 });
+
+/** Characters that a reason for the audit may have. */
+export const REASON_LENGTH_MAX = 500;
 
 /** Why something is done, for the audit. */
 const reason = z

@@ -1,4 +1,3 @@
-export { bodyHash } from "./body-hash.ts";
 export type { AttemptFailure, AttemptLimits, Claim, LockedEvent, StoreResult } from "./claim.ts";
 export { createBatcher } from "./batcher.ts";
 export {
@@ -11,7 +10,6 @@ export {
   type WorkerConfig,
 } from "./config-schema.ts";
 export { defineConfig, parseConfig } from "./define-config.ts";
-export { ENVELOPE_VERSION, fromEnvelope, toEnvelope, type Envelope } from "./envelope.ts";
 export {
   environmentSchema,
   readEnvironment,
@@ -21,8 +19,17 @@ export {
 export { ERROR_CODES, statusOf, type ErrorCode } from "./error-codes.ts";
 export { asError, errorBody, isMillraceError, MillraceError } from "./errors.ts";
 export {
+  bodyHash,
+  ENVELOPE_VERSION,
+  EVENT_ID_BYTES_MAX,
   EVENT_STATUSES,
+  EVENT_TYPE_BYTES_MAX,
+  fromEnvelope,
+  isStorable,
+  isStorableWithin,
   OUTCOMES,
+  toEnvelope,
+  type Envelope,
   type EnvelopedEvent,
   type EventKey,
   type EventLookup,
@@ -72,13 +79,5 @@ export type {
   SourceOptions,
   WorkerOptions,
 } from "./settings.ts";
-export {
-  EVENT_ID_BYTES_MAX,
-  EVENT_TYPE_BYTES_MAX,
-  isStorable,
-  isStorableWithin,
-  REASON_LENGTH_MAX,
-} from "./storable-text.ts";
-export { wait } from "./deadline.ts";
-export { settlesWithin, withDeadline } from "./deadline.ts";
+export { settlesWithin, wait, withDeadline } from "./deadline.ts";
 export { parsePayload } from "./payload.ts";
