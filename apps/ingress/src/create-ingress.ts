@@ -2,7 +2,6 @@ import type { Config } from "@millrace/core";
 import {
   createNodeAdapter,
   type EventStore,
-  type NodeAdapter,
   type Notify,
   Receiver,
   type RedeliveryPort,
@@ -15,10 +14,10 @@ import {
   type Logger,
   type Readiness,
 } from "@millrace/service";
-import type { Registry } from "prom-client";
-import { createIngressMetrics, registerQueueGauges } from "./ingress-metrics.ts";
+import { Counter, type Registry } from "prom-client";
+import { registerIngressGauges, registerQueueGauges } from "./ingress-gauges.ts";
 import { createIngressServer } from "./ingress-server.ts";
-import { logNotices } from "./log-notices.ts";
+import { observeIntake } from "./observe-intake.ts";
 
 export interface IngressDeps {
   readonly config: Config;
@@ -55,16 +54,11 @@ export interface Ingress {
  */
 export function createIngress(deps: IngressDeps): Ingress {
   const { config, logger, registry } = deps;
-  const log = logNotices(logger);
-  const notify: Notify = (notice) => {
-    metrics.observe(notice);
-    log(notice);
-    deps.notify?.(notice);
-  };
-  const receiver: Receiver = new Receiver({ ...deps, notify });
-  const adapter: NodeAdapter = createNodeAdapter(receiver);
+  const notify = observeIntake({ registry, logger, next: deps.notify });
+  const receiver = new Receiver({ ...deps, notify });
+  const adapter = createNodeAdapter(receiver);
   let closing = false;
-  const metrics = createIngressMetrics(registry, {
+  registerIngressGauges(registry, {
     bytesInFlight: () => receiver.budget.taken,
     activeStores: () => receiver.activeStores(),
   });
@@ -80,12 +74,12 @@ export function createIngress(deps: IngressDeps): Ingress {
     return status === "degraded" ? { ...isReady, degraded: { places: stores } } : isReady;
   }
 
-  const onError = (error: unknown) => log({ kind: "unexpected", source: undefined, error });
+  const onError = (error: unknown) => notify({ kind: "unexpected", source: undefined, error });
   const server = createIngressServer({
     adapter,
     app: createStatusApp({ registry, readiness, onError }),
     limits: config.ingress,
-    onDrop: () => metrics.connectionDropped(),
+    onDrop: countDropped(registry),
   });
 
   return {
@@ -103,4 +97,13 @@ export function createIngress(deps: IngressDeps): Ingress {
       await receiver.close();
     },
   };
+}
+
+function countDropped(registry: Registry): () => void {
+  const dropped = new Counter({
+    name: "millrace_ingress_connections_dropped_total",
+    help: "Connections rejected because ingress.connectionsMax was reached.",
+    registers: [registry],
+  });
+  return () => dropped.inc();
 }

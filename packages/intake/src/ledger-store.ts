@@ -8,7 +8,7 @@ import {
 import { createBacklog, type Backlog } from "./backlog.ts";
 import type { ClosableEventStore, LedgerClient, QueueClient } from "./event-store.ts";
 import type { Notify } from "./notice.ts";
-import { createQueueLimits } from "./queue-limits.ts";
+import { createQueueLimits } from "./queue-store.ts";
 
 export interface LedgerStoreDeps {
   readonly ledger: LedgerClient;

@@ -41,15 +41,3 @@ export type IntakeNotice =
   | { readonly kind: "unexpected"; readonly source: string | undefined; readonly error: unknown };
 
 export type Notify = (notice: IntakeNotice) => void;
-
-/** Keeps a subscriber that throws from costing a delivery its answer. */
-export function safeNotify(notify: Notify | undefined): Notify {
-  if (notify === undefined) return () => {};
-  return (notice) => {
-    try {
-      notify(notice);
-    } catch {
-      // Nobody else can be told.
-    }
-  };
-}

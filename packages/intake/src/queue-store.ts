@@ -2,7 +2,6 @@ import type { Config, IncomingEvent } from "@millrace/core";
 import type { ConflictingDelivery, Ledger } from "@millrace/ledger";
 import { createBacklog, type Backlog } from "./backlog.ts";
 import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-store.ts";
-import { createQueueLimits } from "./queue-limits.ts";
 
 export interface QueueStoreDeps {
   readonly queue: QueueClient & { readonly breaker: StoreBreaker };
@@ -55,4 +54,27 @@ function createNotes(conflicts: ConflictLog): Backlog<ConflictingDelivery> {
     lingerMs: 200,
     onLost: () => {},
   });
+}
+
+/** Above it Redis is close to refusing every write, including those that would drain it. */
+const MEMORY_SHARE_MAX = 0.8;
+
+/**
+ * Tells whether a source's queue, or the memory that all queues share, is past its limits. A ledger asks
+ * too, before it enqueues what it has stored.
+ */
+export function createQueueLimits(
+  queue: Pick<QueueClient, "pressure">,
+  sources: Config["sources"],
+): (source: string) => boolean {
+  return (source) => {
+    const policy = sources[source]?.options;
+    if (policy === undefined) return false;
+    const pressure = queue.pressure();
+    if ((pressure.memoryShare ?? 0) > MEMORY_SHARE_MAX) return true;
+    const { depth, oldestAgeMs } = pressure.of(source);
+    const { queueDepthMax, queueAgeMsMax } = policy;
+    if (depth >= queueDepthMax) return true;
+    return queueAgeMsMax !== undefined && (oldestAgeMs ?? 0) > queueAgeMsMax;
+  };
 }

@@ -13,7 +13,7 @@ import {
 } from "@millrace/core";
 import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
 import { EventStores, type ActiveStore } from "./event-stores.ts";
-import { safeNotify, type Notify } from "./notice.ts";
+import type { Notify } from "./notice.ts";
 import {
   methodNotAllowed,
   providerAnswer,
@@ -198,6 +198,18 @@ export class Receiver {
       ? source[stored]
       : providerAnswer(stored, identified.answer);
   }
+}
+
+/** Keeps a subscriber that throws from costing a delivery its answer. */
+function safeNotify(notify: Notify | undefined): Notify {
+  if (notify === undefined) return () => {};
+  return (notice) => {
+    try {
+      notify(notice);
+    } catch {
+      // Nobody else can be told.
+    }
+  };
 }
 
 // Without the message: it may name an address, and a stranger may read it.

@@ -1,0 +1,159 @@
+import { ERROR_CODES } from "@millrace/core";
+import type { IntakeNotice, Notify } from "@millrace/intake";
+import { createErrorLog, type Logger } from "@millrace/service";
+import { Counter, Histogram, type Registry } from "prom-client";
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2];
+const EVENTS = [1, 2, 5, 10, 25, 50, 100, 250, 1_000];
+const REJECTION_INTERVAL_MS = 10_000;
+
+interface Deps {
+  readonly registry: Registry;
+  readonly logger: Logger;
+  /** Called with each notice after it was counted and logged. */
+  readonly next?: Notify | undefined;
+}
+
+/** Counts what the intake reports, then logs it. */
+export function observeIntake({ registry, logger, next }: Deps): Notify {
+  const count = createIntakeMetrics(registry);
+  const log = logNotices(logger);
+  return (notice) => {
+    count(notice);
+    log(notice);
+    next?.(notice);
+  };
+}
+
+/**
+ * Registers the counters of notices. Labels are names from the config and codes of the registry, never
+ * what a sender chose: a name that is not configured counts as `unknown`.
+ */
+function createIntakeMetrics(registry: Registry): Notify {
+  const { deliveries, rejected, ack, batch, store, failures, ...rare } = instruments([registry]);
+  return (notice) => {
+    if (notice.kind === "answered") {
+      const source = notice.source ?? "unknown";
+      deliveries.inc({ source, outcome: notice.outcome });
+      if (notice.outcome === "rejected") rejected.inc({ source, code: notice.code ?? "internal" });
+      else ack.observe({ source }, notice.durationMs / 1_000);
+    } else if (notice.kind === "batch") {
+      batch.observe(notice.size);
+      store.observe({ store: notice.store }, notice.durationMs / 1_000);
+    } else if (notice.kind === "store_failed") {
+      failures.inc({ store: notice.store }, notice.events);
+    } else if (notice.kind === "conflict") {
+      rare.conflicts.inc({ source: notice.source });
+    } else if (notice.kind === "redelivered") {
+      const result = notice.error === undefined ? "retried" : "failed";
+      rare.redeliveries.inc({ source: notice.source, result });
+    } else if (notice.kind === "left_behind") {
+      rare.leftBehind.inc(notice.events);
+    }
+  };
+}
+
+function instruments(registers: Registry[]) {
+  const deliveries = new Counter({
+    name: "millrace_ingress_deliveries_total",
+    help: "Deliveries answered, by source and outcome (accepted, duplicate, handshake, rejected).",
+    labelNames: ["source", "outcome"],
+    registers,
+  });
+  const rejected = new Counter({
+    name: "millrace_ingress_rejected_total",
+    help: "Deliveries rejected, by source and error code.",
+    labelNames: ["source", "code"],
+    registers,
+  });
+  const ack = new Histogram({
+    name: "millrace_ingress_ack_seconds",
+    help: "Time from the last byte of the body to the response, for accepted and duplicate deliveries.",
+    labelNames: ["source"],
+    buckets: SECONDS,
+    registers,
+  });
+  const batch = new Histogram({
+    name: "millrace_ingress_batch_events",
+    help: "Events in one call to an event store.",
+    buckets: EVENTS,
+    registers,
+  });
+  const store = new Histogram({
+    name: "millrace_ingress_store_seconds",
+    help: "How long a call to an event store took.",
+    labelNames: ["store"],
+    buckets: SECONDS,
+    registers,
+  });
+  const failures = new Counter({
+    name: "millrace_ingress_store_failures_total",
+    help: "Events that an event store could not store in time.",
+    labelNames: ["store"],
+    registers,
+  });
+  return { deliveries, rejected, ack, batch, store, failures, ...rareInstruments(registers) };
+}
+
+function rareInstruments(registers: Registry[]) {
+  const conflicts = new Counter({
+    name: "millrace_conflicts_total",
+    help: "Deliveries of a known event with a different body. The first body is kept.",
+    labelNames: ["source"],
+    registers,
+  });
+  const redeliveries = new Counter({
+    name: "millrace_redeliveries_total",
+    help: "Deliveries of a failed event that retried it, or whose retry failed.",
+    labelNames: ["source", "result"],
+    registers,
+  });
+  const leftBehind = new Counter({
+    name: "millrace_ingress_enqueue_deferred_total",
+    help: "Events stored in the ledger that the ingress could not enqueue. The reconciler enqueues them.",
+    registers,
+  });
+  return { conflicts, redeliveries, leftBehind };
+}
+
+/** Turns notices into log lines: no secret, no body, and no line for each request of a flood. */
+function logNotices(logger: Logger): Notify {
+  const logError = createErrorLog(logger);
+  const rejections = createErrorLog(logger, { intervalMs: REJECTION_INTERVAL_MS });
+  return (notice) => {
+    if (notice.kind === "store_failed") return logError(notice.store, notice.error);
+    if (notice.kind === "left_behind")
+      return logError("enqueue deferred to the reconciler", notice.error);
+    if (notice.kind === "redelivered") return logRedelivery(notice);
+    if (notice.kind === "conflict") return logConflict(notice);
+    if (notice.kind === "unexpected") {
+      return logError(`unexpected: ${notice.source ?? "unknown"}`, withoutMessage(notice.error));
+    }
+    if (notice.kind === "answered") logRejection(notice);
+  };
+
+  function logRedelivery({ source, error }: IntakeNotice & { kind: "redelivered" }): void {
+    if (error !== undefined) logError(`redelivery: ${source}`, error);
+  }
+
+  // An investigation needs the id. The sender of the body is the one that has signed it.
+  function logConflict({ source, eventId }: IntakeNotice & { kind: "conflict" }): void {
+    rejections(
+      `conflict: ${source}`,
+      `a different body was delivered under the id ${JSON.stringify(eventId)}`,
+    );
+  }
+
+  function logRejection({ source, code }: IntakeNotice & { kind: "answered" }): void {
+    // A store that fails has been logged already.
+    if (code === undefined || code === "unavailable") return;
+    rejections(`rejected: ${source ?? "unknown"}: ${code}`, ERROR_CODES[code].meaning);
+  }
+}
+
+// A provider's error may quote the body: JSON.parse does. Where it came from is enough.
+function withoutMessage(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const frames = (error.stack ?? "").split("\n").filter((line) => line.startsWith("    at "));
+  return [error.name, ...frames.slice(0, 3).map((line) => line.trim())].join(" ");
+}
