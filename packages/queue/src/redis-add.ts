@@ -1,9 +1,9 @@
+import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import type { StoreResult } from "@millrace/core";
 import type { Redis } from "ioredis";
 import type { Backend, NewJob } from "./backend.ts";
 import { JOB_OPTIONS } from "./job-options.ts";
-import { createRedisScript, type RedisScript } from "./redis-script.ts";
 
 /** The BullMQ whose script was read and is tested to do what `queue.add` does. */
 const KNOWN_VERSION = "6.7.0";
@@ -131,4 +131,25 @@ for i = 4, #ARGV, 4 do
 end
 return answers
 `;
+}
+
+/** A Lua script, sent by its hash; its text goes along only when the server does not have it. */
+interface RedisScript {
+  run(client: Redis, keys: readonly string[], args: readonly string[]): Promise<unknown>;
+}
+
+/** Makes one; the queries of a queue are such scripts too. */
+export function createRedisScript(lua: string): RedisScript {
+  const sha = createHash("sha1").update(lua).digest("hex");
+  return {
+    run: async (client, keys, args) => {
+      try {
+        return await client.evalsha(sha, keys.length, ...keys, ...args);
+      } catch (error) {
+        // The server was restarted, or has never seen the script: nothing was run.
+        if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+        return await client.eval(lua, keys.length, ...keys, ...args);
+      }
+    },
+  };
 }
