@@ -9,7 +9,6 @@ import { API, SignatureKind } from "typescript/unstable/sync";
 
 /** Methods that are called where the types do not show it, and where that is. */
 const CALLED_ELSEWHERE = {
-  "PostgresStore.close": "a patient store closes whatever it has opened",
   "EmbeddedPostgres.kill": "tests of a crash",
 };
 /** What users import has methods for them alone. */

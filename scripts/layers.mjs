@@ -9,7 +9,7 @@ const MIDDLE = [
   "@millrace/operations",
   "@millrace/service",
 ];
-const ABOVE = [...MIDDLE, "@millrace/storage"];
+const ABOVE = [...MIDDLE, "@millrace/connect"];
 // What a browser runs; to the rest it is a folder.
 const PAGE = ["@millrace/ledger-page"];
 const APPS = ["@millrace/ingress", "@millrace/worker", "@millrace/dashboard"];
@@ -25,7 +25,7 @@ export const LAYERS = {
   "@millrace/processor": GROUND,
   "@millrace/operations": GROUND,
   "@millrace/service": GROUND,
-  "@millrace/storage": MIDDLE,
+  "@millrace/connect": MIDDLE,
   millrace: [...ABOVE, "@millrace/embedded-postgres"],
   "@millrace/ingress": ABOVE,
   "@millrace/worker": ABOVE,

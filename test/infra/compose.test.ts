@@ -1,10 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { dashboardConnections, ingressConnections, workerConnections } from "@millrace/connect";
 import { environmentSchema, readEnvironment, secretVariable } from "@millrace/core";
-import { ledgerConnections as dashboardConnections } from "@millrace/dashboard";
-import { ledgerConnections as ingressConnections } from "@millrace/ingress";
 import { loadConfig } from "@millrace/service";
-import { ledgerConnections as workerConnections } from "@millrace/worker";
 import { beforeAll, expect, test } from "vitest";
 import { millrace, STORE_CONFIG } from "../cli/run-in-process.ts";
 import {

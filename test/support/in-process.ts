@@ -1,10 +1,8 @@
+import { openStores } from "@millrace/connect";
 import { parseConfig, readEnvironment, type Config, type Environment } from "@millrace/core";
 import { createDashboard, type Credentials } from "@millrace/dashboard";
 import { createIngress } from "@millrace/ingress";
-import { createLedger, createPool } from "@millrace/ledger";
-import { createPostgresQueues, createRedisQueues, type Notify } from "@millrace/queue";
 import { createLogger, createRegistry, loadHandlers, resolveSecrets } from "@millrace/service";
-import { createStorage } from "@millrace/storage";
 import { createWorkerRole } from "@millrace/worker";
 
 /** A role in this process, on servers of its own to listen and real stores. */
@@ -57,38 +55,36 @@ const urlOf = (port: number) => `http://127.0.0.1:${port}`;
 const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
   ingress: async ({ config, env, environment }) => {
     const secrets = resolveSecrets(config, env);
-    const storage = createStorage({
-      environment,
-      config,
-      trouble: () => {},
-      notify: (notice) => ingress.notify(notice),
+    const stores = openStores(environment, config, "ingress", {
+      onIntakeNotice: (notice) => ingress.notify(notice),
     });
-    const { eventStores: stores, redelivery, pressure } = storage;
-    const logger = createLogger({ role: "ingress", level: "silent" });
-    const registry = createRegistry({ role: "ingress" });
-    const parts = { config, secrets, stores, redelivery, pressure, logger, registry };
-    const ingress = createIngress(parts);
-    await storage.open().opened;
+    const ingress = createIngress({
+      config,
+      secrets,
+      stores: stores.eventStores,
+      redelivery: stores.redelivery,
+      pressure: () => stores.pressure(),
+      logger: createLogger({ role: "ingress", level: "silent" }),
+      registry: createRegistry({ role: "ingress" }),
+    });
+    await stores.opened;
     const port = await ingress.listen(ANY_PORT);
     return {
       url: urlOf(port),
       close: async () => {
         await ingress.close();
-        await storage.close();
+        await stores.close();
       },
     };
   },
 
   worker: async ({ config, environment }) => {
-    const pool = poolOf(environment, config.worker.concurrency + 8);
     const worker = createWorkerRole({
       config,
       handlers: await loadHandlers(config),
       logger: createLogger({ role: "worker", level: "silent" }),
       archiveDir: undefined,
-      pool,
-      openQueues: async (notify) => openQueues("worker", { config, environment, notify }),
-      connectionsWanted: 0,
+      openStores: (watch) => openStores(environment, config, "worker", watch),
     });
     const port = await worker.listen(ANY_PORT);
     await worker.start();
@@ -96,9 +92,8 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
   },
 
   dashboard: async ({ config, environment, credentials }) => {
-    const pool = poolOf(environment, 4);
-    const ledger = createLedger({ pool });
-    const queues = await openQueues("dashboard", { config, environment, notify: () => {} });
+    const stores = openStores(environment, config, "dashboard");
+    const { ledger, queues } = await stores.opened;
     const dashboard = createDashboard(
       {
         ledger,
@@ -114,24 +109,8 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
       url: urlOf(port),
       close: async () => {
         await dashboard.close();
-        await queues.close();
-        await pool.end();
+        await stores.close();
       },
     };
   },
 };
-
-function poolOf({ DATABASE_URL: url = "" }: Environment, max: number) {
-  return createPool({ url, max, applicationName: "test" });
-}
-
-async function openQueues(
-  role: "worker" | "dashboard",
-  { config, environment, notify }: Omit<Start, "env"> & { readonly notify: Notify },
-) {
-  const { REDIS_URL, DATABASE_URL = "" } = environment;
-  const options = { sources: Object.keys(config.sources), role, notify };
-  return REDIS_URL === undefined
-    ? await createPostgresQueues({ url: DATABASE_URL, ...options })
-    : createRedisQueues({ url: REDIS_URL, ...options });
-}

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { createPool, createRetentionLedger } from "@millrace/ledger";
-import { createPostgresQueues, type Queues } from "@millrace/queue";
+import { openStores } from "@millrace/connect";
+import { createRetentionLedger } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
 import type { Logger } from "@millrace/service";
 import { createWorkerRole, type WorkerRole } from "@millrace/worker";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -42,19 +43,23 @@ function createRole(
 ): WorkerRole {
   const write = (fields: object, message: string) => void lines.push({ ...fields, message });
   const logger = { debug: () => {}, info: write, warn: write, error: write };
+  const config = shopConfig([effect], { concurrency: 2, shutdownTimeoutMs: 500 });
   const role = createWorkerRole({
-    config: shopConfig([effect], { concurrency: 2, shutdownTimeoutMs: 500 }),
+    config,
     handlers: [effect],
     logger: logger as unknown as Logger,
     archiveDir: given.archiveDir,
-    pool: createPool({ url: it.url, max: 10, applicationName: "test" }),
-    openQueues: async (notify) => {
-      const options = { url: it.url, sources: ["shop"], role: "worker", notify } as const;
-      const queues = await createPostgresQueues(options);
-      given.openedQueues?.(queues);
-      return queues;
+    openStores: (watch) => {
+      const stores = openStores({ DATABASE_URL: it.url }, config, "worker", watch);
+      const { opened } = stores;
+      return {
+        ...stores,
+        opened: opened.then((made) => {
+          given.openedQueues?.(made.queues);
+          return made;
+        }),
+      };
     },
-    connectionsWanted: 20,
   });
   roles.push(role);
   return role;

@@ -1,6 +1,7 @@
+import { openStores } from "@millrace/connect";
 import type { Logger } from "@millrace/service";
 import { createPool, migrate } from "@millrace/ledger";
-import { checkRedis, createRedisQueues } from "@millrace/queue";
+import { createRedisQueues } from "@millrace/queue";
 import { createWorkerRole, type WorkerRole } from "@millrace/worker";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
@@ -32,21 +33,18 @@ describeOnRedis("a worker process", () => {
     await Promise.all([database.drop(), redis.stop()]);
   });
 
-  function makeRole(databaseUrl: string, connectionsWanted = 10): WorkerRole {
+  function makeRole(databaseUrl: string, concurrency = 2): WorkerRole {
     const write = (fields: object, message: string) =>
       void lines.push(JSON.stringify({ ...fields, message }));
     const logger = { debug: () => {}, info: write, warn: write, error: write };
+    const config = shopConfig([effect], { concurrency, shutdownTimeoutMs: 500 });
+    const environment = { DATABASE_URL: databaseUrl, REDIS_URL: redis.url };
     return createWorkerRole({
-      config: shopConfig([effect], { concurrency: 2, shutdownTimeoutMs: 500 }),
+      config,
       handlers: [effect],
       archiveDir: undefined,
       logger: logger as unknown as Logger,
-      pool: createPool({ url: databaseUrl, max: 6, applicationName: "test" }),
-      openQueues: async (notify) => {
-        await checkRedis(redis.url, { allowVolatile: false });
-        return createRedisQueues({ url: redis.url, sources: ["shop"], role: "worker", notify });
-      },
-      connectionsWanted,
+      openStores: (watch) => openStores(environment, config, "worker", watch),
     });
   }
 
@@ -142,7 +140,7 @@ describeOnRedis("a worker process", () => {
 
   test("does not start when it may need more connections than Postgres gives", async () => {
     await migrateDatabase();
-    const greedy = makeRole(database.url, 100_000);
+    const greedy = makeRole(database.url, 500);
     await expect(greedy.start()).rejects.toMatchObject({ code: "too_many_connections" });
     await greedy.close();
   });

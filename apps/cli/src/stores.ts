@@ -1,17 +1,12 @@
-import { isMillraceError, MillraceError } from "@millrace/core";
-import { checkSchema, createLedger, createPool, type Ledger } from "@millrace/ledger";
+import { openLedger, openQueues, openStores } from "@millrace/connect";
+import { MillraceError } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import { createOperator, type Operator } from "@millrace/operations";
-import {
-  createPostgresQueues,
-  createRedisQueues,
-  type QueueNotice,
-  type Queues,
-} from "@millrace/queue";
-import { loadConfig, reasonOf } from "@millrace/service";
+import type { Queues } from "@millrace/queue";
+import { loadConfig } from "@millrace/service";
 import type { CliContext } from "./context.ts";
 import { readRun } from "./run-file.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { setTimeout as sleep } from "node:timers/promises";
 
 /** Where the ledger is, and the queue; without `redisUrl` the queue is on Postgres too. */
 export interface Stores {
@@ -38,54 +33,21 @@ export async function findStores({ environment, dataDir }: Settings): Promise<St
   );
 }
 
-/** Milliseconds that a connection may take to come up. */
-const PATIENCE_MS = 5_000;
-
 /**
  * Opens the queues of some sources for the time of one command.
  *
  * @throws `redis_unreachable`, `database_unreachable`.
  */
 export async function withQueues<Result>(
-  { databaseUrl, redisUrl }: Stores,
+  stores: Stores,
   sources: readonly string[],
   work: (queues: Queues) => Promise<Result>,
 ): Promise<Result> {
-  let trouble: unknown;
-  const notify = (notice: QueueNotice): void => {
-    if (notice.kind === "background_error") trouble = notice.error;
-  };
-  const options = { sources, role: "cli", notify } as const;
-  const queues =
-    redisUrl === undefined
-      ? await createPostgresQueues({ ...options, url: databaseUrl })
-      : createRedisQueues({ ...options, url: redisUrl });
+  const queues = await openQueues(variablesOf(stores), { role: "cli", sources });
   try {
-    await connected(queues, () => trouble);
     return await work(queues);
   } finally {
     await queues.close();
-  }
-}
-
-// A ping says no more than that it is not connected; the reason was told beside it.
-function because(error: unknown, reason: unknown): unknown {
-  if (reason === undefined || !isMillraceError(error)) return error;
-  return new MillraceError(error.code, `Cannot reach the queue: ${reasonOf(reason)}`, {
-    cause: error,
-  });
-}
-
-// Redis' queues are given before their connection is up, and answer with errors until then.
-async function connected(queues: Queues, trouble: () => unknown): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
-  for (;;) {
-    try {
-      return await queues.ping();
-    } catch (error) {
-      if (Date.now() >= deadline) throw because(error, trouble());
-      await sleep(25);
-    }
   }
 }
 
@@ -98,12 +60,11 @@ export async function withLedger<Result>(
   databaseUrl: string,
   work: (ledger: Ledger) => Promise<Result>,
 ): Promise<Result> {
-  const pool = createPool({ url: databaseUrl, max: 2, applicationName: "millrace-cli" });
+  const { ledger, close } = await openLedger(databaseUrl);
   try {
-    await checkSchema(pool);
-    return await work(createLedger({ pool }));
+    return await work(ledger);
   } finally {
-    await pool.end();
+    await close();
   }
 }
 
@@ -119,10 +80,16 @@ async function withStores<Result>(
 ): Promise<Result> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
-  const stores = await findStores(settings);
-  return await withLedger(stores.databaseUrl, (ledger) =>
-    withQueues(stores, Object.keys(config.sources), (queues) => work({ ledger, queues })),
-  );
+  const stores = openStores(variablesOf(await findStores(settings)), config, "cli");
+  try {
+    return await work(await stores.opened);
+  } finally {
+    await stores.close();
+  }
+}
+
+function variablesOf({ databaseUrl, redisUrl }: Stores) {
+  return { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl };
 }
 
 /**

@@ -3,9 +3,6 @@ import type { CompareOptions } from "./overviews.ts";
 import { isLoopback } from "./security/check-host.ts";
 import { weaknessOf, type Credentials } from "./security/credentials.ts";
 
-/** Connections that the ledger's pool of a dashboard takes at most. */
-export const ledgerConnections = 4;
-
 export interface DashboardOptions {
   /** The address to listen on. */
   readonly host: string;

@@ -1,6 +1,5 @@
-import { MillraceError, readEnvironment, type Environment } from "@millrace/core";
-import { checkSchema, createLedger, createPool } from "@millrace/ledger";
-import { createPostgresQueues, createRedisQueues, type Notify, type Queues } from "@millrace/queue";
+import { openStores, requireDatabase } from "@millrace/connect";
+import { readEnvironment, type Environment } from "@millrace/core";
 import {
   createLogger,
   createRegistry,
@@ -10,7 +9,7 @@ import {
   notifyParent,
 } from "@millrace/service";
 import { createDashboard } from "./create-dashboard.ts";
-import { checkOptions, ledgerConnections, type DashboardOptions } from "./dashboard-options.ts";
+import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
 import { credentialsOf } from "./security/credentials.ts";
 
 /**
@@ -23,31 +22,17 @@ import { credentialsOf } from "./security/credentials.ts";
  */
 export async function main(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const environment = readEnvironment(env);
-  const databaseUrl = requireDatabase(environment);
+  requireDatabase(environment, "dashboard");
   const options = optionsOf(environment);
   checkOptions(options);
   const { config } = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
   const logger = createLogger({ role: "dashboard", level: environment.LOG_LEVEL });
-  const trouble = createErrorLog(logger);
-  const pool = createPool({
-    url: databaseUrl,
-    max: ledgerConnections,
-    applicationName: "millrace-dashboard",
-    onError: (error) => trouble("postgres", error),
+  const stores = openStores(environment, config, "dashboard", {
+    onError: createErrorLog(logger),
   });
-  let queues: Queues | undefined;
   try {
-    await checkSchema(pool);
-    queues = await openQueues(environment.REDIS_URL, {
-      databaseUrl,
-      sources: Object.keys(config.sources),
-      notify: (notice) => {
-        if (notice.kind === "background_error") trouble(`queue: ${notice.cause}`, notice.error);
-      },
-    });
-    const ledger = createLedger({ pool });
-    const opened = queues;
-    const checks = { ledger: () => ledger.reads.ping(), queue: () => opened.ping() };
+    const { ledger, queues } = await stores.opened;
+    const checks = { ledger: () => ledger.reads.ping(), queue: () => queues.ping() };
     const registry = createRegistry({ role: "dashboard" });
     const dashboard = createDashboard(
       { ledger, queues, checks, logger, registry },
@@ -59,25 +44,14 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     const port = await dashboard.listen({ port: environment.DASHBOARD_PORT });
     onTermination(logger, async () => {
       await dashboard.close();
-      await opened.close();
-      await pool.end();
+      await stores.close();
     });
     logger.info({ host: options.host, port }, "listening");
     notifyParent({ kind: "listening", role: "dashboard", port });
   } catch (error) {
-    await queues?.close();
-    await pool.end();
+    await stores.close();
     throw error;
   }
-}
-
-function requireDatabase({ DATABASE_URL }: Environment): string {
-  if (DATABASE_URL !== undefined) return DATABASE_URL;
-  throw new MillraceError(
-    "invalid_config",
-    "Cannot start the dashboard: DATABASE_URL is not set. Set it to the ledger's Postgres, such as" +
-      " postgres://user:password@127.0.0.1:5432/app, or run `millrace start`, which brings its own",
-  );
 }
 
 function optionsOf(environment: Environment): DashboardOptions {
@@ -87,14 +61,4 @@ function optionsOf(environment: Environment): DashboardOptions {
     hosts: hosts.filter((host) => host !== ""),
     credentials: credentialsOf(environment),
   };
-}
-
-async function openQueues(
-  redisUrl: string | undefined,
-  options: { databaseUrl: string; sources: readonly string[]; notify: Notify },
-): Promise<Queues> {
-  const { databaseUrl, sources, notify } = options;
-  return redisUrl === undefined
-    ? await createPostgresQueues({ url: databaseUrl, sources, role: "dashboard", notify })
-    : createRedisQueues({ url: redisUrl, sources, role: "dashboard", notify });
 }

@@ -1,3 +1,4 @@
+import { openStores } from "@millrace/connect";
 import { readEnvironment } from "@millrace/core";
 import {
   createLogger,
@@ -8,8 +9,7 @@ import {
   resolveSecrets,
   notifyParent,
 } from "@millrace/service";
-import { createStorage } from "@millrace/storage";
-import { createIngress } from "./create-ingress.ts";
+import { createIngress, type Ingress } from "./create-ingress.ts";
 
 /**
  * Runs an ingress in this process. Resolves when it listens, also while Redis or Postgres is away:
@@ -24,36 +24,38 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   const { config } = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
   const secrets = resolveSecrets(config, env);
   const logger = createLogger({ role: "ingress", level: environment.LOG_LEVEL });
-  const storage = createStorage({
-    environment,
-    config,
-    trouble: createErrorLog(logger),
-    notify: (notice) => ingress.notify(notice),
+  const stores = openStores(environment, config, "ingress", {
+    onError: createErrorLog(logger),
+    onIntakeNotice: (notice) => ingress.notify(notice),
   });
-  const registry = createRegistry({ role: "ingress" });
-  // Refuses a source without a secret, before anything is waited for.
-  const { eventStores: stores, redelivery, pressure } = storage;
-  const parts = { config, secrets, stores, redelivery, pressure, logger, registry };
-  const ingress = createIngress(parts);
-  const { tried, opened } = storage.open();
+  let ingress: Ingress;
   try {
-    await tried;
+    ingress = createIngress({
+      config,
+      secrets,
+      logger,
+      registry: createRegistry({ role: "ingress" }),
+      stores: stores.eventStores,
+      redelivery: stores.redelivery,
+      pressure: () => stores.pressure(),
+    });
+    await stores.tried;
     const host = environment.HOST ?? "0.0.0.0";
     const port = await ingress.listen({ port: environment.INGRESS_PORT, host });
     const close = async () => {
       await ingress.close();
-      await storage.close();
+      await stores.close();
     };
     onTermination(logger, close);
     logger.info({ host, port, sources: Object.keys(config.sources) }, "listening");
     notifyParent({ kind: "listening", role: "ingress", port });
-    opened.catch(async (error: unknown) => {
+    stores.opened.catch(async (error: unknown) => {
       logger.fatal({ err: error }, "the storage cannot be used");
       await close();
       process.exit(1);
     });
   } catch (error) {
-    await storage.close();
+    await stores.close();
     throw error;
   }
 }

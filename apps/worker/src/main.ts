@@ -1,16 +1,7 @@
-import { isMillraceError, MillraceError, readEnvironment, type Environment } from "@millrace/core";
-import { createPool } from "@millrace/ledger";
-import {
-  checkRedis,
-  connectionsWanted,
-  createPostgresQueues,
-  createRedisQueues,
-  type Notify,
-  type Queues,
-} from "@millrace/queue";
+import { openStores, requireDatabase } from "@millrace/connect";
+import { isMillraceError, readEnvironment } from "@millrace/core";
 import {
   createLogger,
-  createErrorLog,
   archiveDirOf,
   loadConfig,
   loadHandlers,
@@ -18,7 +9,6 @@ import {
   logUnhandledRejections,
   notifyParent,
 } from "@millrace/service";
-import { ledgerConnections } from "./connection-budget.ts";
 import { createWorkerRole } from "./worker-role.ts";
 
 /**
@@ -30,30 +20,18 @@ import { createWorkerRole } from "./worker-role.ts";
  */
 export async function main(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const environment = readEnvironment(env);
-  const databaseUrl = requireDatabase(environment);
+  requireDatabase(environment, "worker");
   const loaded = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
   const { config } = loaded;
   const handlers = await loadHandlers(config);
   const logger = createLogger({ role: "worker", level: environment.LOG_LEVEL });
   logUnhandledRejections(logger);
-  const trouble = createErrorLog(logger);
-
-  const poolMax = ledgerConnections(config.worker.concurrency);
   const role = createWorkerRole({
     config,
     handlers,
     logger,
     archiveDir: archiveDirOf(loaded),
-    pool: createPool({
-      url: databaseUrl,
-      max: poolMax,
-      applicationName: "millrace-worker",
-      onError: (error) => trouble("postgres", error),
-    }),
-    openQueues: (notify) =>
-      openQueues(environment, { databaseUrl, sources: Object.keys(config.sources), notify }),
-    connectionsWanted:
-      poolMax + (environment.REDIS_URL === undefined ? connectionsWanted("worker") : 0),
+    openStores: (watch) => openStores(environment, config, "worker", watch),
   });
   onTermination(logger, () => role.close());
   try {
@@ -68,25 +46,4 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     await role.close();
     throw error;
   }
-}
-
-function requireDatabase({ DATABASE_URL }: Environment): string {
-  if (DATABASE_URL !== undefined) return DATABASE_URL;
-  throw new MillraceError(
-    "invalid_config",
-    "Cannot start the worker: DATABASE_URL is not set. Set it to the ledger's Postgres, such as" +
-      " postgres://user:password@127.0.0.1:5432/app, or run `millrace start`, which brings its own",
-  );
-}
-
-async function openQueues(
-  { REDIS_URL, MILLRACE_REDIS_VOLATILE }: Environment,
-  options: { databaseUrl: string; sources: readonly string[]; notify: Notify },
-): Promise<Queues> {
-  const { databaseUrl, sources, notify } = options;
-  if (REDIS_URL === undefined) {
-    return await createPostgresQueues({ url: databaseUrl, sources, role: "worker", notify });
-  }
-  await checkRedis(REDIS_URL, { allowVolatile: MILLRACE_REDIS_VOLATILE === "1" });
-  return createRedisQueues({ url: REDIS_URL, sources, role: "worker", notify });
 }

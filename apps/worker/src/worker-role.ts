@@ -1,14 +1,9 @@
 import { createServer, type Server } from "node:http";
-import { MillraceError, settlesWithin, type Config, type Handler } from "@millrace/core";
-import {
-  checkSchema,
-  createLedger,
-  isDatabaseUnavailable,
-  type createPool,
-} from "@millrace/ledger";
+import type { Opening, Stores, StoreWatch } from "@millrace/connect";
+import { MillraceError, type Config, type Handler } from "@millrace/core";
 import type { ReconcilerNotice } from "@millrace/operations";
 import type { Notice } from "@millrace/processor";
-import type { Notify, Queues } from "@millrace/queue";
+import type { Notify } from "@millrace/queue";
 import {
   checkParts,
   closeServer,
@@ -16,12 +11,10 @@ import {
   createRegistry,
   createStatusApp,
   listen,
-  retryUntilAvailable,
   type ErrorLog,
   type Logger,
   type Readiness,
 } from "@millrace/service";
-import { checkConnections } from "./connection-budget.ts";
 import { createWorker, type Worker } from "./create-worker.ts";
 import { observeProcessor } from "./observe-processor.ts";
 import { observeQueue } from "./observe-queue.ts";
@@ -30,15 +23,12 @@ import { observeRetention, type RetentionObserver } from "./observe-retention.ts
 import { startPeriodicTasks, type PeriodicTasks } from "./periodic-tasks.ts";
 import { startReconciler, type RunningReconciler } from "./start-reconciler.ts";
 
-/** What a worker process is made of. The role ends the pool, and closes the queues that it opened. */
+/** What a worker process is made of. The role closes the stores that it opened. */
 export interface RoleDeps {
   readonly config: Config;
   readonly handlers: readonly Handler[];
-  readonly pool: ReturnType<typeof createPool>;
-  /** Opens the queues; called again while their server is unavailable. */
-  readonly openQueues: (notify: Notify) => Promise<Queues>;
-  /** Connections that the process may need of Postgres, those of the queues included. */
-  readonly connectionsWanted: number;
+  /** Opens ledger and queues, and waits for their servers. */
+  readonly openStores: (watch: StoreWatch) => Opening;
   /** Absolute path of the folder for archives, if there is one. */
   readonly archiveDir: string | undefined;
   readonly logger: Logger;
@@ -58,8 +48,9 @@ export interface WorkerRole {
 }
 
 const STATUS_CLOSE_MS = 1_000;
-// A pool waits for the connections that it has lent, and one of them may have lost its server.
-const POOL_END_MS = 3_000;
+
+/** What is waited for, as `/readyz` names it. */
+const SERVERS = { ledger: "Postgres", queue: "the queue" };
 
 /** A worker process: its status server from the first moment on, and its work. */
 export function createWorkerRole(deps: RoleDeps): WorkerRole {
@@ -71,10 +62,10 @@ class Role implements WorkerRole {
   private readonly logError: ErrorLog;
   private readonly observers: Observers;
   private readonly status: Server;
-  private readonly closing = new AbortController();
   /** What `/readyz` says while no jobs are taken. */
   private state = "starting";
-  private queues: Queues | undefined;
+  private opening: Opening | undefined;
+  private stores: Stores | undefined;
   private tasks: PeriodicTasks | undefined;
   private worker: Worker | undefined;
   private reconciler: RunningReconciler | undefined;
@@ -109,16 +100,23 @@ class Role implements WorkerRole {
   }
 
   async start(): Promise<void> {
-    const { config, handlers, pool, archiveDir, logger } = this.deps;
-    const queues = await this.connect();
-    this.queues = queues;
+    if (this.closed !== undefined) {
+      throw new MillraceError("shutting_down", "Cannot start: the worker is closing");
+    }
+    const { config, handlers, archiveDir, logger } = this.deps;
+    this.opening = this.deps.openStores({
+      onError: this.logError,
+      onAway: (store, error) => {
+        this.state = `waiting for ${SERVERS[store]}`;
+        this.logError(this.state, error);
+      },
+      onQueueNotice: this.observers.queue,
+    });
+    this.stores = await this.opening.opened;
+    const { pool, ledger, queues } = this.stores;
     this.tasks = startPeriodicTasks(
       { pool, archiveDir, observer: this.observers.retention },
       config.retention,
-    );
-    const ledger = createLedger(
-      { pool },
-      { ...config.worker, keysDays: config.retention.keysDays },
     );
     const worker = createWorker(
       {
@@ -148,36 +146,13 @@ class Role implements WorkerRole {
     logger.info({ sources: Object.keys(config.sources), queue: queues.backend }, "taking jobs");
   }
 
-  /** Waits until Postgres and the queue answer. */
-  private async connect(): Promise<Queues> {
-    const { pool, connectionsWanted, openQueues } = this.deps;
-    await this.waitFor("Postgres", () => checkSchema(pool));
-    await this.waitFor("Postgres", () => checkConnections(pool, connectionsWanted));
-    const queues = await this.waitFor("the queue", () => openQueues(this.observers.queue));
-    const { signal } = this.closing;
-    if (!signal.aborted) return queues;
-    await queues.close();
-    throw signal.reason;
-  }
-
-  private waitFor<T>(what: string, step: () => Promise<T>): Promise<T> {
-    return retryUntilAvailable(step, {
-      signal: this.closing.signal,
-      isAway: isDatabaseUnavailable,
-      onAway: (error) => {
-        this.state = `waiting for ${what}`;
-        this.logError(this.state, error);
-      },
-    });
-  }
-
   private async readiness(): Promise<Readiness> {
-    const { queues, worker } = this;
-    if (queues === undefined || worker?.open !== true) {
+    const { stores, worker } = this;
+    if (stores === undefined || worker?.open !== true) {
       return { ready: false, parts: { worker: this.state } };
     }
     return await checkParts(
-      { postgres: () => this.deps.pool.query("select 1"), queue: () => queues.ping() },
+      { postgres: () => stores.pool.query("select 1"), queue: () => stores.queues.ping() },
       { onFailure: (part, error) => this.logError(`readiness: ${part}`, error) },
     );
   }
@@ -189,10 +164,11 @@ class Role implements WorkerRole {
   /** Closes what was started, also when the start did not get to its end. */
   private async closeAll(): Promise<void> {
     this.state = "closing";
-    this.closing.abort(new MillraceError("shutting_down", "Cannot go on: the worker is closing"));
+    // Stores that are still being opened are given up first, so that no work begins on them.
+    if (this.stores === undefined) await this.opening?.close();
     await Promise.all([this.worker?.close(), this.reconciler?.close()]);
-    await Promise.all([this.tasks?.close(), this.queues?.close()]);
-    await settlesWithin(this.deps.pool.end(), POOL_END_MS);
+    await Promise.all([this.tasks?.close(), this.stores?.queues.close()]);
+    await this.opening?.close();
     await closeServer(this.status, { timeoutMs: STATUS_CLOSE_MS });
   }
 }

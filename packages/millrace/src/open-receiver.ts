@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { openStores } from "@millrace/connect";
 import { parseConfig, readEnvironment, type ConfigInput } from "@millrace/core";
 import {
   createExpressAdapter,
@@ -12,7 +13,6 @@ import {
   type ReceiveRequest,
 } from "@millrace/intake";
 import { resolveSecrets } from "@millrace/service";
-import { createStorage } from "@millrace/storage";
 
 export interface OpenReceiverOptions {
   /** Called with everything that happens to a delivery, for logs and metrics. What it throws is dropped. */
@@ -57,31 +57,26 @@ export async function openReceiver(
   const config = parseConfig(input);
   const environment = readEnvironment(env);
   const trouble = options.onBackgroundError ?? createWarnings();
-  const storage = createStorage({
-    ...{ environment, config, trouble },
-    notify: (notice) => receiver.notify(notice),
+  const stores = openStores(environment, config, "ingress", {
+    onError: trouble,
+    onIntakeNotice: (notice) => receiver.notify(notice),
   });
-  const { eventStores, redelivery } = storage;
-  const receiver = new IntakeReceiver({
-    config,
-    stores: eventStores,
-    redelivery,
-    secrets: resolveSecrets(config, env),
-    ...(options.notify && { notify: options.notify }),
-  });
-  const close = async () => {
-    await receiver.close();
-    await storage.close();
-  };
-  const { tried, opened } = storage.open();
+  let receiver: IntakeReceiver;
   try {
-    await tried;
+    receiver = new IntakeReceiver({
+      config,
+      stores: stores.eventStores,
+      redelivery: stores.redelivery,
+      secrets: resolveSecrets(config, env),
+      ...(options.notify && { notify: options.notify }),
+    });
+    await stores.tried;
   } catch (error) {
-    await close();
+    await stores.close();
     throw error;
   }
   // A server that came late, and cannot be used: its store stays down, and the app is told.
-  opened.catch((error: unknown) => trouble("storage: cannot be used", error));
+  stores.opened.catch((error: unknown) => trouble("storage: cannot be used", error));
   const node = createNodeAdapter(receiver);
   return {
     receive: (request) => receiver.receive(request),
@@ -89,7 +84,10 @@ export async function openReceiver(
     fetch: createFetchAdapter(receiver),
     node: node.handle,
     ready: () => receiver.ready(),
-    close,
+    close: async () => {
+      await receiver.close();
+      await stores.close();
+    },
   };
 }
 

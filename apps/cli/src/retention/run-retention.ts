@@ -1,4 +1,5 @@
-import { checkSchema, createPool, createRetentionLedger } from "@millrace/ledger";
+import { openLedger } from "@millrace/connect";
+import { createRetentionLedger } from "@millrace/ledger";
 import { planRetention, runRetention, type RetentionPolicy } from "@millrace/operations";
 import { archiveDirOf, loadConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
@@ -31,10 +32,9 @@ export async function runRetentionCommand(
   const loaded = await loadConfig(settings.configPath);
   const policy = { ...loaded.config.retention, archiveDir: archiveDirOf(loaded) };
   const { databaseUrl } = await findStores(settings);
-  const pool = createPool({ url: databaseUrl, max: 3, applicationName: "millrace-cli" });
   const say = (text: string) => context.stdout.write(`${text}\n`);
+  const { pool, close } = await openLedger(databaseUrl);
   try {
-    await checkSchema(pool);
     const ledger = createRetentionLedger({ pool });
     if (dryRun) {
       const plan = await planRetention({ ledger }, policy);
@@ -45,7 +45,7 @@ export async function runRetentionCommand(
     say(json ? resultAsJson(result, tally) : resultAsText(result, tally));
     return result.kind === "done" ? 0 : 1;
   } finally {
-    await pool.end();
+    await close();
   }
 }
 

@@ -1,10 +1,13 @@
+import {
+  connectionsGiven,
+  dashboardConnections,
+  ingressConnections,
+  workerConnections,
+} from "@millrace/connect";
 import { type Config, MillraceError } from "@millrace/core";
-import { ledgerConnections as ofDashboard } from "@millrace/dashboard";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
-import { ledgerConnections as ofIngress } from "@millrace/ingress";
 import { createPool } from "@millrace/ledger";
 import { connectionsWanted, type QueueRole } from "@millrace/queue";
-import { ledgerConnections as ofWorker } from "@millrace/worker";
 import type { Stores } from "../stores.ts";
 import { isAlive } from "../is-alive.ts";
 import type { Settings } from "../settings.ts";
@@ -64,9 +67,10 @@ const COMMANDS = 8;
 /** Connections to Postgres that a start's processes may hold at once, all their pools together. */
 function connectionsOfStart(config: Config, workers: number, onRedis: boolean): number {
   const queue = (role: QueueRole) => (onRedis ? 0 : connectionsWanted(role));
-  const ingress = ofIngress + queue("ingress");
-  const worker = ofWorker(config.worker.concurrency) + queue("worker");
-  return ingress + workers * worker + ofDashboard + queue("dashboard") + COMMANDS;
+  const ingress = ingressConnections + queue("ingress");
+  const worker = workerConnections(config.worker.concurrency) + queue("worker");
+  const dashboard = dashboardConnections + queue("dashboard");
+  return ingress + workers * worker + dashboard + COMMANDS;
 }
 
 /**
@@ -81,7 +85,7 @@ export async function checkConnections(
   workers: number,
 ): Promise<void> {
   const wanted = connectionsOfStart(config, workers, redisUrl !== undefined);
-  const given = await connectionsGiven(databaseUrl);
+  const given = await readConnectionsGiven(databaseUrl);
   if (wanted <= given) return;
   throw new MillraceError(
     "too_many_connections",
@@ -90,14 +94,10 @@ export async function checkConnections(
   );
 }
 
-async function connectionsGiven(databaseUrl: string): Promise<number> {
+async function readConnectionsGiven(databaseUrl: string): Promise<number> {
   const pool = createPool({ url: databaseUrl, max: 1, applicationName: "millrace-start" });
   try {
-    const { rows } = await pool.query<{ given: number }>(
-      "select current_setting('max_connections')::int" +
-        " - current_setting('superuser_reserved_connections')::int as given",
-    );
-    return rows[0]?.given ?? 0;
+    return await connectionsGiven(pool);
   } finally {
     await pool.end();
   }

@@ -1,0 +1,111 @@
+import { isMillraceError, MillraceError, wait, type Environment } from "@millrace/core";
+import type { Notify as NotifyIntake } from "@millrace/intake";
+import {
+  checkRedis,
+  createPostgresQueues,
+  createRedisQueues,
+  type Notify as NotifyQueue,
+  type QueueNotice,
+  type QueueRole,
+  type Queues,
+} from "@millrace/queue";
+import { reasonOf } from "@millrace/service";
+
+/** The variables that name the servers. The queues are on Postgres where there is no `REDIS_URL`. */
+export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
+  Partial<Pick<Environment, "MILLRACE_REDIS_VOLATILE">>;
+
+/** What a process is told about its stores. */
+export interface StoreWatch {
+  /** Called with errors that no caller waits for, for the log. */
+  readonly onError?: (cause: string, error: unknown) => void;
+  /** Called after each try that found a server away. Default: `onError`, with `ledger: away` or
+   * `queue: away`. */
+  readonly onAway?: (store: "ledger" | "queue", error: unknown) => void;
+  /** Called with everything that the queues report. Default: background errors go to `onError`. */
+  readonly onQueueNotice?: NotifyQueue;
+  /** Called with events of an ingress that the ledger keeps and the queue was not given. */
+  readonly onIntakeNotice?: NotifyIntake;
+}
+
+interface QueueSettings {
+  readonly role: QueueRole;
+  readonly sources: readonly string[];
+  /** Milliseconds within which an enqueue is answered. */
+  readonly enqueueTimeoutMs?: number;
+}
+
+/** Roles that put events on the queue or take them from it. The others only look, and show what is wrong. */
+const CHECKS_REDIS: Readonly<Record<QueueRole, boolean>> = {
+  ingress: true,
+  worker: true,
+  dashboard: false,
+  cli: false,
+};
+
+/**
+ * Milliseconds in which a connection that was just begun must work. Queues on Redis answer with errors
+ * before that, and the first delivery, or a command, would get one. Worker and dashboard do without.
+ */
+const FIRST_ANSWER_MS: Readonly<Partial<Record<QueueRole, number>>> = {
+  ingress: 3_000,
+  cli: 5_000,
+};
+const FIRST_ANSWER_PAUSE_MS = 10;
+
+/**
+ * Opens a role's queues, after a check of Redis where the role's events depend on it.
+ *
+ * @throws `redis_unreachable` or `database_unreachable` while the server is away; `redis_evicts`,
+ * `redis_volatile` when waiting does not help.
+ */
+export async function openQueues(
+  { DATABASE_URL = "", REDIS_URL, MILLRACE_REDIS_VOLATILE }: StoreUrls,
+  settings: QueueSettings,
+  { onQueueNotice, onError }: StoreWatch = {},
+): Promise<Queues> {
+  if (REDIS_URL !== undefined && CHECKS_REDIS[settings.role]) {
+    await checkRedis(REDIS_URL, { allowVolatile: MILLRACE_REDIS_VOLATILE === "1" });
+  }
+  let lastError: unknown;
+  const notify = (notice: QueueNotice) => {
+    onQueueNotice?.(notice);
+    if (notice.kind !== "background_error") return;
+    lastError = notice.error;
+    if (onQueueNotice === undefined) onError?.(`queue: ${notice.cause}`, notice.error);
+  };
+  const queues =
+    REDIS_URL === undefined
+      ? await createPostgresQueues({ ...settings, notify, url: DATABASE_URL })
+      : createRedisQueues({ ...settings, notify, url: REDIS_URL });
+  const withinMs = FIRST_ANSWER_MS[settings.role];
+  if (withinMs === undefined) return queues;
+  try {
+    await firstAnswer(queues, withinMs);
+    return queues;
+  } catch (error) {
+    await queues.close();
+    throw withReason(error, lastError);
+  }
+}
+
+/** Waits until a connection that was just begun works. */
+async function firstAnswer(queues: Queues, withinMs: number): Promise<void> {
+  const deadlineMs = performance.now() + withinMs;
+  for (;;) {
+    try {
+      return await queues.ping();
+    } catch (error) {
+      if (performance.now() > deadlineMs) throw error;
+    }
+    await wait(FIRST_ANSWER_PAUSE_MS);
+  }
+}
+
+// A ping says no more than that it is not connected. Why it is not is a background error.
+function withReason(error: unknown, reason: unknown): unknown {
+  if (reason === undefined || !isMillraceError(error)) return error;
+  return new MillraceError(error.code, `Cannot reach the queue: ${reasonOf(reason)}`, {
+    cause: error,
+  });
+}

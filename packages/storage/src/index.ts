@@ -1,2 +1,0 @@
-export { ledgerConnections } from "./ledger-connections.ts";
-export { createStorage, type Storage, type StorageOptions } from "./storage.ts";
