@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import config from "../../fixtures/deadlines/millrace.config.ts";
 import { onRedis, type Ground } from "../../support/backends.ts";
 import type { MillraceProcess } from "../../support/millrace-process.ts";
 import { createPipeline, effectsOf, postOnce, type Pipeline } from "../../support/pipeline.ts";
@@ -39,7 +40,7 @@ beforeEach(async () => {
   ground = await onRedis();
   toRedis = await startTcpProxy(String(ground.redisUrl));
   toPostgres = await startTcpProxy(ground.databaseUrl);
-  pipeline = await createPipeline(ground, { MILLRACE_CONFIG: CONFIG });
+  pipeline = await createPipeline(ground, { MILLRACE_CONFIG: CONFIG }, config);
   acknowledged.clear();
 });
 afterEach(async () => {
