@@ -59,7 +59,7 @@ onEachBackend("when a process dies", (prepare, backend) => {
     const ingress = await pipeline.start("ingress");
     const worker = await pipeline.start("worker");
     await pipeline.startInProcess("worker");
-    const load = startLoad(ingress);
+    const load = startLoad(ingress, DRAIN);
     await until(() => load.acknowledged.length > 50);
 
     expect(await worker.end("SIGTERM")).toBe(0);
@@ -80,7 +80,7 @@ onEachBackend("when a process dies", (prepare, backend) => {
     async () => {
       const ingress = await pipeline.startInProcess("ingress");
       await Promise.all([1, 2].map(() => pipeline.startInProcess("worker")));
-      const load = startLoad(ingress);
+      const load = startLoad(ingress, OUTAGE);
       await until(() => load.acknowledged.length > 100);
 
       await ground.redis?.kill();
@@ -108,7 +108,7 @@ onEachBackend("when Postgres is restarted under load", (prepare, backend) => {
     try {
       const ingress = await pipeline.startInProcess("ingress");
       await Promise.all([1, 2].map(() => pipeline.startInProcess("worker")));
-      const load = startLoad(ingress);
+      const load = startLoad(ingress, OUTAGE);
       await until(() => load.acknowledged.length > 100);
       const before = load.acknowledged.length;
 
@@ -138,8 +138,12 @@ interface Load {
   stop(): Promise<void>;
 }
 
+/** Between two posts of a sender: what comes in an outage, or while a worker drains, is all worked off later. */
+const OUTAGE = { pauseMs: 50 };
+const DRAIN = { pauseMs: 20 };
+
 /** Eight senders that post one event after another until they are stopped. */
-function startLoad(ingress: { readonly url: string }): Load {
+function startLoad(ingress: { readonly url: string }, { pauseMs } = { pauseMs: 0 }): Load {
   const acknowledged: string[] = [];
   const broken: string[] = [];
   let slowestMs = 0;
@@ -162,6 +166,7 @@ function startLoad(ingress: { readonly url: string }): Load {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
       slowestMs = Math.max(slowestMs, performance.now() - began);
+      if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   };
   const senders = Array.from({ length: 8 }, (_, lane) => sender(lane));
