@@ -6,7 +6,7 @@ import { loadConfig, loadHandlers } from "@millrace/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { millrace } from "./run-in-process.ts";
-import { startMillrace } from "./start-process.ts";
+import { startMillrace, statusOf } from "./start-process.ts";
 
 const MODULES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 const EVERY_SENDER =
@@ -36,15 +36,15 @@ test("what it writes runs as it stands: start, send, completed", { timeout: 180_
     await started.greeted();
     const sent = await millrace(["send", "stripe", "payment_intent.succeeded"], { env });
     expect(sent).toMatchObject({ code: 0 });
-    const event = await until(async () => {
-      const { stdout } = await millrace(["events", "--json"], { env });
-      const [newest] = stdout
-        .split("\n")
-        .filter(Boolean)
-        .map((line) => JSON.parse(line));
-      return newest?.status === "completed" ? newest : undefined;
-    });
-    expect(event).toMatchObject({ source: "stripe", outcome: "handled" });
+    const { database_url: url } = await started.run();
+    const [, id = ""] = /payment_intent\.succeeded (\S+)/.exec(sent.stdout) ?? [];
+    await until(async () => (await statusOf(url, id)) === "completed");
+    const { stdout } = await millrace(["events", "--json"], { env });
+    const [event] = stdout
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+    expect(event).toMatchObject({ source: "stripe", status: "completed", outcome: "handled" });
   } finally {
     started.signal("SIGTERM");
     await started.ended;

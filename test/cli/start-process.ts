@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import pg from "pg";
 import { until } from "../support/until.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -77,6 +78,33 @@ export function startMillrace(
     signal: (signal) => void child.kill(signal),
     ended,
   };
+}
+
+/** Asks the database of a run, on a connection of its own. */
+export async function ask<Row extends pg.QueryResultRow>(
+  databaseUrl: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  // A test may kill its server.
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return (await client.query<Row>(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The status of an event that a run has recorded. */
+export async function statusOf(databaseUrl: string, id: string): Promise<string | undefined> {
+  const [row] = await ask<{ status: string }>(
+    databaseUrl,
+    "select status from webhook_events where event_id = $1",
+    [id],
+  );
+  return row?.status;
 }
 
 async function runOf(dataDir: string): Promise<Run> {

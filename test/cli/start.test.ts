@@ -4,13 +4,19 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { millrace } from "./run-in-process.ts";
-import { startEnvironment, startMillrace, type Run, type StartProcess } from "./start-process.ts";
+import {
+  ask,
+  startEnvironment,
+  startMillrace,
+  statusOf,
+  type Run,
+  type StartProcess,
+} from "./start-process.ts";
 
 const PIPELINE = fileURLToPath(new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url));
 
@@ -53,20 +59,20 @@ const isAlive = (pid: number) => {
 
 /** The processes of a run, and the Postgres under it. */
 async function pidsOf(run: Run): Promise<number[]> {
-  const client = new pg.Client({ connectionString: run.database_url });
-  await client.connect();
-  const { rows } = await client.query<{ pid: number }>(
+  const [row] = await ask<{ pid: number }>(
+    run.database_url,
     String.raw`select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`,
   );
-  await client.end();
-  return [...run.processes.map(({ pid }) => pid), rows[0]?.pid ?? 0];
+  return [...run.processes.map(({ pid }) => pid), row?.pid ?? 0];
 }
 
-const completed = (id: string) =>
-  until(async () => {
-    const { stdout } = await command("events", "--q", id, "--status", "completed", "--json");
-    return stdout.includes(id);
-  });
+/** Waits in the database, for the command loads the config each time, and then asks the command. */
+async function completed(running: StartProcess, id: string): Promise<void> {
+  const { database_url: url } = await running.run();
+  await until(async () => (await statusOf(url, id)) === "completed", { what: `${id} completed` });
+  const { stdout } = await command("events", "--q", id, "--status", "completed", "--json");
+  expect(stdout).toContain(id);
+}
 
 describe("millrace start", () => {
   let running: StartProcess;
@@ -101,7 +107,7 @@ describe("millrace start", () => {
     const sent = await command("send", "acme", "test.effect", "--id", "msg_found_1");
     expect(sent).toMatchObject({ code: 0, stderr: "" });
     expect(sent.stdout).toMatch(/^acme test\.effect msg_found_1\n202 .*accepted/);
-    await completed("msg_found_1");
+    await completed(running, "msg_found_1");
     const again = await command("send", "acme", "test.effect", "--id", "msg_found_1");
     expect(again.stdout).toContain("duplicate");
     const many = await command("send", "stripe", "--count", "5", "--duplicates", "2");
@@ -148,7 +154,7 @@ describe("millrace start", () => {
       const { code } = await command("send", "acme", "test.effect", "--id", "msg_postgres_1");
       return code === 0;
     });
-    await completed("msg_postgres_1");
+    await completed(running, "msg_postgres_1");
   });
 
   // Processes were killed before, which the logs may have as errors.
@@ -193,7 +199,7 @@ describe("millrace start, when it ends,", () => {
     const next = start({}, ["--workers", "1"]);
     await next.greeted();
     expect((await pidsOf(await next.run())).at(-1)).toBe(pids.at(-1));
-    await completed("msg_killed_1");
+    await completed(next, "msg_killed_1");
     left = next;
   });
 
