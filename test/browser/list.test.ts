@@ -38,7 +38,7 @@ describeInBrowser("the list of the ledger's page", () => {
     page = tab.page;
   });
   afterAll(async () => {
-    await browser?.close();
+    await tab?.close();
     await database?.end();
     await store?.stop();
     await ground?.release();
@@ -115,7 +115,8 @@ describeInBrowser("the list of the ledger's page", () => {
     const letIn = page.getByRole("button", { name: "Show 1 new" });
     await letIn.waitFor();
     expect(await ids()).toEqual(["evt_first_1"]);
-    await letIn.click();
+    // By keyboard: a pointer on its way to the button leaves the row, and lets them in by that.
+    await letIn.press("Enter");
     await until(async () => (await ids())[0] === "evt_second_1");
     expect(await ids()).toEqual(["evt_second_1", "evt_first_1"]);
     tab.expectQuiet();

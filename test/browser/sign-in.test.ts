@@ -24,7 +24,6 @@ describeInBrowser("signing in to the ledger's page", () => {
     await store.command("send", "hookmesh", "order.shipped", "--id", "evt_order_1", ...pigeon);
   });
   afterAll(async () => {
-    await browser?.close();
     await store?.stop();
     await ground?.release();
   });

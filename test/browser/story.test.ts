@@ -16,7 +16,6 @@ describeInBrowser("the ledger's page", () => {
     browser = await openBrowser();
   });
   afterAll(async () => {
-    await browser?.close();
     await store?.stop();
     await ground?.release();
   });
