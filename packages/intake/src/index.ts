@@ -17,7 +17,6 @@ export {
 } from "./adapters/express.ts";
 export { createFetchAdapter, type FetchHandler } from "./adapters/fetch.ts";
 export { createNodeAdapter, type NodeAdapter } from "./adapters/node.ts";
-export { earlyRejection } from "./early-rejections.ts";
 export type {
   ClosableEventStore,
   EventStore,
@@ -29,11 +28,6 @@ export { storeTimeoutMs, type ActiveStore } from "./event-stores.ts";
 export { createLedgerStore, type LedgerStoreDeps } from "./ledger-store.ts";
 export type { IntakeNotice, Notify } from "./notice.ts";
 export { createQueueStore, type QueueStoreDeps } from "./queue-store.ts";
-export type { Received, ReceiveRequest } from "./received.ts";
-export {
-  Receiver,
-  type Readiness,
-  type ReceiverDeps,
-  type ReceiverOptions,
-  type SourceLimits,
-} from "./receiver.ts";
+export { earlyRejection, type Received, type ReceiveRequest } from "./received.ts";
+export { Receiver, type Readiness, type ReceiverDeps, type ReceiverOptions } from "./receiver.ts";
+export type { SourceLimits } from "./request-body.ts";

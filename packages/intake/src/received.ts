@@ -83,3 +83,37 @@ export function methodNotAllowed(methods: readonly string[]): Received {
     allow,
   });
 }
+
+const MESSAGES = {
+  malformed_request: "Cannot read the request: it has no Host",
+  expectation_failed: "Cannot meet the request's Expect: only 100-continue is known",
+  body_too_large: "Cannot take the body: it is larger than this source accepts",
+  body_timeout: "Cannot take the body: it did not arrive in time",
+  body_incomplete: "Cannot take the body: the connection ended before it did",
+  body_already_read:
+    "Cannot verify the delivery: its body was read before. Mount receiver.express() before express.json() and any other body parser, and give receiver.fetch() the raw request",
+  unsupported_encoding: "Cannot take the body: it is compressed. Send the bytes that were signed",
+  overloaded: "Cannot take the body: too many bytes are in flight",
+  shutting_down: "Cannot take the delivery: this process is closing",
+} as const satisfies Partial<Record<ErrorCode, string>>;
+
+/** A rejection by an adapter, before the receiver has seen the delivery. */
+export function earlyRejection(code: keyof typeof MESSAGES): Received {
+  return rejection(code, MESSAGES[code]);
+}
+
+/** Whether the connection ends with this rejection: the rest of its body is not worth reading. */
+export function endsConnection({ code }: Received): boolean {
+  return code !== undefined && ENDING.has(code);
+}
+
+const ENDING: ReadonlySet<ErrorCode> = new Set([
+  "malformed_request",
+  "expectation_failed",
+  "body_too_large",
+  "body_timeout",
+  "body_incomplete",
+  "unsupported_encoding",
+  "overloaded",
+  "shutting_down",
+] as const);

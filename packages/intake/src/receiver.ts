@@ -22,7 +22,7 @@ import {
   type Received,
   type ReceiveRequest,
 } from "./received.ts";
-import { createByteBudget, type ByteBudget } from "./request-body.ts";
+import { createByteBudget, type ByteBudget, type SourceLimits } from "./request-body.ts";
 import { readySources, type ReadySource } from "./sources.ts";
 
 export interface ReceiverDeps {
@@ -53,12 +53,6 @@ export interface Readiness {
 export interface ReceiverOptions {
   /** Calls to each event store in flight at once; what arrives meanwhile shares the next. */
   readonly callsMax?: number;
-}
-
-/** What an adapter needs to know of a source before it reads a body. */
-export interface SourceLimits {
-  readonly methods: readonly string[];
-  readonly bodyBytesMax: number;
 }
 
 /** The way in: receive, verify, identify, store, acknowledge. Free of any HTTP framework. */

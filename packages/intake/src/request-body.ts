@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { earlyRejection, methodNotAllowed, unknownSource, type Received } from "./received.ts";
 
 /** Bytes held at once, over all requests of a receiver. What does not fit is refused, never queued. */
 export interface ByteBudget {
@@ -28,6 +29,35 @@ export function createByteBudget(bytesMax: number): ByteBudget {
       return taken;
     },
   };
+}
+
+/** What an adapter needs to know of a source before it reads a body. */
+export interface SourceLimits {
+  readonly methods: readonly string[];
+  readonly bodyBytesMax: number;
+}
+
+/** The head of a request, of any framework. Header names are lower-case. */
+export interface RequestHead {
+  readonly method?: string | undefined;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** Rejects what can be rejected by the request's head alone; undefined lets the body be read. */
+export function rejectEarly(
+  request: RequestHead,
+  source: SourceLimits | undefined,
+  budget: ByteBudget,
+): Received | undefined {
+  if (source === undefined) return unknownSource();
+  if (!source.methods.includes(request.method ?? "")) return methodNotAllowed(source.methods);
+  const encoding = String(request.headers["content-encoding"] ?? "identity");
+  if (encoding.trim().toLowerCase() !== "identity") return earlyRejection("unsupported_encoding");
+  // Node has refused what is not a number, and two that differ.
+  const announced = Number(request.headers["content-length"] ?? 0);
+  if (announced > source.bodyBytesMax) return earlyRejection("body_too_large");
+  if (!budget.fits(announced)) return earlyRejection("overloaded");
+  return undefined;
 }
 
 /** A body that came whole, or why it did not. Its bytes stay taken until the caller releases them. */

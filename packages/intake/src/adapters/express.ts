@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { earlyRejection } from "../early-rejections.ts";
+import { earlyRejection } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
 import { createNodeAdapter } from "./node.ts";
 

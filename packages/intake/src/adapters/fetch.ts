@@ -1,7 +1,6 @@
-import { earlyRejection, rejectEarly } from "../early-rejections.ts";
-import type { Received } from "../received.ts";
+import { earlyRejection, type Received } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
-import { readStream } from "../request-body.ts";
+import { readStream, rejectEarly } from "../request-body.ts";
 
 /** Answers one request whose URL named a source. Never rejects. */
 export type FetchHandler = (request: Request, source: string) => Promise<Response>;

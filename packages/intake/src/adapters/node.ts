@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { failpoint } from "@millrace/core";
-import { earlyRejection, endsConnection, rejectEarly } from "../early-rejections.ts";
-import type { Received, ReceiveRequest } from "../received.ts";
+import { earlyRejection, endsConnection, type Received, type ReceiveRequest } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
-import { readBody } from "../request-body.ts";
+import { readBody, rejectEarly } from "../request-body.ts";
 
 /** Passes node:http requests to a receiver. */
 export interface NodeAdapter {
