@@ -19,9 +19,6 @@ declare module "vitest" {
   }
 }
 
-/** No test kills this server, so what it writes need not be on the disk. */
-const FORGETFUL = { fsync: "off", full_page_writes: "off" };
-
 /** One Postgres for the run, in a folder of its own; suites that kill servers start their own. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const hasRedis = redisServerPath() !== undefined;
@@ -40,8 +37,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("chromium", chromium);
 
   const folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
-  const settings = project.name === "faults" ? {} : FORGETFUL;
-  const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres"), settings });
+  const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
   project.provide("postgresUrl", postgres.url);
   project.provide("folder", folder);
   // For `millrace/testing`, as a user's own global setup does.
