@@ -214,9 +214,11 @@ describeOnRedis("stable names, as roles in processes show them", () => {
       const fields = valueFields(JSON.parse(stdout));
       return [`millrace ${args}`, ...fields.map((field) => `  ${field}`)];
     };
-    // An event without a job is a disagreement for as long as no worker repairs it.
+    // An event without a job is a disagreement once it is past the grace, until a worker repairs it.
     const workerExit = await worker.end("SIGTERM");
-    await createLedger({ pool: pipeline.database }).intake.accept([anEvent({ source: "acme" })]);
+    const left = anEvent({ source: "acme" });
+    await createLedger({ pool: pipeline.database }).intake.accept([left]);
+    await age(pipeline.database, 1, left.eventId);
     const defaults = environmentSchema.parse({}) as Record<string, string | number | undefined>;
     await expectStable("command.txt", {
       "Commands, arguments and flags": await commands(),
