@@ -56,9 +56,9 @@ export async function openReceiver(
 ): Promise<Receiver> {
   const config = parseConfig(input);
   const environment = readEnvironment(env);
-  const trouble = options.onBackgroundError ?? createWarnings();
+  const onError = options.onBackgroundError ?? createWarnings();
   const stores = openStores(environment, config, "ingress", {
-    onError: trouble,
+    onError,
     onIntakeNotice: (notice) => receiver.notify(notice),
   });
   let receiver: IntakeReceiver;
@@ -76,7 +76,7 @@ export async function openReceiver(
     throw error;
   }
   // A server that came late, and cannot be used: its store stays down, and the app is told.
-  stores.opened.catch((error: unknown) => trouble("storage: cannot be used", error));
+  stores.opened.catch((error: unknown) => onError("storage: cannot be used", error));
   const node = createNodeAdapter(receiver);
   return {
     receive: (request) => receiver.receive(request),

@@ -5,10 +5,10 @@ import { causeOf, createErrorReporter } from "./notices.ts";
 describe("createErrorReporter", () => {
   it("tells of one error once, however many queues report it", () => {
     const notices: QueueNotice[] = [];
-    const trouble = createErrorReporter((notice) => notices.push(notice));
+    const report = createErrorReporter((notice) => notices.push(notice));
     const error = new Error("gone");
-    for (let queue = 0; queue < 60; queue += 1) trouble(error);
-    trouble("a string that was thrown", "acme");
+    for (let queue = 0; queue < 60; queue += 1) report(error);
+    report("a string that was thrown", "acme");
     expect(notices).toEqual([
       { kind: "background_error", cause: "gone", error },
       expect.objectContaining({ cause: "a string that was thrown", source: "acme" }),

@@ -6,12 +6,12 @@ test("a cause is logged once an interval, and what was left out is counted", () 
   const lines: Record<string, unknown>[] = [];
   const logger = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
   let now = 0;
-  const trouble = createErrorLog(logger, { nowMs: () => now });
+  const logError = createErrorLog(logger, { nowMs: () => now });
 
-  for (let call = 0; call < 1_000; call += 1) trouble("redis", new Error("ECONNREFUSED"));
-  trouble("postgres", new Error("57P01"));
+  for (let call = 0; call < 1_000; call += 1) logError("redis", new Error("ECONNREFUSED"));
+  logError("postgres", new Error("57P01"));
   now = 1_000;
-  trouble("redis", new Error("ECONNREFUSED"));
+  logError("redis", new Error("ECONNREFUSED"));
 
   expect(lines.map((line) => [line["cause"], line["suppressed"]])).toEqual([
     ["redis", 0],
