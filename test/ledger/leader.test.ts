@@ -31,7 +31,9 @@ afterEach(async () => {
 
 const killLeader = () =>
   it.ask(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'millrace-leader'",
+    // The leaders of other files' databases are on the same server.
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE application_name = 'millrace-leader' AND datname = current_database()`,
   );
 
 test("One of two leads, until it gives the lead up", async () => {
