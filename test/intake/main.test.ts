@@ -6,13 +6,16 @@ import { Queue } from "bullmq";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { freePort } from "../support/free-port.ts";
+import { startInProcess, type RoleInProcess } from "../support/in-process.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
+import config from "./fixture/millrace.config.ts";
 import { ingressEnvironment, launchIngress, type IngressProcess } from "./ingress-process.ts";
 import { SECRET, signed } from "./plain-config.ts";
 import { sendTo } from "./send-to.ts";
 
 const launched: IngressProcess[] = [];
+const inProcess: RoleInProcess[] = [];
 
 function launch(env: Readonly<Record<string, string>>): IngressProcess {
   const made = launchIngress(env);
@@ -24,12 +27,22 @@ function launch(env: Readonly<Record<string, string>>): IngressProcess {
 const mainInProcess = (env: Readonly<Record<string, string>>) =>
   main({ ...ingressEnvironment, LOG_LEVEL: "silent", ...env });
 
-afterEach(async () => {
+/** Where only the answers are the point. */
+async function portInProcess(env: Readonly<Record<string, string>>): Promise<number> {
+  const started = await startInProcess("ingress", config, { ...ingressEnvironment, ...env });
+  inProcess.push(started);
+  return Number(new URL(started.url).port);
+}
+
+async function endAll(): Promise<void> {
   for (const each of launched.splice(0)) {
     each.signal("SIGKILL");
     await each.exited();
   }
-});
+  await Promise.all(inProcess.splice(0).map((each) => each.close()));
+}
+
+afterEach(endAll);
 
 const post = (port: number, data: unknown) => sendTo(port, { source: "plain", ...signed(data) });
 const statusOf = async (port: number, path: string) =>
@@ -59,7 +72,10 @@ describeOnRedis("an ingress on Redis alone", () => {
   beforeEach(async () => {
     redis = await startRedis();
   });
-  afterEach(() => redis.stop());
+  afterEach(async () => {
+    await endAll();
+    await redis.stop();
+  });
 
   test("enqueues what is verified, and never loads the handlers", async () => {
     const ingress = launch({ REDIS_URL: redis.url });
@@ -102,8 +118,7 @@ describeOnRedis("an ingress on Redis alone", () => {
   });
 
   test("answers 503 in time while Redis hangs, and accepts when it goes on", async () => {
-    const ingress = launch({ REDIS_URL: redis.url });
-    const port = await ingress.port();
+    const port = await portInProcess({ REDIS_URL: redis.url });
     expect((await post(port, { id: "evt_before" })).status).toBe(202);
     redis.freeze();
     const startedMs = performance.now();
@@ -172,6 +187,7 @@ describeOnRedis("an ingress whose Redis is not as it must be", () => {
   let redis: TestRedis | undefined;
 
   afterEach(async () => {
+    await endAll();
     await redis?.stop();
     redis = undefined;
   });
@@ -204,7 +220,7 @@ describeOnRedis("an ingress whose Redis is not as it must be", () => {
     await expect(mainInProcess({ REDIS_URL: redis.url })).rejects.toMatchObject({
       code: "redis_volatile",
     });
-    const port = await launch({ REDIS_URL: redis.url, MILLRACE_REDIS_VOLATILE: "1" }).port();
+    const port = await portInProcess({ REDIS_URL: redis.url, MILLRACE_REDIS_VOLATILE: "1" });
     expect((await post(port, { id: "evt_risky" })).status).toBe(202);
   });
 });
@@ -218,17 +234,14 @@ describe("an ingress on Postgres alone", () => {
     pool = createPool({ url: database.url, max: 2, applicationName: "test" });
   });
   afterEach(async () => {
-    for (const each of launched) {
-      each.signal("SIGKILL");
-      await each.exited();
-    }
+    await endAll();
     await pool.end();
     await database.drop();
   });
 
   test("keeps event and body in the ledger and enqueues the identity alone", async () => {
     await migrate({ pool });
-    const port = await launch({ DATABASE_URL: database.url }).port();
+    const port = await portInProcess({ DATABASE_URL: database.url });
     await until(async () => (await statusOf(port, "/readyz")) === 200);
     const body = '{ "id":"evt_1",\n"x":"\\u0000" }';
     const answers = await Promise.all([
