@@ -23,7 +23,7 @@ export interface Ack {
   readonly tookMs: number;
 }
 
-/** A Redis of its own, a Postgres, and a migrated pipeline over them. */
+/** A Redis, a Postgres, and a migrated pipeline over them. */
 export interface Stage<Postgres = unknown> {
   readonly redis: TestRedis;
   readonly postgres: Postgres;
@@ -31,15 +31,30 @@ export interface Stage<Postgres = unknown> {
   close(): Promise<void>;
 }
 
-/** On servers that a test may kill. */
-export async function openStageToKill(): Promise<Stage<TestPostgres>> {
-  const postgres = await startPostgres();
-  const stage = await openStage(postgres);
+/** Servers that each test of a file may kill and start again, and a pipeline of each test's own over them. */
+export interface ServersToKill {
+  open(): Promise<Stage<TestPostgres>>;
+  stop(): Promise<void>;
+}
+
+export async function startServersToKill(): Promise<ServersToKill> {
+  const [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
   return {
-    ...stage,
-    close: async () => {
-      postgres.thaw();
-      await stage.close();
+    open: async () => {
+      const pipeline = await openPipeline(redis, postgres);
+      return {
+        redis,
+        postgres,
+        pipeline,
+        close: async () => {
+          redis.thaw();
+          postgres.thaw();
+          await pipeline.stop();
+        },
+      };
+    },
+    stop: async () => {
+      await Promise.all([redis.stop(), postgres.stop()]);
     },
   };
 }
@@ -48,8 +63,7 @@ export async function openStage<Postgres extends { url: string; stop(): Promise<
   postgres: Postgres,
 ): Promise<Stage<Postgres>> {
   const redis = await startRedis();
-  const urls = { databaseUrl: postgres.url, redisUrl: redis.url };
-  const pipeline = await createPipeline(urls, { MILLRACE_CONFIG: CONFIG, ...SECRETS }, config);
+  const pipeline = await openPipeline(redis, postgres);
   return {
     redis,
     postgres,
@@ -60,6 +74,11 @@ export async function openStage<Postgres extends { url: string; stop(): Promise<
       await Promise.all([redis.stop(), postgres.stop()]);
     },
   };
+}
+
+function openPipeline(redis: TestRedis, postgres: { readonly url: string }): Promise<Pipeline> {
+  const urls = { databaseUrl: postgres.url, redisUrl: redis.url };
+  return createPipeline(urls, { MILLRACE_CONFIG: CONFIG, ...SECRETS }, config);
 }
 
 /** Delivers one event to an ingress. */

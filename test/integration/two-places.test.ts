@@ -1,29 +1,39 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { describeOnRedis } from "../support/redis.ts";
 import type { TestPostgres } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 import {
   deliver,
   metric,
-  openStageToKill,
   readiness,
   startSenders,
+  startServersToKill,
   untilCompletedOnce,
   untilReady,
   type Ack,
+  type ServersToKill,
   type Stage,
 } from "./two-places-stage.ts";
 
 /** The ingress answers within 2 s; the machine that runs all of this may be busy. A hang is longer. */
 const ANSWERED_WITHIN_MS = 8_000;
 
+let servers: ServersToKill;
 let stage: Stage<TestPostgres>;
+/** Begins the id of each of a test's events: those of the tests before it are still there. */
+let prefix: string;
+let tests = 0;
 const slowest = (acks: readonly Ack[]) => Math.max(...acks.map(({ tookMs }) => tookMs));
 const statuses = (acks: readonly Ack[]) => [...new Set(acks.map(({ status }) => status))];
 
 describeOnRedis("an ingress with both places", () => {
+  beforeAll(async () => {
+    servers = await startServersToKill();
+  });
+  afterAll(() => servers?.stop());
   beforeEach(async () => {
-    stage = await openStageToKill();
+    prefix = `evt${tests++}`;
+    stage = await servers.open();
   });
   afterEach(() => stage?.close());
 
@@ -58,7 +68,7 @@ describeOnRedis("an ingress with both places", () => {
       const ingress = await stage.pipeline.startInProcess("ingress");
       await stage.pipeline.startInProcess("worker");
       expect(await untilReady(ingress, "ready")).toMatchObject({ httpStatus: 200 });
-      const senders = startSenders(ingress, source, "evt");
+      const senders = startSenders(ingress, source, prefix);
       await senders.more(100);
       await strike();
       await senders.more(200);
@@ -86,7 +96,7 @@ describeOnRedis("an ingress with both places", () => {
   test("answers 503 in time while both hang, and takes events when one of them is back", async () => {
     const ingress = await stage.pipeline.startInProcess("ingress");
     await untilReady(ingress, "ready");
-    const senders = startSenders(ingress, "fast", "evt");
+    const senders = startSenders(ingress, "fast", prefix);
     await senders.more(50);
     stage.redis.freeze();
     stage.postgres.freeze();
@@ -113,12 +123,13 @@ describeOnRedis("an ingress with both places", () => {
       const ingress = await stage.pipeline.start("ingress");
       await until(async () => (await readiness(ingress)).status === "degraded");
       expect((await readiness(ingress)).places).toMatchObject({ fast: other, safe: other });
-      expect(await deliver(ingress, "fast", { id: "evt_1" })).toMatchObject({ status: 202 });
-      expect(await deliver(ingress, "safe", { id: "evt_2" })).toMatchObject({ status: 202 });
+      const ids = [`${prefix}_1`, `${prefix}_2`];
+      expect(await deliver(ingress, "fast", { id: ids[0] })).toMatchObject({ status: 202 });
+      expect(await deliver(ingress, "safe", { id: ids[1] })).toMatchObject({ status: 202 });
       await heal();
       await untilReady(ingress, "ready");
       await stage.pipeline.startInProcess("worker");
-      expect(await untilCompletedOnce(stage.pipeline, ["evt_1", "evt_2"])).toEqual([]);
+      expect(await untilCompletedOnce(stage.pipeline, ids)).toEqual([]);
     },
   );
 
