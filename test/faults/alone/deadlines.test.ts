@@ -10,7 +10,7 @@ import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
 
 // What bounds a write to an event store, and a handler's run, when a server hangs. Each test goes
-// through a role's own doors, whoever keeps the time inside: it fails when nobody does.
+// through a role's own HTTP, whoever keeps the time inside: it fails when nobody does.
 
 const CONFIG = fileURLToPath(
   new URL("../../fixtures/deadlines/millrace.config.ts", import.meta.url),
