@@ -37,7 +37,7 @@ function project(
 // `npm test` runs unit and integration; release and faults have scripts of their own.
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [
       project("unit", { include: ["{packages,apps,infra}/**/*.test.ts"] }),
