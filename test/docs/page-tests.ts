@@ -29,39 +29,39 @@ test("the example of the README writes a payment", async () => {
 });
 `,
   "configuration/handlers.ts": "export default [];\n",
-  "recipes/handlers.test.ts": `import { deliver, createStage } from "millrace/testing";
+  "recipes/handlers.test.ts": `import { deliver, createTestEnvironment } from "millrace/testing";
 import { expect, test } from "vitest";
 import config from "./millrace.config.ts";
 import { payments } from "./schema.ts";
 
 test("a refund ends the same before its payment and after it", async () => {
-  const stage = await createStage(config, { directory: import.meta.dirname });
+  const environment = await createTestEnvironment(config, { directory: import.meta.dirname });
   const payment = (id: string) => ({ data: { object: { id, amount_received: 500, currency: "eur" } } });
   const refund = (id: string) => ({ data: { object: { payment_intent: id, amount: 500, currency: "eur" } } });
-  await stage.deliver("stripe", "payment_intent.succeeded", payment("pi_1"));
-  await stage.deliver("stripe", "charge.refunded", refund("pi_1"));
-  await stage.deliver("stripe", "charge.refunded", refund("pi_2"));
-  await stage.deliver("stripe", "payment_intent.succeeded", payment("pi_2"));
-  expect(await stage.db.select().from(payments).orderBy(payments.id)).toMatchObject([
+  await environment.deliver("stripe", "payment_intent.succeeded", payment("pi_1"));
+  await environment.deliver("stripe", "charge.refunded", refund("pi_1"));
+  await environment.deliver("stripe", "charge.refunded", refund("pi_2"));
+  await environment.deliver("stripe", "payment_intent.succeeded", payment("pi_2"));
+  expect(await environment.db.select().from(payments).orderBy(payments.id)).toMatchObject([
     { id: "pi_1", status: "refunded" },
     { id: "pi_2", status: "refunded" },
   ]);
-  await stage.close();
+  await environment.close();
 });
 `,
-  "recipes-2/handlers.test.ts": `import { createStage } from "millrace/testing";
+  "recipes-2/handlers.test.ts": `import { createTestEnvironment } from "millrace/testing";
 import { expect, test } from "vitest";
 import config from "./millrace.config.ts";
 import { issues } from "./schema.ts";
 
 test("an older state of an issue that comes late changes nothing", async () => {
-  const stage = await createStage(config, { directory: import.meta.dirname });
+  const environment = await createTestEnvironment(config, { directory: import.meta.dirname });
   const issue = { id: 7, title: "It leaks" };
   const state = (state: string, updated_at: string) => ({ action: "edited", issue: { ...issue, state, updated_at } });
-  await stage.deliver("github", "issues", state("closed", "2026-01-02T00:00:00Z"));
-  await stage.deliver("github", "issues", state("open", "2026-01-01T00:00:00Z"));
-  expect(await stage.db.select().from(issues)).toMatchObject([{ id: 7, state: "closed" }]);
-  await stage.close();
+  await environment.deliver("github", "issues", state("closed", "2026-01-02T00:00:00Z"));
+  await environment.deliver("github", "issues", state("open", "2026-01-01T00:00:00Z"));
+  expect(await environment.db.select().from(issues)).toMatchObject([{ id: 7, state: "closed" }]);
+  await environment.close();
 });
 `,
   "recipes-3/sender.test.ts": `import { randomBytes } from "node:crypto";
@@ -107,7 +107,7 @@ test("what the sender with every option signs is verified and identified", () =>
 `,
   "with-prisma-or-kysely/handlers.test.ts": `import { sql } from "drizzle-orm";
 import { defineConfig, hmac, on } from "millrace";
-import { createStage, type Stage } from "millrace/testing";
+import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import kyselyHandlers from "./kysely-handlers.ts";
@@ -146,41 +146,41 @@ const config = defineConfig({
   ],
 });
 
-let stage: Stage;
+let environment: TestEnvironment;
 let pool: pg.Pool;
 beforeAll(async () => {
-  stage = await createStage(config, { directory: import.meta.dirname });
-  pool = new pg.Pool({ connectionString: stage.databaseUrl });
+  environment = await createTestEnvironment(config, { directory: import.meta.dirname });
+  pool = new pg.Pool({ connectionString: environment.databaseUrl });
 });
 afterAll(async () => {
   await pool.end();
-  await stage.close();
+  await environment.close();
 });
-const rows = async (text: string) => (await stage.db.execute(sql.raw(text))).rows;
+const rows = async (text: string) => (await environment.db.execute(sql.raw(text))).rows;
 
 test("what Kysely writes is there when the event is completed, and only then", async () => {
   const payment = { id: "p1", amount: 500, paid_at: "2026-01-31T12:00:00Z", coupon: "MILL" };
-  expect(await stage.deliver("kysely", "payment.succeeded", payment)).toMatchObject({ status: "completed" });
+  expect(await environment.deliver("kysely", "payment.succeeded", payment)).toMatchObject({ status: "completed" });
   // The coupon is used: the savepoint is undone, the payment is not.
-  expect(await stage.deliver("kysely", "payment.succeeded", { ...payment, id: "p2" })).toMatchObject({ status: "completed" });
+  expect(await environment.deliver("kysely", "payment.succeeded", { ...payment, id: "p2" })).toMatchObject({ status: "completed" });
   const failing = { ...payment, id: "p3", coupon: undefined, fails: true };
-  expect(await stage.deliver("kysely", "payment.succeeded", failing)).toMatchObject({ status: "pending" });
+  expect(await environment.deliver("kysely", "payment.succeeded", failing)).toMatchObject({ status: "pending" });
   expect(await rows("select id from payments order by id")).toEqual([{ id: "p1" }, { id: "p2" }]);
   expect(await rows("select code from coupons")).toEqual([{ code: "MILL" }]);
 });
 
 test("Kysely reads times and bigints as text, and begins no transaction of its own", async () => {
-  await stage.deliver("kysely", "read", {});
+  await environment.deliver("kysely", "read", {});
   expect(seen.kysely).toMatchObject([{ amount: "500", paid_at: expect.stringMatching(/^2026-01-31/) }, {}]);
-  const { error } = await stage.deliver("kysely", "begin", {});
+  const { error } = await environment.deliver("kysely", "begin", {});
   expect(error?.message).toContain("Use tx.transaction");
 });
 
 test("what Prisma writes is there when the event is completed, and only then", async () => {
   const order = { id: "o1", amount: 500, skus: ["flour", "bran"] };
-  expect(await stage.deliver("prisma", "order.placed", order)).toMatchObject({ status: "completed", error: undefined });
+  expect(await environment.deliver("prisma", "order.placed", order)).toMatchObject({ status: "completed", error: undefined });
   const failing = { ...order, id: "o2", fails: true };
-  expect(await stage.deliver("prisma", "order.placed", failing)).toMatchObject({ status: "pending" });
+  expect(await environment.deliver("prisma", "order.placed", failing)).toMatchObject({ status: "pending" });
   expect(await rows("select id, amount from orders")).toEqual([{ id: "o1", amount: "500" }]);
   expect(await rows("select sku, order_id from items order by id")).toEqual([
     { sku: "flour", order_id: "o1" },
@@ -189,20 +189,20 @@ test("what Prisma writes is there when the event is completed, and only then", a
 });
 
 test("Prisma reads bigints, times and related rows as it does elsewhere", async () => {
-  await stage.deliver("prisma", "read", {});
+  await environment.deliver("prisma", "read", {});
   const [order] = seen.prisma as { placedAt: Date }[];
   expect(order).toMatchObject({ id: "o1", amount: 500n, items: [{ sku: "flour" }, { sku: "bran" }] });
   expect(Math.abs(order!.placedAt.getTime() - Date.now())).toBeLessThan(600_000);
 });
 
 test("a query that fails in Prisma's transaction undoes that alone", async () => {
-  expect(await stage.deliver("prisma", "savepoint", {})).toMatchObject({ status: "completed", error: undefined });
+  expect(await environment.deliver("prisma", "savepoint", {})).toMatchObject({ status: "completed", error: undefined });
   expect(await rows("select id from orders order by id")).toEqual([{ id: "after true" }, { id: "o1" }]);
 });
 
 test("an outbox row is there once, and stays until its work is done", async () => {
   for (let time = 0; time < 2; time += 1) {
-    await stage.deliver("outbox", "invoice.paid", { n: 1 }, { id: "e1" });
+    await environment.deliver("outbox", "invoice.paid", { n: 1 }, { id: "e1" });
   }
   const failing = workOffOne(pool, () => Promise.reject(new Error("not now")));
   await expect(failing).rejects.toThrow("not now");

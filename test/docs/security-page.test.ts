@@ -4,7 +4,7 @@ import { createRedisQueues } from "@millrace/queue";
 import { Queue } from "bullmq";
 import { sql } from "drizzle-orm";
 import { defineConfig, hmac, on } from "millrace";
-import { createStage, type Stage } from "millrace/testing";
+import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { quickWorker } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
@@ -48,7 +48,7 @@ const CLOSES_THE_CONNECTION = [
 const LEAVES_NOTHING = ["set local work_mem = '8MB'", "set constraints all deferred"];
 
 describe("what a handler leaves behind on its connection", () => {
-  let stage: Stage;
+  let environment: TestEnvironment;
   let statement = "";
   let answer: { pid?: number; found?: boolean } = {};
 
@@ -63,14 +63,14 @@ describe("what a handler leaves behind on its connection", () => {
         }),
       ],
     });
-    stage = await createStage(config, { databaseUrl: inject("postgresUrl") });
+    environment = await createTestEnvironment(config, { databaseUrl: inject("postgresUrl") });
   });
-  afterAll(() => stage?.close());
+  afterAll(() => environment?.close());
 
   /** Runs a statement in a handler, one event after the other, so that they take turns on a connection. */
   async function handle(text: string): Promise<typeof answer> {
     statement = text;
-    const { status, error } = await stage.deliver("acme", "thing.happened");
+    const { status, error } = await environment.deliver("acme", "thing.happened");
     expect({ status, error }).toEqual({ status: "completed", error: undefined });
     return answer;
   }

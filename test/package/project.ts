@@ -25,7 +25,7 @@ export default [
 export const CONSUMER = {
   "consumer.ts": `import { createServer } from "node:http";
 import { on, PermanentError, defineConfig, MillraceError, type ErrorCode, type Receiver } from "millrace";
-import { createStage, deliver, type Stage } from "millrace/testing";
+import { createTestEnvironment, deliver, type TestEnvironment } from "millrace/testing";
 import setup from "millrace/testing/global-setup";
 import config from "./millrace.config.ts";
 
@@ -39,7 +39,7 @@ export const serve = (receiver: Receiver) =>
 export const router = (receiver: Receiver) => receiver.express();
 export const code = (error: unknown): ErrorCode | undefined =>
   error instanceof MillraceError ? error.code : undefined;
-export const stage: Promise<Stage> = createStage(config);
+export const environment: Promise<TestEnvironment> = createTestEnvironment(config);
 export const status: Promise<"pending" | "completed" | "failed"> = deliver(config, "stripe", "a").then(
   (delivered) => delivered.status,
 );

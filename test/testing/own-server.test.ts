@@ -6,7 +6,7 @@ import setup from "millrace/testing/global-setup";
 import { deliver } from "millrace/testing";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-// With nothing named, a Postgres of the stage's own. TMPDIR shows what is left of it.
+// With nothing named, a Postgres that the test environment starts. TMPDIR shows what is left of it.
 
 const config = defineConfig({ sources: { stripe: stripe() } });
 let folder: string;
@@ -22,7 +22,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("a stage brings a Postgres where none is named, and takes it away again", async () => {
+test("a test environment starts a Postgres if none is named, and removes it again", async () => {
   let folders: string[] = [];
   const check = async () => void (folders = await readdir(folder));
   expect(await deliver(config, "stripe", "a", {}, { check })).toMatchObject({
@@ -32,7 +32,7 @@ test("a stage brings a Postgres where none is named, and takes it away again", a
   expect(await readdir(folder)).toEqual([]);
 });
 
-test("the global setup brings one for all stages of a run", async () => {
+test("the global setup starts one for all test environments of a run", async () => {
   const teardown = await setup();
   const url = process.env["TEST_DATABASE_URL"];
   expect(url).toMatch(/^postgres/);

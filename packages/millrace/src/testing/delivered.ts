@@ -11,7 +11,7 @@ export interface DeliverOptions {
 }
 
 /** An event as the ledger has it after a delivery, and what its last attempt ended with. */
-export interface StagedEvent {
+export interface DeliveredEvent {
   /** `pending` when the attempt failed and another one follows. */
   readonly status: EventStatus;
   readonly outcome: Outcome | null;
@@ -29,8 +29,8 @@ export interface StagedEvent {
 }
 
 /** What became of a delivery: the first of its events, and all of them. */
-export interface Delivered extends StagedEvent {
+export interface Delivered extends DeliveredEvent {
   /** What the sender was answered. */
   readonly answer: { readonly status: number; readonly body: string };
-  readonly events: readonly StagedEvent[];
+  readonly events: readonly DeliveredEvent[];
 }

@@ -1,5 +1,10 @@
-export { createStage, deliver, type DeliverOnceOptions } from "./main.ts";
-export type { DeliverOptions, Delivered, StagedEvent } from "./delivered.ts";
+export {
+  createTestEnvironment,
+  deliver,
+  type DeliverOnceOptions,
+  type TestEnvironmentOptions,
+} from "./main.ts";
+export type { DeliverOptions, Delivered, DeliveredEvent } from "./delivered.ts";
 export type { Payload } from "./compose-body.ts";
-export type { Stage } from "./open-stage.ts";
-export type { StageOptions } from "./stage-options.ts";
+export type { TestEnvironment } from "./open-test-environment.ts";
+export { createStage, type Stage, type StagedEvent, type StageOptions } from "./old-names.ts";

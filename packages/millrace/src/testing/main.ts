@@ -2,40 +2,53 @@ import type { ConfigInput } from "@millrace/core";
 import type { Payload } from "./compose-body.ts";
 import type { Delivered, DeliverOptions } from "./delivered.ts";
 import { findServer, startServer, urlOf } from "./find-server.ts";
-import { openStage, type Stage } from "./open-stage.ts";
-import type { StageOptions } from "./stage-options.ts";
+import { openTestEnvironment, type TestEnvironment } from "./open-test-environment.ts";
+
+/** Where a test environment finds its files and its Postgres. */
+export interface TestEnvironmentOptions {
+  /** The folder that relative paths of the config are relative to; `import.meta.dirname` where the
+   * config lies beside the test. Default: the current folder. */
+  readonly directory?: string;
+  /** A Postgres whose user may create databases; nothing is written to the database that it names.
+   * Default: `TEST_DATABASE_URL`, else `DATABASE_URL`, else a Postgres that the test environment starts. */
+  readonly databaseUrl?: string;
+}
 
 /**
- * Opens a stage for a config: its handlers, its own tables, and a scratch database of its own, so that
- * test files that run side by side do not see one another. Close it when the tests are over.
+ * Opens a test environment for a config: its handlers, its tables, and a scratch database, so that
+ * test files that run at the same time do not see one another. Close it when the tests are over.
  *
  * @throws `invalid_config`, `handlers_not_loaded`; `database_unreachable` when no scratch database can
  * be made; `postgres_not_started` when none was named and none of our own starts.
  */
-export async function createStage(config: ConfigInput, options: StageOptions = {}): Promise<Stage> {
+export async function createTestEnvironment(
+  config: ConfigInput,
+  options: TestEnvironmentOptions = {},
+): Promise<TestEnvironment> {
   const server = await findServer(options.databaseUrl, process.env);
   try {
-    const stage = await openStage(config, server.url, options.directory ?? process.cwd());
+    const directory = options.directory ?? process.cwd();
+    const environment = await openTestEnvironment(config, server.url, directory);
     const close = async () => {
-      await stage.close();
+      await environment.close();
       await server.stop();
     };
-    return { ...stage, close };
+    return { ...environment, close };
   } catch (error) {
     await server.stop();
     throw error;
   }
 }
 
-/** One delivery, its stage, and what is looked at before that is gone. */
-export interface DeliverOnceOptions extends StageOptions, DeliverOptions {
-  /** Sees the stage, and its database, after the event was run. What it throws is thrown on. */
-  readonly check?: (stage: Stage, delivered: Delivered) => Promise<void> | void;
+/** One delivery, its test environment, and what is checked before that is closed. */
+export interface DeliverOnceOptions extends TestEnvironmentOptions, DeliverOptions {
+  /** Sees the test environment, and its database, after the event was run. What it throws is rethrown. */
+  readonly check?: (environment: TestEnvironment, delivered: Delivered) => Promise<void> | void;
 }
 
 /**
- * Delivers one event on a stage of its own: `createStage`, `deliver` and `close` in one call. Several
- * deliveries are quicker on one stage.
+ * Delivers one event in a test environment of its own: `createTestEnvironment`, `deliver` and `close` in
+ * one call. Several deliveries are faster in one test environment.
  */
 export async function deliver(
   config: ConfigInput,
@@ -43,13 +56,13 @@ export async function deliver(
   type: string,
   ...[payload, options = {}]: [payload?: Payload, options?: DeliverOnceOptions]
 ): Promise<Delivered> {
-  const stage = await createStage(config, options);
+  const environment = await createTestEnvironment(config, options);
   try {
-    const delivered = await stage.deliver(source, type, payload, options);
-    await options.check?.(stage, delivered);
+    const delivered = await environment.deliver(source, type, payload, options);
+    await options.check?.(environment, delivered);
     return delivered;
   } finally {
-    await stage.close();
+    await environment.close();
   }
 }
 

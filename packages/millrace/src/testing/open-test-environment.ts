@@ -2,13 +2,13 @@ import { parseConfig, type ConfigInput, type EventKey } from "@millrace/core";
 import { loadHandlers } from "@millrace/service";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import type { Payload } from "./compose-body.ts";
-import type { Delivered, DeliverOptions, StagedEvent } from "./delivered.ts";
+import type { Delivered, DeliverOptions, DeliveredEvent } from "./delivered.ts";
 import { openLedger } from "./open-ledger.ts";
-import { createStageIntake, type TakenIn } from "./stage-intake.ts";
-import { createStageWorker } from "./stage-worker.ts";
+import { createTestIntake, type TakenIn } from "./test-intake.ts";
+import { createTestWorker } from "./test-worker.ts";
 
 /** A config's handlers on a scratch database. */
-export interface Stage {
+export interface TestEnvironment {
   /**
    * Delivers an event as its sender would, and runs it: sign, verify, identify, record, handle, settle.
    * What a handler throws is no exception of this call; it is the `error` of what it gives.
@@ -27,7 +27,7 @@ export interface Stage {
    *
    * @throws `event_not_found`
    */
-  attempt(source: string, id: string, options?: { attempts?: number }): Promise<StagedEvent>;
+  attempt(source: string, id: string, options?: { attempts?: number }): Promise<DeliveredEvent>;
   /** The scratch database, to look at what handlers wrote and to put there what they need. */
   readonly db: NodePgDatabase;
   /** Its URL, for other clients; they are cut off by `close`. */
@@ -36,21 +36,21 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-/** Opens a stage on a server. */
-export async function openStage(
+/** Opens a test environment on a server. */
+export async function openTestEnvironment(
   input: ConfigInput,
   serverUrl: string,
   directory: string,
-): Promise<Stage> {
+): Promise<TestEnvironment> {
   const config = parseConfig(input);
   const handlers = await loadHandlers(config);
   const scratch = await openLedger(serverUrl, config, directory);
   const { ledger, pool } = scratch;
-  const intake = createStageIntake(config, ledger);
-  const worker = createStageWorker(config, ledger, handlers);
+  const intake = createTestIntake(config, ledger);
+  const worker = createTestWorker(config, ledger, handlers);
 
   async function settle(source: string, taken: TakenIn, attempts: number): Promise<Delivered> {
-    const events: StagedEvent[] = [];
+    const events: DeliveredEvent[] = [];
     for (const { eventId } of taken.events) {
       const key: EventKey = { source, eventId, generation: 0 };
       const isToRun = taken.toRun.some((other) => other.eventId === eventId);

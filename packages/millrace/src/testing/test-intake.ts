@@ -20,7 +20,7 @@ export interface TakenIn {
   readonly toRun: readonly EventKey[];
 }
 
-export interface StageIntake {
+export interface TestIntake {
   /** Signs an event as its sender does, and takes it in as the ingress does. */
   post(posted: Posted): Promise<TakenIn>;
   close(): Promise<void>;
@@ -30,7 +30,7 @@ export interface StageIntake {
 const ANSWER_TIMEOUT_MS = 30_000;
 
 /** Makes the way in, with secrets of its own and the ledger as the one event store. */
-export function createStageIntake(config: Config, ledger: Ledger): StageIntake {
+export function createTestIntake(config: Config, ledger: Ledger): TestIntake {
   const secrets = Object.fromEntries(
     Object.entries(config.sources).map(([name, { provider }]) => [
       name,

@@ -1,19 +1,19 @@
 import { MillraceError, type EventKey } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import type { StagedEvent } from "./delivered.ts";
+import type { DeliveredEvent } from "./delivered.ts";
 import { keyName } from "./key-name.ts";
 
 /**
- * Reads how an event stands.
+ * Reads the status of an event.
  *
- * @param thrown - what handlers threw, by `keyName`.
+ * @param thrown - What handlers threw, by `keyName`.
  * @throws `event_not_found`
  */
-export async function readStaged(
+export async function readDelivered(
   ledger: Ledger,
   key: EventKey,
   thrown: ReadonlyMap<string, unknown>,
-): Promise<StagedEvent> {
+): Promise<DeliveredEvent> {
   const detail = await ledger.reads.findEvent(key);
   if (detail === undefined) throw eventNotFound(key);
   const { event } = detail;
@@ -27,6 +27,6 @@ export async function readStaged(
 export function eventNotFound({ source, eventId }: EventKey): MillraceError {
   return new MillraceError(
     "event_not_found",
-    `Cannot find event "${eventId}" of "${source}": nothing delivered it to this stage`,
+    `Cannot find event "${eventId}" of "${source}": nothing delivered it in this test environment`,
   );
 }

@@ -22,7 +22,7 @@ import {
   zoom,
   type FailedEvent,
 } from "millrace";
-import { createStage, deliver, type Stage } from "millrace/testing";
+import { createTestEnvironment, deliver, type TestEnvironment } from "millrace/testing";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 
@@ -74,19 +74,19 @@ const config = defineConfig({
 
 const NOTES = "create table notes (id text primary key, text text)";
 
-describe("a stage", () => {
-  let stage: Stage;
+describe("a test environment", () => {
+  let environment: TestEnvironment;
 
   beforeEach(async () => {
     failures.length = 0;
-    stage = await createStage(config);
-    await stage.db.execute(NOTES);
+    environment = await createTestEnvironment(config);
+    await environment.db.execute(NOTES);
   });
-  afterEach(() => stage.close());
+  afterEach(() => environment.close());
 
-  const notes = async () => (await stage.db.execute("select * from notes order by id")).rows;
+  const notes = async () => (await environment.db.execute("select * from notes order by id")).rows;
   const note = (text: string, options?: { id?: string; attempts?: number }) =>
-    stage.deliver("hookmesh", "note", { text }, options);
+    environment.deliver("hookmesh", "note", { text }, options);
 
   test("runs the handler of an event, and its writes are there with its record", async () => {
     const delivered = await note("a", { id: "evt_1" });
@@ -133,19 +133,19 @@ describe("a stage", () => {
   test("leaves a pending event to its next attempt when it is delivered again", async () => {
     await note("broken", { id: "evt_1" });
     expect(await note("broken", { id: "evt_1" })).toMatchObject({ status: "pending", attempts: 1 });
-    expect(await stage.attempt("hookmesh", "evt_1")).toMatchObject({ attempts: 2 });
+    expect(await environment.attempt("hookmesh", "evt_1")).toMatchObject({ attempts: 2 });
   });
 
   test("runs a failed event again that its sender delivers again, where the source says so", async () => {
     await note("broken", { id: "evt_1", attempts: 3 });
     expect(await note("broken", { id: "evt_1" })).toMatchObject({ status: "pending", attempts: 4 });
-    await stage.deliver("keeper", "note", {}, { id: "evt_1" });
-    const again = await stage.deliver("keeper", "note", {}, { id: "evt_1" });
+    await environment.deliver("keeper", "note", {}, { id: "evt_1" });
+    const again = await environment.deliver("keeper", "note", {}, { id: "evt_1" });
     expect(again).toMatchObject({ status: "failed", attempts: 1 });
   });
 
   test("completes an event that nobody hears as ignored", async () => {
-    const { answer, outcome } = await stage.deliver("stripe", "customer.created");
+    const { answer, outcome } = await environment.deliver("stripe", "customer.created");
     expect({ ...answer, outcome }).toEqual({
       status: 202,
       body: '{"status":"accepted"}',
@@ -158,23 +158,23 @@ describe("a stage", () => {
       ...{ email, event: "delivered", timestamp: Math.floor(Date.now() / 1_000) },
       ...{ sg_event_id: `sg-${index}`, sg_message_id: "m" },
     }));
-    const { events } = await stage.deliver("sendgrid", "delivered", batch);
+    const { events } = await environment.deliver("sendgrid", "delivered", batch);
     expect(events.map(({ event }) => event.event_id)).toEqual(["sg-0", "sg-1"]);
     expect(await notes()).toMatchObject([{ text: "a@example.com" }, { text: "b@example.com" }]);
   });
 
   test("puts fields over a sample that is a list, and over one that is a form", async () => {
-    await stage.deliver("sendgrid", "open", { email: "c@example.com" });
-    await stage.deliver("twilio", "message.received", { Body: "Turn & turn" });
+    await environment.deliver("sendgrid", "open", { email: "c@example.com" });
+    await environment.deliver("twilio", "message.received", { Body: "Turn & turn" });
     const texts = new Set((await notes()).map(({ text }) => text));
     expect(texts).toEqual(new Set(["Turn & turn", "c@example.com"]));
   });
 
   test("sends text as it is, byte for byte", async () => {
     const body = `{ "event_id":"evt_9", "event_type": "note" , "text" :"\\u00e9" }`;
-    const { event } = await stage.deliver("hookmesh", "note", body);
+    const { event } = await environment.deliver("hookmesh", "note", body);
     expect(event.event_id).toBe("evt_9");
-    const { rows } = await stage.db.execute(sql`select body from millrace.bodies`);
+    const { rows } = await environment.db.execute(sql`select body from millrace.bodies`);
     expect(String(rows[0]?.["body"])).toBe(body);
   });
 
@@ -182,26 +182,28 @@ describe("a stage", () => {
     const sources = Object.entries(config.sources).filter(([name]) => name !== "keeper");
     for (const [name, { provider }] of sources) {
       const type = provider.sampleTypes[0] ?? "";
-      expect(await stage.deliver(name, type)).toMatchObject({ status: "completed" });
+      expect(await environment.deliver(name, type)).toMatchObject({ status: "completed" });
     }
   });
 
   test("refuses what the ingress would refuse, and a body of another type than the test's", async () => {
-    await expect(stage.deliver("acme", "note")).rejects.toMatchObject({ code: "unknown_source" });
-    await expect(stage.deliver("stripe", "a", "no JSON")).rejects.toMatchObject({
+    await expect(environment.deliver("acme", "note")).rejects.toMatchObject({
+      code: "unknown_source",
+    });
+    await expect(environment.deliver("stripe", "a", "no JSON")).rejects.toMatchObject({
       code: "invalid_body",
     });
-    await expect(stage.deliver("stripe", "a", { type: "b" })).rejects.toMatchObject({
+    await expect(environment.deliver("stripe", "a", { type: "b" })).rejects.toMatchObject({
       code: "invalid_event_type",
       message: expect.stringContaining('of type "b"'),
     });
-    await expect(stage.attempt("stripe", "evt_none")).rejects.toMatchObject({
+    await expect(environment.attempt("stripe", "evt_none")).rejects.toMatchObject({
       code: "event_not_found",
     });
   });
 
-  test("does not see another stage", async () => {
-    const other = await createStage(config);
+  test("does not see another test environment", async () => {
+    const other = await createTestEnvironment(config);
     await note("a", { id: "evt_1" });
     const { rows } = await other.db.execute("select * from webhook_events");
     expect(rows).toEqual([]);
@@ -210,7 +212,7 @@ describe("a stage", () => {
 });
 
 describe("deliver", () => {
-  test("is a stage for one event", async () => {
+  test("is a test environment for one event", async () => {
     let seen = 0;
     const { outcome, event } = await deliver(config, "stripe", "a", undefined, {
       id: "evt_1",

@@ -10,26 +10,26 @@ import {
 import type { Ledger } from "@millrace/ledger";
 import { createProcessor, type Notice, type Processor } from "@millrace/processor";
 import { CONCURRENCY } from "./open-ledger.ts";
-import type { StagedEvent } from "./delivered.ts";
+import type { DeliveredEvent } from "./delivered.ts";
 import { keyName } from "./key-name.ts";
-import { eventNotFound, readStaged } from "./read-staged.ts";
+import { eventNotFound, readDelivered } from "./read-delivered.ts";
 
-export interface StageWorker {
-  /** Runs an event of the ledger, up to so many attempts, and says how it stands then. */
-  run(key: EventKey, attempts: number): Promise<StagedEvent>;
-  /** How an event stands. @throws `event_not_found` */
-  show(key: EventKey): Promise<StagedEvent>;
+export interface TestWorker {
+  /** Runs an event of the ledger, up to so many attempts, and returns its status after them. */
+  run(key: EventKey, attempts: number): Promise<DeliveredEvent>;
+  /** The status of an event. @throws `event_not_found` */
+  show(key: EventKey): Promise<DeliveredEvent>;
   close(): Promise<void>;
 }
 
-/** Makes the worker's way of an event: claim, handle, settle. What hands it the job is the test. */
-export function createStageWorker(
+/** Makes what a worker does with an event: claim, handle, settle. The test hands it the job. */
+export function createTestWorker(
   config: Config,
   ledger: Ledger,
   handlers: readonly Handler[],
-): StageWorker {
+): TestWorker {
   const thrown = new Map<string, unknown>();
-  const told: Promise<void>[] = [];
+  const calls: Promise<void>[] = [];
   const processor = createProcessor(
     {
       ledger: ledger.claims,
@@ -37,35 +37,35 @@ export function createStageWorker(
       sources: config.sources,
       notify: (notice) => {
         if (notice.kind !== "attempt_failed" || !notice.final) return;
-        const telling = tell(config, notice);
-        // Heard by who awaits it, later.
-        telling.catch(() => {});
-        told.push(telling);
+        const call = callOnFailed(config, notice);
+        // `run` awaits it, and throws what it throws.
+        call.catch(() => {});
+        calls.push(call);
       },
     },
     { concurrency: CONCURRENCY, handlerTimeoutMs: config.worker.handlerTimeoutMs },
   );
   let runs = 0;
 
-  async function run(key: EventKey, attempts: number): Promise<StagedEvent> {
+  async function run(key: EventKey, attempts: number): Promise<DeliveredEvent> {
     const event = await jobOf(ledger, key);
-    const name = `stage-${(runs += 1)}`;
+    const name = `test-${(runs += 1)}`;
     let result: JobResult | undefined;
     for (let made = 0; made < attempts; made += 1) {
       result = await attempt(processor, event, name);
       if (result.kind !== "retry") break;
     }
-    await Promise.all(told.splice(0));
-    const staged = await readStaged(ledger, key, thrown);
+    await Promise.all(calls.splice(0));
+    const delivered = await readDelivered(ledger, key, thrown);
     return {
-      ...staged,
+      ...delivered,
       nextAttemptInMs: result?.kind === "retry" ? result.afterMs : undefined,
     };
   }
 
   return {
     run,
-    show: (key) => readStaged(ledger, key, thrown),
+    show: (key) => readDelivered(ledger, key, thrown),
     close: () => processor.close(),
   };
 }
@@ -101,7 +101,7 @@ function noting(handler: Handler, thrown: Map<string, unknown>): Handler {
   };
 }
 
-async function tell(
+async function callOnFailed(
   { onFailed }: Config,
   { key, type, attempt: attempts, code, message }: Notice & { kind: "attempt_failed" },
 ): Promise<void> {
