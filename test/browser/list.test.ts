@@ -4,13 +4,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
-import { onPostgres, type Ground } from "../support/backends.ts";
+import { onPostgres, type TestServers } from "../support/backends.ts";
 
 const USERS = 115;
 const LOST = 6;
 
 describeInBrowser("the list of the ledger's page", () => {
-  let ground: Ground;
+  let servers: TestServers;
   let store: RunningStore;
   let browser: Browser;
   let database: pg.Client;
@@ -24,8 +24,8 @@ describeInBrowser("the list of the ledger's page", () => {
   const ids = () => page.locator("td.id a").allTextContents();
 
   beforeAll(async () => {
-    ground = await onPostgres();
-    store = await startStore(ground);
+    servers = await onPostgres();
+    store = await startStore(servers);
     browser = await openBrowser();
     database = new pg.Client({ connectionString: store.databaseUrl });
     await database.connect();
@@ -41,7 +41,7 @@ describeInBrowser("the list of the ledger's page", () => {
     await tab?.close();
     await database?.end();
     await store?.stop();
-    await ground?.release();
+    await servers?.release();
   });
 
   test("a filter lives in the URL: a reload keeps it, and Back takes it off", async () => {

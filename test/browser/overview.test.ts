@@ -2,27 +2,27 @@ import type { AnswerOf, SourceStats } from "@millrace/api-contract";
 import type { Browser, Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createDashboardOnStage, type DashboardOnStage } from "../dashboard/on-stage.ts";
-import { onPostgres, type Ground } from "../support/backends.ts";
+import { onPostgres, type TestServers } from "../support/backends.ts";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
 
 const SIX = ["github", "hookmesh", "shopify", "slack", "standard", "stripe"];
 
 /** The table of the sources is as high as its panel; what comes below it is the API's to say. */
 describeInBrowser("the overview of six sources", () => {
-  let ground: Ground;
+  let servers: TestServers;
   let dashboard: DashboardOnStage;
   let browser: Browser;
   let tab: Tab;
   beforeAll(async () => {
-    ground = await onPostgres();
-    dashboard = await createDashboardOnStage(ground);
+    servers = await onPostgres();
+    dashboard = await createDashboardOnStage(servers);
     browser = await openBrowser();
     tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
   });
   afterAll(async () => {
     await tab?.close();
     await dashboard?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const SHOWN: Stats = { sources: Object.fromEntries(SIX.map((name) => [name, QUIET])) };

@@ -4,21 +4,21 @@ import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
-import { onRedis, type Ground } from "../support/backends.ts";
+import { onRedis, type TestServers } from "../support/backends.ts";
 
 describeOnRedis("the ledger's page over a queue on Redis", () => {
   describeInBrowser("in a browser", () => {
-    let ground: Ground;
+    let servers: TestServers;
     let store: RunningStore;
     let browser: Browser;
     beforeAll(async () => {
-      ground = await onRedis();
-      store = await startStore(ground);
+      servers = await onRedis();
+      store = await startStore(servers);
       browser = await openBrowser();
     });
     afterAll(async () => {
       await store?.stop();
-      await ground?.release();
+      await servers?.release();
     });
 
     test("an event that only its queue knows is shown from there, until it is recorded", async () => {

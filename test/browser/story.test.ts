@@ -4,20 +4,20 @@ import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
 import { PICTURES, takePictures } from "./pictures.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
-import { onPostgres, type Ground } from "../support/backends.ts";
+import { onPostgres, type TestServers } from "../support/backends.ts";
 
 describeInBrowser("the ledger's page", () => {
-  let ground: Ground;
+  let servers: TestServers;
   let store: RunningStore;
   let browser: Browser;
   beforeAll(async () => {
-    ground = await onPostgres();
-    store = await startStore(ground);
+    servers = await onPostgres();
+    store = await startStore(servers);
     browser = await openBrowser();
   });
   afterAll(async () => {
     await store?.stop();
-    await ground?.release();
+    await servers?.release();
   });
 
   test("an empty ledger says what to send", async () => {

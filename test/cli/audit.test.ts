@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createStage, type Stage } from "../operations/stage.ts";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { millrace } from "./run-in-process.ts";
 
 const MILLRACE_CONFIG = fileURLToPath(
@@ -9,20 +9,20 @@ const MILLRACE_CONFIG = fileURLToPath(
 );
 
 onEachBackend("what the command does", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
 
   beforeAll(async () => {
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
   });
   afterAll(async () => {
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const run = (...args: string[]) => {
-    const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = ground;
+    const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
     return millrace(args, { env: { MILLRACE_CONFIG, DATABASE_URL, REDIS_URL } });
   };
   const last = async () => (await stage.ledger.audit.find({ limit: 1 })).entries[0];

@@ -5,7 +5,7 @@ import { closeServer, listen } from "@millrace/service";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { startReconciler } from "../operations/reconcile-once.ts";
 import { createStage, key, type Stage } from "../operations/stage.ts";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { freePort } from "../support/free-port.ts";
 import { event } from "../support/queue-fixture.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
@@ -15,24 +15,24 @@ import { millrace } from "./run-in-process.ts";
 const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
 
 onEachBackend("millrace doctor", (prepare, backend) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
 
   beforeAll(async () => {
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
   });
   afterAll(async () => {
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const doctorWith = (env: Record<string, string>, ...args: string[]) =>
     millrace(["doctor", ...args], {
       env: {
         MILLRACE_CONFIG: CONFIG,
-        DATABASE_URL: ground.databaseUrl,
-        REDIS_URL: ground.redisUrl,
+        DATABASE_URL: servers.databaseUrl,
+        REDIS_URL: servers.redisUrl,
         ...env,
       },
     });
@@ -130,7 +130,7 @@ onEachBackend("millrace doctor", (prepare, backend) => {
   if (backend === "redis") {
     test("cannot tell when Redis does not answer", async () => {
       const port = await freePort();
-      const env = { MILLRACE_CONFIG: CONFIG, DATABASE_URL: ground.databaseUrl };
+      const env = { MILLRACE_CONFIG: CONFIG, DATABASE_URL: servers.databaseUrl };
       const { code, stdout } = await millrace(["doctor"], {
         env: { ...env, REDIS_URL: `redis://127.0.0.1:${port}` },
       });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createStage, key, type Stage } from "../operations/stage.ts";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { age } from "../support/aged-events.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
@@ -14,15 +14,15 @@ interface Line {
 }
 
 onEachBackend("millrace events --follow", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
   beforeAll(async () => {
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
   });
   afterAll(async () => {
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   /** Follows for as long as a test takes; gives the lines so far, and the exit code of a Ctrl-C. */
@@ -31,7 +31,7 @@ onEachBackend("millrace events --follow", (prepare) => {
     during: (lines: () => readonly string[]) => Promise<void>,
   ): Promise<number> {
     const command = startCommand(["events", "--follow", ...args], {
-      env: { DATABASE_URL: ground.databaseUrl },
+      env: { DATABASE_URL: servers.databaseUrl },
     });
     try {
       await during(() => command.written.stdout.split("\n").slice(0, -1));

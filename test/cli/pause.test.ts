@@ -1,30 +1,30 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createStage, type Stage } from "../operations/stage.ts";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { millrace } from "./run-in-process.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
 
 onEachBackend("millrace pause and resume", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
   beforeAll(async () => {
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
   });
   afterEach(() => run("resume", "--all"));
   afterAll(async () => {
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const run = (...args: string[]) =>
     millrace(args, {
       env: {
         MILLRACE_CONFIG: CONFIG,
-        DATABASE_URL: ground.databaseUrl,
-        REDIS_URL: ground.redisUrl,
+        DATABASE_URL: servers.databaseUrl,
+        REDIS_URL: servers.redisUrl,
       },
     });
   const paused = async () => {

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
 
 const ODD_ID = "shop.example|orders/créé|100% & more?#\\";
 
 onEachBackend("the dashboard's API", (prepare, backend) => {
-  let ground: Ground;
+  let servers: TestServers;
   let dashboard: DashboardOnStage;
 
   beforeAll(async () => {
-    ground = await prepare();
-    dashboard = await createDashboardOnStage(ground);
+    servers = await prepare();
+    dashboard = await createDashboardOnStage(servers);
     await dashboard.take("evt_ok_1", { type: "order.paid" });
     await dashboard.take("evt_ok_2", { source: "patient", type: "order.paid" });
     await dashboard.work(
@@ -27,7 +27,7 @@ onEachBackend("the dashboard's API", (prepare, backend) => {
   });
   afterAll(async () => {
     await dashboard?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const path = (eventId: string, source = "acme") =>

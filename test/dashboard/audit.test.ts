@@ -1,6 +1,6 @@
 import type { Credentials } from "@millrace/dashboard";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { createDashboardOnStage, type DashboardOnStage, type SendOptions } from "./on-stage.ts";
 
 const OPS = { user: "ops", password: "a long password" };
@@ -12,20 +12,20 @@ const CREDENTIALS: Credentials = {
 const JSON_TYPE = { "content-type": "application/json" };
 
 onEachBackend("the dashboard's audit", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let dashboard: DashboardOnStage;
   let cookie: string;
 
   beforeAll(async () => {
-    ground = await prepare();
-    dashboard = await createDashboardOnStage(ground, { credentials: CREDENTIALS });
+    servers = await prepare();
+    dashboard = await createDashboardOnStage(servers, { credentials: CREDENTIALS });
     const body = JSON.stringify(OPS);
     const signedIn = await dashboard.send("POST", "/api/session", { headers: JSON_TYPE, body });
     cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
   });
   afterAll(async () => {
     await dashboard?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const write = (method: string, path: string, body?: object) => {

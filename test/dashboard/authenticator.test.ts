@@ -1,26 +1,26 @@
 import type { Credentials } from "@millrace/dashboard";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
 
 const OPS = { user: "ops", password: "hunter2-hunter2" };
 const VIEWER_TOKEN = "a-token-that-may-look";
 
 onEachBackend("a dashboard with a door", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let dashboard: DashboardOnStage;
 
   beforeAll(async () => {
-    ground = await prepare();
+    servers = await prepare();
     const credentials: Credentials = {
       accounts: [{ ...OPS, role: "operator" }],
       tokens: [{ token: VIEWER_TOKEN, role: "viewer" }],
     };
-    dashboard = await createDashboardOnStage(ground, { host: "0.0.0.0", credentials });
+    dashboard = await createDashboardOnStage(servers, { host: "0.0.0.0", credentials });
   });
   afterAll(async () => {
     await dashboard?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   test("serves nobody else, but for its health", async () => {

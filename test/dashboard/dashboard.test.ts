@@ -1,7 +1,7 @@
 import { createDashboard, type Credentials } from "@millrace/dashboard";
 import { createLogger, createRegistry } from "@millrace/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
 
@@ -19,16 +19,16 @@ const TOO_SHORT: readonly (readonly [Credentials, RegExp])[] = [
 ];
 
 onEachBackend("the dashboard", (prepare, backend) => {
-  let ground: Ground;
+  let servers: TestServers;
   let dashboard: DashboardOnStage;
 
   beforeAll(async () => {
-    ground = await prepare();
-    dashboard = await createDashboardOnStage(ground);
+    servers = await prepare();
+    dashboard = await createDashboardOnStage(servers);
   });
   afterAll(async () => {
     await dashboard?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const board = "/queues/api/queues/millrace-acme";
@@ -228,7 +228,7 @@ onEachBackend("the dashboard", (prepare, backend) => {
 
   if (backend === "redis") {
     test("with the queue away the ledger is shown, and writes are refused for now", async () => {
-      await ground.redis?.kill();
+      await servers.redis?.kill();
       await until(async () => (await dashboard.get("/readyz")).status === 503);
       expect((await dashboard.get("/api/events")).status).toBe(200);
       const stats = await until(async () => {
@@ -244,7 +244,7 @@ onEachBackend("the dashboard", (prepare, backend) => {
       }
       const read = await dashboard.get("/queues/api/queues");
       expect([read.status, read.json.error.code]).toEqual([500, "internal"]);
-      await ground.redis?.restart();
+      await servers.redis?.restart();
       await until(async () => (await dashboard.get("/readyz")).status === 200);
     });
   }

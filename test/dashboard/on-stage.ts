@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { createDashboard, type DashboardOptions } from "@millrace/dashboard";
 import { createLogger, createRegistry } from "@millrace/service";
-import type { Ground } from "../support/backends.ts";
+import type { TestServers } from "../support/backends.ts";
 import { createStage, type Stage } from "../operations/stage.ts";
 
 /** A dashboard that listens, over a real ledger and real queues. */
@@ -26,10 +26,10 @@ export interface Answer {
 }
 
 export async function createDashboardOnStage(
-  ground: Ground,
+  servers: TestServers,
   options: Partial<DashboardOptions> = {},
 ): Promise<DashboardOnStage> {
-  const stage = await createStage(ground);
+  const stage = await createStage(servers);
   const dashboard = createDashboard(
     {
       ledger: stage.ledger,

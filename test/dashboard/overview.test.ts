@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
 
 onEachBackend("the dashboard's overviews", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let dashboard: DashboardOnStage;
 
   beforeAll(async () => {
-    ground = await prepare();
+    servers = await prepare();
     const compare = { graceMs: 0, keysDays: 90 };
-    dashboard = await createDashboardOnStage(ground, { compare });
+    dashboard = await createDashboardOnStage(servers, { compare });
     await dashboard.fail("evt_bad_1");
   });
   afterAll(async () => {
     await dashboard?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   test("the last hour is told minute by minute, of one source or of all", async () => {

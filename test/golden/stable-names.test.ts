@@ -10,7 +10,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { millrace } from "../cli/run-in-process.ts";
 import { age } from "../support/aged-events.ts";
-import { onRedis, type Ground } from "../support/backends.ts";
+import { onRedis, type TestServers } from "../support/backends.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline, post, SECRETS, type Pipeline } from "../support/pipeline.ts";
 import { anEvent } from "../ledger/fixture.ts";
@@ -50,7 +50,7 @@ test("error codes and their HTTP status are stable", async () => {
 });
 
 describeOnRedis("stable names, as roles in processes show them", () => {
-  let ground: Ground;
+  let servers: TestServers;
   let locks: LockSpy;
   let pipeline: Pipeline;
   let redis: Redis;
@@ -63,12 +63,12 @@ describeOnRedis("stable names, as roles in processes show them", () => {
 
   beforeAll(async () => {
     // Its migrations take locks too.
-    ground = await onRedis(scratchDatabase);
-    locks = await spyOnLocks(ground.databaseUrl);
+    servers = await onRedis(scratchDatabase);
+    locks = await spyOnLocks(servers.databaseUrl);
     archive = await mkdtemp(join(tmpdir(), "millrace-archive-"));
     const over = { MILLRACE_CONFIG: CONFIG, ARCHIVE: archive, ...PRINTING_FAILPOINTS };
-    pipeline = await createPipeline(ground, over, config);
-    redis = new Redis(String(ground.redisUrl));
+    pipeline = await createPipeline(servers, over, config);
+    redis = new Redis(String(servers.redisUrl));
     [ingress, dashboard] = await Promise.all([
       pipeline.start("ingress"),
       pipeline.start("dashboard"),
@@ -98,7 +98,7 @@ describeOnRedis("stable names, as roles in processes show them", () => {
   afterAll(async () => {
     await pipeline?.stop();
     await redis?.quit();
-    await ground?.release();
+    await servers?.release();
     await rm(archive, { recursive: true, force: true });
   });
 
@@ -193,12 +193,12 @@ describeOnRedis("stable names, as roles in processes show them", () => {
     await age(database, 100, "evt_step_4");
     await age(database, 40, "evt_step_5");
     const retention = new Set(await reachedByCommand(["retention"], env));
-    ground.redis?.freeze();
+    servers.redis?.freeze();
     const hanging = { act: send("evt_step_6", "test.works"), last: answered };
     // The queue's call ends at the same time as the wait for it, so its `ingress.placed` has no order.
     const which = /^ingress\.(?!placed)|accepted$/;
     const fallenBack = await reachedBy(ingress, { ...hanging, which });
-    ground.redis?.thaw();
+    servers.redis?.thaw();
     await expectStable("failpoints.txt", {
       ...sections,
       "A delivery, the queue first, while Redis hangs": fallenBack,

@@ -3,7 +3,7 @@ import { cp, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onRedis, type Ground } from "../support/backends.ts";
+import { onRedis, type TestServers } from "../support/backends.ts";
 import {
   runCommand,
   startRole,
@@ -29,25 +29,25 @@ if (!WHOLE) {
 
 describeOnRedis("what the Dockerfile's steps make", () => {
   let image: BuiltImage;
-  let ground: Ground;
+  let servers: TestServers;
   let env: Record<string, string>;
   let place: Place;
 
   beforeAll(async () => {
-    [image, ground] = await Promise.all([buildImage({ whole: WHOLE }), onRedis()]);
+    [image, servers] = await Promise.all([buildImage({ whole: WHOLE }), onRedis()]);
     // As the compose file mounts it.
     await cp(join(ROOT, "examples", "store"), join(image.folder, "config"), { recursive: true });
     env = {
       ...image.env,
-      DATABASE_URL: ground.databaseUrl,
-      REDIS_URL: ground.redisUrl ?? "",
+      DATABASE_URL: servers.databaseUrl,
+      REDIS_URL: servers.redisUrl ?? "",
       ...{ INGRESS_PORT: "0", WORKER_PORT: "0", DASHBOARD_PORT: "0" },
     };
     place = { bin: image.bin, cwd: image.folder, ...ordinaryUser() };
   }, 900_000);
   afterAll(async () => {
     await image?.remove();
-    await ground?.release();
+    await servers?.release();
   });
 
   test("holds no tools, no tests and no sources", async () => {
@@ -96,7 +96,7 @@ describeOnRedis("what the Dockerfile's steps make", () => {
           place,
         );
         expect({ ...sent }).toMatchObject({ code: 0 });
-        expect(await statusOf(ground.databaseUrl, "evt_image_1")).toBe("completed");
+        expect(await statusOf(servers.databaseUrl, "evt_image_1")).toBe("completed");
         for (const role of roles) expect(await role.end("SIGTERM")).toBe(0);
       } finally {
         await Promise.all(roles.map((role) => role.end()));

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { environmentSchema, ERROR_CODES } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { onRedis, type Ground } from "../support/backends.ts";
+import { onRedis, type TestServers } from "../support/backends.ts";
 import { createPipeline, eventOf, post, type Pipeline } from "../support/pipeline.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
@@ -94,13 +94,13 @@ test("the dashboard asks the data source that is provisioned", async () => {
 });
 
 describeOnRedis("what real roles export", () => {
-  let ground: Ground;
+  let servers: TestServers;
   let pipeline: Pipeline;
   let exported: Exported;
 
   beforeAll(async () => {
-    ground = await onRedis();
-    pipeline = await createPipeline(ground, { ...LOGIN });
+    servers = await onRedis();
+    pipeline = await createPipeline(servers, { ...LOGIN });
     const ingress = await pipeline.startInProcess("ingress");
     const worker = await pipeline.startInProcess("worker");
     const dashboard = await pipeline.start("dashboard");
@@ -113,7 +113,7 @@ describeOnRedis("what real roles export", () => {
   });
   afterAll(async () => {
     await pipeline?.stop();
-    await ground?.release();
+    await servers?.release();
   });
 
   test("has every metric and label that the alerts and the dashboard ask for", async () => {

@@ -1,21 +1,21 @@
 import { createOperator, type Actor } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { createStage, key, type Stage } from "./stage.ts";
 
 const OPS: Actor = { user: "ops", role: "operator", via: "session", reason: "mended the cause" };
 
 onEachBackend("the audit", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
 
   beforeAll(async () => {
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
   });
   afterAll(async () => {
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const operator = (over: Partial<Stage> = {}, actor = OPS) =>

@@ -1,21 +1,21 @@
 import { replayMany, retryMany } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { createStage, type Stage } from "./stage.ts";
 
 onEachBackend("many events", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
 
   beforeAll(async () => {
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
   });
   afterAll(async () => {
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const statuses = async (prefix: string): Promise<Record<string, number>> => {

@@ -2,27 +2,27 @@ import { truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { dieWithJob, event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce, startReconciler, type TestReconciler } from "./reconcile-once.ts";
 import { createStage, key, openQueues, type Stage } from "./stage.ts";
 
 onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
   let opened: { close(): Promise<void> }[];
 
   beforeEach(async () => {
     opened = [];
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
   });
   afterEach(async () => {
     // A pool waits for the connections of those who lead.
     await Promise.all(opened.map((each) => each.close()));
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const start = (over: Parameters<typeof startReconciler>[1] = {}): TestReconciler => {
@@ -99,12 +99,12 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
   }, 90_000);
 
   test("fails an event whose job lost its workers too often, while nobody could tell the ledger", async () => {
-    const url = ground.redisUrl ?? ground.databaseUrl;
+    const url = servers.redisUrl ?? servers.databaseUrl;
     await stage.ledger.intake.accept([event("evt_killer_1")]);
     await reconcileOnce(stage);
     await dieWithJob(url, "acme");
     await dieWithJob(url, "acme");
-    const queues = await openQueues(ground, "worker");
+    const queues = await openQueues(servers, "worker");
     opened.push(queues);
     queues.work({
       worker: quickWorker({ maxStalledCount: 1 }),
@@ -146,10 +146,10 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
         await stage.queues.enqueue([event(eventId)], { identityOnly: true });
       }
       await stage.ledger.intake.markEnqueued(ids.map(key));
-      const file = await aofOf(ground.redisUrl ?? "");
-      await ground.redis?.kill();
+      const file = await aofOf(servers.redisUrl ?? "");
+      await servers.redis?.kill();
       await truncate(file.path, Math.floor(file.bytes / 2));
-      await ground.redis?.restart();
+      await servers.redis?.restart();
       await until(() => stage.queues.ping().then(() => true));
       const { mended, passed } = await reconcileOnce(stage);
       expect(passed.whole).toBe(true);
@@ -161,10 +161,10 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
     test("goes on when Redis comes back", async () => {
       const reconciler = start();
       await has(reconciler, "passed");
-      await ground.redis?.kill();
+      await servers.redis?.kill();
       await stage.ledger.intake.accept([event("evt_away_1")]);
       await has(reconciler, "pass_failed");
-      await ground.redis?.restart();
+      await servers.redis?.restart();
       await until(async () => (await stage.job("evt_away_1"))?.state === "waiting");
       expect(await completeAll()).toEqual(["evt_away_1"]);
     });

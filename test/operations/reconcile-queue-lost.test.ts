@@ -1,5 +1,5 @@
 import { expect, test, beforeAll, afterAll } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { loseQueue } from "../support/lose-queue.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
@@ -11,17 +11,17 @@ const MANY = 30;
 const PAGE_MAX = 20;
 
 onEachBackend("the reconciler, when a queue", (prepare, backend) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
 
   beforeAll(async () => {
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
     await reconcileOnce(stage);
   });
   afterAll(async () => {
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   async function take(name: string, count: number): Promise<string[]> {
@@ -50,7 +50,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("was flushed, adds every pending event's job again, and each runs once", async () => {
     const ids = await take("evt_flush", MANY);
-    await loseQueue(ground.redisUrl, stage.pool);
+    await loseQueue(servers.redisUrl, stage.pool);
     const { found, mended, passed } = await reconcileOnce(stage, { pageMax: PAGE_MAX });
     expect({ found, mended }).toEqual({
       found: { pending_without_job: MANY },
@@ -65,7 +65,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
     const events = Array.from({ length: 3 }, (_, index) => event(`evt_late_note_${index}`));
     await stage.ledger.intake.accept(events);
     await stage.queues.enqueue(events, { identityOnly: true });
-    await loseQueue(ground.redisUrl, stage.pool);
+    await loseQueue(servers.redisUrl, stage.pool);
     const { found, mended } = await reconcileOnce(stage, { graceMs: 3_600_000 });
     await stage.ledger.intake.markEnqueued(events);
     expect({ found, mended }).toEqual({
@@ -77,11 +77,11 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("is flushed again while it is being compared, compares it once more", async () => {
     const ids = await take("evt_again", MANY);
-    await loseQueue(ground.redisUrl, stage.pool);
+    await loseQueue(servers.redisUrl, stage.pool);
     let calls = 0;
     const enqueue: Stage["queues"]["enqueue"] = async (...args) => {
       calls += 1;
-      if (calls === 2) await loseQueue(ground.redisUrl, stage.pool);
+      if (calls === 2) await loseQueue(servers.redisUrl, stage.pool);
       return await stage.queues.enqueue(...args);
     };
     const reconciler = startReconciler(
@@ -103,7 +103,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("has no room for all, adds as many as it has, and the rest when there is room", async () => {
     const ids = await take("evt_full", MANY);
-    await loseQueue(ground.redisUrl, stage.pool);
+    await loseQueue(servers.redisUrl, stage.pool);
     const reconciler = startReconciler(stage, { queueDepthMax: () => 10 });
     const depth = async () => (await stage.queues.counts()).get("acme")?.waiting ?? 0;
     const full = await until(() =>
@@ -126,7 +126,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
   if (backend === "redis") {
     test("was restarted, compares everything, for its file may have lost its end", async () => {
       const ids = await take("evt_restart", MANY);
-      await ground.redis?.restart();
+      await servers.redis?.restart();
       await until(() => stage.queues.ping().then(() => true));
       const { found, passed } = await reconcileOnce(stage);
       expect(found).toEqual({});

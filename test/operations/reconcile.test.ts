@@ -1,6 +1,6 @@
 import type { JobResult } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce } from "./reconcile-once.ts";
@@ -9,18 +9,18 @@ import { createStage, key, type Stage } from "./stage.ts";
 const FAILED: JobResult = { kind: "failed", code: "gave_up", message: "lost", recorded: false };
 
 onEachBackend("the reconciler", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
 
   beforeAll(async () => {
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
     // The queues are known from now on, so that a pass looks at what may be amiss alone.
     await reconcileOnce(stage);
   });
   afterAll(async () => {
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const reconcile = async () => {

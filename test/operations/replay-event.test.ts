@@ -1,20 +1,20 @@
 import { replayEvent } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { createStage, key, type Stage } from "./stage.ts";
 
 onEachBackend("a replay", (prepare, backend) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
 
   beforeAll(async () => {
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
   });
   afterAll(async () => {
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const replay = (eventId: string, generation?: number) =>
@@ -124,10 +124,10 @@ onEachBackend("a replay", (prepare, backend) => {
   if (backend === "redis") {
     test("changes nothing while the queue is away", async () => {
       await complete("evt_away_1");
-      await ground.redis?.kill();
+      await servers.redis?.kill();
       await expect(replay("evt_away_1")).rejects.toMatchObject({ code: "redis_unreachable" });
       expect(await generationsOf("evt_away_1")).toHaveLength(1);
-      await ground.redis?.restart();
+      await servers.redis?.restart();
       await until(() => stage.queues.ping().then(() => true));
       expect(await replay("evt_away_1")).toMatchObject({ kind: "replayed" });
     });

@@ -1,20 +1,20 @@
 import { retryEvent } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { createStage, key, type Stage } from "./stage.ts";
 
 onEachBackend("a retry", (prepare, backend) => {
-  let ground: Ground;
+  let servers: TestServers;
   let stage: Stage;
 
   beforeAll(async () => {
-    ground = await prepare();
-    stage = await createStage(ground);
+    servers = await prepare();
+    stage = await createStage(servers);
   });
   afterAll(async () => {
     await stage?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   const retry = (eventId: string) => retryEvent(stage, key(eventId));
@@ -146,10 +146,10 @@ onEachBackend("a retry", (prepare, backend) => {
   if (backend === "redis") {
     test("changes nothing while the queue is away", async () => {
       await stage.fail("evt_away_1");
-      await ground.redis?.kill();
+      await servers.redis?.kill();
       await expect(retry("evt_away_1")).rejects.toMatchObject({ code: "redis_unreachable" });
       expect((await stage.row("evt_away_1"))?.status).toBe("failed");
-      await ground.redis?.restart();
+      await servers.redis?.restart();
       await until(() => stage.queues.ping().then(() => true));
       expect(await retry("evt_away_1")).toEqual({ kind: "retried" });
       await completes("evt_away_1");

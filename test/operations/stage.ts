@@ -15,11 +15,11 @@ import {
   type Queues,
 } from "@millrace/queue";
 import type pg from "pg";
-import type { Ground } from "../support/backends.ts";
+import type { TestServers } from "../support/backends.ts";
 import { event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 
-/** A real ledger and real queues over one ground, with workers when a test wants one. */
+/** A real ledger and real queues over the servers of one suite, with workers when a test wants one. */
 export interface Stage {
   readonly pool: pg.Pool;
   readonly ledger: Ledger;
@@ -47,10 +47,10 @@ export interface Stage {
 const SOURCES = ["acme", "patient"];
 export const key = (eventId: string) => ({ source: "acme", eventId, generation: 0 });
 
-export async function createStage(ground: Ground): Promise<Stage> {
-  const pool = createPool({ url: ground.databaseUrl, max: 12, applicationName: "test" });
+export async function createStage(servers: TestServers): Promise<Stage> {
+  const pool = createPool({ url: servers.databaseUrl, max: 12, applicationName: "test" });
   const ledger = createLedger({ pool });
-  const queues = await openQueues(ground, "dashboard");
+  const queues = await openQueues(servers, "dashboard");
   await until(() => queues.ping().then(() => true));
 
   const take = async (eventId: string, over: Partial<IncomingEvent> = {}) => {
@@ -61,7 +61,7 @@ export async function createStage(ground: Ground): Promise<Stage> {
     if (placement !== "accepted") throw new Error(`Cannot take ${eventId}: ${String(placement)}`);
   };
   const work: Stage["work"] = (run, during, beforeTelling = async () => {}) =>
-    runWorker({ ground, ledger, run, beforeTelling }, during);
+    runWorker({ servers, ledger, run, beforeTelling }, during);
   const row = async (eventId: string) => (await ledger.reads.findEvent(key(eventId)))?.event;
   const job = (eventId: string) => queues.findJob(key(eventId));
 
@@ -72,7 +72,7 @@ export async function createStage(ground: Ground): Promise<Stage> {
     take,
     work,
     workBlindly: (during, settlement = { kind: "completed", outcome: "handled" }) =>
-      settleBlindly({ ground, settlement }, during),
+      settleBlindly({ servers, settlement }, during),
     row,
     job,
     fail: async (eventId, over) => {
@@ -89,18 +89,21 @@ export async function createStage(ground: Ground): Promise<Stage> {
   };
 }
 
-export function openQueues(ground: Ground, role: "dashboard" | "worker"): Promise<Queues> | Queues {
+export function openQueues(
+  servers: TestServers,
+  role: "dashboard" | "worker",
+): Promise<Queues> | Queues {
   const options = { sources: SOURCES, role, notify: () => {} };
-  return ground.redisUrl === undefined
-    ? createPostgresQueues({ url: ground.databaseUrl, ...options })
-    : createRedisQueues({ url: ground.redisUrl, ...options });
+  return servers.redisUrl === undefined
+    ? createPostgresQueues({ url: servers.databaseUrl, ...options })
+    : createRedisQueues({ url: servers.redisUrl, ...options });
 }
 
 async function settleBlindly(
-  { ground, settlement }: { ground: Ground; settlement: JobResult },
+  { servers, settlement }: { servers: TestServers; settlement: JobResult },
   during: () => Promise<unknown>,
 ): Promise<void> {
-  const queues = await openQueues(ground, "worker");
+  const queues = await openQueues(servers, "worker");
   queues.work({
     worker: quickWorker(),
     concurrency: () => 4,
@@ -116,7 +119,7 @@ async function settleBlindly(
 
 async function runWorker(
   deps: {
-    ground: Ground;
+    servers: TestServers;
     ledger: Ledger;
     run: HandlerFunction;
     beforeTelling: () => Promise<void>;
@@ -136,7 +139,7 @@ async function runWorker(
     },
     { concurrency: 4, handlerTimeoutMs: 10_000 },
   );
-  const queues = await openQueues(deps.ground, "worker");
+  const queues = await openQueues(deps.servers, "worker");
   const workers = queues.work({
     worker: quickWorker(),
     concurrency: () => 4,

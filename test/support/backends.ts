@@ -2,8 +2,8 @@ import { describe } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "./redis.ts";
 import { migratedDatabase } from "./scratch-database.ts";
 
-/** What one suite's pipeline stands on. */
-export interface Ground {
+/** The servers of one suite: a database of its own and, on the Redis backend, a Redis. */
+export interface TestServers {
   readonly databaseUrl: string;
   readonly redisUrl: string | undefined;
   /** The suite's own Redis, to kill; undefined on the Postgres backend. */
@@ -11,19 +11,21 @@ export interface Ground {
   release(): Promise<void>;
 }
 
+export type Ground = TestServers;
+
 export type BackendName = "redis" | "postgres";
 
 /** Runs a suite once on each queue backend, each time on a fresh migrated database (and a fresh Redis). */
 export function onEachBackend(
   title: string,
-  suite: (prepare: () => Promise<Ground>, backend: BackendName) => void,
+  suite: (prepare: () => Promise<TestServers>, backend: BackendName) => void,
 ): void {
   describeOnRedis(`${title}, on Redis`, () => suite(() => onRedis(), "redis"));
   describe(`${title}, on Postgres alone`, () => suite(onPostgres, "postgres"));
 }
 
 /** A fresh database, a migrated one unless told otherwise, and a fresh Redis. */
-export async function onRedis(createDatabase = migratedDatabase): Promise<Ground> {
+export async function onRedis(createDatabase = migratedDatabase): Promise<TestServers> {
   const [database, redis] = await Promise.all([createDatabase(), startRedis()]);
   return {
     databaseUrl: database.url,
@@ -35,7 +37,7 @@ export async function onRedis(createDatabase = migratedDatabase): Promise<Ground
   };
 }
 
-export async function onPostgres(): Promise<Ground> {
+export async function onPostgres(): Promise<TestServers> {
   const database = await migratedDatabase();
   return {
     databaseUrl: database.url,

@@ -12,7 +12,7 @@ import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/
 import { createWorker, type Worker } from "@millrace/worker";
 import { sql } from "drizzle-orm";
 import type pg from "pg";
-import type { Ground } from "../support/backends.ts";
+import type { TestServers } from "../support/backends.ts";
 import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
 import { plainProvider } from "../intake/plain-provider.ts";
 
@@ -48,11 +48,11 @@ export function shopConfig(handlers: readonly Handler[], worker: Record<string, 
   });
 }
 
-export async function createWorkerBench(ground: Ground): Promise<WorkerBench> {
-  const openPool = () => createPool({ url: ground.databaseUrl, max: 30, applicationName: "test" });
+export async function createWorkerBench(servers: TestServers): Promise<WorkerBench> {
+  const openPool = () => createPool({ url: servers.databaseUrl, max: 30, applicationName: "test" });
   const pool = openPool();
   await pool.query("create table effects (event_id text)");
-  const queues = await openQueues(ground);
+  const queues = await openQueues(servers);
   const ends: (() => Promise<unknown>)[] = [];
 
   async function work(
@@ -62,7 +62,7 @@ export async function createWorkerBench(ground: Ground): Promise<WorkerBench> {
   ) {
     const config = { ...shopConfig(handlers, options), onFailed };
     const own = openPool();
-    const ownQueues = await openQueues(ground);
+    const ownQueues = await openQueues(servers);
     const notices: Notice[] = [];
     const hookErrors: unknown[] = [];
     const worker = createWorker(
@@ -93,17 +93,17 @@ export async function createWorkerBench(ground: Ground): Promise<WorkerBench> {
       await Promise.all(ends.map((end) => end()));
       await queues.close();
       await pool.end();
-      await ground.release();
+      await servers.release();
     },
   };
 }
 
-async function openQueues(ground: Ground): Promise<Queues> {
+async function openQueues(servers: TestServers): Promise<Queues> {
   const options = { sources: ["shop"], role: "worker", notify: () => {} } as const;
   const queues =
-    ground.redisUrl === undefined
-      ? await createPostgresQueues({ url: ground.databaseUrl, ...options })
-      : createRedisQueues({ url: ground.redisUrl, ...options });
+    servers.redisUrl === undefined
+      ? await createPostgresQueues({ url: servers.databaseUrl, ...options })
+      : createRedisQueues({ url: servers.redisUrl, ...options });
   for (;;) {
     try {
       await queues.ping();
