@@ -29,6 +29,7 @@ is broken off leaves its copy, and says how to go on with it.
   --seed <n>           draws other mutants (default: 1)
   --root <folder>      the repository to try (default: this one), installed and built
   --limit <n>          tries no more than so many, spread over the workspaces
+  --files <n>          tries each with no more than so many test files, the quickest (default: all)
   --minutes <n>        begins no mutant after so many minutes
   --through <command>  tries each mutant through a command, such as "nice -n 10"
   --out <file>         writes the report, as Markdown, there too; after each mutant
@@ -43,6 +44,7 @@ async function main(): Promise<number> {
       seed: { type: "string", default: "1" },
       root: { type: "string", default: REPOSITORY },
       limit: { type: "string", default: "1000" },
+      files: { type: "string", default: "1000" },
       minutes: { type: "string", default: "1000" },
       through: { type: "string", default: "" },
       out: { type: "string" },
@@ -67,12 +69,16 @@ async function main(): Promise<number> {
     await makePlan({ root, signal }, { seed: Number(options.seed), limit: Number(options.limit) });
     return 0;
   }
-  if (options.try !== undefined) return await tryOne(root, Number(options.try), signal);
+  const filesMax = Number(options.files);
+  if (options.try !== undefined) {
+    return await tryOne(root, { number: Number(options.try), filesMax, signal });
+  }
   const through = options.through.split(" ").filter((word) => word !== "");
   const planning = ["--in", root, "--plan", "--seed", options.seed, "--limit", options.limit];
   if (options.in === undefined && !runThrough(through, planning)) return 2;
   const isDone = await tryAll(root, await readPlan(root), {
     through,
+    filesMax,
     endMs: performance.now() + Number(options.minutes) * 60_000,
     out: options.out,
     signal,
@@ -84,6 +90,7 @@ async function main(): Promise<number> {
 
 interface Trials {
   readonly through: readonly string[];
+  readonly filesMax: number;
   readonly endMs: number;
   readonly out: string | undefined;
   readonly signal: AbortSignal;
@@ -93,13 +100,14 @@ interface Trials {
 async function tryAll(
   root: string,
   plan: Plan,
-  { through, endMs, out, signal }: Trials,
+  { through, filesMax, endMs, out, signal }: Trials,
 ): Promise<boolean> {
   let verdicts = await readVerdicts(root);
   for (const mutant of plan.mutants) {
     if (verdicts.some(({ number }) => number === mutant.number)) continue;
     if (signal.aborted || performance.now() > endMs) return false;
-    if (!runThrough(through, ["--in", root, "--try", String(mutant.number)])) return false;
+    const trial = ["--in", root, "--try", String(mutant.number), "--files", String(filesMax)];
+    if (!runThrough(through, trial)) return false;
     verdicts = await readVerdicts(root);
     const end = verdicts.find(({ number }) => number === mutant.number)?.by ?? "SURVIVED";
     print(`${mutant.number} of ${plan.mutants.length}  ${nameOf(mutant)}: ${end}`);
@@ -116,10 +124,13 @@ function runThrough(through: readonly string[], options: readonly string[]): boo
   return spawnSync(command, words, { stdio: "inherit" }).status === 0;
 }
 
-async function tryOne(root: string, number: number, signal: AbortSignal): Promise<number> {
+async function tryOne(
+  root: string,
+  { number, filesMax, signal }: { number: number; filesMax: number; signal: AbortSignal },
+): Promise<number> {
   const mutant = (await readPlan(root)).mutants.find((one) => one.number === number);
   if (mutant === undefined) throw new Error(`Cannot try mutant ${number}: the copy has none`);
-  const verdict = await tryMutant({ root, signal }, mutant);
+  const verdict = await tryMutant({ root, signal }, mutant, filesMax);
   if (signal.aborted) return 130;
   const verdicts = [...(await readVerdicts(root)), verdict];
   await writeFile(join(root, VERDICTS), JSON.stringify(verdicts, null, 2));
