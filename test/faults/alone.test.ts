@@ -4,46 +4,47 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { withRedis } from "../support/redis-client.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
-import { readQueues, withRedis } from "./check/queue-dump.ts";
-import { removeJobs } from "./faults/f10-empty-queue.ts";
+import { readQueues } from "./check/queue-dump.ts";
+import { removeJobs } from "./faults/empty-queue.ts";
 import { plainEvent } from "./load/plan.ts";
-import { openScene, type OpenScene } from "./scenes/open-scene.ts";
-import type { StageOptions } from "./stage/stage.ts";
-import { withQueue } from "./stage/with-queue.ts";
+import { startFaultTest, type FaultTest } from "./start-fault-test.ts";
+import type { EnvironmentOptions } from "./environment/environment.ts";
+import { withQueue } from "../support/queue-fixture.ts";
 
 const ALL = process.env["FAULTS"] === "all";
 const LONG = { timeout: 240_000 };
 
-describeOnRedis("faults that want a stage of their own", () => {
-  let scene: OpenScene | undefined;
+describeOnRedis("faults that want a test environment of their own", () => {
+  let faultTest: FaultTest | undefined;
   afterEach(async () => {
-    await scene?.close();
-    scene = undefined;
+    await faultTest?.close();
+    faultTest = undefined;
   });
-  const onStage = async (options: Partial<StageOptions> = {}, rate = 40) =>
-    (scene = await openScene({ backend: "redis", ack: "ledger", ...options }, { rate }));
+  const start = async (options: Partial<EnvironmentOptions> = {}, rate = 40) =>
+    (faultTest = await startFaultTest({ backend: "redis", ack: "ledger", ...options }, { rate }));
 
   test(
-    "F4 a job whose workers die too often is failed in both places, and can be retried",
+    "F4 a job whose workers die too often is failed in both stores, and can be retried",
     LONG,
     async () => {
-      const { stage, send, settled, burst } = await onStage(
+      const { environment, send, settled, burst } = await start(
         { ack: "queue", env: { FAULTS_STALLED_MAX: "2" } },
         1,
       );
-      const up = stage.keepUp();
+      const up = environment.keepUp();
       const event = plainEvent("msg_deadly_1", { plan: { dies: 3 } });
       send(event);
       const failed = await settled(event.id, "failed");
-      await until(async () => (await readQueues(stage)).failed.has(`steady/${event.id}`));
+      await until(async () => (await readQueues(environment)).failed.has(`steady/${event.id}`));
       expect(failed.attempts).toBe(3);
 
       await burst(event);
       expect(await settled(event.id, "completed")).toMatchObject({ attempts: 4 });
       await up.stop();
-      await scene?.expectEven();
+      await faultTest?.expectInvariants();
     },
   );
 
@@ -51,10 +52,10 @@ describeOnRedis("faults that want a stage of their own", () => {
     "F10 jobs that a person removed without a trace are added again by the next sweep",
     LONG,
     async () => {
-      const opened = await onStage({ env: { FAULTS_SWEEP_MS: "3000" } });
+      const opened = await start({ env: { FAULTS_SWEEP_MS: "3000" } });
       let removed = 0;
       await until(async () => (removed += await removeJobs(opened)) >= 10);
-      await opened.expectEven();
+      await opened.expectInvariants();
     },
   );
 
@@ -62,38 +63,38 @@ describeOnRedis("faults that want a stage of their own", () => {
     "F13 Redis down at boot: the ledger takes what comes, and it runs once Redis is there",
     LONG,
     async () => {
-      const { stage, log } = await onStage({ ack: "queue" });
-      await Promise.all(stage.roles.map((role) => role.end("SIGTERM")));
-      await stage.ground.redis?.server.kill();
-      await Promise.all(stage.roles.map((role) => role.start()));
+      const { environment, log } = await start({ ack: "queue" });
+      await Promise.all(environment.roles.map((role) => role.end("SIGTERM")));
+      await environment.servers.redis?.server.kill();
+      await Promise.all(environment.roles.map((role) => role.start()));
       const before = log.acknowledged;
       await until(() => log.acknowledged > before + 20);
-      const ready = await fetch(`${stage.ingresses[0]?.url}/readyz`);
+      const ready = await fetch(`${environment.ingresses[0]?.url}/readyz`);
       expect([ready.status, await ready.text()]).toEqual([
         200,
         expect.stringContaining("degraded"),
       ]);
 
-      await stage.ground.restartRedis();
-      await scene?.expectEven();
+      await environment.servers.restartRedis();
+      await faultTest?.expectInvariants();
     },
   );
 
   test(
-    "F13 Redis down at boot, and no second place: 503 at once, and later it goes on",
+    "F13 Redis down at boot, and no second store: 503 at once, and later it goes on",
     LONG,
     async () => {
-      const { stage, log } = await onStage({ ack: "queue", ingresses: 0 });
-      await stage.ground.redis?.server.kill();
-      const ingress = stage.addRole("ingress", { env: { DATABASE_URL: "" } });
+      const { environment, log } = await start({ ack: "queue", ingresses: 0 });
+      await environment.servers.redis?.server.kill();
+      const ingress = environment.addRole("ingress", { env: { DATABASE_URL: "" } });
       await ingress.start();
       await until(() => log.unusual.some(({ answer }) => answer === 503));
       expect((await fetch(`${ingress.url}/readyz`)).status).toBe(503);
 
-      await stage.ground.restartRedis();
+      await environment.servers.restartRedis();
       const before = log.acknowledged;
       await until(() => log.acknowledged > before + 20);
-      await scene?.expectEven();
+      await faultTest?.expectInvariants();
     },
   );
 
@@ -101,14 +102,14 @@ describeOnRedis("faults that want a stage of their own", () => {
     "F23 a job of a later version waits for a newer worker, and is not failed",
     LONG,
     async () => {
-      const { stage } = await onStage({}, 5);
+      const { environment } = await start({}, 5);
       const data = { v: 99, source: "steady", id: "msg_later_1" };
-      await withQueue(stage, "steady", async (queue) => {
+      await withQueue(environment.urls, "steady", async (queue) => {
         const job = await queue.add("test.follow", data, { jobId: "msg_later_1" });
         await until(async () => (await job.isDelayed()) && (await job.getState()) === "delayed");
         await job.remove();
       });
-      await scene?.expectEven();
+      await faultTest?.expectInvariants();
     },
   );
 
@@ -116,17 +117,17 @@ describeOnRedis("faults that want a stage of their own", () => {
     "F8 an AOF without its tail: what the ledger has is queued again (needs FAULTS=all)",
     LONG,
     async () => {
-      const { stage, log } = await onStage();
+      const { environment, log } = await start();
       await until(() => log.acknowledged > 100);
-      const { server } = redisOf(stage.ground.redis);
+      const { server } = redisOf(environment.servers.redis);
       await server.kill();
       const file = await appendOnlyFile(server.folder);
       const handle = await open(file);
       const { size } = await handle.stat();
       await handle.close();
       await truncate(file, Math.max(0, size - 20_000));
-      await stage.ground.restartRedis();
-      await scene?.expectEven();
+      await environment.servers.restartRedis();
+      await faultTest?.expectInvariants();
     },
   );
 
@@ -134,9 +135,9 @@ describeOnRedis("faults that want a stage of their own", () => {
     "F8 an AOF that is corrupt: Redis does not start, and the ledger goes on (needs FAULTS=all)",
     LONG,
     async () => {
-      const { stage, log } = await onStage();
+      const { environment, log } = await start();
       await until(() => log.acknowledged > 100);
-      const { server } = redisOf(stage.ground.redis);
+      const { server } = redisOf(environment.servers.redis);
       await server.kill();
       const file = await appendOnlyFile(server.folder);
       const handle = await open(file, "r+");
@@ -148,8 +149,8 @@ describeOnRedis("faults that want a stage of their own", () => {
       await until(() => log.acknowledged > before + 20);
 
       await truncate(file, 0);
-      await stage.ground.restartRedis();
-      await scene?.expectEven();
+      await environment.servers.restartRedis();
+      await faultTest?.expectInvariants();
     },
   );
 
@@ -157,8 +158,8 @@ describeOnRedis("faults that want a stage of their own", () => {
     "F9 a replica that lags is promoted: what the ledger has is queued again (needs FAULTS=all)",
     LONG,
     async () => {
-      const { stage, log } = await onStage();
-      const { server, to } = redisOf(stage.ground.redis);
+      const { environment, log } = await start();
+      const { server, to } = redisOf(environment.servers.redis);
       const proxy = await startTcpProxy(server.url);
       const replica = await startRedis({ args: ["--replicaof", "127.0.0.1", String(proxy.port)] });
       try {
@@ -173,10 +174,10 @@ describeOnRedis("faults that want a stage of their own", () => {
         const promoted = log.acknowledged;
         await until(() => log.acknowledged > promoted + 50);
         await replica.kill();
-        await stage.ground.restartRedis();
+        await environment.servers.restartRedis();
         to.ingress.retarget(server.url);
         to.worker.retarget(server.url);
-        await scene?.expectEven();
+        await faultTest?.expectInvariants();
       } finally {
         await proxy.close();
         await replica.stop();
@@ -188,8 +189,8 @@ describeOnRedis("faults that want a stage of their own", () => {
     "F26 an ingress out of sockets goes on when it has some again (needs FAULTS=all)",
     LONG,
     async () => {
-      const { stage, log } = await onStage({ ingresses: 0 });
-      const ingress = stage.addRole("ingress", { openFilesMax: 120 });
+      const { environment, log } = await start({ ingresses: 0 });
+      const ingress = environment.addRole("ingress", { openFilesMax: 120 });
       await ingress.start();
       await until(() => log.acknowledged > 20);
       const unusual = log.unusual.length;
@@ -204,7 +205,7 @@ describeOnRedis("faults that want a stage of their own", () => {
 });
 
 function redisOf<T>(redis: T | undefined): T {
-  if (redis === undefined) throw new Error("Cannot go on: the stage has no Redis");
+  if (redis === undefined) throw new Error("Cannot go on: the environment has no Redis");
   return redis;
 }
 

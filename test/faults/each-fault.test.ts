@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { describeOnRedis } from "../support/redis.ts";
 import { FAULTS } from "./faults/catalogue.ts";
 import { plainEvent } from "./load/plan.ts";
-import { openScene, type OpenScene } from "./scenes/open-scene.ts";
-import type { StageOptions } from "./stage/stage.ts";
+import { startFaultTest, type FaultTest } from "./start-fault-test.ts";
+import type { EnvironmentOptions } from "./environment/environment.ts";
 
 /** With FAULTS=all each fault is struck in each of its ways; else some of them, in one or two. */
 const ALL = process.env["FAULTS"] === "all";
@@ -22,30 +22,30 @@ const QUICK = [
 ];
 const isWanted = (way: string) => ALL || QUICK.includes(way);
 
-function suite(where: Pick<StageOptions, "backend" | "ack">): void {
-  let scene: OpenScene;
+function suite(where: Pick<EnvironmentOptions, "backend" | "ack">): void {
+  let faultTest: FaultTest;
   beforeAll(async () => {
-    scene = await openScene(where);
+    faultTest = await startFaultTest(where);
   });
-  afterAll(() => scene?.close());
+  afterAll(() => faultTest?.close());
 
   for (const { id, title, ways, applies } of FAULTS) {
     for (const [way, strike] of Object.entries(ways)) {
       if (!isWanted(`${id}/${way}`) || applies?.(where) === false) continue;
       test(`${id} ${title}: ${way}`, { timeout: 180_000 }, async () => {
-        const before = scene.stage.struck.get(id) ?? 0;
-        await strike(scene);
-        expect(scene.stage.struck.get(id) ?? 0).toBeGreaterThan(before);
-        await scene.stage.heal();
-        const probe = `msg_probe_${id}_${scene.random.between(0, 2 ** 31)}`;
-        scene.send(plainEvent(probe, { copies: 3 }));
-        await scene.settled(probe, "completed");
+        const before = faultTest.environment.struck.get(id) ?? 0;
+        await strike(faultTest);
+        expect(faultTest.environment.struck.get(id) ?? 0).toBeGreaterThan(before);
+        await faultTest.environment.heal();
+        const probe = `msg_probe_${id}_${faultTest.random.between(0, 2 ** 31)}`;
+        faultTest.send(plainEvent(probe, { copies: 3 }));
+        await faultTest.settled(probe, "completed");
       });
     }
   }
 
-  test("after all of them the account comes out even", { timeout: 300_000 }, async () => {
-    await scene.expectEven();
+  test("after all of them every invariant holds", { timeout: 300_000 }, async () => {
+    await faultTest.expectInvariants();
   });
 }
 

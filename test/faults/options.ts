@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { FAULTS } from "./faults/catalogue.ts";
-import type { AckName, BackendName } from "./stage/stage.ts";
+import type { AckName, BackendName } from "./environment/environment.ts";
 
 /** What `npm run faults` was asked for. */
 export interface FaultsOptions {
@@ -17,7 +17,7 @@ export interface FaultsOptions {
 
 export const HELP = `npm run faults -- [options]
 
-Runs Millrace on real servers and processes, breaks them at random, heals them, and makes up the account.
+Runs Millrace on real servers and processes, breaks them at random, heals them, and checks the invariants.
 
   --seed N              the seed of the schedule; default: drawn, and printed
   --minutes M           how long faults are struck, for each combination; default 1

@@ -1,17 +1,17 @@
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { check, totalsOf, type Totals } from "./check/account.ts";
-import { gatherEvidence } from "./check/evidence.ts";
-import type { Finding } from "./check/finding.ts";
-import { drain } from "./drain.ts";
+import { check, totalsOf, type Totals } from "./check/invariants.ts";
+import type { Finding } from "./check/evidence.ts";
 import { FAULTS } from "./faults/catalogue.ts";
 import type { Fault } from "./faults/fault.ts";
-import { createClientLog } from "./load/client-log.ts";
-import { startSenders } from "./load/senders.ts";
+import { startLoad } from "./load/load.ts";
 import { createRandom } from "./random.ts";
 import { drawSchedule, type Entry } from "./schedule.ts";
-import { watchLags } from "./lags.ts";
-import { openStage, type AckName, type BackendName, type Stage } from "./stage/stage.ts";
+import {
+  openEnvironment,
+  type AckName,
+  type BackendName,
+  type FaultEnvironment,
+} from "./environment/environment.ts";
 import { strikeSchedule } from "./strike-schedule.ts";
 
 export interface RunOptions {
@@ -53,24 +53,24 @@ const MEASURED_RATE_MAX = 25;
 /** Longer than others may take then, so that whoever waits for a handler that hangs is too late. */
 const LONG_HANDLER = { FAULTS_HANDLER_TIMEOUT_MS: "45000" };
 
-/** Warms up, strikes, heals, drains, and makes up the account. */
+/** Warms up, strikes, heals, drains, and checks the invariants. */
 export async function runFaults(options: RunOptions): Promise<Report> {
   const { seed, backend, ack, say } = options;
   const random = createRandom(seed);
   const schedule = drawSchedule(chosen(options), options.faultsMs, random.fork());
   say(`seed ${seed}, queue on ${backend}, ack ${ack}`);
-  const stage = await openStage({
+  const environment = await openEnvironment({
     ...{ backend, ack },
     env: sparesOthers(schedule) ? LONG_HANDLER : {},
     say: (line) => say(`  ${line}`),
   });
   let keep = false;
   try {
-    const report = await runOn(stage, schedule, options);
+    const report = await runOn(environment, schedule, options);
     keep = !report.ok;
     return report;
   } finally {
-    await stage.end({ keep });
+    await environment.end({ keep });
   }
 }
 
@@ -96,50 +96,45 @@ function sparesOthers(schedule: readonly Entry[]): boolean {
 }
 
 async function runOn(
-  stage: Stage,
+  environment: FaultEnvironment,
   schedule: readonly Entry[],
   options: RunOptions,
 ): Promise<Report> {
-  const { rate, say, signal = new AbortController().signal } = options;
-  const random = createRandom(options.seed).fork();
-  const log = createClientLog(join(stage.folder, "client.jsonl"));
+  const { rate, drainMs, say, signal = new AbortController().signal } = options;
   const isMeasured = sparesOthers(schedule);
-  const senders = startSenders({
-    ...{ log, random },
+  const load = startLoad(environment, {
+    random: createRandom(options.seed).fork(),
     rate: isMeasured ? Math.min(rate, MEASURED_RATE_MAX) : rate,
-    ingresses: () => stage.ingresses,
   });
-  const lags = watchLags();
+  const { log, senders } = load;
   const status = setInterval(() => say(`  ${statusOf(log, senders)}`), 10_000);
   const beganMs = Date.now();
   try {
     await sleep(isMeasured ? QUIET_MS : WARM_UP_MS);
     const struckMs = Date.now();
     say(`striking ${schedule.map(({ fault, way }) => `${fault.id}/${way}`).join(", ")}`);
-    const troubles = await strikeSchedule(stage, schedule, { ...senders, log }, signal);
+    const troubles = await strikeSchedule(environment, schedule, { ...senders, log }, signal);
     signal.throwIfAborted();
     const stretches = {
       quiet: { fromMs: beganMs, toMs: struckMs },
       struck: { fromMs: struckMs, toMs: Date.now() },
     };
     say("healing and draining");
-    await stage.heal();
-    senders.finish();
-    const notDrained = await drainKeptUp(stage, senders, options);
-    const evidence = await gatherEvidence({
-      ...{ stage, log, notDrained, lags },
+    await environment.heal();
+    const evidence = await load.settle({
+      ...{ withinMs: drainMs, signal, keepUp: true },
       stretches: isMeasured ? stretches : undefined,
     });
     const findings = [
       ...(await check(evidence)),
       ...troubles.map((text) => ({ invariant: "HARNESS", text })),
     ];
-    const faults = tally(stage, schedule);
+    const faults = countStrikes(environment, schedule);
     const idle = faults.filter(({ scheduled, struck }) => scheduled > 0 && struck === 0);
     return {
       seed: options.seed,
-      backend: stage.backend,
-      ack: stage.ack,
+      backend: environment.backend,
+      ack: environment.ack,
       faultsMs: options.faultsMs,
       totals: totalsOf(evidence, findings),
       findings: [
@@ -147,37 +142,21 @@ async function runOn(
         ...idle.map(({ id }) => ({ invariant: "HARNESS", text: `${id} never struck` })),
       ],
       faults,
-      folder: findings.length === 0 ? undefined : stage.folder,
+      folder: findings.length === 0 ? undefined : environment.folder,
       ok: findings.length === 0 && idle.length === 0,
     };
   } finally {
     clearInterval(status);
-    lags.close();
-    await senders.close();
-    await log.close();
+    await load.close();
   }
 }
 
-/** Drains while roles are started again: poison that is still on its way goes on to end workers. */
-async function drainKeptUp(
-  stage: Stage,
-  senders: Parameters<typeof drain>[1],
-  { drainMs, signal }: RunOptions,
-): Promise<string | undefined> {
-  const up = stage.keepUp();
-  try {
-    return await drain(stage, senders, drainMs, signal);
-  } finally {
-    await up.stop();
-  }
-}
-
-function tally(stage: Stage, schedule: readonly Entry[]): Report["faults"] {
+function countStrikes(environment: FaultEnvironment, schedule: readonly Entry[]): Report["faults"] {
   return FAULTS.map(({ id, title }) => ({
     id,
     title,
     scheduled: schedule.filter(({ fault }) => fault.id === id).length,
-    struck: stage.struck.get(id) ?? 0,
+    struck: environment.struck.get(id) ?? 0,
   })).filter(({ scheduled }) => scheduled > 0);
 }
 

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Resource, Scene } from "./faults/fault.ts";
+import type { Resource, FaultContext } from "./faults/fault.ts";
 import type { Entry } from "./schedule.ts";
-import type { Stage } from "./stage/stage.ts";
+import type { FaultEnvironment } from "./environment/environment.ts";
 
 /**
  * Strikes at the times of the schedule. Faults of different resources overlap; those of one come one
  * after the other, as nobody can kill what is dead. Returns what went wrong with the striking itself.
  */
 export async function strikeSchedule(
-  stage: Stage,
+  environment: FaultEnvironment,
   schedule: readonly Entry[],
-  scene: Pick<Scene, "send" | "burst" | "log">,
+  context: Pick<FaultContext, "send" | "burst" | "log">,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const busy = new Map<Resource, Promise<unknown>>();
@@ -24,8 +24,8 @@ export async function strikeSchedule(
     const strike = strikeAfter(before, async () => {
       const strikeIt = fault.ways[way] ?? fault.longWays?.[way];
       // Poison of another strike may have ended a worker since.
-      if (fault.uses.includes("worker")) await stage.startAgain("worker");
-      if (!signal.aborted) await strikeIt?.({ ...scene, stage, random });
+      if (fault.uses.includes("worker")) await environment.startAgain("worker");
+      if (!signal.aborted) await strikeIt?.({ ...context, environment, random });
     }).catch((error: unknown) => {
       troubles.push(
         `${fault.id} ${way}: ${error instanceof Error ? error.message : String(error)}`,

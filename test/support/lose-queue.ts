@@ -1,5 +1,5 @@
-import { Redis } from "ioredis";
 import pg from "pg";
+import { withRedis } from "./redis-client.ts";
 
 const DELETE_ALL = `
 WITH jobs AS (DELETE FROM bullmq.job RETURNING 1), meta AS (DELETE FROM bullmq.meta)
@@ -9,13 +9,8 @@ const DEADLOCK_DETECTED = "40P01";
 
 /** Loses every job, and what the queues were known by. */
 export async function loseQueue(redisUrl: string | undefined, database: pg.Pool): Promise<void> {
-  if (redisUrl === undefined) {
-    await deleteJobs(database);
-    return;
-  }
-  const redis = new Redis(redisUrl);
-  await redis.flushall();
-  await redis.quit();
+  if (redisUrl === undefined) await deleteJobs(database);
+  else await withRedis(redisUrl, (client) => client.flushall());
 }
 
 /**

@@ -2,6 +2,36 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { bodyHash, parseConfig, type IncomingEvent, type WorkerConfig } from "@millrace/core";
+import { createPostgresQueues, createRedisQueues } from "@millrace/queue";
+import type { Queue } from "bullmq";
+import { until } from "./until.ts";
+
+export interface ServerUrls {
+  readonly databaseUrl: string;
+  /** Undefined where the queue is on Postgres. */
+  readonly redisUrl: string | undefined;
+}
+
+/** Opens a source's queue, as somebody with access to its server could. */
+export async function withQueue<T>(
+  { databaseUrl, redisUrl }: ServerUrls,
+  source: string,
+  use: (queue: Queue) => Promise<T>,
+): Promise<T> {
+  const options = { sources: [source], role: "dashboard", notify: () => {} } as const;
+  const queues =
+    redisUrl === undefined
+      ? await createPostgresQueues({ url: databaseUrl, ...options })
+      : createRedisQueues({ url: redisUrl, ...options });
+  try {
+    await until(() => queues.ping().then(() => true));
+    const queue = queues.queues.get(source);
+    if (queue === undefined) throw new Error(`Cannot open the queue of ${source}`);
+    return await use(queue);
+  } finally {
+    await queues.close();
+  }
+}
 
 /** An event of source `acme` with a small JSON body. */
 export function event(eventId: string, over: Partial<IncomingEvent> = {}): IncomingEvent {

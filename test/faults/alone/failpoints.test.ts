@@ -5,14 +5,14 @@ import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { strikeAt } from "../faults/strike-role.ts";
 import { ALWAYS, plainEvent } from "../load/plan.ts";
-import { openScene, type OpenScene } from "../scenes/open-scene.ts";
-import type { RoleKind } from "../stage/role.ts";
+import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import type { RoleKind } from "../environment/role.ts";
 
 /** How a step is made to come, where the load alone does not bring it about. */
 interface Step {
   readonly role: RoleKind;
-  arrange?(scene: OpenScene): Promise<void>;
-  restore?(scene: OpenScene): void;
+  arrange?(faultTest: FaultTest): Promise<void>;
+  restore?(faultTest: FaultTest): void;
 }
 
 const ingress: Step = { role: "ingress" };
@@ -32,12 +32,12 @@ const redelivery: Step = {
 
 const secondStore: Step = {
   role: "ingress",
-  arrange: async ({ stage }) => {
-    // The account expects no body in the queue unless a fault has sent deliveries there.
-    stage.strike("F16", "froze the ingresses' way to Postgres");
-    stage.ground.toPostgres.ingress.freeze();
+  arrange: async ({ environment }) => {
+    // The check of secrets expects no body in the queue unless a fault has sent deliveries there.
+    environment.strike("F16", "froze the ingresses' way to Postgres");
+    environment.servers.toPostgres.ingress.freeze();
   },
-  restore: ({ stage }) => stage.ground.toPostgres.ingress.thaw(),
+  restore: ({ environment }) => environment.servers.toPostgres.ingress.thaw(),
 };
 
 /** Every step of an event's way, in its order. */
@@ -63,7 +63,7 @@ const STEPS = {
   "worker.fail_recorded": worker,
 } as const satisfies Partial<Record<Failpoint, Step>>;
 
-/** What deletes has tests of its own, that stop it at each step: it would make the account uneven. */
+/** What deletes has tests of its own, that stop it at each step: it would break the invariants. */
 const STRUCK_IN = {
   "retention.moved": "retention.test.ts",
   "retention.archived": "retention-archive.test.ts",
@@ -72,20 +72,20 @@ const STRUCK_IN = {
 } as const satisfies Record<Exclude<Failpoint, keyof typeof STEPS>, string>;
 
 describeOnRedis("a process killed at a failpoint", () => {
-  let scene: OpenScene;
+  let faultTest: FaultTest;
   beforeAll(async () => {
-    scene = await openScene({ backend: "redis", ack: "ledger" }, { rate: 30 });
+    faultTest = await startFaultTest({ backend: "redis", ack: "ledger" }, { rate: 30 });
   });
-  afterAll(() => scene?.close());
+  afterAll(() => faultTest?.close());
 
   test.each(Object.entries(STEPS) as [keyof typeof STEPS, Step][])(
     "comes by at %s, dies there, and is started again",
     async (failpoint, { role: kind, arrange, restore }) => {
-      const { stage, random } = scene;
-      const role = random.pick(stage.roles.filter((one) => one.kind === kind));
-      const arranged = arrange?.(scene);
+      const { environment, random } = faultTest;
+      const role = random.pick(environment.roles.filter((one) => one.kind === kind));
+      const arranged = arrange?.(faultTest);
       const struck = await strikeAt(role, failpoint, "SIGKILL");
-      restore?.(scene);
+      restore?.(faultTest);
       await arranged;
       expect({ failpoint, struck }).toEqual({ failpoint, struck: true });
       await until(() => !role.up);
@@ -93,8 +93,8 @@ describeOnRedis("a process killed at a failpoint", () => {
     },
   );
 
-  test("leaves an account that comes out even", { timeout: 300_000 }, async () => {
-    await scene.expectEven();
+  test("leaves every invariant intact", { timeout: 300_000 }, async () => {
+    await faultTest.expectInvariants();
   });
 });
 

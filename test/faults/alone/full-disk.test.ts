@@ -5,8 +5,8 @@ import { describeOnSmallDisk, mountSmallDisk, type SmallDisk } from "../../suppo
 import { until } from "../../support/until.ts";
 import type { ClientLog } from "../load/client-log.ts";
 import { plainEvent } from "../load/plan.ts";
-import { openScene, type OpenScene } from "../scenes/open-scene.ts";
-import type { Stage } from "../stage/stage.ts";
+import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import type { FaultEnvironment } from "../environment/environment.ts";
 
 const ALL = process.env["FAULTS"] === "all";
 const LONG = { timeout: 240_000 };
@@ -16,64 +16,66 @@ const LINES_MAX = 20;
 
 describeOnSmallDisk("F18 the disk of Postgres is full", () => {
   let mounted: SmallDisk | undefined;
-  let scene: OpenScene | undefined;
+  let faultTest: FaultTest | undefined;
   afterEach(async () => {
-    await scene?.close();
+    await faultTest?.close();
     await mounted?.close();
-    scene = mounted = undefined;
+    faultTest = mounted = undefined;
   });
 
-  async function onSmallDisk(): Promise<OpenScene & { disk: SmallDisk }> {
+  async function onSmallDisk(): Promise<FaultTest & { disk: SmallDisk }> {
     const disk = (mounted = await mountSmallDisk(DISK_BYTES));
-    scene = await openScene({
+    faultTest = await startFaultTest({
       ...{ backend: "postgres", ack: "ledger", postgresFolder: disk.folder },
       postgresSettings: { min_wal_size: "32MB", max_wal_size: "48MB" },
     });
-    return { ...scene, disk };
+    return { ...faultTest, disk };
   }
 
   test(
-    "what cannot be written is refused, with measure in the logs; with room all of it goes on",
+    "what cannot be written is refused, with measure in the logs; with space all of it goes on",
     LONG,
     async () => {
-      const { disk, stage, log, expectEven } = await onSmallDisk();
+      const { disk, environment, log, expectInvariants } = await onSmallDisk();
       await until(() => log.acknowledged > 20);
-      const before = await readLogs(stage);
+      const before = await readLogs(environment);
       const fullMs = performance.now();
       disk.fill();
       await refusedTimes(log, 100);
       const texts = await until(async () => {
-        const now = await readLogs(stage);
+        const now = await readLogs(environment);
         const since = now.map((text, index) => text.slice(before[index]?.length));
-        // A worker that has nothing left to do need not come to hear of it.
-        const ofIngresses = since.filter((_, index) => stage.roles[index]?.kind === "ingress");
+        // A worker that has nothing left to do need not notice it.
+        const ofIngresses = since.filter(
+          (_, index) => environment.roles[index]?.kind === "ingress",
+        );
         return ofIngresses.every((text) => text.includes("No space left on device")) && since;
       });
       const seconds = (performance.now() - fullMs) / 1_000;
       for (const text of texts) expect(text.split("\n").length / seconds).toBeLessThan(LINES_MAX);
 
       await disk.free();
-      await expectEven();
+      await expectInvariants();
     },
   );
 
   test.runIf(ALL)(
-    "no room for the WAL takes Postgres down: nothing is acknowledged until it is back (needs FAULTS=all)",
+    "no space for the WAL takes Postgres down: nothing is acknowledged until it is back (needs FAULTS=all)",
     LONG,
     async () => {
-      const { disk, stage, log, burst, expectEven } = await onSmallDisk();
+      const { disk, environment, log, burst, expectInvariants } = await onSmallDisk();
       await until(() => log.acknowledged > 100);
       disk.fill();
       await refusedTimes(log, 20);
-      // A segment of the WAL has no room any more: Postgres panics, and cannot recover.
-      const switchWal = () => stage.database.query("select pg_switch_wal()");
+      // A segment of the WAL has no space any more: Postgres panics, and cannot recover.
+      const switchWal = () => environment.database.query("select pg_switch_wal()");
       await until(() => switchWal().then(() => false, isRefused));
       await refusedTimes(log, 20);
       expect(await burst(plainEvent("msg_no_room_1", { copies: 100 }))).toBe(0);
 
       await disk.free();
-      await stage.ground.restartPostgres();
-      await expectEven();
+      await environment.servers.restartPostgres();
+      await expectInvariants();
     },
   );
 });
@@ -88,6 +90,6 @@ function isRefused(error: Error & { code?: string }): boolean {
   return error.code === "ECONNREFUSED";
 }
 
-async function readLogs({ folder, roles }: Stage): Promise<readonly string[]> {
+async function readLogs({ folder, roles }: FaultEnvironment): Promise<readonly string[]> {
   return await Promise.all(roles.map(({ name }) => readFile(join(folder, `${name}.log`), "utf8")));
 }

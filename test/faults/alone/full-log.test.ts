@@ -3,26 +3,31 @@ import { afterEach, expect, test } from "vitest";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { plainEvent } from "../load/plan.ts";
-import { openScene, type OpenScene } from "../scenes/open-scene.ts";
+import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
 
 /** A file on which every write ends with ENOSPC; Linux has it. */
 const FULL = "/dev/full";
 
 describeOnRedis("F26 the disk of the logs is full", () => {
-  let scene: OpenScene | undefined;
+  let faultTest: FaultTest | undefined;
   afterEach(async () => {
-    await scene?.close();
-    scene = undefined;
+    await faultTest?.close();
+    faultTest = undefined;
   });
 
   test.skipIf(!existsSync(FULL))(
-    "an ingress and a worker that cannot write their logs go on, and end when told (needs /dev/full)",
+    "an ingress and a worker that cannot write their logs go on, and end on SIGTERM (needs /dev/full)",
     { timeout: 120_000 },
     async () => {
-      scene = await openScene({ backend: "redis", ack: "queue", ingresses: 0, workers: 0 });
-      const { stage, log, send, settled } = scene;
-      const ingress = stage.addRole("ingress", { outputTo: FULL });
-      const worker = stage.addRole("worker", { outputTo: FULL });
+      faultTest = await startFaultTest({
+        backend: "redis",
+        ack: "queue",
+        ingresses: 0,
+        workers: 0,
+      });
+      const { environment, log, send, settled } = faultTest;
+      const ingress = environment.addRole("ingress", { outputTo: FULL });
+      const worker = environment.addRole("worker", { outputTo: FULL });
       await Promise.all([ingress.start(), worker.start()]);
       // Each of these is a line of the log, or would be.
       send(plainEvent("msg_forged_1", { forged: true }));
@@ -30,7 +35,7 @@ describeOnRedis("F26 the disk of the logs is full", () => {
       await settled("msg_failing_1", "completed");
       const before = log.acknowledged;
       await until(() => log.acknowledged > before + 40);
-      await scene.expectEven();
+      await faultTest.expectInvariants();
       expect(await Promise.all([ingress.end("SIGTERM"), worker.end("SIGTERM")])).toEqual([0, 0]);
     },
   );

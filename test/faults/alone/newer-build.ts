@@ -2,7 +2,7 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ENVELOPE_VERSION } from "@millrace/core";
-import type { Build } from "../stage/stage.ts";
+import type { Build } from "../environment/environment.ts";
 import { createScratch } from "../mutants/scratch.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));

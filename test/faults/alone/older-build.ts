@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Build } from "../stage/stage.ts";
+import type { Build } from "../environment/environment.ts";
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const TARBALL = at("../../fixtures/builds/millrace-0.1.0-d492738.tgz");

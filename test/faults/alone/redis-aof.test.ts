@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
-import { loseRedis } from "../faults/f10-empty-queue.ts";
+import { loseRedis } from "../faults/empty-queue.ts";
 import { plainEvent } from "../load/plan.ts";
-import { openScene, type OpenScene } from "../scenes/open-scene.ts";
-import { openStage, type Stage } from "../stage/stage.ts";
+import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import { openEnvironment, type FaultEnvironment } from "../environment/environment.ts";
 
 const ALL = process.env["FAULTS"] === "all";
 const LONG = { timeout: 240_000 };
@@ -17,12 +17,12 @@ const UNFIT: readonly (readonly [string, readonly string[]])[] = [
 ];
 
 describeOnRedis("F7 what Redis keeps on disk", () => {
-  let scene: OpenScene | undefined;
-  let bare: Stage | undefined;
+  let faultTest: FaultTest | undefined;
+  let bare: FaultEnvironment | undefined;
   afterEach(async () => {
-    await scene?.close();
+    await faultTest?.close();
     await bare?.end();
-    scene = bare = undefined;
+    faultTest = bare = undefined;
   });
 
   test(
@@ -31,24 +31,24 @@ describeOnRedis("F7 what Redis keeps on disk", () => {
     async () => {
       const env = { MILLRACE_REDIS_VOLATILE: "1" };
       const options = { backend: "redis", ack: "ledger", env, redisArgs: WITHOUT_AOF } as const;
-      scene = await openScene(options, { rate: 20 });
-      const { stage, log, send, settled, expectEven } = scene;
+      faultTest = await startFaultTest(options, { rate: 20 });
+      const { environment, log, send, settled, expectInvariants } = faultTest;
       // Its next attempt waits in the queue when that goes.
       send(plainEvent("msg_waiting_1", { plan: { fails: 6 } }));
       await settled("msg_waiting_1", "pending");
       await until(() => log.acknowledged > 40);
-      await loseRedis(stage);
-      await stage.ground.restartRedis();
-      await expectEven();
+      await loseRedis(environment);
+      await environment.servers.restartRedis();
+      await expectInvariants();
     },
   );
 
   test.each(UNFIT)(
-    "%s: ingress and worker refuse to start, and say what mends it",
+    "%s: ingress and worker refuse to start, and say what repairs it",
     LONG,
     async (_title, redisArgs) => {
       const nobody = { ingresses: 0, workers: 0 };
-      bare = await openStage({ backend: "redis", ack: "queue", ...nobody, redisArgs });
+      bare = await openEnvironment({ backend: "redis", ack: "queue", ...nobody, redisArgs });
       for (const role of [bare.addRole("ingress"), bare.addRole("worker")]) {
         // One that Redis keeps waiting may listen before it knows.
         await role.start().catch(() => {});
@@ -65,15 +65,15 @@ describeOnRedis("F7 what Redis keeps on disk", () => {
     LONG,
     async () => {
       const redisArgs = ["--appendfsync", "always"];
-      scene = await openScene({ backend: "redis", ack: "queue", redisArgs });
-      const { stage, log, expectEven } = scene;
+      faultTest = await startFaultTest({ backend: "redis", ack: "queue", redisArgs });
+      const { environment, log, expectInvariants } = faultTest;
       for (let kill = 0; kill < 5; kill += 1) {
         const before = log.acknowledged;
         await until(() => log.acknowledged > before + 60);
-        await stage.ground.redis?.server.kill();
-        await stage.ground.restartRedis();
+        await environment.servers.redis?.server.kill();
+        await environment.servers.restartRedis();
       }
-      await expectEven();
+      await expectInvariants();
     },
   );
 });

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runCommand } from "../../support/millrace-process.ts";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { plainEvent } from "../load/plan.ts";
-import { openScene, type OpenScene } from "../scenes/open-scene.ts";
-import type { Role } from "../stage/role.ts";
-import { withQueue } from "../stage/with-queue.ts";
+import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import type { Role } from "../environment/role.ts";
+import { withQueue } from "../../support/queue-fixture.ts";
 import { createNewerBuild, type NewerBuild } from "./newer-build.ts";
 
 const ALL = process.env["FAULTS"] === "all";
@@ -13,12 +12,12 @@ const DELIVERED_FIRST = 60;
 
 describeOnRedis("an older and a newer build side by side", () => {
   let newer: NewerBuild | undefined;
-  let scene: OpenScene | undefined;
+  let faultTest: FaultTest | undefined;
   beforeAll(async () => {
     if (ALL) newer = await createNewerBuild();
   });
   afterAll(async () => {
-    await scene?.close();
+    await faultTest?.close();
     await newer?.remove();
   });
 
@@ -27,19 +26,14 @@ describeOnRedis("an older and a newer build side by side", () => {
     { timeout: 600_000 },
     async () => {
       const build = given(newer);
-      const { bin } = build;
-      scene = await openScene({ backend: "redis", ack: "queue", ingresses: 1 });
-      const { stage, log, send, settled } = scene;
-      const olderRoles = [...stage.roles];
-      const olderWorkers = [...stage.workers];
+      faultTest = await startFaultTest({ backend: "redis", ack: "queue", ingresses: 1 });
+      const { environment, log, send, settled } = faultTest;
+      const olderRoles = [...environment.roles];
+      const olderWorkers = [...environment.workers];
       await until(() => log.acknowledged > DELIVERED_FIRST);
 
       // The database first, under the older build, which goes on.
-      const migrated = await runCommand(
-        ["migrate"],
-        { MILLRACE_CONFIG: build.config, DATABASE_URL: stage.ground.postgres.url },
-        { bin },
-      );
+      const migrated = await environment.command(["migrate"], build);
       expect(migrated).toMatchObject({ code: 0, output: expect.stringContaining("newer") });
       // One that dies meanwhile comes back.
       const [fallen] = olderWorkers;
@@ -52,31 +46,30 @@ describeOnRedis("an older and a newer build side by side", () => {
       await settled("msg_older_1", "pending");
 
       // Then the ingress.
-      const env = { MILLRACE_CONFIG: build.config };
-      await stage.addRole("ingress", { bin, env }).start();
+      await environment.addRole("ingress", { build }).start();
       await olderRoles.find(({ kind }) => kind === "ingress")?.retire();
       send(plainEvent("msg_newer_1", { copies: 3 }));
-      await withQueue(stage, "steady", async (queue) => {
+      await withQueue(environment.urls, "steady", async (queue) => {
         const job = await until(() => queue.getJob("msg_newer_1"));
         expect(job.data.v).toBe(build.envelopeVersion);
         await until(() => job.isDelayed(), { what: "msg_newer_1 delayed by an older worker" });
       });
-      expect(await statusOf(scene, "msg_newer_1")).toBeUndefined();
+      expect(await statusOf(faultTest, "msg_newer_1")).toBeUndefined();
 
       // Then the workers, one beside the older ones first.
-      const worker = stage.addRole("worker", { bin, env });
+      const worker = environment.addRole("worker", { build });
       await worker.start();
-      await until(async () => (await handledBy(scene, [worker])).length > 0, {
+      await until(async () => (await handledBy(faultTest, [worker])).length > 0, {
         what: "an event handled by the newer worker beside the older ones",
       });
       const olderPids = olderWorkers.map(({ pid }) => ({ pid }));
       await Promise.all(olderWorkers.map((role) => role.retire()));
       await settled("msg_newer_1", "completed");
-      await scene.expectEven();
-      expect(await handledBy(scene, [worker])).toEqual(
+      await faultTest.expectInvariants();
+      expect(await handledBy(faultTest, [worker])).toEqual(
         expect.arrayContaining(["msg_newer_1", "msg_older_1"]),
       );
-      expect(await handledBy(scene, olderPids)).toContain("msg_after_migration_1");
+      expect(await handledBy(faultTest, olderPids)).toContain("msg_after_migration_1");
     },
   );
 });
@@ -86,8 +79,8 @@ function given<T>(value: T | undefined): T {
   return value;
 }
 
-async function statusOf(scene: OpenScene | undefined, id: string): Promise<string | undefined> {
-  const { rows } = await given(scene).stage.database.query(
+async function statusOf(faultTest: FaultTest | undefined, id: string): Promise<string | undefined> {
+  const { rows } = await given(faultTest).environment.database.query(
     "select status from millrace.events where event_id = $1",
     [id],
   );
@@ -95,10 +88,10 @@ async function statusOf(scene: OpenScene | undefined, id: string): Promise<strin
 }
 
 async function handledBy(
-  scene: OpenScene | undefined,
+  faultTest: FaultTest | undefined,
   workers: readonly Pick<Role, "pid">[],
 ): Promise<string[]> {
-  const { rows } = await given(scene).stage.database.query<{ id: string }>(
+  const { rows } = await given(faultTest).environment.database.query<{ id: string }>(
     "select event_id as id from proof.effects where pid = any($1)",
     [workers.map(({ pid }) => pid)],
   );

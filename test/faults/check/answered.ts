@@ -1,7 +1,6 @@
 import { isAcknowledged, keyOf, type Attempt } from "../load/client-log.ts";
-import type { Role } from "../stage/role.ts";
-import type { Evidence } from "./evidence.ts";
-import type { Finding } from "./finding.ts";
+import type { Role } from "../environment/role.ts";
+import type { Evidence, Finding } from "./evidence.ts";
 
 const DEADLINE_MS = 3_000;
 /** Where this process is so late, an ingress with as little of the machine is so many times later. */
@@ -14,12 +13,12 @@ const INVARIANT = "I7 FAIL-FAST";
  * I7: every request is answered in time, with 2xx, with 503 and a Retry-After, or with 401 when it is
  * forged; or its connection ended because we ended its ingress.
  */
-export function checkAnswered({ log, stage, lags }: Evidence): Finding[] {
+export function checkAnswered({ log, environment, lags }: Evidence): Finding[] {
   return log.unusual.flatMap((attempt) => {
     const { startedMs, tookMs } = attempt;
     const lateMs = lags.worstMs(startedMs, startedMs + tookMs);
     const orderMs = ORDER_MS + lags.worstMs(startedMs, startedMs + tookMs + ORDER_MS);
-    const apartMs = fromOutageMs(attempt, stage.roles);
+    const apartMs = fromOutageMs(attempt, environment.roles);
     const deadlineMs = DEADLINE_MS + LAG_FACTOR * lateMs;
     const problem = problemOf(attempt, { deadlineMs, cutByUs: apartMs <= orderMs });
     if (problem === undefined) return [];
@@ -35,7 +34,7 @@ function problemOf(
   if (tookMs > deadlineMs) return `${answer} after ${Math.round(tookMs)} ms`;
   if (event.forged === true && isAcknowledged(answer)) return `forged, and answered ${answer}`;
   if (isAcknowledged(answer)) return undefined;
-  // Nobody was there to be asked; a role that is not there by its own doing is told elsewhere.
+  // Nobody was there to be asked; a role that ended by itself is found elsewhere.
   if (answer === "DOWN") return undefined;
   if (typeof answer === "string") return cutByUs ? undefined : `cut, ${answer}`;
   if (event.forged === true && answer === 401) return undefined;

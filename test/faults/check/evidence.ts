@@ -2,37 +2,45 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClientLog } from "../load/client-log.ts";
 import type { Lags } from "../lags.ts";
-import type { Stage } from "../stage/stage.ts";
+import type { FaultEnvironment } from "../environment/environment.ts";
 import { readQueues, type QueueDump } from "./queue-dump.ts";
 
-export interface LedgerRow {
+/** A breach of an invariant. */
+export interface Finding {
+  /** As in the list of invariants: `I1`. */
+  readonly invariant: string;
+  readonly text: string;
+}
+
+/** Looks for breaches of one invariant. */
+export type Check = (evidence: Evidence) => readonly Finding[] | Promise<readonly Finding[]>;
+
+/** What identifies a row of the ledger and of all that is checked against it. */
+export interface Generation {
   readonly source: string;
   readonly id: string;
   readonly generation: number;
+}
+
+export interface LedgerRow extends Generation {
   readonly type: string;
   readonly status: "pending" | "completed" | "failed";
   readonly outcome: string | null;
   readonly attempts: number;
 }
 
-export interface EffectRow {
-  readonly source: string;
-  readonly id: string;
-  readonly generation: number;
+export interface EffectRow extends Generation {
   readonly attempt: number;
 }
 
-export interface HistoryRow {
-  readonly source: string;
-  readonly id: string;
-  readonly generation: number;
+interface HistoryRow extends Generation {
   readonly was: string | null;
   readonly isNow: string | null;
 }
 
-/** All that the account is made from, read when everything is at rest. */
+/** All that the invariants are checked on, read when everything is at rest. */
 export interface Evidence {
-  readonly stage: Stage;
+  readonly environment: FaultEnvironment;
   readonly log: ClientLog;
   readonly rows: readonly LedgerRow[];
   readonly effects: readonly EffectRow[];
@@ -61,21 +69,15 @@ export interface Stretches {
   readonly struck: Stretch;
 }
 
-export interface Generation {
-  readonly source: string;
-  readonly id: string;
-  readonly generation: number;
-}
-
 export function generationOf({ source, id, generation }: Generation): string {
   return `${source}/${id}/${generation}`;
 }
 
 export async function gatherEvidence(
-  seen: Pick<Evidence, "stage" | "log" | "notDrained" | "lags" | "stretches">,
+  seen: Pick<Evidence, "environment" | "log" | "notDrained" | "lags" | "stretches">,
 ): Promise<Evidence> {
-  const { stage } = seen;
-  const all = async <Row>(text: string) => (await stage.database.query(text)).rows as Row[];
+  const { environment } = seen;
+  const all = async <Row>(text: string) => (await environment.database.query(text)).rows as Row[];
   const failed = await all<Generation & { count: number }>(
     `select source, event_id as id, generation, count(*)::int from millrace.attempts group by 1, 2, 3`,
   );
@@ -88,9 +90,9 @@ export async function gatherEvidence(
     history: await all(
       `select source, event_id as id, generation, was, is_now as "isNow" from proof.history order by number`,
     ),
-    starts: await readStarts(stage.folder),
+    starts: await readStarts(environment.folder),
     failedAttempts: new Map(failed.map((row) => [generationOf(row), row.count])),
-    queues: await readQueues(stage),
+    queues: await readQueues(environment),
   };
 }
 

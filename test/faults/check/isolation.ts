@@ -1,8 +1,7 @@
 import { keyOf } from "../load/client-log.ts";
 import type { PlannedEvent, SourceName } from "../load/plan.ts";
-import type { Stage } from "../stage/stage.ts";
-import type { Evidence, Stretch } from "./evidence.ts";
-import type { Finding } from "./finding.ts";
+import type { FaultEnvironment } from "../environment/environment.ts";
+import type { Evidence, Finding, Stretch } from "./evidence.ts";
 
 /** The source that may fare badly. */
 export const POISONED: SourceName = "frail";
@@ -25,9 +24,9 @@ interface Settled {
  * was broken: within a bound that the run takes from its own quiet stretch.
  */
 export async function checkIsolation(evidence: Evidence): Promise<Finding[]> {
-  const { stage, stretches, log } = evidence;
+  const { environment, stretches, log } = evidence;
   if (stretches === undefined) return [];
-  const events = (await readCompleted(stage)).filter((row) =>
+  const events = (await readCompleted(environment)).filter((row) =>
     isOrdinary(log.accounts.get(keyOf(row))?.event),
   );
   const quiet = withDeadline(events, stretches.quiet);
@@ -37,7 +36,9 @@ export async function checkIsolation(evidence: Evidence): Promise<Finding[]> {
     return [{ invariant: "HARNESS", text }];
   }
   const boundMs = Math.max(FLOOR_MS, FACTOR * quantile(quiet, 1));
-  stage.say(`others took ${summary(quiet)}; meanwhile ${summary(struck)}; bound ${ms(boundMs)}`);
+  environment.say(
+    `others took ${summary(quiet)}; meanwhile ${summary(struck)}; bound ${ms(boundMs)}`,
+  );
   return struck
     .filter(({ tookMs }) => tookMs > boundMs)
     .map((row) => ({
@@ -47,16 +48,15 @@ export async function checkIsolation(evidence: Evidence): Promise<Finding[]> {
 }
 
 /** Events of other sources that were received since then and are completed. */
-export async function countOthers({ database }: Stage, sinceMs: number): Promise<number> {
-  const { rows } = await database.query<{ count: number }>(
-    `select count(*)::int from millrace.events
+export function countOthers(environment: FaultEnvironment, sinceMs: number): Promise<number> {
+  return environment.count(
+    `millrace.events
      where status = 'completed' and source <> $1 and received_at >= to_timestamp($2 / 1000.0)`,
     [POISONED, sinceMs],
   );
-  return rows[0]?.count ?? 0;
 }
 
-async function readCompleted({ database }: Stage): Promise<readonly Settled[]> {
+async function readCompleted({ database }: FaultEnvironment): Promise<readonly Settled[]> {
   const { rows } = await database.query<Settled>(
     `select source, event_id as id, extract(epoch from received_at)::float8 * 1000 as "receivedMs",
        extract(epoch from processed_at - received_at)::float8 * 1000 as "tookMs"

@@ -1,24 +1,16 @@
-import { killIngress, killIngressBehindTheAnswer } from "./f01-kill-ingress.ts";
-import { stopIngress } from "./f02-stop-ingress.ts";
-import { killWorker } from "./f03-kill-worker.ts";
-import { freezeWorker } from "./f05-freeze-worker.ts";
-import { blockWorker } from "./f06-block-worker.ts";
-import { killRedis } from "./f07-kill-redis.ts";
-import { emptyQueue } from "./f10-empty-queue.ts";
-import { fillRedis } from "./f11-full-redis.ts";
-import { hangRedis } from "./f12-hang-redis.ts";
-import { restartPostgres } from "./f14-restart-postgres.ts";
-import { cutCommit } from "./f15-cut-commit.ts";
-import { hangPostgres } from "./f16-hang-postgres.ts";
-import { quarrel } from "./f17-quarrel.ts";
-import { refusePostgres } from "./f18-refuse-postgres.ts";
-import { skewClock } from "./f19-skew-clock.ts";
-import { storm } from "./f20-storm.ts";
-import { poison } from "./f21-poison.ts";
-import { operators } from "./f22-operators.ts";
-import { inject } from "./f24-inject.ts";
-import { retain } from "./f25-retain.ts";
+import { emptyQueue } from "./empty-queue.ts";
 import type { Fault } from "./fault.ts";
+import { handlerConflicts } from "./handler-conflicts.ts";
+import { killIngress, killIngressBehindTheAnswer, stopIngress } from "./ingress.ts";
+import { inject } from "./inject.ts";
+import { operators } from "./operators.ts";
+import { poison } from "./poison.ts";
+import { cutCommit, hangPostgres, refusePostgres, restartPostgres } from "./postgres.ts";
+import { fillRedis, hangRedis, killRedis } from "./redis.ts";
+import { retention } from "./retention.ts";
+import { skewClock } from "./skew-clock.ts";
+import { storm } from "./storm.ts";
+import { blockWorker, freezeWorker, killWorker } from "./worker.ts";
 
 /** The faults that a random schedule draws from, in the order of the matrix. */
 export const FAULTS: readonly Fault[] = [
@@ -35,12 +27,12 @@ export const FAULTS: readonly Fault[] = [
   restartPostgres,
   cutCommit,
   hangPostgres,
-  quarrel,
+  handlerConflicts,
   refusePostgres,
   skewClock,
   storm,
   poison,
   operators,
   inject,
-  retain,
+  retention,
 ];

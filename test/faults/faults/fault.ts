@@ -1,14 +1,14 @@
 import type { ClientLog } from "../load/client-log.ts";
 import type { Random } from "../random.ts";
-import type { Stage } from "../stage/stage.ts";
+import type { FaultEnvironment } from "../environment/environment.ts";
 import type { PlannedEvent } from "../load/plan.ts";
 
 /** What only one fault may break at a time. */
 export type Resource = "redis" | "postgres" | "ingress" | "worker" | "senders";
 
 /** What a fault may do beside breaking things. */
-export interface Scene {
-  readonly stage: Stage;
+export interface FaultContext {
+  readonly environment: FaultEnvironment;
   readonly random: Random;
   /** What the senders were answered. */
   readonly log: ClientLog;
@@ -18,8 +18,8 @@ export interface Scene {
   burst(...events: readonly PlannedEvent[]): Promise<number>;
 }
 
-/** Does a fault, undoes it, and counts each time that it really struck (`stage.strike`). */
-export type Way = (scene: Scene) => Promise<void>;
+/** Does a fault, undoes it, and counts each time that it really struck (`environment.strike`). */
+export type Way = (context: FaultContext) => Promise<void>;
 
 /** A fault of the matrix, as something that can be done to a pipeline at work. */
 export interface Fault {
@@ -28,11 +28,11 @@ export interface Fault {
   readonly title: string;
   readonly uses: readonly Resource[];
   /** Where it can be done. Default: everywhere. */
-  applies?(stage: Pick<Stage, "backend" | "ack">): boolean;
+  applies?(environment: Pick<FaultEnvironment, "backend" | "ack">): boolean;
   /** It must hold up no other event: where nothing else is struck, their latency is measured. */
   readonly sparesOthers?: true;
   /** The ways in which it is done, by name. */
   readonly ways: Readonly<Record<string, Way>>;
-  /** Ways that take minutes: struck once in a run, and only in one that names them or their fault. */
+  /** Proxies that take minutes: struck once in a run, and only in one that names them or their fault. */
   readonly longWays?: Readonly<Record<string, Way>>;
 }

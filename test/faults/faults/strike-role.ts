@@ -1,7 +1,7 @@
 import type { Failpoint } from "@millrace/core";
 import { until } from "../../support/until.ts";
-import type { Role } from "../stage/role.ts";
-import type { Fault, Scene } from "./fault.ts";
+import type { Role } from "../environment/role.ts";
+import type { Fault, FaultContext } from "./fault.ts";
 
 /** A busy machine, and other faults, hold up what is waited for. */
 const REACH_MS = 30_000;
@@ -9,17 +9,17 @@ const REACH_MS = 30_000;
 /** A way for each failpoint: kills one of the roles as soon as it comes by there, and starts it again. */
 export function killAtEach(
   fault: string,
-  roles: (scene: Scene) => readonly Role[],
+  roles: (context: FaultContext) => readonly Role[],
   failpoints: readonly Failpoint[],
 ): Fault["ways"] {
   return Object.fromEntries(
     failpoints.map((failpoint) => [
       failpoint,
-      async (scene: Scene) => {
-        const { stage, random } = scene;
-        const role = random.pick(roles(scene));
+      async (context: FaultContext) => {
+        const { environment, random } = context;
+        const role = random.pick(roles(context));
         if (!(await strikeAt(role, failpoint, "SIGKILL", random.between(0, 3)))) return;
-        stage.strike(fault, `${role.name} killed at ${failpoint}`);
+        environment.strike(fault, `${role.name} killed at ${failpoint}`);
         await until(() => !role.up);
         await role.start();
       },

@@ -20,7 +20,7 @@ export interface Account {
   acknowledged: number;
 }
 
-/** What the senders have seen: their side of the account. */
+/** What the senders have seen. */
 export interface ClientLog {
   readonly accounts: ReadonlyMap<string, Account>;
   readonly attempts: number;
@@ -34,7 +34,7 @@ export interface ClientLog {
   close(): Promise<void>;
 }
 
-/** The identity by which all sides of the account know an event. */
+/** The key of an event, as every check uses it. */
 export function keyOf(event: { source: string; id: string }): string {
   return `${event.source}/${event.id}`;
 }

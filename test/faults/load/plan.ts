@@ -5,11 +5,11 @@ export interface Plan {
   readonly sleepMs?: number;
   /** Attempts that throw. */
   readonly fails?: number;
-  /** Throws what no retry mends. */
+  /** Throws what no retry repairs. */
   readonly permanent?: boolean;
   /** Attempts that never end by themselves. */
   readonly hangs?: number;
-  /** Hangs until a file of this name is in the stage's folder. */
+  /** Hangs until a file of this name is in the environment's folder. */
   readonly heldBy?: string;
   /** Attempts that kill their worker. */
   readonly dies?: number;
@@ -33,8 +33,8 @@ export interface PlannedEvent {
   readonly plan: Plan;
   readonly paddingBytes: number;
   readonly copies: number;
-  /** Whether the sender comes again until it is answered 2xx. GitHub does not. */
-  readonly comesAgain: boolean;
+  /** Whether the sender retries until it is answered 2xx. GitHub does not. */
+  readonly retries: boolean;
   /** A delivery whose signature is wrong; it must never get in. */
   readonly forged?: boolean;
 }
@@ -50,7 +50,7 @@ export function plainEvent(id: string, over: Partial<PlannedEvent> = {}): Planne
     plan: {},
     paddingBytes: 0,
     copies: 1,
-    comesAgain: true,
+    retries: true,
     ...over,
   };
 }
@@ -58,15 +58,15 @@ export function plainEvent(id: string, over: Partial<PlannedEvent> = {}): Planne
 /** Draws an event: mostly plain ones, some that fail, are slow, poisonous, large or nobody's. */
 export function drawEvent(random: Random, id: string): PlannedEvent {
   const source = random.pick(["steady", "steady", "steady", "frail", "hub"] as const);
-  const comesAgain = source !== "hub" || random.chance(0.5);
+  const retries = source !== "hub" || random.chance(0.5);
   return {
     source,
     id: drawId(random, id),
     type: random.chance(0.03) ? "test.nobody" : "test.follow",
     plan: drawPlan(random, source),
     paddingBytes: drawSize(random),
-    copies: comesAgain ? drawCopies(random) : 1,
-    comesAgain,
+    copies: retries ? drawCopies(random) : 1,
+    retries,
     ...(random.chance(0.02) ? { forged: true } : {}),
   };
 }

@@ -36,7 +36,7 @@ interface Delivery {
   tries: number;
 }
 
-const LANES = 24;
+const CONCURRENCY = 24;
 const SPREAD_MS = 4_000;
 const RETRY_MAX_MS = 2_000;
 /** Events whose copies come mixed with one another. */
@@ -75,7 +75,7 @@ export function startSenders({ log, random, rate, ingresses }: SendersOptions): 
   async function deliver(delivery: Delivery): Promise<void> {
     const { event } = delivery;
     const answer = await attempt(event);
-    if (isAcknowledged(answer) || isFinal(answer) || !event.comesAgain) return;
+    if (isAcknowledged(answer) || isFinal(answer) || !event.retries) return;
     delivery.tries += 1;
     const waitMs = Math.min(RETRY_MAX_MS, 50 * 2 ** delivery.tries);
     delivery.dueMs = performance.now() + waitMs / 2 + random.between(0, waitMs / 2);
@@ -95,14 +95,14 @@ export function startSenders({ log, random, rate, ingresses }: SendersOptions): 
     const left = mixCopies(events, random);
     let begun = 0;
     let answered = 0;
-    const burstLane = async () => {
+    const sendNext = async () => {
       while (begun < left.length && !closed) {
         const event = left[begun];
         begun += 1;
         if (event !== undefined && isAcknowledged(await attempt(event))) answered += 1;
       }
     };
-    await Promise.all(Array.from({ length: LANES }, burstLane));
+    await Promise.all(Array.from({ length: CONCURRENCY }, sendNext));
     return answered;
   }
 
@@ -113,7 +113,7 @@ export function startSenders({ log, random, rate, ingresses }: SendersOptions): 
     return await poster.post(`${url}/webhooks/${event.source}`, delivery);
   }
 
-  async function lane(): Promise<void> {
+  async function sendDue(): Promise<void> {
     while (!closed) {
       await sleep(Math.max(1, nextMs - performance.now()));
       if (nextMs > performance.now()) continue;
@@ -129,7 +129,7 @@ export function startSenders({ log, random, rate, ingresses }: SendersOptions): 
     }
   }
 
-  const lanes = Array.from({ length: LANES }, lane);
+  const senders = Array.from({ length: CONCURRENCY }, sendDue);
   return {
     get outstanding() {
       return bag.length + underWay;
@@ -139,7 +139,7 @@ export function startSenders({ log, random, rate, ingresses }: SendersOptions): 
     finish: () => (drawing = false),
     close: async () => {
       closed = true;
-      await Promise.all(lanes);
+      await Promise.all(senders);
       poster.close();
     },
   };
@@ -155,7 +155,7 @@ function mixCopies(events: readonly PlannedEvent[], random: Random): readonly Pl
   return mixed;
 }
 
-/** No sender comes again after it was told that the delivery is bad. */
+/** No sender retries a delivery that was refused as bad. */
 function isFinal(answer: number | string): boolean {
   return typeof answer === "number" && answer >= 400 && answer < 500;
 }

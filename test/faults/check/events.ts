@@ -1,0 +1,161 @@
+import { keyOf } from "../load/client-log.ts";
+import type { PlannedEvent } from "../load/plan.ts";
+import {
+  generationOf,
+  type EffectRow,
+  type Evidence,
+  type Finding,
+  type Generation,
+  type LedgerRow,
+} from "./evidence.ts";
+
+// What became of each event, by the senders' log, the ledger, the effects and the starts of handlers.
+
+/** I1: every event that was answered 2xx is completed or failed. */
+export function checkLost({ log, rows, environment }: Evidence): Finding[] {
+  const settled = new Set(rows.filter(({ status }) => status !== "pending").map(keyOf));
+  return [...log.accounts]
+    .filter(([key, { acknowledged }]) => acknowledged > 0 && !settled.has(key))
+    .filter(([key]) => !environment.excused.has(key))
+    .map(([key]) => ({ invariant: "I1 LOST", text: `${key} was acknowledged and is not settled` }));
+}
+
+/**
+ * I1, further: what was sure to succeed in the end is completed and not given up, and what never can is
+ * failed. Of `frail` events nobody can say, as attempts that die with their workers count for them.
+ */
+export function checkOutcome({ rows, log }: Evidence): Finding[] {
+  return rows.flatMap((row) => {
+    const event = log.accounts.get(keyOf(row))?.event;
+    if (event === undefined || row.status === "pending") return [];
+    const expected = expectedStatus(event);
+    if (expected === undefined || expected === row.status) return [];
+    return [{ invariant: "I1 OUTCOME", text: `${keyOf(row)} is ${row.status}, not ${expected}` }];
+  });
+}
+
+function expectedStatus({ type, plan, source }: PlannedEvent): "completed" | "failed" | undefined {
+  if (type === "test.nobody") return "completed";
+  if (plan.permanent === true) return "failed";
+  return source === "frail" ? undefined : "completed";
+}
+
+/** I2: every row, every effect and every start of a handler has a genuine delivery, or a replay. */
+export function checkUnexpected(evidence: Evidence): Finding[] {
+  const { rows, effects, starts } = evidence;
+  const seen = new Map(
+    [...rows, ...effects, ...starts].map((row) => [generationOf(row), row] as const),
+  );
+  return [...seen.values()]
+    .filter((row) => !isExpected(row, evidence))
+    .map((row) => ({
+      invariant: "I2 UNEXPECTED",
+      text: `${generationOf(row)} was never delivered or asked for`,
+    }));
+}
+
+function isExpected(row: Generation, { log, environment }: Evidence): boolean {
+  const account = log.accounts.get(keyOf(row));
+  if (account === undefined || account.event.forged === true) return false;
+  return row.generation <= (environment.replays.get(keyOf(row)) ?? 0);
+}
+
+/** I3 and I4: a handled event has one effect, that of its last attempt; every other event has none. */
+export function checkOnce({ rows, effects }: Evidence): Finding[] {
+  const byEvent = groupEffects(effects);
+  const ledger = new Map(rows.map((row) => [generationOf(row), row]));
+  const orphans = [...byEvent.keys()].filter((key) => !ledger.has(key));
+  return [
+    ...rows.flatMap((row) => checkRow(row, byEvent.get(generationOf(row)) ?? [])),
+    ...orphans.map((key) => ({
+      invariant: "I4 ATOMIC",
+      text: `${key} has an effect and no row in the ledger`,
+    })),
+  ];
+}
+
+function checkRow(row: LedgerRow, effects: readonly EffectRow[]): Finding[] {
+  const key = generationOf(row);
+  const isHandled = row.status === "completed" && row.outcome === "handled";
+  if (effects.length > 1) {
+    const attempts = effects.map(({ attempt }) => attempt).join(", ");
+    return [{ invariant: "I3 ONCE", text: `${key} has ${effects.length} effects: ${attempts}` }];
+  }
+  if (isHandled !== (effects.length === 1)) {
+    const state = `${row.status}, ${row.outcome}, with ${effects.length} effects`;
+    return [{ invariant: "I4 ATOMIC", text: `${key} is ${state}` }];
+  }
+  const attempt = effects[0]?.attempt;
+  if (attempt !== undefined && attempt !== row.attempts) {
+    const text = `${key} was completed by attempt ${attempt} of ${row.attempts}`;
+    return [{ invariant: "I4 ATOMIC", text }];
+  }
+  return [];
+}
+
+function groupEffects(effects: readonly EffectRow[]): Map<string, EffectRow[]> {
+  const groups = new Map<string, EffectRow[]>();
+  for (const effect of effects) {
+    const key = generationOf(effect);
+    groups.set(key, [...(groups.get(key) ?? []), effect]);
+  }
+  return groups;
+}
+
+const ALLOWED = new Set([
+  "nothing to pending",
+  "pending to completed",
+  "pending to failed",
+  "failed to pending",
+]);
+
+/** I5: each event's committed history is a path of the transitions that there are. */
+export function checkMonotone({ history, rows }: Evidence): Finding[] {
+  const last = new Map<string, string>();
+  const findings: Finding[] = [];
+  for (const step of history) {
+    const key = generationOf(step);
+    const was = last.get(key) ?? "nothing";
+    const isNow = step.isNow ?? "nothing";
+    last.set(key, isNow);
+    if (was === (step.was ?? "nothing") && ALLOWED.has(`${was} to ${isNow}`)) continue;
+    const text = `${key} went from ${step.was ?? "nothing"} to ${isNow}, after ${was}`;
+    findings.push({ invariant: "I5 MONOTONE", text });
+  }
+  for (const row of rows) {
+    const key = generationOf(row);
+    if (last.get(key) === row.status) continue;
+    const text = `${key} is ${row.status} and its history ends with ${last.get(key)}`;
+    findings.push({ invariant: "I5 MONOTONE", text });
+  }
+  return findings;
+}
+
+/**
+ * I12: a handler starts once for each attempt that the ledger has counted, never twice with one number,
+ * and never for an attempt that was not counted. A duplicate therefore starts none.
+ */
+export function checkStarts({ rows, starts }: Evidence): Finding[] {
+  const attempts = new Map(rows.map((row) => [generationOf(row), row.attempts]));
+  const seen = new Set<string>();
+  return starts.flatMap((start) => {
+    const key = `${generationOf(start)}, attempt ${start.attempt}`;
+    const isRepeated = seen.has(key);
+    seen.add(key);
+    if (isRepeated) return [{ invariant: "I12 DEDUP BOUND", text: `${key} was started twice` }];
+    if (start.attempt <= (attempts.get(generationOf(start)) ?? 0)) return [];
+    return [{ invariant: "I12 DEDUP BOUND", text: `${key} was started and not counted` }];
+  });
+}
+
+/** Starts beyond the first that no failure of the handler explains: what the faults have cost. */
+export function countReruns({ starts, failedAttempts }: Evidence): number {
+  const perEvent = new Map<string, number>();
+  for (const start of starts) {
+    perEvent.set(generationOf(start), (perEvent.get(generationOf(start)) ?? 0) + 1);
+  }
+  return [...perEvent].reduce(
+    (sum, [key, count]) => sum + Math.max(0, count - 1 - (failedAttempts.get(key) ?? 0)),
+    0,
+  );
+}

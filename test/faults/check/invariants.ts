@@ -1,0 +1,88 @@
+import { checkAgreement } from "./agreement.ts";
+import { checkAnswered } from "./answered.ts";
+import {
+  checkLost,
+  checkMonotone,
+  checkOnce,
+  checkOutcome,
+  checkStarts,
+  checkUnexpected,
+  countReruns,
+} from "./events.ts";
+import type { Check, Evidence, Finding } from "./evidence.ts";
+import { checkIsolation } from "./isolation.ts";
+import { checkAlive, checkFootprints, checkLeaks } from "./processes.ts";
+import { checkSecrets } from "./secrets.ts";
+
+const CHECKS: readonly Check[] = [
+  checkLost,
+  checkOutcome,
+  checkUnexpected,
+  checkOnce,
+  checkMonotone,
+  checkAgreement,
+  checkAnswered,
+  checkAlive,
+  checkIsolation,
+  checkLeaks,
+  checkFootprints,
+  checkSecrets,
+  checkStarts,
+];
+
+/** The numbers of a run, as total-queue does it: what went in, what came out, what is left over. */
+export interface Totals {
+  readonly events: number;
+  readonly attempts: number;
+  readonly acknowledged: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly effects: number;
+  readonly lost: number;
+  readonly doubled: number;
+  readonly invented: number;
+  readonly unanswered: number;
+  /** Lost because a fault destroyed the only store that had them, and said so. */
+  readonly excused: number;
+  /** Settled, though every answer to their senders was lost: Jepsen's "recovered". */
+  readonly recovered: number;
+  /** Runs of handlers that came to nothing through a fault. */
+  readonly reruns: number;
+  readonly slowestMs: number;
+}
+
+export async function check(evidence: Evidence): Promise<readonly Finding[]> {
+  const found = await Promise.all(CHECKS.map(async (one) => await one(evidence)));
+  return found.flat();
+}
+
+export function totalsOf(evidence: Evidence, findings: readonly Finding[]): Totals {
+  const { log, rows, effects, environment } = evidence;
+  const accounts = [...log.accounts.values()];
+  const known = new Set(rows.map(({ source, id }) => `${source}/${id}`));
+  const count = (invariant: string) =>
+    findings.filter((finding) => finding.invariant === invariant).length;
+  return {
+    events: accounts.filter(({ event }) => event.forged !== true).length,
+    attempts: log.attempts,
+    acknowledged: accounts.filter(({ acknowledged }) => acknowledged > 0).length,
+    completed: rows.filter(({ status }) => status === "completed").length,
+    failed: rows.filter(({ status }) => status === "failed").length,
+    effects: effects.length,
+    lost: count("I1 LOST"),
+    doubled: count("I3 ONCE"),
+    invented: count("I2 UNEXPECTED"),
+    unanswered: count("I7 FAIL-FAST"),
+    excused: [...environment.excused].filter((key) => !known.has(key) && isOwed(evidence, key))
+      .length,
+    recovered: accounts.filter(
+      ({ event, acknowledged }) => acknowledged === 0 && known.has(`${event.source}/${event.id}`),
+    ).length,
+    reruns: countReruns(evidence),
+    slowestMs: Math.round(log.slowestMs),
+  };
+}
+
+function isOwed({ log }: Evidence, key: string): boolean {
+  return (log.accounts.get(key)?.acknowledged ?? 0) > 0;
+}

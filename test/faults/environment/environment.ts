@@ -1,0 +1,247 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { join } from "node:path";
+import pg from "pg";
+import { BIN, runCommand } from "../../support/millrace-process.ts";
+import type { ServerUrls } from "../../support/queue-fixture.ts";
+import { SECRET_VARIABLES } from "../load/secrets.ts";
+import { startServers, type Servers, type ServersOptions } from "./servers.ts";
+import { createReaper } from "./reaper.ts";
+import { createRole, type Role, type RoleKind, type RoleOptions } from "./role.ts";
+import { fileURLToPath } from "node:url";
+
+const CONFIG = fileURLToPath(new URL("../../fixtures/faults/millrace.config.ts", import.meta.url));
+
+/** A build in a folder of its own. */
+export interface Build {
+  /** Its command. */
+  readonly bin: string;
+  /** The faults' config, as this build loads it. */
+  readonly config: string;
+}
+
+/** This repository's. */
+export const THIS_BUILD: Build = { bin: BIN, config: CONFIG };
+
+/** What sets a role apart from the others of its kind. */
+interface RoleExtras extends Pick<RoleOptions, "openFilesMax" | "outputTo"> {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly build?: Build;
+}
+
+export type BackendName = ServersOptions["backend"];
+export type AckName = "queue" | "ledger";
+
+export interface EnvironmentOptions extends Omit<ServersOptions, "folder" | "reaper"> {
+  readonly ack: AckName;
+  /** Further variables of every role. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly ingresses?: number;
+  readonly workers?: number;
+  /** The build that migrates and that the first roles run. Default: this one. */
+  readonly build?: Build;
+  /** Called with what happens, one line at a time. */
+  readonly say?: (line: string) => void;
+}
+
+/** What faults are struck on: servers, proxies and roles, in real processes. */
+export interface FaultEnvironment {
+  readonly backend: BackendName;
+  readonly ack: AckName;
+  /** Where logs, starts and the senders' log are. */
+  readonly folder: string;
+  readonly servers: Servers;
+  /** Past the proxies. */
+  readonly urls: ServerUrls;
+  /** Past the proxies, too. */
+  readonly database: pg.Pool;
+  /** How many rows a FROM clause and its conditions give. */
+  count(from: string, values?: readonly unknown[]): Promise<number>;
+  readonly ingresses: readonly Role[];
+  readonly workers: readonly Role[];
+  readonly roles: readonly Role[];
+  /** How often each fault has really struck. */
+  readonly struck: ReadonlyMap<string, number>;
+  /** Events that a fault has destroyed where they were kept alone, by key: they may be lost. */
+  readonly excused: Set<string>;
+  /** Jobs that were put into the queue by hand: `queue name/job id`. */
+  readonly strangers: Set<string>;
+  /** How many replays of an event somebody asked for, by key. */
+  readonly replays: Map<string, number>;
+  /** Counts a strike of a fault, and says what it did. */
+  strike(fault: string, what: string): void;
+  say(line: string): void;
+  /** A further role; it is ended with the environment. */
+  addRole(kind: RoleKind, options?: RoleExtras): Role;
+  /** Runs a command of a build, by default of this one, past the proxies. */
+  command(args: readonly string[], build?: Build): ReturnType<typeof runCommand>;
+  /** Starts again what died of a kind. */
+  startAgain(kind: RoleKind): Promise<void>;
+  /** Starts again whatever dies, until it is stopped. */
+  keepUp(): { stop(): Promise<void> };
+  /** Undoes every fault, and starts again what died. */
+  heal(): Promise<void>;
+  /** Ends all of it, and removes the folder unless somebody is to look into it. */
+  end(options?: { keep?: boolean }): Promise<void>;
+}
+
+export async function openEnvironment(options: EnvironmentOptions): Promise<FaultEnvironment> {
+  const folder = await mkdtemp(join(tmpdir(), "millrace-faults-"));
+  const reaper = createReaper();
+  const servers = await startServers({ ...options, folder, reaper });
+  const urls = { databaseUrl: servers.postgres.url, redisUrl: servers.redis?.server.url };
+  const variables = createVariables(options, servers, folder);
+  const database = new pg.Pool({
+    connectionString: urls.databaseUrl,
+    max: 4,
+    idleTimeoutMillis: 0,
+    // Whatever a fault has made the default.
+    options: "-c default_transaction_read_only=off",
+  });
+  database.on("error", () => {});
+  database.on("connect", (client) => client.on("error", () => {}));
+  const roles: Role[] = [];
+  const struck = new Map<string, number>();
+  const say = options.say ?? (() => {});
+
+  const addRole: FaultEnvironment["addRole"] = (
+    kind,
+    { env, build = THIS_BUILD, ...extras } = {},
+  ) => {
+    const name = `${kind}-${roles.filter((role) => role.kind === kind).length + 1}`;
+    const role = createRole({
+      ...{ name, kind, bin: build.bin, logFile: join(folder, `${name}.log`), ...extras },
+      env: { ...variables.of(kind), MILLRACE_CONFIG: build.config, ...env },
+      onSpawn: reaper.watch,
+    });
+    roles.push(role);
+    return role;
+  };
+  const command: FaultEnvironment["command"] = (args, { bin, config } = THIS_BUILD) => {
+    const env = { ...variables.of("worker"), ...variablesOf(urls), MILLRACE_CONFIG: config };
+    return runCommand(args, env, { bin });
+  };
+  const end = async ({ keep = false } = {}) => {
+    await Promise.all(roles.map((role) => role.end("SIGKILL")));
+    await database.end();
+    await servers.release();
+    await rm(keep ? join(folder, "postgres") : folder, { recursive: true, force: true });
+  };
+
+  try {
+    // Whatever a fault leaves of connections, these four are there.
+    await Promise.all([1, 2, 3, 4].map(() => database.query("select pg_sleep(0.1)")));
+    const first = { build: options.build ?? THIS_BUILD };
+    const migrated = await command(["migrate"], first.build);
+    if (migrated.code !== 0) throw new Error(`Cannot migrate: ${migrated.output}`);
+    for (let n = 0; n < (options.ingresses ?? 2); n += 1) addRole("ingress", first);
+    for (let n = 0; n < (options.workers ?? 2); n += 1) addRole("worker", first);
+    await Promise.all(roles.map((role) => role.start()));
+  } catch (error) {
+    await end();
+    throw error;
+  }
+
+  return {
+    backend: options.backend,
+    ack: options.ack,
+    folder,
+    servers,
+    urls,
+    database,
+    count: async (from, values = []) => {
+      const { rows } = await database.query(`select count(*)::int from ${from}`, [...values]);
+      return rows[0].count;
+    },
+    struck,
+    roles,
+    excused: new Set(),
+    strangers: new Set(),
+    replays: new Map(),
+    get ingresses() {
+      return roles.filter(({ kind }) => kind === "ingress");
+    },
+    get workers() {
+      return roles.filter(({ kind }) => kind === "worker");
+    },
+    strike: (fault, what) => {
+      struck.set(fault, (struck.get(fault) ?? 0) + 1);
+      say(`${fault} ${what}`);
+    },
+    say,
+    addRole,
+    command,
+    startAgain: (kind) => startAgain(roles.filter((role) => role.kind === kind)),
+    keepUp: () => keepUp(roles),
+    heal: async () => {
+      heal(servers);
+      await startAgain(roles);
+    },
+    end,
+  };
+}
+
+function keepUp(roles: readonly Role[]): { stop(): Promise<void> } {
+  let stopped = false;
+  const watch = async () => {
+    while (!stopped) {
+      // One that is ended while it starts is started again.
+      await startAgain(roles).catch(() => {});
+      await sleep(50);
+    }
+  };
+  const watching = watch();
+  return {
+    stop: async () => {
+      stopped = true;
+      await watching;
+    },
+  };
+}
+
+async function startAgain(roles: readonly Role[]): Promise<void> {
+  const dead = roles.filter(({ up, retired }) => !up && !retired);
+  const starts = await Promise.allSettled(dead.map((role) => role.start()));
+  const failed = starts.find((start) => start.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}
+
+function heal({ toPostgres, redis }: Servers): void {
+  for (const proxies of [toPostgres, redis?.to]) {
+    if (proxies === undefined) continue;
+    for (const proxy of [proxies.ingress, proxies.worker]) {
+      proxy.delay(0);
+      proxy.admit();
+      proxy.thaw();
+    }
+  }
+  redis?.server.thaw();
+}
+
+function createVariables(
+  { ack, env }: EnvironmentOptions,
+  { toPostgres, redis }: Servers,
+  folder: string,
+): { of(kind: RoleKind): Record<string, string> } {
+  return {
+    of: (kind) => {
+      const proxy = kind === "ingress" ? "ingress" : "worker";
+      return {
+        FAULTS_ACK: ack,
+        FAULTS_DIR: folder,
+        HOST: "127.0.0.1",
+        INGRESS_PORT: "0",
+        WORKER_PORT: "0",
+        DASHBOARD_PORT: "0",
+        ...variablesOf({ databaseUrl: toPostgres[proxy].url, redisUrl: redis?.to[proxy].url }),
+        ...(kind === "ingress" ? SECRET_VARIABLES : {}),
+        ...env,
+      };
+    },
+  };
+}
+
+function variablesOf({ databaseUrl, redisUrl }: ServerUrls): Record<string, string> {
+  return { DATABASE_URL: databaseUrl, ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }) };
+}

@@ -1,0 +1,229 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import type { Failpoint } from "@millrace/core";
+import { BIN } from "../../support/millrace-process.ts";
+import { until } from "../../support/until.ts";
+import { measureFootprint, type Footprint } from "./footprint.ts";
+
+const PRELOAD = new URL("../preload.mjs", import.meta.url).href;
+const STRUCK = /^STRUCK (\S+)$/gm;
+
+export type RoleKind = "ingress" | "worker" | "dashboard";
+
+/** A time in which a role did not answer because we struck it; by `performance.now()`. */
+export interface Outage {
+  readonly fromMs: number;
+  toMs: number;
+}
+
+/** A role in a process of its own, which comes back when it was killed. */
+export interface Role {
+  readonly name: string;
+  readonly kind: RoleKind;
+  /** Empty while it does not listen. */
+  readonly url: string;
+  readonly pid: number;
+  readonly up: boolean;
+  /** Whether it was ended for good. */
+  readonly retired: boolean;
+  readonly outages: readonly Outage[];
+  /** Exits that nobody here has caused. */
+  readonly unexpected: readonly string[];
+  /** How often each failpoint, and each trap in a handler, has struck it. */
+  readonly strikes: ReadonlyMap<string, number>;
+  start(): Promise<void>;
+  /** Ends it with a signal, and waits until it is gone. Gives the exit code. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+  /** Ends it as a deploy does, and nobody starts it again. @throws when it does not exit with 0. */
+  retire(): Promise<void>;
+  /** The process gets a signal, and nobody waits for what it does. */
+  signal(signal: NodeJS.Signals): void;
+  /** The process strikes itself at a failpoint, after it has passed it `skip` times. */
+  arm(failpoint: Failpoint, options?: { signal?: NodeJS.Signals; skip?: number }): void;
+  disarm(failpoint: Failpoint): void;
+  /** What it holds on to, after a collection of its garbage. */
+  measure(): Promise<Footprint>;
+  /** What the process that runs held on to when it had just started. */
+  baseline(): Promise<Footprint>;
+  /** Its clock is off by so much from now on. */
+  skew(ms: number): void;
+}
+
+export interface RoleOptions {
+  readonly name: string;
+  readonly kind: RoleKind;
+  readonly env: Readonly<Record<string, string>>;
+  /** Where its output goes. */
+  readonly logFile: string;
+  /** The command of the build that it runs. Default: this repository's. */
+  readonly bin?: string | undefined;
+  /** Files and sockets that the process may have open. Default: as many as this process. */
+  readonly openFilesMax?: number | undefined;
+  /** A file that takes the process's standard output, which is then not in `logFile`. */
+  readonly outputTo?: string | undefined;
+  /** Called with each process, to end it whatever happens. */
+  onSpawn(pid: number | undefined): void;
+}
+
+export function createRole(options: RoleOptions): Role {
+  const { name, kind, env, logFile, onSpawn } = options;
+  const log = createWriteStream(logFile, { flags: "a" });
+  const outages: Outage[] = [];
+  const unexpected: string[] = [];
+  const strikes = new Map<string, number>();
+  /** Traps that end the process. */
+  const deadly = new Set(["handler.dies"]);
+  let child: ChildProcess | undefined;
+  let url = "";
+  let outage: Outage | undefined;
+  let retired = false;
+  let baseline = Promise.reject<Footprint>(new Error(`${name} was never started`));
+  baseline.catch(() => {});
+  /** Whether the end of the process that runs is our doing. */
+  let ours = { expected: true };
+
+  function beginOutage(): void {
+    if (outage !== undefined) return;
+    outage = { fromMs: performance.now(), toMs: Infinity };
+    outages.push(outage);
+  }
+
+  function onOutput(chunk: Buffer, life: { expected: boolean }): void {
+    log.write(chunk);
+    for (const [, trap = ""] of chunk.toString().matchAll(STRUCK)) {
+      strikes.set(trap, (strikes.get(trap) ?? 0) + 1);
+      if (!deadly.has(trap)) continue;
+      life.expected = true;
+      beginOutage();
+    }
+  }
+
+  async function start(): Promise<void> {
+    // Poison that waits in a queue ends a worker before it has said that it listens.
+    while (!(await startOnce()));
+  }
+
+  /** False when it was struck while it started. @throws when it ended by itself. */
+  async function startOnce(): Promise<boolean> {
+    beginOutage();
+    const [command, args] = commandOf(options);
+    const started = spawn(command, args, {
+      env: {
+        PATH: process.env["PATH"],
+        HOME: process.env["HOME"],
+        NODE_OPTIONS: `--import ${PRELOAD}`,
+        ...env,
+      },
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    child = started;
+    const life = { expected: false };
+    ours = life;
+    onSpawn(started.pid);
+    started.stdout?.on("data", (chunk: Buffer) => onOutput(chunk, life));
+    started.stderr?.on("data", (chunk: Buffer) => onOutput(chunk, life));
+    // A message to a process that is just gone.
+    started.on("error", () => {});
+    started.on("exit", () => {
+      url = "";
+      beginOutage();
+    });
+    // By then all that it wrote has come, and with it whether we struck it.
+    started.on("close", (code, signal) => {
+      if (!life.expected) unexpected.push(`${name} exited by itself with ${code ?? signal}`);
+    });
+    const port = await listening(started, name);
+    if (port === undefined) {
+      if (life.expected) return false;
+      throw new Error(`Cannot start ${name}: it exited with ${started.exitCode}`);
+    }
+    baseline = measureFootprint(started, name);
+    // It may be struck before it answers; the one that comes after it has another.
+    baseline.catch(() => {});
+    url = `http://127.0.0.1:${port}`;
+    if (outage !== undefined) outage.toMs = performance.now();
+    outage = undefined;
+    return true;
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<number | null> {
+    if (child === undefined || isOver(child)) return child?.exitCode ?? null;
+    ours.expected = true;
+    beginOutage();
+    const over = once(child, "close");
+    child.kill(signal);
+    await over;
+    return child.exitCode;
+  }
+
+  async function retire(): Promise<void> {
+    retired = true;
+    const code = await end("SIGTERM");
+    if (code !== 0) throw new Error(`${name} exited with ${code} on SIGTERM`);
+  }
+
+  return {
+    name,
+    kind,
+    outages,
+    unexpected,
+    strikes,
+    get url() {
+      return url;
+    },
+    get pid() {
+      return child?.pid ?? -1;
+    },
+    get up() {
+      return url !== "";
+    },
+    get retired() {
+      return retired;
+    },
+    start,
+    end,
+    retire,
+    signal: (signal) => void child?.kill(signal),
+    arm: (failpoint, { signal = "SIGKILL", skip = 0 } = {}) => {
+      if (signal === "SIGKILL") deadly.add(failpoint);
+      else deadly.delete(failpoint);
+      sendTo(child, { kind: "arm", failpoint, signal, skip });
+    },
+    disarm: (failpoint) => sendTo(child, { kind: "disarm", failpoint }),
+    measure: () => measureFootprint(child, name),
+    baseline: () => baseline,
+    skew: (ms) => sendTo(child, { kind: "skew", ms }),
+  };
+}
+
+function commandOf({
+  kind,
+  bin = BIN,
+  openFilesMax,
+  outputTo,
+}: RoleOptions): [string, readonly string[]] {
+  if (openFilesMax === undefined && outputTo === undefined) return [process.execPath, [bin, kind]];
+  const limit = openFilesMax === undefined ? "" : `ulimit -n ${openFilesMax} && `;
+  const output = outputTo === undefined ? "" : ` > '${outputTo}'`;
+  return ["sh", ["-c", `${limit}exec "$0" "$@"${output}`, process.execPath, bin, kind]];
+}
+
+/** The port that it listens on; undefined when it ended instead, and all that it wrote has come. */
+async function listening(child: ChildProcess, name: string): Promise<number | undefined> {
+  let port: number | undefined;
+  child.on("message", (message: { kind?: string; port?: number }) => {
+    if (message.kind === "listening") port = message.port;
+  });
+  const over = once(child, "close");
+  await Promise.race([until(() => port, { what: `${name} listening`, withinMs: 90_000 }), over]);
+  return port;
+}
+
+function isOver(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+function sendTo(child: ChildProcess | undefined, message: Record<string, unknown>): void {
+  if (child?.connected === true) child.send(message, () => {});
+}

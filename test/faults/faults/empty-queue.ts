@@ -1,0 +1,86 @@
+import { Redis } from "ioredis";
+import { deleteJobs } from "../../support/lose-queue.ts";
+import { withQueue } from "../../support/queue-fixture.ts";
+import { withRedis } from "../../support/redis-client.ts";
+import type { FaultEnvironment } from "../environment/environment.ts";
+import type { Fault, FaultContext } from "./fault.ts";
+
+/** Lua that collects, into `alone`, the jobs with a body: that of an event that nothing else may have. */
+const COLLECT = `
+local alone = {}
+local cursor = "0"
+repeat
+  local page = redis.call("SCAN", cursor, "TYPE", "hash", "COUNT", 1000)
+  cursor = page[1]
+  for _, key in ipairs(page[2]) do
+    local data = redis.call("HGET", key, "data")
+    if data and string.find(data, '"body":', 1, true) then table.insert(alone, data) end
+  end
+until cursor == "0"
+`;
+// In one step, so that what is destroyed is exactly what was counted.
+const FLUSH = `${COLLECT} redis.call("FLUSHALL") return alone`;
+
+/**
+ * F10: the queue is emptied under the pipeline. What only the queue had is lost, and is counted. Jobs that
+ * are removed without a trace are found by a sweep alone, which no drain waits for; see `removeJobs`.
+ */
+export const emptyQueue: Fault = {
+  id: "F10",
+  title: "the queue emptied: FLUSHALL or obliterate",
+  // While one store is down only the other one has its events: then this is no single fault.
+  uses: ["redis", "postgres"],
+  ways: {
+    obliterate: async (context) => {
+      await (context.environment.backend === "redis" ? flush(context) : obliterate(context));
+    },
+  },
+};
+
+async function flush({ environment }: FaultContext): Promise<void> {
+  const url = String(environment.urls.redisUrl);
+  const alone = (await withRedis(url, (client) => client.eval(FLUSH, 0))) as string[];
+  for (const data of alone) excuse(environment, JSON.parse(data));
+  environment.strike("F10", `FLUSHALL; ${alone.length} bodies were in the queue`);
+}
+
+/** Ends a Redis that keeps nothing, and excuses what it alone had in that moment. */
+export async function loseRedis(environment: FaultEnvironment): Promise<void> {
+  const client = new Redis(String(environment.urls.redisUrl), { retryStrategy: () => null });
+  client.on("error", () => {});
+  // Commands that came together are done with nobody's between them.
+  const both = client.pipeline().eval(`${COLLECT} return alone`, 0).shutdown("NOSAVE");
+  const alone = ((await both.exec())?.[0]?.[1] ?? []) as string[];
+  for (const data of alone) excuse(environment, JSON.parse(data));
+  environment.strike("F7", `Redis ended; ${alone.length} bodies were in the queue`);
+}
+
+async function obliterate({ environment }: FaultContext): Promise<void> {
+  const deleted = await deleteJobs(environment.database);
+  environment.strike("F10", `${deleted} jobs deleted, and all that is known of the queues`);
+}
+
+/** Removes every job that waits or is delayed, as a person does who cleans a queue; gives how many. */
+export async function removeJobs({ environment }: FaultContext): Promise<number> {
+  let removed = 0;
+  for (const source of ["steady", "frail", "hub"]) {
+    await withQueue(environment.urls, source, async (queue) => {
+      for (const job of await queue.getJobs(["waiting", "delayed"])) {
+        // A worker may have taken it since.
+        if (job?.id === undefined || (await queue.remove(job.id)) === 0) continue;
+        removed += 1;
+        // What came while Postgres was away may have been here alone.
+        if (job.data.body !== undefined) excuse(environment, job.data);
+      }
+    });
+  }
+  environment.strike("F10", `${removed} waiting and delayed jobs removed`);
+  return removed;
+}
+
+function excuse(
+  environment: FaultEnvironment,
+  { source, id }: { source: string; id: string },
+): void {
+  environment.excused.add(`${source}/${id}`);
+}

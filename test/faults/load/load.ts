@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { gatherEvidence, type Evidence, type Stretches } from "../check/evidence.ts";
+import { countLive } from "../check/queue-dump.ts";
+import type { FaultEnvironment } from "../environment/environment.ts";
+import { watchLags } from "../lags.ts";
+import type { Random } from "../random.ts";
+import { createClientLog, type ClientLog } from "./client-log.ts";
+import { startSenders, type Senders } from "./senders.ts";
+
+interface SettleOptions {
+  readonly withinMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly stretches?: Stretches | undefined;
+  /** Starts roles again meanwhile: poison that is still on its way goes on to end workers. */
+  readonly keepUp?: boolean;
+}
+
+/** Senders at work on a test environment, and what they were answered. */
+export interface Load {
+  readonly log: ClientLog;
+  readonly senders: Senders;
+  /** Has everything delivered and settled, and reads what the invariants are checked on. */
+  settle(options: SettleOptions): Promise<Evidence>;
+  close(): Promise<void>;
+}
+
+export function startLoad(
+  environment: FaultEnvironment,
+  options: { readonly random: Random; readonly rate: number },
+): Load {
+  const log = createClientLog(join(environment.folder, "client.jsonl"));
+  const lags = watchLags();
+  const senders = startSenders({ ...options, log, ingresses: () => environment.ingresses });
+  return {
+    log,
+    senders,
+    settle: async ({ withinMs, signal, stretches, keepUp = false }) => {
+      senders.finish();
+      const up = keepUp ? environment.keepUp() : undefined;
+      try {
+        const notDrained = await drain(environment, senders, withinMs, signal);
+        return await gatherEvidence({ environment, log, notDrained, lags, stretches });
+      } finally {
+        await up?.stop();
+      }
+    },
+    close: async () => {
+      lags.close();
+      await senders.close();
+      await log.close();
+    },
+  };
+}
+
+/**
+ * Waits until every delivery is answered, nothing is pending and no job lives. Gives what is left over
+ * when that does not come about in time.
+ */
+export async function drain(
+  environment: FaultEnvironment,
+  senders: Pick<Senders, "outstanding">,
+  withinMs: number,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  const deadlineMs = performance.now() + withinMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const deliveries = senders.outstanding;
+    const pending = await environment.count("millrace.events where status = 'pending'");
+    const jobs = await countLive(environment);
+    if (deliveries + pending + jobs === 0) return undefined;
+    if (performance.now() > deadlineMs) {
+      return `not settled in ${withinMs / 1_000} s: ${deliveries} deliveries, ${pending} pending, ${jobs} live jobs`;
+    }
+    await sleep(200);
+  }
+}
