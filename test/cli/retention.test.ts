@@ -2,14 +2,14 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { statusOf } from "../ledger/fixture.ts";
-import { openRetentionBench, type RetentionBench } from "../ledger/retention-bench.ts";
+import { statusOf } from "../support/ledger-fixture.ts";
+import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 import { millrace, STORE_CONFIG } from "./run-in-process.ts";
 
-let it: RetentionBench;
+let it: TestRetention;
 let folder: string;
 beforeEach(async () => {
-  it = await openRetentionBench();
+  it = await openTestRetention();
   folder = await mkdtemp(join(tmpdir(), "millrace-cli-"));
 });
 afterEach(async () => {

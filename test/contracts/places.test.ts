@@ -7,7 +7,7 @@ import {
 import { createLedger, createPool } from "@millrace/ledger";
 import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/queue";
 import { plainConfig } from "../intake/plain-config.ts";
-import { openLedger } from "../ledger/fixture.ts";
+import { openTestLedger } from "../support/ledger-fixture.ts";
 import { freePort } from "../support/free-port.ts";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
@@ -62,7 +62,7 @@ describeOnRedis("with Redis", () => {
 });
 
 placesContract("the ledger, over a queue on Postgres", async () => {
-  const { ledger, ask, url, close } = await openLedger();
+  const { ledger, ask, url, close } = await openTestLedger();
   const queues = await createPostgresQueues({ url, ...shared });
   const store = createLedgerStore({ ledger: ledger.intake, queue: queues, sources });
   const look = ledgerLooks(ask);
@@ -73,7 +73,7 @@ placesContract("the ledger, over a queue on Postgres", async () => {
 });
 
 type Body = PlacesStage["bodyOf"];
-type Ask = Awaited<ReturnType<typeof openLedger>>["ask"];
+type Ask = Awaited<ReturnType<typeof openTestLedger>>["ask"];
 
 function stageOf(
   stores: readonly ClosableEventStore[],
@@ -94,7 +94,7 @@ function stageOf(
 
 async function openBoth() {
   const redis = await startRedis();
-  const { ledger, ask, close } = await openLedger();
+  const { ledger, ask, close } = await openTestLedger();
   const queues = createRedisQueues({ url: redis.url, ...shared });
   await until(() => queues.ping().then(() => true));
   return {

@@ -13,7 +13,7 @@ import { age } from "../support/aged-events.ts";
 import { onRedis, type TestServers } from "../support/backends.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline, post, SECRETS, type Pipeline } from "../support/pipeline.ts";
-import { anEvent } from "../ledger/fixture.ts";
+import { anEvent } from "../support/events.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";

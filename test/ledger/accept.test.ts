@@ -1,11 +1,18 @@
 import { bodyHash, type IncomingEvent } from "@millrace/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { anEvent, claim, failure, keyOf, openLedger, patient, type TestLedger } from "./fixture.ts";
+import { anEvent, keyOf } from "../support/events.ts";
+import {
+  claim,
+  failure,
+  openTestLedger,
+  patient,
+  type TestLedger,
+} from "../support/ledger-fixture.ts";
 import { until } from "../support/until.ts";
 
 let it: TestLedger;
 beforeAll(async () => {
-  it = await openLedger();
+  it = await openTestLedger();
 });
 afterAll(() => it.close());
 

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { anEvent, claim, failure, keyOf, openLedger, patient, type TestLedger } from "./fixture.ts";
+import { anEvent, keyOf } from "../support/events.ts";
+import {
+  claim,
+  failure,
+  openTestLedger,
+  patient,
+  type TestLedger,
+} from "../support/ledger-fixture.ts";
 
 let it: TestLedger;
 /** When the minute began that the rows below were made in. */
 let minute: number;
 beforeAll(async () => {
-  it = await openLedger();
+  it = await openTestLedger();
   const [row] = await it.ask<{ at: Date }>("SELECT date_bin('1 minute', now(), 'epoch') AS at");
   minute = row?.at.getTime() ?? 0;
 });

@@ -1,14 +1,13 @@
 import type { HandlerTransaction } from "@millrace/core";
 import { pgTable, text } from "drizzle-orm/pg-core";
+import { anEvent, keyOf } from "../support/events.ts";
 import {
-  anEvent,
   claim,
-  keyOf,
-  openLedger,
+  openTestLedger,
   patient,
   statusOf,
   type TestLedger,
-} from "./fixture.ts";
+} from "../support/ledger-fixture.ts";
 
 // Without a constraint, so that a doubled effect is seen.
 const effects = pgTable("effects", { name: text("name").notNull() });
@@ -27,7 +26,7 @@ export interface TestAttempts extends TestLedger {
 }
 
 export async function openAttempts(): Promise<TestAttempts> {
-  const opened = await openLedger({ lockTimeoutMs: 300 });
+  const opened = await openTestLedger({ lockTimeoutMs: 300 });
   await opened.ask("CREATE TABLE effects (name text NOT NULL)");
   return {
     ...opened,

@@ -3,7 +3,8 @@ import { isDatabaseUnavailable } from "@millrace/ledger";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { openAttempts, write, type TestAttempts } from "./attempt-fixture.ts";
-import { anEvent, claim, failure, keyOf, patient, statusOf } from "./fixture.ts";
+import { anEvent, keyOf } from "../support/events.ts";
+import { claim, failure, patient, statusOf } from "../support/ledger-fixture.ts";
 
 let it: TestAttempts;
 beforeAll(async () => {

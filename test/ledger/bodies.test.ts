@@ -1,11 +1,11 @@
 import { ensurePartitions } from "@millrace/ledger";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { aJob, anEvent, claim, keyOf, openLedger, patient } from "./fixture.ts";
-import type { TestLedger } from "./fixture.ts";
+import { aJob, anEvent, keyOf } from "../support/events.ts";
+import { claim, openTestLedger, patient, type TestLedger } from "../support/ledger-fixture.ts";
 
 let it: TestLedger;
 beforeAll(async () => {
-  it = await openLedger();
+  it = await openTestLedger();
 });
 afterAll(() => it.close());
 

@@ -3,22 +3,20 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
+import { aJob, anEvent, keyOf } from "../support/events.ts";
 import {
-  aJob,
-  anEvent,
   claim,
   failure,
-  keyOf,
-  openLedger,
+  openTestLedger,
   patient,
   statusOf,
   testPool,
-} from "./fixture.ts";
-import type { TestLedger } from "./fixture.ts";
+  type TestLedger,
+} from "../support/ledger-fixture.ts";
 
 let it: TestLedger;
 beforeAll(async () => {
-  it = await openLedger();
+  it = await openTestLedger();
   await it.ask("CREATE TABLE effects (name text NOT NULL)");
 });
 afterAll(() => it.close());

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { aJob, anEvent, claim, keyOf, statusOf, withoutBody } from "./fixture.ts";
-import { openRetentionBench, type RetentionBench } from "./retention-bench.ts";
+import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
+import { claim, statusOf } from "../support/ledger-fixture.ts";
+import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 
-let it: RetentionBench;
+let it: TestRetention;
 beforeAll(async () => {
-  it = await openRetentionBench();
+  it = await openTestRetention();
 });
 afterAll(() => it.close());
 

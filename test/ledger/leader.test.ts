@@ -3,7 +3,7 @@ import type pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
-import { openLedger, testPool, type TestLedger } from "./fixture.ts";
+import { openTestLedger, testPool, type TestLedger } from "../support/ledger-fixture.ts";
 
 let it: TestLedger;
 let proxy: TcpProxy;
@@ -11,7 +11,7 @@ let pools: pg.Pool[];
 let first: Leader;
 let second: Leader;
 beforeAll(async () => {
-  it = await openLedger();
+  it = await openTestLedger();
 });
 afterAll(() => it.close());
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { openLedger, type TestLedger } from "./fixture.ts";
+import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
 
 // What the dashboard's page asks for must not read the whole of a long ledger. The plans are looked
 // at, and no clock.
@@ -9,7 +9,7 @@ const ROWS = 50_000;
 
 let it: TestLedger;
 beforeAll(async () => {
-  it = await openLedger();
+  it = await openTestLedger();
   const client = await it.connect();
   // Past the triggers, which take nothing that is not pending.
   await client.query("SET session_replication_role = replica");

@@ -3,15 +3,22 @@ import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from "vitest";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
-import { aJob, anEvent, claim, failure, keyOf, openLedger, statusOf, testPool } from "./fixture.ts";
-import type { TestLedger } from "./fixture.ts";
+import { aJob, anEvent, keyOf } from "../support/events.ts";
+import {
+  claim,
+  failure,
+  openTestLedger,
+  statusOf,
+  testPool,
+  type TestLedger,
+} from "../support/ledger-fixture.ts";
 
 let it: TestLedger;
 let proxy: TcpProxy;
 let pool: pg.Pool;
 let ledger: Ledger;
 beforeAll(async () => {
-  it = await openLedger();
+  it = await openTestLedger();
 });
 afterAll(() => it.close());
 beforeEach(async () => {

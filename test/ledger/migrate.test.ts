@@ -7,7 +7,7 @@ import { getTableConfig } from "drizzle-orm/pg-core";
 import type pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { scratchDatabase } from "../support/scratch-database.ts";
-import { testPool } from "./fixture.ts";
+import { testPool } from "../support/ledger-fixture.ts";
 
 const FILES = new URL("../../packages/ledger/migrations/", import.meta.url);
 const OURS = (await readdir(FILES)).map((file) => basename(file, ".sql")).toSorted();

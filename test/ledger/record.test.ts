@@ -1,22 +1,19 @@
 import type { LedgerClient } from "@millrace/intake";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
 import {
-  aJob,
-  anEvent,
   claim,
   failure,
-  keyOf,
-  openLedger,
+  openTestLedger,
   patient,
   statusOf,
-  withoutBody,
-} from "./fixture.ts";
-import type { TestLedger } from "./fixture.ts";
+  type TestLedger,
+} from "../support/ledger-fixture.ts";
 import { until } from "../support/until.ts";
 
 let it: TestLedger;
 beforeAll(async () => {
-  it = await openLedger();
+  it = await openTestLedger();
   // The port is satisfied by type; nothing of it runs.
   ((): LedgerClient => it.ledger.intake)();
 });

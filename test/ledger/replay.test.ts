@@ -1,20 +1,18 @@
 import type { EventKey } from "@millrace/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
+import { anEvent, keyOf, withoutBody } from "../support/events.ts";
 import {
-  anEvent,
   claim,
   failure,
-  keyOf,
-  openLedger,
+  openTestLedger,
   patient,
-  withoutBody,
   type TestLedger,
-} from "./fixture.ts";
+} from "../support/ledger-fixture.ts";
 
 let it: TestLedger;
 beforeAll(async () => {
-  it = await openLedger({ max: 10 });
+  it = await openTestLedger({ max: 10 });
 });
 afterAll(() => it.close());
 

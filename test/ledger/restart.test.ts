@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
-import { anEvent, claim, keyOf, openLedger, patient, type TestLedger } from "./fixture.ts";
+import { anEvent, keyOf } from "../support/events.ts";
+import { claim, openTestLedger, patient, type TestLedger } from "../support/ledger-fixture.ts";
 
 let server: TestPostgres;
 let it: TestLedger;
 beforeAll(async () => {
   server = await startPostgres();
-  it = await openLedger({ url: server.url });
+  it = await openTestLedger({ url: server.url });
 });
 afterAll(async () => {
   await it?.close();

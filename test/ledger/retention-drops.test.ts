@@ -1,12 +1,13 @@
 import { createRetentionLedger } from "@millrace/ledger";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { anEvent, claim, patient, statusOf, testPool } from "./fixture.ts";
-import { openRetentionBench, type RetentionBench } from "./retention-bench.ts";
+import { anEvent } from "../support/events.ts";
+import { claim, patient, statusOf, testPool } from "../support/ledger-fixture.ts";
+import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 
-let it: RetentionBench;
+let it: TestRetention;
 beforeEach(async () => {
-  it = await openRetentionBench();
+  it = await openTestRetention();
 });
 afterEach(() => it.close());
 

@@ -1,11 +1,12 @@
 import type { EventKey } from "@millrace/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { anEvent, claim, keyOf, patient, statusOf } from "./fixture.ts";
-import { openRetentionBench, type RetentionBench } from "./retention-bench.ts";
+import { anEvent, keyOf } from "../support/events.ts";
+import { claim, patient, statusOf } from "../support/ledger-fixture.ts";
+import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 
-let it: RetentionBench;
+let it: TestRetention;
 beforeEach(async () => {
-  it = await openRetentionBench();
+  it = await openTestRetention();
 });
 afterEach(() => it.close());
 

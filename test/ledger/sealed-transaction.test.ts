@@ -3,7 +3,7 @@ import type { HandlerTransaction } from "@millrace/core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { openAttempts, write, type TestAttempts } from "./attempt-fixture.ts";
-import { patient } from "./fixture.ts";
+import { patient } from "../support/ledger-fixture.ts";
 
 let it: TestAttempts;
 beforeAll(async () => {

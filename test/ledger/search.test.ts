@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { anEvent, claim, failure, keyOf, openLedger, patient } from "./fixture.ts";
-import type { TestLedger } from "./fixture.ts";
+import { anEvent, keyOf } from "../support/events.ts";
+import {
+  claim,
+  failure,
+  openTestLedger,
+  patient,
+  type TestLedger,
+} from "../support/ledger-fixture.ts";
 import type { EventFilter } from "@millrace/ledger";
 
 let it: TestLedger;
 beforeAll(async () => {
-  it = await openLedger();
+  it = await openTestLedger();
   // Seven commits of ten events each: the order within a commit is the key's.
   for (let batch = 0; batch < 7; batch += 1) {
     await it.ledger.intake.accept(

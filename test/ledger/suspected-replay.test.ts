@@ -2,20 +2,19 @@ import { randomUUID } from "node:crypto";
 import type { IncomingEvent, Outcome } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
+import { anEvent, keyOf } from "../support/events.ts";
 import {
-  anEvent,
   claim,
   failure,
-  keyOf,
-  openLedger,
+  openTestLedger,
   patient,
   statusOf,
   type TestLedger,
-} from "./fixture.ts";
+} from "../support/ledger-fixture.ts";
 
 let it: TestLedger;
 beforeAll(async () => {
-  it = await openLedger({ max: 12 });
+  it = await openTestLedger({ max: 12 });
 });
 afterAll(() => it.close());
 

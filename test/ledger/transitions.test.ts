@@ -1,21 +1,18 @@
 import type { EventKey } from "@millrace/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
 import {
-  aJob,
-  anEvent,
   claim,
   failure,
-  keyOf,
-  openLedger,
+  openTestLedger,
   patient,
   statusOf,
-  withoutBody,
-} from "./fixture.ts";
-import type { TestLedger } from "./fixture.ts";
+  type TestLedger,
+} from "../support/ledger-fixture.ts";
 
 let it: TestLedger;
 beforeAll(async () => {
-  it = await openLedger();
+  it = await openTestLedger();
 });
 afterAll(() => it.close());
 

@@ -10,15 +10,16 @@ import {
   type RetentionPolicy,
 } from "@millrace/operations";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { anEvent, claim, keyOf } from "../ledger/fixture.ts";
-import { openRetentionBench, type RetentionBench } from "../ledger/retention-bench.ts";
+import { anEvent, keyOf } from "../support/events.ts";
+import { claim } from "../support/ledger-fixture.ts";
+import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 
-let it: RetentionBench;
+let it: TestRetention;
 let folder: string;
 let policy: RetentionPolicy;
 let notices: RetentionNotice[];
 beforeEach(async () => {
-  it = await openRetentionBench();
+  it = await openTestRetention();
   folder = await mkdtemp(join(tmpdir(), "millrace-archive-"));
   policy = { bodiesDays: 30, keysDays: 90, archiveDir: folder };
   notices = [];

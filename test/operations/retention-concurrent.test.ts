@@ -3,12 +3,13 @@ import type { EventKey } from "@millrace/core";
 import { runRetention } from "@millrace/operations";
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { aJob, anEvent, failure, keyOf, patient } from "../ledger/fixture.ts";
-import { openRetentionBench, type RetentionBench } from "../ledger/retention-bench.ts";
+import { aJob, anEvent, keyOf } from "../support/events.ts";
+import { failure, patient } from "../support/ledger-fixture.ts";
+import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 
-let it: RetentionBench;
+let it: TestRetention;
 beforeEach(async () => {
-  it = await openRetentionBench();
+  it = await openTestRetention();
   await it.ask("CREATE TABLE effects (event_id text, generation int, body bytea)");
 });
 afterEach(() => it.close());

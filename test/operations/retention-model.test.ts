@@ -1,8 +1,9 @@
 import type { EventKey, Failpoint } from "@millrace/core";
 import { runRetention } from "@millrace/operations";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { anEvent, claim, keyOf } from "../ledger/fixture.ts";
-import { openRetentionBench, type RetentionBench } from "../ledger/retention-bench.ts";
+import { anEvent, keyOf } from "../support/events.ts";
+import { claim } from "../support/ledger-fixture.ts";
+import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 
 // Random lives of events, days that go by, and runs of the retention that die at random: after each
 // step the ledger must hold exactly what a model of a few lines says that it holds.
@@ -13,9 +14,9 @@ const FAILPOINTS: Failpoint[] = [
 ];
 const HOOK = Symbol.for("millrace.failpoint");
 
-let it: RetentionBench;
+let it: TestRetention;
 beforeEach(async () => {
-  it = await openRetentionBench();
+  it = await openTestRetention();
 });
 afterEach(async () => {
   Reflect.deleteProperty(globalThis, HOOK);

@@ -7,13 +7,14 @@ import {
   type RetentionResult,
 } from "@millrace/operations";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { anEvent, claim, patient, statusOf } from "../ledger/fixture.ts";
-import { openRetentionBench, type RetentionBench } from "../ledger/retention-bench.ts";
+import { anEvent } from "../support/events.ts";
+import { claim, patient, statusOf } from "../support/ledger-fixture.ts";
+import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 
-let it: RetentionBench;
+let it: TestRetention;
 let notices: RetentionNotice[];
 beforeEach(async () => {
-  it = await openRetentionBench();
+  it = await openTestRetention();
   notices = [];
 });
 afterEach(async () => {

@@ -7,7 +7,7 @@ import { createLedger, createPool } from "@millrace/ledger";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Edit } from "../faults/mutants/mutant.ts";
 import { createScratch, type Scratch } from "../faults/mutants/scratch.ts";
-import { anEvent } from "../ledger/fixture.ts";
+import { anEvent } from "../support/events.ts";
 import { runCommand, startRole, type MillraceProcess } from "../support/millrace-process.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 

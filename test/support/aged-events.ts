@@ -1,17 +1,18 @@
-import type pg from "pg";
-
-type Asks = Pick<pg.Pool, "query">;
+/** What runs statements, such as a pool. */
+export interface Database {
+  query(text: string, values?: unknown[]): Promise<{ rows: readonly Record<string, unknown>[] }>;
+}
 
 /** Makes the partition of a day that many days ago, as if it had been made then. */
-export async function makeDay(database: Asks, daysAgo: number): Promise<string> {
-  const { rows } = await database.query<{ day: string }>(
+export async function makeDay(database: Database, daysAgo: number): Promise<string> {
+  const { rows } = await database.query(
     "SELECT ((now() AT TIME ZONE 'UTC')::date - $1::int)::text AS day",
     [daysAgo],
   );
-  const day = rows[0]?.day ?? "";
+  const day = String(rows[0]?.["day"]);
   const table = `millrace.bodies_${day.replaceAll("-", "")}`;
   const known = await database.query("SELECT to_regclass($1) IS NOT NULL AS known", [table]);
-  if (known.rows[0].known === true) return day;
+  if (known.rows[0]?.["known"] === true) return day;
   await database.query(`CREATE TABLE ${table} (LIKE millrace.bodies INCLUDING ALL)`);
   await database.query(
     `ALTER TABLE millrace.bodies ATTACH PARTITION ${table}
@@ -24,13 +25,13 @@ export async function makeDay(database: Asks, daysAgo: number): Promise<string> 
  * Makes an event, all generations of it, that many days older than it is, as if the database's clock
  * had stood so far back each time that something was done to it. Without an id: every event.
  */
-export async function age(database: Asks, days: number, eventId?: string): Promise<void> {
+export async function age(database: Database, days: number, eventId?: string): Promise<void> {
   const which = eventId === undefined ? "true" : `event_id = '${eventId}'`;
-  const { rows } = await database.query<{ ago: number }>(
+  const { rows } = await database.query(
     `SELECT DISTINCT (now() AT TIME ZONE 'UTC')::date - body_day AS ago
      FROM millrace.events WHERE ${which}`,
   );
-  for (const { ago } of rows) await makeDay(database, ago + days);
+  for (const { ago } of rows) await makeDay(database, Number(ago) + days);
   // Past the triggers, which refuse to touch what is completed.
   await database.query(`
     BEGIN;

@@ -5,15 +5,15 @@ import type { Queues } from "@millrace/queue";
 import type { Logger } from "@millrace/service";
 import { createWorkerRole, type WorkerRole } from "@millrace/worker";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openRetentionBench, type RetentionBench } from "../ledger/retention-bench.ts";
+import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 import { until } from "../support/until.ts";
 import { effect, shopConfig } from "./worker-bench.ts";
 
-let it: RetentionBench;
+let it: TestRetention;
 let roles: WorkerRole[];
 let lines: { message: string }[];
 beforeEach(async () => {
-  it = await openRetentionBench();
+  it = await openTestRetention();
   await it.ask("create table effects (event_id text)");
   roles = [];
   lines = [];

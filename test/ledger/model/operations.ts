@@ -1,6 +1,7 @@
 import { isMillraceError } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { aJob, failure, patient, withoutBody } from "../fixture.ts";
+import { aJob, withoutBody } from "../../support/events.ts";
+import { failure, patient } from "../../support/ledger-fixture.ts";
 import * as model from "./event-model.ts";
 import type { ModelRows, Step } from "./event-model.ts";
 import { eventOf, type Cut, type RealLedger } from "./real-ledger.ts";

@@ -2,7 +2,8 @@ import { createLedger, createPool, type Ledger } from "@millrace/ledger";
 import type { Pool } from "pg";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
-import { anEvent, openLedger } from "../fixture.ts";
+import { anEvent } from "../../support/events.ts";
+import { openTestLedger } from "../../support/ledger-fixture.ts";
 import type { ModelRow, ModelRows } from "./event-model.ts";
 
 /** Where a connection dies: with the COMMIT unsent, or with its answer on the way. */
@@ -31,7 +32,7 @@ const NAME = "millrace-model";
 const NEVER_SENT = "\u0000 no statement holds this";
 
 export async function openRealLedger(): Promise<RealLedger> {
-  const direct = await openLedger();
+  const direct = await openTestLedger();
   await direct.ask("CREATE TABLE model_effects (event_id text, generation int)");
   const proxy = await startTcpProxy(direct.url);
   const pool = createPool({ url: proxy.url, max: 3, applicationName: NAME, onError: () => {} });
@@ -75,7 +76,7 @@ SELECT substr(e.event_id, length($1) + 1) || ' ' || e.generation AS key,
     ORDER BY a.attempt) AS logged
 FROM millrace.events e WHERE starts_with(e.event_id, $1)`;
 
-type Direct = Awaited<ReturnType<typeof openLedger>>;
+type Direct = Awaited<ReturnType<typeof openTestLedger>>;
 
 async function backends(direct: Direct): Promise<readonly number[]> {
   const rows = await direct.ask<{ pid: number }>(

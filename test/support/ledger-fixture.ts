@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { bodyHash, type EventKey, type IncomingEvent, type EventJob } from "@millrace/core";
+import type { EventKey, EventJob } from "@millrace/core";
 import {
   createLedger,
   createPool,
@@ -8,9 +7,10 @@ import {
   type LedgerOptions,
 } from "@millrace/ledger";
 import type pg from "pg";
-import { migratedDatabase } from "../support/scratch-database.ts";
+import { aJob } from "./events.ts";
+import { migratedDatabase } from "./scratch-database.ts";
 
-/** A migrated ledger on a database of the test's own, and a second way in for a look at it. */
+/** A migrated ledger on a scratch database, and the test's own connections to look at its tables. */
 export interface TestLedger {
   readonly url: string;
   readonly ledger: Ledger;
@@ -23,7 +23,8 @@ export interface TestLedger {
   close(): Promise<void>;
 }
 
-export async function openLedger(
+/** With a `url`, on the database that it names, which is migrated and stays. */
+export async function openTestLedger(
   options: LedgerOptions & { max?: number; url?: string } = {},
 ): Promise<TestLedger> {
   const database =
@@ -48,38 +49,6 @@ export async function openLedger(
 
 export function testPool(url: string, max = 5): pg.Pool {
   return createPool({ url, max, applicationName: "millrace-test" });
-}
-
-/** An event with a small JSON body. */
-export function anEvent(over: Partial<IncomingEvent> = {}): IncomingEvent {
-  const eventId = over.eventId ?? `evt_${randomUUID()}`;
-  const body = over.body ?? Buffer.from(JSON.stringify({ id: eventId, amount: 4200 }));
-  return {
-    source: "shop",
-    eventId,
-    generation: 0,
-    type: "order.paid",
-    acceptedAtMs: Date.now(),
-    bodyHash: bodyHash(body),
-    headers: { "content-type": "application/json" },
-    unsigned: false,
-    body,
-    ...over,
-  };
-}
-
-/** A job of an event; `run` is the queue's name for this run of it. */
-export function aJob(event: EventJob["event"], run = "run-1"): EventJob {
-  return { event, run, enqueuedAtMs: Date.now(), signal: new AbortController().signal };
-}
-
-/** A job that leaves the body to the ledger. */
-export function withoutBody(event: IncomingEvent): EventJob["event"] {
-  return { ...event, headers: {}, body: undefined };
-}
-
-export function keyOf({ source, eventId, generation }: EventKey): EventKey {
-  return { source, eventId, generation };
 }
 
 /** Limits of an attempt that nothing stops. */

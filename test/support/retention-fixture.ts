@@ -1,11 +1,12 @@
 import type { EventKey } from "@millrace/core";
 import { createRetentionLedger, type BodyPartition, type RetentionLedger } from "@millrace/ledger";
-import { age, makeDay } from "../support/aged-events.ts";
-import { until } from "../support/until.ts";
-import { anEvent, claim, failure, keyOf, openLedger, patient, type TestLedger } from "./fixture.ts";
+import { age, makeDay, type Database } from "./aged-events.ts";
+import { until } from "./until.ts";
+import { anEvent, keyOf } from "./events.ts";
+import { claim, failure, openTestLedger, patient, type TestLedger } from "./ledger-fixture.ts";
 
 /** A ledger with events of other days. */
-export interface RetentionBench extends TestLedger {
+export interface TestRetention extends TestLedger {
   /** Waits 300 ms for those who use what it drops. */
   readonly retention: RetentionLedger;
   /** Makes an event as if it had come so long ago, and had become this on that day. */
@@ -24,13 +25,11 @@ export interface RetentionBench extends TestLedger {
   untilBlocked(count?: number): Promise<unknown>;
 }
 
-export async function openRetentionBench(): Promise<RetentionBench> {
-  const it = await openLedger({ max: 10 });
+export async function openTestRetention(): Promise<TestRetention> {
+  const it = await openTestLedger({ max: 10 });
   const { ledger, ask } = it;
   const retention = createRetentionLedger({ pool: it.pool }, { dropWaitMs: 300 });
-  const database = {
-    query: async (text: string, values?: unknown[]) => ({ rows: await ask(text, values) }),
-  } as unknown as Parameters<typeof age>[0];
+  const database: Database = { query: async (text, values) => ({ rows: await ask(text, values) }) };
 
   async function settle(key: EventKey, attempt: number, status: "completed" | "failed") {
     if (status === "failed") await ledger.claims.fail(key, attempt, { ...failure, final: true });
