@@ -1,9 +1,8 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { expect } from "vitest";
-import type { Book } from "./book.ts";
-import type { Line } from "./lines.ts";
+import type { Line, LineTests } from "./lines.ts";
 import { BODY_CANARY, github, plain, standard, stripe, stripeBody } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 import { withHeader } from "./wire.ts";
 
 const LIMIT = 65_536;
@@ -55,13 +54,13 @@ const KEPT: readonly (readonly [Line, string, string, string])[] = [
 ];
 
 /** Lines 21 to 27 and 31 to 39: what a body may hold, and how it may be said to be encoded. */
-export function bodies(book: Book, stage: () => Stage): void {
-  book.refuses(21, "an empty body is answered 400", async () => {
+export function bodies(tests: LineTests, target: () => Target): void {
+  tests.refuses(21, "an empty body is answered 400", async () => {
     for (const request of [github("empty_1", ""), stripe(""), plain("a", "")]) {
-      expect(await stage().refusal(request)).toBe("400 invalid_body");
+      expect(await target().refusal(request)).toBe("400 invalid_body");
     }
     const bare = { ...github("empty_1", ""), hasLength: false };
-    expect(await stage().refusal(bare)).toBe("400 invalid_body");
+    expect(await target().refusal(bare)).toBe("400 invalid_body");
   });
 
   for (const [line, title, type] of [
@@ -72,19 +71,19 @@ export function bodies(book: Book, stage: () => Stage): void {
     [24, "another charset", "application/json; charset=utf-16"],
     [24, "a charset that nobody knows", "application/json; charset=shift_jis"],
   ] as const) {
-    book.proves(line, `JSON that comes as ${title} is kept as it came`, async () => {
+    tests.proves(line, `JSON that comes as ${title} is kept as it came`, async () => {
       const id = `typed_${title.replaceAll(" ", "_")}`;
       const good = stripe(json(id));
-      const state = await stage().take(
+      const state = await target().take(
         type === undefined ? good : withHeader(good, "content-type", type),
         id,
       );
       expect(state.status).toBe("completed");
     });
   }
-  book.refuses(24, "a body in UTF-16 is no JSON where the id is in it", async () => {
+  tests.refuses(24, "a body in UTF-16 is no JSON where the id is in it", async () => {
     const request = plain("a", Buffer.from('{"id":"utf16_1"}', "utf16le"));
-    expect(await stage().refusal(request)).toBe("400 invalid_body");
+    expect(await target().refusal(request)).toBe("400 invalid_body");
   });
 
   const text = Buffer.from(json("packed_1"));
@@ -98,67 +97,71 @@ export function bodies(book: Book, stage: () => Stage): void {
     ["gzip that is cut", "gzip", gzipSync(text).subarray(0, 20)],
     ["what is called gzip and is not", "GZIP", text],
   ] as const) {
-    book.refuses(25, `${title} is answered 415`, async () => {
+    tests.refuses(25, `${title} is answered 415`, async () => {
       const request = withHeader(github("packed_1", body), "content-encoding", encoding);
-      expect(await stage().refusal(request)).toBe("415 unsupported_encoding");
+      expect(await target().refusal(request)).toBe("415 unsupported_encoding");
     });
   }
-  book.proves(26, "content-encoding identity is accepted", async () => {
+  tests.proves(26, "content-encoding identity is accepted", async () => {
     const good = stripe(json("identity_1"));
-    await stage().take(withHeader(good, "content-encoding", "identity"), "identity_1");
+    await target().take(withHeader(good, "content-encoding", "identity"), "identity_1");
   });
 
-  book.proves(27, "the limit is taken, and not a byte more", async () => {
+  tests.proves(27, "the limit is taken, and not a byte more", async () => {
     const ofBytes = (bytes: number) => '{"type":"test.effect","x":"'.padEnd(bytes - 2, "x") + '"}';
     for (const bytes of [LIMIT - 1, LIMIT]) {
-      await stage().take(standard(`limit_${bytes}`, ofBytes(bytes)), `limit_${bytes}`);
+      await target().take(standard(`limit_${bytes}`, ofBytes(bytes)), `limit_${bytes}`);
     }
-    const refusal = await stage().refusal(standard("limit_over", ofBytes(LIMIT + 1)));
+    const refusal = await target().refusal(standard("limit_over", ofBytes(LIMIT + 1)));
     expect(refusal).toBe("413 body_too_large");
   });
 
-  book.proves(31, "bytes that are no UTF-8 are stored byte for byte", async () => {
+  tests.proves(31, "bytes that are no UTF-8 are stored byte for byte", async () => {
     const strange = Buffer.of(0x22, 0xff, 0xfe, 0x00, 0xed, 0xa0, 0x80, 0x22);
-    await stage().take(github("bytes_1", strange), "bytes_1");
+    await target().take(github("bytes_1", strange), "bytes_1");
     const inJson = Buffer.from(
       '{"id":"bytes_2","type":"test.effect","x":"\u00ff\u00fe"}',
       "latin1",
     );
-    await stage().take(plain("a", inJson), "bytes_2");
-    expect(await stage().effectsOf("a", "bytes_2")).toBe(1);
+    await target().take(plain("a", inJson), "bytes_2");
+    expect(await target().effectsOf("a", "bytes_2")).toBe(1);
   });
 
   for (const [line, title, id, body] of KEPT) {
-    book.proves(line, `a body with ${title} is kept byte for byte, and handled`, async () => {
-      await stage().take(stripe(body), id);
-      expect(await stage().effectsOf("stripe", id)).toBe(1);
+    tests.proves(line, `a body with ${title} is kept byte for byte, and handled`, async () => {
+      await target().take(stripe(body), id);
+      expect(await target().effectsOf("stripe", id)).toBe(1);
     });
   }
 
-  odd(book, stage);
+  odd(tests, target);
 }
 
 /** Lines 33, 34 and 39: bodies without the shape that is expected. */
-function odd(book: Book, stage: () => Stage): void {
+function odd(tests: LineTests, target: () => Target): void {
   for (const [index, body] of ["null", "[]", '"x"', "5", "true"].entries()) {
-    book.proves(33, `the body ${body} is refused where the id is in it, else kept`, async () => {
-      expect(await stage().refusal(stripe(body))).toBe("400 invalid_event_id");
-      expect(await stage().refusal(plain("a", body))).toBe("400 invalid_event_id");
-      await stage().take(github(`shape_${index}`, body), `shape_${index}`);
+    tests.proves(33, `the body ${body} is refused where the id is in it, else kept`, async () => {
+      expect(await target().refusal(stripe(body))).toBe("400 invalid_event_id");
+      expect(await target().refusal(plain("a", body))).toBe("400 invalid_event_id");
+      await target().take(github(`shape_${index}`, body), `shape_${index}`);
     });
   }
   for (const [index, body] of ["{", '{"id":"x"} x', "\0", "[".repeat(40_000)].entries()) {
     const shown = JSON.stringify(body.slice(0, 20));
-    book.proves(34, `${shown} is no JSON: refused where the id is in it, else kept`, async () => {
-      expect(await stage().refusal(stripe(body))).toBe("400 invalid_body");
-      await stage().take(github(`opaque_${index}`, body), `opaque_${index}`);
+    tests.proves(34, `${shown} is no JSON: refused where the id is in it, else kept`, async () => {
+      expect(await target().refusal(stripe(body))).toBe("400 invalid_body");
+      await target().take(github(`opaque_${index}`, body), `opaque_${index}`);
     });
   }
-  book.proves(39, "of an id in header and body the provider's one place counts", async () => {
-    const body = '{"id":"in_body_1","event_id":"in_body_1","type":"test.effect"}';
-    await stage().take(standard("in_header_1", body), "in_header_1");
-    await stage().take(standard("in_header_1", body, { source: "hookmesh" }), "in_body_1");
-    const plainly = withHeader(plain("a", body), "id", "in_header_1");
-    await stage().take(plainly, "in_body_1");
-  });
+  tests.proves(
+    39,
+    "of an id in header and body only the one that the provider names counts",
+    async () => {
+      const body = '{"id":"in_body_1","event_id":"in_body_1","type":"test.effect"}';
+      await target().take(standard("in_header_1", body), "in_header_1");
+      await target().take(standard("in_header_1", body, { source: "hookmesh" }), "in_body_1");
+      const plainly = withHeader(plain("a", body), "id", "in_header_1");
+      await target().take(plainly, "in_body_1");
+    },
+  );
 }

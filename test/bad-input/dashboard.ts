@@ -1,9 +1,9 @@
 import { expect } from "vitest";
-import type { Book } from "./book.ts";
-import { DASHBOARD } from "./environment.ts";
+import type { LineTests } from "./lines.ts";
+import { DASHBOARD } from "./fixture/variables.ts";
 import { exchange } from "./exchange.ts";
 import { stripe, stripeBody } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 import { toBytes } from "./wire.ts";
 
 const BOARD = "/queues/api/queues/millrace-stripe";
@@ -29,9 +29,9 @@ const FORBIDDEN: readonly (readonly [string, string, string?])[] = [
 ];
 
 /** Line 57: the dashboard, for whoever should not be there. */
-export function dashboard(book: Book, stage: () => Stage): void {
+export function dashboard(tests: LineTests, target: () => Target): void {
   const ask = async (method: string, path: string, headers: Headers = [], text = "") => {
-    const port = Number(new URL(stage().dashboard.url).port);
+    const port = Number(new URL(target().dashboard.url).port);
     const body = Buffer.from(text);
     const { status, code } = await exchange(
       port,
@@ -41,11 +41,11 @@ export function dashboard(book: Book, stage: () => Stage): void {
   };
   let session: Promise<string> | undefined;
   const signedIn = async (...headers: Headers): Promise<Headers> => {
-    session ??= signIn(stage().dashboard.url);
+    session ??= signIn(target().dashboard.url);
     return [["cookie", await session], ...headers];
   };
 
-  book.refuses(57, "without user and password nothing is read or written", async () => {
+  tests.refuses(57, "without user and password nothing is read or written", async () => {
     for (const path of READS) expect(await ask("GET", path)).toBe("401 unauthorized");
     for (const [method, path] of WRITES) expect(await ask(method, path)).toBe("401 unauthorized");
     for (const wrong of ["Bearer x", `Basic ${Buffer.from("ops:x").toString("base64")}`]) {
@@ -53,7 +53,7 @@ export function dashboard(book: Book, stage: () => Stage): void {
     }
   });
 
-  book.refuses(57, "a page of another origin writes nothing, signed in or not", async () => {
+  tests.refuses(57, "a page of another origin writes nothing, signed in or not", async () => {
     for (const [method, path] of WRITES) {
       for (const header of [
         ["origin", "http://evil.example"],
@@ -65,7 +65,7 @@ export function dashboard(book: Book, stage: () => Stage): void {
     }
   });
 
-  book.refuses(57, "a form adds no job", async () => {
+  tests.refuses(57, "a form adds no job", async () => {
     for (const type of ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data"]) {
       const headers = await signedIn(["content-type", type]);
       const answer = await ask("POST", `${BOARD}/add`, headers, "name=x");
@@ -73,8 +73,8 @@ export function dashboard(book: Book, stage: () => Stage): void {
     }
   });
 
-  book.proves(57, "nobody removes, edits or forges a job, signed in or not", async () => {
-    await stage().take(stripe(stripeBody("kept_1")), "kept_1");
+  tests.proves(57, "nobody removes, edits or forges a job, signed in or not", async () => {
+    await target().take(stripe(stripeBody("kept_1")), "kept_1");
     for (const [method, path, body] of FORBIDDEN) {
       const headers = await signedIn(...(body === undefined ? [] : [JSON_TYPE]));
       expect([path, await ask(method, BOARD + path, headers, body)]).toEqual([
@@ -82,18 +82,18 @@ export function dashboard(book: Book, stage: () => Stage): void {
         "403 forbidden",
       ]);
     }
-    expect(await stage().effectsOf("stripe", "kept_1")).toBe(1);
+    expect(await target().effectsOf("stripe", "kept_1")).toBe(1);
   });
 
-  book.proves(57, "a completed event is not retried, by any door", async () => {
-    await stage().take(stripe(stripeBody("done_1")), "done_1");
+  tests.proves(57, "a completed event is not retried, by any route", async () => {
+    await target().take(stripe(stripeBody("done_1")), "done_1");
     for (const [method, path] of [
       ["PUT", `${BOARD}/done_1/retry`],
       ["POST", "/api/events/stripe/done_1/retry"],
     ] as const) {
       expect(await ask(method, path, await signedIn())).toBe("409 not_failed");
     }
-    expect(await stage().effectsOf("stripe", "done_1")).toBe(1);
+    expect(await target().effectsOf("stripe", "done_1")).toBe(1);
   });
 }
 

@@ -1,10 +1,9 @@
 import { expect } from "vitest";
 import { connect, type RawConnection } from "../intake/raw-connection.ts";
 import { until } from "../support/until.ts";
-import type { Book } from "./book.ts";
-import type { Line } from "./lines.ts";
+import type { Line, LineTests } from "./lines.ts";
 import { plain, stripe, stripeBody } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 import { toBytes, withHeader, type WireRequest } from "./wire.ts";
 
 const HEAD = "POST /webhooks/a HTTP/1.1\r\nhost: localhost\r\n";
@@ -57,15 +56,15 @@ const UNREADABLE: readonly (readonly [Line, string, string, string])[] = [
 ];
 
 /** Lines 49 to 54: what reaches the server before any source is asked. */
-export function edge(book: Book, stage: () => Stage): void {
+export function edge(tests: LineTests, target: () => Target): void {
   for (const method of ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
-    book.refuses(49, `${method} is answered 405`, async () => {
+    tests.refuses(49, `${method} is answered 405`, async () => {
       const request = { ...stripe(stripeBody("method_1")), method };
-      expect(await stage().refusal(request)).toBe("405 method_not_allowed");
+      expect(await target().refusal(request)).toBe("405 method_not_allowed");
     });
   }
-  book.refuses(49, "HEAD is answered 405 without a body", async () => {
-    const connection = await stage().open();
+  tests.refuses(49, "HEAD is answered 405 without a body", async () => {
+    const connection = await target().open();
     connection.write("HEAD /webhooks/a HTTP/1.1\r\nhost: x\r\n\r\n");
     expect(await connection.statuses(1)).toEqual([405]);
     connection.write("HEAD /webhooks/a HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -74,35 +73,35 @@ export function edge(book: Book, stage: () => Stage): void {
   });
 
   for (const [path, code] of PATHS) {
-    book.refuses(50, `${path} is answered 404`, async () => {
-      expect(await stage().refusal({ ...stripe(stripeBody("path_1")), path })).toBe(`404 ${code}`);
+    tests.refuses(50, `${path} is answered 404`, async () => {
+      expect(await target().refusal({ ...stripe(stripeBody("path_1")), path })).toBe(`404 ${code}`);
     });
   }
 
   for (const [line, title, rest, answer] of UNREADABLE) {
-    book.refuses(line, `${title} is answered ${answer}`, async () => {
-      expect(await stage().refusal(Buffer.from(`${HEAD}${rest}`, "latin1"))).toBe(answer);
+    tests.refuses(line, `${title} is answered ${answer}`, async () => {
+      expect(await target().refusal(Buffer.from(`${HEAD}${rest}`, "latin1"))).toBe(answer);
     });
   }
-  book.refuses(51, "an expectation that nobody meets is answered 417", async () => {
+  tests.refuses(51, "an expectation that nobody meets is answered 417", async () => {
     const request = withHeader(stripe(stripeBody("expect_1")), "expect", "the-worst");
-    expect(await stage().refusal(request)).toBe("417 expectation_failed");
+    expect(await target().refusal(request)).toBe("417 expectation_failed");
   });
-  book.refuses(51, "HTTP/1.1 without a Host is answered 400", async () => {
+  tests.refuses(51, "HTTP/1.1 without a Host is answered 400", async () => {
     const bytes = toBytes(stripe(stripeBody("no_host_1"))).toString("latin1");
     const request = Buffer.from(bytes.replace("host: localhost\r\n", ""), "latin1");
-    expect(await stage().refusal(request)).toBe("400 malformed_request");
+    expect(await target().refusal(request)).toBe("400 malformed_request");
   });
-  book.refuses(51, "HTTP/1.0 without a length is an empty body", async () => {
+  tests.refuses(51, "HTTP/1.0 without a length is an empty body", async () => {
     const bytes = Buffer.from("POST /webhooks/a HTTP/1.0\r\n\r\n");
-    expect(await stage().refusal(bytes)).toBe("400 invalid_body");
+    expect(await target().refusal(bytes)).toBe("400 invalid_body");
   });
-  book.refuses(51, "what is no HTTP at all is answered 400, and the end", async () => {
+  tests.refuses(51, "what is no HTTP at all is answered 400, and the end", async () => {
     const bytes = Buffer.from("\x16\x03\x01\x00 is that TLS?\r\n\r\n", "latin1");
-    expect(await stage().refusal(bytes)).toBe("400 malformed_request");
+    expect(await target().refusal(bytes)).toBe("400 malformed_request");
   });
-  book.refuses(51, "requests that are sent in one go are answered in their order", async () => {
-    const connection = await stage().open();
+  tests.refuses(51, "requests that are sent in one go are answered in their order", async () => {
+    const connection = await target().open();
     const bad = plain("a", '{"id":""}');
     const missing = { ...bad, path: "/webhooks/nobody" };
     connection.write(Buffer.concat([missing, bad, missing].map(toBytes)));
@@ -110,22 +109,22 @@ export function edge(book: Book, stage: () => Stage): void {
     expect(connection.isFinished).toBe(false);
   });
 
-  book.proves(53, "X-Forwarded-For is not believed, and not logged as a client's", async () => {
+  tests.proves(53, "X-Forwarded-For is not believed, and not logged as a client's", async () => {
     const spoof = (request: WireRequest) =>
       withHeader(withHeader(request, "x-forwarded-for", SPOOFED), "forwarded", `for=${SPOOFED}`);
-    await stage().take(spoof(stripe(stripeBody("spoofed_1"))), "spoofed_1");
+    await target().take(spoof(stripe(stripeBody("spoofed_1"))), "spoofed_1");
     const unsigned = withHeader(spoof(stripe(stripeBody("spoofed_2"))), "stripe-signature");
-    expect(await stage().refusal(unsigned)).toBe("401 invalid_signature");
-    expect(stage().ingress.output()).not.toContain(SPOOFED);
+    expect(await target().refusal(unsigned)).toBe("401 invalid_signature");
+    expect(target().ingress.output()).not.toContain(SPOOFED);
   });
 
-  book.refuses(
+  tests.refuses(
     54,
     "connections beyond the bound are closed, and those within it served",
     async () => {
       const bound = 40;
       const over = { TEST_CONNECTIONS_MAX: String(bound) };
-      const crowded = await stage().pipeline.start("ingress", over);
+      const crowded = await target().pipeline.start("ingress", over);
       const port = Number(new URL(crowded.url).port);
       const idle = await Promise.all(Array.from({ length: bound + 60 }, () => connect(port)));
       try {
@@ -141,13 +140,13 @@ export function edge(book: Book, stage: () => Stage): void {
     },
   );
 
-  book.refuses(54, "two thousand idle connections hold nobody up, and are ended", async () => {
+  tests.refuses(54, "two thousand idle connections hold nobody up, and are ended", async () => {
     const idle: RawConnection[] = [];
     // More at a time would wait in the kernel, where the ingress cannot end them.
     while (idle.length < 2_000) {
-      idle.push(...(await Promise.all(Array.from({ length: 100 }, () => stage().open()))));
+      idle.push(...(await Promise.all(Array.from({ length: 100 }, () => target().open()))));
     }
-    await stage().stillWorks();
+    await target().stillWorks();
     await until(() => idle.every((connection) => connection.isFinished), { what: "all ended" });
   });
 }

@@ -1,4 +1,5 @@
 import { createConnection } from "node:net";
+import { readResponses } from "./responses.ts";
 
 /** The first answer that came back over a connection. */
 export interface Reply {
@@ -29,24 +30,12 @@ export function exchange(port: number, bytes: Uint8Array): Promise<Reply> {
     socket.on("end", () => fail("the connection ended"));
     socket.on("data", (chunk: Buffer) => {
       text += chunk.toString("latin1");
-      const reply = readReply(text);
-      if (reply === undefined) return;
+      const [answer] = readResponses(text).all;
+      if (answer === undefined) return;
       socket.removeAllListeners("end").destroy();
-      resolve(reply);
+      const code = /"(?:code|status)":"(\w+)"/.exec(answer.body)?.[1];
+      resolve({ status: answer.status, code, text });
     });
     socket.write(bytes);
   });
-}
-
-/** Reads an answer that came whole; undefined for one that did not yet. */
-function readReply(text: string): Reply | undefined {
-  const final = text.replace(/^HTTP\/1\.1 1\d\d [^]*?\r\n\r\n/, "");
-  const end = final.indexOf("\r\n\r\n");
-  if (end === -1) return undefined;
-  const head = final.slice(0, end);
-  const body = final.slice(end + 4);
-  const length = /^content-length: (\d+)$/im.exec(head)?.[1];
-  if (body.length < Number(length ?? 0)) return undefined;
-  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0);
-  return { status, code: /"(?:code|status)":"(\w+)"/.exec(body)?.[1], text };
 }

@@ -1,8 +1,8 @@
 import { Agent, request } from "node:http";
 import { expect } from "vitest";
-import type { Book } from "./book.ts";
+import type { LineTests } from "./lines.ts";
 import { plain } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 
 const PER_SECOND = 500;
 const TICK_MS = 20;
@@ -12,7 +12,7 @@ const ROUNDS_MAX = 6;
 const SLACK_MS = 20;
 
 /** Line 55: what a flood of bad signatures costs the others. */
-export function flood(book: Book, stage: () => Stage): void {
+export function flood(tests: LineTests, target: () => Target): void {
   let count = 0;
 
   /** The 99th percentile of good deliveries, one after the other, milliseconds. */
@@ -21,27 +21,33 @@ export function flood(book: Book, stage: () => Stage): void {
     while (took.length < GOOD) {
       const id = `beside_${(count += 1)}`;
       const startedMs = performance.now();
-      await stage().deliver(plain("a", JSON.stringify({ id, type: "test.effect" })), id);
+      await target().deliver(plain("a", JSON.stringify({ id, type: "test.effect" })), id);
       took.push(performance.now() - startedMs);
     }
     return took.toSorted((a, b) => a - b)[GOOD - 2] ?? 0;
   }
 
-  book.refuses(55, "500 bad signatures a second: all 401, and the others hardly wait", async () => {
-    const rounds: { quiet: number; flooded: number }[] = [];
-    const fits = () => rounds.some(({ quiet, flooded }) => flooded <= 2 * quiet + SLACK_MS);
-    // A neighbour on the machine can spoil a round; a costly refusal spoils every one.
-    while (!fits() && rounds.length < ROUNDS_MAX) {
-      const quiet = await p99();
-      const running = startFlood(Number(new URL(stage().ingress.url).port));
-      const flooded = await p99();
-      const statuses = await running.stop();
-      expect(new Set(statuses)).toEqual(new Set([401]));
-      expect(statuses.length).toBeGreaterThan(10);
-      rounds.push({ quiet, flooded });
-    }
-    expect(rounds.filter(({ quiet, flooded }) => flooded <= 2 * quiet + SLACK_MS)).not.toEqual([]);
-  });
+  tests.refuses(
+    55,
+    "500 bad signatures a second: all 401, and the others hardly wait",
+    async () => {
+      const rounds: { quiet: number; flooded: number }[] = [];
+      const fits = () => rounds.some(({ quiet, flooded }) => flooded <= 2 * quiet + SLACK_MS);
+      // A neighbour on the machine can spoil a round; a costly refusal spoils every one.
+      while (!fits() && rounds.length < ROUNDS_MAX) {
+        const quiet = await p99();
+        const running = startFlood(Number(new URL(target().ingress.url).port));
+        const flooded = await p99();
+        const statuses = await running.stop();
+        expect(new Set(statuses)).toEqual(new Set([401]));
+        expect(statuses.length).toBeGreaterThan(10);
+        rounds.push({ quiet, flooded });
+      }
+      expect(rounds.filter(({ quiet, flooded }) => flooded <= 2 * quiet + SLACK_MS)).not.toEqual(
+        [],
+      );
+    },
+  );
 }
 
 /** Sends bad signatures until it is stopped; then gives the status of every answer. */

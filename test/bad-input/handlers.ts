@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import type { Book } from "./book.ts";
+import type { LineTests } from "./lines.ts";
 import { BODY_CANARY, stripe, stripeBody } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 
 const RETURNS = ["bigint", "cycle", "large", "symbol"];
 const THROWS: readonly (readonly [string, RegExp])[] = [
@@ -15,43 +15,47 @@ const THROWS: readonly (readonly [string, RegExp])[] = [
 const ERROR_BYTES_MAX = 8_192;
 
 /** Lines 59 and 60: what handlers may do. */
-export function handlers(book: Book, stage: () => Stage): void {
+export function handlers(tests: LineTests, target: () => Target): void {
   const of = (id: string, type: string) => stripe(stripeBody(id, { type, card: BODY_CANARY }));
 
   for (const name of RETURNS) {
-    book.proves(59, `a handler that returns a ${name} has completed its event`, async () => {
-      const state = await stage().take(
+    tests.proves(59, `a handler that returns a ${name} has completed its event`, async () => {
+      const state = await target().take(
         of(`returns_${name}`, `test.returns_${name}`),
         `returns_${name}`,
       );
       expect(state).toMatchObject({ status: "completed", outcome: "handled" });
-      expect(await stage().effectsOf("stripe", `returns_${name}`)).toBe(1);
+      expect(await target().effectsOf("stripe", `returns_${name}`)).toBe(1);
     });
   }
   for (const [name, shown] of THROWS) {
-    book.proves(
+    tests.proves(
       60,
       `a handler that throws (${name}) has failed its event, in few words`,
       async () => {
-        const { status, last_error: error } = await stage().take(
+        const { status, last_error: error } = await target().take(
           of(`throws_${name}`, `test.throws_${name}`),
           `throws_${name}`,
         );
         expect([status, error]).toEqual(["failed", expect.stringMatching(shown)]);
         expect(Buffer.byteLength(error ?? "")).toBeLessThanOrEqual(ERROR_BYTES_MAX);
         expect(error).not.toContain(BODY_CANARY);
-        expect(await stage().effectsOf("stripe", `throws_${name}`)).toBe(0);
+        expect(await target().effectsOf("stripe", `throws_${name}`)).toBe(0);
       },
     );
   }
-  book.proves(60, "a failed query shows Postgres's words, and none of its parameters", async () => {
-    const state = await stage().take(of("query_1", "test.query"), "query_1");
-    expect(state).toMatchObject({ status: "failed" });
-    expect(state.last_error).toMatch(/no_such_table.*SQLSTATE 42P01/);
-    expect(state.last_error).not.toContain(BODY_CANARY);
-  });
-  book.proves(60, "no line of the worker's log is longer than an error may be", async () => {
-    const lines = stage().worker.output().split("\n");
+  tests.proves(
+    60,
+    "a failed query shows Postgres's words, and none of its parameters",
+    async () => {
+      const state = await target().take(of("query_1", "test.query"), "query_1");
+      expect(state).toMatchObject({ status: "failed" });
+      expect(state.last_error).toMatch(/no_such_table.*SQLSTATE 42P01/);
+      expect(state.last_error).not.toContain(BODY_CANARY);
+    },
+  );
+  tests.proves(60, "no line of the worker's log is longer than an error may be", async () => {
+    const lines = target().worker.output().split("\n");
     expect(lines.some((line) => line.includes("throws_megabyte"))).toBe(true);
     expect(lines.filter((line) => line.length > ERROR_BYTES_MAX)).toEqual([]);
   });

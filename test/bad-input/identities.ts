@@ -1,9 +1,8 @@
 import { expect } from "vitest";
 import { until } from "../support/until.ts";
-import type { Book } from "./book.ts";
-import type { Line } from "./lines.ts";
+import type { Line, LineTests } from "./lines.ts";
 import { github, plain, standard, stripe, stripeBody } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 
 /** The value of `"id"` in a body, as JSON. Every one is refused 400. */
 const REFUSED: readonly (readonly [Line, string, string | undefined])[] = [
@@ -65,63 +64,63 @@ const TAKEN: readonly (readonly [Line, string, readonly string[]])[] = [
 const CONFLICTS = 'millrace_conflicts_total{source="stripe"';
 
 /** Lines 40 to 48: what an event is called. */
-export function identities(book: Book, stage: () => Stage): void {
+export function identities(tests: LineTests, target: () => Target): void {
   for (const [line, title, id] of REFUSED) {
-    book.refuses(line, `an id that is ${title} is answered 400`, async () => {
+    tests.refuses(line, `an id that is ${title} is answered 400`, async () => {
       const body = `{"type":"test.effect"${id === undefined ? "" : `,"id":${id}`}}`;
-      expect(await stage().refusal(stripe(body))).toBe("400 invalid_event_id");
+      expect(await target().refusal(stripe(body))).toBe("400 invalid_event_id");
     });
   }
-  book.proves(40, "an id that is a number is its digits", async () => {
-    await stage().take(stripe('{"id":5,"type":"test.effect"}'), "5");
-    expect(await stage().refusal(stripe('{"id":"5","type":"test.effect"}'))).toMatch(/^200/);
+  tests.proves(40, "an id that is a number is its digits", async () => {
+    await target().take(stripe('{"id":5,"type":"test.effect"}'), "5");
+    expect(await target().refusal(stripe('{"id":"5","type":"test.effect"}'))).toMatch(/^200/);
   });
-  book.refuses(40, "an id in a header that is missing or empty is answered 400", async () => {
+  tests.refuses(40, "an id in a header that is missing or empty is answered 400", async () => {
     const { source, headers, body } = github("x", "{}");
     for (const values of [[], [["x-github-delivery", ""]] as const]) {
       const others = headers.filter(([name]) => name !== "x-github-delivery");
       const request = { source, body, headers: [...others, ...values] };
-      expect(await stage().refusal(request)).toBe("400 invalid_event_id");
+      expect(await target().refusal(request)).toBe("400 invalid_event_id");
     }
   });
   for (const [line, title, ids] of TAKEN) {
-    book.proves(line, `${title}: each id is an event of its own, and wedges nothing`, async () => {
-      await Promise.all(ids.map((id) => stage().take(stripe(stripeBody(id)), id)));
-      for (const id of ids) expect(await stage().effectsOf("stripe", id)).toBe(1);
+    tests.proves(line, `${title}: each id is an event of its own, and wedges nothing`, async () => {
+      await Promise.all(ids.map((id) => target().take(stripe(stripeBody(id)), id)));
+      for (const id of ids) expect(await target().effectsOf("stripe", id)).toBe(1);
     });
   }
-  book.proves(42, "a reserved name in a signed header is an event too", async () => {
+  tests.proves(42, "a reserved name in a signed header is an event too", async () => {
     for (const id of ["active", "stalled-check", "0"]) {
-      await stage().take(standard(id, '{"type":"test.effect"}'), id);
+      await target().take(standard(id, '{"type":"test.effect"}'), id);
     }
   });
 
-  book.proves(46, "the same id from two sources is two events", async () => {
+  tests.proves(46, "the same id from two sources is two events", async () => {
     const body = stripeBody("shared_1");
     for (const request of [stripe(body), plain("a", body), plain("a-b", body)]) {
-      await stage().take(request, "shared_1");
-      expect(await stage().effectsOf(request.source, "shared_1")).toBe(1);
+      await target().take(request, "shared_1");
+      expect(await target().effectsOf(request.source, "shared_1")).toBe(1);
     }
   });
 
-  book.proves(47, "a source and an id cannot be taken for another pair", async () => {
-    await stage().take(plain("a-b", stripeBody("c1")), "c1");
-    await stage().take(plain("a", stripeBody("b-c1")), "b-c1");
-    expect(await stage().effectsOf("a-b", "c1")).toBe(1);
-    expect(await stage().effectsOf("a", "b-c1")).toBe(1);
+  tests.proves(47, "a source and an id cannot be taken for another pair", async () => {
+    await target().take(plain("a-b", stripeBody("c1")), "c1");
+    await target().take(plain("a", stripeBody("b-c1")), "b-c1");
+    expect(await target().effectsOf("a-b", "c1")).toBe(1);
+    expect(await target().effectsOf("a", "b-c1")).toBe(1);
   });
 
-  book.proves(
+  tests.proves(
     48,
     "of two bodies under one id the first is kept, and the conflict counted",
     async () => {
-      await stage().take(stripe(stripeBody("conflict_1", { n: 1 })), "conflict_1");
+      await target().take(stripe(stripeBody("conflict_1", { n: 1 })), "conflict_1");
       const other = stripe(stripeBody("conflict_1", { n: 2 }));
-      const before = await stage().metric(CONFLICTS);
-      expect((await stage().ask(other)).status).toBe(200);
-      expect(await stage().payloadOf("stripe", "conflict_1")).toMatchObject({ n: 1 });
-      expect(await stage().effectsOf("stripe", "conflict_1")).toBe(1);
-      await until(async () => (await stage().metric(CONFLICTS)) === before + 1);
+      const before = await target().metric(CONFLICTS);
+      expect((await target().ask(other)).status).toBe(200);
+      expect(await target().payloadOf("stripe", "conflict_1")).toMatchObject({ n: 1 });
+      expect(await target().effectsOf("stripe", "conflict_1")).toBe(1);
+      await until(async () => (await target().metric(CONFLICTS)) === before + 1);
     },
   );
 }

@@ -1,3 +1,5 @@
+import { describe, expect, test } from "vitest";
+
 /**
  * What must be refused, or taken in its one defined way: bad input by number, and the answer that is
  * right. Every line is proved by a test of this folder; a test fails where one is not.
@@ -41,7 +43,7 @@ export const LINES = {
   36: "names of Object.prototype, doubled keys, numbers beyond a double: accepted as bytes",
   37: "100,000 keys: accepted",
   38: "a megabyte of colours and line ends: accepted, and not in a log",
-  39: "an id in both header and body: the provider's one place counts",
+  39: "an id in both header and body: only the one that the provider names counts",
   40: "an id that is empty, missing, blank, null, a number, true, a list or an object",
   41: "an id of 0, 0:1, a:b or a:b:c: accepted",
   42: "an id that is a name of BullMQ's own: accepted, and wedges nothing",
@@ -67,3 +69,39 @@ export const LINES = {
 } as const satisfies Readonly<Record<number, string>>;
 
 export type Line = keyof typeof LINES;
+
+/** Adds tests, each under the line that it proves. */
+export interface LineTests {
+  /** A test of one line, on each backend. */
+  proves(line: Line, title: string, run: () => Promise<void>): void;
+  /** A test of one line that is answered before any store is asked: on one backend. */
+  refuses(line: Line, title: string, run: () => Promise<void>): void;
+}
+
+interface AllLineTests {
+  /** Those of one backend; `isMain` is the one backend of `refuses`. */
+  on(backend: { readonly isMain: boolean }): LineTests;
+  /** A test that every line has one. */
+  isComplete(): void;
+}
+
+export function createLineTests(): AllLineTests {
+  const proved = new Set<number>();
+  return {
+    on({ isMain }) {
+      const proves: LineTests["proves"] = (line, title, run) => {
+        proved.add(line);
+        test(`${line}: ${title}`, run);
+      };
+      return { proves, refuses: isMain ? proves : () => {} };
+    },
+    isComplete() {
+      describe("the list of bad input", () => {
+        test("every line has a test", () => {
+          const missing = Object.entries(LINES).filter(([line]) => !proved.has(Number(line)));
+          expect(missing).toEqual([]);
+        });
+      });
+    },
+  };
+}

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
+import { heldBytes } from "../support/metrics.ts";
 import { until } from "../support/until.ts";
 import { github, plain, standard, stripe } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 import { toBytes, withHeader, type WireRequest } from "./wire.ts";
 
 const REQUESTS = 3_000;
 const WARM_UP = 600;
-const LANES = 20;
+const CONCURRENCY = 20;
 /** Less than a tenth of the bytes that were sent meanwhile. */
 const GROWTH_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -26,30 +27,28 @@ function refused(): readonly WireRequest[] {
 }
 
 /** P6: what strangers send leaves nothing behind in the memory of the ingress. */
-export function memory(stage: () => Stage): void {
+export function memory(target: () => Target): void {
   test("thousands of refused requests leave no byte in flight, and the heap as it was", async () => {
     const requests = refused().map(toBytes);
     let sent = 0;
     const sendUntil = async (total: number) => {
-      const lane = async () => {
+      const sender = async () => {
         while (sent < total) {
-          const { status } = await stage().ask(
+          const { status } = await target().ask(
             requests[(sent += 1) % requests.length] ?? Buffer.of(),
           );
           expect(status).toBeGreaterThanOrEqual(400);
           expect(status).toBeLessThan(500);
         }
       };
-      await Promise.all(Array.from({ length: LANES }, lane));
+      await Promise.all(Array.from({ length: CONCURRENCY }, sender));
     };
-    const held = async () =>
-      (await stage().metric("nodejs_heap_size_used_bytes")) +
-      (await stage().metric("nodejs_external_memory_bytes"));
+    const held = () => heldBytes(target().ingress.url);
 
     await sendUntil(WARM_UP);
     const before = await held();
     await sendUntil(WARM_UP + REQUESTS);
-    await until(async () => (await stage().metric("millrace_ingress_bytes_in_flight")) === 0);
+    await until(async () => (await target().metric("millrace_ingress_bytes_in_flight")) === 0);
     // What can be freed is freed when there is more to take in; what leaks only grows.
     await until(
       async () => {

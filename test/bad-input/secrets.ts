@@ -1,27 +1,27 @@
 import { expect } from "vitest";
-import type { Book } from "./book.ts";
+import type { LineTests } from "./lines.ts";
 import { BODY_CANARY, SECRET_CANARY, standard } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 import { withHeader } from "./wire.ts";
 
 const CREDENTIAL_CANARY = "CanaryCredent1al";
 
 /** Line 61: asked last, of everything that the other lines have left behind. */
-export function secrets(book: Book, stage: () => Stage): void {
-  book.proves(61, "what a sender's credentials were is kept nowhere", async () => {
+export function secrets(tests: LineTests, target: () => Target): void {
+  tests.proves(61, "what a sender's credentials were is kept nowhere", async () => {
     const body = `{"type":"test.effect","card":"${BODY_CANARY}"}`;
     let request = standard("credentials_1", body);
     for (const name of ["authorization", "cookie", "proxy-authorization", "x-api-key"]) {
       request = withHeader(request, name, CREDENTIAL_CANARY);
     }
-    await stage().take(request, "credentials_1");
+    await target().take(request, "credentials_1");
     const unsigned = withHeader(request, "webhook-signature", "v1,x");
-    expect(await stage().refusal(unsigned)).toBe("401 invalid_signature");
-    expect(await stage().storedText()).not.toContain(CREDENTIAL_CANARY);
+    expect(await target().refusal(unsigned)).toBe("401 invalid_signature");
+    expect(await target().storedText()).not.toContain(CREDENTIAL_CANARY);
   });
 
-  book.proves(61, "no secret, credential or body is in a log, a metric or an answer", async () => {
-    const { ingress, worker, dashboard, answers } = stage();
+  tests.proves(61, "no secret, credential or body is in a log, a metric or an answer", async () => {
+    const { ingress, worker, dashboard, answers } = target();
     const metrics = await Promise.all(
       [ingress, worker].map(async ({ url }) => (await fetch(`${url}/metrics`)).text()),
     );
@@ -36,8 +36,8 @@ export function secrets(book: Book, stage: () => Stage): void {
     }
   });
 
-  book.proves(61, "no secret is in the ledger or the queue", async () => {
-    const stored = await stage().storedText();
+  tests.proves(61, "no secret is in the ledger or the queue", async () => {
+    const stored = await target().storedText();
     expect(stored).toContain("credentials_1");
     expect(stored).not.toContain(SECRET_CANARY);
   });

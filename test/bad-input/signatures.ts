@@ -1,9 +1,8 @@
 import { createHmac } from "node:crypto";
 import { expect } from "vitest";
-import type { Book } from "./book.ts";
-import type { Line } from "./lines.ts";
+import type { Line, LineTests } from "./lines.ts";
 import { github, OLD_GITHUB_SECRET, plain, SECRETS, standard } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 import { headerOf, withHeader, type WireRequest } from "./wire.ts";
 
 const HUB = "x-hub-signature-256";
@@ -46,67 +45,67 @@ const LISTS: readonly (readonly [Line, string, (signature: string) => string])[]
 ];
 
 /** Lines 1 to 14: what stands for a signature and is none. */
-export function signatures(book: Book, stage: () => Stage): void {
+export function signatures(tests: LineTests, target: () => Target): void {
   for (const [line, title, change] of HUB_SIGNATURES) {
-    book.refuses(line, `${title} is answered 401`, async () => {
+    tests.refuses(line, `${title} is answered 401`, async () => {
       const good = github(`bad_${line}`, BODY);
       const digits = headerOf(good, HUB).slice("sha256=".length);
       const request = withHeader(good, HUB, ...change(digits));
-      expect(await stage().refusal(request)).toBe("401 invalid_signature");
+      expect(await target().refusal(request)).toBe("401 invalid_signature");
     });
   }
   for (const [line, title, change] of LISTS) {
-    book.refuses(line, `${title} is answered 401`, async () => {
+    tests.refuses(line, `${title} is answered 401`, async () => {
       const good = standard(`bad_${line}`, "{}");
       const request = withHeader(good, WEBHOOK, change(headerOf(good, WEBHOOK)));
-      expect(await stage().refusal(request)).toBe("401 invalid_signature");
+      expect(await target().refusal(request)).toBe("401 invalid_signature");
     });
   }
 
-  book.proves(7, "hexadecimal digits in upper case are accepted", async () => {
+  tests.proves(7, "hexadecimal digits in upper case are accepted", async () => {
     const good = github("upper_case_1", BODY);
     const digits = headerOf(good, HUB).slice("sha256=".length).toUpperCase();
-    await stage().take(withHeader(good, HUB, `sha256=${digits}`), "upper_case_1");
+    await target().take(withHeader(good, HUB, `sha256=${digits}`), "upper_case_1");
   });
 
-  book.proves(9, "two headers of Standard Webhooks are one list", async () => {
+  tests.proves(9, "two headers of Standard Webhooks are one list", async () => {
     const good = standard("two_headers_1", '{"type":"test.effect"}');
     const request = withHeader(good, WEBHOOK, bad(1).trim(), headerOf(good, WEBHOOK));
-    await stage().take(request, "two_headers_1");
+    await target().take(request, "two_headers_1");
   });
 
-  book.proves(10, "one good signature of twenty is found", async () => {
+  tests.proves(10, "one good signature of twenty is found", async () => {
     const good = standard("of_twenty_1", '{"type":"test.effect"}');
     const request = withHeader(good, WEBHOOK, `${bad(19)}${headerOf(good, WEBHOOK)}`);
-    await stage().take(request, "of_twenty_1");
+    await target().take(request, "of_twenty_1");
   });
 
-  book.refuses(10, "ten thousand signatures are not even read", async () => {
+  tests.refuses(10, "ten thousand signatures are not even read", async () => {
     const good = standard("of_many_1", "{}");
     const request = withHeader(good, WEBHOOK, `${bad(10_000)}${headerOf(good, WEBHOOK)}`);
-    expect(await stage().refusal(request)).toBe("431 headers_too_large");
+    expect(await target().refusal(request)).toBe("431 headers_too_large");
   });
 
-  book.refuses(11, "an algorithm of the sender's choice changes nothing", async () => {
+  tests.refuses(11, "an algorithm of the sender's choice changes nothing", async () => {
     const unsigned = withHeader(github("alg_1", BODY), HUB);
     const request = withHeader(withHeader(unsigned, "alg", "none"), "x-signature-alg", "none");
-    expect(await stage().refusal(request)).toBe("401 invalid_signature");
+    expect(await target().refusal(request)).toBe("401 invalid_signature");
   });
 
-  emptySecrets(book, stage);
+  emptySecrets(tests, target);
 
-  book.refuses(13, "another source's secret is answered 401", async () => {
+  tests.refuses(13, "another source's secret is answered 401", async () => {
     const { body, headers } = plain("a-b", '{"id":"cross_1"}');
-    expect(await stage().refusal({ source: "a", body, headers })).toBe("401 invalid_signature");
+    expect(await target().refusal({ source: "a", body, headers })).toBe("401 invalid_signature");
     const request = github("cross_2", BODY, { secret: SECRETS.a });
-    expect(await stage().refusal(request)).toBe("401 invalid_signature");
+    expect(await target().refusal(request)).toBe("401 invalid_signature");
   });
 
-  book.proves(14, "the old secret is accepted while it is live, and not after", async () => {
+  tests.proves(14, "the old secret is accepted while it is live, and not after", async () => {
     const withOld = (id: string) => github(id, `{"id":"${id}"}`, { secret: OLD_GITHUB_SECRET });
-    await stage().take(withOld("rotating_1"), "rotating_1");
+    await target().take(withOld("rotating_1"), "rotating_1");
     const over = { GITHUB_WEBHOOK_SECRET: SECRETS.github };
-    const later = await stage().pipeline.start("ingress", over);
+    const later = await target().pipeline.start("ingress", over);
     const post = ({ source, headers, body }: WireRequest) =>
       fetch(`${later.url}/webhooks/${source}`, {
         method: "POST",
@@ -119,28 +118,28 @@ export function signatures(book: Book, stage: () => Stage): void {
   });
 }
 
-function emptySecrets(book: Book, stage: () => Stage): void {
+function emptySecrets(tests: LineTests, target: () => Target): void {
   for (const [title, secret] of [
     ["that is not set", ""],
     ["of nothing but its prefix", "whsec_"],
     ["of blanks", "   "],
   ] as const) {
-    book.refuses(12, `an ingress with a secret ${title} does not start`, async () => {
-      const start = stage().pipeline.startInProcess("ingress", { GITHUB_WEBHOOK_SECRET: secret });
+    tests.refuses(12, `an ingress with a secret ${title} does not start`, async () => {
+      const start = target().pipeline.startInProcess("ingress", { GITHUB_WEBHOOK_SECRET: secret });
       await expect(start).rejects.toMatchObject({
         code: "missing_secret",
         message: expect.stringContaining("GITHUB_WEBHOOK_SECRET"),
       });
     });
   }
-  book.refuses(12, "what is signed with an empty key is answered 401", async () => {
+  tests.refuses(12, "what is signed with an empty key is answered 401", async () => {
     const request = github("empty_1", BODY, { secret: "" });
-    expect(await stage().refusal(request)).toBe("401 invalid_signature");
+    expect(await target().refusal(request)).toBe("401 invalid_signature");
     const good = standard("empty_2", "{}");
     const signed = `empty_2.${headerOf(good, "webhook-timestamp")}.{}`;
     const signature = createHmac("sha256", "").update(signed).digest("base64");
     const forged = withHeader(good, WEBHOOK, `v1,${signature}`);
-    expect(await stage().refusal(forged)).toBe("401 invalid_signature");
+    expect(await target().refusal(forged)).toBe("401 invalid_signature");
   });
 }
 

@@ -1,18 +1,18 @@
 import { expect } from "vitest";
 import { until } from "../support/until.ts";
-import type { Book } from "./book.ts";
+import type { LineTests } from "./lines.ts";
 import { plain, stripe, stripeBody } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 import { toBytes } from "./wire.ts";
 
 const HEAD = "POST /webhooks/standard HTTP/1.1\r\nhost: localhost\r\n";
 const IN_FLIGHT = "millrace_ingress_bytes_in_flight";
 
 /** Lines 28 to 30 and 56: bodies that are too long, too slow, or never come. */
-export function slowSenders(book: Book, stage: () => Stage): void {
+export function slowSenders(tests: LineTests, target: () => Target): void {
   /** Says one thing over and over, until the other side ends the connection. */
   async function trickle(beginning: string, piece: string, everyMs: number): Promise<string> {
-    const connection = await stage().open();
+    const connection = await target().open();
     connection.write(beginning);
     const timer = setInterval(() => connection.write(piece), everyMs);
     try {
@@ -23,11 +23,11 @@ export function slowSenders(book: Book, stage: () => Stage): void {
     return connection.received();
   }
 
-  book.refuses(
+  tests.refuses(
     28,
     "ten announced gigabytes and three bytes: 413 at once, and the end",
     async () => {
-      const connection = await stage().open();
+      const connection = await target().open();
       connection.write(`${HEAD}content-length: 10000000000\r\n\r\nabc`);
       // Not a byte more was sent, so it was not waited for.
       expect(await connection.statuses(1)).toEqual([413]);
@@ -36,73 +36,77 @@ export function slowSenders(book: Book, stage: () => Stage): void {
     },
   );
 
-  book.refuses(29, "a chunked body without end is cut at the limit", async () => {
+  tests.refuses(29, "a chunked body without end is cut at the limit", async () => {
     const chunk = `1000\r\n${"x".repeat(4_096)}\r\n`;
     const answer = await trickle(`${HEAD}transfer-encoding: chunked\r\n\r\n`, chunk, 2);
     expect(answer).toMatch(/^HTTP\/1\.1 413 [^]*"body_too_large"/);
   });
 
-  book.refuses(29, "a body that trickles in is answered 408, and the end", async () => {
+  tests.refuses(29, "a body that trickles in is answered 408, and the end", async () => {
     const answer = await trickle(`${HEAD}content-length: 60000\r\n\r\n`, "x", 100);
     expect(answer).toMatch(/^HTTP\/1\.1 408 [^]*"body_timeout"/);
   });
 
-  book.refuses(29, "chunks of one byte that trickle in are answered 408, and the end", async () => {
-    const begin = `${HEAD}transfer-encoding: chunked\r\n\r\n`;
-    expect(await trickle(begin, "1\r\nx\r\n", 100)).toMatch(/^HTTP\/1\.1 408 [^]*"body_timeout"/);
-  });
+  tests.refuses(
+    29,
+    "chunks of one byte that trickle in are answered 408, and the end",
+    async () => {
+      const begin = `${HEAD}transfer-encoding: chunked\r\n\r\n`;
+      expect(await trickle(begin, "1\r\nx\r\n", 100)).toMatch(/^HTTP\/1\.1 408 [^]*"body_timeout"/);
+    },
+  );
 
-  book.refuses(29, "headers that trickle in are answered 408, and the end", async () => {
+  tests.refuses(29, "headers that trickle in are answered 408, and the end", async () => {
     expect(await trickle(HEAD, "x: y\r\n", 100)).toMatch(/^HTTP\/1\.1 408 [^]*"request_timeout"/);
   });
 
-  book.refuses(29, "a connection that says nothing is ended", async () => {
-    const connection = await stage().open();
+  tests.refuses(29, "a connection that says nothing is ended", async () => {
+    const connection = await target().open();
     await connection.ended();
     expect(connection.received()).not.toContain("200");
   });
 
-  book.refuses(30, "a sender that goes away in the middle of a body leaves nothing", async () => {
+  tests.refuses(30, "a sender that goes away in the middle of a body leaves nothing", async () => {
     const whole = toBytes(stripe(stripeBody("aborted_1")));
-    const connection = await stage().open();
+    const connection = await target().open();
     connection.write(whole.subarray(0, -5));
-    await until(async () => (await stage().metric(IN_FLIGHT)) > 0);
+    await until(async () => (await target().metric(IN_FLIGHT)) > 0);
     connection.abort();
-    await until(async () => (await stage().metric(IN_FLIGHT)) === 0);
-    expect(await stage().stateOf("stripe", "aborted_1")).toBeUndefined();
+    await until(async () => (await target().metric(IN_FLIGHT)) === 0);
+    expect(await target().stateOf("stripe", "aborted_1")).toBeUndefined();
   });
 
-  book.refuses(
+  tests.refuses(
     30,
     "a sender that closes its side in the middle of a body leaves nothing",
     async () => {
-      const connection = await stage().open();
+      const connection = await target().open();
       connection.write(toBytes(stripe(stripeBody("aborted_2"))).subarray(0, -5));
-      await until(async () => (await stage().metric(IN_FLIGHT)) > 0);
+      await until(async () => (await target().metric(IN_FLIGHT)) > 0);
       connection.end();
       await connection.ended();
-      await until(async () => (await stage().metric(IN_FLIGHT)) === 0);
+      await until(async () => (await target().metric(IN_FLIGHT)) === 0);
     },
   );
 
-  book.refuses(56, "what follows a 413 on its connection is taken for no request", async () => {
+  tests.refuses(56, "what follows a 413 on its connection is taken for no request", async () => {
     const hidden = toBytes(plain("a", '{"id":"smuggled_1","type":"test.effect"}'));
-    const connection = await stage().open();
+    const connection = await target().open();
     connection.write(`${HEAD}content-length: 70000\r\n\r\nabc`);
     connection.write(hidden);
     expect(await connection.statuses(1)).toEqual([413]);
     await connection.ended();
     connection.write(hidden);
-    await stage().stillWorks();
+    await target().stillWorks();
     expect(connection.received().match(/HTTP\/1\.1/g)).toHaveLength(1);
-    expect(await stage().stateOf("a", "smuggled_1")).toBeUndefined();
+    expect(await target().stateOf("a", "smuggled_1")).toBeUndefined();
   });
 
-  book.refuses(
+  tests.refuses(
     56,
     "a body of the limit and one more that came whole ends its connection",
     async () => {
-      const connection = await stage().open();
+      const connection = await target().open();
       connection.write(`${HEAD}content-length: 65537\r\n\r\n${"x".repeat(65_537)}`);
       expect(await connection.statuses(1)).toEqual([413]);
       await connection.ended();

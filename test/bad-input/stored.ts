@@ -1,46 +1,77 @@
-import { Redis } from "ioredis";
 import type { Pool } from "pg";
-import type { Ground } from "../support/backends.ts";
+import type { ServerUrls } from "../support/queue-fixture.ts";
+import { redisText, withRedis } from "../support/redis-client.ts";
 
-/** The body that the ledger has of an event. */
-export async function bodyOf(
-  database: Pool,
-  source: string,
-  eventId: string,
-): Promise<Buffer | undefined> {
-  const { rows } = await database.query(
-    `select b.body from millrace.events e
-       join millrace.bodies b on b.day = e.body_day and b.id = e.body_id
-      where (e.source, e.event_id) = ($1, $2)`,
-    [source, eventId],
-  );
-  return rows[0]?.body;
+export interface EventState {
+  readonly status: "pending" | "completed" | "failed";
+  readonly outcome: string | null;
+  readonly last_error: string | null;
 }
 
-/** All that the ledger and the queue hold, as text. */
-export async function storedText(database: Pool, { redis }: Ground): Promise<string> {
-  const events = await database.query("select to_jsonb(e) as row from millrace.events e");
-  const bodies = await database.query(
-    "select b.headers, encode(b.body, 'escape') as body from millrace.bodies b",
-  );
-  const jobs =
-    redis === undefined
-      ? (await database.query("select to_jsonb(j) as row from bullmq.job j")).rows
-      : await redisText(redis.url);
-  return JSON.stringify([events.rows, bodies.rows, jobs]);
+/** What the ledger and the queue hold. */
+export interface Stored {
+  stateOf(source: string, eventId: string): Promise<EventState | undefined>;
+  /** The body that the ledger has of an event. */
+  bodyOf(source: string, eventId: string): Promise<Buffer | undefined>;
+  payloadOf(source: string, eventId: string): Promise<unknown>;
+  effectsOf(source: string, eventId: string): Promise<number>;
+  /** Every event, as `source/id`, with the number of its effects. */
+  events(): Promise<readonly (EventState & { event: string; effects: number })[]>;
+  /** All of it, as text. */
+  storedText(): Promise<string>;
 }
 
-async function redisText(url: string): Promise<readonly unknown[]> {
-  const client = new Redis(url);
-  try {
-    const keys = await client.keys("bull:*:*");
-    return await Promise.all(
-      keys.map(async (key) => {
-        const isHash = (await client.type(key)) === "hash";
-        return [key, isHash ? await client.hgetall(key) : undefined];
-      }),
-    );
-  } finally {
-    client.disconnect();
-  }
+export function createStored(database: Pool, { redisUrl }: ServerUrls): Stored {
+  const all = async (text: string, values: unknown[] = []) =>
+    (await database.query(text, values)).rows;
+  return {
+    stateOf: async (...key) => {
+      const [row] = await all(
+        "select status, outcome, last_error from webhook_events where (source, event_id) = ($1, $2)",
+        key,
+      );
+      return row;
+    },
+    bodyOf: async (...key) => {
+      const [row] = await all(
+        `select b.body from millrace.events e
+           join millrace.bodies b on b.day = e.body_day and b.id = e.body_id
+          where (e.source, e.event_id) = ($1, $2)`,
+        key,
+      );
+      return row?.body;
+    },
+    payloadOf: async (...key) => {
+      const [row] = await all(
+        "select payload from webhook_events where (source, event_id) = ($1, $2)",
+        key,
+      );
+      return row?.payload;
+    },
+    effectsOf: async (...key) => {
+      const [row] = await all(
+        "select count(*)::int from effects where (source, event_id) = ($1, $2)",
+        key,
+      );
+      return row.count;
+    },
+    events: () =>
+      all(
+        `select source || '/' || event_id as event, status, outcome, last_error,
+                (select count(*)::int from effects x
+                  where (x.source, x.event_id) = (e.source, e.event_id)) as effects
+           from webhook_events e`,
+      ),
+    storedText: async () => {
+      const jobs =
+        redisUrl === undefined
+          ? await all("select to_jsonb(j) as row from bullmq.job j")
+          : await withRedis(redisUrl, redisText);
+      return JSON.stringify([
+        await all("select to_jsonb(e) as row from millrace.events e"),
+        await all("select b.headers, encode(b.body, 'escape') as body from millrace.bodies b"),
+        jobs,
+      ]);
+    },
+  };
 }

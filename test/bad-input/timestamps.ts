@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import type { Book } from "./book.ts";
+import type { LineTests } from "./lines.ts";
 import { github, standard, standardAt, stripe, stripeBody } from "./senders.ts";
-import type { Stage } from "./stage.ts";
+import type { Target } from "./target.ts";
 import { headerOf, withHeader } from "./wire.ts";
 
 const nowS = () => Math.floor(Date.now() / 1_000);
@@ -21,19 +21,19 @@ const TIMES: readonly (readonly [string, () => string])[] = [
 ];
 
 /** Lines 15 to 20: the time, replays, and what was signed. */
-export function timestamps(book: Book, stage: () => Stage): void {
+export function timestamps(tests: LineTests, target: () => Target): void {
   for (const [title, time] of TIMES) {
-    book.refuses(15, `a time that is ${title} is answered 401`, async () => {
+    tests.refuses(15, `a time that is ${title} is answered 401`, async () => {
       const request = standardAt("time_1", time(), BODY);
-      expect(await stage().refusal(request)).toBe("401 invalid_timestamp");
+      expect(await target().refusal(request)).toBe("401 invalid_timestamp");
     });
   }
-  book.refuses(15, "Stripe's header without a time, or with two, is answered 401", async () => {
+  tests.refuses(15, "Stripe's header without a time, or with two, is answered 401", async () => {
     const good = stripe(stripeBody("time_2"));
     const header = headerOf(good, "stripe-signature");
     for (const value of [header.replace(/t=\d+,/, ""), `t=${nowS()},${header}`]) {
       const request = withHeader(good, "stripe-signature", value);
-      expect(await stage().refusal(request)).toBe("401 invalid_timestamp");
+      expect(await target().refusal(request)).toBe("401 invalid_timestamp");
     }
   });
 
@@ -44,39 +44,43 @@ export function timestamps(book: Book, stage: () => Stage): void {
     ["330 seconds ahead", 330],
     ["a day ahead", 86_400],
   ] as const) {
-    book.refuses(16, `what was signed ${title} is answered 401`, async () => {
+    tests.refuses(16, `what was signed ${title} is answered 401`, async () => {
       const atMs = Date.now() + seconds * 1_000;
       const requests = [standard("old_1", BODY, { atMs }), stripe(stripeBody("old_2"), { atMs })];
       for (const request of requests) {
-        expect(await stage().refusal(request)).toBe("401 invalid_timestamp");
+        expect(await target().refusal(request)).toBe("401 invalid_timestamp");
       }
     });
   }
 
-  book.proves(17, "the very same delivery again is a duplicate, and has no effect", async () => {
+  tests.proves(17, "the very same delivery again is a duplicate, and has no effect", async () => {
     const request = standard("again_1", BODY);
-    await stage().take(request, "again_1");
+    await target().take(request, "again_1");
     for (let turn = 0; turn < 5; turn += 1) {
-      expect(await stage().refusal(request)).toBe("200 duplicate");
+      expect(await target().refusal(request)).toBe("200 duplicate");
     }
-    expect(await stage().effectsOf("standard", "again_1")).toBe(1);
+    expect(await target().effectsOf("standard", "again_1")).toBe(1);
   });
 
-  book.proves(18, "a body that comes again under a new, unsigned id is not run again", async () => {
-    const body = '{"ref":"refs/heads/replayed"}';
-    await stage().take(github("first_1", body), "first_1");
-    const second = await stage().take(github("second_1", body), "second_1");
-    expect(second).toMatchObject({ status: "completed", outcome: "suspected_replay" });
-    expect(await stage().effectsOf("github", "second_1")).toBe(0);
-  });
+  tests.proves(
+    18,
+    "a body that comes again under a new, unsigned id is not run again",
+    async () => {
+      const body = '{"ref":"refs/heads/replayed"}';
+      await target().take(github("first_1", body), "first_1");
+      const second = await target().take(github("second_1", body), "second_1");
+      expect(second).toMatchObject({ status: "completed", outcome: "suspected_replay" });
+      expect(await target().effectsOf("github", "second_1")).toBe(0);
+    },
+  );
 
-  book.refuses(19, "an id with a dot is answered 400", async () => {
+  tests.refuses(19, "an id with a dot is answered 400", async () => {
     const request = standard("a.b", BODY);
-    expect(await stage().refusal(request)).toBe("400 invalid_event_id");
+    expect(await target().refusal(request)).toBe("400 invalid_event_id");
     // The same bytes are signed for the id "a" at the time "b.<time>".
     const time = headerOf(request, "webhook-timestamp");
     const shifted = withHeader(withHeader(request, "webhook-id", "a"), "webhook-timestamp", time);
-    expect(await stage().refusal(shifted)).toBe("401 invalid_signature");
+    expect(await target().refusal(shifted)).toBe("401 invalid_signature");
   });
 
   for (const [title, change] of [
@@ -86,11 +90,11 @@ export function timestamps(book: Book, stage: () => Stage): void {
     ["a byte order mark", (text: string) => `\ufeff${text}`],
     ["other white space", (text: string) => JSON.stringify(JSON.parse(text))],
   ] as const) {
-    book.refuses(20, `a body with ${title} than was signed is answered 401`, async () => {
+    tests.refuses(20, `a body with ${title} than was signed is answered 401`, async () => {
       const text = '{\n  "id": "changed_1",\n "type":"test.effect" }';
       for (const good of [github("changed_1", text), stripe(text), standard("changed_1", text)]) {
         const request = { ...good, body: Buffer.from(change(text)) };
-        expect(await stage().refusal(request)).toBe("401 invalid_signature");
+        expect(await target().refusal(request)).toBe("401 invalid_signature");
       }
     });
   }

@@ -9,18 +9,22 @@ export interface WireRequest {
   readonly hasLength?: boolean;
 }
 
-/** A request as it goes over the wire; header values are latin1, one byte a character. */
-export function toBytes(request: WireRequest): Buffer {
-  const { source, method = "POST", path = `/webhooks/${source}`, body } = request;
-  const length: readonly [string, string] = ["content-length", String(body.byteLength)];
-  const lines = [
-    `${method} ${path} HTTP/1.1`,
-    "host: localhost",
-    ...[...request.headers, ...(request.hasLength === false ? [] : [length])].map(
-      ([name, value]) => `${name}: ${value}`,
-    ),
-  ];
-  return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), body]);
+/** A request as it goes over the wire. */
+export const toBytes = (request: WireRequest): Buffer => write(toDraft(request));
+
+export function toDraft(request: WireRequest): Draft {
+  const { source, method = "POST", path = `/webhooks/${source}`, headers, body } = request;
+  return {
+    method,
+    target: path,
+    version: "HTTP/1.1",
+    headers: [
+      ["host", "localhost"],
+      ...headers.map(([name, value]): [string, string] => [name, value]),
+    ],
+    body: Buffer.from(body),
+    framing: { kind: request.hasLength === false ? "none" : "length" },
+  };
 }
 
 /** The request with one header changed; undefined takes it away. */
@@ -36,4 +40,39 @@ export function withHeader(
 /** A header's value as the request has it. */
 export function headerOf(request: WireRequest, name: string): string {
   return request.headers.find(([other]) => other === name)?.[1] ?? "";
+}
+
+/** A request in its parts, so that each can be changed before it is written. */
+export interface Draft {
+  method: string;
+  target: string;
+  version: string;
+  headers: [string, string][];
+  body: Buffer;
+  /** How the body's end is told; `none` leaves that to what stands in `headers`. */
+  framing: { kind: "length" } | { kind: "chunked"; sizes: readonly number[] } | { kind: "none" };
+}
+
+/** Writes a request as bytes. Header values are latin1: one byte a character. */
+export function write(draft: Draft): Buffer {
+  const headers = [...draft.headers];
+  if (draft.framing.kind === "length") headers.push(["content-length", `${draft.body.length}`]);
+  if (draft.framing.kind === "chunked") headers.push(["transfer-encoding", "chunked"]);
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `${draft.method} ${draft.target} ${draft.version}\r\n${lines.join("")}\r\n`;
+  const body =
+    draft.framing.kind === "chunked" ? chunked(draft.body, draft.framing.sizes) : draft.body;
+  return Buffer.concat([Buffer.from(head, "latin1"), body]);
+}
+
+function chunked(body: Buffer, sizes: readonly number[]): Buffer {
+  const pieces: Buffer[] = [];
+  let at = 0;
+  for (let turn = 0; at < body.length; turn += 1) {
+    const size = Math.min(sizes[turn % sizes.length] ?? body.length, body.length - at);
+    pieces.push(Buffer.from(`${size.toString(16)}\r\n`), body.subarray(at, at + size));
+    pieces.push(Buffer.from("\r\n"));
+    at += size;
+  }
+  return Buffer.concat([...pieces, Buffer.from("0\r\n\r\n")]);
 }

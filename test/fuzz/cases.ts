@@ -1,5 +1,5 @@
+import { write } from "../bad-input/wire.ts";
 import { createRandom, type Random } from "../faults/random.ts";
-import { write } from "./draft.ts";
 import { BREAKING, KEEPING } from "./mutations.ts";
 import { RAW } from "./raw-mutations.ts";
 import { drawSeed, type SignedEvent } from "./seeds.ts";
@@ -94,13 +94,13 @@ function raw(random: Random, id: (part: number) => string): FuzzCase {
   };
 }
 
-/** Cuts bytes into up to six segments, at any place. */
+/** Cuts bytes into up to six segments, anywhere. */
 function split(bytes: Buffer, random: Random): readonly Buffer[] {
   if (random.chance(0.5)) return [bytes];
   const cuts = Array.from({ length: random.between(1, 5) }, () => random.between(0, bytes.length));
-  const places = [0, ...cuts.toSorted((a, b) => a - b), bytes.length];
-  return places
+  const bounds = [0, ...cuts.toSorted((a, b) => a - b), bytes.length];
+  return bounds
     .slice(1)
-    .map((place, index) => bytes.subarray(places[index] ?? 0, place))
+    .map((end, index) => bytes.subarray(bounds[index] ?? 0, end))
     .filter((piece) => piece.length > 0);
 }

@@ -1,7 +1,7 @@
 import { BODY_CANARY, SECRET_CANARY } from "../bad-input/senders.ts";
 import type { FuzzCase } from "./cases.ts";
 import type { Played } from "./play.ts";
-import { readResponses, type Response } from "./responses.ts";
+import { readResponses, type Response } from "../bad-input/responses.ts";
 
 /** What is wrong with what became of a case; nothing in the best of cases. */
 export function judge(fuzzCase: FuzzCase, played: Played): readonly string[] {
@@ -17,7 +17,7 @@ export function judge(fuzzCase: FuzzCase, played: Played): readonly string[] {
     if (played.received.includes(canary)) wrong.push(`${canary} in an answer`);
   }
   if (fuzzCase.verdict === "accepted") {
-    // A 503 is an answer, and the sender comes again; the ledger shows whether it kept its word.
+    // A 503 is an answer, and the sender retries; the ledger shows whether it kept its word.
     const refused = statuses.filter((status) => status >= 300 && status !== 503);
     if (refused.length > 0) wrong.push(`a right request was answered ${refused.join()}`);
     if (all.length !== fuzzCase.answers) wrong.push(`${fuzzCase.answers} answers were due`);

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
-import { startGround } from "./ground.ts";
 import { runFuzz } from "./run.ts";
 
 const HELP = `npm run fuzz -- [options]
@@ -38,7 +37,6 @@ async function main(): Promise<number> {
 
   const folder = await mkdtemp(join(tmpdir(), "millrace-fuzz-"));
   const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
-  const { pipeline, ingress } = await startGround(postgres.url);
   try {
     print(`Seed ${seed}, for ${minutes} min (again by: npm run fuzz -- --seed ${seed})`);
     const options = {
@@ -47,7 +45,7 @@ async function main(): Promise<number> {
       limitMs: LIMIT_MS,
       signal: broken.signal,
     };
-    const report = await runFuzz(ingress, pipeline.database, options);
+    const report = await runFuzz(postgres.url, options);
     const statuses = Object.entries(report.answers).map(
       ([status, count]) => `${count} × ${status}`,
     );
@@ -56,7 +54,6 @@ async function main(): Promise<number> {
     print(`${report.findings.length} findings`);
     return broken.signal.aborted ? 130 : report.findings.length === 0 ? 0 : 1;
   } finally {
-    await pipeline.stop();
     await postgres.stop("immediate");
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,5 +1,5 @@
 import type { Random } from "../faults/random.ts";
-import type { Draft } from "./draft.ts";
+import type { Draft } from "../bad-input/wire.ts";
 
 /** A change of a request, and what it does to whether the request may be accepted. */
 export interface Mutation {

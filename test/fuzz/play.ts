@@ -1,6 +1,6 @@
 import { createConnection } from "node:net";
 import type { FuzzCase } from "./cases.ts";
-import { readResponses } from "./responses.ts";
+import { readResponses } from "../bad-input/responses.ts";
 
 /** What became of a case. */
 export interface Played {
@@ -11,7 +11,7 @@ export interface Played {
 }
 
 /** How long what may be half a request is waited for before our side is closed. */
-const PATIENCE_MS = 60;
+const QUIET_MS = 60;
 
 /**
  * Sends a case, and waits until its answers are there, the server ends the connection, or `limitMs`
@@ -54,7 +54,7 @@ export function play(port: number, fuzzCase: FuzzCase, limitMs: number): Promise
         finish("ended");
       } else {
         timers.push(setTimeout(() => finish("silent"), limitMs));
-        if (answers === 0) timers.push(setTimeout(() => socket.end(), PATIENCE_MS));
+        if (answers === 0) timers.push(setTimeout(() => socket.end(), QUIET_MS));
       }
     };
     socket.once("connect", () => sendFrom(0));

@@ -30,8 +30,8 @@ export const RAW: readonly RawMutation[] = [
     apply: (bytes, random) => {
       const copy = Buffer.from(bytes);
       for (let turn = random.between(1, 8); turn > 0; turn -= 1) {
-        const place = atHead(copy, random) % copy.length;
-        copy[place] = (copy[place] ?? 0) ^ (1 << random.between(0, 7));
+        const index = atHead(copy, random) % copy.length;
+        copy[index] = (copy[index] ?? 0) ^ (1 << random.between(0, 7));
       }
       return copy;
     },
@@ -39,11 +39,11 @@ export const RAW: readonly RawMutation[] = [
   {
     name: "random bytes put in",
     apply: (bytes, random) => {
-      const place = atHead(bytes, random);
+      const index = atHead(bytes, random);
       const more = Buffer.from(
         Array.from({ length: random.between(1, 64) }, () => random.between(0, 255)),
       );
-      return Buffer.concat([bytes.subarray(0, place), more, bytes.subarray(place)]);
+      return Buffer.concat([bytes.subarray(0, index), more, bytes.subarray(index)]);
     },
   },
   {
@@ -51,9 +51,9 @@ export const RAW: readonly RawMutation[] = [
     apply: (bytes, random) => {
       let result = bytes;
       for (let turn = random.between(1, 3); turn > 0; turn -= 1) {
-        const place = atHead(result, random);
+        const index = atHead(result, random);
         const token = Buffer.from(random.pick(TOKENS), "latin1");
-        result = Buffer.concat([result.subarray(0, place), token, result.subarray(place)]);
+        result = Buffer.concat([result.subarray(0, index), token, result.subarray(index)]);
       }
       return result;
     },
@@ -61,9 +61,9 @@ export const RAW: readonly RawMutation[] = [
   {
     name: "a piece taken out",
     apply: (bytes, random) => {
-      const place = atHead(bytes, random);
-      const rest = bytes.subarray(Math.min(bytes.length, place + random.between(1, 60)));
-      return Buffer.concat([bytes.subarray(0, place), rest]);
+      const index = atHead(bytes, random);
+      const rest = bytes.subarray(Math.min(bytes.length, index + random.between(1, 60)));
+      return Buffer.concat([bytes.subarray(0, index), rest]);
     },
   },
   {
@@ -95,8 +95,8 @@ export const RAW: readonly RawMutation[] = [
   {
     name: "one request within another",
     apply: (bytes, random, other) => {
-      const place = at(bytes, random);
-      return Buffer.concat([bytes.subarray(0, place), other, bytes.subarray(place)]);
+      const index = at(bytes, random);
+      return Buffer.concat([bytes.subarray(0, index), other, bytes.subarray(index)]);
     },
   },
   {

@@ -1,11 +1,15 @@
-import { BODY_CANARY, SECRET_CANARY } from "../bad-input/senders.ts";
-import type { MillraceProcess } from "../support/millrace-process.ts";
-import { until } from "../support/until.ts";
 import type { Pool } from "pg";
+import config from "../bad-input/fixture/millrace.config.ts";
+import { VARIABLES } from "../bad-input/fixture/variables.ts";
+import { readResponses } from "../bad-input/responses.ts";
+import { BODY_CANARY, SECRET_CANARY } from "../bad-input/senders.ts";
+import { heldBytes, readMetric } from "../support/metrics.ts";
+import type { MillraceProcess } from "../support/millrace-process.ts";
+import { createPipeline } from "../support/pipeline.ts";
+import { until } from "../support/until.ts";
 import { makeCase, type FuzzCase } from "./cases.ts";
 import { judge } from "./judge.ts";
 import { play, type Played } from "./play.ts";
-import { readResponses } from "./responses.ts";
 import { createSignedEvents, type SignedEvents } from "./signed-events.ts";
 
 export interface FuzzOptions {
@@ -27,13 +31,23 @@ export interface FuzzReport {
   readonly findings: readonly string[];
 }
 
-const LANES = 12;
+const CONCURRENCY = 12;
 const FINDINGS_MAX = 20;
 /** What the heap may have grown, with everything that is not yet collected. */
 const GROWTH_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Sends what no sender should to an ingress, then looks at what that left behind. */
-export async function runFuzz(
+/** Sends what no sender should to an ingress, on Postgres alone: its ledger shows every byte it took. */
+export async function runFuzz(databaseUrl: string, options: FuzzOptions): Promise<FuzzReport> {
+  const pipeline = await createPipeline({ databaseUrl }, VARIABLES, config);
+  try {
+    return await fuzz(await pipeline.start("ingress"), pipeline.database, options);
+  } finally {
+    await pipeline.stop();
+  }
+}
+
+/** Sends the cases, then looks at what they left behind. */
+async function fuzz(
   ingress: MillraceProcess,
   database: Pool,
   options: FuzzOptions,
@@ -56,10 +70,10 @@ export async function runFuzz(
     }
   };
   const playUntil = async (done: () => boolean) => {
-    const lane = async () => {
+    const sender = async () => {
       while (!done() && options.signal?.aborted !== true) await playNext();
     };
-    await Promise.all(Array.from({ length: LANES }, lane));
+    await Promise.all(Array.from({ length: CONCURRENCY }, sender));
   };
 
   const { length } = options;
@@ -69,7 +83,7 @@ export async function runFuzz(
       ? index >= length.cases * share
       : performance.now() > startedAt + length.ms * share;
   await playUntil(() => hasPlayed(0.2));
-  const before = await heldBytes(ingress);
+  const before = await heldBytes(ingress.url);
   await playUntil(() => hasPlayed(1) || findings.length >= FINDINGS_MAX);
 
   const aftermath = await lookAround(ingress, before, async () => {
@@ -109,28 +123,15 @@ async function lookAround(
   };
   await holds("it is not healthy", async () => (await fetch(`${ingress.url}/healthz`)).ok);
   await holds("bytes are still in flight", async () => {
-    return (await metric(ingress, "millrace_ingress_bytes_in_flight")) === 0;
+    return (await readMetric(ingress.url, "millrace_ingress_bytes_in_flight")) === 0;
   });
   // What can be freed is freed when there is more to take in; what leaks only grows.
   await holds("its memory has grown", async () => {
     await playMore();
-    return (await heldBytes(ingress)) < before + GROWTH_BYTES_MAX;
+    return (await heldBytes(ingress.url)) < before + GROWTH_BYTES_MAX;
   });
   for (const canary of [BODY_CANARY, SECRET_CANARY]) {
     if (ingress.output().includes(canary)) wrong.push(`${canary} in its log`);
   }
   return wrong;
-}
-
-async function heldBytes(ingress: MillraceProcess): Promise<number> {
-  return (
-    (await metric(ingress, "nodejs_heap_size_used_bytes")) +
-    (await metric(ingress, "nodejs_external_memory_bytes"))
-  );
-}
-
-async function metric({ url }: MillraceProcess, beginning: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const line = text.split("\n").find((candidate) => candidate.startsWith(beginning));
-  return Number(line?.split(" ").at(-1) ?? 0);
 }

@@ -1,7 +1,6 @@
 import { BODY_CANARY, github, plain, standard, stripe } from "../bad-input/senders.ts";
-import type { WireRequest } from "../bad-input/wire.ts";
+import { toDraft, type Draft, type WireRequest } from "../bad-input/wire.ts";
 import type { Random } from "../faults/random.ts";
-import type { Draft } from "./draft.ts";
 
 /** An event that was rightly signed; no other may ever be accepted. */
 export interface SignedEvent {
@@ -28,19 +27,6 @@ export function drawSeed(random: Random, eventId: string, atMs = Date.now()): Se
     () => plain("a-b", json),
     () => github(eventId, json, { type }),
   ])();
-  const body = Buffer.from(request.body);
-  return {
-    event: { source: request.source, eventId, body },
-    draft: {
-      method: "POST",
-      target: `/webhooks/${request.source}`,
-      version: "HTTP/1.1",
-      headers: [
-        ["host", "localhost"],
-        ...request.headers.map(([n, v]): [string, string] => [n, v]),
-      ],
-      body,
-      framing: { kind: "length" },
-    },
-  };
+  const draft = toDraft(request);
+  return { draft, event: { source: request.source, eventId, body: draft.body } };
 }

@@ -1,19 +1,19 @@
 import { expect } from "vitest";
 import { connect, type RawConnection } from "../intake/raw-connection.ts";
 import type { Ground } from "../support/backends.ts";
-import { createPipeline, type Pipeline } from "../support/pipeline.ts";
+import { readMetric } from "../support/metrics.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
+import { createPipeline, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
-import { account } from "./account.ts";
-import { fixtureEnvironment } from "./environment.ts";
 import { exchange, type Reply } from "./exchange.ts";
 import config from "./fixture/millrace.config.ts";
+import { VARIABLES } from "./fixture/variables.ts";
 import { plain } from "./senders.ts";
-import { bodyOf, storedText } from "./stored.ts";
+import { createStored, type EventState, type Stored } from "./stored.ts";
 import { toBytes, type WireRequest } from "./wire.ts";
 
 /** An ingress, a worker and a dashboard in processes of their own, and what was sent to them. */
-export interface Stage {
+export interface Target extends Stored {
   readonly pipeline: Pipeline;
   readonly ground: Ground;
   readonly ingress: MillraceProcess;
@@ -26,34 +26,23 @@ export interface Stage {
   ask(request: WireRequest | Uint8Array): Promise<Reply>;
   /** What a request is refused with: `401 invalid_signature`. */
   refusal(request: WireRequest | Uint8Array): Promise<string>;
-  /** Delivers an event, and is told that it was accepted. */
+  /** Delivers an event, and expects it to be accepted. */
   deliver(request: WireRequest, eventId: string): Promise<void>;
   /** Delivers an event, and waits until it is settled and the ledger has its very bytes. */
   take(request: WireRequest, eventId: string): Promise<EventState>;
-  stateOf(source: string, eventId: string): Promise<EventState | undefined>;
-  effectsOf(source: string, eventId: string): Promise<number>;
-  payloadOf(source: string, eventId: string): Promise<unknown>;
   /** An event that was delivered, and whose job a test then spoiled: it may not have an effect. */
   isForged(source: string, eventId: string): void;
-  /** All that the ledger and the queue hold, as text. */
-  storedText(): Promise<string>;
   /** The value of a line of the ingress's metrics, by how it begins. */
   metric(beginning: string): Promise<number>;
   /** A good delivery on a fresh connection is accepted, and no byte of another is held. */
   stillWorks(): Promise<void>;
   /** Waits until all is settled: the ledger holds what was taken, and nothing else. */
-  account(): Promise<void>;
+  expectAllSettled(): Promise<void>;
   close(): Promise<void>;
 }
 
-export interface EventState {
-  readonly status: "pending" | "completed" | "failed";
-  readonly outcome: string | null;
-  readonly last_error: string | null;
-}
-
-export async function createStage(ground: Ground): Promise<Stage> {
-  const pipeline = await createPipeline(ground, fixtureEnvironment(), config);
+export async function startTarget(ground: Ground): Promise<Target> {
+  const pipeline = await createPipeline(ground, VARIABLES, config);
   const [ingress, worker, dashboard] = await Promise.all([
     pipeline.start("ingress"),
     pipeline.start("worker"),
@@ -64,16 +53,16 @@ export async function createStage(ground: Ground): Promise<Stage> {
   const taken = new Set<string>();
   const forged = new Set<string>();
   const opened: RawConnection[] = [];
-  const { database } = pipeline;
+  const stored = createStored(pipeline.database, ground);
 
-  const ask: Stage["ask"] = async (request) => {
+  const ask: Target["ask"] = async (request) => {
     const reply = await exchange(port, request instanceof Uint8Array ? request : toBytes(request));
     answers.push(reply.text);
     return reply;
   };
 
-  /** As a sender does, it comes again after a 503. */
-  const deliver: Stage["deliver"] = async (request, eventId) => {
+  /** As a sender does, it retries after a 503. */
+  const deliver: Target["deliver"] = async (request, eventId) => {
     taken.add(`${request.source}/${eventId}`);
     const reply = await until(async () => {
       const given = await ask(request);
@@ -82,22 +71,12 @@ export async function createStage(ground: Ground): Promise<Stage> {
     expect([reply.status, reply.code]).toEqual([expect.toBeOneOf([200, 202]), "accepted"]);
   };
 
-  const stateOf: Stage["stateOf"] = async (source, eventId) => {
-    const { rows } = await database.query(
-      "select status, outcome, last_error from webhook_events where (source, event_id) = ($1, $2)",
-      [source, eventId],
-    );
-    return rows[0];
-  };
-
-  const metric: Stage["metric"] = async (beginning) => {
-    const text = await (await fetch(`${ingress.url}/metrics`)).text();
-    const line = text.split("\n").find((candidate) => candidate.startsWith(beginning));
-    return Number(line?.split(" ").at(-1) ?? 0);
-  };
+  const metric: Target["metric"] = async (beginning) =>
+    (await readMetric(ingress.url, beginning)) ?? 0;
 
   let alive = 0;
   return {
+    ...stored,
     pipeline,
     ground,
     ingress,
@@ -107,9 +86,7 @@ export async function createStage(ground: Ground): Promise<Stage> {
     ask,
     deliver,
     isForged: (source, eventId) => void forged.add(`${source}/${eventId}`),
-    storedText: () => storedText(database, ground),
     metric,
-    stateOf,
     open: async () => {
       const made = await connect(port);
       opened.push(made);
@@ -122,26 +99,12 @@ export async function createStage(ground: Ground): Promise<Stage> {
     take: async (request, eventId) => {
       await deliver(request, eventId);
       const state = await until(async () => {
-        const found = await stateOf(request.source, eventId);
+        const found = await stored.stateOf(request.source, eventId);
         return found?.status === "pending" ? undefined : found;
       });
-      const kept = await bodyOf(database, request.source, eventId);
+      const kept = await stored.bodyOf(request.source, eventId);
       expect(kept?.equals(request.body)).toBe(true);
       return state;
-    },
-    effectsOf: async (source, eventId) => {
-      const { rows } = await database.query(
-        "select count(*)::int from effects where (source, event_id) = ($1, $2)",
-        [source, eventId],
-      );
-      return rows[0].count;
-    },
-    payloadOf: async (source, eventId) => {
-      const { rows } = await database.query(
-        "select payload from webhook_events where (source, event_id) = ($1, $2)",
-        [source, eventId],
-      );
-      return rows[0]?.payload;
     },
     stillWorks: async () => {
       const id = `alive_${(alive += 1)}`;
@@ -150,7 +113,21 @@ export async function createStage(ground: Ground): Promise<Stage> {
         what: "no byte in flight",
       });
     },
-    account: () => account(database, { taken, forged }),
+    // I1 and I2: what was acknowledged is settled, and nothing else is there. I3: its effect is one.
+    expectAllSettled: async () => {
+      const good = [...taken].filter((event) => !forged.has(event));
+      const rows = await until(async () => {
+        const found = await stored.events();
+        const settled = found.filter(({ status }) => status !== "pending");
+        return settled.length >= good.length ? found : undefined;
+      });
+      const others = rows.filter(({ event }) => !forged.has(event));
+      expect(new Set(others.map(({ event }) => event))).toEqual(new Set(good));
+      const wrong = rows.filter(({ status, outcome, effects }) => {
+        return effects !== (status === "completed" && outcome === "handled" ? 1 : 0);
+      });
+      expect(wrong).toEqual([]);
+    },
     close: async () => {
       for (const each of opened) each.abort();
       await pipeline.stop();
