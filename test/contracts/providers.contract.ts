@@ -3,7 +3,7 @@ import { parseConfig } from "@millrace/core";
 import { discord, meta, sendgrid, twilio } from "millrace";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createMemoryStore, type MemoryStore } from "../intake/memory-store.ts";
-import type { OpenWayIn, WayIn } from "./way-in.ts";
+import type { OpenAdapter, Adapter } from "./adapter-fixture.ts";
 
 const SOURCES = {
   discord: discord(),
@@ -15,33 +15,33 @@ const SECRETS = Object.fromEntries(
   Object.entries(SOURCES).map(([name, { provider }]) => [name, provider.generateSecret()]),
 );
 
-/** What every way in must do for providers that are more than a signed JSON body by POST. */
-export function providersContract(title: string, open: OpenWayIn): void {
+/** What every adapter must do for providers that are more than a signed JSON body by POST. */
+export function providersContract(title: string, open: OpenAdapter): void {
   describe(`a provider of its own ways by ${title}`, () => {
     let store: MemoryStore;
-    let wayIn: WayIn;
+    let adapter: Adapter;
 
     beforeEach(async () => {
       store = createMemoryStore();
-      wayIn = await open({
+      adapter = await open({
         config: parseConfig({ sources: SOURCES }),
         secrets: Object.fromEntries(Object.entries(SECRETS).map(([name, one]) => [name, [one]])),
         stores: [store],
         notify: () => {},
       });
     });
-    afterEach(() => wayIn.close());
+    afterEach(() => adapter.close());
 
     const send = (source: keyof typeof SOURCES, text: string) => {
       const request = { eventId: "1", type: "t", nowMs: Date.now(), secret: SECRETS[source] ?? "" };
       const body = Buffer.from(text);
       const headers = SOURCES[source].provider.sign({ ...request, body });
-      return wayIn.send({ source, body, headers });
+      return adapter.send({ source, body, headers });
     };
 
-    test("a handshake by GET is answered with its challenge, and nothing is placed", async () => {
+    test("a handshake by GET is answered with its challenge, and nothing is stored", async () => {
       const ask = (token: string, method = "GET") =>
-        wayIn.send({
+        adapter.send({
           source: "meta",
           method,
           query: `?hub.mode=subscribe&hub.challenge=1158&hub.verify_token=${token}`,
@@ -68,7 +68,7 @@ export function providersContract(title: string, open: OpenWayIn): void {
         "i-twilio-idempotency-token": "token-1",
       };
       const body = "SmsStatus=received&MessageSid=SM1";
-      const answer = await wayIn.send({ source: "twilio", query, headers, body });
+      const answer = await adapter.send({ source: "twilio", query, headers, body });
       expect(answer).toMatchObject({ status: 200, text: expect.stringContaining("<Response>") });
       expect(answer.headers["content-type"]).toContain("text/xml");
       expect(store.events.get("twilio/token-1")).toMatchObject({
@@ -76,11 +76,11 @@ export function providersContract(title: string, open: OpenWayIn): void {
         unsigned: true,
         body: Buffer.from(body),
       });
-      const without = await wayIn.send({ source: "twilio", headers, body });
+      const without = await adapter.send({ source: "twilio", headers, body });
       expect(without.status).toBe(401);
     });
 
-    test("each event of a batch is placed with the bytes that it came in", async () => {
+    test("each event of a batch is stored with the bytes that it came in", async () => {
       const body =
         '[{"sg_event_id":"a","event":"open", "n":1.0},\r\n{"sg_event_id":"b","event":"click"}]';
       expect(await send("sendgrid", body)).toMatchObject({ status: 202 });

@@ -3,16 +3,16 @@ import { jobId, queueName } from "@millrace/queue";
 import { describe, expect, it } from "vitest";
 import { dieWithJob, event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { COMPLETED, untilAborted, type QueueBench } from "./queue-bench.ts";
+import { COMPLETED, untilAborted, type QueueFixture } from "./queue-fixture.ts";
 
 /** Workers that die, lose a lock or close leave no job behind. */
-export function queueDying(bench: QueueBench): void {
-  const { work, stateOf, untilState, kinds } = bench;
+export function queueDying(fixture: QueueFixture): void {
+  const { work, stateOf, untilState, kinds } = fixture;
 
   describe("workers that die", () => {
     it("runs a killed worker's job again, within 30 seconds and under the same run", async () => {
-      await bench.queues.enqueue([event("evt_1")]);
-      const run = await dieWithJob(bench.ground.url, "acme");
+      await fixture.queues.enqueue([event("evt_1")]);
+      const run = await dieWithJob(fixture.server.url, "acme");
       const { runs } = work(() => COMPLETED, {
         worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
       });
@@ -21,32 +21,32 @@ export function queueDying(bench: QueueBench): void {
       expect(kinds()).toContain("stalled");
     });
 
-    it("tells of a job that was given up without a run, and runs it when it is retried", async () => {
-      await bench.queues.enqueue([event("evt_1")]);
-      const run = await dieWithJob(bench.ground.url, "acme");
-      await dieWithJob(bench.ground.url, "acme");
-      const { runs, gaveUp } = work(() => COMPLETED, {
+    it("notifies of a job that was abandoned without a run, and runs it when it is retried", async () => {
+      await fixture.queues.enqueue([event("evt_1")]);
+      const run = await dieWithJob(fixture.server.url, "acme");
+      await dieWithJob(fixture.server.url, "acme");
+      const { runs, abandoned } = work(() => COMPLETED, {
         worker: quickWorker({ maxStalledCount: 1 }),
       });
-      await until(() => gaveUp.length === 1);
-      expect(gaveUp[0]).toMatchObject({ job: { event: { eventId: "evt_1" }, run } });
-      expect(gaveUp[0]?.reason).toMatch(/stalled/);
+      await until(() => abandoned.length === 1);
+      expect(abandoned[0]).toMatchObject({ job: { event: { eventId: "evt_1" }, run } });
+      expect(abandoned[0]?.reason).toMatch(/stalled/);
       expect(await stateOf("evt_1")).toBe("failed");
       expect(runs).toEqual([]);
       expect(kinds()).toContain("job_abandoned");
 
-      expect(await bench.queues.retryJob(event("evt_1"))).toBe("retried");
+      expect(await fixture.queues.retryJob(event("evt_1"))).toBe("retried");
       await untilState("evt_1", "completed");
       expect(runs).toHaveLength(1);
       expect(runs[0]?.run).not.toBe(run);
     });
 
     it("gives a retried job its whole allowance of deaths again", async () => {
-      await bench.queues.enqueue([event("evt_1")]);
-      await dieWithJob(bench.ground.url, "acme");
-      await dieWithJob(bench.ground.url, "acme");
-      const first = await bench.ground.open(["acme"], () => {});
-      bench.alsoClose(first);
+      await fixture.queues.enqueue([event("evt_1")]);
+      await dieWithJob(fixture.server.url, "acme");
+      await dieWithJob(fixture.server.url, "acme");
+      const first = await fixture.server.open(["acme"], () => {});
+      fixture.alsoClose(first);
       const given: string[] = [];
       const workers = first.work({
         worker: quickWorker({ maxStalledCount: 1 }),
@@ -56,21 +56,21 @@ export function queueDying(bench: QueueBench): void {
       });
       await until(() => given.length === 1);
       await workers.close({ timeoutMs: 0 });
-      expect(await bench.queues.retryJob(event("evt_1"))).toBe("retried");
-      await dieWithJob(bench.ground.url, "acme");
-      const { runs, gaveUp } = work(() => COMPLETED, {
+      expect(await fixture.queues.retryJob(event("evt_1"))).toBe("retried");
+      await dieWithJob(fixture.server.url, "acme");
+      const { runs, abandoned } = work(() => COMPLETED, {
         worker: quickWorker({ maxStalledCount: 1 }),
       });
       await untilState("evt_1", "completed");
       expect(runs).toHaveLength(1);
-      expect(gaveUp).toEqual([]);
+      expect(abandoned).toEqual([]);
     });
 
     it("aborts the run of a job whose lock is lost", async () => {
-      await bench.queues.enqueue([event("evt_1")]);
+      await fixture.queues.enqueue([event("evt_1")]);
       const { runs } = work((job, turn) => (turn === 1 ? untilAborted(job) : COMPLETED));
       await until(() => runs.length === 1);
-      await bench.ground.stealLock(queueName("acme"), jobId("evt_1", 0));
+      await fixture.server.stealLock(queueName("acme"), jobId("evt_1", 0));
       await until(() => runs[0]?.signal.aborted);
       expect(runs[0]?.signal.reason).toMatchObject({ code: "lost_claim" });
       expect(kinds()).toContain("lock_lost");
@@ -81,10 +81,10 @@ export function queueDying(bench: QueueBench): void {
 
   describe("closing", () => {
     it("waits for the runs that are on, and takes no more", async () => {
-      await bench.queues.enqueue([event("evt_1")]);
+      await fixture.queues.enqueue([event("evt_1")]);
       let finish = (_: JobResult) => {};
       const runs: EventJob[] = [];
-      const workers = bench.queues.work({
+      const workers = fixture.queues.work({
         worker: quickWorker(),
         concurrency: () => 1,
         run: (job) => {
@@ -95,7 +95,7 @@ export function queueDying(bench: QueueBench): void {
       });
       await until(() => runs.length === 1);
       const closing = workers.close({ timeoutMs: 20_000 });
-      await bench.queues.enqueue([event("evt_2")]);
+      await fixture.queues.enqueue([event("evt_2")]);
       expect(workers.active).toBe(1);
       finish(COMPLETED);
       await closing;
@@ -106,9 +106,9 @@ export function queueDying(bench: QueueBench): void {
     });
 
     it("aborts the runs when its time is up, and their jobs come again", async () => {
-      await bench.queues.enqueue([event("evt_1")]);
+      await fixture.queues.enqueue([event("evt_1")]);
       const runs: EventJob[] = [];
-      const workers = bench.queues.work({
+      const workers = fixture.queues.work({
         worker: quickWorker(),
         concurrency: () => 1,
         run: (job) => {
@@ -123,10 +123,10 @@ export function queueDying(bench: QueueBench): void {
       expect(await stateOf("evt_1")).toBe("delayed");
     });
 
-    it("does not wait for a run that hears no signal, and another worker gets its job", async () => {
-      await bench.queues.enqueue([event("evt_1")]);
-      const deaf = await bench.ground.open(["acme"], () => {});
-      bench.alsoClose(deaf);
+    it("does not wait for a run that ignores its signal, and another worker gets its job", async () => {
+      await fixture.queues.enqueue([event("evt_1")]);
+      const deaf = await fixture.server.open(["acme"], () => {});
+      fixture.alsoClose(deaf);
       let taken = false;
       const workers = deaf.work({
         worker: quickWorker(),

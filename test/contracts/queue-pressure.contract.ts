@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { RETRY, type QueueBench } from "./queue-bench.ts";
+import { RETRY, type QueueFixture } from "./queue-fixture.ts";
 
-/** What the way in is told of how full the queues are. */
-export function queuePressure(bench: QueueBench): void {
-  const { work, untilState } = bench;
+/** What the intake reads of how full the queues are. */
+export function queuePressure(fixture: QueueFixture): void {
+  const { work, untilState } = fixture;
 
   describe("the pressure", () => {
     it("is nothing before the first look, and then what waits in each queue", async () => {
-      await bench.queues.enqueue([event("evt_1"), event("evt_2"), event("evt_3")]);
-      const pressure = bench.queues.pressure();
+      await fixture.queues.enqueue([event("evt_1"), event("evt_2"), event("evt_3")]);
+      const pressure = fixture.queues.pressure();
       expect(pressure.of("acme")).toEqual({ depth: 0, oldestAgeMs: undefined });
       await until(() => pressure.of("acme").depth === 3);
       expect(pressure.of("acme").oldestAgeMs).toBeGreaterThanOrEqual(0);
@@ -21,18 +21,18 @@ export function queuePressure(bench: QueueBench): void {
     });
 
     it("counts a job that waits for its next attempt, and does not call it old", async () => {
-      await bench.queues.enqueue([event("evt_1")]);
+      await fixture.queues.enqueue([event("evt_1")]);
       work(() => RETRY);
       await untilState("evt_1", "delayed");
-      const pressure = bench.queues.pressure();
+      const pressure = fixture.queues.pressure();
       await until(() => pressure.of("acme").depth === 1);
-      await bench.queues.pause("acme");
-      const job = await bench.queues.queues.get("acme")?.getJob("evt_1");
+      await fixture.queues.pause("acme");
+      const job = await fixture.queues.queues.get("acme")?.getJob("evt_1");
       await job?.promote();
-      expect(await bench.stateOf("evt_1")).toBe("waiting");
+      expect(await fixture.stateOf("evt_1")).toBe("waiting");
       // A reading that knows of what came later is of after the promotion.
-      await bench.queues.pause("other");
-      await bench.queues.enqueue([event("evt_2", { source: "other" })]);
+      await fixture.queues.pause("other");
+      await fixture.queues.enqueue([event("evt_2", { source: "other" })]);
       await until(() => pressure.of("other").depth > 0);
       expect(pressure.of("acme")).toEqual({ depth: 1, oldestAgeMs: undefined });
     });

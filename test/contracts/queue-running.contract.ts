@@ -2,15 +2,15 @@ import type { QueueNotice, WorkOptions } from "@millrace/queue";
 import { describe, expect, it } from "vitest";
 import { event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { COMPLETED, RETRY, untilAborted, type QueueBench } from "./queue-bench.ts";
+import { COMPLETED, RETRY, untilAborted, type QueueFixture } from "./queue-fixture.ts";
 
 /** What goes in is run once, whatever it is called, and can be looked at and steered. */
-export function queueRunning(bench: QueueBench): void {
-  const { work, stateOf, untilState } = bench;
+export function queueRunning(fixture: QueueFixture): void {
+  const { work, stateOf, untilState } = fixture;
 
   describe("adding and running", () => {
     it("runs an event once, as it was given, and completes its job", async () => {
-      expect(await bench.queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
+      expect(await fixture.queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
       const { runs } = work(() => COMPLETED);
       await untilState("evt_1", "completed");
       expect(runs).toHaveLength(1);
@@ -21,15 +21,13 @@ export function queueRunning(bench: QueueBench): void {
     });
 
     it("runs an event once that is added twice, and calls the second a duplicate", async () => {
-      expect(await bench.queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
-      expect(await bench.queues.enqueue([event("evt_1"), event("evt_2"), event("evt_2")])).toEqual([
-        "duplicate",
-        "accepted",
-        "duplicate",
-      ]);
+      expect(await fixture.queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
+      expect(
+        await fixture.queues.enqueue([event("evt_1"), event("evt_2"), event("evt_2")]),
+      ).toEqual(["duplicate", "accepted", "duplicate"]);
       const { runs } = work(() => COMPLETED);
       await untilState("evt_2", "completed");
-      expect(await bench.queues.enqueue([event("evt_1")])).toEqual(["duplicate"]);
+      expect(await fixture.queues.enqueue([event("evt_1")])).toEqual(["duplicate"]);
       expect(runs.map((job) => job.event.eventId)).toEqual(["evt_1", "evt_2"]);
     });
 
@@ -39,7 +37,7 @@ export function queueRunning(bench: QueueBench): void {
         event("evt_1", { generation: 1 }),
         event("evt_1", { source: "other" }),
       ];
-      expect(await bench.queues.enqueue(events)).toEqual(["accepted", "accepted", "accepted"]);
+      expect(await fixture.queues.enqueue(events)).toEqual(["accepted", "accepted", "accepted"]);
       const { runs } = work(() => COMPLETED);
       await until(() => runs.length === 3);
       expect(
@@ -50,35 +48,37 @@ export function queueRunning(bench: QueueBench): void {
     it("runs every id once that has hurt BullMQ, and goes on", async () => {
       const { runs } = work(() => COMPLETED);
       const events = TROUBLESOME_IDS.map((id) => event(id));
-      expect(await bench.queues.enqueue(events)).toEqual(events.map(() => "accepted"));
+      expect(await fixture.queues.enqueue(events)).toEqual(events.map(() => "accepted"));
       await until(() => runs.length >= events.length);
-      await bench.queues.enqueue([event("evt_last")]);
+      await fixture.queues.enqueue([event("evt_last")]);
       await untilState("evt_last", "completed");
       expect(runs.map((job) => job.event.eventId).toSorted()).toEqual(
         [...TROUBLESOME_IDS, "evt_last"].toSorted(),
       );
-      await until(async () => (await bench.queues.counts()).get("acme")?.completed === runs.length);
-      expect(bench.notices).toEqual([]);
+      await until(
+        async () => (await fixture.queues.counts()).get("acme")?.completed === runs.length,
+      );
+      expect(fixture.notices).toEqual([]);
     });
 
     it.each([
       ["U+0000 and escapes", Buffer.from('{"a":"\0","b":"\\u0000\\ud800"}')],
       ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0x00, 0x22])],
     ])("keeps a body with %s byte for byte", async (_, body) => {
-      expect(await bench.queues.enqueue([event("evt_1", { body })])).toEqual(["accepted"]);
+      expect(await fixture.queues.enqueue([event("evt_1", { body })])).toEqual(["accepted"]);
       const { runs } = work(() => COMPLETED);
       await until(() => runs.length === 1);
       expect(Buffer.from(runs[0]?.event.body ?? [])).toEqual(body);
     });
 
     it("leaves body and headers out of a job that carries an identity only", async () => {
-      await bench.queues.enqueue([event("evt_1")], { identityOnly: true });
-      const found = await bench.queues.findJob(event("evt_1"));
+      await fixture.queues.enqueue([event("evt_1")], { identityOnly: true });
+      const found = await fixture.queues.findJob(event("evt_1"));
       expect(found?.event).toMatchObject({ eventId: "evt_1", body: undefined, headers: {} });
     });
 
     it("answers an event of an unknown source with an error, and takes the others", async () => {
-      const answers = await bench.queues.enqueue([
+      const answers = await fixture.queues.enqueue([
         event("evt_1", { source: "nobody" }),
         event("evt_2"),
       ]);
@@ -88,18 +88,18 @@ export function queueRunning(bench: QueueBench): void {
 
     it("lets a poison job fail alone, and adds its companions", async () => {
       const poison = event("evt_bad", { type: "broken\0type" });
-      const answers = await bench.queues.enqueue([event("evt_1"), poison, event("evt_2")]);
+      const answers = await fixture.queues.enqueue([event("evt_1"), poison, event("evt_2")]);
       expect([answers[0], answers[2]]).toEqual(["accepted", "accepted"]);
       // Redis stores what Postgres refuses.
-      if (bench.queues.backend === "postgres") expect(answers[1]).toBeInstanceOf(Error);
+      if (fixture.queues.backend === "postgres") expect(answers[1]).toBeInstanceOf(Error);
     });
   });
 
   describe("looking and steering", () => {
     it("counts jobs by source and state", async () => {
       const ids = ["evt_1", "evt_2", "evt_3", "evt_4"];
-      await bench.queues.enqueue(ids.map((id) => event(id)));
-      expect((await bench.queues.counts()).get("acme")).toMatchObject({
+      await fixture.queues.enqueue(ids.map((id) => event(id)));
+      expect((await fixture.queues.counts()).get("acme")).toMatchObject({
         waiting: 4,
         paused: false,
       });
@@ -111,30 +111,33 @@ export function queueRunning(bench: QueueBench): void {
         return untilAborted(job);
       });
       await expect
-        .poll(async () => (await bench.queues.counts()).get("acme"), { timeout: 30_000 })
+        .poll(async () => (await fixture.queues.counts()).get("acme"), { timeout: 30_000 })
         .toEqual({ waiting: 0, active: 1, delayed: 1, completed: 1, failed: 1, paused: false });
     });
 
     it("runs nothing of a paused source until it is resumed, and runs the others", async () => {
       const { runs } = work(() => COMPLETED);
-      await bench.queues.pause("acme");
-      await bench.queues.enqueue([event("evt_1"), event("evt_2", { source: "other" })]);
+      await fixture.queues.pause("acme");
+      await fixture.queues.enqueue([event("evt_1"), event("evt_2", { source: "other" })]);
       await until(() => runs.length === 1);
       expect(runs[0]?.event.source).toBe("other");
-      expect(await bench.queues.enqueue([event("evt_1")])).toEqual(["duplicate"]);
-      expect((await bench.queues.counts()).get("acme")).toMatchObject({ waiting: 1, paused: true });
+      expect(await fixture.queues.enqueue([event("evt_1")])).toEqual(["duplicate"]);
+      expect((await fixture.queues.counts()).get("acme")).toMatchObject({
+        waiting: 1,
+        paused: true,
+      });
       expect(await stateOf("evt_1")).toBe("waiting");
-      await bench.queues.resume("acme");
+      await fixture.queues.resume("acme");
       await untilState("evt_1", "completed");
     });
   });
 
   it("begins no more jobs of a source than its rate allows, by however many workers", async () => {
     const rate = (source: string) => (source === "acme" ? { max: 3, perMs: 3_600_000 } : undefined);
-    const second = await bench.ground.open(["acme", "other"], () => undefined);
-    bench.alsoClose(second);
+    const second = await fixture.server.open(["acme", "other"], () => undefined);
+    fixture.alsoClose(second);
     const ids = Array.from({ length: 8 }, (_, index) => `evt_${index}`);
-    await bench.queues.enqueue(ids.flatMap((id) => [event(id), event(id, { source: "other" })]));
+    await fixture.queues.enqueue(ids.flatMap((id) => [event(id), event(id, { source: "other" })]));
     const ran: string[] = [];
     const options: WorkOptions = {
       worker: quickWorker(),
@@ -150,20 +153,20 @@ export function queueRunning(bench: QueueBench): void {
     second.work(options);
     await until(() => ran.filter((source) => source === "other").length === 8);
     // From the third on the server itself says that no more may begin.
-    const limited = bench.queues.queues.get("acme");
+    const limited = fixture.queues.queues.get("acme");
     await until(async () => ((await limited?.getRateLimitTtl(3)) ?? 0) > 0);
-    await until(async () => (await bench.queues.counts()).get("acme")?.completed === 3);
-    expect((await bench.queues.counts()).get("acme")).toMatchObject({ waiting: 5, active: 0 });
+    await until(async () => (await fixture.queues.counts()).get("acme")?.completed === 3);
+    expect((await fixture.queues.counts()).get("acme")).toMatchObject({ waiting: 5, active: 0 });
     expect(ran.filter((source) => source === "acme")).toHaveLength(3);
   });
 
   it("runs sixty sources in one process, on few connections", async () => {
-    await bench.queues.close();
+    await fixture.queues.close();
     const notices: QueueNotice[] = [];
-    const before = await bench.ground.connections();
+    const before = await fixture.server.connections();
     const sources = Array.from({ length: 60 }, (_, index) => `source-${index}`);
-    const many = await bench.ground.open(sources, (notice) => notices.push(notice));
-    bench.alsoClose(many);
+    const many = await fixture.server.open(sources, (notice) => notices.push(notice));
+    fixture.alsoClose(many);
     await until(() => many.ping().then(() => true));
     const ran = new Set<string>();
     many.work({
@@ -183,10 +186,10 @@ export function queueRunning(bench: QueueBench): void {
       expect(answers.filter((answer) => answer !== "accepted")).toEqual([]);
     }
     await until(() => ran.size === 240);
-    const taken = (await bench.ground.connections()) - before;
+    const taken = (await fixture.server.connections()) - before;
     expect(taken).toBeLessThanOrEqual(many.backend === "redis" ? 62 : 11);
     await many.close();
-    await until(async () => (await bench.ground.connections()) <= before);
+    await until(async () => (await fixture.server.connections()) <= before);
     expect(notices).toEqual([]);
   });
 }

@@ -4,8 +4,13 @@ import pg from "pg";
 import { describe } from "vitest";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
-import type { QueueGround } from "./queue-bench.ts";
-import { queueContract } from "./queue.contract.ts";
+import { queueComparing } from "./queue-comparing.contract.ts";
+import { queueDying } from "./queue-dying.contract.ts";
+import { queueEnqueuing } from "./queue-enqueuing.contract.ts";
+import { queuePressure } from "./queue-pressure.contract.ts";
+import { queueRunning } from "./queue-running.contract.ts";
+import { queueSettling } from "./queue-settling.contract.ts";
+import { useQueueFixture, type QueueServer } from "./queue-fixture.ts";
 
 /** These servers answer, be it slowly; what happens when they do not is tested elsewhere. */
 const enqueueTimeoutMs = 20_000;
@@ -25,7 +30,18 @@ END $$`;
 describeOnRedis("the queues on Redis", () => queueContract(onRedis));
 describe("the queues on Postgres", () => queueContract(onPostgres));
 
-async function onRedis(): Promise<QueueGround> {
+/** What every backend's queues must hold to. */
+function queueContract(prepare: () => Promise<QueueServer>): void {
+  const fixture = useQueueFixture(prepare);
+  queueRunning(fixture);
+  queueEnqueuing(fixture);
+  queueSettling(fixture);
+  queueDying(fixture);
+  queuePressure(fixture);
+  queueComparing(fixture);
+}
+
+async function onRedis(): Promise<QueueServer> {
   const redis = await startRedis();
   const client = new Redis(redis.url);
   return {
@@ -47,7 +63,7 @@ async function onRedis(): Promise<QueueGround> {
   };
 }
 
-async function onPostgres(): Promise<QueueGround> {
+async function onPostgres(): Promise<QueueServer> {
   const database = await scratchDatabase();
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();

@@ -2,14 +2,14 @@ import { bodyHash } from "@millrace/core";
 import { describe, expect, test } from "vitest";
 import { SECRET, signed } from "../intake/plain-config.ts";
 import { SIGNATURE, sign } from "../intake/plain-provider.ts";
-import { onWayIn, type OpenWayIn } from "./way-in.ts";
+import { useAdapter, type OpenAdapter } from "./adapter-fixture.ts";
 
-/** What every way in must do with a delivery that is verified. */
-export function receiveContract(title: string, open: OpenWayIn): void {
+/** What every adapter must do with a delivery that is verified. */
+export function receiveContract(title: string, open: OpenAdapter): void {
   describe(`a delivery by ${title}`, () => {
-    const it = onWayIn(open);
+    const it = useAdapter(open);
 
-    test("a verified event is accepted when the place has it, exactly as it came", async () => {
+    test("a verified event is accepted when the store has it, exactly as it came", async () => {
       const text = '{ "id":"evt_1",\n"type":"thing.happened","n":1.0,"é":"\\u0000" }';
       const answer = await it.deliver(text, "plain", { "x-kept": "kept", "x-other": "not kept" });
       expect(answer).toMatchObject({ status: 202, text: '{"status":"accepted"}' });
@@ -36,12 +36,12 @@ export function receiveContract(title: string, open: OpenWayIn): void {
         Buffer.from('"}'),
       ]);
       const headers = { [SIGNATURE]: sign(body, SECRET) };
-      expect((await it.wayIn.send({ source: "plain", body, headers })).status).toBe(202);
+      expect((await it.adapter.send({ source: "plain", body, headers })).status).toBe(202);
       const kept = Buffer.from(it.store.events.get("plain/evt_bytes")?.body ?? []);
       expect(kept.equals(body)).toBe(true);
     });
 
-    test("an event that the place had is a duplicate", async () => {
+    test("an event that the store had is a duplicate", async () => {
       await it.deliver({ id: "evt_2" });
       const answer = await it.deliver({ id: "evt_2" });
       expect(answer).toMatchObject({ status: 200, text: '{"status":"duplicate"}' });
@@ -63,18 +63,18 @@ export function receiveContract(title: string, open: OpenWayIn): void {
 
     test("a secret that is being changed verifies as long as it is live", async () => {
       const next = signed({ id: "evt_5" }, "the-next-secret");
-      expect((await it.wayIn.send({ source: "chatty", ...next })).status).toBe(200);
-      expect((await it.wayIn.send({ source: "plain", ...next })).status).toBe(401);
+      expect((await it.adapter.send({ source: "chatty", ...next })).status).toBe(200);
+      expect((await it.adapter.send({ source: "plain", ...next })).status).toBe(401);
     });
 
-    test("a handshake is answered and nothing is placed", async () => {
+    test("a handshake is answered and nothing is stored", async () => {
       const answer = await it.deliver({ challenge: "<b>echo</b>" });
       expect(answer).toMatchObject({ status: 200, text: "<b>echo</b>" });
       expect(answer.headers["content-type"]).toContain("text/plain");
       expect(it.store.calls).toEqual([]);
     });
 
-    test("a handshake that asks for proof of the secret is answered and nothing is placed", async () => {
+    test("a handshake that asks for proof of the secret is answered and nothing is stored", async () => {
       const answer = await it.deliver({ prove: "token" });
       expect(answer).toMatchObject({ status: 200, text: sign("token", SECRET) });
       expect(it.store.calls).toEqual([]);
@@ -82,7 +82,7 @@ export function receiveContract(title: string, open: OpenWayIn): void {
       expect(answered).toMatchObject([{ outcome: "handshake" }]);
     });
 
-    test("an answer of the delivery's own goes before the provider's, once the place has it", async () => {
+    test("an answer of the delivery's own goes before the provider's, once the store has it", async () => {
       const asked = { id: "evt_says", says: "deferred" };
       expect(await it.deliver(asked, "chatty")).toMatchObject({ status: 200, text: "deferred" });
       expect(await it.deliver(asked, "chatty")).toMatchObject({ status: 200, text: "deferred" });
@@ -92,7 +92,7 @@ export function receiveContract(title: string, open: OpenWayIn): void {
       expect((await it.deliver({ id: "evt_lost", says: "deferred" }, "chatty")).status).toBe(503);
     });
 
-    test("a delivery of several events is accepted when the place has all of them", async () => {
+    test("a delivery of several events is accepted when the store has all of them", async () => {
       expect((await it.deliver([{ id: "a_1" }, { id: "a_2" }])).status).toBe(202);
       expect((await it.deliver([{ id: "a_2" }, { id: "a_3" }])).status).toBe(202);
       expect((await it.deliver([{ id: "a_1" }, { id: "a_3" }])).status).toBe(200);
@@ -105,10 +105,10 @@ export function receiveContract(title: string, open: OpenWayIn): void {
       expect(it.store.calls).toEqual([]);
     });
 
-    test("what becomes of a delivery is told once, by configured source", async () => {
+    test("what becomes of a delivery is notified once, by configured source", async () => {
       await it.deliver({ id: "evt_9" });
       await it.deliver({ id: "evt_9" });
-      await it.wayIn.send({ source: "plain", body: "{}" });
+      await it.adapter.send({ source: "plain", body: "{}" });
       const answered = it.notices.filter((notice) => notice.kind === "answered");
       expect(answered).toMatchObject([
         { source: "plain", outcome: "accepted", code: undefined },

@@ -7,13 +7,13 @@ import { createLogger } from "@millrace/service";
 import express from "express";
 import { Registry } from "prom-client";
 import { sendTo } from "../intake/send-to.ts";
-import { failingPlaceContract } from "./failing-place.contract.ts";
+import { failingStoreContract } from "./failing-store.contract.ts";
 import { providersContract } from "./providers.contract.ts";
 import { receiveContract } from "./receive.contract.ts";
 import { refuseBodyContract, refuseContract } from "./refuse.contract.ts";
-import type { OpenWayIn, WayIn } from "./way-in.ts";
+import type { OpenAdapter, Adapter } from "./adapter-fixture.ts";
 
-const bare: OpenWayIn = async (deps) => {
+const bare: OpenAdapter = async (deps) => {
   const receiver = new Receiver(deps);
   return {
     send: async ({ source, method = "POST", query = "", headers = {}, body = "" }) => {
@@ -30,7 +30,7 @@ const bare: OpenWayIn = async (deps) => {
   };
 };
 
-const hotRoute: OpenWayIn = async (deps) => {
+const hotRoute: OpenAdapter = async (deps) => {
   const logger = createLogger({ role: "ingress", level: "silent" });
   const registry = new Registry();
   const ingress = createIngress({ ...deps, logger, registry });
@@ -38,7 +38,7 @@ const hotRoute: OpenWayIn = async (deps) => {
   return { send: (request) => sendTo(port, request), close: () => ingress.close() };
 };
 
-const router: OpenWayIn = async (deps) => {
+const router: OpenAdapter = async (deps) => {
   const receiver = new Receiver(deps);
   const app = express();
   app.use("/webhooks", createExpressAdapter(receiver));
@@ -46,7 +46,7 @@ const router: OpenWayIn = async (deps) => {
   return await overHttp(app, () => receiver.close());
 };
 
-const fetchHandler: OpenWayIn = async (deps) => {
+const fetchHandler: OpenAdapter = async (deps) => {
   const receiver = new Receiver(deps);
   const handle = createFetchAdapter(receiver);
   return {
@@ -61,22 +61,22 @@ const fetchHandler: OpenWayIn = async (deps) => {
   };
 };
 
-const WAYS = [
+const ADAPTERS = [
   { title: "bare receive()", open: bare, readsBodies: false },
   { title: "the hot route of the ingress", open: hotRoute, readsBodies: true },
   { title: "the Express adapter in an Express 5 app", open: router, readsBodies: true },
   { title: "the fetch adapter", open: fetchHandler, readsBodies: true },
 ];
 
-for (const { title, open, readsBodies } of WAYS) {
+for (const { title, open, readsBodies } of ADAPTERS) {
   receiveContract(title, open);
   refuseContract(title, open);
   providersContract(title, open);
-  failingPlaceContract(title, open);
+  failingStoreContract(title, open);
   if (readsBodies) refuseBodyContract(title, open);
 }
 
-async function overHttp(listener: RequestListener, close: () => Promise<void>): Promise<WayIn> {
+async function overHttp(listener: RequestListener, close: () => Promise<void>): Promise<Adapter> {
   const server = createServer(listener);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

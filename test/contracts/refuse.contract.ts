@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { SECRET } from "../intake/plain-config.ts";
 import { SIGNATURE, sign } from "../intake/plain-provider.ts";
-import { codeOf, onWayIn, type OpenWayIn } from "./way-in.ts";
+import { codeOf, useAdapter, type OpenAdapter } from "./adapter-fixture.ts";
 
-/** What every way in must refuse, and how. */
-export function refuseContract(title: string, open: OpenWayIn): void {
+/** What every adapter must refuse, and how. */
+export function refuseContract(title: string, open: OpenAdapter): void {
   describe(`what is no delivery, by ${title}`, () => {
-    const it = onWayIn(open);
+    const it = useAdapter(open);
 
     test.each([
       ["no signature", undefined],
@@ -16,14 +16,14 @@ export function refuseContract(title: string, open: OpenWayIn): void {
       ["a signature of other bytes", sign('{"id":"evt_no" }', SECRET)],
     ])("%s is answered 401", async (_title, signature) => {
       const headers = signature === undefined ? {} : { [SIGNATURE]: signature };
-      const answer = await it.wayIn.send({ source: "plain", headers, body: '{"id":"evt_no"}' });
+      const answer = await it.adapter.send({ source: "plain", headers, body: '{"id":"evt_no"}' });
       expect([answer.status, codeOf(answer)]).toEqual([401, "invalid_signature"]);
       expect(it.store.calls).toEqual([]);
     });
 
     test("a 401 says the same whatever failed", async () => {
       const stale = await it.deliver({ id: "evt_no" }, "plain", { "x-stale": "1" });
-      const unsigned = await it.wayIn.send({ source: "plain", body: '{"id":"evt_no"}' });
+      const unsigned = await it.adapter.send({ source: "plain", body: '{"id":"evt_no"}' });
       expect([stale.status, codeOf(stale)]).toEqual([401, "invalid_timestamp"]);
       const message = (answer: { text: string }) => JSON.parse(answer.text).error.message;
       expect(message(stale)).toBe(message(unsigned));
@@ -67,7 +67,7 @@ export function refuseContract(title: string, open: OpenWayIn): void {
     );
 
     test.each(["GET", "PUT", "DELETE", "OPTIONS"])("%s is answered 405", async (method) => {
-      const answer = await it.wayIn.send({ source: "plain", method });
+      const answer = await it.adapter.send({ source: "plain", method });
       expect([answer.status, codeOf(answer)]).toEqual([405, "method_not_allowed"]);
       expect(answer.headers["allow"]).toBe("POST");
     });
@@ -81,10 +81,10 @@ export function refuseContract(title: string, open: OpenWayIn): void {
   });
 }
 
-/** What a way in must refuse that reads bodies itself; bare `receive()` is given them. */
-export function refuseBodyContract(title: string, open: OpenWayIn): void {
+/** What an adapter must refuse that reads bodies itself; bare `receive()` is given them. */
+export function refuseBodyContract(title: string, open: OpenAdapter): void {
   describe(`a body that is refused unread, by ${title}`, () => {
-    const it = onWayIn(open);
+    const it = useAdapter(open);
 
     test("a body is taken up to the source's limit and not a byte more", async () => {
       const ofBytes = (bytes: number) => `{"id":"l_${bytes}","x":"`.padEnd(bytes - 2, "x") + '"}';

@@ -1,11 +1,11 @@
 import { request as httpRequest } from "node:http";
-import type { WayIn } from "../contracts/way-in.ts";
+import type { Adapter } from "../contracts/adapter-fixture.ts";
 
 /** Posts to a port on loopback. node:http and not fetch, which mends paths and methods. */
 export function sendTo(
   port: number,
-  { source, method = "POST", query = "", headers = {}, body = "" }: Parameters<WayIn["send"]>[0],
-): ReturnType<WayIn["send"]> {
+  { source, method = "POST", query = "", headers = {}, body = "" }: Parameters<Adapter["send"]>[0],
+): ReturnType<Adapter["send"]> {
   return new Promise((resolve, reject) => {
     const path = `/webhooks/${source}${query}`;
     const outgoing = httpRequest({ port, host: "127.0.0.1", path, method, headers }, (answer) => {

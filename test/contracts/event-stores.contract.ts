@@ -3,37 +3,37 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { plainConfig, SECRETS, signed } from "../intake/plain-config.ts";
 import { until } from "../support/until.ts";
 
-/** One or two real places, and a look into what they keep. */
-export interface PlacesStage {
+/** One or two real event stores, and a look into what they keep. */
+export interface EventStores {
   readonly stores: ReceiverDeps["stores"];
   readonly ack: "queue" | "ledger";
-  /** The bytes that are kept of an event of `plain`, in whichever place. */
+  /** The bytes that are kept of an event of `plain`, in whichever store. */
   bodyOf(eventId: string): Promise<string | undefined>;
   /** How many deliveries with another body are noted of an event; undefined without a ledger. */
   conflictsOf?(eventId: string): Promise<number>;
   close(): Promise<void>;
 }
 
-/** What every durable place must do, by itself or in another's stead. */
-export function placesContract(title: string, open: () => Promise<PlacesStage>): void {
+/** What every event store must do, by itself or in place of another. */
+export function eventStoresContract(title: string, open: () => Promise<EventStores>): void {
   describe(`an event that is put into ${title}`, () => {
-    let stage: PlacesStage;
+    let opened: EventStores;
     let receiver: Receiver;
     let notices: IntakeNotice[];
 
     beforeEach(async () => {
-      stage = await open();
+      opened = await open();
       notices = [];
       receiver = new Receiver({
-        config: plainConfig({ answerTimeoutMs: 5_000 }, { ack: stage.ack }),
+        config: plainConfig({ answerTimeoutMs: 5_000 }, { ack: opened.ack }),
         secrets: SECRETS,
-        stores: stage.stores,
+        stores: opened.stores,
         notify: (notice) => notices.push(notice),
       });
     });
     afterEach(async () => {
       await receiver?.close();
-      await stage?.close();
+      await opened?.close();
     });
 
     const deliver = async (data: unknown, source = "plain") => {
@@ -46,7 +46,7 @@ export function placesContract(title: string, open: () => Promise<PlacesStage>):
     test("is accepted, and kept byte for byte", async () => {
       const text = '{ "id":"evt_1",\n"n":1.0,"x":"\\u0000", "é":"\\ud800" }';
       expect(await deliver(text)).toBe(202);
-      expect(await stage.bodyOf("evt_1")).toBe(text);
+      expect(await opened.bodyOf("evt_1")).toBe(text);
     });
 
     test("is a duplicate the second time, and of another source another event", async () => {
@@ -60,15 +60,15 @@ export function placesContract(title: string, open: () => Promise<PlacesStage>):
       expect((await Promise.all(same)).filter((status) => status === 202)).toHaveLength(1);
     });
 
-    test("keeps its first body, and another one under its id is told", async () => {
+    test("keeps its first body, and another one under its id is notified", async () => {
       expect(await deliver({ id: "evt_4", n: 1 })).toBe(202);
       expect(await deliver({ id: "evt_4", n: 2 })).toBe(200);
       expect(await deliver({ id: "evt_4", n: 1 })).toBe(200);
-      expect(await stage.bodyOf("evt_4")).toBe('{"id":"evt_4","n":1}');
+      expect(await opened.bodyOf("evt_4")).toBe('{"id":"evt_4","n":1}');
       expect(notices.filter(({ kind }) => kind === "conflict")).toEqual([
         { kind: "conflict", source: "plain", eventId: "evt_4" },
       ]);
-      const { conflictsOf } = stage;
+      const { conflictsOf } = opened;
       if (conflictsOf !== undefined) await until(async () => (await conflictsOf("evt_4")) === 1);
     });
 
@@ -76,7 +76,7 @@ export function placesContract(title: string, open: () => Promise<PlacesStage>):
       expect(await deliver([{ id: "a_1" }, { id: "a_2" }])).toBe(202);
       expect(await deliver([{ id: "a_2" }, { id: "a_3" }])).toBe(202);
       expect(await deliver([{ id: "a_1" }, { id: "a_3" }])).toBe(200);
-      expect(await stage.bodyOf("a_3")).toBeDefined();
+      expect(await opened.bodyOf("a_3")).toBeDefined();
     });
 
     test("may have an id of any script and of 1,024 bytes", async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { codeOf, onWayIn, type OpenWayIn } from "./way-in.ts";
+import { codeOf, useAdapter, type OpenAdapter } from "./adapter-fixture.ts";
 
-/** What every way in must answer when the place that it has fails, hangs or refuses. */
-export function failingPlaceContract(title: string, open: OpenWayIn): void {
-  describe(`a delivery by ${title} to a place that fails`, () => {
-    const it = onWayIn(open);
+/** What every adapter must answer when the store that it has fails, hangs or refuses. */
+export function failingStoreContract(title: string, open: OpenAdapter): void {
+  describe(`a delivery by ${title} to a store that fails`, () => {
+    const it = useAdapter(open);
 
-    test("a place that throws is answered 503 with Retry-After", async () => {
+    test("a store that throws is answered 503 with Retry-After", async () => {
       it.store.before = () => Promise.reject(new Error("down"));
       const answer = await it.deliver({ id: "evt_6" });
       expect([answer.status, codeOf(answer)]).toEqual([503, "unavailable"]);
@@ -17,7 +17,7 @@ export function failingPlaceContract(title: string, open: OpenWayIn): void {
       expect((await it.deliver({ id: "evt_6" })).status).toBe(202);
     });
 
-    test("a place that hangs is answered 503 in time, and heals", async () => {
+    test("a store that hangs is answered 503 in time, and heals", async () => {
       it.store.before = () => new Promise(() => {});
       const startedMs = performance.now();
       const answers = await Promise.all(
@@ -35,7 +35,7 @@ export function failingPlaceContract(title: string, open: OpenWayIn): void {
       expect(it.store.calls.reduce((sum, size) => sum + size, 0)).toBeLessThan(60);
     });
 
-    test("a place that fails late is heard of by nobody but the log", async () => {
+    test("a store that fails late is only logged", async () => {
       let fail: (error: Error) => void = () => {};
       it.store.before = () => new Promise((_resolve, reject) => (fail = reject));
       expect((await it.deliver({ id: "evt_8" })).status).toBe(503);

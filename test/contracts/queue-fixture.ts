@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 
-/** What a backend gives the suite to stand on. */
-export interface QueueGround {
+/** The server of one backend. */
+export interface QueueServer {
   readonly url: string;
   open(sources: readonly string[], notify: (notice: QueueNotice) => void): Promise<Queues>;
   /** Gives the job's lock to someone else. */
@@ -18,15 +18,15 @@ export interface QueueGround {
 }
 
 /** What the contract's tests work with: queues of sources `acme` and `other`, fresh for each. */
-export interface QueueBench {
-  readonly ground: QueueGround;
+export interface QueueFixture {
+  readonly server: QueueServer;
   readonly queues: Queues;
   readonly notices: readonly QueueNotice[];
   /** Starts the workers, and keeps the runs that they are given. */
   work(
     run: (job: EventJob, turn: number) => JobResult | Promise<JobResult>,
     over?: Partial<WorkOptions>,
-  ): { runs: EventJob[]; gaveUp: { job: EventJob; reason: string }[] };
+  ): { runs: EventJob[]; abandoned: { job: EventJob; reason: string }[] };
   /** The state of source acme's job. */
   stateOf(eventId: string): Promise<string | undefined>;
   untilState(eventId: string, state: string): Promise<unknown>;
@@ -35,34 +35,34 @@ export interface QueueBench {
   alsoClose(queues: Queues): void;
 }
 
-/** Prepares the ground before the tests, and clears it after each. */
-export function useQueueBench(prepare: () => Promise<QueueGround>): QueueBench {
-  let ground: QueueGround;
+/** Starts the server before the tests, and clears it after each. */
+export function useQueueFixture(prepare: () => Promise<QueueServer>): QueueFixture {
+  let server: QueueServer;
   let queues: Queues;
   let notices: QueueNotice[];
   const others: Queues[] = [];
 
   beforeAll(async () => {
-    ground = await prepare();
+    server = await prepare();
   });
-  afterAll(() => ground?.release());
+  afterAll(() => server?.release());
 
   beforeEach(async () => {
     notices = [];
-    queues = await ground.open(["acme", "other"], (notice) => notices.push(notice));
+    queues = await server.open(["acme", "other"], (notice) => notices.push(notice));
     await until(() => queues.ping().then(() => true));
   });
 
   afterEach(async () => {
     await Promise.all([queues, ...others.splice(0)].map((each) => each.close()));
-    await ground.clear();
+    await server.clear();
   });
 
   const stateOf = async (eventId: string): Promise<string | undefined> =>
     (await queues.findJob(event(eventId)))?.state;
   return {
-    get ground() {
-      return ground;
+    get server() {
+      return server;
     },
     get queues() {
       return queues;
@@ -72,15 +72,15 @@ export function useQueueBench(prepare: () => Promise<QueueGround>): QueueBench {
     },
     work: (run, over = {}) => {
       const runs: EventJob[] = [];
-      const gaveUp: { job: EventJob; reason: string }[] = [];
+      const abandoned: { job: EventJob; reason: string }[] = [];
       queues.work({
         worker: quickWorker(),
         concurrency: () => 10,
         run: async (job) => run(job, runs.push(job)),
-        onAbandoned: async (job, reason) => void gaveUp.push({ job, reason }),
+        onAbandoned: async (job, reason) => void abandoned.push({ job, reason }),
         ...over,
       });
-      return { runs, gaveUp };
+      return { runs, abandoned };
     },
     stateOf,
     untilState: (eventId, state) =>

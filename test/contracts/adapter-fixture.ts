@@ -11,8 +11,8 @@ export interface Answer {
   readonly text: string;
 }
 
-/** One way in: bare `receive()`, the ingress's hot route, or the router in an app. */
-export interface WayIn {
+/** What takes a delivery: bare `receive()`, the ingress's hot route, or a framework's adapter. */
+export interface Adapter {
   send(request: {
     source: string;
     method?: string;
@@ -24,41 +24,41 @@ export interface WayIn {
   close(): Promise<void>;
 }
 
-export type OpenWayIn = (deps: {
+export type OpenAdapter = (deps: {
   config: Config;
   secrets: Readonly<Record<string, readonly string[]>>;
   stores: readonly EventStore[];
   notify: Notify;
-}) => Promise<WayIn>;
+}) => Promise<Adapter>;
 
-/** A way in before a place in memory, opened anew for each test. */
-export interface OnWayIn {
+/** An adapter before a store in memory, opened anew for each test. */
+export interface AdapterFixture {
   store: MemoryStore;
-  wayIn: WayIn;
+  adapter: Adapter;
   notices: IntakeNotice[];
   /** Sends data with the signature that it needs. */
   deliver(data: unknown, source?: string, headers?: Record<string, string>): Promise<Answer>;
 }
 
-/** Opens a way in before each test of a suite, and closes it after. */
-export function onWayIn(open: OpenWayIn): OnWayIn {
+/** Opens an adapter before each test of a suite, and closes it after. */
+export function useAdapter(open: OpenAdapter): AdapterFixture {
   const it = {
     deliver: (data, source = "plain", headers = {}) => {
       const request = signed(data);
-      return it.wayIn.send({ ...request, source, headers: { ...request.headers, ...headers } });
+      return it.adapter.send({ ...request, source, headers: { ...request.headers, ...headers } });
     },
-  } as OnWayIn;
+  } as AdapterFixture;
   beforeEach(async () => {
     it.store = createMemoryStore();
     it.notices = [];
-    it.wayIn = await open({
+    it.adapter = await open({
       config: plainConfig(),
       secrets: SECRETS,
       stores: [it.store],
       notify: (notice) => it.notices.push(notice),
     });
   });
-  afterEach(() => it.wayIn.close());
+  afterEach(() => it.adapter.close());
   return it;
 }
 

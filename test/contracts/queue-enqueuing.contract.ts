@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { event } from "../support/queue-fixture.ts";
-import { RETRY, type QueueBench } from "./queue-bench.ts";
+import { RETRY, type QueueFixture } from "./queue-fixture.ts";
 
-/** What is said of an event that the queue has had before. */
-export function queuePlacing(bench: QueueBench): void {
-  const { work, untilState } = bench;
+/** What is answered for an event that the queue has had before. */
+export function queueEnqueuing(fixture: QueueFixture): void {
+  const { work, untilState } = fixture;
   const another = Buffer.from('{"another":"body"}');
-  const enqueue = (...events: readonly ReturnType<typeof event>[]) => bench.queues.enqueue(events);
+  const enqueue = (...events: readonly ReturnType<typeof event>[]) =>
+    fixture.queues.enqueue(events);
 
-  describe("an event that comes again", () => {
+  describe("an event that is enqueued again", () => {
     it("is called failed when its job has failed for good, and stays so", async () => {
       expect(await enqueue(event("evt_1"), event("evt_2"))).toEqual(["accepted", "accepted"]);
       work(({ event: { eventId } }) =>
@@ -23,7 +24,7 @@ export function queuePlacing(bench: QueueBench): void {
         "duplicate",
         "accepted",
       ]);
-      expect(await bench.stateOf("evt_1")).toBe("failed");
+      expect(await fixture.stateOf("evt_1")).toBe("failed");
     });
 
     it("conflicts when it has another body, failed or not, and the first is kept", async () => {
@@ -37,7 +38,7 @@ export function queuePlacing(bench: QueueBench): void {
       await untilState("evt_2", "delayed");
       const changed = [event("evt_1", { body: another }), event("evt_2", { body: another })];
       expect(await enqueue(...changed)).toEqual(["conflict", "conflict"]);
-      expect((await bench.queues.findJob(event("evt_2")))?.event).toMatchObject({
+      expect((await fixture.queues.findJob(event("evt_2")))?.event).toMatchObject({
         bodyHash: event("evt_2").bodyHash,
       });
     });
@@ -51,12 +52,12 @@ export function queuePlacing(bench: QueueBench): void {
         event("evt_2"),
       );
       expect(answers).toEqual(["accepted", "conflict", "duplicate", "conflict", "accepted"]);
-      expect((await bench.queues.findJob(event("evt_1")))?.event).toMatchObject({
+      expect((await fixture.queues.findJob(event("evt_1")))?.event).toMatchObject({
         bodyHash: event("evt_1").bodyHash,
       });
     });
 
-    it("is told by the hash of its envelope, whatever its type and body say", async () => {
+    it("is identified by the hash of its envelope, whatever its type and body say", async () => {
       const sly = event("evt_1", {
         type: '","body_hash":"fake"',
         body: Buffer.from('{"body_hash":"fake","a":"\\"body_hash\\":\\"fake\\""}'),
@@ -70,7 +71,7 @@ export function queuePlacing(bench: QueueBench): void {
 
     it("is a duplicate of a job that was edited into something without a hash", async () => {
       await enqueue(event("evt_1"));
-      const job = await bench.queues.queues.get("acme")?.getJob("evt_1");
+      const job = await fixture.queues.queues.get("acme")?.getJob("evt_1");
       await job?.updateData({ edited: true });
       expect(await enqueue(event("evt_1", { body: another }))).toEqual(["duplicate"]);
     });
@@ -79,11 +80,11 @@ export function queuePlacing(bench: QueueBench): void {
       await enqueue(event("evt_1"));
       work(() => ({ kind: "failed", code: "handler_failed", message: "" }));
       await untilState("evt_1", "failed");
-      const answers = await bench.queues.enqueue([event("evt_1", { body: another })], {
+      const answers = await fixture.queues.enqueue([event("evt_1", { body: another })], {
         identityOnly: true,
       });
-      expect(answers).toEqual([bench.queues.backend === "redis" ? "duplicate" : "accepted"]);
-      expect(await bench.stateOf("evt_1")).toBe("failed");
+      expect(answers).toEqual([fixture.queues.backend === "redis" ? "duplicate" : "accepted"]);
+      expect(await fixture.stateOf("evt_1")).toBe("failed");
     });
   });
 }

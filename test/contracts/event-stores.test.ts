@@ -1,0 +1,129 @@
+import { createLedgerStore, createQueueStore, type ClosableEventStore } from "@millrace/intake";
+import { createLedger, createPool, type Ledger } from "@millrace/ledger";
+import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/queue";
+import { plainConfig } from "../intake/plain-config.ts";
+import { freePort } from "../support/free-port.ts";
+import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { describeOnRedis, startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+import { eventStoresContract, type EventStores } from "./event-stores.contract.ts";
+
+const { sources } = plainConfig();
+const names = Object.keys(sources);
+const shared = { sources: names, role: "ingress", notify: () => {} } as const;
+
+describeOnRedis("with Redis", () => {
+  eventStoresContract("the queue alone", async () => {
+    const { queues, close } = await openRedisQueues();
+    const stores = [createQueueStore({ queue: queues, sources })];
+    return { ...closing(stores, close), ack: "queue", bodyOf: bodyInJob(queues) };
+  });
+
+  eventStoresContract("the queue, beside a ledger", async () => {
+    const { queues, ...both } = await openBoth();
+    return { ...both, ack: "queue", bodyOf: bodyInJob(queues) };
+  });
+
+  eventStoresContract("the ledger, beside a queue", async () => {
+    const both = await openBoth();
+    return { ...both, ack: "ledger", bodyOf: both.bodyInLedger };
+  });
+
+  eventStoresContract("the ledger, for a queue whose Redis is dead", async () => {
+    const both = await openBoth();
+    await both.redis.kill();
+    return { ...both, ack: "queue", bodyOf: both.bodyInLedger };
+  });
+
+  eventStoresContract("the queue, for a ledger whose Postgres is away", async () => {
+    const { queues, close } = await openRedisQueues();
+    const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
+    const pool = createPool({ url, max: 2, applicationName: "test", connectionTimeoutMs: 800 });
+    const stores = bothStores(queues, createLedger({ pool }));
+    return {
+      ...closing(stores, close, () => pool.end()),
+      ack: "ledger",
+      bodyOf: bodyInJob(queues),
+    };
+  });
+});
+
+eventStoresContract("the ledger, over a queue on Postgres", async () => {
+  const test = await openTestLedger();
+  const queues = await createPostgresQueues({ url: test.url, ...shared });
+  const stores = [createLedgerStore({ ledger: test.ledger.intake, queue: queues, sources })];
+  const { bodyInLedger, conflictsOf } = readsOf(test);
+  return {
+    ...closing(stores, () => queues.close(), test.close),
+    ack: "ledger",
+    bodyOf: bodyInLedger,
+    conflictsOf,
+  };
+});
+
+async function openRedisQueues() {
+  const redis = await startRedis();
+  const queues = createRedisQueues({ url: redis.url, ...shared });
+  await until(() => queues.ping().then(() => true));
+  const close = async () => {
+    await queues.close();
+    await redis.stop();
+  };
+  return { redis, queues, close };
+}
+
+async function openBoth() {
+  const { redis, queues, close } = await openRedisQueues();
+  const test = await openTestLedger();
+  const stores = bothStores(queues, test.ledger);
+  return { redis, queues, ...readsOf(test), ...closing(stores, close, test.close) };
+}
+
+function bothStores(queues: Queues, ledger: Ledger): ClosableEventStore[] {
+  return [
+    createQueueStore({ queue: queues, sources, conflicts: ledger.intake }),
+    createLedgerStore({ ledger: ledger.intake, queue: queues, sources }),
+  ];
+}
+
+/** Stores, and what closes them and then all that is under them. */
+function closing(
+  stores: readonly ClosableEventStore[],
+  ...closers: readonly (() => Promise<unknown>)[]
+): Pick<EventStores, "stores" | "close"> {
+  return {
+    stores,
+    close: async () => {
+      await Promise.all(stores.map((store) => store.close(1_000)));
+      for (const close of closers) await close();
+    },
+  };
+}
+
+function readsOf({ ask }: TestLedger) {
+  return {
+    bodyInLedger: async (eventId: string) => {
+      const [row] = await ask<{ body: string }>(
+        `select convert_from(b.body, 'UTF8') as body from millrace.events e
+           join millrace.bodies b on (b.day, b.id) = (e.body_day, e.body_id)
+          where e.source = 'plain' and e.event_id = $1`,
+        [eventId],
+      );
+      return row?.body;
+    },
+    conflictsOf: async (eventId: string) => {
+      const [row] = await ask<{ deliveries: number }>(
+        "select sum(deliveries)::int as deliveries from millrace.conflicts where event_id = $1",
+        [eventId],
+      );
+      return row?.deliveries ?? 0;
+    },
+  };
+}
+
+function bodyInJob(queues: Queues): EventStores["bodyOf"] {
+  return async (eventId) => {
+    const job = await queues.findJob({ source: "plain", eventId, generation: 0 });
+    return job?.event?.body && Buffer.from(job.event.body).toString();
+  };
+}
