@@ -1,5 +1,5 @@
 import type { Pool } from "pg";
-import type { ServerUrls } from "../support/queue-fixture.ts";
+import type { ServerUrls } from "../support/server-urls.ts";
 import { redisText, withRedis } from "../support/redis-client.ts";
 
 export interface EventState {

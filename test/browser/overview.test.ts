@@ -1,7 +1,7 @@
 import type { AnswerOf, SourceStats } from "@millrace/api-contract";
 import type { Browser, Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createDashboardOnStage, type DashboardOnStage } from "../dashboard/on-stage.ts";
+import { startTestDashboard, type TestDashboard } from "../dashboard/dashboard-fixture.ts";
 import { onPostgres, type TestServers } from "../support/backends.ts";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
 
@@ -10,12 +10,12 @@ const SIX = ["github", "hookmesh", "shopify", "slack", "standard", "stripe"];
 /** The table of the sources is as high as its panel; what comes below it is the API's to say. */
 describeInBrowser("the overview of six sources", () => {
   let servers: TestServers;
-  let dashboard: DashboardOnStage;
+  let dashboard: TestDashboard;
   let browser: Browser;
   let tab: Tab;
   beforeAll(async () => {
     servers = await onPostgres();
-    dashboard = await createDashboardOnStage(servers);
+    dashboard = await startTestDashboard(servers);
     browser = await openBrowser();
     tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
   });

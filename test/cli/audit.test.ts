@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createStage, type Stage } from "../operations/stage.ts";
+import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { environmentOf } from "../support/server-urls.ts";
 import { millrace } from "./run-in-process.ts";
 
 const MILLRACE_CONFIG = fileURLToPath(
@@ -10,25 +11,23 @@ const MILLRACE_CONFIG = fileURLToPath(
 
 onEachBackend("what the command does", (prepare) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
 
   beforeAll(async () => {
     servers = await prepare();
-    stage = await createStage(servers);
+    stores = await openTestStores(servers);
   });
   afterAll(async () => {
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
-  const run = (...args: string[]) => {
-    const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
-    return millrace(args, { env: { MILLRACE_CONFIG, DATABASE_URL, REDIS_URL } });
-  };
-  const last = async () => (await stage.ledger.audit.find({ limit: 1 })).entries[0];
+  const run = (...args: string[]) =>
+    millrace(args, { env: { MILLRACE_CONFIG, ...environmentOf(servers) } });
+  const last = async () => (await stores.ledger.audit.find({ limit: 1 })).entries[0];
 
   test("is audited under the name of who ran it, with the reason", async () => {
-    await stage.fail("evt_cli_1");
+    await stores.fail("evt_cli_1");
     const why = ["--reason", "the switch is on"];
     const by = { actor: "tester", role: "operator", via: "cli", reason: "the switch is on" };
     for (const [args, code, entry] of [

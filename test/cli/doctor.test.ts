@@ -4,43 +4,39 @@ import { standardWebhooks } from "@millrace/providers";
 import { closeServer, listen } from "@millrace/service";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { startReconciler } from "../operations/reconcile-once.ts";
-import { createStage, key, type Stage } from "../operations/stage.ts";
+import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { freePort } from "../support/free-port.ts";
 import { event } from "../support/queue-fixture.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
+import { environmentOf } from "../support/server-urls.ts";
 import { millrace } from "./run-in-process.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
 
 onEachBackend("millrace doctor", (prepare, backend) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
 
   beforeAll(async () => {
     servers = await prepare();
-    stage = await createStage(servers);
+    stores = await openTestStores(servers);
   });
   afterAll(async () => {
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
   const doctorWith = (env: Record<string, string>, ...args: string[]) =>
     millrace(["doctor", ...args], {
-      env: {
-        MILLRACE_CONFIG: CONFIG,
-        DATABASE_URL: servers.databaseUrl,
-        REDIS_URL: servers.redisUrl,
-        ...env,
-      },
+      env: { MILLRACE_CONFIG: CONFIG, ...environmentOf(servers), ...env },
     });
   const doctor = (...args: string[]) => doctorWith({}, ...args);
   /** Whatever there is to change: the events, and the jobs' states. */
   const everything = async () => {
-    const { rows } = await stage.pool.query("SELECT * FROM millrace.events ORDER BY event_id");
-    const jobs = await stage.queues.jobStatuses(rows.map((row) => key(row.event_id)));
+    const { rows } = await stores.pool.query("SELECT * FROM millrace.events ORDER BY event_id");
+    const jobs = await stores.queues.jobStatuses(rows.map((row) => key(row.event_id)));
     return { rows, jobs };
   };
 
@@ -54,8 +50,8 @@ onEachBackend("millrace doctor", (prepare, backend) => {
   });
 
   test("says that all is well while a worker reconciles and nothing is amiss", async () => {
-    await stage.fail("evt_fine_1");
-    const reconciler = startReconciler(stage);
+    await stores.fail("evt_fine_1");
+    const reconciler = startReconciler(stores);
     onTestFinished(() => reconciler.close());
     await until(() => reconciler.notices.some(({ kind }) => kind === "passed"));
     const { code, stdout } = await doctor();
@@ -66,9 +62,9 @@ onEachBackend("millrace doctor", (prepare, backend) => {
 
   test("names what ledger and queue disagree on, what will be done, and does none of it", async () => {
     const none = Array.from({ length: 7 }, (_, index) => event(`evt_none_${index}\u001b[2J`));
-    await stage.ledger.intake.accept(none);
-    await stage.fail("evt_half_1");
-    await stage.ledger.retries.retryMany([key("evt_half_1")]);
+    await stores.ledger.intake.accept(none);
+    await stores.fail("evt_half_1");
+    await stores.ledger.retries.retryMany([key("evt_half_1")]);
     const before = await everything();
 
     const { code, stdout } = await doctor();

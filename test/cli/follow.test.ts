@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createStage, key, type Stage } from "../operations/stage.ts";
+import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { age } from "../support/aged-events.ts";
 import { event } from "../support/queue-fixture.ts";
@@ -15,13 +15,13 @@ interface Line {
 
 onEachBackend("millrace events --follow", (prepare) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
   beforeAll(async () => {
     servers = await prepare();
-    stage = await createStage(servers);
+    stores = await openTestStores(servers);
   });
   afterAll(async () => {
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
@@ -44,14 +44,14 @@ onEachBackend("millrace events --follow", (prepare) => {
     lines.map((line) => JSON.parse(line) as Line).map((line) => [line.event_id, line.status]);
 
   test("tells the newest, then each that comes, and again when it has ended", async () => {
-    for (const id of ["evt_1", "evt_2", "evt_3"]) await stage.ledger.intake.accept([event(id)]);
+    for (const id of ["evt_1", "evt_2", "evt_3"]) await stores.ledger.intake.accept([event(id)]);
     const code = await following(["--json", "--limit", "2"], async (lines) => {
       await until(() => lines().length >= 2);
       expect(parsed(lines())).toEqual([
         ["evt_2", "pending"],
         ["evt_3", "pending"],
       ]);
-      await stage.fail("evt_4");
+      await stores.fail("evt_4");
       await until(() => lines().some((line) => line.includes('"failed"')));
       const ofFourth = parsed(lines()).slice(2);
       // It may have failed before it was looked at.
@@ -62,12 +62,12 @@ onEachBackend("millrace events --follow", (prepare) => {
   });
 
   test("with a filter tells what comes to match it, however old it is", async () => {
-    await stage.ledger.intake.accept([event("evt_old")]);
-    await age(stage.pool, 3, "evt_old");
+    await stores.ledger.intake.accept([event("evt_old")]);
+    await age(stores.pool, 3, "evt_old");
     const code = await following(["--status", "failed", "--q", "evt_o"], async (lines) => {
-      await stage.fail("evt_other");
+      await stores.fail("evt_other");
       await until(() => lines().length >= 1);
-      await stage.ledger.claims.abandonEvent(key("evt_old"), GAVE_UP);
+      await stores.ledger.claims.abandonEvent(key("evt_old"), GAVE_UP);
       await until(() => lines().length >= 2);
       expect(lines()[0]).toMatch(/^[\d:.]{12} {2}failed +acme +evt_other .*the switch is off$/);
       expect(lines()[1]).toMatch(/^[\d:.]{12} {2}failed +acme +evt_old /);

@@ -1,34 +1,29 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createStage, type Stage } from "../operations/stage.ts";
+import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { environmentOf } from "../support/server-urls.ts";
 import { millrace } from "./run-in-process.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
 
 onEachBackend("millrace pause and resume", (prepare) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
   beforeAll(async () => {
     servers = await prepare();
-    stage = await createStage(servers);
+    stores = await openTestStores(servers);
   });
   afterEach(() => run("resume", "--all"));
   afterAll(async () => {
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
   const run = (...args: string[]) =>
-    millrace(args, {
-      env: {
-        MILLRACE_CONFIG: CONFIG,
-        DATABASE_URL: servers.databaseUrl,
-        REDIS_URL: servers.redisUrl,
-      },
-    });
+    millrace(args, { env: { MILLRACE_CONFIG: CONFIG, ...environmentOf(servers) } });
   const paused = async () => {
-    const counts = await stage.queues.counts();
+    const counts = await stores.queues.counts();
     return [...counts].filter(([, { paused: is }]) => is).map(([source]) => source);
   };
 

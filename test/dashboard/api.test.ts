@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { until } from "../support/until.ts";
-import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
+import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 const ODD_ID = "shop.example|orders/créé|100% & more?#\\";
 
 onEachBackend("the dashboard's API", (prepare, backend) => {
   let servers: TestServers;
-  let dashboard: DashboardOnStage;
+  let dashboard: TestDashboard;
 
   beforeAll(async () => {
     servers = await prepare();
-    dashboard = await createDashboardOnStage(servers);
+    dashboard = await startTestDashboard(servers);
     await dashboard.take("evt_ok_1", { type: "order.paid" });
     await dashboard.take("evt_ok_2", { source: "patient", type: "order.paid" });
     await dashboard.work(

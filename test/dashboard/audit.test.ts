@@ -1,7 +1,7 @@
 import type { Credentials } from "@millrace/dashboard";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
-import { createDashboardOnStage, type DashboardOnStage, type SendOptions } from "./on-stage.ts";
+import { startTestDashboard, type TestDashboard, type SendOptions } from "./dashboard-fixture.ts";
 
 const OPS = { user: "ops", password: "a long password" };
 const TOKEN = "a-token-for-programs";
@@ -13,12 +13,12 @@ const JSON_TYPE = { "content-type": "application/json" };
 
 onEachBackend("the dashboard's audit", (prepare) => {
   let servers: TestServers;
-  let dashboard: DashboardOnStage;
+  let dashboard: TestDashboard;
   let cookie: string;
 
   beforeAll(async () => {
     servers = await prepare();
-    dashboard = await createDashboardOnStage(servers, { credentials: CREDENTIALS });
+    dashboard = await startTestDashboard(servers, { credentials: CREDENTIALS });
     const body = JSON.stringify(OPS);
     const signedIn = await dashboard.send("POST", "/api/session", { headers: JSON_TYPE, body });
     cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";

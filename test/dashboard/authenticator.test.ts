@@ -1,14 +1,14 @@
 import type { Credentials } from "@millrace/dashboard";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
-import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
+import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 const OPS = { user: "ops", password: "hunter2-hunter2" };
 const VIEWER_TOKEN = "a-token-that-may-look";
 
 onEachBackend("a dashboard with a door", (prepare) => {
   let servers: TestServers;
-  let dashboard: DashboardOnStage;
+  let dashboard: TestDashboard;
 
   beforeAll(async () => {
     servers = await prepare();
@@ -16,7 +16,7 @@ onEachBackend("a dashboard with a door", (prepare) => {
       accounts: [{ ...OPS, role: "operator" }],
       tokens: [{ token: VIEWER_TOKEN, role: "viewer" }],
     };
-    dashboard = await createDashboardOnStage(servers, { host: "0.0.0.0", credentials });
+    dashboard = await startTestDashboard(servers, { host: "0.0.0.0", credentials });
   });
   afterAll(async () => {
     await dashboard?.close();

@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import type { Answer } from "./on-stage.ts";
+import type { Answer } from "./dashboard-fixture.ts";
 
 /** Compares answers with the API's own document. */
 export interface AnswerCheck {

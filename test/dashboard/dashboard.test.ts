@@ -3,7 +3,7 @@ import { createLogger, createRegistry } from "@millrace/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { until } from "../support/until.ts";
-import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
+import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 const CANARY = "canary-51d2";
 
@@ -20,11 +20,11 @@ const TOO_SHORT: readonly (readonly [Credentials, RegExp])[] = [
 
 onEachBackend("the dashboard", (prepare, backend) => {
   let servers: TestServers;
-  let dashboard: DashboardOnStage;
+  let dashboard: TestDashboard;
 
   beforeAll(async () => {
     servers = await prepare();
-    dashboard = await createDashboardOnStage(servers);
+    dashboard = await startTestDashboard(servers);
   });
   afterAll(async () => {
     await dashboard?.close();

@@ -5,11 +5,11 @@ import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { checkAnswers, type AnswerCheck } from "./check-answers.ts";
 import {
-  createDashboardOnStage,
+  startTestDashboard,
   type Answer,
-  type DashboardOnStage,
+  type TestDashboard,
   type SendOptions,
-} from "./on-stage.ts";
+} from "./dashboard-fixture.ts";
 
 const OPS = { user: "ops", password: "a long password" };
 const VIEWER = "a-token-that-may-look";
@@ -52,12 +52,12 @@ const GUARDED = CALLS.filter(([, path]) => !isOpen(path));
 
 onEachBackend("the API's document", (prepare, backend) => {
   let servers: TestServers;
-  let dashboard: DashboardOnStage;
+  let dashboard: TestDashboard;
   let check: AnswerCheck;
 
   beforeAll(async () => {
     servers = await prepare();
-    dashboard = await createDashboardOnStage(servers, { credentials: CREDENTIALS });
+    dashboard = await startTestDashboard(servers, { credentials: CREDENTIALS });
     check = checkAnswers((await dashboard.get("/api/openapi.json")).json);
     await dashboard.fail("evt_bad_1");
     await dashboard.fail("evt_bytes_1", { body: Buffer.from([0xff, 0x00]) });

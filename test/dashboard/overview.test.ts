@@ -2,16 +2,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { createDashboardOnStage, type DashboardOnStage } from "./on-stage.ts";
+import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 onEachBackend("the dashboard's overviews", (prepare) => {
   let servers: TestServers;
-  let dashboard: DashboardOnStage;
+  let dashboard: TestDashboard;
 
   beforeAll(async () => {
     servers = await prepare();
     const compare = { graceMs: 0, keysDays: 90 };
-    dashboard = await createDashboardOnStage(servers, { compare });
+    dashboard = await startTestDashboard(servers, { compare });
     await dashboard.fail("evt_bad_1");
   });
   afterAll(async () => {

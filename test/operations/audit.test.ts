@@ -1,30 +1,30 @@
 import { createOperator, type Actor } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
-import { createStage, key, type Stage } from "./stage.ts";
+import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 const OPS: Actor = { user: "ops", role: "operator", via: "session", reason: "mended the cause" };
 
 onEachBackend("the audit", (prepare) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
 
   beforeAll(async () => {
     servers = await prepare();
-    stage = await createStage(servers);
+    stores = await openTestStores(servers);
   });
   afterAll(async () => {
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
-  const operator = (over: Partial<Stage> = {}, actor = OPS) =>
-    createOperator({ ...stage, ...over }, actor);
-  const entries = async (limit = 50) => (await stage.ledger.audit.find({ limit })).entries;
+  const operator = (over: Partial<TestStores> = {}, actor = OPS) =>
+    createOperator({ ...stores, ...over }, actor);
+  const entries = async (limit = 50) => (await stores.ledger.audit.find({ limit })).entries;
   const last = async () => (await entries(1))[0];
 
   test("has who retried what and why, and what became of it", async () => {
-    await stage.fail("evt_one_1");
+    await stores.fail("evt_one_1");
     expect(await operator().retryEvent(key("evt_one_1"))).toEqual({ kind: "retried" });
     expect(await last()).toEqual({
       id: expect.stringMatching(/^\d+$/),
@@ -38,7 +38,7 @@ onEachBackend("the audit", (prepare) => {
   });
 
   test("has a replay with its generation, and one that was refused", async () => {
-    await stage.fail("evt_two_1");
+    await stores.fail("evt_two_1");
     const lookup = { source: "acme", eventId: "evt_two_1" };
     expect(await operator().replayEvent(lookup)).toMatchObject({ generation: 1 });
     expect(await last()).toMatchObject({
@@ -49,7 +49,7 @@ onEachBackend("the audit", (prepare) => {
   });
 
   test("has the filter of many, as it was asked for, and none of a dry run", async () => {
-    await stage.fail("evt_many_1");
+    await stores.fail("evt_many_1");
     const before = await entries();
     const filter = { q: "evt_many", since: new Date("2026-01-31T12:00:00Z") };
     await operator().retryMany({ filter, dryRun: true });
@@ -68,7 +68,7 @@ onEachBackend("the audit", (prepare) => {
   });
 
   test("has pauses and resumes, and those of no source", async () => {
-    const { queues } = stage.queues;
+    const { queues } = stores.queues;
     await operator().pause("patient");
     expect(await queues.get("patient")?.isPaused()).toBe(true);
     expect(await last()).toMatchObject({ action: "pause", source: "patient", event_id: null });
@@ -80,17 +80,17 @@ onEachBackend("the audit", (prepare) => {
   });
 
   test("is written before anything is done, and without it nothing is done", async () => {
-    await stage.fail("evt_first_1");
+    await stores.fail("evt_first_1");
     const seen: unknown[] = [];
-    const queues: Stage["queues"] = {
-      ...stage.queues,
+    const queues: TestStores["queues"] = {
+      ...stores.queues,
       ping: async () => {
         seen.push(await last());
-        await stage.queues.ping();
+        await stores.queues.ping();
       },
     };
     const away = () => Promise.reject(new Error("no audit"));
-    const silent = { ...stage.ledger, audit: { ...stage.ledger.audit, begin: away } };
+    const silent = { ...stores.ledger, audit: { ...stores.ledger.audit, begin: away } };
     const acts = createOperator({ ledger: silent, queues }, OPS);
     const before = await entries();
     await expect(acts.retryEvent(key("evt_first_1"))).rejects.toThrow("no audit");
@@ -100,17 +100,17 @@ onEachBackend("the audit", (prepare) => {
     await expect(acts.pause("acme")).rejects.toThrow("no audit");
     await expect(acts.resume("acme")).rejects.toThrow("no audit");
     expect([await entries(), seen]).toEqual([before, []]);
-    expect(await stage.row("evt_first_1")).toMatchObject({ status: "failed" });
-    expect(await stage.queues.queues.get("acme")?.isPaused()).toBe(false);
+    expect(await stores.row("evt_first_1")).toMatchObject({ status: "failed" });
+    expect(await stores.queues.queues.get("acme")?.isPaused()).toBe(false);
 
     await operator({ queues }).retryEvent(key("evt_first_1"));
     expect(seen).toMatchObject([{ action: "retry", event_id: "evt_first_1", result: null }]);
   });
 
   test("whose result cannot be written has none, and what was done is told", async () => {
-    await stage.fail("evt_after_1");
+    await stores.fail("evt_after_1");
     const end = () => Promise.reject(new Error("gone"));
-    const mute = { ...stage.ledger, audit: { ...stage.ledger.audit, end } };
+    const mute = { ...stores.ledger, audit: { ...stores.ledger.audit, end } };
     const result = await operator({ ledger: mute }).retryEvent(key("evt_after_1"));
     expect(result).toEqual({ kind: "retried" });
     expect(await last()).toMatchObject({ event_id: "evt_after_1", result: null });
@@ -138,16 +138,16 @@ onEachBackend("the audit", (prepare) => {
     const paged: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await stage.ledger.audit.find({ limit: 5, cursor });
+      const page = await stores.ledger.audit.find({ limit: 5, cursor });
       paged.push(...page.entries.map(({ id }) => id));
       cursor = page.next ?? undefined;
     } while (cursor !== undefined);
     expect(paged).toEqual(all.map(({ id }) => id));
-    const of = await stage.ledger.audit.find({ source: "acme", eventId: "evt_two_1", limit: 50 });
+    const of = await stores.ledger.audit.find({ source: "acme", eventId: "evt_two_1", limit: 50 });
     expect(of.entries.map(({ action }) => action)).toEqual(["replay", "replay"]);
-    expect((await stage.ledger.audit.find({ source: "a\0", limit: 1 })).entries).toEqual([]);
+    expect((await stores.ledger.audit.find({ source: "a\0", limit: 1 })).entries).toEqual([]);
     for (const wrong of ["x", "-1", "1e3", "9".repeat(30)]) {
-      const asked = stage.ledger.audit.find({ limit: 1, cursor: wrong });
+      const asked = stores.ledger.audit.find({ limit: 1, cursor: wrong });
       await expect(asked).rejects.toMatchObject({ code: "invalid_request" });
     }
   });

@@ -3,23 +3,23 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { createStage, type Stage } from "./stage.ts";
+import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 
 onEachBackend("many events", (prepare) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
 
   beforeAll(async () => {
     servers = await prepare();
-    stage = await createStage(servers);
+    stores = await openTestStores(servers);
   });
   afterAll(async () => {
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
   const statuses = async (prefix: string): Promise<Record<string, number>> => {
-    const { rows } = await stage.pool.query<{ status: string; events: number }>(
+    const { rows } = await stores.pool.query<{ status: string; events: number }>(
       `SELECT status, count(*)::int AS events FROM millrace.events
        WHERE starts_with(event_id, $1) GROUP BY 1`,
       [prefix],
@@ -27,22 +27,22 @@ onEachBackend("many events", (prepare) => {
     return Object.fromEntries(rows.map(({ status, events }) => [status, events]));
   };
   const retryAll = (q: string, how: Partial<Parameters<typeof retryMany>[1]> = {}) =>
-    retryMany(stage, { filter: { q }, ...how });
+    retryMany(stores, { filter: { q }, ...how });
   const replayAll = (q: string, how: Partial<Parameters<typeof replayMany>[1]> = {}) =>
-    replayMany(stage, { filter: { q }, ...how });
+    replayMany(stores, { filter: { q }, ...how });
 
   /** Takes so many events whose ids begin alike. */
   async function take(prefix: string, count: number, source = "acme"): Promise<void> {
     const events = Array.from({ length: count }, (_, n) => event(`${prefix}${n}`, { source }));
-    if (stage.queues.backend === "postgres") await stage.ledger.intake.accept(events);
-    const identityOnly = stage.queues.backend === "postgres";
-    await stage.queues.enqueue(events, { identityOnly });
+    if (stores.queues.backend === "postgres") await stores.ledger.intake.accept(events);
+    const identityOnly = stores.queues.backend === "postgres";
+    await stores.queues.enqueue(events, { identityOnly });
   }
 
   /** Works until none of the events is pending and every job has ended; counts the runs of each. */
   async function settle(prefix: string, count: number, run: () => void = () => {}) {
     const runs = new Map<string, number>();
-    await stage.work(
+    await stores.work(
       ({ id, generation }) => {
         if (!id.startsWith(prefix)) return;
         runs.set(`${id} ${generation}`, (runs.get(`${id} ${generation}`) ?? 0) + 1);
@@ -51,7 +51,7 @@ onEachBackend("many events", (prepare) => {
       () =>
         until(async () => {
           const { pending = 0, completed = 0, failed = 0 } = await statuses(prefix);
-          const counts = [...(await stage.queues.counts()).values()];
+          const counts = [...(await stores.queues.counts()).values()];
           const busy = counts.some((jobs) => jobs.active + jobs.waiting + jobs.delayed > 0);
           return pending === 0 && completed + failed === count && !busy;
         }),
@@ -83,7 +83,7 @@ onEachBackend("many events", (prepare) => {
     expect(results.reduce((sum, { done }) => sum + done, 0)).toBe(100);
     const runs = await settle("both_", 100);
     expect(new Set(runs.values())).toEqual(new Set([1]));
-    const { rows } = await stage.pool.query(
+    const { rows } = await stores.pool.query(
       "SELECT DISTINCT attempts FROM millrace.events WHERE starts_with(event_id, 'both_')",
     );
     expect(rows).toEqual([{ attempts: 2 }]);
@@ -91,7 +91,7 @@ onEachBackend("many events", (prepare) => {
 
   test("whose jobs are gone from the queue, or say completed, are retried all the same", async () => {
     await fail("lost_", 6);
-    const queue = stage.queues.queues.get("acme");
+    const queue = stores.queues.queues.get("acme");
     for (const id of ["lost_0", "lost_1"]) await queue?.remove(id);
     for (const id of ["lost_2", "lost_3"]) await completeBehindOurBack(id);
     expect(await retryAll("lost_")).toEqual({ done: 6, skipped: {} });
@@ -102,21 +102,21 @@ onEachBackend("many events", (prepare) => {
 
   /** Lets the failed event's job end as completed, without the ledger. */
   async function completeBehindOurBack(eventId: string): Promise<void> {
-    const queue = stage.queues.queues.get("acme");
+    const queue = stores.queues.queues.get("acme");
     await queue?.remove(eventId);
-    await stage.queues.enqueue([event(eventId)], { identityOnly: true });
-    await stage.workBlindly(() =>
-      until(async () => (await stage.job(eventId))?.state === "completed"),
+    await stores.queues.enqueue([event(eventId)], { identityOnly: true });
+    await stores.workBlindly(() =>
+      until(async () => (await stores.job(eventId))?.state === "completed"),
     );
   }
 
   test("of a dry run stay as they are, and are counted as they would be", async () => {
     await fail("dry_", 7);
     await take("dry_more_", 2);
-    const before = await stage.queues.counts();
+    const before = await stores.queues.counts();
     expect(await retryAll("dry_", { dryRun: true })).toEqual({ done: 7, skipped: {} });
     expect(await replayAll("dry_", { dryRun: true })).toMatchObject({ done: 7 });
-    expect(await stage.queues.counts()).toEqual(before);
+    expect(await stores.queues.counts()).toEqual(before);
     const { failed } = await statuses("dry_");
     expect(failed).toBe(7);
     await settle("dry_more_", 2);
@@ -125,10 +125,10 @@ onEachBackend("many events", (prepare) => {
   test("that were settled are replayed once each, and what is pending is told", async () => {
     await take("again_", 20);
     await settle("again_", 20);
-    await stage.ledger.intake.accept([event("again_pending")]);
+    await stores.ledger.intake.accept([event("again_pending")]);
     expect(await replayAll("again_")).toEqual({ done: 20, skipped: { not_settled: 1 } });
     expect((await replayAll("again_", { limit: 5 })).skipped).toEqual({ not_settled: 5 });
-    await stage.queues.enqueue([event("again_pending")], { identityOnly: true });
+    await stores.queues.enqueue([event("again_pending")], { identityOnly: true });
     const runs = await settle("again_", 41);
     expect(runs.size).toBe(21);
     expect(new Set(runs.values())).toEqual(new Set([1]));
@@ -140,7 +140,7 @@ onEachBackend("many events", (prepare) => {
     await fail("pick_a_", 3);
     await fail("pick_b_", 3, "patient");
     const dry = async (filter: object, limit?: number) =>
-      (await retryMany(stage, { filter: { q: "pick_", ...filter }, limit, dryRun: true })).done;
+      (await retryMany(stores, { filter: { q: "pick_", ...filter }, limit, dryRun: true })).done;
     expect(await dry({})).toBe(6);
     expect(await dry({ source: "patient" })).toBe(3);
     expect(await dry({ type: "no.such" })).toBe(0);
@@ -176,39 +176,39 @@ onEachBackend("many events", (prepare) => {
   test("that are being retried when the queue goes away are counted, and are pending", async () => {
     await fail("cut_", 4);
     const refuse = () => Promise.reject(new Error("the queue is away"));
-    const queues = { ...stage.queues, retryJob: refuse };
-    const result = await retryMany({ ...stage, queues }, { filter: { q: "cut_" } });
+    const queues = { ...stores.queues, retryJob: refuse };
+    const result = await retryMany({ ...stores, queues }, { filter: { q: "cut_" } });
     expect(result).toMatchObject({ done: 4, stopped: { message: "the queue is away" } });
-    const { rows } = await stage.pool.query(
+    const { rows } = await stores.pool.query(
       `SELECT DISTINCT status, enqueued_at FROM millrace.events WHERE starts_with(event_id, 'cut_')`,
     );
     expect(rows).toEqual([{ status: "pending", enqueued_at: null }]);
     for (const id of ["cut_0", "cut_1", "cut_2", "cut_3"]) {
-      await stage.queues.retryJob({ source: "acme", eventId: id, generation: 0 });
+      await stores.queues.retryJob({ source: "acme", eventId: id, generation: 0 });
     }
     await settle("cut_", 4);
   });
 
   test("of a source that is configured no longer are left alone, and counted", async () => {
     const stranger = event("strange_1", { source: "stranger" });
-    await stage.ledger.intake.accept([stranger]);
-    await stage.ledger.claims.abandonEvent(stranger, {
+    await stores.ledger.intake.accept([stranger]);
+    await stores.ledger.claims.abandonEvent(stranger, {
       code: "gave_up",
       message: "no luck",
       run: "1",
     });
     expect(await retryAll("strange_")).toEqual({ done: 0, skipped: { unknown_source: 1 } });
-    await expect(retryMany(stage, { filter: { source: "stranger" } })).rejects.toMatchObject({
+    await expect(retryMany(stores, { filter: { source: "stranger" } })).rejects.toMatchObject({
       code: "unknown_source",
     });
   });
 
   test("are not taken to be all events unless that was said", async () => {
     for (const many of [retryMany, replayMany]) {
-      const asked = many(stage, { filter: { type: undefined }, limit: 5 });
+      const asked = many(stores, { filter: { type: undefined }, limit: 5 });
       await expect(asked).rejects.toMatchObject({ code: "invalid_request" });
     }
-    const all = await retryMany(stage, { filter: {}, all: true, dryRun: true });
+    const all = await retryMany(stores, { filter: {}, all: true, dryRun: true });
     expect(all.skipped).toEqual({ unknown_source: 1 });
   });
 });

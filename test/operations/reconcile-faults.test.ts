@@ -3,30 +3,30 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
-import { dieWithJob, event, quickWorker } from "../support/queue-fixture.ts";
+import { dieWithJob, event, openTestQueues, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce, startReconciler, type TestReconciler } from "./reconcile-once.ts";
-import { createStage, key, openQueues, type Stage } from "./stage.ts";
+import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
   let opened: { close(): Promise<void> }[];
 
   beforeEach(async () => {
     opened = [];
     servers = await prepare();
-    stage = await createStage(servers);
+    stores = await openTestStores(servers);
   });
   afterEach(async () => {
     // A pool waits for the connections of those who lead.
     await Promise.all(opened.map((each) => each.close()));
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
   const start = (over: Parameters<typeof startReconciler>[1] = {}): TestReconciler => {
-    const reconciler = startReconciler(stage, over);
+    const reconciler = startReconciler(stores, over);
     opened.push(reconciler);
     return reconciler;
   };
@@ -38,12 +38,12 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
   async function completeAll(): Promise<string[]> {
     const ran: string[] = [];
     const isOver = async () => {
-      const { rows } = await stage.pool.query(
+      const { rows } = await stores.pool.query(
         "SELECT count(*)::int AS left FROM millrace.events WHERE status = 'pending'",
       );
       return rows[0].left === 0;
     };
-    await stage.work(
+    await stores.work(
       ({ id }) => void ran.push(id),
       () => until(isOver, { withinMs: 60_000 }),
     );
@@ -55,33 +55,33 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
     await has(first, "passed");
     const second = start();
     await has(second, "follows");
-    await stage.pool.query(
+    await stores.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE application_name = 'millrace-leader' AND datname = current_database()`,
     );
-    await stage.ledger.intake.accept([event("evt_orphan_1")]);
-    await until(async () => (await stage.job("evt_orphan_1"))?.state === "waiting");
+    await stores.ledger.intake.accept([event("evt_orphan_1")]);
+    await until(async () => (await stores.job("evt_orphan_1"))?.state === "waiting");
     await first.close();
     await has(second, "passed");
-    await stage.ledger.intake.accept([event("evt_orphan_2")]);
-    await until(async () => (await stage.job("evt_orphan_2"))?.state === "waiting");
+    await stores.ledger.intake.accept([event("evt_orphan_2")]);
+    await until(async () => (await stores.job("evt_orphan_2"))?.state === "waiting");
     expect(await completeAll()).toEqual(["evt_orphan_1", "evt_orphan_2"]);
   });
 
   test("does nothing double when two of them work at once", async () => {
     const lost = names("evt_lost", 300);
     const half = names("evt_half", 5);
-    for (const eventId of half) await stage.take(eventId);
+    for (const eventId of half) await stores.take(eventId);
     const broken = () => {
       throw new Error("the switch is off");
     };
     const areFailed = async () => {
-      const jobs = await stage.queues.jobStatuses(half.map(key));
+      const jobs = await stores.queues.jobStatuses(half.map(key));
       return jobs.every((job) => job?.state === "failed");
     };
-    await stage.work(broken, () => until(areFailed));
-    await stage.ledger.retries.retryMany(half.map(key));
-    await stage.ledger.intake.accept(lost.map((eventId) => event(eventId)));
+    await stores.work(broken, () => until(areFailed));
+    await stores.ledger.retries.retryMany(half.map(key));
+    await stores.ledger.intake.accept(lost.map((eventId) => event(eventId)));
 
     const both = [start({ leads: "one" }), start({ leads: "another" })];
     await Promise.all(both.map((each) => has(each, "passed")));
@@ -89,7 +89,7 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       both.flatMap(({ notices }) => notices).filter(({ kind }) => kind === "pass_failed"),
     ).toEqual([]);
     expect(await completeAll()).toEqual([...lost, ...half].toSorted());
-    const { rows } = await stage.pool.query(
+    const { rows } = await stores.pool.query(
       "SELECT attempts, count(*)::int AS events FROM millrace.events GROUP BY 1 ORDER BY 1",
     );
     expect(rows).toEqual([
@@ -100,11 +100,11 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
 
   test("fails an event whose job lost its workers too often, while nobody could tell the ledger", async () => {
     const url = servers.redisUrl ?? servers.databaseUrl;
-    await stage.ledger.intake.accept([event("evt_killer_1")]);
-    await reconcileOnce(stage);
+    await stores.ledger.intake.accept([event("evt_killer_1")]);
+    await reconcileOnce(stores);
     await dieWithJob(url, "acme");
     await dieWithJob(url, "acme");
-    const queues = await openQueues(servers, "worker");
+    const queues = await openTestQueues(servers, "worker", ["acme", "patient"]);
     opened.push(queues);
     queues.work({
       worker: quickWorker({ maxStalledCount: 1 }),
@@ -112,46 +112,46 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       run: () => Promise.reject(new Error("not to be run")),
       onAbandoned: () => Promise.reject(new Error("the database is away")),
     });
-    await until(async () => (await stage.job("evt_killer_1"))?.state === "failed");
-    expect((await stage.row("evt_killer_1"))?.status).toBe("pending");
+    await until(async () => (await stores.job("evt_killer_1"))?.state === "failed");
+    expect((await stores.row("evt_killer_1"))?.status).toBe("pending");
 
-    const { mended, passed } = await reconcileOnce(stage);
+    const { mended, passed } = await reconcileOnce(stores);
     expect(mended).toEqual({ pending_job_failed: 1 });
     expect(passed.found.get("pending_job_failed")?.examples).toEqual([
       { ...key("evt_killer_1"), detail: expect.stringMatching(/stalled/) },
     ]);
-    expect(await stage.row("evt_killer_1")).toMatchObject({
+    expect(await stores.row("evt_killer_1")).toMatchObject({
       ...{ status: "failed", attempts: 0, last_error_code: "gave_up" },
       last_error: expect.stringMatching(/stalled/),
     });
-    expect((await reconcileOnce(stage)).found).toEqual({});
+    expect((await reconcileOnce(stores)).found).toEqual({});
   }, 60_000);
 
   test("ends a pass that its ledger or its queue fails, and takes it up again", async () => {
-    await stage.ledger.intake.accept([event("evt_later_1")]);
-    await stage.pool.query("ALTER TABLE millrace.queue_epochs RENAME TO away");
+    await stores.ledger.intake.accept([event("evt_later_1")]);
+    await stores.pool.query("ALTER TABLE millrace.queue_epochs RENAME TO away");
     const reconciler = start();
     await has(reconciler, "pass_failed");
-    expect(await stage.job("evt_later_1")).toBeUndefined();
-    await stage.pool.query("ALTER TABLE millrace.away RENAME TO queue_epochs");
-    await until(async () => (await stage.job("evt_later_1"))?.state === "waiting");
+    expect(await stores.job("evt_later_1")).toBeUndefined();
+    await stores.pool.query("ALTER TABLE millrace.away RENAME TO queue_epochs");
+    await until(async () => (await stores.job("evt_later_1"))?.state === "waiting");
   });
 
   if (backend === "redis") {
     test("adds what Redis lost with the end of its file", async () => {
-      await reconcileOnce(stage);
+      await reconcileOnce(stores);
       const ids = names("evt_tail", 200);
       for (const eventId of ids) {
-        await stage.ledger.intake.accept([event(eventId)]);
-        await stage.queues.enqueue([event(eventId)], { identityOnly: true });
+        await stores.ledger.intake.accept([event(eventId)]);
+        await stores.queues.enqueue([event(eventId)], { identityOnly: true });
       }
-      await stage.ledger.intake.markEnqueued(ids.map(key));
+      await stores.ledger.intake.markEnqueued(ids.map(key));
       const file = await aofOf(servers.redisUrl ?? "");
       await servers.redis?.kill();
       await truncate(file.path, Math.floor(file.bytes / 2));
       await servers.redis?.restart();
-      await until(() => stage.queues.ping().then(() => true));
-      const { mended, passed } = await reconcileOnce(stage);
+      await until(() => stores.queues.ping().then(() => true));
+      const { mended, passed } = await reconcileOnce(stores);
       expect(passed.whole).toBe(true);
       expect(mended["pending_without_job"]).toBeGreaterThan(50);
       expect(mended["pending_without_job"]).toBeLessThan(200);
@@ -162,10 +162,10 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       const reconciler = start();
       await has(reconciler, "passed");
       await servers.redis?.kill();
-      await stage.ledger.intake.accept([event("evt_away_1")]);
+      await stores.ledger.intake.accept([event("evt_away_1")]);
       await has(reconciler, "pass_failed");
       await servers.redis?.restart();
-      await until(async () => (await stage.job("evt_away_1"))?.state === "waiting");
+      await until(async () => (await stores.job("evt_away_1"))?.state === "waiting");
       expect(await completeAll()).toEqual(["evt_away_1"]);
     });
   }

@@ -1,19 +1,19 @@
 import { createLeader } from "@millrace/ledger";
 import { createReconciler, type ReconcilerNotice } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
-import type { Stage } from "./stage.ts";
+import type { TestStores } from "../support/stores-fixture.ts";
 
 type Options = Partial<Parameters<typeof createReconciler>[1]>;
 
-/** A reconciler on a stage, all that it has told so far, and its end. Those that lead under two names
- * work at once. */
+/** A reconciler over test stores, and its notices so far. Two that lead under different names work at
+ * the same time. */
 export interface TestReconciler {
   readonly notices: readonly ReconcilerNotice[];
   close(): Promise<void>;
 }
 
 export function startReconciler(
-  { pool, ledger, queues }: Stage,
+  { pool, ledger, queues }: TestStores,
   { leads = "reconciler", ...over }: Options & { leads?: string } = {},
   hear: (notice: ReconcilerNotice) => void = () => {},
 ): TestReconciler {
@@ -40,12 +40,12 @@ export function startReconciler(
   };
 }
 
-/** Runs one pass: what it found and mended, by kind, and all that it told. */
-export async function reconcileOnce(stage: Stage, over: Options = {}) {
+/** Runs one pass: what it found and repaired, by kind, and its notice. */
+export async function reconcileOnce(stores: TestStores, over: Options = {}) {
   let closed: Promise<void> | undefined;
   // The reconciler before may still be giving up its lead, so that this one may have to ask again.
   const notice = await new Promise<ReconcilerNotice>((resolve) => {
-    const reconciler = startReconciler(stage, { intervalMs: 20, ...over }, (heard) => {
+    const reconciler = startReconciler(stores, { intervalMs: 20, ...over }, (heard) => {
       if (heard.kind !== "passed" && heard.kind !== "pass_failed") return;
       closed ??= reconciler.close();
       resolve(heard);

@@ -4,7 +4,7 @@ import { loseQueue } from "../support/lose-queue.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce, startReconciler } from "./reconcile-once.ts";
-import { createStage, type Stage } from "./stage.ts";
+import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 
 /** Three pages of two sources' pending events; the last is empty. */
 const MANY = 30;
@@ -12,23 +12,23 @@ const PAGE_MAX = 20;
 
 onEachBackend("the reconciler, when a queue", (prepare, backend) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
 
   beforeAll(async () => {
     servers = await prepare();
-    stage = await createStage(servers);
-    await reconcileOnce(stage);
+    stores = await openTestStores(servers);
+    await reconcileOnce(stores);
   });
   afterAll(async () => {
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
   async function take(name: string, count: number): Promise<string[]> {
     const events = Array.from({ length: count }, (_, index) => event(`${name}_${index}`));
-    await stage.ledger.intake.accept(events);
-    await stage.queues.enqueue(events, { identityOnly: true });
-    await stage.ledger.intake.markEnqueued(events);
+    await stores.ledger.intake.accept(events);
+    await stores.queues.enqueue(events, { identityOnly: true });
+    await stores.ledger.intake.markEnqueued(events);
     return events.map(({ eventId }) => eventId);
   }
 
@@ -36,12 +36,12 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
   async function runAll(ids: readonly string[]): Promise<void> {
     const ran: string[] = [];
     const pending = async () => {
-      const { rows } = await stage.pool.query(
+      const { rows } = await stores.pool.query(
         "SELECT count(*)::int AS left FROM millrace.events WHERE status = 'pending'",
       );
       return rows[0].left === 0;
     };
-    await stage.work(
+    await stores.work(
       ({ id }) => void ran.push(id),
       () => until(pending),
     );
@@ -50,24 +50,24 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("was flushed, adds every pending event's job again, and each runs once", async () => {
     const ids = await take("evt_flush", MANY);
-    await loseQueue(servers.redisUrl, stage.pool);
-    const { found, mended, passed } = await reconcileOnce(stage, { pageMax: PAGE_MAX });
+    await loseQueue(servers.redisUrl, stores.pool);
+    const { found, mended, passed } = await reconcileOnce(stores, { pageMax: PAGE_MAX });
     expect({ found, mended }).toEqual({
       found: { pending_without_job: MANY },
       mended: { pending_without_job: MANY },
     });
     expect(passed.whole).toBe(true);
-    expect((await reconcileOnce(stage)).passed).toMatchObject({ whole: false, looked: 0 });
+    expect((await reconcileOnce(stores)).passed).toMatchObject({ whole: false, looked: 0 });
     await runAll(ids);
   });
 
   test("is flushed before an ingress could note the jobs that it added, adds these jobs again", async () => {
     const events = Array.from({ length: 3 }, (_, index) => event(`evt_late_note_${index}`));
-    await stage.ledger.intake.accept(events);
-    await stage.queues.enqueue(events, { identityOnly: true });
-    await loseQueue(servers.redisUrl, stage.pool);
-    const { found, mended } = await reconcileOnce(stage, { graceMs: 3_600_000 });
-    await stage.ledger.intake.markEnqueued(events);
+    await stores.ledger.intake.accept(events);
+    await stores.queues.enqueue(events, { identityOnly: true });
+    await loseQueue(servers.redisUrl, stores.pool);
+    const { found, mended } = await reconcileOnce(stores, { graceMs: 3_600_000 });
+    await stores.ledger.intake.markEnqueued(events);
     expect({ found, mended }).toEqual({
       found: { pending_without_job: 3 },
       mended: { pending_without_job: 3 },
@@ -77,15 +77,15 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("is flushed again while it is being compared, compares it once more", async () => {
     const ids = await take("evt_again", MANY);
-    await loseQueue(servers.redisUrl, stage.pool);
+    await loseQueue(servers.redisUrl, stores.pool);
     let calls = 0;
-    const enqueue: Stage["queues"]["enqueue"] = async (...args) => {
+    const enqueue: TestStores["queues"]["enqueue"] = async (...args) => {
       calls += 1;
-      if (calls === 2) await loseQueue(servers.redisUrl, stage.pool);
-      return await stage.queues.enqueue(...args);
+      if (calls === 2) await loseQueue(servers.redisUrl, stores.pool);
+      return await stores.queues.enqueue(...args);
     };
     const reconciler = startReconciler(
-      { ...stage, queues: { ...stage.queues, enqueue } },
+      { ...stores, queues: { ...stores.queues, enqueue } },
       { pageMax: PAGE_MAX },
     );
     const wholes = () =>
@@ -103,9 +103,9 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("has no room for all, adds as many as it has, and the rest when there is room", async () => {
     const ids = await take("evt_full", MANY);
-    await loseQueue(servers.redisUrl, stage.pool);
-    const reconciler = startReconciler(stage, { queueDepthMax: () => 10 });
-    const depth = async () => (await stage.queues.counts()).get("acme")?.waiting ?? 0;
+    await loseQueue(servers.redisUrl, stores.pool);
+    const reconciler = startReconciler(stores, { queueDepthMax: () => 10 });
+    const depth = async () => (await stores.queues.counts()).get("acme")?.waiting ?? 0;
     const full = await until(() =>
       reconciler.notices.find((notice) => notice.kind === "passed" && notice.isFull),
     );
@@ -116,10 +116,10 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
   });
 
   test("is paused, still adds its jobs", async () => {
-    await stage.queues.pause("acme");
-    await stage.ledger.intake.accept([event("evt_paused_1")]);
-    expect((await reconcileOnce(stage)).mended).toEqual({ pending_without_job: 1 });
-    await stage.queues.resume("acme");
+    await stores.queues.pause("acme");
+    await stores.ledger.intake.accept([event("evt_paused_1")]);
+    expect((await reconcileOnce(stores)).mended).toEqual({ pending_without_job: 1 });
+    await stores.queues.resume("acme");
     await runAll(["evt_paused_1"]);
   });
 
@@ -127,8 +127,8 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
     test("was restarted, compares everything, for its file may have lost its end", async () => {
       const ids = await take("evt_restart", MANY);
       await servers.redis?.restart();
-      await until(() => stage.queues.ping().then(() => true));
-      const { found, passed } = await reconcileOnce(stage);
+      await until(() => stores.queues.ping().then(() => true));
+      const { found, passed } = await reconcileOnce(stores);
       expect(found).toEqual({});
       expect(passed.whole).toBe(true);
       expect(passed.looked).toBeGreaterThanOrEqual(MANY);

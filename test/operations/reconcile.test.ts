@@ -4,37 +4,37 @@ import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce } from "./reconcile-once.ts";
-import { createStage, key, type Stage } from "./stage.ts";
+import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 const FAILED: JobResult = { kind: "failed", code: "gave_up", message: "lost", recorded: false };
 
 onEachBackend("the reconciler", (prepare) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
 
   beforeAll(async () => {
     servers = await prepare();
-    stage = await createStage(servers);
+    stores = await openTestStores(servers);
     // The queues are known from now on, so that a pass looks at what may be amiss alone.
-    await reconcileOnce(stage);
+    await reconcileOnce(stores);
   });
   afterAll(async () => {
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
   const reconcile = async () => {
-    const { found, mended, passed } = await reconcileOnce(stage);
+    const { found, mended, passed } = await reconcileOnce(stores);
     expect(passed.whole).toBe(false);
     return { found, mended };
   };
-  const stateOf = async (eventId: string) => (await stage.job(eventId))?.state;
+  const stateOf = async (eventId: string) => (await stores.job(eventId))?.state;
   const enqueue = async (eventId: string) => {
-    expect(await stage.queues.enqueue([event(eventId)])).toEqual(["accepted"]);
+    expect(await stores.queues.enqueue([event(eventId)])).toEqual(["accepted"]);
   };
-  const accept = (eventId: string) => stage.ledger.intake.accept([event(eventId)]);
+  const accept = (eventId: string) => stores.ledger.intake.accept([event(eventId)]);
   const endBlindly = (eventId: string, state: "failed" | "completed") =>
-    stage.workBlindly(
+    stores.workBlindly(
       () => until(async () => (await stateOf(eventId)) === state),
       state === "failed" ? FAILED : undefined,
     );
@@ -42,46 +42,46 @@ onEachBackend("the reconciler", (prepare) => {
   /** Runs what waits, and expects that the event ran once, as its first attempt or another. */
   async function completes(eventId: string, attempts: number): Promise<void> {
     const ran: string[] = [];
-    await stage.work(
+    await stores.work(
       ({ id }) => void ran.push(id),
-      () => until(async () => (await stage.row(eventId))?.status === "completed"),
+      () => until(async () => (await stores.row(eventId))?.status === "completed"),
     );
     expect(ran).toEqual([eventId]);
-    expect((await stage.row(eventId))?.attempts).toBe(attempts);
+    expect((await stores.row(eventId))?.attempts).toBe(attempts);
   }
   async function agree(): Promise<void> {
     expect(await reconcile()).toEqual({ found: {}, mended: {} });
   }
 
   test("finds nothing where ledger and queue agree", async () => {
-    await stage.take("evt_fine_1");
+    await stores.take("evt_fine_1");
     await agree();
     await completes("evt_fine_1", 1);
     await agree();
-    await stage.fail("evt_fine_2");
+    await stores.fail("evt_fine_2");
     await agree();
   });
 
   test("adds the job of a pending event that has none, which is no attempt", async () => {
-    await stage.ledger.intake.accept([event("evt_none_1"), event("an id | of its own")]);
+    await stores.ledger.intake.accept([event("evt_none_1"), event("an id | of its own")]);
     expect(await reconcile()).toEqual({
       found: { pending_without_job: 2 },
       mended: { pending_without_job: 2 },
     });
-    expect(await stage.row("evt_none_1")).toMatchObject({ status: "pending", attempts: 0 });
-    const job = await stage.job("evt_none_1");
+    expect(await stores.row("evt_none_1")).toMatchObject({ status: "pending", attempts: 0 });
+    const job = await stores.job("evt_none_1");
     expect(job?.state).toBe("waiting");
     expect(job?.event?.body).toBeUndefined();
     await agree();
     await completes("an id | of its own", 1).catch(() => undefined);
-    await until(async () => (await stage.row("evt_none_1"))?.status === "completed");
+    await until(async () => (await stores.row("evt_none_1"))?.status === "completed");
   });
 
   test("leaves a pending event alone whose job waits, and remembers that it does", async () => {
     await accept("evt_unmarked_1");
     await enqueue("evt_unmarked_1");
     await agree();
-    const [standing] = await stage.ledger.repair.ledgerStatuses([key("evt_unmarked_1")]);
+    const [standing] = await stores.ledger.repair.ledgerStatuses([key("evt_unmarked_1")]);
     expect(standing).toMatchObject({ status: "pending", enqueued: true });
     await completes("evt_unmarked_1", 1);
   });
@@ -93,14 +93,14 @@ onEachBackend("the reconciler", (prepare) => {
       ...{ kind: "retry", afterMs: 3_600_000, code: "handler_failed", message: "later" },
       recorded: false,
     };
-    await stage.workBlindly(
+    await stores.workBlindly(
       () => until(async () => (await stateOf("evt_delayed_1")) === "delayed"),
       later,
     );
     await agree();
     expect(await stateOf("evt_delayed_1")).toBe("delayed");
-    await stage.queues.queues.get("acme")?.remove("evt_delayed_1");
-    await stage.pool.query(
+    await stores.queues.queues.get("acme")?.remove("evt_delayed_1");
+    await stores.pool.query(
       "UPDATE millrace.events SET enqueued_at = NULL WHERE status = 'pending'",
     );
     expect((await reconcile()).mended).toEqual({ pending_without_job: 1 });
@@ -108,14 +108,14 @@ onEachBackend("the reconciler", (prepare) => {
   });
 
   test("leaves a pending event alone whose job is active", async () => {
-    await stage.take("evt_active_1");
+    await stores.take("evt_active_1");
     let runs = 0;
-    await stage.work(
+    await stores.work(
       async () => {
         runs += 1;
         await agree();
       },
-      () => until(async () => (await stage.row("evt_active_1"))?.status === "completed"),
+      () => until(async () => (await stores.row("evt_active_1"))?.status === "completed"),
     );
     expect(runs).toBe(1);
   });
@@ -128,7 +128,7 @@ onEachBackend("the reconciler", (prepare) => {
       found: { pending_job_failed: 1 },
       mended: { pending_job_failed: 1 },
     });
-    expect(await stage.row("evt_gaveup_1")).toMatchObject({
+    expect(await stores.row("evt_gaveup_1")).toMatchObject({
       ...{ status: "failed", attempts: 0, last_error_code: "gave_up" },
       last_error: "gave_up: lost",
     });
@@ -136,15 +136,15 @@ onEachBackend("the reconciler", (prepare) => {
   });
 
   test("retries the job of a retry that died half-way", async () => {
-    await stage.fail("evt_half_1");
-    expect(await stage.ledger.retries.retryMany([key("evt_half_1")])).toMatchObject([
+    await stores.fail("evt_half_1");
+    expect(await stores.ledger.retries.retryMany([key("evt_half_1")])).toMatchObject([
       { kind: "retried" },
     ]);
     expect(await reconcile()).toEqual({
       found: { pending_retry_unfinished: 1 },
       mended: { pending_retry_unfinished: 1 },
     });
-    expect(await stage.row("evt_half_1")).toMatchObject({ status: "pending", attempts: 1 });
+    expect(await stores.row("evt_half_1")).toMatchObject({ status: "pending", attempts: 1 });
     await agree();
     await completes("evt_half_1", 2);
   });
@@ -157,7 +157,7 @@ onEachBackend("the reconciler", (prepare) => {
       found: { pending_job_completed: 1 },
       mended: { pending_job_completed: 1 },
     });
-    expect((await stage.row("evt_blind_1"))?.attempts).toBe(0);
+    expect((await stores.row("evt_blind_1"))?.attempts).toBe(0);
     await agree();
     await completes("evt_blind_1", 1);
   });
@@ -169,9 +169,9 @@ onEachBackend("the reconciler", (prepare) => {
       found: { unrecorded_job_failed: 1 },
       mended: { unrecorded_job_failed: 1 },
     });
-    expect(await stage.row("evt_unknown_1")).toMatchObject({ status: "failed", attempts: 0 });
+    expect(await stores.row("evt_unknown_1")).toMatchObject({ status: "failed", attempts: 0 });
     await agree();
-    expect(await stage.ledger.retries.retryMany([key("evt_unknown_1")])).toMatchObject([
+    expect(await stores.ledger.retries.retryMany([key("evt_unknown_1")])).toMatchObject([
       { kind: "retried" },
     ]);
     expect((await reconcile()).mended).toEqual({ pending_retry_unfinished: 1 });
@@ -180,43 +180,43 @@ onEachBackend("the reconciler", (prepare) => {
 
   test("records nothing on the word of a failed job that a person edited or made up", async () => {
     await enqueue("evt_forged_1");
-    const queue = stage.queues.queues.get("acme");
+    const queue = stores.queues.queues.get("acme");
     const job = await queue?.getJob("evt_forged_1");
     await job?.updateData({ ...job.data, body: "forged" });
     await queue?.add("made up", { no: "envelope" }, { jobId: "evt_forged_2" });
     await endBlindly("evt_forged_1", "failed");
     await agree();
-    expect(await stage.row("evt_forged_1")).toBeUndefined();
+    expect(await stores.row("evt_forged_1")).toBeUndefined();
   });
 
   test("says nothing of a job that is older than what the ledger remembers", async () => {
     const old = event("evt_old_1", { acceptedAtMs: Date.now() - 91 * 86_400_000 });
-    await stage.queues.enqueue([old]);
+    await stores.queues.enqueue([old]);
     await endBlindly("evt_old_1", "failed");
     await agree();
-    expect(await stage.row("evt_old_1")).toBeUndefined();
+    expect(await stores.row("evt_old_1")).toBeUndefined();
   });
 
   test("leaves a completed event alone, whatever its job is", async () => {
-    await stage.take("evt_done_1");
+    await stores.take("evt_done_1");
     await completes("evt_done_1", 1);
-    await stage.queues.rerunJob(key("evt_done_1"));
+    await stores.queues.rerunJob(key("evt_done_1"));
     await endBlindly("evt_done_1", "failed");
     await agree();
     expect(await stateOf("evt_done_1")).toBe("failed");
   });
 
   test("leaves a failed event alone whose job is on its way", async () => {
-    await stage.fail("evt_again_1");
-    await stage.queues.retryJob(key("evt_again_1"));
+    await stores.fail("evt_again_1");
+    await stores.queues.retryJob(key("evt_again_1"));
     await agree();
-    expect(await stage.row("evt_again_1")).toMatchObject({ status: "failed", attempts: 1 });
+    expect(await stores.row("evt_again_1")).toMatchObject({ status: "failed", attempts: 1 });
     await completes("evt_again_1", 2);
   });
 
   test("looks at nothing that has just become pending", async () => {
     await accept("evt_young_1");
-    expect((await reconcileOnce(stage, { graceMs: 3_600_000 })).found).toEqual({});
+    expect((await reconcileOnce(stores, { graceMs: 3_600_000 })).found).toEqual({});
     expect((await reconcile()).mended).toEqual({ pending_without_job: 1 });
     await completes("evt_young_1", 1);
   });
@@ -225,7 +225,7 @@ onEachBackend("the reconciler", (prepare) => {
     await accept("evt_removed_1");
     await enqueue("evt_removed_1");
     await agree();
-    await stage.queues.queues.get("acme")?.remove("evt_removed_1");
+    await stores.queues.queues.get("acme")?.remove("evt_removed_1");
     await agree();
     await enqueue("evt_stray_1");
     await endBlindly("evt_stray_1", "completed");
@@ -234,12 +234,12 @@ onEachBackend("the reconciler", (prepare) => {
       found: { pending_without_job: 1, unrecorded_job_completed: 1 },
       mended: { pending_without_job: 1 },
     });
-    expect(await stage.row("evt_stray_1")).toBeUndefined();
+    expect(await stores.row("evt_stray_1")).toBeUndefined();
     await completes("evt_removed_1", 1);
   });
 
   async function sweepOnce() {
-    const { found, mended } = await reconcileOnce(stage, { sweepIntervalMs: 0 });
+    const { found, mended } = await reconcileOnce(stores, { sweepIntervalMs: 0 });
     return { found, mended };
   }
 });

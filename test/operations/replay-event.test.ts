@@ -2,27 +2,27 @@ import { replayEvent } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { until } from "../support/until.ts";
-import { createStage, key, type Stage } from "./stage.ts";
+import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 onEachBackend("a replay", (prepare, backend) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
 
   beforeAll(async () => {
     servers = await prepare();
-    stage = await createStage(servers);
+    stores = await openTestStores(servers);
   });
   afterAll(async () => {
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
   const replay = (eventId: string, generation?: number) =>
-    replayEvent(stage, { source: "acme", eventId, generation });
+    replayEvent(stores, { source: "acme", eventId, generation });
   const generationsOf = async (eventId: string) =>
-    (await stage.ledger.reads.findEvent({ source: "acme", eventId }))?.generations ?? [];
+    (await stores.ledger.reads.findEvent({ source: "acme", eventId }))?.generations ?? [];
   const enqueuedAt = async (eventId: string) => {
-    const { rows } = await stage.pool.query<{ enqueued_at: Date | null }>(
+    const { rows } = await stores.pool.query<{ enqueued_at: Date | null }>(
       "SELECT enqueued_at FROM millrace.events WHERE event_id = $1 ORDER BY generation DESC",
       [eventId],
     );
@@ -32,7 +32,7 @@ onEachBackend("a replay", (prepare, backend) => {
   /** Runs workers until no generation of the event is pending; gives what they ran. */
   async function settles(eventId: string): Promise<unknown[]> {
     const ran: unknown[] = [];
-    await stage.work(
+    await stores.work(
       (event) => void (event.id === eventId && ran.push([event.generation, event.payload])),
       () =>
         until(async () => {
@@ -44,7 +44,7 @@ onEachBackend("a replay", (prepare, backend) => {
   }
 
   async function complete(eventId: string): Promise<void> {
-    await stage.take(eventId);
+    await stores.take(eventId);
     await settles(eventId);
   }
 
@@ -52,14 +52,14 @@ onEachBackend("a replay", (prepare, backend) => {
     "of the completed event %j runs its handler once more, as generation 1",
     async (eventId) => {
       await complete(eventId);
-      const before = await stage.row(eventId);
+      const before = await stores.row(eventId);
       expect(await replay(eventId)).toEqual({ kind: "replayed", generation: 1 });
       expect(await enqueuedAt(eventId)).toBeInstanceOf(Date);
-      const job = await stage.queues.findJob({ ...key(eventId), generation: 1 });
+      const job = await stores.queues.findJob({ ...key(eventId), generation: 1 });
       expect(job).toMatchObject({ jobId: expect.stringMatching(/^g1-/), state: "waiting" });
       expect(job?.event?.body).toBeUndefined();
       expect(await settles(eventId)).toEqual([[1, { id: eventId }]]);
-      expect(await stage.row(eventId)).toEqual(before);
+      expect(await stores.row(eventId)).toEqual(before);
       expect(await generationsOf(eventId)).toMatchObject([
         { generation: 0, status: "completed", attempts: 1 },
         { generation: 1, status: "completed", attempts: 1 },
@@ -68,7 +68,7 @@ onEachBackend("a replay", (prepare, backend) => {
   );
 
   test("of a failed event leaves the failure to be seen", async () => {
-    await stage.fail("evt_failed_1");
+    await stores.fail("evt_failed_1");
     expect(await replay("evt_failed_1")).toEqual({ kind: "replayed", generation: 1 });
     expect(await settles("evt_failed_1")).toHaveLength(1);
     expect(await generationsOf("evt_failed_1")).toMatchObject([
@@ -94,7 +94,7 @@ onEachBackend("a replay", (prepare, backend) => {
   });
 
   test("says why it did not", async () => {
-    await stage.take("evt_waits_1");
+    await stores.take("evt_waits_1");
     expect(await replay("evt_waits_1")).toEqual({ kind: "skipped", reason: "not_settled" });
     await settles("evt_waits_1");
     await replay("evt_waits_1");
@@ -102,7 +102,7 @@ onEachBackend("a replay", (prepare, backend) => {
     expect(await replay("evt_waits_1", 5)).toEqual({ kind: "skipped", reason: "not_found" });
     expect(await replay("evt_nobody_1")).toEqual({ kind: "skipped", reason: "not_found" });
     expect(await replay("a\0b")).toEqual({ kind: "skipped", reason: "not_found" });
-    expect(await replayEvent(stage, { source: "stranger", eventId: "evt_x_1" })).toEqual({
+    expect(await replayEvent(stores, { source: "stranger", eventId: "evt_x_1" })).toEqual({
       kind: "skipped",
       reason: "unknown_source",
     });
@@ -114,7 +114,7 @@ onEachBackend("a replay", (prepare, backend) => {
     await replay("evt_restored_1");
     await settles("evt_restored_1");
     // The database was restored from a moment before.
-    await stage.pool.query(
+    await stores.pool.query(
       "DELETE FROM millrace.events WHERE event_id = 'evt_restored_1' AND generation = 1",
     );
     expect(await replay("evt_restored_1")).toEqual({ kind: "replayed", generation: 1 });
@@ -128,16 +128,16 @@ onEachBackend("a replay", (prepare, backend) => {
       await expect(replay("evt_away_1")).rejects.toMatchObject({ code: "redis_unreachable" });
       expect(await generationsOf("evt_away_1")).toHaveLength(1);
       await servers.redis?.restart();
-      await until(() => stage.queues.ping().then(() => true));
+      await until(() => stores.queues.ping().then(() => true));
       expect(await replay("evt_away_1")).toMatchObject({ kind: "replayed" });
     });
 
     test("whose job the queue did not take stays pending without one, and says so", async () => {
       await complete("evt_half_1");
       const refuse = () => Promise.resolve([new Error("no room")]);
-      const queues = { ...stage.queues, enqueue: refuse };
+      const queues = { ...stores.queues, enqueue: refuse };
       await expect(
-        replayEvent({ ...stage, queues }, { source: "acme", eventId: "evt_half_1" }),
+        replayEvent({ ...stores, queues }, { source: "acme", eventId: "evt_half_1" }),
       ).rejects.toThrow("no room");
       expect(await generationsOf("evt_half_1")).toMatchObject([{}, { status: "pending" }]);
       expect(await enqueuedAt("evt_half_1")).toBeNull();

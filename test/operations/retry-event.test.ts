@@ -2,24 +2,24 @@ import { retryEvent } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { until } from "../support/until.ts";
-import { createStage, key, type Stage } from "./stage.ts";
+import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 onEachBackend("a retry", (prepare, backend) => {
   let servers: TestServers;
-  let stage: Stage;
+  let stores: TestStores;
 
   beforeAll(async () => {
     servers = await prepare();
-    stage = await createStage(servers);
+    stores = await openTestStores(servers);
   });
   afterAll(async () => {
-    await stage?.close();
+    await stores?.close();
     await servers?.release();
   });
 
-  const retry = (eventId: string) => retryEvent(stage, key(eventId));
+  const retry = (eventId: string) => retryEvent(stores, key(eventId));
   const queueOf = (source: string) => {
-    const queue = stage.queues.queues.get(source);
+    const queue = stores.queues.queues.get(source);
     if (queue === undefined) throw new Error(`no queue of ${source}`);
     return queue;
   };
@@ -27,67 +27,67 @@ onEachBackend("a retry", (prepare, backend) => {
   /** Runs the event, and expects that it ran once, with its own body. */
   async function completes(eventId: string): Promise<void> {
     const ran: unknown[] = [];
-    await stage.work(
+    await stores.work(
       (event) => void ran.push(event.payload),
-      () => until(async () => (await stage.row(eventId))?.status === "completed"),
+      () => until(async () => (await stores.row(eventId))?.status === "completed"),
     );
     expect(ran).toEqual([{ id: eventId }]);
   }
 
   test("makes a failed event pending, its job wait, and the event complete", async () => {
-    await stage.fail("evt_plain_1");
-    expect(await stage.row("evt_plain_1")).toMatchObject({ status: "failed", attempts: 1 });
+    await stores.fail("evt_plain_1");
+    expect(await stores.row("evt_plain_1")).toMatchObject({ status: "failed", attempts: 1 });
     expect(await retry("evt_plain_1")).toEqual({ kind: "retried" });
-    expect((await stage.row("evt_plain_1"))?.status).toBe("pending");
-    expect((await stage.job("evt_plain_1"))?.state).toBe("waiting");
+    expect((await stores.row("evt_plain_1"))?.status).toBe("pending");
+    expect((await stores.job("evt_plain_1"))?.state).toBe("waiting");
     await completes("evt_plain_1");
-    expect(await stage.row("evt_plain_1")).toMatchObject({ attempts: 2, outcome: "handled" });
+    expect(await stores.row("evt_plain_1")).toMatchObject({ attempts: 2, outcome: "handled" });
   });
 
   test.each(["evt_gone_1", "shop|évènement 1"])(
     "of %j puts its job on the queue again under the same id when it is gone",
     async (eventId) => {
-      await stage.fail(eventId);
-      const { jobId } = (await stage.job(eventId)) ?? {};
+      await stores.fail(eventId);
+      const { jobId } = (await stores.job(eventId)) ?? {};
       await queueOf("acme").remove(jobId ?? "");
-      expect(await stage.job(eventId)).toBeUndefined();
+      expect(await stores.job(eventId)).toBeUndefined();
       expect(await retry(eventId)).toEqual({ kind: "retried" });
-      expect(await stage.job(eventId)).toMatchObject({ jobId, state: "waiting" });
-      expect((await stage.job(eventId))?.event?.body).toBeUndefined();
+      expect(await stores.job(eventId)).toMatchObject({ jobId, state: "waiting" });
+      expect((await stores.job(eventId))?.event?.body).toBeUndefined();
       await completes(eventId);
     },
   );
 
   test("mends an earlier one that died between the ledger and the queue", async () => {
-    await stage.fail("evt_half_1");
-    expect(await stage.ledger.retries.retryMany([key("evt_half_1")])).toMatchObject([
+    await stores.fail("evt_half_1");
+    expect(await stores.ledger.retries.retryMany([key("evt_half_1")])).toMatchObject([
       { kind: "retried" },
     ]);
     expect(await retry("evt_half_1")).toEqual({ kind: "retried" });
     await completes("evt_half_1");
 
-    await stage.fail("evt_half_2");
-    await stage.ledger.retries.retryMany([key("evt_half_2")]);
+    await stores.fail("evt_half_2");
+    await stores.ledger.retries.retryMany([key("evt_half_2")]);
     await queueOf("acme").remove("evt_half_2");
     expect(await retry("evt_half_2")).toEqual({ kind: "retried" });
     await completes("evt_half_2");
   });
 
   test("of an event that did not fail does nothing, and says so", async () => {
-    await stage.take("evt_done_1");
+    await stores.take("evt_done_1");
     if (backend === "postgres") {
-      expect((await stage.row("evt_done_1"))?.status).toBe("pending");
+      expect((await stores.row("evt_done_1"))?.status).toBe("pending");
     }
     expect(await retry("evt_done_1")).toEqual({ kind: "skipped", reason: "not_failed" });
     await completes("evt_done_1");
     expect(await retry("evt_done_1")).toEqual({ kind: "skipped", reason: "not_failed" });
-    expect((await stage.job("evt_done_1"))?.state).toBe("completed");
-    expect(await stage.row("evt_done_1")).toMatchObject({ status: "completed", attempts: 1 });
+    expect((await stores.job("evt_done_1"))?.state).toBe("completed");
+    expect(await stores.row("evt_done_1")).toMatchObject({ status: "completed", attempts: 1 });
   });
 
   test("of what nobody knows says so", async () => {
     expect(await retry("evt_nobody_1")).toEqual({ kind: "skipped", reason: "not_found" });
-    expect(await retryEvent(stage, { ...key("evt_x_1"), source: "stranger" })).toEqual({
+    expect(await retryEvent(stores, { ...key("evt_x_1"), source: "stranger" })).toEqual({
       kind: "skipped",
       reason: "unknown_source",
     });
@@ -96,31 +96,31 @@ onEachBackend("a retry", (prepare, backend) => {
 
   test("of an event whose job failed before the ledger knew it says that only the queue has it", async () => {
     await queueOf("acme").add("forged", { no: "envelope" }, { jobId: "evt_forged_1" });
-    await stage.work(
+    await stores.work(
       () => {},
-      () => until(async () => (await stage.job("evt_forged_1"))?.state === "failed"),
+      () => until(async () => (await stores.job("evt_forged_1"))?.state === "failed"),
     );
     expect(await retry("evt_forged_1")).toEqual({ kind: "skipped", reason: "only_in_queue" });
-    expect((await stage.job("evt_forged_1"))?.state).toBe("failed");
+    expect((await stores.job("evt_forged_1"))?.state).toBe("failed");
   });
 
   test("that comes before the worker could tell the queue of the failure is not lost", async () => {
-    await stage.take("evt_race_1");
+    await stores.take("evt_race_1");
     let runs = 0;
     const told = promiseWithResolvers();
-    await stage.work(
+    await stores.work(
       () => {
         runs += 1;
         if (runs === 1) throw new Error("the switch is off");
       },
       async () => {
-        await until(async () => (await stage.row("evt_race_1"))?.status === "failed");
-        expect((await stage.job("evt_race_1"))?.state).toBe("active");
+        await until(async () => (await stores.row("evt_race_1"))?.status === "failed");
+        expect((await stores.job("evt_race_1"))?.state).toBe("active");
         const retried = retry("evt_race_1");
-        await until(async () => (await stage.row("evt_race_1"))?.status === "pending");
+        await until(async () => (await stores.row("evt_race_1"))?.status === "pending");
         told.resolve();
         expect(await retried).toEqual({ kind: "retried" });
-        await until(async () => (await stage.row("evt_race_1"))?.status === "completed");
+        await until(async () => (await stores.row("evt_race_1"))?.status === "completed");
       },
       () => told.promise,
     );
@@ -128,16 +128,16 @@ onEachBackend("a retry", (prepare, backend) => {
   });
 
   test("by two people at once makes the event run once more", async () => {
-    await stage.fail("evt_two_1");
+    await stores.fail("evt_two_1");
     const results = await Promise.all([retry("evt_two_1"), retry("evt_two_1")]);
     expect(results).toContainEqual({ kind: "retried" });
     await completes("evt_two_1");
-    expect((await stage.row("evt_two_1"))?.attempts).toBe(2);
+    expect((await stores.row("evt_two_1"))?.attempts).toBe(2);
   });
 
   test("takes the latest generation when it is told none", async () => {
-    await stage.fail("evt_latest_1");
-    expect(await retryEvent(stage, { source: "acme", eventId: "evt_latest_1" })).toEqual({
+    await stores.fail("evt_latest_1");
+    expect(await retryEvent(stores, { source: "acme", eventId: "evt_latest_1" })).toEqual({
       kind: "retried",
     });
     await completes("evt_latest_1");
@@ -145,12 +145,12 @@ onEachBackend("a retry", (prepare, backend) => {
 
   if (backend === "redis") {
     test("changes nothing while the queue is away", async () => {
-      await stage.fail("evt_away_1");
+      await stores.fail("evt_away_1");
       await servers.redis?.kill();
       await expect(retry("evt_away_1")).rejects.toMatchObject({ code: "redis_unreachable" });
-      expect((await stage.row("evt_away_1"))?.status).toBe("failed");
+      expect((await stores.row("evt_away_1"))?.status).toBe("failed");
       await servers.redis?.restart();
-      await until(() => stage.queues.ping().then(() => true));
+      await until(() => stores.queues.ping().then(() => true));
       expect(await retry("evt_away_1")).toEqual({ kind: "retried" });
       await completes("evt_away_1");
     });

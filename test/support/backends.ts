@@ -1,11 +1,10 @@
 import { describe } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "./redis.ts";
 import { migratedDatabase } from "./scratch-database.ts";
+import type { ServerUrls } from "./server-urls.ts";
 
 /** The servers of one suite: a database of its own and, on the Redis backend, a Redis. */
-export interface TestServers {
-  readonly databaseUrl: string;
-  readonly redisUrl: string | undefined;
+export interface TestServers extends ServerUrls {
   /** The suite's own Redis, to kill; undefined on the Postgres backend. */
   readonly redis: TestRedis | undefined;
   release(): Promise<void>;

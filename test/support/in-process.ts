@@ -1,6 +1,6 @@
 import { openStores } from "@millrace/connect";
 import { parseConfig, readEnvironment, type Config, type Environment } from "@millrace/core";
-import { createDashboard, type Credentials } from "@millrace/dashboard";
+import { createDashboard, type DashboardOptions } from "@millrace/dashboard";
 import { createIngress } from "@millrace/ingress";
 import { createLogger, createRegistry, loadHandlers, resolveSecrets } from "@millrace/service";
 import { createWorkerRole } from "@millrace/worker";
@@ -25,7 +25,7 @@ export async function startInProcess(
   role: RoleName,
   exported: unknown,
   env: Variables,
-  options: Options = {},
+  options: RoleOptions = {},
 ): Promise<RoleInProcess> {
   const config = parseConfig(exported);
   const { url, close } = await STARTS[role]({
@@ -38,12 +38,12 @@ export async function startInProcess(
   return { url, close: () => (closed ??= close()) };
 }
 
-interface Options {
-  /** Who may sign in to the dashboard. */
-  readonly credentials?: Credentials | undefined;
+export interface RoleOptions {
+  /** What a dashboard is given besides its config, such as credentials. */
+  readonly dashboard?: Partial<DashboardOptions>;
 }
 
-interface Start extends Options {
+interface Start extends RoleOptions {
   readonly config: Config;
   readonly env: Variables;
   readonly environment: Environment;
@@ -91,7 +91,7 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
     return { url: urlOf(port), close: () => worker.close() };
   },
 
-  dashboard: async ({ config, environment, credentials }) => {
+  dashboard: async ({ config, environment, dashboard: options }) => {
     const stores = openStores(environment, config, "dashboard");
     const { ledger, queues } = await stores.opened;
     const dashboard = createDashboard(
@@ -102,7 +102,7 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
         logger: createLogger({ role: "dashboard", level: "silent" }),
         registry: createRegistry({ role: "dashboard" }),
       },
-      { host: ANY_PORT.host, credentials },
+      { host: ANY_PORT.host, ...options },
     );
     const port = await dashboard.listen({ port: 0 });
     return {

@@ -1,30 +1,38 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { bodyHash, parseConfig, type IncomingEvent, type WorkerConfig } from "@millrace/core";
-import { createPostgresQueues, createRedisQueues } from "@millrace/queue";
+import { openQueues } from "@millrace/connect";
+import { parseConfig, type IncomingEvent, type WorkerConfig } from "@millrace/core";
+import type { QueueRole, Queues } from "@millrace/queue";
 import type { Queue } from "bullmq";
+import { anEvent } from "./events.ts";
+import { environmentOf, type ServerUrls } from "./server-urls.ts";
 import { until } from "./until.ts";
 
-export interface ServerUrls {
-  readonly databaseUrl: string;
-  /** Undefined where the queue is on Postgres. */
-  readonly redisUrl: string | undefined;
+/** Opens the queues of sources in a role, and waits until their server answers. */
+export async function openTestQueues(
+  urls: ServerUrls,
+  role: QueueRole,
+  sources: readonly string[],
+): Promise<Queues> {
+  const queues = await openQueues(environmentOf(urls), { role, sources });
+  try {
+    await until(() => queues.ping().then(() => true));
+  } catch (error) {
+    await queues.close();
+    throw error;
+  }
+  return queues;
 }
 
 /** Opens a source's queue, as somebody with access to its server could. */
 export async function withQueue<T>(
-  { databaseUrl, redisUrl }: ServerUrls,
+  urls: ServerUrls,
   source: string,
   use: (queue: Queue) => Promise<T>,
 ): Promise<T> {
-  const options = { sources: [source], role: "dashboard", notify: () => {} } as const;
-  const queues =
-    redisUrl === undefined
-      ? await createPostgresQueues({ url: databaseUrl, ...options })
-      : createRedisQueues({ url: redisUrl, ...options });
+  const queues = await openTestQueues(urls, "dashboard", [source]);
   try {
-    await until(() => queues.ping().then(() => true));
     const queue = queues.queues.get(source);
     if (queue === undefined) throw new Error(`Cannot open the queue of ${source}`);
     return await use(queue);
@@ -35,19 +43,11 @@ export async function withQueue<T>(
 
 /** An event of source `acme` with a small JSON body. */
 export function event(eventId: string, over: Partial<IncomingEvent> = {}): IncomingEvent {
-  const body = over.body ?? Buffer.from(JSON.stringify({ id: eventId }));
-  return {
-    source: "acme",
-    eventId,
-    generation: 0,
-    type: "thing.happened",
-    acceptedAtMs: Date.now(),
-    bodyHash: bodyHash(body),
-    headers: { "x-topic": "things" },
-    unsigned: false,
-    body,
+  return anEvent({
+    ...{ source: "acme", eventId, type: "thing.happened", headers: { "x-topic": "things" } },
+    body: Buffer.from(JSON.stringify({ id: eventId })),
     ...over,
-  };
+  });
 }
 
 /** A worker's settings with times so short that a test can wait for them. */

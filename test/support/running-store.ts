@@ -44,7 +44,7 @@ export async function startStore(
   await succeed(["migrate"], common);
   const roles = await Promise.all(
     (["ingress", "worker", "worker", "dashboard"] as const).map((role) =>
-      startInProcess(role, exported, common, { credentials }),
+      startInProcess(role, exported, common, { dashboard: { credentials } }),
     ),
   );
   const [ingress, , , dashboard] = roles;

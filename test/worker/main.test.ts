@@ -1,33 +1,26 @@
 import { fileURLToPath } from "node:url";
-import { createPool } from "@millrace/ledger";
-import { createPostgresQueues, type Queues } from "@millrace/queue";
-import type pg from "pg";
+import type { Queues } from "@millrace/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCommand, startRole, type MillraceProcess } from "../support/millrace-process.ts";
-import { migratedDatabase } from "../support/scratch-database.ts";
+import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { openTestQueues } from "../support/queue-fixture.ts";
+import { seenEvents } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
-import { makeEvent } from "./worker-bench.ts";
+import { makeEvent } from "./worker-fixture.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/worker/millrace.config.ts", import.meta.url));
 
-let database: Awaited<ReturnType<typeof migratedDatabase>>;
-let pool: pg.Pool;
+let database: TestLedger;
 let queues: Queues;
 
 beforeAll(async () => {
-  database = await migratedDatabase();
-  pool = createPool({ url: database.url, max: 2, applicationName: "test" });
-  queues = await createPostgresQueues({
-    url: database.url,
-    sources: ["shop"],
-    role: "cli",
-    notify: () => {},
-  });
+  database = await openTestLedger();
+  const urls = { databaseUrl: database.url, redisUrl: undefined };
+  queues = await openTestQueues(urls, "cli", ["shop"]);
 });
 afterAll(async () => {
   await queues.close();
-  await pool.end();
-  await database.drop();
+  await database.close();
 });
 
 const environment = () => ({
@@ -37,13 +30,7 @@ const environment = () => ({
   HOST: "127.0.0.1",
 });
 
-const stateOf = async (eventId: string) => {
-  const { rows } = await pool.query<{ status: string; last_error: string | null }>(
-    "select status, last_error from webhook_events where event_id = $1",
-    [eventId],
-  );
-  return rows[0];
-};
+const stateOf = (eventId: string) => seenEvents(database.pool).row(eventId);
 
 async function hangingWorker(): Promise<{ worker: MillraceProcess; eventId: string }> {
   const worker = await startRole("worker", environment());

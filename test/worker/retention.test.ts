@@ -1,25 +1,19 @@
 import { readFile } from "node:fs/promises";
-import { openStores } from "@millrace/connect";
 import { createRetentionLedger } from "@millrace/ledger";
-import type { Queues } from "@millrace/queue";
-import type { Logger } from "@millrace/service";
-import { createWorkerRole, type WorkerRole } from "@millrace/worker";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 import { until } from "../support/until.ts";
-import { effect, shopConfig } from "./worker-bench.ts";
+import { createTestRole, type TestRole } from "./worker-fixture.ts";
 
 let it: TestRetention;
-let roles: WorkerRole[];
-let lines: { message: string }[];
+let roles: TestRole[];
 beforeEach(async () => {
   it = await openTestRetention();
   await it.ask("create table effects (event_id text)");
   roles = [];
-  lines = [];
 });
 afterEach(async () => {
-  await Promise.all(roles.map((role) => role.close()));
+  await Promise.all(roles.map(({ role }) => role.close()));
   await it.close();
 });
 
@@ -27,7 +21,7 @@ type ReadMetric = ((name: string) => Promise<number>) & { all(): Promise<string>
 
 /** Starts a worker, and gives what reads its metrics. */
 async function startWorker(archiveDir?: string): Promise<ReadMetric> {
-  const role = createRole({ archiveDir });
+  const { role } = createRole({ archiveDir });
   const port = await role.listen({ port: 0, host: "127.0.0.1" });
   await role.start();
   const all = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
@@ -38,32 +32,13 @@ async function startWorker(archiveDir?: string): Promise<ReadMetric> {
   return Object.assign(read, { all });
 }
 
-function createRole(
-  given: { archiveDir?: string | undefined; openedQueues?: (queues: Queues) => void } = {},
-): WorkerRole {
-  const write = (fields: object, message: string) => void lines.push({ ...fields, message });
-  const logger = { debug: () => {}, info: write, warn: write, error: write };
-  const config = shopConfig([effect], { concurrency: 2, shutdownTimeoutMs: 500 });
-  const role = createWorkerRole({
-    config,
-    handlers: [effect],
-    logger: logger as unknown as Logger,
-    archiveDir: given.archiveDir,
-    openStores: (watch) => {
-      const stores = openStores({ DATABASE_URL: it.url }, config, "worker", watch);
-      const { opened } = stores;
-      return {
-        ...stores,
-        opened: opened.then((made) => {
-          given.openedQueues?.(made.queues);
-          return made;
-        }),
-      };
-    },
-  });
-  roles.push(role);
-  return role;
+function createRole(given: Parameters<typeof createTestRole>[1]): TestRole {
+  const created = createTestRole({ databaseUrl: it.url, redisUrl: undefined }, given);
+  roles.push(created);
+  return created;
 }
+
+const lines = () => roles.flatMap((created) => created.lines);
 
 test("A worker drops what is old by itself, and shows what it did", async () => {
   const [gone, failed] = [await it.event("completed", 91), await it.event("failed", 91)];
@@ -78,7 +53,7 @@ test("A worker drops what is old by itself, and shows what it did", async () => 
   expect(await metric("oldest_bodies_timestamp_seconds")).toBe(Date.parse(day) / 1_000);
   expect(await it.ledger.reads.findEvent(gone)).toBeUndefined();
   for (const key of [failed, young]) expect(await it.bodyOf(key)).toBeDefined();
-  expect(lines.map(({ message }) => message)).toEqual(
+  expect(lines().map(({ message }) => message)).toEqual(
     expect.arrayContaining(["bodies dropped", "old events deleted"]),
   );
 });
@@ -89,7 +64,7 @@ test("A worker that cannot archive says so, keeps the bodies, and goes on workin
   await until(async () => (await metric("failures_total")) === 1);
   expect(await metric("last_success_timestamp_seconds")).toBe(0);
   expect(await it.bodyOf(key)).toBeDefined();
-  expect(JSON.stringify(lines)).toContain("there is no folder");
+  expect(JSON.stringify(lines())).toContain("there is no folder");
 });
 
 test("A worker that is closed while a drop waits for somebody ends at once", async () => {
@@ -99,7 +74,7 @@ test("A worker that is closed while a drop waits for somebody ends at once", asy
   await reader.query("SELECT FROM millrace.bodies");
   await startWorker();
   await it.untilBlocked();
-  await roles[0]?.close();
+  await roles[0]?.role.close();
   await reader.query("COMMIT");
   reader.release();
   const retention = createRetentionLedger({ pool: it.pool });
@@ -114,7 +89,7 @@ test("A worker whose start fails closes what it had opened", async () => {
   const work = () => {
     throw new Error("no workers");
   };
-  const role = createRole({ openedQueues: (queues) => Object.assign(queues, { work }) });
+  const { role } = createRole({ onQueues: (queues) => Object.assign(queues, { work }) });
   const connections = () =>
     it.ask(
       `SELECT FROM pg_stat_activity

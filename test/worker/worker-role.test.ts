@@ -1,22 +1,19 @@
-import { openStores } from "@millrace/connect";
-import type { Logger } from "@millrace/service";
-import { createPool, migrate } from "@millrace/ledger";
-import { createRedisQueues } from "@millrace/queue";
-import { createWorkerRole, type WorkerRole } from "@millrace/worker";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
+import { openTestLedger } from "../support/ledger-fixture.ts";
+import { openTestQueues } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { createRelay, type Relay } from "./relay.ts";
-import { effect, makeEvent, shopConfig } from "./worker-bench.ts";
+import { createTestRole, makeEvent, type TestRole } from "./worker-fixture.ts";
 
 describeOnRedis("a worker process", () => {
   let database: Awaited<ReturnType<typeof scratchDatabase>>;
   let redis: TestRedis;
   let relay: Relay;
-  let role: WorkerRole;
-  let lines: string[];
+  let role: TestRole["role"];
+  let lines: TestRole["lines"];
 
   beforeEach(async () => {
     [database, redis] = await Promise.all([scratchDatabase(), startRedis()]);
@@ -24,8 +21,7 @@ describeOnRedis("a worker process", () => {
     relay = createRelay(await freePort(), { host: url.hostname, port: Number(url.port) });
     url.port = String(relay.port);
     url.hostname = "127.0.0.1";
-    lines = [];
-    role = makeRole(url.href);
+    ({ role, lines } = makeRole(url.href));
   });
   afterEach(async () => {
     await role.close();
@@ -33,26 +29,13 @@ describeOnRedis("a worker process", () => {
     await Promise.all([database.drop(), redis.stop()]);
   });
 
-  function makeRole(databaseUrl: string, concurrency = 2): WorkerRole {
-    const write = (fields: object, message: string) =>
-      void lines.push(JSON.stringify({ ...fields, message }));
-    const logger = { debug: () => {}, info: write, warn: write, error: write };
-    const config = shopConfig([effect], { concurrency, shutdownTimeoutMs: 500 });
-    const environment = { DATABASE_URL: databaseUrl, REDIS_URL: redis.url };
-    return createWorkerRole({
-      config,
-      handlers: [effect],
-      archiveDir: undefined,
-      logger: logger as unknown as Logger,
-      openStores: (watch) => openStores(environment, config, "worker", watch),
-    });
-  }
+  const makeRole = (databaseUrl: string, concurrency = 2) =>
+    createTestRole({ databaseUrl, redisUrl: redis.url }, { concurrency });
 
   async function migrateDatabase(): Promise<void> {
-    const pool = createPool({ url: database.url, max: 1, applicationName: "test" });
-    await migrate({ pool });
-    await pool.query("create table effects (event_id text)");
-    await pool.end();
+    const { ask, close } = await openTestLedger({ url: database.url });
+    await ask("create table effects (event_id text)");
+    await close();
   }
 
   const listenOn = async () =>
@@ -82,12 +65,8 @@ describeOnRedis("a worker process", () => {
     await started;
     await until(async () => (await readiness(url)).status === 200);
 
-    const producer = createRedisQueues({
-      url: redis.url,
-      sources: ["shop"],
-      role: "ingress",
-      notify: () => {},
-    });
+    const urls = { databaseUrl: database.url, redisUrl: redis.url };
+    const producer = await openTestQueues(urls, "ingress", ["shop"]);
     await until(async () => (await producer.enqueue([makeEvent()]))[0] === "accepted");
     await until(async () => {
       const metrics = await (await fetch(`${url}/metrics`)).text();
@@ -112,8 +91,8 @@ describeOnRedis("a worker process", () => {
     const seconds = (performance.now() - startMs) / 1_000;
     const perCause = new Map<string, number>();
     for (const line of lines.slice(before)) {
-      const { cause } = JSON.parse(line) as { cause?: string };
-      perCause.set(cause ?? line, (perCause.get(cause ?? line) ?? 0) + 1);
+      const cause = line.cause ?? JSON.stringify(line);
+      perCause.set(cause, (perCause.get(cause) ?? 0) + 1);
     }
     expect(Math.max(0, ...perCause.values())).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
     await redis.restart();
@@ -140,7 +119,7 @@ describeOnRedis("a worker process", () => {
 
   test("does not start when it may need more connections than Postgres gives", async () => {
     await migrateDatabase();
-    const greedy = makeRole(database.url, 500);
+    const { role: greedy } = makeRole(database.url, 500);
     await expect(greedy.start()).rejects.toMatchObject({ code: "too_many_connections" });
     await greedy.close();
   });
@@ -148,7 +127,7 @@ describeOnRedis("a worker process", () => {
   test("stops while it waits for a server", async () => {
     await listenOn();
     const started = role.start();
-    await until(() => lines.some((line) => line.includes("waiting for Postgres")));
+    await until(() => JSON.stringify(lines).includes("waiting for Postgres"));
     await role.close();
     await expect(started).rejects.toMatchObject({ code: "shutting_down" });
   });

@@ -2,24 +2,24 @@ import { on, type FailedEvent } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
 import { until } from "../support/until.ts";
-import { createWorkerBench, effect, makeEvent, type WorkerBench } from "./worker-bench.ts";
+import { effect, makeEvent, openTestWorkers, type TestWorkers } from "./worker-fixture.ts";
 
 onEachBackend("a worker", (prepare) => {
-  let bench: WorkerBench;
+  let workers: TestWorkers;
 
   beforeAll(async () => {
-    bench = await createWorkerBench(await prepare());
+    workers = await openTestWorkers(await prepare());
   });
-  afterAll(() => bench.end());
+  afterAll(() => workers?.close());
 
   const statusIs = (eventId: string, status: string) =>
-    until(async () => (await bench.row(eventId))?.status === status, {
+    until(async () => (await workers.row(eventId))?.status === status, {
       what: `event ${eventId} being ${status}`,
     });
 
   test("a job fails, its error is in the ledger, it is tried again and completes once", async () => {
     let mended = false;
-    const { worker } = await bench.work(
+    const { worker } = await workers.work(
       [
         effect,
         on("shop", "*", () => {
@@ -29,76 +29,78 @@ onEachBackend("a worker", (prepare) => {
       { concurrency: 2 },
     );
     const event = makeEvent();
-    expect(await bench.queues.enqueue([event])).toEqual(["accepted"]);
-    await until(async () => (await bench.row(event.eventId))?.last_error ?? null);
-    expect((await bench.row(event.eventId))?.last_error).toBe("TypeError: out of stock");
+    expect(await workers.queues.enqueue([event])).toEqual(["accepted"]);
+    await until(async () => (await workers.row(event.eventId))?.last_error ?? null);
+    expect((await workers.row(event.eventId))?.last_error).toBe("TypeError: out of stock");
     mended = true;
     await until(async () => {
-      const status = (await bench.row(event.eventId))?.status;
-      if (status === "failed") await bench.queues.retryJob(event);
+      const status = (await workers.row(event.eventId))?.status;
+      if (status === "failed") await workers.queues.retryJob(event);
       return status === "completed";
     });
-    expect(await bench.effects(event.eventId)).toBe(1);
+    expect(await workers.effects(event.eventId)).toBe(1);
     await worker.close();
   });
 
   test("the last attempt fails job and event; a retry of the job completes both", async () => {
     let mended = false;
-    const { worker } = await bench.work([
+    const { worker } = await workers.work([
       effect,
       on("shop", "*", () => {
         if (!mended) throw new Error("not yet");
       }),
     ]);
     const event = makeEvent();
-    await bench.queues.enqueue([event]);
+    await workers.queues.enqueue([event]);
     await statusIs(event.eventId, "failed");
-    expect(await bench.row(event.eventId)).toMatchObject({
+    expect(await workers.row(event.eventId)).toMatchObject({
       attempts: 3,
       last_error: "Error: not yet",
     });
     const job = await until(async () => {
-      const found = await bench.queues.findJob(event);
+      const found = await workers.queues.findJob(event);
       return found?.state === "failed" ? found : undefined;
     });
     expect(job?.failedReason).toContain("handler_failed: Error: not yet");
     expect(job?.event?.body).toBeUndefined();
     mended = true;
-    expect(await bench.queues.retryJob(event)).toBe("retried");
+    expect(await workers.queues.retryJob(event)).toBe("retried");
     await statusIs(event.eventId, "completed");
-    await until(async () => (await bench.queues.findJob(event))?.state === "completed");
-    expect(await bench.effects(event.eventId)).toBe(1);
+    await until(async () => (await workers.queues.findJob(event))?.state === "completed");
+    expect(await workers.effects(event.eventId)).toBe(1);
     await worker.close();
   });
 
   test("a job whose body is not the verified one is failed, in the ledger too when that knows the event", async () => {
-    const { worker } = await bench.work([effect]);
+    const { worker } = await workers.work([effect]);
     const unknown = makeEvent({ bodyHash: "x".repeat(43) });
     const known = makeEvent();
-    await bench.ledger.intake.accept([known]);
-    await bench.queues.enqueue([unknown, { ...known, bodyHash: "x".repeat(43) }]);
+    await workers.ledger.intake.accept([known]);
+    await workers.queues.enqueue([unknown, { ...known, bodyHash: "x".repeat(43) }]);
     await statusIs(known.eventId, "failed");
-    expect((await bench.row(known.eventId))?.last_error).toContain("not the one that was verified");
-    await until(async () => (await bench.queues.findJob(unknown))?.state === "failed");
-    expect(await bench.row(unknown.eventId)).toBeUndefined();
-    expect(await bench.effects(known.eventId)).toBe(0);
+    expect((await workers.row(known.eventId))?.last_error).toContain(
+      "not the one that was verified",
+    );
+    await until(async () => (await workers.queues.findJob(unknown))?.state === "failed");
+    expect(await workers.row(unknown.eventId)).toBeUndefined();
+    expect(await workers.effects(known.eventId)).toBe(0);
     await worker.close();
   });
 
   test("a job older than identities are kept is failed and never run, unless the ledger knows it", async () => {
-    const { worker, notices } = await bench.work([effect]);
+    const { worker, notices } = await workers.work([effect]);
     const acceptedAtMs = Date.now() - 91 * 86_400_000;
     const [forgotten, known] = [makeEvent({ acceptedAtMs }), makeEvent({ acceptedAtMs })];
-    await bench.ledger.intake.accept([known]);
-    await bench.queues.enqueue([forgotten, known]);
+    await workers.ledger.intake.accept([known]);
+    await workers.queues.enqueue([forgotten, known]);
     await statusIs(known.eventId, "completed");
     const job = await until(async () => {
-      const found = await bench.queues.findJob(forgotten);
+      const found = await workers.queues.findJob(forgotten);
       return found?.state === "failed" ? found : undefined;
     });
     expect(job?.failedReason).toContain("identity_expired: Cannot process job");
-    expect(await bench.row(forgotten.eventId)).toBeUndefined();
-    expect(await bench.effects(forgotten.eventId)).toBe(0);
+    expect(await workers.row(forgotten.eventId)).toBeUndefined();
+    expect(await workers.effects(forgotten.eventId)).toBe(0);
     expect(notices).toContainEqual(
       expect.objectContaining({ kind: "finished", code: "identity_expired", handlerMs: undefined }),
     );
@@ -107,13 +109,13 @@ onEachBackend("a worker", (prepare) => {
 
   test("a job that was added anew with another body runs on the first, and is told of", async () => {
     const bodies: string[] = [];
-    const { worker, notices } = await bench.work([
+    const { worker, notices } = await workers.work([
       on("shop", "*", (event) => void bodies.push(Buffer.from(event.body).toString())),
     ]);
     const first = makeEvent({ body: Buffer.from('{"first":true}') });
-    await bench.ledger.intake.accept([first]);
+    await workers.ledger.intake.accept([first]);
     const second = makeEvent({ eventId: first.eventId, body: Buffer.from('{"first":false}') });
-    await bench.queues.enqueue([second]);
+    await workers.queues.enqueue([second]);
     await statusIs(first.eventId, "completed");
     expect(bodies).toEqual(['{"first":true}']);
     expect(notices).toContainEqual({
@@ -125,7 +127,7 @@ onEachBackend("a worker", (prepare) => {
 
   test("onFailed is told of an event that failed for good, once, and harms nothing", async () => {
     const told: FailedEvent[] = [];
-    const { worker, hookErrors } = await bench.work(
+    const { worker, hookErrors } = await workers.work(
       [
         on("shop", "order.created", () => {
           throw new Error("no stock");
@@ -141,11 +143,11 @@ onEachBackend("a worker", (prepare) => {
     const event = makeEvent();
     const refused = makeEvent({ bodyHash: "x".repeat(43) });
     const well = makeEvent({ type: "order.paid" });
-    await bench.queues.enqueue([event, refused, well]);
+    await workers.queues.enqueue([event, refused, well]);
     await statusIs(event.eventId, "failed");
     await statusIs(well.eventId, "completed");
     for (const failed of [event, refused]) {
-      await until(async () => (await bench.queues.findJob(failed))?.state === "failed");
+      await until(async () => (await workers.queues.findJob(failed))?.state === "failed");
     }
     await worker.close();
     expect(told).toEqual([
@@ -164,7 +166,7 @@ onEachBackend("a worker", (prepare) => {
 
   test("onFailed is told of an event that the reconciler has failed", async () => {
     const told: FailedEvent[] = [];
-    const { worker } = await bench.work([], {}, (failed) => void told.push(failed));
+    const { worker } = await workers.work([], {}, (failed) => void told.push(failed));
     const { source, eventId, generation, type } = makeEvent();
     worker.reportAbandoned({ source, eventId, generation }, type, "job stalled too often");
     await until(() => told.length > 0);
@@ -180,7 +182,7 @@ onEachBackend("a worker", (prepare) => {
   test("a worker that closes waits for onFailed, which holds up no job", async () => {
     let finish = () => {};
     let finished = false;
-    const { worker } = await bench.work(
+    const { worker } = await workers.work(
       [
         on("shop", "*", () => {
           throw new Error("no stock");
@@ -195,8 +197,8 @@ onEachBackend("a worker", (prepare) => {
       },
     );
     const event = makeEvent();
-    await bench.queues.enqueue([event]);
-    await until(async () => (await bench.queues.findJob(event))?.state === "failed");
+    await workers.queues.enqueue([event]);
+    await until(async () => (await workers.queues.findJob(event))?.state === "failed");
     const closed = worker.close();
     finish();
     await closed;
@@ -204,41 +206,41 @@ onEachBackend("a worker", (prepare) => {
   });
 
   test("a worker that closes undoes what runs too long; another completes it, with no attempt lost", async () => {
-    const { worker } = await bench.work([effect, on("shop", "*", () => new Promise(() => {}))], {
+    const { worker } = await workers.work([effect, on("shop", "*", () => new Promise(() => {}))], {
       shutdownTimeoutMs: 100,
     });
     const event = makeEvent();
-    await bench.queues.enqueue([event]);
+    await workers.queues.enqueue([event]);
     await until(() => worker.running === 1);
-    await until(async () => (await bench.row(event.eventId))?.status === "pending");
+    await until(async () => (await workers.row(event.eventId))?.status === "pending");
     await worker.close();
-    expect(await bench.effects(event.eventId)).toBe(0);
-    const next = await bench.work([effect]);
+    expect(await workers.effects(event.eventId)).toBe(0);
+    const next = await workers.work([effect]);
     await statusIs(event.eventId, "completed");
     expect(next.notices).toContainEqual(
       expect.objectContaining({ kind: "claimed", attempt: 2, attemptSinceRetry: 1 }),
     );
-    expect(await bench.effects(event.eventId)).toBe(1);
+    expect(await workers.effects(event.eventId)).toBe(1);
     await next.worker.close();
   });
 
   test("three hundred events of which each comes twice have one effect each", async () => {
-    const workers = await Promise.all([bench.work([effect]), bench.work([effect])]);
+    const both = await Promise.all([workers.work([effect]), workers.work([effect])]);
     const events = Array.from({ length: 300 }, () => makeEvent());
-    await Promise.all([bench.queues.enqueue(events), bench.queues.enqueue(events)]);
+    await Promise.all([workers.queues.enqueue(events), workers.queues.enqueue(events)]);
     const ids = events.map(({ eventId }) => eventId);
     await until(async () => {
-      const { rows } = await bench.pool.query<{ n: number }>(
+      const { rows } = await workers.pool.query<{ n: number }>(
         "select count(*)::int as n from webhook_events where status = 'completed' and event_id = any($1)",
         [ids],
       );
       return rows[0]?.n === 300;
     });
-    const { rows } = await bench.pool.query<{ n: number }>(
+    const { rows } = await workers.pool.query<{ n: number }>(
       "select count(*)::int as n from effects where event_id = any($1)",
       [ids],
     );
     expect(rows[0]?.n).toBe(300);
-    await Promise.all(workers.map(({ worker }) => worker.close()));
+    await Promise.all(both.map(({ worker }) => worker.close()));
   });
 });

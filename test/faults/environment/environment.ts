@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import pg from "pg";
 import { BIN, runCommand } from "../../support/millrace-process.ts";
-import type { ServerUrls } from "../../support/queue-fixture.ts";
+import type { ServerUrls } from "../../support/server-urls.ts";
 import { SECRET_VARIABLES } from "../load/secrets.ts";
 import { startServers, type Servers, type ServersOptions } from "./servers.ts";
 import { createReaper } from "./reaper.ts";

@@ -1,11 +1,11 @@
 import { request } from "node:http";
-import { createDashboard, type DashboardOptions } from "@millrace/dashboard";
-import { createLogger, createRegistry } from "@millrace/service";
-import type { TestServers } from "../support/backends.ts";
-import { createStage, type Stage } from "../operations/stage.ts";
+import type { DashboardOptions } from "@millrace/dashboard";
+import { startInProcess } from "../support/in-process.ts";
+import { environmentOf, type ServerUrls } from "../support/server-urls.ts";
+import { openTestStores, STORES_CONFIG, type TestStores } from "../support/stores-fixture.ts";
 
-/** A dashboard that listens, over a real ledger and real queues. */
-export interface DashboardOnStage extends Stage {
+/** A dashboard that listens, and a ledger and queues over the same servers. */
+export interface TestDashboard extends TestStores {
   readonly port: number;
   get(path: string): Promise<Answer>;
   /** Sends a request whose headers `fetch` would not let a test choose. */
@@ -25,32 +25,25 @@ export interface Answer {
   readonly json: any; // oxlint-disable-line typescript/no-explicit-any
 }
 
-export async function createDashboardOnStage(
-  servers: TestServers,
+export async function startTestDashboard(
+  servers: ServerUrls,
   options: Partial<DashboardOptions> = {},
-): Promise<DashboardOnStage> {
-  const stage = await createStage(servers);
-  const dashboard = createDashboard(
-    {
-      ledger: stage.ledger,
-      queues: stage.queues,
-      checks: { ledger: () => stage.ledger.reads.ping(), queue: () => stage.queues.ping() },
-      logger: createLogger({ role: "dashboard", level: "silent" }),
-      registry: createRegistry({ role: "dashboard" }),
-    },
-    { host: "127.0.0.1", shutdownTimeoutMs: 500, ...options },
-  );
-  const port = await dashboard.listen({ port: 0 });
-  const send: DashboardOnStage["send"] = (method, path, sent = {}) =>
+): Promise<TestDashboard> {
+  const stores = await openTestStores(servers);
+  const { url, close } = await startInProcess("dashboard", STORES_CONFIG, environmentOf(servers), {
+    dashboard: { shutdownTimeoutMs: 500, ...options },
+  });
+  const port = Number(new URL(url).port);
+  const send: TestDashboard["send"] = (method, path, sent = {}) =>
     sendRequest({ method, port, path, ...sent });
   return {
-    ...stage,
+    ...stores,
     port,
     send,
     get: (path) => send("GET", path),
     close: async () => {
-      await dashboard.close();
-      await stage.close();
+      await close();
+      await stores.close();
     },
   };
 }

@@ -1,0 +1,108 @@
+import { openStores } from "@millrace/connect";
+import { on, parseConfig, type Handler, type IncomingEvent, type OnFailed } from "@millrace/core";
+import type { Queues } from "@millrace/queue";
+import type { Logger } from "@millrace/service";
+import { createWorkerRole, type WorkerRole } from "@millrace/worker";
+import { sql } from "drizzle-orm";
+import { plainProvider } from "../intake/plain-provider.ts";
+import type { TestServers } from "../support/backends.ts";
+import { anEvent } from "../support/events.ts";
+import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { openTestQueues } from "../support/queue-fixture.ts";
+import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
+import { environmentOf, type ServerUrls } from "../support/server-urls.ts";
+import { startWorker, type StartedWorker } from "../support/worker.ts";
+
+/** A queue, a ledger with a table of effects, and workers in this process on both. */
+export interface TestWorkers extends TestLedger, SeenEvents {
+  /** The producer's side. */
+  readonly queues: Queues;
+  /** Starts a worker; it is closed at the end unless the test did. */
+  work(
+    handlers: readonly Handler[],
+    worker?: Record<string, number>,
+    onFailed?: OnFailed,
+  ): Promise<StartedWorker>;
+}
+
+const POLICY = { attempts: 3, backoff: { firstMs: 10, factor: 1, maxMs: 10 } };
+
+/** The config of a worker with one source, `shop`. */
+export function shopConfig(handlers: readonly Handler[], worker: Record<string, number> = {}) {
+  return parseConfig({
+    sources: { shop: { provider: plainProvider(), options: POLICY } },
+    handlers,
+    worker: { lockDurationMs: 3_000, stalledIntervalMs: 1_000, ...worker },
+  });
+}
+
+export async function openTestWorkers(servers: TestServers): Promise<TestWorkers> {
+  const test = await openTestLedger({ url: servers.databaseUrl, max: 30 });
+  await test.ask("create table effects (event_id text)");
+  const queues = await openTestQueues(servers, "worker", ["shop"]);
+  const started: StartedWorker[] = [];
+  return {
+    ...test,
+    ...seenEvents(test.pool),
+    queues,
+    work: async (handlers, options = {}, onFailed) => {
+      const config = { ...shopConfig(handlers, options), onFailed };
+      const worker = await startWorker(servers, config, handlers);
+      started.push(worker);
+      return worker;
+    },
+    close: async () => {
+      await Promise.all(started.map((each) => each.close()));
+      await queues.close();
+      await test.close();
+      await servers.release();
+    },
+  };
+}
+
+export interface TestRole {
+  readonly role: WorkerRole;
+  /** What it logged, from level info on. */
+  readonly lines: readonly { readonly message: string; readonly cause?: string }[];
+}
+
+/** Makes the role of a worker, which the test listens with, starts and closes. */
+export function createTestRole(
+  urls: ServerUrls,
+  given: {
+    concurrency?: number;
+    archiveDir?: string | undefined;
+    onQueues?: (queues: Queues) => void;
+  } = {},
+): TestRole {
+  const lines: { message: string }[] = [];
+  const write = (fields: object, message: string) => void lines.push({ ...fields, message });
+  const logger = { debug: () => {}, info: write, warn: write, error: write };
+  const { concurrency = 2, archiveDir, onQueues } = given;
+  const config = shopConfig([effect], { concurrency, shutdownTimeoutMs: 500 });
+  const role = createWorkerRole({
+    config,
+    handlers: [effect],
+    archiveDir,
+    logger: logger as unknown as Logger,
+    openStores: (watch) => {
+      const opening = openStores(environmentOf(urls), config, "worker", watch);
+      const opened = opening.opened.then((stores) => {
+        onQueues?.(stores.queues);
+        return stores;
+      });
+      return { ...opening, opened };
+    },
+  });
+  return { role, lines };
+}
+
+/** An event of source `shop`; the bodies are all the same. */
+export function makeEvent(given: Partial<IncomingEvent> = {}): IncomingEvent {
+  return anEvent({ type: "order.created", body: Buffer.from('{"n":1}'), ...given });
+}
+
+/** Leaves an effect in a table that would take any number of them. */
+export const effect = on("shop", "*", async (event, { tx }) => {
+  await tx.execute(sql`insert into effects values (${event.id})`);
+});
