@@ -159,7 +159,7 @@ describe("what a stranger sends over a socket", () => {
   });
 
   test("a sender that asks before it sends is told to go on, or why not", async () => {
-    const [head, body] = rawRequest({ id: "asked" }, { head: "expect: 100-continue" }).split(
+    const [head, body] = rawRequest({ id: "asked" }, { headers: { expect: "100-continue" } }).split(
       "\r\n\r\n",
     );
     connection.write(`${head}\r\n\r\n`);

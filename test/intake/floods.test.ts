@@ -38,7 +38,7 @@ describe("what many strangers send at once", () => {
     await until(async () => (await ingress?.metric("millrace_ingress_bytes_in_flight")) === 0);
   });
 
-  test("senders that announce much and send nothing take no room from the others", async () => {
+  test("senders that announce much and send nothing take no bytes of the budget from the others", async () => {
     ingress = await startTestIngress({ inFlightBytesMax: 1_048_576, bodyTimeoutMs: 20_000 });
     const idle = await openMany(50, ingress.port);
     for (const each of idle) each.write(`${LARGE}content-length: 1000000\r\n\r\nx`);

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import { main } from "@millrace/ingress";
 import { createPool, migrate } from "@millrace/ledger";
 import { Queue } from "bullmq";
@@ -7,38 +8,44 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { freePort } from "../support/free-port.ts";
 import { startInProcess, type RoleInProcess } from "../support/in-process.ts";
+import { startRole, type MillraceProcess } from "../support/millrace-process.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import config from "./fixture/millrace.config.ts";
-import { ingressEnvironment, launchIngress, type IngressProcess } from "./ingress-process.ts";
 import { SECRET, signed } from "./plain-config.ts";
 import { sendTo } from "./send-to.ts";
 
-const launched: IngressProcess[] = [];
+type Variables = Readonly<Record<string, string>>;
+
+const VARIABLES: Variables = {
+  MILLRACE_CONFIG: fileURLToPath(new URL("./fixture/millrace.config.ts", import.meta.url)),
+  PLAIN_WEBHOOK_SECRET: SECRET,
+  HOST: "127.0.0.1",
+  INGRESS_PORT: "0",
+};
+const processes: MillraceProcess[] = [];
 const inProcess: RoleInProcess[] = [];
 
-function launch(env: Readonly<Record<string, string>>): IngressProcess {
-  const made = launchIngress(env);
-  launched.push(made);
-  return made;
+async function startProcess(env: Variables): Promise<MillraceProcess> {
+  const started = await startRole("ingress", { ...VARIABLES, ...env });
+  processes.push(started);
+  return started;
 }
 
 /** What must not start needs no process of its own. */
-const mainInProcess = (env: Readonly<Record<string, string>>) =>
-  main({ ...ingressEnvironment, LOG_LEVEL: "silent", ...env });
+const mainInProcess = (env: Variables) => main({ ...VARIABLES, LOG_LEVEL: "silent", ...env });
 
 /** Where only the answers are the point. */
-async function portInProcess(env: Readonly<Record<string, string>>): Promise<number> {
-  const started = await startInProcess("ingress", config, { ...ingressEnvironment, ...env });
+async function portInProcess(env: Variables): Promise<number> {
+  const started = await startInProcess("ingress", config, { ...VARIABLES, ...env });
   inProcess.push(started);
-  return Number(new URL(started.url).port);
+  return portOf(started);
 }
 
+const portOf = ({ url }: { readonly url: string }) => Number(new URL(url).port);
+
 async function endAll(): Promise<void> {
-  for (const each of launched.splice(0)) {
-    each.signal("SIGKILL");
-    await each.exited();
-  }
+  await Promise.all(processes.splice(0).map((each) => each.end()));
   await Promise.all(inProcess.splice(0).map((each) => each.close()));
 }
 
@@ -58,7 +65,7 @@ describe("an ingress that must not start", () => {
     });
   });
 
-  test("says what to set when it is given no place to keep events", async () => {
+  test("says what to set when it is given no event store", async () => {
     await expect(mainInProcess({})).rejects.toMatchObject({
       code: "invalid_config",
       message: expect.stringContaining("REDIS_URL"),
@@ -78,8 +85,8 @@ describeOnRedis("an ingress on Redis alone", () => {
   });
 
   test("enqueues what is verified, and never loads the handlers", async () => {
-    const ingress = launch({ REDIS_URL: redis.url });
-    const port = await ingress.port();
+    const ingress = await startProcess({ REDIS_URL: redis.url });
+    const port = portOf(ingress);
     const canary = "canary-body-4711";
     expect((await post(port, { id: "evt_1", x: canary })).status).toBe(202);
     expect((await post(port, { id: "evt_1", x: canary })).status).toBe(200);
@@ -110,8 +117,7 @@ describeOnRedis("an ingress on Redis alone", () => {
     }
     expect(metrics).not.toMatch(/evt_1|thing\.happened/);
 
-    ingress.signal("SIGTERM");
-    expect(await ingress.exited()).toBe(0);
+    expect(await ingress.end("SIGTERM")).toBe(0);
     expect(ingress.output()).not.toContain(canary);
     expect(ingress.output()).not.toContain(SECRET);
     expect(ingress.output()).not.toContain("loaded the handlers");
@@ -137,8 +143,8 @@ describeOnRedis("an ingress on Redis alone", () => {
   });
 
   test("answers everything that it has read when it is stopped under load", async () => {
-    const ingress = launch({ REDIS_URL: redis.url });
-    const port = await ingress.port();
+    const ingress = await startProcess({ REDIS_URL: redis.url });
+    const port = portOf(ingress);
     const outcomes = new Map<string, number>();
     let go = true;
     let sent = 0;
@@ -154,8 +160,7 @@ describeOnRedis("an ingress on Redis alone", () => {
     };
     const senders = Array.from({ length: 16 }, sender);
     await until(() => (outcomes.get("202") ?? 0) > 200);
-    ingress.signal("SIGTERM");
-    expect(await ingress.exited()).toBe(0);
+    expect(await ingress.end("SIGTERM")).toBe(0);
     go = false;
     await Promise.all(senders);
     outcomes.delete("ECONNREFUSED");
@@ -195,7 +200,7 @@ describeOnRedis("an ingress whose Redis is not as it must be", () => {
   test("listens while Redis is away, answers 503, and accepts when it is there", async () => {
     redis = await startRedis();
     await redis.kill();
-    const port = await launch({ REDIS_URL: redis.url }).port();
+    const port = portOf(await startProcess({ REDIS_URL: redis.url }));
     const answer = await post(port, { id: "evt_early" });
     expect(answer.status).toBe(503);
     expect(answer.headers["retry-after"]).toMatch(/^[1-5]$/);
@@ -208,14 +213,13 @@ describeOnRedis("an ingress whose Redis is not as it must be", () => {
   test("exits when the Redis that comes up evicts", async () => {
     redis = await startRedis({ args: ["--maxmemory-policy", "allkeys-lru"] });
     await redis.kill();
-    const ingress = launch({ REDIS_URL: redis.url });
-    await ingress.port();
+    const ingress = await startProcess({ REDIS_URL: redis.url });
     await redis.restart();
     expect(await ingress.exited()).toBe(1);
     expect(ingress.output()).toContain("noeviction");
   });
 
-  test("does not start on a Redis without an AOF, unless told to", async () => {
+  test("does not start on a Redis without an AOF, unless allowed", async () => {
     redis = await startRedis({ args: ["--appendonly", "no"] });
     await expect(mainInProcess({ REDIS_URL: redis.url })).rejects.toMatchObject({
       code: "redis_volatile",
@@ -274,7 +278,7 @@ describe("an ingress on Postgres alone", () => {
 
   test("listens while Postgres is away", async () => {
     const away = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
-    const port = await launch({ DATABASE_URL: away }).port();
+    const port = portOf(await startProcess({ DATABASE_URL: away }));
     expect((await post(port, { id: "evt_1" })).status).toBe(503);
     expect(await statusOf(port, "/readyz")).toBe(503);
   });

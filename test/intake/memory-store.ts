@@ -1,7 +1,7 @@
 import type { IncomingEvent, StoreResult } from "@millrace/core";
 import type { EventStore } from "@millrace/intake";
 
-/** A place in memory that a test can make slow, hung or broken. */
+/** A store in memory that a test can make slow, hung or broken. */
 export interface MemoryStore extends EventStore {
   /** Whether it answers probes. */
   isUp: boolean;

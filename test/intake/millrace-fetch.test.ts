@@ -83,7 +83,7 @@ test("a body that does not come in time, or not to its end, is refused", async (
   expect(store.calls).toEqual([]);
 });
 
-test("a body that was read before is refused, and told as ours to mend", async () => {
+test("a body that was read before is refused, and reported as a fault of the app", async () => {
   const request = new Request("https://hooks.example.com/webhooks/plain", {
     method: "POST",
     ...signed({ id: "evt_1" }),

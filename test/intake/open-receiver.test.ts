@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { defineConfig, hmac, openReceiver, type Receiver } from "millrace";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { onRedis, type Ground } from "../support/backends.ts";
+import { onRedis, type TestServers } from "../support/backends.ts";
 import { freePort } from "../support/free-port.ts";
 import { runCommand } from "../support/millrace-process.ts";
 import { describeOnRedis } from "../support/redis.ts";
@@ -58,7 +58,7 @@ describe("a receiver that is opened in an app", () => {
   beforeEach(async () => {
     database = await scratchDatabase();
   });
-  // With force; a connection that was left would be a rejection that nobody hears.
+  // With force; a connection that was left would be an unhandled rejection.
   afterEach(() => database.drop());
 
   test("wants what the ingress wants", async () => {
@@ -75,7 +75,7 @@ describe("a receiver that is opened in an app", () => {
     );
   });
 
-  test("answers 503 while its server is away, tells of it, and closes", async () => {
+  test("answers 503 while its server is away, notifies of it, and closes", async () => {
     const url = `postgres://millrace:none@127.0.0.1:${await freePort()}/none`;
     const env = { DATABASE_URL: url, SHOP_WEBHOOK_SECRET: SECRET };
     const errors: string[] = [];
@@ -94,17 +94,17 @@ describe("a receiver that is opened in an app", () => {
 });
 
 describeOnRedis("a receiver that is opened in an app, on Redis", () => {
-  let ground: Ground;
+  let servers: TestServers;
 
   beforeEach(async () => {
-    ground = await onRedis();
+    servers = await onRedis();
   });
-  afterEach(() => ground.release());
+  afterEach(() => servers.release());
 
   test("puts an event on the queue, and goes on with the ledger when Redis dies", async () => {
     const env = {
-      DATABASE_URL: ground.databaseUrl,
-      REDIS_URL: ground.redisUrl ?? "",
+      DATABASE_URL: servers.databaseUrl,
+      REDIS_URL: servers.redisUrl ?? "",
       SHOP_WEBHOOK_SECRET: SECRET,
       MILLRACE_REDIS_VOLATILE: "1",
       MILLRACE_CONFIG: "examples/store/millrace.config.ts",
@@ -123,7 +123,7 @@ describeOnRedis("a receiver that is opened in an app, on Redis", () => {
       });
       expect(notices).toContain("answered");
 
-      await ground.redis?.kill();
+      await servers.redis?.kill();
       await until(async () => (await deliver(receiver)).status < 300);
       await until(async () => (await receiver.ready()).stores["shop"] === "ledger");
     } finally {

@@ -33,7 +33,7 @@ test.each([
 ])("a part that fails with %s names no address", async (_title, error, state) => {
   ingress.store.ping = () => Promise.reject(error);
   expect(await readyz()).toEqual({ code: 503, status: "not_ready", parts: { queue: state } });
-  // The log is told the rest.
+  // The rest is logged.
   expect(ingress.notices).toContainEqual({
     kind: "store_failed",
     store: "queue",

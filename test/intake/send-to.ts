@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import type { Adapter } from "../contracts/adapter-fixture.ts";
 
-/** Posts to a port on loopback. node:http and not fetch, which mends paths and methods. */
+/** Posts to a port on loopback. node:http and not fetch, which normalizes paths and methods. */
 export function sendTo(
   port: number,
   { source, method = "POST", query = "", headers = {}, body = "" }: Parameters<Adapter["send"]>[0],

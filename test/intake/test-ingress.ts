@@ -2,10 +2,11 @@ import type { ConfigInput } from "@millrace/core";
 import { createIngress } from "@millrace/ingress";
 import type { IntakeNotice } from "@millrace/intake";
 import { createLogger, createRegistry } from "@millrace/service";
+import { toBytes } from "../bad-input/wire.ts";
 import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
 
-/** A real ingress before a place in memory. */
+/** A real ingress before a store in memory. */
 export interface TestIngress {
   readonly port: number;
   readonly store: MemoryStore;
@@ -41,23 +42,15 @@ export async function startTestIngress(limits: ConfigInput["ingress"] = {}): Pro
   };
 }
 
-/** The bytes of a signed request, as a sender would put them on the wire. */
+/** A signed request, as a sender would put it on the wire. */
 export function rawRequest(
   data: unknown,
-  options: { source?: string; head?: string } = {},
+  options: { source?: string; headers?: Readonly<Record<string, string>> } = {},
 ): string {
   const { body, headers } = signed(data);
-  const lines = Object.entries({ host: "localhost", ...headers }).map(
-    ([name, value]) => `${name}: ${value}`,
-  );
-  const extra = options.head === undefined ? [] : [options.head];
-  const length = `content-length: ${Buffer.byteLength(body)}`;
-  return [
-    `POST /webhooks/${options.source ?? "plain"} HTTP/1.1`,
-    ...lines,
-    ...extra,
-    length,
-    "",
-    body,
-  ].join("\r\n");
+  return toBytes({
+    source: options.source ?? "plain",
+    headers: Object.entries({ ...headers, ...options.headers }),
+    body: Buffer.from(body),
+  }).toString();
 }

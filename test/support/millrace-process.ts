@@ -13,7 +13,9 @@ export interface MillraceProcess {
   /** All that it printed. */
   output(): string;
   signal(signal: NodeJS.Signals): void;
-  /** Sends a signal (SIGKILL by default) and waits for the end; gives the exit code, if any. */
+  /** Waits for the end; gives the exit code, if any. */
+  exited(): Promise<number | null>;
+  /** Sends a signal (SIGKILL by default) and waits for the end. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -44,17 +46,19 @@ export async function startRole(
       throw new Error(`Cannot start ${role}: it exited with ${code}\n${output()}`);
     }),
   ]);
+  const exited = async () => {
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    return child.exitCode;
+  };
   return {
     pid: child.pid ?? -1,
     url,
     output,
     signal: (signal) => void child.kill(signal),
-    end: async (signal = "SIGKILL") => {
-      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
-      const gone = once(child, "exit");
+    exited,
+    end: (signal = "SIGKILL") => {
       child.kill(signal);
-      await gone;
-      return child.exitCode;
+      return exited();
     },
   };
 }

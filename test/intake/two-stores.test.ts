@@ -6,13 +6,13 @@ import { createMemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
 
 const ANSWER_TIMEOUT_MS = 1_000;
-const PLACE_TIMEOUT_MS = 400;
+const STORE_TIMEOUT_MS = 400;
 const HANG = () => new Promise<never>(() => {});
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(() => Promise.all(opened.splice(0).map((receiver) => receiver.close())));
 
-function stage(policy: SourceOptions = {}, redelivery?: RedeliveryPort) {
+function openReceiver(policy: SourceOptions = {}, redelivery?: RedeliveryPort) {
   const queue = createMemoryStore("queue");
   const ledger = createMemoryStore("ledger");
   const notices: IntakeNotice[] = [];
@@ -29,22 +29,23 @@ function stage(policy: SourceOptions = {}, redelivery?: RedeliveryPort) {
     const request = { method: "POST", url: "/", headers, body: Buffer.from(body) };
     return (await receiver.receive({ source, ...request })).status;
   };
-  const inForce = () => receiver.activeStores().find(({ source }) => source === "plain")?.active;
-  return { queue, ledger, notices, receiver, deliver, inForce };
+  const activeStore = () =>
+    receiver.activeStores().find(({ source }) => source === "plain")?.active;
+  return { queue, ledger, notices, receiver, deliver, activeStore };
 }
 
-describe("of two durable places", () => {
+describe("of two event stores", () => {
   test("the source's own is the first", async () => {
-    const byDefault = stage();
+    const byDefault = openReceiver();
     expect(await byDefault.deliver({ id: "a_1" })).toBe(202);
     expect([byDefault.queue.events.size, byDefault.ledger.events.size]).toEqual([1, 0]);
-    const byLedger = stage({ ack: "ledger" });
+    const byLedger = openReceiver({ ack: "ledger" });
     expect(await byLedger.deliver({ id: "a_1" })).toBe(202);
     expect([byLedger.queue.events.size, byLedger.ledger.events.size]).toEqual([0, 1]);
   });
 
   test("the ledger is the first for a body of more than 256 KiB", async () => {
-    const { queue, ledger, deliver } = stage();
+    const { queue, ledger, deliver } = openReceiver();
     const ofBytes = (id: string, bytes: number) =>
       `{"id":"${id}","x":"`.padEnd(bytes - 2, "x") + '"}';
     expect(await deliver(ofBytes("a_just", 262_144), "large")).toBe(202);
@@ -57,40 +58,40 @@ describe("of two durable places", () => {
   });
 
   test("the second takes what the first refuses, also when that is one event of several", async () => {
-    const { queue, ledger, deliver } = stage();
+    const { queue, ledger, deliver } = openReceiver();
     queue.refused.add("a_2");
     expect(await deliver([{ id: "a_1" }, { id: "a_2" }, { id: "a_3" }])).toBe(202);
     expect([...queue.events.keys()]).toEqual(["plain/a_1", "plain/a_3"]);
     expect([...ledger.events.keys()]).toEqual(["plain/a_2"]);
-    // One event's own fault says nothing of the place.
+    // One event's own fault says nothing of the store.
     expect(await deliver({ id: "a_4" })).toBe(202);
     expect(queue.events.has("plain/a_4")).toBe(true);
   });
 
   test("one that is full is passed by without a call", async () => {
-    const { queue, ledger, deliver, inForce } = stage();
+    const { queue, ledger, deliver, activeStore } = openReceiver();
     queue.full.add("plain");
     expect(await deliver({ id: "a_1" })).toBe(202);
     expect(await deliver({ id: "a_1" }, "large")).toBe(202);
     expect([...queue.events.keys()]).toEqual(["large/a_1"]);
     expect([...ledger.events.keys()]).toEqual(["plain/a_1"]);
-    expect(inForce()).toBe("ledger");
+    expect(activeStore()).toBe("ledger");
     queue.full.clear();
-    expect(inForce()).toBe("queue");
+    expect(activeStore()).toBe("queue");
   });
 
   test("one that hangs costs its share once, and is asked again when it answers probes", async () => {
-    const { queue, ledger, deliver, inForce } = stage();
+    const { queue, ledger, deliver, activeStore } = openReceiver();
     queue.isUp = false;
     queue.before = HANG;
     const startedMs = performance.now();
     const first = Array.from({ length: 60 }, (_, index) => deliver({ id: `a_${index}` }));
     expect(new Set(await Promise.all(first))).toEqual(new Set([202]));
     const tookMs = performance.now() - startedMs;
-    expect(tookMs).toBeGreaterThan(PLACE_TIMEOUT_MS - 50);
+    expect(tookMs).toBeGreaterThan(STORE_TIMEOUT_MS - 50);
     expect(tookMs).toBeLessThan(ANSWER_TIMEOUT_MS);
     expect(ledger.events.size).toBe(60);
-    await until(() => inForce() === "ledger");
+    await until(() => activeStore() === "ledger");
 
     const calls = queue.calls.length;
     for (let n = 0; n < 50; n += 1) expect(await deliver({ id: `b_${n}` })).toBe(202);
@@ -98,20 +99,20 @@ describe("of two durable places", () => {
 
     queue.before = undefined;
     queue.isUp = true;
-    await until(() => inForce() === "queue");
+    await until(() => activeStore() === "queue");
     expect(await deliver({ id: "c_1" })).toBe(202);
     expect(queue.events.has("plain/c_1")).toBe(true);
   });
 
   test("one that answers probes and fails every call is left alone for a while after each", async () => {
-    const { queue, deliver } = stage();
+    const { queue, deliver } = openReceiver();
     queue.before = () => Promise.reject(new Error("READONLY"));
     for (let n = 0; n < 100; n += 1) expect(await deliver({ id: `a_${n}` })).toBe(202);
     expect(queue.calls.length).toBeLessThan(20);
   });
 
   test("both that hang are answered 503 in time, and both heal", async () => {
-    const { queue, ledger, deliver, inForce } = stage();
+    const { queue, ledger, deliver, activeStore } = openReceiver();
     queue.before = HANG;
     ledger.before = HANG;
     queue.isUp = false;
@@ -120,16 +121,16 @@ describe("of two durable places", () => {
     const answers = Array.from({ length: 60 }, (_, index) => deliver({ id: `a_${index}` }));
     expect(new Set(await Promise.all(answers))).toEqual(new Set([503]));
     expect(performance.now() - startedMs).toBeLessThan(3 * ANSWER_TIMEOUT_MS);
-    await until(() => inForce() === undefined);
+    await until(() => activeStore() === undefined);
     expect(await deliver({ id: "b_1" })).toBe(503);
     ledger.before = undefined;
     ledger.isUp = true;
-    await until(() => inForce() === "ledger");
+    await until(() => activeStore() === "ledger");
     expect(await deliver({ id: "b_1" })).toBe(202);
   });
 
   test("one that keeps the bytes of calls that hang is not given more of them", async () => {
-    const { queue, deliver, inForce } = stage();
+    const { queue, deliver, activeStore } = openReceiver();
     queue.before = HANG;
     const x = "x".repeat(200_000);
     const send = (round: number) =>
@@ -141,14 +142,14 @@ describe("of two durable places", () => {
     await until(() => queue.answered > 0);
     for (const round of [1, 2]) await send(round);
     expect(queue.calls.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(25);
-    await until(() => inForce() === "ledger");
+    await until(() => activeStore() === "ledger");
   });
 
   test("a readiness check shuts one that does not answer it", async () => {
-    const { queue, receiver, inForce } = stage();
+    const { queue, receiver, activeStore } = openReceiver();
     queue.isUp = false;
     await expect(receiver.checks["queue"]?.()).rejects.toThrow("down");
-    expect(inForce()).toBe("ledger");
+    expect(activeStore()).toBe("ledger");
   });
 });
 
@@ -158,7 +159,7 @@ describe("a delivery of an event that has failed", () => {
     retry: RedeliveryPort["retry"] = async () => "retried",
   ) => {
     const retried: string[] = [];
-    const made = stage(policy, {
+    const made = openReceiver(policy, {
       retry: async (event) => {
         retried.push(event.eventId);
         return await retry(event);
