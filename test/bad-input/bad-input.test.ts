@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, inject, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { bodies } from "./bodies.ts";
 import { dashboard } from "./dashboard.ts";
 import { edge } from "./edge.ts";
@@ -20,17 +20,17 @@ const lineTests = createLineTests();
 onEachBackend("bad input", (prepare, backend) => {
   const isMain = backend === (inject("hasRedis") ? "redis" : "postgres");
   const tests = lineTests.on({ isMain });
-  let ground: Ground;
+  let servers: TestServers;
   let target: Target;
 
   beforeAll(async () => {
-    ground = await prepare();
-    target = await startTarget(ground);
+    servers = await prepare();
+    target = await startTarget(servers);
   });
   afterEach(() => target.stillWorks());
   afterAll(async () => {
     await target?.close();
-    await ground?.release();
+    await servers?.release();
   });
 
   for (const section of [signatures, timestamps, bodies, slowSenders, identities, edge, flood]) {

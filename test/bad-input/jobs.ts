@@ -25,7 +25,7 @@ const FORGED: readonly (readonly [string, unknown, string])[] = [
 /** Lines 57 and 58: jobs that were edited or added by hand. */
 export function jobs(tests: LineTests, target: () => Target): void {
   const onQueue = <T>(use: (queue: Queue) => Promise<T>) =>
-    withQueue(target().ground, "stripe", use);
+    withQueue(target().servers, "stripe", use);
 
   for (const [index, [title, data, code]] of FORGED.entries()) {
     tests.proves(58, `a job with ${title} fails, and is never run`, async () => {
@@ -68,7 +68,7 @@ export function jobs(tests: LineTests, target: () => Target): void {
     expect(await target().stateOf("stripe", "edited_2")).toBeUndefined();
     // Where the queue alone had it, the ledger does not take a forged job's word for it. Elsewhere its
     // event is found by a sweep: the job names another one.
-    if (target().ground.redisUrl !== undefined) return;
+    if (target().servers.redisUrl !== undefined) return;
     await until(async () => (await target().stateOf("stripe", "edited_1"))?.status === "failed");
   });
 }

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { connect, type RawConnection } from "../intake/raw-connection.ts";
-import type { Ground } from "../support/backends.ts";
+import type { TestServers } from "../support/backends.ts";
 import { readMetric } from "../support/metrics.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline, type Pipeline } from "../support/pipeline.ts";
@@ -15,7 +15,7 @@ import { toBytes, type WireRequest } from "./wire.ts";
 /** An ingress, a worker and a dashboard in processes of their own, and what was sent to them. */
 export interface Target extends Stored {
   readonly pipeline: Pipeline;
-  readonly ground: Ground;
+  readonly servers: TestServers;
   readonly ingress: MillraceProcess;
   readonly worker: MillraceProcess;
   readonly dashboard: MillraceProcess;
@@ -41,8 +41,8 @@ export interface Target extends Stored {
   close(): Promise<void>;
 }
 
-export async function startTarget(ground: Ground): Promise<Target> {
-  const pipeline = await createPipeline(ground, VARIABLES, config);
+export async function startTarget(servers: TestServers): Promise<Target> {
+  const pipeline = await createPipeline(servers, VARIABLES, config);
   const [ingress, worker, dashboard] = await Promise.all([
     pipeline.start("ingress"),
     pipeline.start("worker"),
@@ -53,7 +53,7 @@ export async function startTarget(ground: Ground): Promise<Target> {
   const taken = new Set<string>();
   const forged = new Set<string>();
   const opened: RawConnection[] = [];
-  const stored = createStored(pipeline.database, ground);
+  const stored = createStored(pipeline.database, servers);
 
   const ask: Target["ask"] = async (request) => {
     const reply = await exchange(port, request instanceof Uint8Array ? request : toBytes(request));
@@ -78,7 +78,7 @@ export async function startTarget(ground: Ground): Promise<Target> {
   return {
     ...stored,
     pipeline,
-    ground,
+    servers,
     ingress,
     worker,
     dashboard,

@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
+import { loseQueue } from "../support/lose-queue.ts";
 import { createPipeline, effectsOf, eventOf, post, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("two ingresses and three workers", (prepare, backend) => {
-  let ground: Ground;
+  let servers: TestServers;
   let pipeline: Pipeline;
   let ingresses: RoleInProcess[];
 
   beforeAll(async () => {
-    ground = await prepare();
-    pipeline = await createPipeline(ground);
+    servers = await prepare();
+    pipeline = await createPipeline(servers);
     ingresses = await Promise.all([
       pipeline.startInProcess("ingress"),
       pipeline.startInProcess("ingress"),
@@ -20,7 +21,7 @@ onEachBackend("two ingresses and three workers", (prepare, backend) => {
   });
   afterAll(async () => {
     await pipeline?.stop();
-    await ground?.release();
+    await servers?.release();
   });
 
   const completed = (id: string) =>
@@ -79,7 +80,7 @@ onEachBackend("two ingresses and three workers", (prepare, backend) => {
     const event = { id: "msg_flushed_1", type: "test.effect" };
     await post(url(0), event);
     await completed(event.id);
-    if (backend === "redis") await flush(ground);
+    if (backend === "redis") await loseQueue(servers.redisUrl, pipeline.database);
     else await pipeline.database.query("delete from bullmq.job where id = $1", [event.id]);
     const again = await post(url(1), event);
     expect([200, 202]).toContain(again.status);
@@ -95,13 +96,3 @@ onEachBackend("two ingresses and three workers", (prepare, backend) => {
     expect(await eventOf(pipeline.database, "msg_nobody_1")).toMatchObject({ outcome: "ignored" });
   });
 });
-
-async function flush(ground: Ground): Promise<void> {
-  const { Redis } = await import("ioredis");
-  const client = new Redis(ground.redisUrl ?? "");
-  try {
-    await client.flushall();
-  } finally {
-    client.disconnect();
-  }
-}

@@ -1,26 +1,26 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { millrace } from "../cli/run-in-process.ts";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
 import { createPipeline, effectsOf, eventOf, post, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("an event that fails", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let pipeline: Pipeline;
   let ingress: RoleInProcess;
   let dashboard: RoleInProcess;
 
   beforeAll(async () => {
-    ground = await prepare();
-    pipeline = await createPipeline(ground);
+    servers = await prepare();
+    pipeline = await createPipeline(servers);
     ingress = await pipeline.startInProcess("ingress");
     dashboard = await pipeline.startInProcess("dashboard");
     await pipeline.startInProcess("worker");
   });
   afterAll(async () => {
     await pipeline?.stop();
-    await ground?.release();
+    await servers?.release();
   });
   beforeEach(() => pipeline.database.query("truncate switches"));
 
@@ -32,8 +32,8 @@ onEachBackend("an event that fails", (prepare) => {
       },
       { what: `${id} ${status}` },
     );
-  const mend = () => pipeline.database.query("insert into switches values ('mended')");
-  // The ledger's row is written before BullMQ is told; its routes want the job to have failed.
+  const repair = () => pipeline.database.query("insert into switches values ('mended')");
+  // The ledger's row is written before BullMQ's job; its routes want the job to have failed.
   const jobFailed = (id: string) =>
     until(async () => {
       const queues = await fetch(`${dashboard.url}/queues/api/queues?activeQueue=millrace-acme`);
@@ -53,9 +53,9 @@ onEachBackend("an event that fails", (prepare) => {
     await jobFailed(id);
   }
 
-  test("shows its reason, is mended, retried in the queue dashboard, and completes", async () => {
+  test("shows its reason, is repaired, retried in the queue dashboard, and completes", async () => {
     await fail("msg_board_1");
-    await mend();
+    await repair();
     const retried = await fetch(
       `${dashboard.url}/queues/api/queues/millrace-acme/msg_board_1/retry`,
       { method: "PUT" },
@@ -67,7 +67,7 @@ onEachBackend("an event that fails", (prepare) => {
 
   test("is retried through the API", async () => {
     await fail("msg_api_1");
-    await mend();
+    await repair();
     const retried = await fetch(`${dashboard.url}/api/events/acme/msg_api_1/retry`, {
       method: "POST",
     });
@@ -78,7 +78,7 @@ onEachBackend("an event that fails", (prepare) => {
 
   test("is retried by the command", async () => {
     await fail("msg_cli_1");
-    await mend();
+    await repair();
     const { code, stdout } = await millrace(["retry", "acme", "msg_cli_1"], { env: pipeline.env });
     expect(stdout).toContain("msg_cli_1");
     expect(code).toBe(0);
@@ -86,7 +86,7 @@ onEachBackend("an event that fails", (prepare) => {
     expect(await effectsOf(pipeline.database, "msg_cli_1")).toBe(1);
   });
 
-  test("has all its attempts again after a retry, and fails again when nothing was mended", async () => {
+  test("has all its attempts again after a retry, and fails again when nothing was repaired", async () => {
     await fail("msg_still_1");
     await fetch(`${dashboard.url}/api/events/acme/msg_still_1/retry`, { method: "POST" });
     await until(async () => (await eventOf(pipeline.database, "msg_still_1"))?.attempts === 6);

@@ -1,25 +1,25 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("the example store", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let store: RunningStore;
   let database: pg.Pool;
 
   beforeAll(async () => {
-    ground = await prepare();
-    store = await startStore(ground);
-    database = new pg.Pool({ connectionString: ground.databaseUrl, max: 2 });
+    servers = await prepare();
+    store = await startStore(servers);
+    database = new pg.Pool({ connectionString: servers.databaseUrl, max: 2 });
     // The database may be dropped before its last connection has closed.
     database.on("error", () => {});
   });
   afterAll(async () => {
     await store?.stop();
     await database?.end();
-    await ground?.release();
+    await servers?.release();
   });
 
   const run = (...args: string[]) => store.run(args);
@@ -64,7 +64,7 @@ onEachBackend("the example store", (prepare) => {
     ]);
   });
 
-  test("a body that is given is sent as it is, and told by its own id", async () => {
+  test("a body that is given is sent as it is, and identified by its own id", async () => {
     const body = JSON.stringify({
       event_id: "evt_given_1",
       event_type: "payment.succeeded",
@@ -93,7 +93,7 @@ onEachBackend("the example store", (prepare) => {
     expect(await reaches("evt_pay_1", "completed")).toMatchObject({ attempts: 1 });
   });
 
-  test("a shipment by an unknown carrier fails with its reason; mended and retried, it completes", async () => {
+  test("a shipment by an unknown carrier fails with its reason; repaired and retried, it completes", async () => {
     await send(
       "hookmesh",
       "order.shipped",
@@ -127,7 +127,7 @@ onEachBackend("the example store", (prepare) => {
     });
   });
 
-  test("the same is mended through the API", async () => {
+  test("the same is repaired through the API", async () => {
     await send("hookmesh", "order.shipped", "--id", "evt_ship_2", ...set("payload.carrier=pigeon"));
     await reaches("evt_ship_2", "failed");
     await database.query("insert into store.carriers values ('pigeon')");

@@ -2,27 +2,27 @@ import { randomUUID } from "node:crypto";
 import { sign } from "@octokit/webhooks-methods";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { millrace } from "../cli/run-in-process.ts";
-import { onEachBackend, type Ground } from "../support/backends.ts";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
 import { createPipeline, effectsOf, eventOf, SECRETS, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("a body that comes again under an id that nobody signed", (prepare) => {
-  let ground: Ground;
+  let servers: TestServers;
   let pipeline: Pipeline;
   let ingress: RoleInProcess;
   let dashboard: RoleInProcess;
 
   beforeAll(async () => {
-    ground = await prepare();
-    pipeline = await createPipeline(ground);
+    servers = await prepare();
+    pipeline = await createPipeline(servers);
     ingress = await pipeline.startInProcess("ingress");
     dashboard = await pipeline.startInProcess("dashboard");
     await pipeline.startInProcess("worker");
   });
   afterAll(async () => {
     await pipeline?.stop();
-    await ground?.release();
+    await servers?.release();
   });
 
   async function push(source: "github" | "mirror", body: string): Promise<string> {

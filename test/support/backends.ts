@@ -10,8 +10,6 @@ export interface TestServers extends ServerUrls {
   release(): Promise<void>;
 }
 
-export type Ground = TestServers;
-
 export type BackendName = "redis" | "postgres";
 
 /** Runs a suite once on each queue backend, each time on a fresh migrated database (and a fresh Redis). */

@@ -1,8 +1,22 @@
+async function readLines(url: string): Promise<readonly string[]> {
+  return (await (await fetch(`${url}/metrics`)).text()).split("\n");
+}
+
 /** The value of a line of a role's metrics, by how the line begins; undefined without such a line. */
 export async function readMetric(url: string, beginning: string): Promise<number | undefined> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const line = text.split("\n").find((each) => each.startsWith(beginning));
+  const line = (await readLines(url)).find((each) => each.startsWith(beginning));
   return line === undefined ? undefined : Number(line.split(" ").at(-1));
+}
+
+/** The values of a metric by its labels, without the default ones. */
+export async function metricByLabels(url: string, name: string): Promise<Map<string, number>> {
+  const lines = (await readLines(url)).filter((line) => line.startsWith(`${name}{`));
+  return new Map(
+    lines.map((line) => {
+      const labels = /\{(.*)\}/.exec(line)?.[1]?.replace(/,?(role|version|instance)="[^"]*"/g, "");
+      return [labels ?? "", Number(line.split(" ").at(-1))];
+    }),
+  );
 }
 
 /** The bytes that a role's process holds, on its heap and in buffers. */

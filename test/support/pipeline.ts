@@ -165,3 +165,31 @@ export async function effectsOf(database: pg.Pool, id: string): Promise<number> 
   ]);
   return rows[0].count;
 }
+
+/**
+ * Waits until these events are completed. Gives each of them that has another number of effects than
+ * one, and every other event that has more.
+ */
+export async function untilCompletedOnce(
+  database: pg.Pool,
+  ids: readonly string[],
+  { withinMs = 60_000 } = {},
+): Promise<{ event_id: string; effects: number }[]> {
+  await until(
+    async () => {
+      const { rows } = await database.query(
+        "select count(*)::int from webhook_events where status = 'completed' and event_id = any($1)",
+        [ids],
+      );
+      return rows[0].count === ids.length;
+    },
+    { withinMs, what: `${ids.length} events completed` },
+  );
+  const { rows } = await database.query(
+    `select event_id, count(effects.event_id)::int as effects
+       from unnest($1::text[]) as wanted (event_id) full join effects using (event_id)
+      group by 1 having count(effects.event_id) <> 1`,
+    [ids],
+  );
+  return rows;
+}

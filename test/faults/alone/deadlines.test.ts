@@ -1,10 +1,15 @@
 import { fileURLToPath } from "node:url";
-import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import config from "../../fixtures/deadlines/millrace.config.ts";
-import { onRedis, type Ground } from "../../support/backends.ts";
+import { onRedis, type TestServers } from "../../support/backends.ts";
 import type { MillraceProcess } from "../../support/millrace-process.ts";
-import { createPipeline, effectsOf, postOnce, type Pipeline } from "../../support/pipeline.ts";
+import {
+  createPipeline,
+  postOnce,
+  untilCompletedOnce,
+  type Pipeline,
+} from "../../support/pipeline.ts";
+import { withRedis } from "../../support/redis-client.ts";
 import { describeOnRedis } from "../../support/redis.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
@@ -23,40 +28,42 @@ const AT_ONCE_MS = 400;
 /** Longer than a store that failed is left alone, and over within 5 s: a silent socket is given up then. */
 const LOAD_MS = 1_500;
 
-interface Trouble {
+type Source = "acme" | "patient";
+
+interface Outage {
   readonly what: string;
-  readonly source: "acme" | "patient";
+  readonly source: Source;
   strike(): void;
   heal(): void;
 }
 
-let ground: Ground;
+let servers: TestServers;
 let toRedis: TcpProxy;
 let toPostgres: TcpProxy;
 let pipeline: Pipeline;
 const acknowledged = new Set<string>();
 
 beforeEach(async () => {
-  ground = await onRedis();
-  toRedis = await startTcpProxy(String(ground.redisUrl));
-  toPostgres = await startTcpProxy(ground.databaseUrl);
-  pipeline = await createPipeline(ground, { MILLRACE_CONFIG: CONFIG }, config);
+  servers = await onRedis();
+  toRedis = await startTcpProxy(String(servers.redisUrl));
+  toPostgres = await startTcpProxy(servers.databaseUrl);
+  pipeline = await createPipeline(servers, { MILLRACE_CONFIG: CONFIG }, config);
   acknowledged.clear();
 });
 afterEach(async () => {
-  ground?.redis?.thaw();
+  servers?.redis?.thaw();
   await pipeline?.stop();
   await Promise.all([toRedis?.close(), toPostgres?.close()]);
-  await ground?.release();
+  await servers?.release();
 });
 
 /** The store that `acme` has first, the queue. */
-const redisHangs: readonly Trouble[] = [
+const redisHangs: readonly Outage[] = [
   {
     what: "Redis hangs",
     source: "acme",
-    strike: () => ground.redis?.freeze(),
-    heal: () => ground.redis?.thaw(),
+    strike: () => servers.redis?.freeze(),
+    heal: () => servers.redis?.thaw(),
   },
   {
     what: "the connection to Redis is half-open",
@@ -68,14 +75,14 @@ const redisHangs: readonly Trouble[] = [
 ];
 
 /** The store that `patient` has first, the ledger. */
-const commitHangs: Trouble = {
+const commitHangs: Outage = {
   what: "every COMMIT hangs",
   source: "patient",
   strike: () => toPostgres.strandAfter("COMMIT"),
   heal: () => toPostgres.strandAfter(undefined),
 };
 
-const postgresHangs: Trouble = {
+const postgresHangs: Outage = {
   what: "Postgres hangs",
   source: "patient",
   strike: () => toPostgres.freeze(),
@@ -84,7 +91,7 @@ const postgresHangs: Trouble = {
 
 describeOnRedis("an ingress with one event store", () => {
   test.each([
-    ...redisHangs.map((trouble) => ({ ...trouble, without: "DATABASE_URL" })),
+    ...redisHangs.map((outage) => ({ ...outage, without: "DATABASE_URL" })),
     { ...commitHangs, without: "REDIS_URL" },
   ])("answers 503 in time while $what", async ({ source, strike, heal, without }) => {
     const ingress = await startIngress({ [without]: "" });
@@ -96,7 +103,7 @@ describeOnRedis("an ingress with one event store", () => {
     heal();
     await untilTaken(ingress, source, "after");
     await pipeline.start("worker", without === "REDIS_URL" ? { REDIS_URL: "" } : {});
-    await untilCompletedOnce();
+    await expectCompletedOnce();
   });
 });
 
@@ -119,7 +126,7 @@ describeOnRedis("an ingress with two event stores", () => {
       expect(sumOf(slow)).toBeLessThan(sumOf(later) / 2);
       heal();
       await untilTaken(ingress, source, "after");
-      await untilCompletedOnce();
+      await expectCompletedOnce();
     },
   );
 });
@@ -133,7 +140,7 @@ describeOnRedis("a worker ends an attempt that Postgres no longer answers", () =
     await until(() => toPostgres.struck > 0, { what: "a lock that hangs" });
     toPostgres.strandAfter(undefined);
     expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
-    await untilCompletedOnce();
+    await expectCompletedOnce();
   });
 
   test("in a statement's time when its COMMIT was sent, and takes it neither for done nor for failed", async () => {
@@ -143,7 +150,7 @@ describeOnRedis("a worker ends an attempt that Postgres no longer answers", () =
     await take(ingress, "evt_1", "test.effect");
     await until(() => toPostgres.struck > 0, { what: "a COMMIT that hangs" });
     toPostgres.strandAfter(undefined);
-    await untilCompletedOnce();
+    await expectCompletedOnce();
     const { rows } = await pipeline.database.query(
       `select e.attempts, (select count(*)::int from millrace.attempts) as failures
        from millrace.events e where e.event_id = 'evt_1'`,
@@ -157,10 +164,10 @@ describeOnRedis("a worker ends the attempt of a handler that goes on and on", ()
     const ingress = await startIngress();
     const worker = await startWorker();
     await untilInHandler(worker, await take(ingress, "evt_1", "test.never_ends"));
-    ground.redis?.freeze();
+    servers.redis?.freeze();
     expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
-    ground.redis?.thaw();
-    await untilCompletedOnce();
+    servers.redis?.thaw();
+    await expectCompletedOnce();
   });
 
   test("while its connection to Postgres is half-open, and the retry completes the event once", async () => {
@@ -169,7 +176,7 @@ describeOnRedis("a worker ends the attempt of a handler that goes on and on", ()
     await untilInHandler(worker, await take(ingress, "evt_1", "test.asks_on"));
     toPostgres.strand();
     expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
-    await untilCompletedOnce();
+    await expectCompletedOnce();
   });
 
   test("also while other events' COMMITs hang, and each event completes once", async () => {
@@ -180,7 +187,7 @@ describeOnRedis("a worker ends the attempt of a handler that goes on and on", ()
     for (const n of [2, 3, 4]) await take(ingress, `evt_${n}`, "test.effect");
     await until(() => toPostgres.struck > 0, { what: "a COMMIT that hangs" });
     toPostgres.strandAfter(undefined);
-    await untilCompletedOnce();
+    await expectCompletedOnce();
     expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
   });
 });
@@ -199,7 +206,7 @@ interface Timed {
 
 async function deliver(
   ingress: MillraceProcess,
-  source: Trouble["source"],
+  source: Source,
   id: string,
   type = "test.effect",
 ): Promise<Timed> {
@@ -209,21 +216,13 @@ async function deliver(
   return { status, tookMs: performance.now() - beganMs };
 }
 
-function deliverTogether(
-  ingress: MillraceProcess,
-  source: Trouble["source"],
-  name: string,
-): Promise<Timed[]> {
+function deliverTogether(ingress: MillraceProcess, source: Source, name: string) {
   const ids = Array.from({ length: 10 }, (_, n) => `${name}_${n}`);
   return Promise.all(ids.map((id) => deliver(ingress, source, id)));
 }
 
 /** Delivers one event after another for so long. */
-async function deliverFor(
-  ingress: MillraceProcess,
-  source: Trouble["source"],
-  loadMs: number,
-): Promise<Timed[]> {
+async function deliverFor(ingress: MillraceProcess, source: Source, loadMs: number) {
   const beganMs = performance.now();
   const answers: Timed[] = [];
   while (performance.now() - beganMs < loadMs) {
@@ -233,7 +232,7 @@ async function deliverFor(
 }
 
 /** Delivers events until one is taken into the source's own first store. */
-async function untilTaken(ingress: MillraceProcess, source: Trouble["source"], name: string) {
+async function untilTaken(ingress: MillraceProcess, source: Source, name: string) {
   let tries = 0;
   await until(
     async () => {
@@ -280,34 +279,21 @@ async function failureOf(id: string): Promise<{ code: string; attempt: number }>
 }
 
 /** Waits until all that was acknowledged is completed, and expects one effect of each. */
-async function untilCompletedOnce(): Promise<void> {
+async function expectCompletedOnce(): Promise<void> {
   const ids = [...acknowledged];
-  await until(
-    async () => {
-      const { rows } = await pipeline.database.query<{ count: number }>(
-        "select count(*)::int from webhook_events where status = 'completed' and event_id = any($1)",
-        [ids],
-      );
-      return rows[0]?.count === ids.length;
-    },
-    { withinMs: 40_000, what: `${ids.length} events completed` },
-  );
-  const effects = await Promise.all(ids.map((id) => effectsOf(pipeline.database, id)));
-  expect(effects).toEqual(ids.map(() => 1));
-  // An attempt that nobody ends would keep its job, and a place of its worker, for as long as it lives.
+  const wrong = await untilCompletedOnce(pipeline.database, ids, { withinMs: 40_000 });
+  expect(wrong).toEqual([]);
+  // An attempt that nobody ends would keep its job, and a slot of its worker, for as long as it lives.
   await until(async () => (await activeJobs()) === 0, {
     withinMs: 30_000,
     what: "no job active in the queue",
   });
 }
 
-async function activeJobs(): Promise<number> {
-  const redis = new Redis(String(ground.redisUrl));
-  try {
-    const queues = ["acme", "patient"].map((source) => `bull:millrace-${source}:active`);
-    const counts = await Promise.all(queues.map((key) => redis.llen(key)));
+function activeJobs(): Promise<number> {
+  return withRedis(String(servers.redisUrl), async (client) => {
+    const keys = ["acme", "patient"].map((source) => `bull:millrace-${source}:active`);
+    const counts = await Promise.all(keys.map((key) => client.llen(key)));
     return counts.reduce((sum, count) => sum + count, 0);
-  } finally {
-    redis.disconnect();
-  }
+  });
 }

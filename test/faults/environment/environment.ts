@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import pg from "pg";
 import { BIN, runCommand } from "../../support/millrace-process.ts";
-import type { ServerUrls } from "../../support/server-urls.ts";
+import { environmentOf, type ServerUrls } from "../../support/server-urls.ts";
 import { SECRET_VARIABLES } from "../load/secrets.ts";
 import { startServers, type Servers, type ServersOptions } from "./servers.ts";
 import { createReaper } from "./reaper.ts";
@@ -119,7 +119,7 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
     return role;
   };
   const command: FaultEnvironment["command"] = (args, { bin, config } = THIS_BUILD) => {
-    const env = { ...variables.of("worker"), ...variablesOf(urls), MILLRACE_CONFIG: config };
+    const env = { ...variables.of("worker"), ...environmentOf(urls), MILLRACE_CONFIG: config };
     return runCommand(args, env, { bin });
   };
   const end = async ({ keep = false } = {}) => {
@@ -223,7 +223,7 @@ function createVariables(
   { ack, env }: EnvironmentOptions,
   { toPostgres, redis }: Servers,
   folder: string,
-): { of(kind: RoleKind): Record<string, string> } {
+): { of(kind: RoleKind): Record<string, string | undefined> } {
   return {
     of: (kind) => {
       const proxy = kind === "ingress" ? "ingress" : "worker";
@@ -234,14 +234,10 @@ function createVariables(
         INGRESS_PORT: "0",
         WORKER_PORT: "0",
         DASHBOARD_PORT: "0",
-        ...variablesOf({ databaseUrl: toPostgres[proxy].url, redisUrl: redis?.to[proxy].url }),
+        ...environmentOf({ databaseUrl: toPostgres[proxy].url, redisUrl: redis?.to[proxy].url }),
         ...(kind === "ingress" ? SECRET_VARIABLES : {}),
         ...env,
       };
     },
   };
-}
-
-function variablesOf({ databaseUrl, redisUrl }: ServerUrls): Record<string, string> {
-  return { DATABASE_URL: databaseUrl, ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }) };
 }

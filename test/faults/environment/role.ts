@@ -53,7 +53,7 @@ export interface Role {
 export interface RoleOptions {
   readonly name: string;
   readonly kind: RoleKind;
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
   /** Where its output goes. */
   readonly logFile: string;
   /** The command of the build that it runs. Default: this repository's. */

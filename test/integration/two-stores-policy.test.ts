@@ -1,66 +1,57 @@
-import { createRedisQueues, type Queues } from "@millrace/queue";
+import type { Queues } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { onRedis, type TestServers } from "../support/backends.ts";
+import { metricByLabels } from "../support/metrics.ts";
+import { eventOf, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
+import { openTestQueues } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
-import { eventOf } from "../support/pipeline.ts";
-import { migratedDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
-import {
-  deliver,
-  metric,
-  openStage,
-  readiness,
-  untilCompletedOnce,
-  untilReady,
-  type Stage,
-} from "./two-places-stage.ts";
+import { createTwoStorePipeline, deliver, readiness, untilReady } from "./two-stores.ts";
 
-let stage: Stage;
+let servers: TestServers;
+let pipeline: Pipeline;
 let redis: Redis;
 let queues: Queues;
 
+const LONG = { withinMs: 90_000 };
 const SOURCES = ["fast", "safe", "quiet", "narrow", "large"];
 const bodyOf = async (source: string, eventId: string) => {
   const job = await queues.findJob({ source, eventId, generation: 0 });
   return job?.event?.body && Buffer.from(job.event.body).toString();
 };
 const rowOf = async (eventId: string) => {
-  const { rows } = await stage.pipeline.database.query(
+  const { rows } = await pipeline.database.query(
     "select status, enqueued_at, attempts from millrace.events where event_id = $1",
     [eventId],
   );
   return rows[0];
 };
-const mend = (name: string) =>
-  stage.pipeline.database.query("insert into switches values ($1)", [name]);
+const switchOn = (name: string) =>
+  pipeline.database.query("insert into switches values ($1)", [name]);
 
-describeOnRedis("an ingress with both places", () => {
+describeOnRedis("an ingress with both event stores", () => {
   beforeEach(async () => {
-    const { url, drop } = await migratedDatabase();
-    stage = await openStage({ url, stop: drop });
-    redis = new Redis(stage.redis.url);
-    queues = createRedisQueues({
-      url: stage.redis.url,
-      sources: SOURCES,
-      role: "cli",
-      notify: () => {},
-    });
-    await until(() => queues.ping().then(() => true));
+    servers = await onRedis();
+    pipeline = await createTwoStorePipeline(servers);
+    redis = new Redis(String(servers.redisUrl));
+    queues = await openTestQueues(servers, "cli", SOURCES);
   });
   afterEach(async () => {
     redis?.disconnect();
     await queues?.close();
-    await stage?.close();
+    await pipeline?.stop();
+    await servers?.release();
   });
 
   const startReady = async () => {
-    const ingress = await stage.pipeline.startInProcess("ingress");
+    const ingress = await pipeline.startInProcess("ingress");
     await untilReady(ingress, "ready");
     return ingress;
   };
   /** In a process of its own, to read its log or to signal it. */
   const startProcess = async () => {
-    const ingress = await stage.pipeline.start("ingress");
+    const ingress = await pipeline.start("ingress");
     await untilReady(ingress, "ready");
     return ingress;
   };
@@ -76,8 +67,8 @@ describeOnRedis("an ingress with both places", () => {
       const value = (await redis.type(key)) === "hash" ? await redis.hgetall(key) : key;
       expect(JSON.stringify(value)).not.toContain("canary");
     }
-    await stage.pipeline.startInProcess("worker");
-    expect(await untilCompletedOnce(stage.pipeline, ["evt_1"])).toEqual([]);
+    await pipeline.startInProcess("worker");
+    expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
   });
 
   test("puts a body of more than 256 KiB into the ledger, whatever the source says", async () => {
@@ -92,13 +83,13 @@ describeOnRedis("an ingress with both places", () => {
     expect(await bodyOf("large", "evt_2")).toBeDefined();
   });
 
-  test("keeps what is past a queue's depth in the ledger, off the queue, until it has room", async () => {
+  test("keeps what is past a queue's depth in the ledger, off the queue, until it has capacity", async () => {
     const ingress = await startReady();
     const ids = Array.from({ length: 20 }, (_, n) => `evt_${n}`);
     for (const id of ids.slice(0, 10)) await deliver(ingress, "narrow", { id });
     await until(async () => {
-      const inForce = await metric(ingress, "millrace_ingress_active_store");
-      return inForce.get('source="narrow",store="ledger"') === 1;
+      const active = await metricByLabels(ingress.url, "millrace_ingress_active_store");
+      return active.get('source="narrow",store="ledger"') === 1;
     });
     for (const id of ids.slice(10)) {
       expect(await deliver(ingress, "narrow", { id })).toMatchObject({ status: 202 });
@@ -109,8 +100,8 @@ describeOnRedis("an ingress with both places", () => {
       status: "degraded",
       places: { narrow: "ledger", fast: "queue" },
     });
-    await stage.pipeline.startInProcess("worker");
-    expect(await untilCompletedOnce(stage.pipeline, ids)).toEqual([]);
+    await pipeline.startInProcess("worker");
+    expect(await untilCompletedOnce(pipeline.database, ids, LONG)).toEqual([]);
     await untilReady(ingress, "ready");
   });
 
@@ -125,21 +116,21 @@ describeOnRedis("an ingress with both places", () => {
     expect((await queues.counts()).get("fast")).toEqual(before.get("fast"));
     await redis.config("SET", "maxmemory", "0");
     await untilReady(ingress, "ready");
-    await stage.pipeline.startInProcess("worker");
-    expect(await untilCompletedOnce(stage.pipeline, ["evt_1"])).toEqual([]);
+    await pipeline.startInProcess("worker");
+    expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
   });
 
-  test("keeps the first body of an id, and counts, tells and notes another one", async () => {
+  test("keeps the first body of an id, and counts, logs and records another one", async () => {
     const ingress = await startProcess();
     for (const source of ["fast", "safe"]) {
       const id = `evt_${source}`;
       const event = (n: number) => deliver(ingress, source, { id, n });
       expect((await event(1)).status).toBe(202);
       expect((await event(2)).status).toBe(200);
-      const counted = await metric(ingress, "millrace_conflicts_total");
+      const counted = await metricByLabels(ingress.url, "millrace_conflicts_total");
       expect(counted.get(`source="${source}"`)).toBe(1);
       await until(async () => {
-        const { rows } = await stage.pipeline.database.query(
+        const { rows } = await pipeline.database.query(
           "select deliveries from millrace.conflicts where event_id = $1",
           [id],
         );
@@ -154,7 +145,7 @@ describeOnRedis("an ingress with both places", () => {
   describe("to which a failed event is delivered again", () => {
     test.each(["fast", "safe"])("retries it before the answer (%s)", async (source) => {
       const ingress = await startReady();
-      await stage.pipeline.startInProcess("worker");
+      await pipeline.startInProcess("worker");
       const send = () => deliver(ingress, source, { id: "evt_1", switch: "on" });
       expect((await send()).status).toBe(202);
       await untilStatus("evt_1", "failed");
@@ -162,23 +153,23 @@ describeOnRedis("an ingress with both places", () => {
       expect((await send()).status).toBe(200);
       await until(async () => (await rowOf("evt_1")).attempts === 4);
       await untilStatus("evt_1", "failed");
-      await mend("on");
+      await switchOn("on");
       expect((await send()).status).toBe(200);
-      expect(await untilCompletedOnce(stage.pipeline, ["evt_1"])).toEqual([]);
+      expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
       const { attempts } = await rowOf("evt_1");
       expect((await send()).status).toBe(200);
       expect(await rowOf("evt_1")).toMatchObject({ status: "completed", attempts });
-      const counted = await metric(ingress, "millrace_redeliveries_total");
+      const counted = await metricByLabels(ingress.url, "millrace_redeliveries_total");
       expect(counted.get(`source="${source}",result="retried"`)).toBe(2);
     });
 
     test("leaves it to people where the source says so", async () => {
       const ingress = await startReady();
-      await stage.pipeline.startInProcess("worker");
+      await pipeline.startInProcess("worker");
       const send = () => deliver(ingress, "quiet", { id: "evt_1", switch: "on" });
       await send();
       await untilStatus("evt_1", "failed");
-      await mend("on");
+      await switchOn("on");
       expect((await send()).status).toBe(200);
       const { attempts } = await rowOf("evt_1");
       // An event that comes after it is completed, so it would have been run before that.
@@ -188,19 +179,19 @@ describeOnRedis("an ingress with both places", () => {
     });
 
     test("retries it by the queue alone where there is no ledger", async () => {
-      const ingress = await stage.pipeline.startInProcess("ingress", { DATABASE_URL: "" });
+      const ingress = await pipeline.startInProcess("ingress", { DATABASE_URL: "" });
       await untilReady(ingress, "ready");
-      await stage.pipeline.startInProcess("worker");
+      await pipeline.startInProcess("worker");
       const send = () => deliver(ingress, "fast", { id: "evt_1", switch: "on" });
       expect((await send()).status).toBe(202);
       await untilStatus("evt_1", "failed");
-      await mend("on");
+      await switchOn("on");
       await until(async () => {
         const job = await queues.findJob({ source: "fast", eventId: "evt_1", generation: 0 });
         return job?.state === "failed";
       });
       expect((await send()).status).toBe(200);
-      expect(await untilCompletedOnce(stage.pipeline, ["evt_1"])).toEqual([]);
+      expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
     });
   });
 
@@ -210,7 +201,7 @@ describeOnRedis("an ingress with both places", () => {
     await Promise.all(ids.map((id) => deliver(ingress, "safe", { id })));
     expect(await ingress.end("SIGTERM")).toBe(0);
     expect((await queues.counts()).get("safe")?.waiting).toBe(100);
-    const { rows } = await stage.pipeline.database.query(
+    const { rows } = await pipeline.database.query(
       "select count(*)::int from millrace.events where enqueued_at is not null",
     );
     expect(rows[0].count).toBe(100);
@@ -218,7 +209,7 @@ describeOnRedis("an ingress with both places", () => {
 });
 
 const untilStatus = (eventId: string, status: string) =>
-  until(async () => (await eventOf(stage.pipeline.database, eventId))?.status === status);
+  until(async () => (await eventOf(pipeline.database, eventId))?.status === status);
 
 async function memoryOf(client: Redis): Promise<{ used: number }> {
   const used = /used_memory:(\d+)/.exec(await client.info("memory"))?.[1];

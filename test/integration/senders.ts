@@ -1,0 +1,73 @@
+import { until } from "../support/until.ts";
+
+/** One delivery: its status, or the error code where it got no answer, and how long its sender waited. */
+export interface Delivered {
+  readonly id: string;
+  readonly answer: number | string;
+  readonly tookMs: number;
+}
+
+export interface Senders {
+  /** Every delivery, in the order of the answers. */
+  readonly all: readonly Delivered[];
+  /** Ids that were answered 2xx. */
+  acknowledged(): string[];
+  slowestMs(): number;
+  /** Waits until so many more were answered. */
+  more(count: number): Promise<void>;
+  /** Waits until so many more were acknowledged. */
+  moreAcknowledged(count: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface Options {
+  /** Begins the id of each event. */
+  readonly prefix?: string;
+  /** Between two deliveries of a sender: what comes in an outage is all worked off later. */
+  readonly pauseMs?: number;
+}
+
+/** Eight senders that deliver one event after another until they are stopped. */
+export function startSenders(
+  deliver: (id: string) => Promise<{ readonly status: number }>,
+  { prefix = "msg_load", pauseMs = 0 }: Options = {},
+): Senders {
+  const all: Delivered[] = [];
+  let stopped = false;
+  const send = async (sender: number) => {
+    for (let n = 0; !stopped; n += 1) {
+      const id = `${prefix}_${sender}_${n}`;
+      const began = performance.now();
+      const answer = await deliver(id).then(({ status }) => status, codeOf);
+      all.push({ id, answer, tookMs: performance.now() - began });
+      // A refused connection costs no time: without a pause this would spin.
+      const restMs = typeof answer === "string" ? Math.max(pauseMs, 20) : pauseMs;
+      if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
+    }
+  };
+  const senders = Array.from({ length: 8 }, (_, sender) => send(sender));
+  const acknowledged = () =>
+    all.filter(({ answer }) => typeof answer === "number" && answer < 300).map(({ id }) => id);
+  return {
+    all,
+    acknowledged,
+    slowestMs: () => all.reduce((slowest, { tookMs }) => Math.max(slowest, tookMs), 0),
+    more: async (count) => {
+      const goal = all.length + count;
+      await until(() => all.length >= goal);
+    },
+    moreAcknowledged: async (count) => {
+      const goal = acknowledged().length + count;
+      await until(() => acknowledged().length > goal);
+    },
+    stop: async () => {
+      stopped = true;
+      await Promise.all(senders);
+    },
+  };
+}
+
+function codeOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause as { code?: string } | undefined) : undefined;
+  return cause?.code ?? (error as { code?: string }).code ?? String(error);
+}

@@ -1,0 +1,142 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { metricByLabels } from "../support/metrics.ts";
+import { untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
+import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+import { startSenders } from "./senders.ts";
+import { createTwoStorePipeline, deliver, readiness, untilReady } from "./two-stores.ts";
+
+/** The ingress answers within 2 s; the machine that runs all of this may be busy. A hang is longer. */
+const ANSWERED_WITHIN_MS = 8_000;
+const LONG = { withinMs: 90_000 };
+
+/** Servers that each test may kill and start again, and a pipeline of the test's own over them. */
+let redis: TestRedis;
+let postgres: TestPostgres;
+let pipeline: Pipeline;
+/** Begins the id of each of a test's events: those of the tests before it are still there. */
+let prefix: string;
+let tests = 0;
+
+describeOnRedis("an ingress with both event stores", () => {
+  beforeAll(async () => {
+    [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
+  });
+  afterAll(() => Promise.all([redis?.stop(), postgres?.stop()]));
+  beforeEach(async () => {
+    prefix = `evt${tests++}`;
+    pipeline = await createTwoStorePipeline({ databaseUrl: postgres.url, redisUrl: redis.url });
+  });
+  afterEach(async () => {
+    redis?.thaw();
+    postgres?.thaw();
+    await pipeline?.stop();
+  });
+
+  const onRedis = { source: "fast", first: "queue", other: "ledger" } as const;
+  const onPostgres = { source: "safe", first: "ledger", other: "queue" } as const;
+  const outages = [
+    {
+      ...{ what: "Redis dies", ...onRedis },
+      strike: () => redis.kill(),
+      heal: () => redis.restart(),
+    },
+    {
+      ...{ what: "Redis hangs", ...onRedis },
+      strike: async () => redis.freeze(),
+      heal: async () => redis.thaw(),
+    },
+    {
+      ...{ what: "Postgres dies", ...onPostgres },
+      strike: () => postgres.kill(),
+      heal: () => postgres.restart(),
+    },
+    {
+      ...{ what: "Postgres hangs", ...onPostgres },
+      strike: async () => postgres.freeze(),
+      heal: async () => postgres.thaw(),
+    },
+  ];
+
+  test.each(outages)(
+    "on the $other takes every event while $what under load, and all complete once",
+    async ({ source, first, other, strike, heal }) => {
+      const ingress = await pipeline.startInProcess("ingress");
+      await pipeline.startInProcess("worker");
+      expect(await untilReady(ingress, "ready")).toMatchObject({ httpStatus: 200 });
+      const senders = startSenders((id) => deliver(ingress, source, { id }), { prefix });
+      await senders.more(100);
+      await strike();
+      await senders.more(200);
+      const dark = await untilReady(ingress, "degraded");
+      expect(dark).toMatchObject({ httpStatus: 200, places: { fast: other, safe: other } });
+      expect(dark.parts[other]).toBe("ok");
+      expect(dark.parts[first]).not.toBe("ok");
+      const active = await metricByLabels(ingress.url, "millrace_ingress_active_store");
+      expect(active.get(`source="${source}",store="${other}"`)).toBe(1);
+      expect(active.get(`source="${source}",store="${first}"`)).toBe(0);
+      await heal();
+      await untilReady(ingress, "ready");
+      await senders.more(100);
+      await senders.stop();
+
+      // A busy machine may keep the one store that is left from answering in its 800 ms, now and then.
+      const taken = senders.acknowledged();
+      const answers = new Set(senders.all.map(({ answer }) => answer));
+      expect([...answers].filter((answer) => answer !== 503)).toEqual([202]);
+      expect(taken.length).toBeGreaterThan(0.95 * senders.all.length);
+      expect(senders.slowestMs()).toBeLessThan(ANSWERED_WITHIN_MS);
+      expect(await untilCompletedOnce(pipeline.database, taken, LONG)).toEqual([]);
+    },
+  );
+
+  test("answers 503 in time while both hang, and takes events when one of them is back", async () => {
+    const ingress = await pipeline.startInProcess("ingress");
+    await untilReady(ingress, "ready");
+    const senders = startSenders((id) => deliver(ingress, "fast", { id }), { prefix });
+    await senders.more(50);
+    redis.freeze();
+    postgres.freeze();
+    await until(() => senders.all.filter(({ answer }) => answer === 503).length > 200);
+    expect(await readiness(ingress)).toMatchObject({ httpStatus: 503, status: "not_ready" });
+    postgres.thaw();
+    await untilReady(ingress, "degraded");
+    const before = senders.all.length;
+    await senders.more(50);
+    redis.thaw();
+    await untilReady(ingress, "ready");
+    await senders.stop();
+    expect(senders.all.filter(({ answer }) => typeof answer === "string")).toEqual([]);
+    expect(senders.slowestMs()).toBeLessThan(ANSWERED_WITHIN_MS);
+    const after = senders.all.slice(before);
+    expect(after.filter(({ answer }) => answer === 202).length).toBeGreaterThan(20);
+  });
+
+  test.each([
+    ["Redis", "ledger", () => redis.kill(), () => redis.restart()],
+    ["Postgres", "queue", () => postgres.kill(), () => postgres.restart()],
+  ] as const)(
+    "boots while %s is down, degraded on the %s, and is whole later",
+    async (_what, other, strike, heal) => {
+      await strike();
+      const ingress = await pipeline.start("ingress");
+      await until(async () => (await readiness(ingress)).status === "degraded");
+      expect((await readiness(ingress)).places).toMatchObject({ fast: other, safe: other });
+      const ids = [`${prefix}_1`, `${prefix}_2`];
+      expect(await deliver(ingress, "fast", { id: ids[0] })).toMatchObject({ status: 202 });
+      expect(await deliver(ingress, "safe", { id: ids[1] })).toMatchObject({ status: 202 });
+      await heal();
+      await untilReady(ingress, "ready");
+      await pipeline.startInProcess("worker");
+      expect(await untilCompletedOnce(pipeline.database, ids, LONG)).toEqual([]);
+    },
+  );
+
+  test("rejects a missing secret at once, also while both are down", async () => {
+    redis.freeze();
+    postgres.freeze();
+    const started = pipeline.startInProcess("ingress", { SAFE_WEBHOOK_SECRET: "" });
+    await expect(started).rejects.toThrow("SAFE_WEBHOOK_SECRET");
+  });
+});

@@ -1,0 +1,52 @@
+import { fileURLToPath } from "node:url";
+import config from "../fixtures/two-stores/millrace.config.ts";
+import { SECRET, signed } from "../intake/plain-config.ts";
+import { sendTo } from "../intake/send-to.ts";
+import type { ServerUrls } from "../support/server-urls.ts";
+import { createPipeline, type Pipeline } from "../support/pipeline.ts";
+import { until } from "../support/until.ts";
+
+const CONFIG = fileURLToPath(new URL("../fixtures/two-stores/millrace.config.ts", import.meta.url));
+const SECRETS = Object.fromEntries(
+  ["FAST", "SAFE", "QUIET", "NARROW", "LARGE"].map((name) => [`${name}_WEBHOOK_SECRET`, SECRET]),
+);
+
+/** An ingress, in this process or in its own. */
+interface Ingress {
+  readonly url: string;
+}
+
+/** A migrated pipeline whose ingresses have both event stores. */
+export function createTwoStorePipeline(urls: ServerUrls): Promise<Pipeline> {
+  return createPipeline(urls, { MILLRACE_CONFIG: CONFIG, ...SECRETS }, config);
+}
+
+/** Delivers one event to an ingress. */
+export async function deliver(
+  ingress: Ingress,
+  source: string,
+  event: Readonly<Record<string, unknown>>,
+): Promise<{ readonly status: number }> {
+  return await sendTo(Number(new URL(ingress.url).port), { source, ...signed(event) });
+}
+
+interface ReadyAnswer {
+  readonly httpStatus: number;
+  readonly status: string;
+  readonly places?: Readonly<Record<string, string>>;
+  readonly parts: Readonly<Record<string, string>>;
+}
+
+export async function readiness(ingress: Ingress): Promise<ReadyAnswer> {
+  const response = await fetch(`${ingress.url}/readyz`);
+  const answer = (await response.json()) as Omit<ReadyAnswer, "httpStatus">;
+  return { httpStatus: response.status, ...answer };
+}
+
+/** Waits until the ingress says of itself what is expected. */
+export async function untilReady(ingress: Ingress, status: string): Promise<ReadyAnswer> {
+  return await until(async () => {
+    const answer = await readiness(ingress);
+    return answer.status === status ? answer : undefined;
+  });
+}
