@@ -9,22 +9,21 @@ import {
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
-  createBench,
+  openTestProcessors,
   effect,
   makeJob,
-  settle,
   thenThrow,
-  type Bench,
+  type TestProcessors,
   type Options,
-} from "./processor-on-postgres.ts";
+} from "./processor-fixture.ts";
 
-let bench: Bench;
+let processors: TestProcessors;
 
 beforeAll(async () => {
-  bench = await createBench();
-  await bench.pool.query("create table deferred (id int unique deferrable initially deferred)");
+  processors = await openTestProcessors();
+  await processors.ask("create table deferred (id int unique deferrable initially deferred)");
 });
-afterAll(() => bench.end());
+afterAll(() => processors?.close());
 
 /** Backoff and jitter at their longest, so that delays are exact. */
 const EXACT = {
@@ -35,26 +34,26 @@ const EXACT = {
 
 /** Runs one job again and again, each time as the queue does after it was given a result. */
 function runs(handler: HandlerFunction, options: Options = {}) {
-  const processor = bench.processor([on("shop", "*", handler)], { ...EXACT, ...options });
+  const processor = processors.create([on("shop", "*", handler)], { ...EXACT, ...options });
   const job = makeJob();
   const { eventId } = job.event;
   let run = 0;
   return {
     ...{ processor, job, eventId, notices: processor.notices },
-    next: (name = `run-${(run += 1)}`) => settle(processor, { ...job, run: name }),
-    row: () => bench.row(eventId),
-    effects: () => bench.effects(eventId),
+    next: (name = `run-${(run += 1)}`) => processor.process({ ...job, run: name }),
+    row: () => processors.row(eventId),
+    effects: () => processors.effects(eventId),
     /** Counts an attempt as another worker does that claims the event. */
     claimElsewhere: () =>
-      bench.pool.query("update millrace.events set attempts = attempts + 1 where event_id = $1", [
+      processors.ask("update millrace.events set attempts = attempts + 1 where event_id = $1", [
         eventId,
       ]),
     attemptsSinceRetry: async () => {
-      const { rows } = await bench.pool.query<{ n: number }>(
+      const [row] = await processors.ask<{ n: number }>(
         "select attempts - attempts_at_retry as n from millrace.events where event_id = $1",
         [eventId],
       );
-      return rows[0]?.n;
+      return row?.n;
     },
   };
 }
@@ -105,7 +104,7 @@ test("an event is failed without an attempt only when its job is refused", async
   expect(await runs(effect, { beforeAbandon }).next()).toMatchObject({ kind: "completed" });
   expect(abandoned).toBe(0);
   const unknown = makeJob({ source: "nobody" });
-  expect(await settle(failing.processor, unknown)).toMatchObject({ code: "unknown_source" });
+  expect(await failing.processor.process(unknown)).toMatchObject({ code: "unknown_source" });
   expect(abandoned).toBe(1);
 });
 

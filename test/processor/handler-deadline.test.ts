@@ -2,23 +2,23 @@ import { on, PermanentError, type HandlerFunction, type JobResult } from "@millr
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { createBench, effect, makeJob, settle, type Bench } from "./processor-on-postgres.ts";
+import { openTestProcessors, effect, makeJob, type TestProcessors } from "./processor-fixture.ts";
 
-let bench: Bench;
+let processors: TestProcessors;
 
 beforeAll(async () => {
-  bench = await createBench();
+  processors = await openTestProcessors();
 });
-afterAll(() => bench.end());
+afterAll(() => processors?.close());
 
 /** Runs a handler that goes on for longer than it may; nothing of it is there afterwards. */
 async function runTooLong(handler: HandlerFunction) {
-  const processor = bench.processor([on("shop", "*", handler)], { handlerTimeoutMs: 300 });
+  const processor = processors.create([on("shop", "*", handler)], { handlerTimeoutMs: 300 });
   const job = makeJob();
-  const result: JobResult = await settle(processor, job);
+  const result: JobResult = await processor.process(job);
   expect(processor.running).toBe(0);
-  expect(await bench.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
-  expect(await bench.effects(job.event.eventId)).toBe(0);
+  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await processors.effects(job.event.eventId)).toBe(0);
   return { result, notices: processor.notices };
 }
 
@@ -76,12 +76,12 @@ test("a query that Postgres cancels at the end of the time is timed out, though 
 });
 
 test("a query that Postgres cancels before the time is up is an error of the handler", async () => {
-  const processor = bench.processor([
+  const processor = processors.create([
     on("shop", "*", async (_event, { tx }) => {
       await tx.execute(sql`set local statement_timeout = 50`);
       await tx.execute(sql`select pg_sleep(30)`);
     }),
   ]);
-  const result = await settle(processor, makeJob());
+  const result = await processor.process(makeJob());
   expect(result).toMatchObject({ kind: "retry", code: "handler_failed", recorded: true });
 });

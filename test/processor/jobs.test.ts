@@ -2,20 +2,19 @@ import { MillraceError, on } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import {
-  createBench,
+  openTestProcessors,
   effect,
   leave,
   makeJob,
-  settle,
-  type Bench,
-} from "./processor-on-postgres.ts";
+  type TestProcessors,
+} from "./processor-fixture.ts";
 
-let bench: Bench;
+let processors: TestProcessors;
 
 beforeAll(async () => {
-  bench = await createBench();
+  processors = await openTestProcessors();
 });
-afterAll(() => bench.end());
+afterAll(() => processors?.close());
 
 /** A handler that waits until it is let go. */
 function held() {
@@ -25,44 +24,44 @@ function held() {
 }
 
 test("every handler that hears the event runs, in order, in one transaction", async () => {
-  const processor = bench.processor([
+  const processor = processors.create([
     on("shop", "order.created", leave("one")),
     on("shop", "order.paid", leave("never")),
     on("bank", "*", leave("never")),
     on("shop", ["*", "order.created"], leave("two")),
   ]);
   const job = makeJob();
-  expect(await settle(processor, job)).toEqual({ kind: "completed", outcome: "handled" });
-  expect(await bench.notes(job.event.eventId)).toEqual(["one", "two"]);
+  expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "handled" });
+  expect(await processors.notes(job.event.eventId)).toEqual(["one", "two"]);
 });
 
 test("a suspected replay is completed without a run; only a first generation of an unsigned id is looked into", async () => {
   const handlers = [on("shop", "*", effect)];
-  const processor = bench.processor(handlers);
+  const processor = processors.create(handlers);
   const body = '{"replayed":1}';
   const first = makeJob({ unsigned: true, body });
-  expect(await settle(processor, first)).toMatchObject({ outcome: "handled" });
+  expect(await processor.process(first)).toMatchObject({ outcome: "handled" });
   const again = makeJob({ unsigned: true, body });
-  expect(await settle(processor, again)).toMatchObject({ outcome: "suspected_replay" });
-  expect(await bench.effects(again.event.eventId)).toBe(0);
+  expect(await processor.process(again)).toMatchObject({ outcome: "suspected_replay" });
+  expect(await processors.effects(again.event.eventId)).toBe(0);
   const others = [
     makeJob({ unsigned: false, body }),
     makeJob({ unsigned: true, generation: 1, body }),
   ];
   for (const job of others) {
-    expect(await settle(processor, job)).toMatchObject({ outcome: "handled" });
+    expect(await processor.process(job)).toMatchObject({ outcome: "handled" });
   }
-  const careless = bench.processor(handlers, { bodyDedup: false });
-  expect(await settle(careless, makeJob({ unsigned: true, body }))).toMatchObject({
+  const careless = processors.create(handlers, { bodyDedup: false });
+  expect(await careless.process(makeJob({ unsigned: true, body }))).toMatchObject({
     outcome: "handled",
   });
 });
 
 test("a job of an unknown source is failed, also by a name that every object has", async () => {
   let recorded = 0;
-  const processor = bench.processor([], { beforeRecord: () => void (recorded += 1) });
+  const processor = processors.create([], { beforeRecord: () => void (recorded += 1) });
   for (const source of ["nobody", "constructor", "__proto__"]) {
-    expect(await settle(processor, makeJob({ source }))).toMatchObject({
+    expect(await processor.process(makeJob({ source }))).toMatchObject({
       kind: "failed",
       code: "unknown_source",
     });
@@ -71,19 +70,19 @@ test("a job of an unknown source is failed, also by a name that every object has
 });
 
 test("a job whose body was changed is failed, and the ledger does not have it", async () => {
-  const processor = bench.processor([]);
+  const processor = processors.create([]);
   const { bodyHash } = makeJob({ body: "genuine" }).event;
   const forged = makeJob({ body: "forged", bodyHash });
-  expect(await settle(processor, forged)).toMatchObject({
+  expect(await processor.process(forged)).toMatchObject({
     kind: "failed",
     code: "body_hash_mismatch",
   });
-  expect(await bench.row(forged.event.eventId)).toBeUndefined();
+  expect(await processors.row(forged.event.eventId)).toBeUndefined();
 });
 
 test("a job without a body that the ledger does not know is failed", async () => {
-  const processor = bench.processor([]);
-  expect(await settle(processor, makeJob({ body: undefined }))).toMatchObject({
+  const processor = processors.create([]);
+  expect(await processor.process(makeJob({ body: undefined }))).toMatchObject({
     kind: "failed",
     code: "body_missing",
   });
@@ -91,45 +90,45 @@ test("a job without a body that the ledger does not know is failed", async () =>
 
 test("jobs that come together are recorded in one call", async () => {
   const calls: number[] = [];
-  const processor = bench.processor([], {
+  const processor = processors.create([], {
     concurrency: 6,
     beforeRecord: (jobs) => void calls.push(jobs.length),
   });
-  await Promise.all(Array.from({ length: 6 }, () => settle(processor, makeJob())));
+  await Promise.all(Array.from({ length: 6 }, () => processor.process(makeJob())));
   expect(calls).toEqual([6]);
 });
 
 test("a database that is away is not asked once more for every job", async () => {
   let calls = 0;
-  const processor = bench.processor([], {
+  const processor = processors.create([], {
     databaseRetryMs: 0,
     beforeRecord: () => {
       calls += 1;
       throw new MillraceError("database_unavailable", "Cannot use Postgres: away");
     },
   });
-  await Promise.all([settle(processor, makeJob()), settle(processor, makeJob())]);
+  await Promise.all([processor.process(makeJob()), processor.process(makeJob())]);
   expect(calls).toBe(1);
 });
 
 test("a job that cannot be recorded does not take those with it that come together with it", async () => {
-  const processor = bench.processor([on("shop", "*", effect)], { concurrency: 3 });
+  const processor = processors.create([on("shop", "*", effect)], { concurrency: 3 });
   const bad = makeJob({ headers: { "x-nul": "\0" } });
   const results = await Promise.all(
-    [makeJob(), bad, makeJob()].map((job) => settle(processor, job)),
+    [makeJob(), bad, makeJob()].map((job) => processor.process(job)),
   );
   expect(results.map(({ kind }) => kind)).toEqual(["completed", "failed", "completed"]);
 });
 
 test("a job that Postgres refuses for a reason of its own comes again alone", async () => {
-  const processor = bench.processor([on("shop", "*", effect)], { concurrency: 3 });
-  await bench.pool.query(`
+  const processor = processors.create([on("shop", "*", effect)], { concurrency: 3 });
+  await processors.pool.query(`
     create function refuse_poison() returns trigger language plpgsql as
       $$ begin raise exception 'poison'; end $$;
     create trigger poison before insert on millrace.events
       for each row when (new.event_id = 'evt_poison') execute function refuse_poison()`);
   const jobs = [makeJob(), makeJob({ eventId: "evt_poison" }), makeJob()];
-  const results = await Promise.all(jobs.map((job) => settle(processor, job)));
+  const results = await Promise.all(jobs.map((job) => processor.process(job)));
   expect(results.map(({ kind }) => kind)).toEqual(["completed", "retry", "completed"]);
   expect(results[1]).toMatchObject({ code: "internal", recorded: false });
   expect(processor.notices).toContainEqual(
@@ -139,9 +138,9 @@ test("a job that Postgres refuses for a reason of its own comes again alone", as
 
 test("a slow handler does not hold back the answers of the others", async () => {
   const slow = held();
-  const processor = bench.processor([on("shop", "slow", slow.handler)]);
-  const slowest = settle(processor, makeJob({ type: "slow" }));
-  expect(await settle(processor, makeJob({ type: "quick" }))).toMatchObject({ kind: "completed" });
+  const processor = processors.create([on("shop", "slow", slow.handler)]);
+  const slowest = processor.process(makeJob({ type: "slow" }));
+  expect(await processor.process(makeJob({ type: "quick" }))).toMatchObject({ kind: "completed" });
   expect(processor.running).toBe(1);
   slow.release();
   expect(await slowest).toMatchObject({ kind: "completed" });
@@ -149,20 +148,20 @@ test("a slow handler does not hold back the answers of the others", async () => 
 
 test("an attempt is not counted before there is a slot to run it in", async () => {
   const slow = held();
-  const processor = bench.processor([on("shop", "*", slow.handler)], { concurrency: 1 });
+  const processor = processors.create([on("shop", "*", slow.handler)], { concurrency: 1 });
   const [first, second] = [makeJob(), makeJob()];
-  const results = [settle(processor, first), settle(processor, second)];
-  await until(() => bench.row(first.event.eventId));
+  const results = [processor.process(first), processor.process(second)];
+  await until(() => processors.row(first.event.eventId));
   expect(processor.running).toBe(1);
-  expect(await bench.row(second.event.eventId)).toBeUndefined();
+  expect(await processors.row(second.event.eventId)).toBeUndefined();
   slow.release();
   await Promise.all(results);
-  expect(await bench.row(second.event.eventId)).toMatchObject({ attempts: 1 });
+  expect(await processors.row(second.event.eventId)).toMatchObject({ attempts: 1 });
 });
 
 test("closing breaks off what runs and what waits, undone, uncounted and handed back", async () => {
   let inside = false;
-  const processor = bench.processor(
+  const processor = processors.create(
     [
       on("shop", "*", async (event, context) => {
         await effect(event, context);
@@ -175,16 +174,16 @@ test("closing breaks off what runs and what waits, undone, uncounted and handed 
     { concurrency: 1 },
   );
   const job = makeJob();
-  const results = [settle(processor, job), settle(processor, makeJob())];
+  const results = [processor.process(job), processor.process(makeJob())];
   await until(() => inside);
   await processor.close();
   expect(await Promise.all(results)).toMatchObject([
     { kind: "retry", code: "shutting_down", recorded: true },
     { kind: "retry", code: "shutting_down", recorded: false },
   ]);
-  expect(await bench.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
-  expect(await bench.effects(job.event.eventId)).toBe(0);
-  const { rows } = await bench.pool.query(
+  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await processors.effects(job.event.eventId)).toBe(0);
+  const { rows } = await processors.pool.query(
     "select counted from millrace.attempts where event_id = $1",
     [job.event.eventId],
   );
@@ -193,23 +192,23 @@ test("closing breaks off what runs and what waits, undone, uncounted and handed 
 
 test("draining hands back what waits for a slot, and lets what runs end", async () => {
   const slow = held();
-  const processor = bench.processor([on("shop", "*", slow.handler)], { concurrency: 1 });
+  const processor = processors.create([on("shop", "*", slow.handler)], { concurrency: 1 });
   const job = makeJob();
-  const running = settle(processor, job);
-  const waiting = settle(processor, makeJob());
-  await until(() => bench.row(job.event.eventId));
+  const running = processor.process(job);
+  const waiting = processor.process(makeJob());
+  await until(() => processors.row(job.event.eventId));
   processor.drain();
   expect(await waiting).toMatchObject({ kind: "retry", code: "shutting_down", recorded: false });
   slow.release();
   expect(await running).toMatchObject({ kind: "completed" });
   const late = makeJob();
-  expect(await settle(processor, late)).toMatchObject({ code: "shutting_down" });
-  expect(await bench.row(late.event.eventId)).toBeUndefined();
+  expect(await processor.process(late)).toMatchObject({ code: "shutting_down" });
+  expect(await processors.row(late.event.eventId)).toBeUndefined();
 });
 
 test("a job that lost its lock is broken off, undone and left to the next", async () => {
   const abort = new AbortController();
-  const processor = bench.processor(
+  const processor = processors.create(
     [
       on("shop", "*", async (event, context) => {
         await effect(event, context);
@@ -220,26 +219,26 @@ test("a job that lost its lock is broken off, undone and left to the next", asyn
     { random: () => 1 },
   );
   const job = makeJob({ signal: abort.signal });
-  expect(await settle(processor, job)).toEqual({ kind: "lost", afterMs: 5_000 });
-  expect(await bench.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
-  expect(await bench.effects(job.event.eventId)).toBe(0);
+  expect(await processor.process(job)).toEqual({ kind: "lost", afterMs: 5_000 });
+  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await processors.effects(job.event.eventId)).toBe(0);
 });
 
 test("a listener that throws changes nothing", async () => {
-  const processor = bench.processor([on("shop", "*", () => {})]);
+  const processor = processors.create([on("shop", "*", () => {})]);
   processor.notices.push = () => {
     throw new Error("listener");
   };
-  expect(await settle(processor, makeJob())).toMatchObject({ kind: "completed" });
+  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
 });
 
 test("notices hold no body and no header", async () => {
-  const processor = bench.processor([
+  const processor = processors.create([
     on("shop", "*", () => {
       throw new Error("no");
     }),
   ]);
-  await settle(processor, makeJob({ body: '{"canary":1}', headers: { "x-canary": "canary" } }));
+  await processor.process(makeJob({ body: '{"canary":1}', headers: { "x-canary": "canary" } }));
   const kinds = processor.notices.map((notice) => notice.kind);
   expect(kinds).toEqual(["claimed", "attempt_failed", "finished"]);
   expect(JSON.stringify(processor.notices)).not.toContain("canary");

@@ -3,95 +3,94 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import {
-  createBench,
+  openTestProcessors,
   effect,
   makeJob,
-  settle,
   thenThrow,
-  type Bench,
-} from "./processor-on-postgres.ts";
+  type TestProcessors,
+} from "./processor-fixture.ts";
 
-let bench: Bench;
+let processors: TestProcessors;
 
 beforeAll(async () => {
-  bench = await createBench();
+  processors = await openTestProcessors();
 });
-afterAll(() => bench.end());
+afterAll(() => processors?.close());
 
 test("an event's effect and its completion are there together", async () => {
-  const processor = bench.processor([on("shop", "*", effect)]);
+  const processor = processors.create([on("shop", "*", effect)]);
   const job = makeJob();
-  expect(await settle(processor, job)).toEqual({ kind: "completed", outcome: "handled" });
-  expect(await bench.row(job.event.eventId)).toMatchObject({
+  expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "handled" });
+  expect(await processors.row(job.event.eventId)).toMatchObject({
     status: "completed",
     outcome: "handled",
     attempts: 1,
     last_error: null,
   });
-  expect(await bench.effects(job.event.eventId)).toBe(1);
-  expect(await settle(processor, makeJob({ eventId: job.event.eventId, run: "run-2" }))).toEqual({
+  expect(await processors.effects(job.event.eventId)).toBe(1);
+  expect(await processor.process(makeJob({ eventId: job.event.eventId, run: "run-2" }))).toEqual({
     kind: "duplicate",
   });
-  expect(await bench.effects(job.event.eventId)).toBe(1);
+  expect(await processors.effects(job.event.eventId)).toBe(1);
 });
 
 test("an event whose type nobody hears is completed as ignored", async () => {
-  const processor = bench.processor([on("shop", "other", effect)]);
+  const processor = processors.create([on("shop", "other", effect)]);
   const job = makeJob();
-  expect(await settle(processor, job)).toEqual({ kind: "completed", outcome: "ignored" });
-  expect(await bench.row(job.event.eventId)).toMatchObject({
+  expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "ignored" });
+  expect(await processors.row(job.event.eventId)).toMatchObject({
     status: "completed",
     outcome: "ignored",
   });
 });
 
 test("several handlers of an event share one transaction: the last one's failure undoes the first", async () => {
-  const processor = bench.processor([
+  const processor = processors.create([
     on("shop", "*", effect),
     on("shop", "*", effect),
     on("shop", "order.bad", thenThrow(new Error("no"))),
   ]);
   const good = makeJob();
   const bad = makeJob({ type: "order.bad" });
-  await Promise.all([settle(processor, good), settle(processor, bad)]);
-  expect(await bench.effects(good.event.eventId)).toBe(2);
-  expect(await bench.effects(bad.event.eventId)).toBe(0);
+  await Promise.all([processor.process(good), processor.process(bad)]);
+  expect(await processors.effects(good.event.eventId)).toBe(2);
+  expect(await processors.effects(bad.event.eventId)).toBe(0);
 });
 
 test("a failing handler is undone, its error is recorded, and its last attempt fails the event", async () => {
-  const processor = bench.processor([on("shop", "*", thenThrow(new TypeError("out of stock")))], {
+  const processor = processors.create([on("shop", "*", thenThrow(new TypeError("out of stock")))], {
     attempts: 2,
   });
   const { eventId } = makeJob().event;
-  expect(await settle(processor, makeJob({ eventId, run: "1" }))).toMatchObject({
+  expect(await processor.process(makeJob({ eventId, run: "1" }))).toMatchObject({
     kind: "retry",
     recorded: true,
   });
-  expect(await bench.row(eventId)).toMatchObject({
+  expect(await processors.row(eventId)).toMatchObject({
     status: "pending",
     attempts: 1,
     last_error: "TypeError: out of stock",
   });
-  expect(await settle(processor, makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
+  expect(await processor.process(makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
     kind: "failed",
     code: "handler_failed",
   });
-  expect(await bench.row(eventId)).toMatchObject({
+  expect(await processors.row(eventId)).toMatchObject({
     status: "failed",
     attempts: 2,
     last_error: "TypeError: out of stock",
   });
-  expect(await bench.effects(eventId)).toBe(0);
+  expect(await processors.effects(eventId)).toBe(0);
   // The queue was never told: the same run again.
-  expect(await settle(processor, makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
+  expect(await processor.process(makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
     kind: "failed",
   });
-  expect(await bench.row(eventId)).toMatchObject({ attempts: 2 });
+  expect(await processors.row(eventId)).toMatchObject({ attempts: 2 });
 });
 
 test("a failed event that is retried gets its attempts again, and completes when the cause is mended", async () => {
   let mended = false;
-  const processor = bench.processor(
+  const processor = processors.create(
     [
       on("shop", "*", async (event, context) => {
         await effect(event, context);
@@ -101,12 +100,12 @@ test("a failed event that is retried gets its attempts again, and completes when
     { attempts: 1 },
   );
   const { eventId } = makeJob().event;
-  expect(await settle(processor, makeJob({ eventId, run: "1" }))).toMatchObject({ kind: "failed" });
+  expect(await processor.process(makeJob({ eventId, run: "1" }))).toMatchObject({ kind: "failed" });
   mended = true;
-  expect(await settle(processor, makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
+  expect(await processor.process(makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
     kind: "completed",
   });
-  expect(await bench.effects(eventId)).toBe(1);
+  expect(await processors.effects(eventId)).toBe(1);
 });
 
 test("PermanentError and RetryLater of another copy of the module are told by their brand", async () => {
@@ -117,14 +116,17 @@ test("PermanentError and RetryLater of another copy of the module are told by th
     [Symbol.for("millrace.retry-later")]: true,
     afterMs: 4_321,
   });
-  const processor = bench.processor([
+  const processor = processors.create([
     on("shop", "permanent", thenThrow(permanent)),
     on("shop", "later", thenThrow(later)),
   ]);
   const ended = makeJob({ type: "permanent" });
-  expect(await settle(processor, ended)).toMatchObject({ kind: "failed", code: "permanent_error" });
-  expect(await bench.row(ended.event.eventId)).toMatchObject({ status: "failed", attempts: 1 });
-  expect(await settle(processor, makeJob({ type: "later" }))).toMatchObject({
+  expect(await processor.process(ended)).toMatchObject({ kind: "failed", code: "permanent_error" });
+  expect(await processors.row(ended.event.eventId)).toMatchObject({
+    status: "failed",
+    attempts: 1,
+  });
+  expect(await processor.process(makeJob({ type: "later" }))).toMatchObject({
     kind: "retry",
     afterMs: 4_321,
   });
@@ -134,7 +136,7 @@ test("PermanentError and RetryLater of another copy of the module are told by th
 
 test("a handler that ignores its signal writes nothing after its time is up", async () => {
   let late: unknown;
-  const processor = bench.processor(
+  const processor = processors.create(
     [
       on("shop", "*", async (event, context) => {
         await effect(event, context);
@@ -148,15 +150,15 @@ test("a handler that ignores its signal writes nothing after its time is up", as
     { handlerTimeoutMs: 150 },
   );
   const job = makeJob();
-  expect(await settle(processor, job)).toMatchObject({
+  expect(await processor.process(job)).toMatchObject({
     kind: "retry",
     code: "handler_timeout",
     recorded: true,
   });
   await until(() => late);
   expect(late).not.toBe("wrote");
-  expect(await bench.effects(job.event.eventId)).toBe(0);
-  expect(await bench.row(job.event.eventId)).toMatchObject({ status: "pending" });
+  expect(await processors.effects(job.event.eventId)).toBe(0);
+  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending" });
 });
 
 test("what a handler returns and throws is of no account: BigInt, circles, null, a message of a megabyte", async () => {
@@ -164,37 +166,37 @@ test("what a handler returns and throws is of no account: BigInt, circles, null,
   circle.self = circle;
   const returning = (value: unknown) =>
     (() => Promise.resolve(value)) as unknown as HandlerFunction;
-  const processor = bench.processor([
+  const processor = processors.create([
     on("shop", "bigint", returning(5n)),
     on("shop", "circle", returning(circle)),
     on("shop", "null", thenThrow(null)),
     on("shop", "thrown-circle", thenThrow(circle)),
     on("shop", "megabyte", thenThrow(new Error(`é\u0000\ud800${"x".repeat(1_000_000)}`))),
   ]);
-  expect(await settle(processor, makeJob({ type: "bigint" }))).toMatchObject({ kind: "completed" });
-  expect(await settle(processor, makeJob({ type: "circle" }))).toMatchObject({ kind: "completed" });
+  expect(await processor.process(makeJob({ type: "bigint" }))).toMatchObject({ kind: "completed" });
+  expect(await processor.process(makeJob({ type: "circle" }))).toMatchObject({ kind: "completed" });
   for (const type of ["null", "thrown-circle", "megabyte"]) {
     const job = makeJob({ type });
-    expect(await settle(processor, job)).toMatchObject({
+    expect(await processor.process(job)).toMatchObject({
       kind: "retry",
       code: "handler_failed",
       recorded: true,
     });
-    const lastError = (await bench.row(job.event.eventId))?.last_error ?? "";
+    const lastError = (await processors.row(job.event.eventId))?.last_error ?? "";
     expect(Buffer.byteLength(lastError)).toBeLessThanOrEqual(8_192);
     expect(lastError).not.toBe("");
   }
 });
 
 test("a failed query shows Postgres's words in the ledger, and no parameter", async () => {
-  const processor = bench.processor([
+  const processor = processors.create([
     on("shop", "*", async (_event, { tx }) => {
       await tx.execute(sql`insert into no_such_table values (${"canary@example.com"})`);
     }),
   ]);
   const job = makeJob();
-  await settle(processor, job);
-  const row = await bench.row(job.event.eventId);
+  await processor.process(job);
+  const row = await processors.row(job.event.eventId);
   expect(row?.last_error).toContain('relation "no_such_table" does not exist (SQLSTATE 42P01)');
   expect(row?.last_error).not.toContain("canary");
 });
@@ -203,15 +205,15 @@ test.each(["<not json>", '{"a":"\\u0000 \\ud800"}', "\u0000"])(
   "a body %j is kept and processed byte for byte",
   async (body) => {
     let seen: Uint8Array | undefined;
-    const processor = bench.processor([
+    const processor = processors.create([
       on("shop", "raw", (event) => void (seen = event.body)),
       on("shop", "json", (event) => void event.payload),
     ]);
     const raw = makeJob({ type: "raw", body });
-    expect(await settle(processor, raw)).toMatchObject({ kind: "completed" });
+    expect(await processor.process(raw)).toMatchObject({ kind: "completed" });
     expect(Buffer.from(seen ?? []).toString()).toBe(body);
     const isJson = body.startsWith("{");
-    const parsed = await settle(processor, makeJob({ type: "json", body }));
+    const parsed = await processor.process(makeJob({ type: "json", body }));
     expect(parsed).toMatchObject(
       isJson ? { kind: "completed" } : { kind: "failed", code: "permanent_error" },
     );

@@ -3,24 +3,23 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import {
-  createBench,
+  openTestProcessors,
   effect,
   makeJob,
-  settle,
   thenThrow,
-  type Bench,
-} from "./processor-on-postgres.ts";
+  type TestProcessors,
+} from "./processor-fixture.ts";
 
-let bench: Bench;
+let processors: TestProcessors;
 
 beforeAll(async () => {
-  bench = await createBench();
+  processors = await openTestProcessors();
 });
-afterAll(() => bench.end());
+afterAll(() => processors?.close());
 
 test("a connection that dies while the handler awaits something else uses up no attempt", async () => {
   let deaths = 0;
-  const processor = bench.processor(
+  const processor = processors.create(
     [
       on("shop", "*", async (event, context) => {
         await effect(event, context);
@@ -29,10 +28,10 @@ test("a connection that dies while the handler awaits something else uses up no 
         const { rows } = (await context.tx.execute(sql`select pg_backend_pid() as pid`)) as {
           rows: { pid: number }[];
         };
-        await bench.pool.query("select pg_terminate_backend($1)", [rows[0]?.pid]);
+        await processors.pool.query("select pg_terminate_backend($1)", [rows[0]?.pid]);
         await until(async () => {
           const alive = "select from pg_stat_activity where pid = $1";
-          return (await bench.pool.query(alive, [rows[0]?.pid])).rowCount === 0;
+          return (await processors.pool.query(alive, [rows[0]?.pid])).rowCount === 0;
         });
         await effect(event, context);
       }),
@@ -40,23 +39,23 @@ test("a connection that dies while the handler awaits something else uses up no 
     { attempts: 1 },
   );
   const { eventId } = makeJob().event;
-  expect(await settle(processor, makeJob({ eventId, run: "1" }))).toMatchObject({
+  expect(await processor.process(makeJob({ eventId, run: "1" }))).toMatchObject({
     kind: "retry",
     code: "database_unavailable",
     recorded: true,
   });
-  expect(await bench.effects(eventId)).toBe(0);
-  expect(await settle(processor, makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
+  expect(await processors.effects(eventId)).toBe(0);
+  expect(await processor.process(makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
     kind: "completed",
   });
-  expect(await bench.effects(eventId)).toBe(1);
+  expect(await processors.effects(eventId)).toBe(1);
 });
 
 test("a stale worker that lost its claim writes nothing", async () => {
   let goOn = () => {};
   const heldUp = new Promise<void>((resolve) => (goOn = resolve));
   let staleRuns = 0;
-  const stale = bench.processor(
+  const stale = processors.create(
     [
       on("shop", "*", async (event, context) => {
         staleRuns += 1;
@@ -66,40 +65,40 @@ test("a stale worker that lost its claim writes nothing", async () => {
     { beforeAttempt: () => heldUp },
   );
   const { eventId } = makeJob().event;
-  const first = settle(stale, makeJob({ eventId }));
+  const first = stale.process(makeJob({ eventId }));
   await until(() => stale.notices.some(({ kind }) => kind === "claimed"));
 
-  const failing = bench.processor([on("shop", "*", thenThrow(new Error("not yet")))]);
-  expect(await settle(failing, makeJob({ eventId }))).toMatchObject({ kind: "retry" });
+  const failing = processors.create([on("shop", "*", thenThrow(new Error("not yet")))]);
+  expect(await failing.process(makeJob({ eventId }))).toMatchObject({ kind: "retry" });
   goOn();
   expect(await first).toMatchObject({ kind: "lost" });
   expect(staleRuns).toBe(0);
-  expect(await bench.row(eventId)).toMatchObject({ status: "pending", attempts: 2 });
-  expect(await bench.effects(eventId)).toBe(0);
+  expect(await processors.row(eventId)).toMatchObject({ status: "pending", attempts: 2 });
+  expect(await processors.effects(eventId)).toBe(0);
 });
 
 test("a stale worker whose event was completed meanwhile does not record its failure", async () => {
   let goOn = () => {};
   const heldUp = new Promise<void>((resolve) => (goOn = resolve));
-  const stale = bench.processor([on("shop", "*", thenThrow(new Error("stale")))], {
+  const stale = processors.create([on("shop", "*", thenThrow(new Error("stale")))], {
     beforeAttempt: () => heldUp,
   });
   const { eventId } = makeJob().event;
-  const first = settle(stale, makeJob({ eventId }));
+  const first = stale.process(makeJob({ eventId }));
   await until(() => stale.notices.some(({ kind }) => kind === "claimed"));
-  const fresh = bench.processor([on("shop", "*", effect)]);
-  expect(await settle(fresh, makeJob({ eventId }))).toMatchObject({ kind: "completed" });
+  const fresh = processors.create([on("shop", "*", effect)]);
+  expect(await fresh.process(makeJob({ eventId }))).toMatchObject({ kind: "completed" });
   goOn();
   expect(await first).toMatchObject({ kind: "lost" });
-  expect(await bench.row(eventId)).toMatchObject({ status: "completed", last_error: null });
-  expect(await bench.effects(eventId)).toBe(1);
+  expect(await processors.row(eventId)).toMatchObject({ status: "completed", last_error: null });
+  expect(await processors.effects(eventId)).toBe(1);
 });
 
 test("a handler that already holds its event is not joined by another worker", async () => {
   let goOn = () => {};
   const heldUp = new Promise<void>((resolve) => (goOn = resolve));
   let inside = false;
-  const slow = bench.processor([
+  const slow = processors.create([
     on("shop", "*", async (event, context) => {
       await effect(event, context);
       inside = true;
@@ -107,13 +106,13 @@ test("a handler that already holds its event is not joined by another worker", a
     }),
   ]);
   const { eventId } = makeJob().event;
-  const first = settle(slow, makeJob({ eventId }));
+  const first = slow.process(makeJob({ eventId }));
   await until(() => inside);
-  const other = bench.processor([on("shop", "*", effect)]);
-  expect(await settle(other, makeJob({ eventId }))).toMatchObject({ kind: "lost" });
+  const other = processors.create([on("shop", "*", effect)]);
+  expect(await other.process(makeJob({ eventId }))).toMatchObject({ kind: "lost" });
   goOn();
   expect(await first).toMatchObject({ kind: "completed" });
-  expect(await bench.effects(eventId)).toBe(1);
+  expect(await processors.effects(eventId)).toBe(1);
 });
 
 test("a job that was handed back while another worker failed its event for good ends failed", async () => {
@@ -126,16 +125,16 @@ test("a job that was handed back while another worker failed its event for good 
     throw new PermanentError("no such customer");
   });
   const { eventId } = makeJob().event;
-  const first = settle(bench.processor([failing]), makeJob({ eventId, run: "run-1" }));
+  const first = processors.create([failing]).process(makeJob({ eventId, run: "run-1" }));
   await until(() => runs === 1);
-  const other = bench.processor([failing]);
+  const other = processors.create([failing]);
   // The lock was lost, and the same run of the job came to another worker.
-  const handedBack = await settle(other, makeJob({ eventId, run: "run-1" }));
+  const handedBack = await other.process(makeJob({ eventId, run: "run-1" }));
   expect(handedBack).toMatchObject({ kind: "lost" });
   goOn();
   expect(await first).toMatchObject({ kind: "failed" });
   // The queue keeps the name of a run that was handed back.
-  expect(await settle(other, makeJob({ eventId, run: "run-1" }))).toMatchObject({
+  expect(await other.process(makeJob({ eventId, run: "run-1" }))).toMatchObject({
     kind: "failed",
     code: "permanent_error",
   });
@@ -144,7 +143,7 @@ test("a job that was handed back while another worker failed its event for good 
 
 test("two jobs of one event in one batch run its handler once", async () => {
   let runs = 0;
-  const processor = bench.processor([
+  const processor = processors.create([
     on("shop", "*", async (event, context) => {
       runs += 1;
       await effect(event, context);
@@ -152,19 +151,19 @@ test("two jobs of one event in one batch run its handler once", async () => {
   ]);
   const { eventId } = makeJob().event;
   const twins = [makeJob({ eventId }), makeJob({ eventId })];
-  const settlements = await Promise.all(twins.map((job) => settle(processor, job)));
+  const settlements = await Promise.all(twins.map((job) => processor.process(job)));
   expect(settlements.map(({ kind }) => kind).toSorted()).toEqual(["completed", "lost"]);
   expect(runs).toBe(1);
-  expect(await bench.effects(eventId)).toBe(1);
+  expect(await processors.effects(eventId)).toBe(1);
 });
 
 test("a hundred jobs of one event over three workers have one effect", async () => {
   const { eventId } = makeJob().event;
-  const processors = [1, 2, 3].map(() => bench.processor([on("shop", "*", effect)]));
+  const three = [1, 2, 3].map(() => processors.create([on("shop", "*", effect)]));
   const settlements = await Promise.all(
-    processors.flatMap((processor) =>
+    three.flatMap((processor) =>
       Array.from({ length: 33 }, (_, index) =>
-        settle(processor, makeJob({ eventId, run: `run-${index}` })),
+        processor.process(makeJob({ eventId, run: `run-${index}` })),
       ),
     ),
   );
@@ -172,5 +171,5 @@ test("a hundred jobs of one event over three workers have one effect", async () 
   expect(settlements.every(({ kind }) => ["completed", "duplicate", "lost"].includes(kind))).toBe(
     true,
   );
-  expect(await bench.effects(eventId)).toBe(1);
+  expect(await processors.effects(eventId)).toBe(1);
 });

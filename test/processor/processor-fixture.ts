@@ -1,26 +1,22 @@
-import {
-  bodyHash,
-  type Handler,
-  type HandlerFunction,
-  type EventJob,
-  type JobResult,
-  type SourcePolicy,
+import type {
+  EventJob,
+  Handler,
+  HandlerFunction,
+  IncomingEvent,
+  SourcePolicy,
 } from "@millrace/core";
-import { createLedger, createPool } from "@millrace/ledger";
+import { createLedger } from "@millrace/ledger";
 import { createProcessor, type Notice, type Processor } from "@millrace/processor";
 import { sql } from "drizzle-orm";
-import type pg from "pg";
-import { migratedDatabase } from "../support/scratch-database.ts";
+import { aJob, anEvent } from "../support/events.ts";
+import { openTestLedger, testPool, type TestLedger } from "../support/ledger-fixture.ts";
 import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
 
-/** Processors on the real ledger, each with a pool of its own, over one fresh database. */
-export interface Bench extends SeenEvents {
-  readonly pool: pg.Pool;
-  readonly url: string;
+/** A ledger with a table of effects, and processors on it, each with a pool of its own. */
+export interface TestProcessors extends TestLedger, SeenEvents {
   /** What handlers left for an event, in order. */
   notes(eventId: string): Promise<string[]>;
-  processor(handlers: readonly Handler[], options?: Options): Processor & { notices: Notice[] };
-  end(): Promise<void>;
+  create(handlers: readonly Handler[], options?: Options): Processor & { notices: Notice[] };
 }
 
 export interface Options {
@@ -44,17 +40,15 @@ export interface Options {
 const BACKOFF = { firstMs: 10, factor: 1, maxMs: 10 };
 const WORKER = { lockTimeoutMs: 500, idleInTransactionTimeoutMs: 35_000 };
 
-export async function createBench(): Promise<Bench> {
-  const database = await migratedDatabase();
-  const open = () => createPool({ url: database.url, max: 12, applicationName: "test" });
-  const pool = open();
-  await pool.query("create table effects (event_id text, note text)");
+export async function openTestProcessors(): Promise<TestProcessors> {
+  const test = await openTestLedger({ max: 12 });
+  await test.ask("create table effects (event_id text, note text)");
   const ends: (() => Promise<unknown>)[] = [];
   return {
-    pool,
-    url: database.url,
-    processor: (handlers, options = {}) => {
-      const own = open();
+    ...test,
+    ...seenEvents(test.pool),
+    create: (handlers, options = {}) => {
+      const own = testPool(test.url, 12);
       const notices: Notice[] = [];
       const ledger = createLedger({ pool: own }, WORKER);
       const { attempts = 3, backoff = BACKOFF, bodyDedup = true } = options;
@@ -98,16 +92,14 @@ export async function createBench(): Promise<Bench> {
       });
       return Object.assign(processor, { notices });
     },
-    ...seenEvents(pool),
     notes: async (eventId) => {
       const text = "select note from effects where event_id = $1 order by ctid";
-      const { rows } = await pool.query<{ note: string }>(text, [eventId]);
+      const rows = await test.ask<{ note: string }>(text, [eventId]);
       return rows.map(({ note }) => note);
     },
-    end: async () => {
+    close: async () => {
       await Promise.all(ends.map((end) => end()));
-      await pool.end();
-      await database.drop();
+      await test.close();
     },
   };
 }
@@ -130,39 +122,20 @@ export const thenThrow =
     throw thrown;
   };
 
-let count = 0;
-
 /** A job of a fresh event. `run` names the queue's run of it. */
 export function makeJob(
-  given: Partial<Omit<EventJob["event"], "body">> & {
+  given: Partial<Omit<IncomingEvent, "body">> & {
     body?: string | undefined;
     run?: string;
     signal?: AbortSignal;
   } = {},
 ): EventJob {
-  count += 1;
-  const { run = "run-1", signal = new AbortController().signal, ...event } = given;
-  const body = "body" in given ? given.body : '{"n":1}';
-  return {
-    event: {
-      source: "shop",
-      eventId: `evt_${count}`,
-      type: "order.created",
-      generation: 0,
-      acceptedAtMs: Date.now(),
-      bodyHash: bodyHash(Buffer.from(body ?? "")),
-      headers: { "x-kept": "1" },
-      unsigned: false,
-      ...event,
-      body: body === undefined ? undefined : Buffer.from(body),
-    },
-    run,
-    enqueuedAtMs: Date.now(),
-    signal,
-  };
-}
-
-/** One job's result. */
-export async function settle(processor: Processor, job: EventJob): Promise<JobResult> {
-  return await processor.process(job);
+  const { run, signal, ...over } = given;
+  const text = "body" in given ? given.body : '{"n":1}';
+  const event = anEvent({
+    ...{ type: "order.created", headers: { "x-kept": "1" }, ...over },
+    body: Buffer.from(text ?? ""),
+  });
+  const job = aJob(text === undefined ? { ...event, body: undefined } : event, run);
+  return signal === undefined ? job : { ...job, signal };
 }
