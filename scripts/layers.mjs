@@ -1,15 +1,15 @@
 /** Which workspaces each workspace may import; what is not named here may not be imported. */
 const CORE = ["@millrace/core"];
 const CONTRACT = [...CORE, "@millrace/api-contract"];
-const GROUND = [...CONTRACT, "@millrace/providers", "@millrace/queue", "@millrace/ledger"];
+const LOWER = [...CONTRACT, "@millrace/providers", "@millrace/queue", "@millrace/ledger"];
 const MIDDLE = [
-  ...GROUND,
+  ...LOWER,
   "@millrace/intake",
   "@millrace/processor",
   "@millrace/operations",
   "@millrace/service",
 ];
-const ABOVE = [...MIDDLE, "@millrace/connect"];
+const UPPER = [...MIDDLE, "@millrace/connect"];
 // What a browser runs; to the rest it is a folder.
 const PAGE = ["@millrace/ledger-page"];
 const APPS = ["@millrace/ingress", "@millrace/worker", "@millrace/dashboard"];
@@ -21,17 +21,17 @@ export const LAYERS = {
   "@millrace/queue": CORE,
   "@millrace/ledger": CONTRACT,
   "@millrace/embedded-postgres": CORE,
-  "@millrace/intake": GROUND,
-  "@millrace/processor": GROUND,
-  "@millrace/operations": GROUND,
-  "@millrace/service": GROUND,
+  "@millrace/intake": LOWER,
+  "@millrace/processor": LOWER,
+  "@millrace/operations": LOWER,
+  "@millrace/service": LOWER,
   "@millrace/connect": MIDDLE,
-  millrace: [...ABOVE, "@millrace/embedded-postgres"],
-  "@millrace/ingress": ABOVE,
-  "@millrace/worker": ABOVE,
+  millrace: [...UPPER, "@millrace/embedded-postgres"],
+  "@millrace/ingress": UPPER,
+  "@millrace/worker": UPPER,
   "@millrace/ledger-page": CONTRACT,
-  "@millrace/dashboard": [...ABOVE, ...PAGE],
-  "@millrace/cli": [...ABOVE, ...APPS, "@millrace/embedded-postgres", "millrace"],
+  "@millrace/dashboard": [...UPPER, ...PAGE],
+  "@millrace/cli": [...UPPER, ...APPS, "@millrace/embedded-postgres", "millrace"],
   "@millrace/example-store": ["millrace"],
   "@millrace/example-express": ["millrace"],
   "@millrace/example-fastify": ["millrace"],

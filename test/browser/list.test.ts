@@ -1,4 +1,3 @@
-import pg from "pg";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
@@ -13,13 +12,12 @@ describeInBrowser("the list of the ledger's page", () => {
   let servers: TestServers;
   let store: RunningStore;
   let browser: Browser;
-  let database: pg.Client;
   let tab: Tab;
   let page: Page;
 
   const countOf = async (status: string): Promise<number> => {
     const text = "select count(*)::int as n from webhook_events where status = $1";
-    return (await database.query<{ n: number }>(text, [status])).rows[0]?.n ?? -1;
+    return (await store.database.query<{ n: number }>(text, [status])).rows[0]?.n ?? -1;
   };
   const ids = () => page.locator("td.id a").allTextContents();
 
@@ -27,8 +25,6 @@ describeInBrowser("the list of the ledger's page", () => {
     servers = await onPostgres();
     store = await startStore(servers);
     browser = await openBrowser();
-    database = new pg.Client({ connectionString: store.databaseUrl });
-    await database.connect();
     await store.command("send", "hookmesh", "user.created", "--count", String(USERS));
     const pigeon = ["--set", "payload.carrier=pigeon"];
     await store.command("send", "hookmesh", "order.shipped", "--count", String(LOST), ...pigeon);
@@ -39,7 +35,6 @@ describeInBrowser("the list of the ledger's page", () => {
   });
   afterAll(async () => {
     await tab?.close();
-    await database?.end();
     await store?.stop();
     await servers?.release();
   });

@@ -1,6 +1,5 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import pg from "pg";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openTab } from "../support/browser.ts";
 import { until } from "../support/until.ts";
@@ -51,7 +50,7 @@ async function settled(page: Page): Promise<void> {
 }
 
 /** Real events, spread over the last hour by hand, for the charts to have something to tell. */
-async function fill({ command, databaseUrl }: RunningStore): Promise<void> {
+async function fill({ command, database }: RunningStore): Promise<void> {
   for (const [source, type, count] of [
     ["hookmesh", "user.created", 160],
     ["stripe", "payment_intent.succeeded", 240],
@@ -63,8 +62,6 @@ async function fill({ command, databaseUrl }: RunningStore): Promise<void> {
   // Nobody has added this carrier.
   const owl = ["--set", "payload.carrier=owl"];
   await command("send", "hookmesh", "order.shipped", "--count", "7", ...owl);
-  const database = new pg.Client({ connectionString: databaseUrl });
-  await database.connect();
   await until(async () => {
     const { rows } = await database.query(
       "select count(*)::int as n from webhook_events where status = 'pending'",
@@ -84,7 +81,6 @@ async function fill({ command, databaseUrl }: RunningStore): Promise<void> {
     ) moved
     WHERE source = s AND event_id = e;
     COMMIT`);
-  await database.end();
   await command("send", "stripe", "charge.refunded", "--count", "4");
   await command("send", "hookmesh", "order.shipped", "--id", "evt_order_7781", ...owl);
   await command("send", "github", "push", "--count", "2");

@@ -18,7 +18,7 @@ describeInBrowser("signing in to the ledger's page", () => {
       { ...OPERATOR, role: "operator" as const },
       { ...VIEWER, role: "viewer" as const },
     ];
-    store = await startStore(servers, { credentials: { accounts, tokens: [] } });
+    store = await startStore(servers, { dashboard: { credentials: { accounts, tokens: [] } } });
     browser = await openBrowser();
     const pigeon = ["--set", "payload.carrier=pigeon"];
     await store.command("send", "hookmesh", "order.shipped", "--id", "evt_order_1", ...pigeon);

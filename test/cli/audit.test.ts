@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { environmentOf } from "../support/server-urls.ts";
-import { millrace } from "./run-in-process.ts";
+import { millrace } from "../support/run-in-process.ts";
 
 const MILLRACE_CONFIG = fileURLToPath(
   new URL("../fixtures/doctor/millrace.config.ts", import.meta.url),

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { BIN, millrace } from "./run-in-process.ts";
+import { BIN } from "../support/millrace-process.ts";
+import { millrace } from "../support/run-in-process.ts";
 
 /** What the command gives a shell for words that were typed so far. */
 function complete(...words: string[]): string[] {

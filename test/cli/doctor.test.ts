@@ -11,7 +11,7 @@ import { event } from "../support/queue-fixture.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { environmentOf } from "../support/server-urls.ts";
-import { millrace } from "./run-in-process.ts";
+import { millrace } from "../support/run-in-process.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
 

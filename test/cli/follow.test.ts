@@ -4,7 +4,7 @@ import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { age } from "../support/aged-events.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { startCommand } from "./run-in-process.ts";
+import { startCommand } from "../support/run-in-process.ts";
 
 const GAVE_UP = { code: "gave_up", message: "the queue gave it up", run: "r1" } as const;
 

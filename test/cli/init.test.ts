@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { loadConfig, loadHandlers } from "@millrace/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { millrace } from "./run-in-process.ts";
+import { millrace } from "../support/run-in-process.ts";
 import { startMillrace, statusOf } from "./start-process.ts";
 
 const MODULES = fileURLToPath(new URL("../../node_modules", import.meta.url));

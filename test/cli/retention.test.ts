@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { statusOf } from "../support/ledger-fixture.ts";
 import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
-import { millrace, STORE_CONFIG } from "./run-in-process.ts";
+import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
 
 let it: TestRetention;
 let folder: string;

@@ -1,13 +1,12 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import pg from "pg";
+import { launch } from "../support/millrace-process.ts";
+import { queryOnce } from "../support/query-once.ts";
 import { until } from "../support/until.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const BIN = join(ROOT, "apps/cli/bin/millrace.mjs");
 
 /** What `run.json` says. */
 export interface Run {
@@ -46,20 +45,11 @@ export function startMillrace(
   env: Readonly<Record<string, string | undefined>> = {},
   args: readonly string[] = [],
 ): StartProcess {
-  const child = spawn(process.execPath, [BIN, "start", ...args], {
-    cwd: ROOT,
-    env: {
-      PATH: process.env["PATH"],
-      HOME: process.env["HOME"],
-      ...startEnvironment(dataDir),
-      ...env,
-    },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const chunks: string[] = [];
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-  const output = () => chunks.join("");
+  const { child, output } = launch(
+    ["start", ...args],
+    { ...startEnvironment(dataDir), ...env },
+    { cwd: ROOT, ipc: false },
+  );
   let isOver = false;
   const ended = once(child, "close").then(([code, signal]: (number | NodeJS.Signals)[]) => {
     isOver = true;
@@ -80,26 +70,9 @@ export function startMillrace(
   };
 }
 
-/** Asks the database of a run, on a connection of its own. */
-export async function ask<Row extends pg.QueryResultRow>(
-  databaseUrl: string,
-  text: string,
-  values: unknown[] = [],
-): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  // A test may kill its server.
-  client.on("error", () => {});
-  try {
-    await client.connect();
-    return (await client.query<Row>(text, values)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
 /** The status of an event that a run has recorded. */
 export async function statusOf(databaseUrl: string, id: string): Promise<string | undefined> {
-  const [row] = await ask<{ status: string }>(
+  const [row] = await queryOnce<{ status: string }>(
     databaseUrl,
     "select status from webhook_events where event_id = $1",
     [id],

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
+import { queryOnce } from "../support/query-once.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
-import { millrace } from "./run-in-process.ts";
+import { millrace } from "../support/run-in-process.ts";
 import {
-  ask,
   startEnvironment,
   startMillrace,
   statusOf,
@@ -59,7 +59,7 @@ const isAlive = (pid: number) => {
 
 /** The processes of a run, and the Postgres under it. */
 async function pidsOf(run: Run): Promise<number[]> {
-  const [row] = await ask<{ pid: number }>(
+  const [row] = await queryOnce<{ pid: number }>(
     run.database_url,
     String.raw`select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`,
   );

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { environmentSchema } from "@millrace/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
-import { BIN, millrace, STORE_CONFIG } from "./run-in-process.ts";
+import { BIN } from "../support/millrace-process.ts";
+import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -1,14 +1,9 @@
-import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createQueueBoard } from "@millrace/dashboard";
-import { Queue } from "bullmq";
-import express from "express";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { startTestBoard } from "./board-fixture.ts";
 
 /** All that bull-board ships to the browser. */
 const scripts = readScripts();
@@ -28,26 +23,13 @@ const left = (names: readonly string[]) =>
   names.filter((_, index) => index < names.length - 3 && index !== 1);
 
 describeOnRedis("the queue board's buttons", () => {
-  let redis: TestRedis;
-  let queue: Queue;
-  let server: Server;
   let base: string;
+  let close: (() => Promise<void>) | undefined;
 
   beforeAll(async () => {
-    redis = await startRedis();
-    queue = new Queue("millrace-acme", { connection: { url: redis.url } });
-    const app = express();
-    app.use("/queues", createQueueBoard([queue], { basePath: "/queues", onError: () => {} }));
-    server = createServer(app).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/queues`;
+    ({ base, close } = await startTestBoard());
   });
-  afterAll(async () => {
-    server?.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    await queue?.close();
-    await redis?.stop();
-  });
+  afterAll(() => close?.());
 
   test("the page hides what is refused, by names that bull-board ships", async () => {
     for (const path of ["/", "/queue/millrace-acme"]) {

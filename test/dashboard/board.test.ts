@@ -1,12 +1,10 @@
-import { createServer, type Server } from "node:http";
 import { appRoutes } from "@bull-board/api/dist/routes.js";
 import { bodyHash, MillraceError, toEnvelope } from "@millrace/core";
-import { createQueueBoard } from "@millrace/dashboard";
-import { Queue, UnrecoverableError, Worker } from "bullmq";
-import express, { type ErrorRequestHandler } from "express";
+import { UnrecoverableError, Worker, type Queue } from "bullmq";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { describeOnRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
+import { startTestBoard } from "./board-fixture.ts";
 
 const CANARY = "canary-7f3a91";
 const ALLOWED = new Set([
@@ -26,31 +24,17 @@ const routeTable = appRoutes.api.flatMap((route) =>
 describeOnRedis("the queue board", () => {
   let redis: TestRedis;
   let queue: Queue;
-  let server: Server;
   let base: string;
+  let close: (() => Promise<void>) | undefined;
 
   beforeAll(async () => {
-    redis = await startRedis();
-    queue = new Queue("millrace-acme", { connection: { url: redis.url } });
-    const app = express();
-    app.use("/queues", createQueueBoard([queue], { basePath: "/queues", onError: () => {} }));
-    const onError: ErrorRequestHandler = (error, _request, response, _next) => {
+    ({ redis, queue, base, close } = await startTestBoard((error, _request, response, _next) => {
       response
         .status(error instanceof MillraceError && error.code === "forbidden" ? 403 : 500)
         .end();
-    };
-    app.use(onError);
-    server = createServer(app);
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    base = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/queues`;
+    }));
   });
-  afterAll(async () => {
-    server?.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    await queue?.close();
-    await redis?.stop();
-  });
+  afterAll(() => close?.());
 
   const put = (path: string) => fetch(base + path, { method: "PUT" });
   const add = (id: string, name = "order.paid") =>

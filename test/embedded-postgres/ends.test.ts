@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { onFolder, query } from "./on-folder.ts";
+import { queryOnce } from "../support/query-once.ts";
+import { onFolder } from "./on-folder.ts";
 import { startOwner } from "./owner-process.ts";
 
 const it = onFolder({ hasData: true });
@@ -34,24 +35,24 @@ describe("the end", () => {
     const postgres = await it.start();
     process.kill(postgres.pid, "SIGSTOP");
     await postgres.stop("immediate");
-    await expect(query(postgres.url, "SELECT 1")).rejects.toThrow("ECONNREFUSED");
+    await expect(queryOnce(postgres.url, "SELECT 1")).rejects.toThrow("ECONNREFUSED");
   });
 
   test("may be asked for twice", async () => {
     const postgres = await it.start();
     await Promise.all([postgres.stop(), postgres.stop()]);
     await postgres.stop();
-    await expect(query(postgres.url, "SELECT 1")).rejects.toThrow("ECONNREFUSED");
+    await expect(queryOnce(postgres.url, "SELECT 1")).rejects.toThrow("ECONNREFUSED");
   });
 
   test("can be undone: a server that was killed starts again on the same port", async () => {
     const postgres = await it.start();
     const before = postgres.pid;
     await postgres.kill();
-    await expect(query(postgres.url, "SELECT 1")).rejects.toThrow("ECONNREFUSED");
+    await expect(queryOnce(postgres.url, "SELECT 1")).rejects.toThrow("ECONNREFUSED");
     await postgres.restart();
     expect(postgres.pid).not.toBe(before);
-    expect(await query(postgres.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    expect(await queryOnce(postgres.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
   test.runIf(process.platform === "linux")("passes the server by on Ctrl-C", async () => {

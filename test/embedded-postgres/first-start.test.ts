@@ -1,7 +1,8 @@
 import { chown, mkdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { onFolder, query } from "./on-folder.ts";
+import { queryOnce } from "../support/query-once.ts";
+import { onFolder } from "./on-folder.ts";
 import { startOwner } from "./owner-process.ts";
 
 const it = onFolder({ hasData: false });
@@ -9,7 +10,7 @@ const it = onFolder({ hasData: false });
 describe("a first start", () => {
   test("gives a UTF-8 server that knows no locale but its own", async () => {
     const postgres = await it.start();
-    const [row] = await query(
+    const [row] = await queryOnce(
       postgres.url,
       `SELECT current_setting('server_encoding') AS encoding, datlocprovider AS provider,
         datlocale AS locale, datcollate AS collation, current_database() AS name,
@@ -30,7 +31,7 @@ describe("a first start", () => {
 
   test("listens on loopback alone, and opens to its password alone", async () => {
     const postgres = await it.start();
-    const [row] = await query(
+    const [row] = await queryOnce(
       postgres.url,
       `SELECT current_setting('listen_addresses') AS hosts,
         current_setting('unix_socket_directories') AS sockets`,
@@ -38,7 +39,7 @@ describe("a first start", () => {
     expect(row).toEqual({ hosts: "127.0.0.1", sockets: "" });
     const wrong = new URL(postgres.url);
     wrong.password = "guessed";
-    await expect(query(wrong.href, "SELECT 1")).rejects.toMatchObject({ code: "28P01" });
+    await expect(queryOnce(wrong.href, "SELECT 1")).rejects.toMatchObject({ code: "28P01" });
   });
 
   test("keeps data and password from other users", async () => {
@@ -56,7 +57,7 @@ describe("a first start", () => {
       maxConnections: 20,
       settings: { work_mem: "5MB" },
     });
-    const [row] = await query(
+    const [row] = await queryOnce(
       postgres.url,
       `SELECT current_database() AS name, current_setting('max_connections') AS connections,
         current_setting('work_mem') AS memory`,
@@ -67,14 +68,14 @@ describe("a first start", () => {
   test("works under a path with spaces, quotes and letters beyond ASCII", async () => {
     it.dataDir = join(it.folder, `it's a "folder" $HOME ü`);
     const postgres = await it.start();
-    expect(await query(postgres.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    expect(await queryOnce(postgres.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
   test("works under a folder that only its owner can enter", async () => {
     await mkdir(join(it.folder, "closed"), { mode: 0o700 });
     it.dataDir = join(it.folder, "closed", "postgres");
     const postgres = await it.start();
-    expect(await query(postgres.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    expect(await queryOnce(postgres.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
   test("begins anew where an earlier one died half-way", async () => {
@@ -83,7 +84,7 @@ describe("a first start", () => {
     await writeFile(join(it.dataDir, "server.json"), '{"port":29999,"password":"kept"}\n');
     const postgres = await it.start();
     expect(new URL(postgres.url).password).toBe("kept");
-    expect(await query(postgres.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    expect(await queryOnce(postgres.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
   test("takes nothing from a strange environment", async () => {
@@ -92,15 +93,15 @@ describe("a first start", () => {
     });
     it.atEnd(() => owner.stop());
     expect(owner.said).toMatchObject({ adopted: false });
-    expect(await query(owner.said.url ?? "", "SHOW server_encoding")).toEqual([
+    expect(await queryOnce(owner.said.url ?? "", "SHOW server_encoding")).toEqual([
       { server_encoding: "UTF8" },
     ]);
   });
 
   test("puts a table without a schema where any other server puts it", async () => {
     const postgres = await it.start();
-    await query(postgres.url, "CREATE SCHEMA millrace; CREATE TABLE own (n int)");
-    const rows = await query(
+    await queryOnce(postgres.url, "CREATE SCHEMA millrace; CREATE TABLE own (n int)");
+    const rows = await queryOnce(
       postgres.url,
       "SELECT schemaname AS schema FROM pg_tables WHERE tablename = 'own'",
     );

@@ -3,7 +3,8 @@ import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
-import { close, onFolder, query } from "./on-folder.ts";
+import { queryOnce } from "../support/query-once.ts";
+import { close, onFolder } from "./on-folder.ts";
 import { startOwner } from "./owner-process.ts";
 
 const it = onFolder({ hasData: true });
@@ -11,34 +12,34 @@ const it = onFolder({ hasData: true });
 describe("a later start", () => {
   test("finds the data, on the same port with the same password", async () => {
     const first = await it.start();
-    await query(first.url, "CREATE TABLE kept (n int)");
+    await queryOnce(first.url, "CREATE TABLE kept (n int)");
     await first.stop();
     const second = await it.start();
     expect(second.url).toBe(first.url);
-    expect(await query(second.url, "SELECT count(*)::int AS n FROM kept")).toEqual([{ n: 0 }]);
+    expect(await queryOnce(second.url, "SELECT count(*)::int AS n FROM kept")).toEqual([{ n: 0 }]);
   });
 
   test("recovers from a postmaster that was killed, with what was committed", async () => {
     const first = await it.start();
-    await query(first.url, "CREATE TABLE kept AS SELECT 7 AS n");
+    await queryOnce(first.url, "CREATE TABLE kept AS SELECT 7 AS n");
     await first.kill();
     await first.stop();
     const second = await it.start();
     expect(second.adopted).toBe(false);
-    expect(await query(second.url, "SELECT n FROM kept")).toEqual([{ n: 7 }]);
+    expect(await queryOnce(second.url, "SELECT n FROM kept")).toEqual([{ n: 7 }]);
   });
 
   test("ends what a killed postmaster left at work", async () => {
     const first = await it.start();
-    const busy = query(first.url, "DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$");
+    const busy = queryOnce(first.url, "DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$");
     busy.catch(() => undefined);
     await expect
-      .poll(() => query(first.url, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'DO %'"))
+      .poll(() => queryOnce(first.url, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'DO %'"))
       .toHaveLength(1);
     await first.kill();
     await first.stop();
     const second = await it.start();
-    expect(await query(second.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    expect(await queryOnce(second.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
     await expect(busy).rejects.toThrow("Connection terminated");
   });
 
@@ -49,7 +50,7 @@ describe("a later start", () => {
     expect(postgres).toMatchObject({ adopted: true, url: owner.said.url });
     expect(postgres.pid).toBe(owner.said.pid);
     await postgres.stop();
-    await expect(query(postgres.url, "SELECT 1")).rejects.toThrow("ECONNREFUSED");
+    await expect(queryOnce(postgres.url, "SELECT 1")).rejects.toThrow("ECONNREFUSED");
   });
 
   test("can restart a server that it adopted", async () => {
@@ -58,7 +59,7 @@ describe("a later start", () => {
     const postgres = await it.start();
     await postgres.restart();
     expect(postgres.pid).not.toBe(owner.said.pid);
-    expect(await query(postgres.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    expect(await queryOnce(postgres.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
   test("removes a pid file whose number is another process's by now", async () => {

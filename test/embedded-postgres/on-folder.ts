@@ -7,7 +7,6 @@ import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
 } from "@millrace/embedded-postgres";
-import pg from "pg";
 import { afterEach, beforeEach } from "vitest";
 import { copyDataFolder } from "../support/data-folder.ts";
 
@@ -58,18 +57,6 @@ export function onFolder({ hasData }: { hasData: boolean }): OnFolder {
     await rm(it.folder, { recursive: true, force: true });
   });
   return it;
-}
-
-/** Asks once, on a connection of its own. */
-export async function query(url: string, text: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on("error", () => undefined);
-  try {
-    await client.connect();
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
 }
 
 export function close(server: Server): Promise<unknown> {

@@ -3,11 +3,11 @@ import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import pg from "pg";
 import Stripe from "stripe";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
 import { startRole } from "../support/millrace-process.ts";
+import { queryOnce } from "../support/query-once.ts";
 import { until } from "../support/until.ts";
 import { EXAMPLES, migratedDatabase, SECRET } from "./migrated-database.ts";
 
@@ -35,7 +35,7 @@ describe.each(["express", "fastify", "hono"])("the example for %s", (name) => {
     const body = `{ "id":"evt_1",\n "type": "${TYPE}", "n":1.0, "é":"\\u0000" }`;
     expect(await app.deliver("stripe", body)).toMatchObject({ status: 202, text: ACCEPTED });
     expect(await app.deliver("stripe", body)).toMatchObject({ status: 200, text: DUPLICATE });
-    const kept = await query(database.url, "select body from millrace.bodies");
+    const kept = await queryOnce(database.url, "select body from millrace.bodies");
     expect(kept.map((row) => String(row["body"]))).toEqual([body]);
 
     const worker = await startRole("worker", {
@@ -45,7 +45,7 @@ describe.each(["express", "fastify", "hono"])("the example for %s", (name) => {
     });
     try {
       await until(async () => {
-        const rows = await query(database.url, "select status, outcome from webhook_events");
+        const rows = await queryOnce(database.url, "select status, outcome from webhook_events");
         return rows[0]?.["status"] === "completed" && rows[0]?.["outcome"] === "handled";
       });
     } finally {
@@ -92,7 +92,7 @@ describe.each(["express", "fastify", "hono"])("the example for %s", (name) => {
 
   test("ends by itself when it is told to, with its connections", async () => {
     expect(await app.end("SIGTERM")).toBe(0);
-    const open = await query(
+    const open = await queryOnce(
       database.url,
       "select application_name from pg_stat_activity where application_name like 'millrace%' and datname = current_database()",
     );
@@ -158,16 +158,6 @@ function codeOf(answer: Answer): unknown {
 }
 
 async function countEvents(url: string): Promise<number> {
-  const [row] = await query(url, "select count(*)::int as events from webhook_events");
+  const [row] = await queryOnce(url, "select count(*)::int as events from webhook_events");
   return Number(row?.["events"]);
-}
-
-async function query(url: string, statement: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
 }

@@ -1,7 +1,7 @@
 import Stripe from "stripe";
-import pg from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { GET, POST } from "../../examples/next/app/webhooks/[source]/route.ts";
+import { queryOnce } from "../support/query-once.ts";
 import { migratedDatabase, SECRET } from "./migrated-database.ts";
 
 // The route as Next.js calls it: with a Request, and the parts of the path as a promise.
@@ -40,9 +40,6 @@ test("the route handler of the example for Next.js takes signed bytes in, and no
   expect(await call("nobody", signed)).toMatchObject({ status: 404 });
   expect(await call("stripe", {}, route.GET)).toMatchObject({ status: 405 });
 
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  const { rows } = await client.query("select body from millrace.bodies");
-  await client.end();
-  expect(rows.map((row) => String(row.body))).toEqual([body]);
+  const rows = await queryOnce(database.url, "select body from millrace.bodies");
+  expect(rows.map((row) => String(row["body"]))).toEqual([body]);
 });

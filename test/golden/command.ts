@@ -1,4 +1,4 @@
-import { millrace } from "../cli/run-in-process.ts";
+import { millrace } from "../support/run-in-process.ts";
 
 /** Arguments and flags of every command, one a line, as its help has them. */
 export async function commands(): Promise<string[]> {

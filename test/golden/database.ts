@@ -1,4 +1,5 @@
-import pg from "pg";
+import type pg from "pg";
+import { queryOnce } from "../support/query-once.ts";
 
 /** Answers of the catalog to `query`, one a line. */
 async function lines(pool: pg.Pool, query: string): Promise<string[]> {
@@ -57,16 +58,9 @@ export interface LockSpy {
  */
 export async function spyOnLocks(databaseUrl: string): Promise<LockSpy> {
   const name = new URL(databaseUrl).pathname.slice(1);
-  const query = async (statement: string): Promise<{ name: string }[]> => {
-    const client = new pg.Client({ connectionString: databaseUrl });
-    await client.connect();
-    try {
-      return (await client.query<{ name: string }>(statement)).rows;
-    } finally {
-      await client.end();
-    }
-  };
-  await query(`
+  await queryOnce(
+    databaseUrl,
+    `
     CREATE SCHEMA spy;
     CREATE TABLE spy.names (name text);
     CREATE FUNCTION spy.hashtextextended(name text, seed bigint) RETURNS bigint
@@ -76,9 +70,12 @@ export async function spyOnLocks(databaseUrl: string): Promise<LockSpy> {
       RETURN pg_catalog.hashtextextended(name, seed);
     END
     $$;
-    ALTER DATABASE ${name} SET search_path = spy, pg_catalog, "$user", public`);
+    ALTER DATABASE ${name} SET search_path = spy, pg_catalog, "$user", public`,
+  );
   return {
-    names: async () =>
-      (await query("SELECT DISTINCT name FROM spy.names ORDER BY 1")).map((row) => row.name),
+    names: async () => {
+      const text = "SELECT DISTINCT name FROM spy.names ORDER BY 1";
+      return (await queryOnce<{ name: string }>(databaseUrl, text)).map(({ name: seen }) => seen);
+    },
   };
 }

@@ -8,7 +8,7 @@ import { createLedger } from "@millrace/ledger";
 import { jobId } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { millrace } from "../cli/run-in-process.ts";
+import { millrace } from "../support/run-in-process.ts";
 import { age } from "../support/aged-events.ts";
 import { onRedis, type TestServers } from "../support/backends.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";

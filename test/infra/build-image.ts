@@ -54,12 +54,13 @@ export async function buildImage(options: { whole: boolean }): Promise<BuiltImag
   };
 }
 
-interface Bench {
+/** Where each stage lies, and which steps are taken. */
+interface Build {
   readonly folderOf: (stage: string) => string;
   readonly whole: boolean;
 }
 
-async function take(step: Step, stage: Stage, { folderOf, whole }: Bench): Promise<void> {
+async function take(step: Step, stage: Stage, { folderOf, whole }: Build): Promise<void> {
   const folder = folderOf(stage.name ?? "");
   if (step.name === "COPY") return await copy(step, { folder, folderOf });
   if (step.name !== "RUN") return;
@@ -70,7 +71,7 @@ async function take(step: Step, stage: Stage, { folderOf, whole }: Bench): Promi
 
 async function copy(
   { args, flags }: Step,
-  { folder, folderOf }: { folder: string; folderOf: Bench["folderOf"] },
+  { folder, folderOf }: { folder: string; folderOf: Build["folderOf"] },
 ): Promise<void> {
   const target = join(folder, args.at(-1) ?? "");
   const sources = args.slice(0, -1);

@@ -8,7 +8,7 @@ import {
   runCommand,
   startRole,
   type MillraceProcess,
-  type Place,
+  type ProcessOptions,
 } from "../support/millrace-process.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
@@ -31,7 +31,7 @@ describeOnRedis("what the Dockerfile's steps make", () => {
   let image: BuiltImage;
   let servers: TestServers;
   let env: Record<string, string>;
-  let place: Place;
+  let options: ProcessOptions;
 
   beforeAll(async () => {
     [image, servers] = await Promise.all([buildImage({ whole: WHOLE }), onRedis()]);
@@ -43,7 +43,7 @@ describeOnRedis("what the Dockerfile's steps make", () => {
       REDIS_URL: servers.redisUrl ?? "",
       ...{ INGRESS_PORT: "0", WORKER_PORT: "0", DASHBOARD_PORT: "0" },
     };
-    place = { bin: image.bin, cwd: image.folder, ...ordinaryUser() };
+    options = { bin: image.bin, cwd: image.folder, ...ordinaryUser() };
   }, 900_000);
   afterAll(async () => {
     await image?.remove();
@@ -70,7 +70,7 @@ describeOnRedis("what the Dockerfile's steps make", () => {
     "runs every role as an ordinary user, who handles an event and can be stopped",
     LONG,
     async () => {
-      const migrated = await runCommand(["migrate"], env, place);
+      const migrated = await runCommand(["migrate"], env, options);
       expect({ ...migrated, code: migrated.code }).toMatchObject({ code: 0 });
       const secrets = {
         HOOKMESH_WEBHOOK_SECRET: "a-hook-mesh-secret-of-32-characters",
@@ -81,7 +81,7 @@ describeOnRedis("what the Dockerfile's steps make", () => {
       const login = { DASHBOARD_USER: "ops", DASHBOARD_PASSWORD: "a-long-password" };
       const roles: MillraceProcess[] = [];
       const start = async (role: string, more: Record<string, string> = {}) => {
-        const started = await startRole(role, { ...env, ...more }, place);
+        const started = await startRole(role, { ...env, ...more }, options);
         roles.push(started);
         return started;
       };
@@ -93,7 +93,7 @@ describeOnRedis("what the Dockerfile's steps make", () => {
         const sent = await runCommand(
           ["send", "hookmesh", "user.created", "--id", "evt_image_1", "--url", ingress.url],
           { ...env, ...secrets },
-          place,
+          options,
         );
         expect({ ...sent }).toMatchObject({ code: 0 });
         expect(await statusOf(servers.databaseUrl, "evt_image_1")).toBe("completed");
@@ -106,7 +106,7 @@ describeOnRedis("what the Dockerfile's steps make", () => {
 });
 
 /** Nobody, where the tests run as root; else whoever runs them is ordinary. */
-function ordinaryUser(): Pick<Place, "uid" | "gid"> {
+function ordinaryUser(): Pick<ProcessOptions, "uid" | "gid"> {
   if (process.getuid?.() !== 0) return {};
   const user = { uid: NOBODY, gid: NOBODY };
   const { status } = spawnSync(process.execPath, ["--version"], user);

@@ -4,7 +4,7 @@ import { dashboardConnections, ingressConnections, workerConnections } from "@mi
 import { environmentSchema, readEnvironment, secretVariable } from "@millrace/core";
 import { loadConfig } from "@millrace/service";
 import { beforeAll, expect, test } from "vitest";
-import { millrace, STORE_CONFIG } from "../cli/run-in-process.ts";
+import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
 import {
   environmentOf,
   readComposeFile,

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { validate } from "dockerfile-utils";
 import { beforeAll, expect, test } from "vitest";
-import { millrace } from "../cli/run-in-process.ts";
+import { millrace } from "../support/run-in-process.ts";
 import { contextFiles, readIgnore, ROOT } from "./context.ts";
 import { lastStep, parseDockerfile, type Stage } from "./dockerfile.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { millrace } from "../cli/run-in-process.ts";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { millrace } from "../support/run-in-process.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
 import { createPipeline, effectsOf, eventOf, post, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";

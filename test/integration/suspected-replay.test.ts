@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { sign } from "@octokit/webhooks-methods";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { millrace } from "../cli/run-in-process.ts";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { millrace } from "../support/run-in-process.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
 import { createPipeline, effectsOf, eventOf, SECRETS, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";

@@ -21,21 +21,24 @@ export interface MillraceProcess {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Another command than the repository's own, its folder, and the user that runs it. */
-export interface Place {
-  readonly bin: string;
+/** How a command runs: another one than this repository's, its folder, and its user. */
+export interface ProcessOptions {
+  readonly bin?: string;
   readonly cwd?: string;
   readonly uid?: number | undefined;
   readonly gid?: number | undefined;
+  /** Whether it has a channel to this process: it says where it listens, and ends when this process
+   * does. Default true. */
+  readonly ipc?: boolean;
 }
 
 /** Starts a role and waits until it listens. */
 export async function startRole(
   role: string,
   env: Environment,
-  place?: Place,
+  options?: ProcessOptions,
 ): Promise<MillraceProcess> {
-  const { child, output } = launch([role], env, place);
+  const { child, output } = launch([role], env, options);
   const url = await Promise.race([
     new Promise<string>((resolve) => {
       child.on("message", (message: { kind?: string; port?: number }) => {
@@ -67,23 +70,24 @@ export async function startRole(
 export async function runCommand(
   args: readonly string[],
   env: Environment,
-  place?: Place,
+  options?: ProcessOptions,
 ): Promise<{ code: number | null; output: string }> {
-  const { child, output } = launch(args, env, place);
+  const { child, output } = launch(args, env, options);
   await once(child, "close");
   return { code: child.exitCode, output: output() };
 }
 
-function launch(
+/** Starts a command, and keeps what it prints. */
+export function launch(
   args: readonly string[],
   env: Environment,
-  place?: Place,
+  options?: ProcessOptions,
 ): { child: ChildProcess; output(): string } {
-  const { bin = BIN, ...options } = place ?? {};
+  const { bin = BIN, ipc = true, ...spawned } = options ?? {};
   const child = spawn(process.execPath, [bin, ...args], {
-    ...options,
+    ...spawned,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    stdio: ["ignore", "pipe", "pipe", ...(ipc ? ["ipc" as const] : [])],
   });
   const chunks: string[] = [];
   child.stdout?.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));

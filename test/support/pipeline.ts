@@ -6,9 +6,11 @@ import { migrate, USER_SCOPE } from "@millrace/ledger";
 import pg from "pg";
 import { Webhook } from "standardwebhooks";
 import exported from "../fixtures/pipeline/millrace.config.ts";
-import { startInProcess, type RoleInProcess } from "./in-process.ts";
+import { startInProcess, type RoleInProcess, type RoleOptions } from "./in-process.ts";
 import { startRole, type MillraceProcess } from "./millrace-process.ts";
 import { until } from "./until.ts";
+
+export { effectsOf, eventOf } from "./seen-events.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url));
 const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
@@ -30,7 +32,7 @@ export interface Pipeline {
   /** Starts a role in a process of its own: to kill it, to signal it, or to read its log. */
   start(role: RoleName, over?: Variables): Promise<MillraceProcess>;
   /** Starts a role in this process, which takes a tenth of the time. */
-  startInProcess(role: RoleName, over?: Variables): Promise<RoleInProcess>;
+  startInProcess(role: RoleName, over?: Variables, options?: RoleOptions): Promise<RoleInProcess>;
   /** Ends what was started and closes the pool. */
   stop(): Promise<void>;
 }
@@ -89,8 +91,8 @@ export async function createPipeline(
       ends.push(() => started.end());
       return started;
     },
-    startInProcess: async (role, more = {}) => {
-      const started = await startInProcess(role, config, { ...env, ...more });
+    startInProcess: async (role, more = {}, options = {}) => {
+      const started = await startInProcess(role, config, { ...env, ...more }, options);
       ends.push(() => started.close());
       return started;
     },
@@ -141,29 +143,6 @@ export async function postOnce(ingressUrl: string, event: PostedEvent): Promise<
     body,
   });
   return { status: response.status, text: await response.text(), headers: response.headers };
-}
-
-/** The event as the view shows it. */
-export async function eventOf(
-  database: pg.Pool,
-  id: string,
-): Promise<
-  | { status: string; outcome: string | null; attempts: number; last_error: string | null }
-  | undefined
-> {
-  const { rows } = await database.query(
-    "select status, outcome, attempts, last_error from webhook_events where event_id = $1",
-    [id],
-  );
-  return rows[0];
-}
-
-/** How many effects the handlers of an event left. */
-export async function effectsOf(database: pg.Pool, id: string): Promise<number> {
-  const { rows } = await database.query("select count(*)::int from effects where event_id = $1", [
-    id,
-  ]);
-  return rows[0].count;
 }
 
 /**

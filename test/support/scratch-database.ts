@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createPool, migrate } from "@millrace/ledger";
-import pg from "pg";
 import { inject } from "vitest";
+import { queryOnce } from "./query-once.ts";
 
 /** A database of the test's own on the run's Postgres. */
 export interface TestDatabase {
@@ -48,11 +48,5 @@ function urlOf(name: string): string {
 }
 
 async function onServer(statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: inject("postgresUrl") });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  await queryOnce(inject("postgresUrl"), statement);
 }

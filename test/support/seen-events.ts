@@ -15,20 +15,23 @@ export interface SeenEvents {
 }
 
 export function seenEvents(pool: pg.Pool): SeenEvents {
-  return {
-    row: async (eventId) => {
-      const { rows } = await pool.query<SeenEvent>(
-        "select status, outcome, attempts, last_error from webhook_events where event_id = $1",
-        [eventId],
-      );
-      return rows[0];
-    },
-    effects: async (eventId) => {
-      const { rows } = await pool.query<{ n: number }>(
-        "select count(*)::int as n from effects where event_id = $1",
-        [eventId],
-      );
-      return rows[0]?.n ?? -1;
-    },
-  };
+  return { row: (id) => eventOf(pool, id), effects: (id) => effectsOf(pool, id) };
+}
+
+/** The event as the view shows it. */
+export async function eventOf(pool: pg.Pool, id: string): Promise<SeenEvent | undefined> {
+  const { rows } = await pool.query<SeenEvent>(
+    "select status, outcome, attempts, last_error from webhook_events where event_id = $1",
+    [id],
+  );
+  return rows[0];
+}
+
+/** How many effects the handlers of an event left. */
+export async function effectsOf(pool: pg.Pool, id: string): Promise<number> {
+  const { rows } = await pool.query<{ n: number }>(
+    "select count(*)::int as n from effects where event_id = $1",
+    [id],
+  );
+  return rows[0]?.n ?? -1;
 }

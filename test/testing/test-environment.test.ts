@@ -23,8 +23,8 @@ import {
   type FailedEvent,
 } from "millrace";
 import { createTestEnvironment, deliver, type TestEnvironment } from "millrace/testing";
-import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import { queryOnce } from "../support/query-once.ts";
 
 const hookUrl = "https://hooks.example.com/webhooks/a";
 const failures: FailedEvent[] = [];
@@ -271,12 +271,6 @@ async function ownServerUser() {
   return { databaseUrl: url.href, databases };
 }
 
-async function query(statement: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: inject("postgresUrl") });
-  await client.connect();
-  try {
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
+function query(statement: string): Promise<Record<string, unknown>[]> {
+  return queryOnce(inject("postgresUrl"), statement);
 }

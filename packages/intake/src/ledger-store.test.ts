@@ -22,8 +22,8 @@ const event = (eventId: string): IncomingEvent => ({
 type Answers = Readonly<Record<string, StoreResult>>;
 type Enqueue = (ids: readonly string[]) => Promise<readonly StoreResult[]>;
 
-/** A ledger that answers from a table, a queue, and what the two were asked for. */
-function stage(ledger: Answers, enqueue: Enqueue = async (ids) => ids.map(() => "accepted")) {
+/** A ledger store over a ledger that answers from a table and over a queue; it shows what both were asked. */
+function storeOver(ledger: Answers, enqueue: Enqueue = async (ids) => ids.map(() => "accepted")) {
   const enqueued: IncomingEvent[] = [];
   const marked: string[] = [];
   const notices: IntakeNotice[] = [];
@@ -57,14 +57,14 @@ function stage(ledger: Answers, enqueue: Enqueue = async (ids) => ids.map(() => 
 }
 
 test("an answer does not wait for a queue that hangs", async () => {
-  const { put, idsEnqueued } = stage({}, () => new Promise(() => {}));
+  const { put, idsEnqueued } = storeOver({}, () => new Promise(() => {}));
   expect(await put("one")).toEqual(["accepted"]);
   expect(await put("two")).toEqual(["accepted"]);
   await vi.waitFor(() => expect(idsEnqueued()).toContain("one"));
 });
 
 test("identities go to the queue afterwards, without body and headers, and that is noted", async () => {
-  const { put, close, enqueued, marked } = stage({});
+  const { put, close, enqueued, marked } = storeOver({});
   await put("first", "second");
   await close();
   expect(enqueued).toMatchObject([
@@ -76,7 +76,7 @@ test("identities go to the queue afterwards, without body and headers, and that 
 
 test("what the ledger knew, or could not take, is not enqueued", async () => {
   const refused = new Error("refused");
-  const { put, close, idsEnqueued } = stage({
+  const { put, close, idsEnqueued } = storeOver({
     old: "duplicate",
     dead: "failed",
     other: "conflict",
@@ -90,7 +90,7 @@ test("what the ledger knew, or could not take, is not enqueued", async () => {
 
 test("what the queue did not take is told, and not noted as enqueued", async () => {
   const error = new Error("no room");
-  const { put, close, marked, notices } = stage({}, async () => [error, "duplicate"]);
+  const { put, close, marked, notices } = storeOver({}, async () => [error, "duplicate"]);
   await put("first", "second");
   await close();
   expect(marked).toEqual(["second"]);
@@ -99,7 +99,7 @@ test("what the queue did not take is told, and not noted as enqueued", async () 
 
 test("a queue that throws leaves its events to the reconciler", async () => {
   const error = new Error("away");
-  const { put, close, marked, notices } = stage({}, () => Promise.reject(error));
+  const { put, close, marked, notices } = storeOver({}, () => Promise.reject(error));
   await put("first", "second");
   await close();
   expect(marked).toEqual([]);
@@ -107,7 +107,7 @@ test("a queue that throws leaves its events to the reconciler", async () => {
 });
 
 test("a queue that is past its limits is not given anything", async () => {
-  const { put, close, idsEnqueued, pressure } = stage({});
+  const { put, close, idsEnqueued, pressure } = storeOver({});
   pressure.depth = 100_000;
   await put("first");
   pressure.depth = 99_999;
@@ -117,7 +117,7 @@ test("a queue that is past its limits is not given anything", async () => {
 });
 
 test("behind a queue that hangs no more than so much waits; the rest is left behind", async () => {
-  const { put, close, idsEnqueued, notices } = stage({}, () => new Promise(() => {}));
+  const { put, close, idsEnqueued, notices } = storeOver({}, () => new Promise(() => {}));
   const ids = Array.from({ length: 1_000 }, (_, index) => `evt_${index}`);
   for (let batch = 0; batch < 30; batch += 1) {
     await put(...ids.map((id) => `${id}_${batch}`));
@@ -133,7 +133,7 @@ test("behind a queue that hangs no more than so much waits; the rest is left beh
 
 test("a close waits for a slow queue as long as it is given", async () => {
   let answer = () => {};
-  const { put, close, marked } = stage({}, async (ids) => {
+  const { put, close, marked } = storeOver({}, async (ids) => {
     await new Promise<void>((resolve) => (answer = resolve));
     return ids.map(() => "accepted");
   });

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { runCli, type CliContext } from "@millrace/cli";
+import { BIN } from "./millrace-process.ts";
 
-export const BIN = fileURLToPath(new URL("../../apps/cli/bin/millrace.mjs", import.meta.url));
 export const STORE_CONFIG = fileURLToPath(
   new URL("../../examples/store/millrace.config.ts", import.meta.url),
 );

@@ -1,0 +1,37 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createQueueBoard } from "@millrace/dashboard";
+import { Queue } from "bullmq";
+import express, { type ErrorRequestHandler } from "express";
+import { startRedis, type TestRedis } from "../support/redis.ts";
+
+/** The queue board alone, over one queue on a Redis of its own. */
+export interface TestBoard {
+  readonly redis: TestRedis;
+  readonly queue: Queue;
+  /** Where the board is. */
+  readonly base: string;
+  close(): Promise<void>;
+}
+
+export async function startTestBoard(onError?: ErrorRequestHandler): Promise<TestBoard> {
+  const redis = await startRedis();
+  const queue = new Queue("millrace-acme", { connection: { url: redis.url } });
+  const app = express();
+  app.use("/queues", createQueueBoard([queue], { basePath: "/queues", onError: () => {} }));
+  if (onError !== undefined) app.use(onError);
+  const server = createServer(app).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    redis,
+    queue,
+    base: `http://127.0.0.1:${(server.address() as AddressInfo).port}/queues`,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await queue.close();
+      await redis.stop();
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import pg from "pg";
+
+/** Runs a statement on a connection of its own, and returns its rows. */
+export async function queryOnce<Row extends pg.QueryResultRow>(
+  url: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  // A test may kill the server.
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return (await client.query<Row>(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
