@@ -33,13 +33,14 @@ export function createRedisClients(options: Options): RedisClients {
     connectionName: options.connectionName,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
-    // A command that was cut off is answered with an error at once; its sender decides.
+    // A command that was cut off is not sent again: it fails by its time limit, and its sender decides.
     autoResendUnfulfilledCommands: false,
     commandTimeout: options.commandTimeoutMs,
     // A socket on which commands stay unanswered so long is half-open: a new one is made.
     socketTimeout: 5_000,
   });
   producer.on("error", options.onError);
+  endTimeoutWithSocket(producer);
   retryInfo(producer);
 
   let worker: Redis | undefined;
@@ -64,17 +65,30 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
     socketTimeout: 30_000,
   });
   client.on("error", options.onError);
+  endTimeoutWithSocket(client);
   // BullMQ duplicates this client for each worker. The copies are kept, so that a dead Redis
   // cannot keep a process from ending.
   const duplicate = client.duplicate.bind(client);
   client.duplicate = (override) => {
     const copy = duplicate(override);
     copy.on("error", options.onError);
+    endTimeoutWithSocket(copy);
     copy.once("end", () => blocking.delete(copy));
     blocking.add(copy);
     return copy;
   };
   return client;
+}
+
+/**
+ * ioredis 5.11.1 leaves the timer of `socketTimeout` running when its socket closes. It then ends the
+ * next connection, which is healthy, and keeps a closed client's process alive (redis/ioredis#2147).
+ */
+function endTimeoutWithSocket(client: Redis): void {
+  client.on("close", () => {
+    clearTimeout(client["socketTimeoutTimer"]);
+    client["socketTimeoutTimer"] = undefined;
+  });
 }
 
 /**
