@@ -1,7 +1,7 @@
 import { openStores } from "@millrace/connect";
 import { parseConfig, readEnvironment, type Config, type Environment } from "@millrace/core";
 import { createDashboard, type DashboardOptions } from "@millrace/dashboard";
-import { createIngress } from "@millrace/ingress";
+import { createIngress, type Ingress } from "@millrace/ingress";
 import { createLogger, createRegistry, loadHandlers, resolveSecrets } from "@millrace/service";
 import { createWorkerRole } from "@millrace/worker";
 
@@ -55,27 +55,30 @@ const urlOf = (port: number) => `http://127.0.0.1:${port}`;
 const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
   ingress: async ({ config, env, environment }) => {
     const secrets = resolveSecrets(config, env);
+    let ingress: Ingress;
     const stores = openStores(environment, config, "ingress", {
       onIntakeNotice: (notice) => ingress.notify(notice),
     });
-    const ingress = createIngress({
-      config,
-      secrets,
-      stores: stores.eventStores,
-      redelivery: stores.redelivery,
-      pressure: () => stores.pressure(),
-      logger: createLogger({ role: "ingress", level: "silent" }),
-      registry: createRegistry({ role: "ingress" }),
+    return await startOrClose(stores, async () => {
+      ingress = createIngress({
+        config,
+        secrets,
+        stores: stores.eventStores,
+        redelivery: stores.redelivery,
+        pressure: () => stores.pressure(),
+        logger: createLogger({ role: "ingress", level: "silent" }),
+        registry: createRegistry({ role: "ingress" }),
+      });
+      await stores.tried;
+      const port = await ingress.listen(ANY_PORT);
+      return {
+        url: urlOf(port),
+        close: async () => {
+          await ingress.close();
+          await stores.close();
+        },
+      };
     });
-    await stores.opened;
-    const port = await ingress.listen(ANY_PORT);
-    return {
-      url: urlOf(port),
-      close: async () => {
-        await ingress.close();
-        await stores.close();
-      },
-    };
   },
 
   worker: async ({ config, environment }) => {
@@ -86,31 +89,48 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
       archiveDir: undefined,
       openStores: (watch) => openStores(environment, config, "worker", watch),
     });
-    const port = await worker.listen(ANY_PORT);
-    await worker.start();
-    return { url: urlOf(port), close: () => worker.close() };
+    return await startOrClose(worker, async () => {
+      const port = await worker.listen(ANY_PORT);
+      await worker.start();
+      return { url: urlOf(port), close: () => worker.close() };
+    });
   },
 
   dashboard: async ({ config, environment, dashboard: options }) => {
     const stores = openStores(environment, config, "dashboard");
-    const { ledger, queues } = await stores.opened;
-    const dashboard = createDashboard(
-      {
-        ledger,
-        queues,
-        checks: { ledger: () => ledger.reads.ping(), queue: () => queues.ping() },
-        logger: createLogger({ role: "dashboard", level: "silent" }),
-        registry: createRegistry({ role: "dashboard" }),
-      },
-      { host: ANY_PORT.host, ...options },
-    );
-    const port = await dashboard.listen({ port: 0 });
-    return {
-      url: urlOf(port),
-      close: async () => {
-        await dashboard.close();
-        await stores.close();
-      },
-    };
+    return await startOrClose(stores, async () => {
+      const { ledger, queues } = await stores.opened;
+      const dashboard = createDashboard(
+        {
+          ledger,
+          queues,
+          checks: { ledger: () => ledger.reads.ping(), queue: () => queues.ping() },
+          logger: createLogger({ role: "dashboard", level: "silent" }),
+          registry: createRegistry({ role: "dashboard" }),
+        },
+        { host: ANY_PORT.host, ...options },
+      );
+      const port = await dashboard.listen({ port: 0 });
+      return {
+        url: urlOf(port),
+        close: async () => {
+          await dashboard.close();
+          await stores.close();
+        },
+      };
+    });
   },
 };
+
+/** As in a role's `main`: a start that fails leaves nothing open. */
+async function startOrClose(
+  opened: { close(): Promise<void> },
+  start: () => Promise<RoleInProcess>,
+): Promise<RoleInProcess> {
+  try {
+    return await start();
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
