@@ -20,6 +20,7 @@ describeInBrowser("an event on the ledger's page", () => {
     await store.command("send", "hookmesh", "order.shipped", "--id", "evt_order_1", ...pigeon);
   });
   afterAll(async () => {
+    await browser?.close();
     await store?.stop();
     await servers?.release();
   });

@@ -34,7 +34,7 @@ describeInBrowser("the list of the ledger's page", () => {
     page = tab.page;
   });
   afterAll(async () => {
-    await tab?.close();
+    await browser?.close();
     await store?.stop();
     await servers?.release();
   });

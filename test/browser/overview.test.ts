@@ -20,7 +20,7 @@ describeInBrowser("the overview of six sources", () => {
     tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
   });
   afterAll(async () => {
-    await tab?.close();
+    await browser?.close();
     await dashboard?.close();
     await servers?.release();
   });

@@ -17,6 +17,7 @@ describeOnRedis("the ledger's page over a queue on Redis", () => {
       browser = await openBrowser();
     });
     afterAll(async () => {
+      await browser?.close();
       await store?.stop();
       await servers?.release();
     });

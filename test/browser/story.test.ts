@@ -16,6 +16,7 @@ describeInBrowser("the ledger's page", () => {
     browser = await openBrowser();
   });
   afterAll(async () => {
+    await browser?.close();
     await store?.stop();
     await servers?.release();
   });

@@ -9,18 +9,9 @@ export function describeInBrowser(title: string, suite: () => void): void {
   describe.skipIf(inject("chromium") === undefined)(`${title} (needs chromium)`, suite);
 }
 
-let shared: Promise<Browser> | undefined;
-
-/**
- * A Chromium that speaks to nobody but the page it is shown. One serves all suites of a process, and
- * ends with it; each tab has a profile of its own.
- */
+/** A Chromium of the file's own, which speaks to nobody but the page it is shown. Each tab has a profile of its own. */
 export async function openBrowser(): Promise<Browser> {
-  return await (shared ??= launchBrowser());
-}
-
-function launchBrowser(): Promise<Browser> {
-  return chromium.launch({
+  return await chromium.launch({
     executablePath: inject("chromium") ?? "",
     args: [
       ...["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"],
