@@ -31,7 +31,9 @@ export function play(port: number, fuzzCase: FuzzCase, limitMs: number): Promise
     const finish = (end: Played["end"]) => {
       for (const timer of timers) clearTimeout(timer);
       socket.removeAllListeners().on("error", () => {});
-      if (resets) socket.resetAndDestroy();
+      // Node cannot reset a socket whose end is on its way: it would keep the handle for good.
+      const isEnding = socket.writableEnded && !socket.writableFinished;
+      if (resets && !isEnding) socket.resetAndDestroy();
       else socket.destroy();
       resolve({ received, end });
     };

@@ -22,4 +22,5 @@ test("what is no request, behind two that came together, is not answered in the 
   goOn();
   await until(() => ingress.store.events.size === 2);
   expect(sender.received().match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 202"]);
+  sender.end();
 });
