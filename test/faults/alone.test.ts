@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { open, readdir, truncate } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 import { readQueues } from "./check/queue-dump.ts";
 import { removeJobs } from "./faults/empty-queue.ts";
 import { plainEvent } from "./load/plan.ts";
-import { startFaultTest, type FaultTest } from "./start-fault-test.ts";
+import { useFaultTests } from "./start-fault-test.ts";
 import type { EnvironmentOptions } from "./environment/environment.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 
@@ -18,19 +18,15 @@ const ALL = process.env["FAULTS"] === "all";
 const LONG = { timeout: 240_000 };
 
 describeOnRedis("faults that want a test environment of their own", () => {
-  let faultTest: FaultTest | undefined;
-  afterEach(async () => {
-    await faultTest?.close();
-    faultTest = undefined;
-  });
-  const start = async (options: Partial<EnvironmentOptions> = {}, rate = 40) =>
-    (faultTest = await startFaultTest({ backend: "redis", ack: "ledger", ...options }, { rate }));
+  const startTest = useFaultTests();
+  const start = (options: Partial<EnvironmentOptions> = {}, rate = 40) =>
+    startTest({ backend: "redis", ack: "ledger", ...options }, { rate });
 
   test(
     "F4 a job whose workers die too often is failed in both stores, and can be retried",
     LONG,
     async () => {
-      const { environment, send, settled, burst } = await start(
+      const { environment, send, settled, burst, expectInvariants } = await start(
         { ack: "queue", env: { FAULTS_STALLED_MAX: "2" } },
         1,
       );
@@ -44,7 +40,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
       await burst(event);
       expect(await settled(event.id, "completed")).toMatchObject({ attempts: 4 });
       await up.stop();
-      await faultTest?.expectInvariants();
+      await expectInvariants();
     },
   );
 
@@ -63,7 +59,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
     "F13 Redis down at boot: the ledger takes what comes, and it runs once Redis is there",
     LONG,
     async () => {
-      const { environment, log } = await start({ ack: "queue" });
+      const { environment, log, expectInvariants } = await start({ ack: "queue" });
       await Promise.all(environment.roles.map((role) => role.end("SIGTERM")));
       await environment.servers.redis?.server.kill();
       await Promise.all(environment.roles.map((role) => role.start()));
@@ -76,7 +72,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
       ]);
 
       await environment.servers.restartRedis();
-      await faultTest?.expectInvariants();
+      await expectInvariants();
     },
   );
 
@@ -84,7 +80,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
     "F13 Redis down at boot, and no second store: 503 at once, and later it goes on",
     LONG,
     async () => {
-      const { environment, log } = await start({ ack: "queue", ingresses: 0 });
+      const { environment, log, expectInvariants } = await start({ ack: "queue", ingresses: 0 });
       await environment.servers.redis?.server.kill();
       const ingress = environment.addRole("ingress", { env: { DATABASE_URL: "" } });
       await ingress.start();
@@ -94,7 +90,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
       await environment.servers.restartRedis();
       const before = log.acknowledged;
       await until(() => log.acknowledged > before + 20);
-      await faultTest?.expectInvariants();
+      await expectInvariants();
     },
   );
 
@@ -102,14 +98,14 @@ describeOnRedis("faults that want a test environment of their own", () => {
     "F23 a job of a later version waits for a newer worker, and is not failed",
     LONG,
     async () => {
-      const { environment } = await start({}, 5);
+      const { environment, expectInvariants } = await start({}, 5);
       const data = { v: 99, source: "steady", id: "msg_later_1" };
       await withQueue(environment.urls, "steady", async (queue) => {
         const job = await queue.add("test.follow", data, { jobId: "msg_later_1" });
         await until(async () => (await job.isDelayed()) && (await job.getState()) === "delayed");
         await job.remove();
       });
-      await faultTest?.expectInvariants();
+      await expectInvariants();
     },
   );
 
@@ -117,7 +113,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
     "F8 an AOF without its tail: what the ledger has is queued again (needs FAULTS=all)",
     LONG,
     async () => {
-      const { environment, log } = await start();
+      const { environment, log, expectInvariants } = await start();
       await until(() => log.acknowledged > 100);
       const { server } = redisOf(environment.servers.redis);
       await server.kill();
@@ -127,7 +123,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
       await handle.close();
       await truncate(file, Math.max(0, size - 20_000));
       await environment.servers.restartRedis();
-      await faultTest?.expectInvariants();
+      await expectInvariants();
     },
   );
 
@@ -135,7 +131,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
     "F8 an AOF that is corrupt: Redis does not start, and the ledger goes on (needs FAULTS=all)",
     LONG,
     async () => {
-      const { environment, log } = await start();
+      const { environment, log, expectInvariants } = await start();
       await until(() => log.acknowledged > 100);
       const { server } = redisOf(environment.servers.redis);
       await server.kill();
@@ -150,7 +146,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
 
       await truncate(file, 0);
       await environment.servers.restartRedis();
-      await faultTest?.expectInvariants();
+      await expectInvariants();
     },
   );
 
@@ -158,7 +154,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
     "F9 a replica that lags is promoted: what the ledger has is queued again (needs FAULTS=all)",
     LONG,
     async () => {
-      const { environment, log } = await start();
+      const { environment, log, expectInvariants } = await start();
       const { server, to } = redisOf(environment.servers.redis);
       const proxy = await startTcpProxy(server.url);
       const replica = await startRedis({ args: ["--replicaof", "127.0.0.1", String(proxy.port)] });
@@ -177,7 +173,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
         await environment.servers.restartRedis();
         to.ingress.retarget(server.url);
         to.worker.retarget(server.url);
-        await faultTest?.expectInvariants();
+        await expectInvariants();
       } finally {
         await proxy.close();
         await replica.stop();

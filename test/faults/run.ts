@@ -5,14 +5,13 @@ import { FAULTS } from "./faults/catalogue.ts";
 import type { Fault } from "./faults/fault.ts";
 import { startLoad } from "./load/load.ts";
 import { createRandom } from "./random.ts";
-import { drawSchedule, type Entry } from "./schedule.ts";
+import { drawSchedule, strikeSchedule, type Entry } from "./schedule.ts";
 import {
   openEnvironment,
   type AckName,
   type BackendName,
   type FaultEnvironment,
 } from "./environment/environment.ts";
-import { strikeSchedule } from "./strike-schedule.ts";
 
 export interface RunOptions {
   readonly seed: number;

@@ -1,4 +1,4 @@
-import { expect } from "vitest";
+import { afterEach, expect } from "vitest";
 import { until } from "../support/until.ts";
 import type { LedgerRow, Stretches } from "./check/evidence.ts";
 import { check } from "./check/invariants.ts";
@@ -18,9 +18,22 @@ export interface FaultTest extends FaultContext {
   close(): Promise<void>;
 }
 
+/** Gives what starts one in a test; it is closed after that test. */
+export function useFaultTests(): typeof startFaultTest {
+  const started: FaultTest[] = [];
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map((each) => each.close()));
+  });
+  return async (...options) => {
+    const faultTest = await startFaultTest(...options);
+    started.push(faultTest);
+    return faultTest;
+  };
+}
+
 export async function startFaultTest(
   options: EnvironmentOptions,
-  { rate = 40, seed = 1 } = {},
+  { rate = 40, seed = 1 }: { rate?: number; seed?: number } = {},
 ): Promise<FaultTest> {
   const environment = await openEnvironment(options);
   const random = createRandom(seed);

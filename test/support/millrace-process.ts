@@ -83,14 +83,24 @@ export function launch(
   env: Environment,
   options?: ProcessOptions,
 ): { child: ChildProcess; output(): string } {
-  const { bin = BIN, ipc = true, ...spawned } = options ?? {};
-  const child = spawn(process.execPath, [bin, ...args], {
-    ...spawned,
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
-    stdio: ["ignore", "pipe", "pipe", ...(ipc ? ["ipc" as const] : [])],
-  });
+  const { bin = BIN, ...spawned } = options ?? {};
+  const child = spawnProgram(process.execPath, [bin, ...args], env, spawned);
   const chunks: string[] = [];
   child.stdout?.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
   child.stderr?.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
   return { child, output: () => chunks.join("") };
+}
+
+/** Starts a program with pipes for its output and, by default, a channel for its messages. */
+export function spawnProgram(
+  command: string,
+  args: readonly string[],
+  env: Environment,
+  { ipc = true, ...options }: Omit<ProcessOptions, "bin"> = {},
+): ChildProcess {
+  return spawn(command, args, {
+    ...options,
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
+    stdio: ["ignore", "pipe", "pipe", ...(ipc ? ["ipc" as const] : [])],
+  });
 }

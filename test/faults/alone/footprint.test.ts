@@ -1,9 +1,9 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { drain } from "../load/load.ts";
 import { plainEvent } from "../load/plan.ts";
-import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import { useFaultTests, type FaultTest } from "../start-fault-test.ts";
 import type { Role } from "../environment/role.ts";
 
 const ALL = process.env["FAULTS"] === "all";
@@ -13,14 +13,13 @@ const BYTES_AN_EVENT = 300;
 const FAILS_EVERY = 10;
 
 describeOnRedis("what processes hold on to", () => {
-  let faultTest: FaultTest | undefined;
-  afterEach(() => faultTest?.close());
+  const startFaultTest = useFaultTests();
 
   test.runIf(ALL)(
     "I10 the heap does not grow with the events that came and went (needs FAULTS=all)",
     { timeout: 1_800_000 },
     async () => {
-      faultTest = await startFaultTest(
+      const faultTest = await startFaultTest(
         {
           ...{ backend: "redis", ack: "queue", ingresses: 1, workers: 1 },
           // What is measured is memory, so nothing waits for the disk.

@@ -5,7 +5,7 @@ import { describeOnSmallDisk, mountSmallDisk, type SmallDisk } from "../../suppo
 import { until } from "../../support/until.ts";
 import type { ClientLog } from "../load/client-log.ts";
 import { plainEvent } from "../load/plan.ts";
-import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import { useFaultTests, type FaultTest } from "../start-fault-test.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 
 const ALL = process.env["FAULTS"] === "all";
@@ -16,16 +16,16 @@ const LINES_MAX = 20;
 
 describeOnSmallDisk("F18 the disk of Postgres is full", () => {
   let mounted: SmallDisk | undefined;
-  let faultTest: FaultTest | undefined;
   afterEach(async () => {
-    await faultTest?.close();
     await mounted?.close();
-    faultTest = mounted = undefined;
+    mounted = undefined;
   });
+  // After the disk's own end, for what is registered last ends first.
+  const startFaultTest = useFaultTests();
 
   async function onSmallDisk(): Promise<FaultTest & { disk: SmallDisk }> {
     const disk = (mounted = await mountSmallDisk(DISK_BYTES));
-    faultTest = await startFaultTest({
+    const faultTest = await startFaultTest({
       ...{ backend: "postgres", ack: "ledger", postgresFolder: disk.folder },
       postgresSettings: { min_wal_size: "32MB", max_wal_size: "48MB" },
     });

@@ -1,10 +1,10 @@
-import { afterEach, test } from "vitest";
+import { test } from "vitest";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { countOthers } from "../check/isolation.ts";
 import { inject } from "../faults/inject.ts";
 import { poison } from "../faults/poison.ts";
-import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import { useFaultTests } from "../start-fault-test.ts";
 
 /** Events of the quiet stretch, to measure the other one by. */
 const QUIET = 30;
@@ -13,15 +13,14 @@ const PATIENCE = { withinMs: 180_000 };
 const HANDLER_TIMEOUT_MS = 45_000;
 
 describeOnRedis("poison on a test environment of its own", () => {
-  let faultTest: FaultTest | undefined;
-  afterEach(() => faultTest?.close());
+  const startFaultTest = useFaultTests();
 
   test(
     "F21 a flood that hangs, and events that fail, kill, are huge or no event, hold up nobody else",
     { timeout: 600_000 },
     async () => {
       const fromMs = Date.now();
-      faultTest = await startFaultTest(
+      const faultTest = await startFaultTest(
         {
           ...{ backend: "redis", ack: "queue" },
           env: { FAULTS_HANDLER_TIMEOUT_MS: String(HANDLER_TIMEOUT_MS) },

@@ -5,7 +5,7 @@ import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { loseRedis } from "../faults/empty-queue.ts";
 import { plainEvent } from "../load/plan.ts";
-import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import { useFaultTests } from "../start-fault-test.ts";
 import { openEnvironment, type FaultEnvironment } from "../environment/environment.ts";
 
 const ALL = process.env["FAULTS"] === "all";
@@ -17,12 +17,11 @@ const UNFIT: readonly (readonly [string, readonly string[]])[] = [
 ];
 
 describeOnRedis("F7 what Redis keeps on disk", () => {
-  let faultTest: FaultTest | undefined;
+  const startFaultTest = useFaultTests();
   let bare: FaultEnvironment | undefined;
   afterEach(async () => {
-    await faultTest?.close();
     await bare?.end();
-    faultTest = bare = undefined;
+    bare = undefined;
   });
 
   test(
@@ -31,7 +30,7 @@ describeOnRedis("F7 what Redis keeps on disk", () => {
     async () => {
       const env = { MILLRACE_REDIS_VOLATILE: "1" };
       const options = { backend: "redis", ack: "ledger", env, redisArgs: WITHOUT_AOF } as const;
-      faultTest = await startFaultTest(options, { rate: 20 });
+      const faultTest = await startFaultTest(options, { rate: 20 });
       const { environment, log, send, settled, expectInvariants } = faultTest;
       // Its next attempt waits in the queue when that goes.
       send(plainEvent("msg_waiting_1", { plan: { fails: 6 } }));
@@ -65,8 +64,8 @@ describeOnRedis("F7 what Redis keeps on disk", () => {
     LONG,
     async () => {
       const redisArgs = ["--appendfsync", "always"];
-      faultTest = await startFaultTest({ backend: "redis", ack: "queue", redisArgs });
-      const { environment, log, expectInvariants } = faultTest;
+      const options = { backend: "redis", ack: "queue", redisArgs } as const;
+      const { environment, log, expectInvariants } = await startFaultTest(options);
       for (let kill = 0; kill < 5; kill += 1) {
         const before = log.acknowledged;
         await until(() => log.acknowledged > before + 60);

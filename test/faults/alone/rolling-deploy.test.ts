@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { plainEvent } from "../load/plan.ts";
-import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import { useFaultTests, type FaultTest } from "../start-fault-test.ts";
 import type { Role, RoleKind } from "../environment/role.ts";
 import { THIS_BUILD, type Build } from "../environment/environment.ts";
 import { describeOnRedis } from "../../support/redis.ts";
@@ -18,18 +18,17 @@ const FAILS_ALL_THE_WAY = 120;
 
 describeOnRedis("a rolling deploy under steady traffic", () => {
   let older: OlderBuild;
-  let faultTest: FaultTest;
+  const startFaultTest = useFaultTests();
   beforeAll(async () => {
     older = await installOlderBuild();
   });
-  afterEach(() => faultTest?.close());
   afterAll(() => older?.remove());
 
   test.each(ACKS)(
     "%s first: from the older build to this one and back, and every invariant holds",
     { timeout: 900_000 },
     async (ack) => {
-      faultTest = await startFaultTest({ backend: "redis", ack, build: older }, { rate: 20 });
+      const faultTest = await startFaultTest({ backend: "redis", ack, build: older }, { rate: 20 });
       const { environment, send, settled } = faultTest;
       await deliveriesGoOn(faultTest);
       send(plainEvent("msg_all_the_way_1", { plan: { fails: FAILS_ALL_THE_WAY } }));

@@ -1,9 +1,9 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { countOthers } from "../check/isolation.ts";
 import { storm } from "../faults/storm.ts";
-import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import { useFaultTests } from "../start-fault-test.ts";
 
 const ALL = process.env["FAULTS"] === "all";
 /** Events of the quiet stretch, to measure the other one by. */
@@ -11,15 +11,14 @@ const QUIET = 30;
 const PATIENCE = { withinMs: 300_000 };
 
 describeOnRedis("storms of duplicates on a test environment of their own", () => {
-  let faultTest: FaultTest | undefined;
-  afterEach(() => faultTest?.close());
+  const startFaultTest = useFaultTests();
 
   test.runIf(ALL).for(["5000", "10000x20"])(
     "F20 %s deliveries over four ingresses run once each and hold up nobody else (needs FAULTS=all)",
     { timeout: 1_800_000 },
     async (way) => {
       const fromMs = Date.now();
-      faultTest = await startFaultTest(
+      const faultTest = await startFaultTest(
         {
           ...{ backend: "redis", ack: "queue", ingresses: 4 },
           say: (line) => void process.stdout.write(`${line}\n`),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { plainEvent } from "../load/plan.ts";
-import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
+import { useFaultTests, type FaultTest } from "../start-fault-test.ts";
 import type { Role } from "../environment/role.ts";
 import { withQueue } from "../../support/queue-fixture.ts";
 import { createNewerBuild, type NewerBuild } from "./newer-build.ts";
@@ -12,21 +12,18 @@ const DELIVERED_FIRST = 60;
 
 describeOnRedis("an older and a newer build side by side", () => {
   let newer: NewerBuild | undefined;
-  let faultTest: FaultTest | undefined;
+  const startFaultTest = useFaultTests();
   beforeAll(async () => {
     if (ALL) newer = await createNewerBuild();
   });
-  afterAll(async () => {
-    await faultTest?.close();
-    await newer?.remove();
-  });
+  afterAll(() => newer?.remove());
 
   test.runIf(ALL)(
     "F23 a rolling deploy: older workers leave what a newer ingress queues to newer workers (needs FAULTS=all)",
     { timeout: 600_000 },
     async () => {
       const build = given(newer);
-      faultTest = await startFaultTest({ backend: "redis", ack: "queue", ingresses: 1 });
+      const faultTest = await startFaultTest({ backend: "redis", ack: "queue", ingresses: 1 });
       const { environment, log, send, settled } = faultTest;
       const olderRoles = [...environment.roles];
       const olderWorkers = [...environment.workers];
@@ -79,8 +76,8 @@ function given<T>(value: T | undefined): T {
   return value;
 }
 
-async function statusOf(faultTest: FaultTest | undefined, id: string): Promise<string | undefined> {
-  const { rows } = await given(faultTest).environment.database.query(
+async function statusOf({ environment }: FaultTest, id: string): Promise<string | undefined> {
+  const { rows } = await environment.database.query(
     "select status from millrace.events where event_id = $1",
     [id],
   );
@@ -88,10 +85,10 @@ async function statusOf(faultTest: FaultTest | undefined, id: string): Promise<s
 }
 
 async function handledBy(
-  faultTest: FaultTest | undefined,
+  { environment }: FaultTest,
   workers: readonly Pick<Role, "pid">[],
 ): Promise<string[]> {
-  const { rows } = await given(faultTest).environment.database.query<{ id: string }>(
+  const { rows } = await environment.database.query<{ id: string }>(
     "select event_id as id from proof.effects where pid = any($1)",
     [workers.map(({ pid }) => pid)],
   );

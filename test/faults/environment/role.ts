@@ -1,8 +1,8 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import type { Failpoint } from "@millrace/core";
-import { BIN } from "../../support/millrace-process.ts";
+import { BIN, spawnProgram } from "../../support/millrace-process.ts";
 import { until } from "../../support/until.ts";
 import { measureFootprint, type Footprint } from "./footprint.ts";
 
@@ -108,15 +108,7 @@ export function createRole(options: RoleOptions): Role {
   async function startOnce(): Promise<boolean> {
     beginOutage();
     const [command, args] = commandOf(options);
-    const started = spawn(command, args, {
-      env: {
-        PATH: process.env["PATH"],
-        HOME: process.env["HOME"],
-        NODE_OPTIONS: `--import ${PRELOAD}`,
-        ...env,
-      },
-      stdio: ["ignore", "pipe", "pipe", "ipc"],
-    });
+    const started = spawnProgram(command, args, { NODE_OPTIONS: `--import ${PRELOAD}`, ...env });
     child = started;
     const life = { expected: false };
     ours = life;
