@@ -130,9 +130,9 @@ export function edge(tests: LineTests, target: () => Target): void {
       try {
         const open = () => idle.filter((connection) => !connection.isFinished);
         await until(() => open().length <= bound, { what: "the rest closed" });
-        const [heard] = open();
-        heard?.write(toBytes({ ...plain("a", "{}"), path: "/webhooks/nobody" }));
-        expect(await heard?.statuses(1)).toEqual([404]);
+        const [kept] = open();
+        kept?.write(toBytes({ ...plain("a", "{}"), path: "/webhooks/nobody" }));
+        expect(await kept?.statuses(1)).toEqual([404]);
       } finally {
         for (const connection of idle) connection.abort();
       }

@@ -49,7 +49,7 @@ export interface Draft {
   version: string;
   headers: [string, string][];
   body: Buffer;
-  /** How the body's end is told; `none` leaves that to what stands in `headers`. */
+  /** How the body is framed; `none` leaves that to `headers`. */
   framing: { kind: "length" } | { kind: "chunked"; sizes: readonly number[] } | { kind: "none" };
 }
 

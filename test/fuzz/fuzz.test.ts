@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { migratedDatabase } from "../support/scratch-database.ts";
 import { runFuzz } from "./run.ts";
 
-/** Always the same; `npm run fuzz` draws another seed, and goes on as long as it is told. */
+/** Always the same; `npm run fuzz` draws another seed, and runs for as long as it is asked to. */
 const SEED = 20_261_121;
 const CASES = 2_000;
 

@@ -14,7 +14,7 @@ import { createSignedEvents, type SignedEvents } from "./signed-events.ts";
 
 export interface FuzzOptions {
   readonly seed: number;
-  /** How much: so many cases, which the seed makes, or as many as milliseconds leave room for. */
+  /** How much: so many cases, which the seed makes, or as many as fit into milliseconds. */
   readonly length: { readonly cases: number } | { readonly ms: number };
   /** Within which what was sent is answered or its connection ended, milliseconds. */
   readonly limitMs: number;

@@ -63,8 +63,8 @@ describe("what many strangers send at once", () => {
     const senders = await openMany(8, ingress.port);
     await until(() => senders.filter((sender) => sender.isFinished).length === 3);
     expect(await ingress.metric("millrace_ingress_connections_dropped_total")).toBe(3);
-    const heard = senders.find((sender) => !sender.isFinished);
-    heard?.write(rawRequest({ id: "heard" }));
-    expect(await heard?.statuses(1)).toEqual([202]);
+    const served = senders.find((sender) => !sender.isFinished);
+    served?.write(rawRequest({ id: "heard" }));
+    expect(await served?.statuses(1)).toEqual([202]);
   });
 });
