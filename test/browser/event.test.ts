@@ -3,17 +3,15 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
-import { onPostgres, type TestServers } from "../support/backends.ts";
+import { onPostgres } from "../support/backends.ts";
 
 const FAILED = "/event?source=hookmesh&id=evt_order_1";
 
 describeInBrowser("an event on the ledger's page", () => {
-  let servers: TestServers;
   let store: RunningStore;
   let browser: Browser;
   beforeAll(async () => {
-    servers = await onPostgres();
-    store = await startStore(servers);
+    store = await startStore(await onPostgres());
     browser = await openBrowser();
     await store.command("send", "hookmesh", "user.created", "--id", "evt_user_1");
     const pigeon = ["--set", "payload.carrier=pigeon"];
@@ -22,7 +20,6 @@ describeInBrowser("an event on the ledger's page", () => {
   afterAll(async () => {
     await browser?.close();
     await store?.stop();
-    await servers?.release();
   });
 
   test("its payload is set out, searched and copied", async () => {

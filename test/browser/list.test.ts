@@ -3,13 +3,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
-import { onPostgres, type TestServers } from "../support/backends.ts";
+import { onPostgres } from "../support/backends.ts";
 
 const USERS = 115;
 const LOST = 6;
 
 describeInBrowser("the list of the ledger's page", () => {
-  let servers: TestServers;
   let store: RunningStore;
   let browser: Browser;
   let tab: Tab;
@@ -22,8 +21,7 @@ describeInBrowser("the list of the ledger's page", () => {
   const ids = () => page.locator("td.id a").allTextContents();
 
   beforeAll(async () => {
-    servers = await onPostgres();
-    store = await startStore(servers);
+    store = await startStore(await onPostgres());
     browser = await openBrowser();
     await store.command("send", "hookmesh", "user.created", "--count", String(USERS));
     const pigeon = ["--set", "payload.carrier=pigeon"];
@@ -36,7 +34,6 @@ describeInBrowser("the list of the ledger's page", () => {
   afterAll(async () => {
     await browser?.close();
     await store?.stop();
-    await servers?.release();
   });
 
   test("a filter lives in the URL: a reload keeps it, and Back takes it off", async () => {

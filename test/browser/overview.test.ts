@@ -2,27 +2,24 @@ import type { AnswerOf, SourceStats } from "@millrace/api-contract";
 import type { Browser, Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestDashboard, type TestDashboard } from "../dashboard/dashboard-fixture.ts";
-import { onPostgres, type TestServers } from "../support/backends.ts";
+import { onPostgres } from "../support/backends.ts";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
 
 const SIX = ["github", "hookmesh", "shopify", "slack", "standard", "stripe"];
 
 /** The table of the sources is as high as its panel; what comes below it is the API's to say. */
 describeInBrowser("the overview of six sources", () => {
-  let servers: TestServers;
   let dashboard: TestDashboard;
   let browser: Browser;
   let tab: Tab;
   beforeAll(async () => {
-    servers = await onPostgres();
-    dashboard = await startTestDashboard(servers);
+    dashboard = await startTestDashboard(await onPostgres());
     browser = await openBrowser();
     tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
   });
   afterAll(async () => {
     await browser?.close();
     await dashboard?.close();
-    await servers?.release();
   });
 
   const SHOWN: Stats = { sources: Object.fromEntries(SIX.map((name) => [name, QUIET])) };

@@ -4,22 +4,19 @@ import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
-import { onRedis, type TestServers } from "../support/backends.ts";
+import { onRedis } from "../support/backends.ts";
 
 describeOnRedis("the ledger's page over a queue on Redis", () => {
   describeInBrowser("in a browser", () => {
-    let servers: TestServers;
     let store: RunningStore;
     let browser: Browser;
     beforeAll(async () => {
-      servers = await onRedis();
-      store = await startStore(servers);
+      store = await startStore(await onRedis());
       browser = await openBrowser();
     });
     afterAll(async () => {
       await browser?.close();
       await store?.stop();
-      await servers?.release();
     });
 
     test("an event that only its queue knows is shown from there, until it is recorded", async () => {

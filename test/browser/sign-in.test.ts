@@ -3,22 +3,22 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
-import { onPostgres, type TestServers } from "../support/backends.ts";
+import { onPostgres } from "../support/backends.ts";
 
 const OPERATOR = { user: "ada", password: "operator-password-1" };
 const VIEWER = { user: "bob", password: "viewer-password-1" };
 
 describeInBrowser("signing in to the ledger's page", () => {
-  let servers: TestServers;
   let store: RunningStore;
   let browser: Browser;
   beforeAll(async () => {
-    servers = await onPostgres();
     const accounts = [
       { ...OPERATOR, role: "operator" as const },
       { ...VIEWER, role: "viewer" as const },
     ];
-    store = await startStore(servers, { dashboard: { credentials: { accounts, tokens: [] } } });
+    store = await startStore(await onPostgres(), {
+      dashboard: { credentials: { accounts, tokens: [] } },
+    });
     browser = await openBrowser();
     const pigeon = ["--set", "payload.carrier=pigeon"];
     await store.command("send", "hookmesh", "order.shipped", "--id", "evt_order_1", ...pigeon);
@@ -26,7 +26,6 @@ describeInBrowser("signing in to the ledger's page", () => {
   afterAll(async () => {
     await browser?.close();
     await store?.stop();
-    await servers?.release();
   });
 
   async function signIn(path: string, { user, password }: typeof OPERATOR) {

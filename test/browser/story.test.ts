@@ -4,21 +4,18 @@ import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
 import { PICTURES, takePictures } from "./pictures.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
-import { onPostgres, type TestServers } from "../support/backends.ts";
+import { onPostgres } from "../support/backends.ts";
 
 describeInBrowser("the ledger's page", () => {
-  let servers: TestServers;
   let store: RunningStore;
   let browser: Browser;
   beforeAll(async () => {
-    servers = await onPostgres();
-    store = await startStore(servers);
+    store = await startStore(await onPostgres());
     browser = await openBrowser();
   });
   afterAll(async () => {
     await browser?.close();
     await store?.stop();
-    await servers?.release();
   });
 
   test("an empty ledger says what to send", async () => {

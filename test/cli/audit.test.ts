@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { environmentOf } from "../support/server-urls.ts";
 import { millrace } from "../support/run-in-process.ts";
 
@@ -10,20 +10,15 @@ const MILLRACE_CONFIG = fileURLToPath(
 );
 
 onEachBackend("what the command does", (prepare) => {
-  let servers: TestServers;
   let stores: TestStores;
 
   beforeAll(async () => {
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
   });
-  afterAll(async () => {
-    await stores?.close();
-    await servers?.release();
-  });
+  afterAll(() => stores?.close());
 
   const run = (...args: string[]) =>
-    millrace(args, { env: { MILLRACE_CONFIG, ...environmentOf(servers) } });
+    millrace(args, { env: { MILLRACE_CONFIG, ...environmentOf(stores.servers) } });
   const last = async () => (await stores.ledger.audit.find({ limit: 1 })).entries[0];
 
   test("is audited under the name of who ran it, with the reason", async () => {

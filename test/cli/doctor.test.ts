@@ -5,7 +5,7 @@ import { closeServer, listen } from "@millrace/service";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { startReconciler } from "../operations/reconcile-once.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { freePort } from "../support/free-port.ts";
 import { event } from "../support/queue-fixture.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
@@ -16,21 +16,16 @@ import { millrace } from "../support/run-in-process.ts";
 const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
 
 onEachBackend("millrace doctor", (prepare, backend) => {
-  let servers: TestServers;
   let stores: TestStores;
 
   beforeAll(async () => {
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
   });
-  afterAll(async () => {
-    await stores?.close();
-    await servers?.release();
-  });
+  afterAll(() => stores?.close());
 
   const doctorWith = (env: Record<string, string>, ...args: string[]) =>
     millrace(["doctor", ...args], {
-      env: { MILLRACE_CONFIG: CONFIG, ...environmentOf(servers), ...env },
+      env: { MILLRACE_CONFIG: CONFIG, ...environmentOf(stores.servers), ...env },
     });
   const doctor = (...args: string[]) => doctorWith({}, ...args);
   /** Whatever there is to change: the events, and the jobs' states. */
@@ -126,7 +121,7 @@ onEachBackend("millrace doctor", (prepare, backend) => {
   if (backend === "redis") {
     test("cannot tell when Redis does not answer", async () => {
       const port = await freePort();
-      const env = { MILLRACE_CONFIG: CONFIG, DATABASE_URL: servers.databaseUrl };
+      const env = { MILLRACE_CONFIG: CONFIG, DATABASE_URL: stores.servers.databaseUrl };
       const { code, stdout } = await millrace(["doctor"], {
         env: { ...env, REDIS_URL: `redis://127.0.0.1:${port}` },
       });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { age } from "../support/aged-events.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
@@ -14,16 +14,11 @@ interface Line {
 }
 
 onEachBackend("millrace events --follow", (prepare) => {
-  let servers: TestServers;
   let stores: TestStores;
   beforeAll(async () => {
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
   });
-  afterAll(async () => {
-    await stores?.close();
-    await servers?.release();
-  });
+  afterAll(() => stores?.close());
 
   /** Follows for as long as a test takes; gives the lines so far, and the exit code of a Ctrl-C. */
   async function following(
@@ -31,7 +26,7 @@ onEachBackend("millrace events --follow", (prepare) => {
     during: (lines: () => readonly string[]) => Promise<void>,
   ): Promise<number> {
     const command = startCommand(["events", "--follow", ...args], {
-      env: { DATABASE_URL: servers.databaseUrl },
+      env: { DATABASE_URL: stores.servers.databaseUrl },
     });
     try {
       await during(() => command.written.stdout.split("\n").slice(0, -1));

@@ -1,27 +1,22 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { environmentOf } from "../support/server-urls.ts";
 import { millrace } from "../support/run-in-process.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
 
 onEachBackend("millrace pause and resume", (prepare) => {
-  let servers: TestServers;
   let stores: TestStores;
   beforeAll(async () => {
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
   });
   afterEach(() => run("resume", "--all"));
-  afterAll(async () => {
-    await stores?.close();
-    await servers?.release();
-  });
+  afterAll(() => stores?.close());
 
   const run = (...args: string[]) =>
-    millrace(args, { env: { MILLRACE_CONFIG: CONFIG, ...environmentOf(servers) } });
+    millrace(args, { env: { MILLRACE_CONFIG: CONFIG, ...environmentOf(stores.servers) } });
   const paused = async () => {
     const counts = await stores.queues.counts();
     return [...counts].filter(([, { paused: is }]) => is).map(([source]) => source);

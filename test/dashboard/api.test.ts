@@ -1,17 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 const ODD_ID = "shop.example|orders/créé|100% & more?#\\";
 
 onEachBackend("the dashboard's API", (prepare, backend) => {
-  let servers: TestServers;
   let dashboard: TestDashboard;
 
   beforeAll(async () => {
-    servers = await prepare();
-    dashboard = await startTestDashboard(servers);
+    dashboard = await startTestDashboard(await prepare());
     await dashboard.take("evt_ok_1", { type: "order.paid" });
     await dashboard.take("evt_ok_2", { source: "patient", type: "order.paid" });
     await dashboard.work(
@@ -25,10 +23,7 @@ onEachBackend("the dashboard's API", (prepare, backend) => {
     await dashboard.fail("evt_bad_1", { type: "order.shipped" });
     await dashboard.fail(ODD_ID, { type: "odd" });
   });
-  afterAll(async () => {
-    await dashboard?.close();
-    await servers?.release();
-  });
+  afterAll(() => dashboard?.close());
 
   const path = (eventId: string, source = "acme") =>
     `/api/events/${source}/${encodeURIComponent(eventId)}`;

@@ -1,6 +1,6 @@
 import type { Credentials } from "@millrace/dashboard";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { startTestDashboard, type TestDashboard, type SendOptions } from "./dashboard-fixture.ts";
 
 const OPS = { user: "ops", password: "a long password" };
@@ -12,21 +12,16 @@ const CREDENTIALS: Credentials = {
 const JSON_TYPE = { "content-type": "application/json" };
 
 onEachBackend("the dashboard's audit", (prepare) => {
-  let servers: TestServers;
   let dashboard: TestDashboard;
   let cookie: string;
 
   beforeAll(async () => {
-    servers = await prepare();
-    dashboard = await startTestDashboard(servers, { credentials: CREDENTIALS });
+    dashboard = await startTestDashboard(await prepare(), { credentials: CREDENTIALS });
     const body = JSON.stringify(OPS);
     const signedIn = await dashboard.send("POST", "/api/session", { headers: JSON_TYPE, body });
     cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
   });
-  afterAll(async () => {
-    await dashboard?.close();
-    await servers?.release();
-  });
+  afterAll(() => dashboard?.close());
 
   const write = (method: string, path: string, body?: object) => {
     const sent: SendOptions = body === undefined ? {} : { body: JSON.stringify(body) };

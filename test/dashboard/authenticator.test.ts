@@ -1,27 +1,22 @@
 import type { Credentials } from "@millrace/dashboard";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 const OPS = { user: "ops", password: "hunter2-hunter2" };
 const VIEWER_TOKEN = "a-token-that-may-look";
 
 onEachBackend("a dashboard with a door", (prepare) => {
-  let servers: TestServers;
   let dashboard: TestDashboard;
 
   beforeAll(async () => {
-    servers = await prepare();
     const credentials: Credentials = {
       accounts: [{ ...OPS, role: "operator" }],
       tokens: [{ token: VIEWER_TOKEN, role: "viewer" }],
     };
-    dashboard = await startTestDashboard(servers, { host: "0.0.0.0", credentials });
+    dashboard = await startTestDashboard(await prepare(), { host: "0.0.0.0", credentials });
   });
-  afterAll(async () => {
-    await dashboard?.close();
-    await servers?.release();
-  });
+  afterAll(() => dashboard?.close());
 
   test("serves nobody else, but for its health", async () => {
     const signedIn = await dashboard.send("POST", "/api/session", {

@@ -1,7 +1,8 @@
 import { request } from "node:http";
 import type { DashboardOptions } from "@millrace/dashboard";
+import type { TestServers } from "../support/backends.ts";
 import { startInProcess } from "../support/in-process.ts";
-import { environmentOf, type ServerUrls } from "../support/server-urls.ts";
+import { environmentOf } from "../support/server-urls.ts";
 import { openTestStores, STORES_CONFIG, type TestStores } from "../support/stores-fixture.ts";
 
 /** A dashboard that listens, and a ledger and queues over the same servers. */
@@ -25,13 +26,17 @@ export interface Answer {
   readonly json: any; // oxlint-disable-line typescript/no-explicit-any
 }
 
+/** Starts a dashboard on servers that it releases when it is closed. */
 export async function startTestDashboard(
-  servers: ServerUrls,
+  servers: TestServers,
   options: Partial<DashboardOptions> = {},
 ): Promise<TestDashboard> {
   const stores = await openTestStores(servers);
   const { url, close } = await startInProcess("dashboard", STORES_CONFIG, environmentOf(servers), {
     dashboard: { shutdownTimeoutMs: 500, ...options },
+  }).catch(async (error: unknown) => {
+    await stores.close();
+    throw error;
   });
   const port = Number(new URL(url).port);
   const send: TestDashboard["send"] = (method, path, sent = {}) =>

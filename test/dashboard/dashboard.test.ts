@@ -1,7 +1,7 @@
 import { createDashboard, type Credentials } from "@millrace/dashboard";
 import { createLogger, createRegistry } from "@millrace/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
@@ -19,17 +19,12 @@ const TOO_SHORT: readonly (readonly [Credentials, RegExp])[] = [
 ];
 
 onEachBackend("the dashboard", (prepare, backend) => {
-  let servers: TestServers;
   let dashboard: TestDashboard;
 
   beforeAll(async () => {
-    servers = await prepare();
-    dashboard = await startTestDashboard(servers);
+    dashboard = await startTestDashboard(await prepare());
   });
-  afterAll(async () => {
-    await dashboard?.close();
-    await servers?.release();
-  });
+  afterAll(() => dashboard?.close());
 
   const board = "/queues/api/queues/millrace-acme";
 
@@ -228,7 +223,7 @@ onEachBackend("the dashboard", (prepare, backend) => {
 
   if (backend === "redis") {
     test("with the queue away the ledger is shown, and writes are refused for now", async () => {
-      await servers.redis?.kill();
+      await dashboard.servers.redis?.kill();
       await until(async () => (await dashboard.get("/readyz")).status === 503);
       expect((await dashboard.get("/api/events")).status).toBe(200);
       const stats = await until(async () => {
@@ -244,7 +239,7 @@ onEachBackend("the dashboard", (prepare, backend) => {
       }
       const read = await dashboard.get("/queues/api/queues");
       expect([read.status, read.json.error.code]).toEqual([500, "internal"]);
-      await servers.redis?.restart();
+      await dashboard.servers.redis?.restart();
       await until(async () => (await dashboard.get("/readyz")).status === 200);
     });
   }

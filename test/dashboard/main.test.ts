@@ -1,8 +1,8 @@
 import { Agent, createServer, get } from "node:http";
 import { fileURLToPath } from "node:url";
 import { main } from "@millrace/dashboard";
-import { createPool, migrate } from "@millrace/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestLedger } from "../support/ledger-fixture.ts";
 import { createPipeline } from "../support/pipeline.ts";
 import { migratedDatabase, scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
@@ -40,8 +40,7 @@ test("a database that was not migrated stops the start with what to do", async (
 });
 
 test("a port that is taken stops the start, and leaves no connection behind", async () => {
-  const pool = createPool({ url: database.url, max: 1, applicationName: "test" });
-  await migrate({ pool });
+  const { pool, close } = await openTestLedger({ url: database.url });
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const address = other.address();
@@ -57,7 +56,7 @@ test("a port that is taken stops the start, and leaves no connection behind", as
     return rows[0].n === 0;
   });
   await new Promise((resolve) => other.close(resolve));
-  await pool.end();
+  await close();
 });
 
 test("a SIGTERM ends its process well, with a browser's connection still open", async () => {

@@ -1,7 +1,7 @@
 import type { Credentials } from "@millrace/dashboard";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { checkAnswers, type AnswerCheck } from "./check-answers.ts";
 import {
@@ -51,13 +51,11 @@ const isOpen = (path: string) => path === "/api/session" || path === "/api/opena
 const GUARDED = CALLS.filter(([, path]) => !isOpen(path));
 
 onEachBackend("the API's document", (prepare, backend) => {
-  let servers: TestServers;
   let dashboard: TestDashboard;
   let check: AnswerCheck;
 
   beforeAll(async () => {
-    servers = await prepare();
-    dashboard = await startTestDashboard(servers, { credentials: CREDENTIALS });
+    dashboard = await startTestDashboard(await prepare(), { credentials: CREDENTIALS });
     check = checkAnswers((await dashboard.get("/api/openapi.json")).json);
     await dashboard.fail("evt_bad_1");
     await dashboard.fail("evt_bytes_1", { body: Buffer.from([0xff, 0x00]) });
@@ -71,10 +69,7 @@ onEachBackend("the API's document", (prepare, backend) => {
         }),
     );
   });
-  afterAll(async () => {
-    await dashboard?.close();
-    await servers?.release();
-  });
+  afterAll(() => dashboard?.close());
 
   /** Sends, and expects the status and an answer that the document knows. */
   async function ask(
@@ -114,7 +109,7 @@ onEachBackend("the API's document", (prepare, backend) => {
       const shown = await ask(200, ["GET", "/api/events/acme/evt_queued_1"]);
       expect(shown.json.stage).toBe("queued");
       // A job that was taken out of its list by hand, or that moved while it was looked for.
-      const redis = new Redis(String(servers.redisUrl));
+      const redis = new Redis(String(dashboard.servers.redisUrl));
       expect(await redis.lrem("bull:millrace-acme:wait", 1, "evt_queued_1")).toBe(1);
       await redis.quit();
       const lost = await ask(200, ["GET", "/api/events/acme/evt_queued_1"]);

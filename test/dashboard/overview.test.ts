@@ -1,23 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 onEachBackend("the dashboard's overviews", (prepare) => {
-  let servers: TestServers;
   let dashboard: TestDashboard;
 
   beforeAll(async () => {
-    servers = await prepare();
     const compare = { graceMs: 0, keysDays: 90 };
-    dashboard = await startTestDashboard(servers, { compare });
+    dashboard = await startTestDashboard(await prepare(), { compare });
     await dashboard.fail("evt_bad_1");
   });
-  afterAll(async () => {
-    await dashboard?.close();
-    await servers?.release();
-  });
+  afterAll(() => dashboard?.close());
 
   test("the last hour is told minute by minute, of one source or of all", async () => {
     const { status, json } = await dashboard.get("/api/activity");

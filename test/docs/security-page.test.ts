@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import { checkJob } from "@millrace/processor";
-import { createRedisQueues } from "@millrace/queue";
 import { Queue } from "bullmq";
 import { sql } from "drizzle-orm";
 import { defineConfig, hmac, on } from "millrace";
 import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { quickWorker } from "../support/queue-fixture.ts";
+import { openTestQueues, quickWorker } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
@@ -97,13 +96,10 @@ describeOnRedis("a client that can write to Redis", () => {
   test("has a worker run an event that no sender signed; its body stays with the completed job", async () => {
     const redis = await startRedis();
     const ran: string[] = [];
-    const queues = createRedisQueues({
-      ...{ url: redis.url, sources: ["acme"], role: "worker" },
-      notify: () => {},
-    });
+    const urls = { databaseUrl: "", redisUrl: redis.url };
+    const queues = await openTestQueues(urls, "worker", ["acme"]);
     const forger = new Queue("millrace-acme", { connection: { url: redis.url } });
     try {
-      await until(() => queues.ping().then(() => true));
       queues.work({
         worker: quickWorker(),
         concurrency: () => 1,

@@ -1,30 +1,19 @@
-import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("the example store", (prepare) => {
-  let servers: TestServers;
   let store: RunningStore;
-  let database: pg.Pool;
 
   beforeAll(async () => {
-    servers = await prepare();
-    store = await startStore(servers);
-    database = new pg.Pool({ connectionString: servers.databaseUrl, max: 2 });
-    // The database may be dropped before its last connection has closed.
-    database.on("error", () => {});
+    store = await startStore(await prepare());
   });
-  afterAll(async () => {
-    await store?.stop();
-    await database?.end();
-    await servers?.release();
-  });
+  afterAll(() => store?.stop());
 
   const run = (...args: string[]) => store.run(args);
   const send = (...args: string[]) => store.command("send", ...args);
-  const rows = async (query: string) => (await database.query(query)).rows;
+  const rows = async (query: string) => (await store.database.query(query)).rows;
   const reaches = (id: string, status: string) =>
     until(
       async () => {
@@ -130,7 +119,7 @@ onEachBackend("the example store", (prepare) => {
   test("the same is repaired through the API", async () => {
     await send("hookmesh", "order.shipped", "--id", "evt_ship_2", ...set("payload.carrier=pigeon"));
     await reaches("evt_ship_2", "failed");
-    await database.query("insert into store.carriers values ('pigeon')");
+    await store.database.query("insert into store.carriers values ('pigeon')");
     const answer = await fetch(`${store.dashboardUrl}/api/events/hookmesh/evt_ship_2/retry`, {
       method: "POST",
     });

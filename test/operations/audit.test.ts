@@ -1,22 +1,17 @@
 import { createOperator, type Actor } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 const OPS: Actor = { user: "ops", role: "operator", via: "session", reason: "mended the cause" };
 
 onEachBackend("the audit", (prepare) => {
-  let servers: TestServers;
   let stores: TestStores;
 
   beforeAll(async () => {
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
   });
-  afterAll(async () => {
-    await stores?.close();
-    await servers?.release();
-  });
+  afterAll(() => stores?.close());
 
   const operator = (over: Partial<TestStores> = {}, actor = OPS) =>
     createOperator({ ...stores, ...over }, actor);

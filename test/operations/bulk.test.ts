@@ -1,22 +1,17 @@
 import { replayMany, retryMany } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 
 onEachBackend("many events", (prepare) => {
-  let servers: TestServers;
   let stores: TestStores;
 
   beforeAll(async () => {
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
   });
-  afterAll(async () => {
-    await stores?.close();
-    await servers?.release();
-  });
+  afterAll(() => stores?.close());
 
   const statuses = async (prefix: string): Promise<Record<string, number>> => {
     const { rows } = await stores.pool.query<{ status: string; events: number }>(

@@ -2,27 +2,24 @@ import { truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { dieWithJob, event, openTestQueues, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce, startReconciler, type TestReconciler } from "./reconcile-once.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
-  let servers: TestServers;
   let stores: TestStores;
   let opened: { close(): Promise<void> }[];
 
   beforeEach(async () => {
     opened = [];
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
   });
   afterEach(async () => {
     // A pool waits for the connections of those who lead.
     await Promise.all(opened.map((each) => each.close()));
     await stores?.close();
-    await servers?.release();
   });
 
   const start = (over: Parameters<typeof startReconciler>[1] = {}): TestReconciler => {
@@ -99,12 +96,12 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
   }, 90_000);
 
   test("fails an event whose job lost its workers too often, while nobody could tell the ledger", async () => {
-    const url = servers.redisUrl ?? servers.databaseUrl;
+    const url = stores.servers.redisUrl ?? stores.servers.databaseUrl;
     await stores.ledger.intake.accept([event("evt_killer_1")]);
     await reconcileOnce(stores);
     await dieWithJob(url, "acme");
     await dieWithJob(url, "acme");
-    const queues = await openTestQueues(servers, "worker", ["acme", "patient"]);
+    const queues = await openTestQueues(stores.servers, "worker", ["acme", "patient"]);
     opened.push(queues);
     queues.work({
       worker: quickWorker({ maxStalledCount: 1 }),
@@ -146,10 +143,10 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
         await stores.queues.enqueue([event(eventId)], { identityOnly: true });
       }
       await stores.ledger.intake.markEnqueued(ids.map(key));
-      const file = await aofOf(servers.redisUrl ?? "");
-      await servers.redis?.kill();
+      const file = await aofOf(stores.servers.redisUrl ?? "");
+      await stores.servers.redis?.kill();
       await truncate(file.path, Math.floor(file.bytes / 2));
-      await servers.redis?.restart();
+      await stores.servers.redis?.restart();
       await until(() => stores.queues.ping().then(() => true));
       const { mended, passed } = await reconcileOnce(stores);
       expect(passed.whole).toBe(true);
@@ -161,10 +158,10 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
     test("goes on when Redis comes back", async () => {
       const reconciler = start();
       await has(reconciler, "passed");
-      await servers.redis?.kill();
+      await stores.servers.redis?.kill();
       await stores.ledger.intake.accept([event("evt_away_1")]);
       await has(reconciler, "pass_failed");
-      await servers.redis?.restart();
+      await stores.servers.redis?.restart();
       await until(async () => (await stores.job("evt_away_1"))?.state === "waiting");
       expect(await completeAll()).toEqual(["evt_away_1"]);
     });

@@ -1,5 +1,5 @@
 import { expect, test, beforeAll, afterAll } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { loseQueue } from "../support/lose-queue.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
@@ -11,18 +11,13 @@ const MANY = 30;
 const PAGE_MAX = 20;
 
 onEachBackend("the reconciler, when a queue", (prepare, backend) => {
-  let servers: TestServers;
   let stores: TestStores;
 
   beforeAll(async () => {
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
     await reconcileOnce(stores);
   });
-  afterAll(async () => {
-    await stores?.close();
-    await servers?.release();
-  });
+  afterAll(() => stores?.close());
 
   async function take(name: string, count: number): Promise<string[]> {
     const events = Array.from({ length: count }, (_, index) => event(`${name}_${index}`));
@@ -50,7 +45,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("was flushed, adds every pending event's job again, and each runs once", async () => {
     const ids = await take("evt_flush", MANY);
-    await loseQueue(servers.redisUrl, stores.pool);
+    await loseQueue(stores.servers.redisUrl, stores.pool);
     const { found, mended, passed } = await reconcileOnce(stores, { pageMax: PAGE_MAX });
     expect({ found, mended }).toEqual({
       found: { pending_without_job: MANY },
@@ -65,7 +60,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
     const events = Array.from({ length: 3 }, (_, index) => event(`evt_late_note_${index}`));
     await stores.ledger.intake.accept(events);
     await stores.queues.enqueue(events, { identityOnly: true });
-    await loseQueue(servers.redisUrl, stores.pool);
+    await loseQueue(stores.servers.redisUrl, stores.pool);
     const { found, mended } = await reconcileOnce(stores, { graceMs: 3_600_000 });
     await stores.ledger.intake.markEnqueued(events);
     expect({ found, mended }).toEqual({
@@ -77,11 +72,11 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("is flushed again while it is being compared, compares it once more", async () => {
     const ids = await take("evt_again", MANY);
-    await loseQueue(servers.redisUrl, stores.pool);
+    await loseQueue(stores.servers.redisUrl, stores.pool);
     let calls = 0;
     const enqueue: TestStores["queues"]["enqueue"] = async (...args) => {
       calls += 1;
-      if (calls === 2) await loseQueue(servers.redisUrl, stores.pool);
+      if (calls === 2) await loseQueue(stores.servers.redisUrl, stores.pool);
       return await stores.queues.enqueue(...args);
     };
     const reconciler = startReconciler(
@@ -103,7 +98,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
 
   test("has no room for all, adds as many as it has, and the rest when there is room", async () => {
     const ids = await take("evt_full", MANY);
-    await loseQueue(servers.redisUrl, stores.pool);
+    await loseQueue(stores.servers.redisUrl, stores.pool);
     const reconciler = startReconciler(stores, { queueDepthMax: () => 10 });
     const depth = async () => (await stores.queues.counts()).get("acme")?.waiting ?? 0;
     const full = await until(() =>
@@ -126,7 +121,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
   if (backend === "redis") {
     test("was restarted, compares everything, for its file may have lost its end", async () => {
       const ids = await take("evt_restart", MANY);
-      await servers.redis?.restart();
+      await stores.servers.redis?.restart();
       await until(() => stores.queues.ping().then(() => true));
       const { found, passed } = await reconcileOnce(stores);
       expect(found).toEqual({});

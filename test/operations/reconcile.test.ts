@@ -1,6 +1,6 @@
 import type { JobResult } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce } from "./reconcile-once.ts";
@@ -9,19 +9,14 @@ import { openTestStores, key, type TestStores } from "../support/stores-fixture.
 const FAILED: JobResult = { kind: "failed", code: "gave_up", message: "lost", recorded: false };
 
 onEachBackend("the reconciler", (prepare) => {
-  let servers: TestServers;
   let stores: TestStores;
 
   beforeAll(async () => {
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
     // The queues are known from now on, so that a pass looks at what may be amiss alone.
     await reconcileOnce(stores);
   });
-  afterAll(async () => {
-    await stores?.close();
-    await servers?.release();
-  });
+  afterAll(() => stores?.close());
 
   const reconcile = async () => {
     const { found, mended, passed } = await reconcileOnce(stores);

@@ -1,21 +1,16 @@
 import { replayEvent } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 onEachBackend("a replay", (prepare, backend) => {
-  let servers: TestServers;
   let stores: TestStores;
 
   beforeAll(async () => {
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
   });
-  afterAll(async () => {
-    await stores?.close();
-    await servers?.release();
-  });
+  afterAll(() => stores?.close());
 
   const replay = (eventId: string, generation?: number) =>
     replayEvent(stores, { source: "acme", eventId, generation });
@@ -124,10 +119,10 @@ onEachBackend("a replay", (prepare, backend) => {
   if (backend === "redis") {
     test("changes nothing while the queue is away", async () => {
       await complete("evt_away_1");
-      await servers.redis?.kill();
+      await stores.servers.redis?.kill();
       await expect(replay("evt_away_1")).rejects.toMatchObject({ code: "redis_unreachable" });
       expect(await generationsOf("evt_away_1")).toHaveLength(1);
-      await servers.redis?.restart();
+      await stores.servers.redis?.restart();
       await until(() => stores.queues.ping().then(() => true));
       expect(await replay("evt_away_1")).toMatchObject({ kind: "replayed" });
     });

@@ -1,21 +1,16 @@
 import { retryEvent } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 onEachBackend("a retry", (prepare, backend) => {
-  let servers: TestServers;
   let stores: TestStores;
 
   beforeAll(async () => {
-    servers = await prepare();
-    stores = await openTestStores(servers);
+    stores = await openTestStores(await prepare());
   });
-  afterAll(async () => {
-    await stores?.close();
-    await servers?.release();
-  });
+  afterAll(() => stores?.close());
 
   const retry = (eventId: string) => retryEvent(stores, key(eventId));
   const queueOf = (source: string) => {
@@ -146,10 +141,10 @@ onEachBackend("a retry", (prepare, backend) => {
   if (backend === "redis") {
     test("changes nothing while the queue is away", async () => {
       await stores.fail("evt_away_1");
-      await servers.redis?.kill();
+      await stores.servers.redis?.kill();
       await expect(retry("evt_away_1")).rejects.toMatchObject({ code: "redis_unreachable" });
       expect((await stores.row("evt_away_1"))?.status).toBe("failed");
-      await servers.redis?.restart();
+      await stores.servers.redis?.restart();
       await until(() => stores.queues.ping().then(() => true));
       expect(await retry("evt_away_1")).toEqual({ kind: "retried" });
       await completes("evt_away_1");

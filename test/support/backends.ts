@@ -21,6 +21,16 @@ export function onEachBackend(
   describe(`${title}, on Postgres alone`, () => suite(onPostgres, "postgres"));
 }
 
+/** Opens what releases these servers when it is closed. Where it cannot be opened, they are released. */
+export async function openOn<T>(servers: TestServers, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    await servers.release();
+    throw error;
+  }
+}
+
 /** A fresh database, a migrated one unless told otherwise, and a fresh Redis. */
 export async function onRedis(createDatabase = migratedDatabase): Promise<TestServers> {
   const [database, redis] = await Promise.all([createDatabase(), startRedis()]);
@@ -38,7 +48,6 @@ export async function onPostgres(): Promise<TestServers> {
   const database = await migratedDatabase();
   return {
     databaseUrl: database.url,
-    redisUrl: undefined,
     redis: undefined,
     release: () => database.drop(),
   };

@@ -8,6 +8,7 @@ import { Webhook } from "standardwebhooks";
 import exported from "../fixtures/pipeline/millrace.config.ts";
 import { startInProcess, type RoleInProcess, type RoleOptions } from "./in-process.ts";
 import { startRole, type MillraceProcess } from "./millrace-process.ts";
+import type { ServerUrls } from "./server-urls.ts";
 import { until } from "./until.ts";
 
 export { effectsOf, eventOf } from "./seen-events.ts";
@@ -41,12 +42,7 @@ type RoleName = "ingress" | "worker" | "dashboard";
 /** What changes the environment; an empty variable counts as unset. */
 type Variables = Readonly<Record<string, string>>;
 
-interface Urls {
-  readonly databaseUrl: string;
-  readonly redisUrl?: string | undefined;
-}
-
-function environmentOf(urls: Urls) {
+function environmentOf(urls: ServerUrls) {
   return {
     MILLRACE_CONFIG: CONFIG,
     DATABASE_URL: urls.databaseUrl,
@@ -68,7 +64,7 @@ function environmentOf(urls: Urls) {
  * file in `over`, and gives what it exports.
  */
 export async function createPipeline(
-  urls: Urls,
+  urls: ServerUrls,
   over: Variables = {},
   config: unknown = exported,
 ): Promise<Pipeline> {

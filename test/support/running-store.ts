@@ -1,9 +1,9 @@
 import type pg from "pg";
 import exported from "../../examples/store/millrace.config.ts";
+import { openOn, type TestServers } from "./backends.ts";
 import type { RoleOptions } from "./in-process.ts";
 import { createPipeline } from "./pipeline.ts";
 import { millrace, STORE_CONFIG, type CommandOptions, type Outcome } from "./run-in-process.ts";
-import type { ServerUrls } from "./server-urls.ts";
 
 /** The example store with all its roles in this process, and the command beside it. */
 export interface RunningStore {
@@ -23,11 +23,12 @@ const SECRETS = {
   STANDARD_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 8).toString("base64")}`,
 };
 
-/** Starts the example store over a database and, on Redis, a Redis; with two workers. */
-export async function startStore(
-  servers: ServerUrls,
-  options: RoleOptions = {},
-): Promise<RunningStore> {
+/** Starts the example store, with two workers, on servers that it releases when it is stopped. */
+export function startStore(servers: TestServers, options: RoleOptions = {}): Promise<RunningStore> {
+  return openOn(servers, () => startRoles(servers, options));
+}
+
+async function startRoles(servers: TestServers, options: RoleOptions): Promise<RunningStore> {
   const over = { MILLRACE_CONFIG: STORE_CONFIG, ...SECRETS };
   const pipeline = await createPipeline(servers, over, exported);
   const roles = await Promise.all(
@@ -47,6 +48,9 @@ export async function startStore(
       if (code === 0) return stdout;
       throw new Error(`Cannot run millrace ${args.join(" ")}: ${stdout}${stderr}`);
     },
-    stop: () => pipeline.stop(),
+    stop: async () => {
+      await pipeline.stop();
+      await servers.release();
+    },
   };
 }

@@ -2,7 +2,7 @@
 export interface ServerUrls {
   readonly databaseUrl: string;
   /** Undefined where the queue is on Postgres. */
-  readonly redisUrl: string | undefined;
+  readonly redisUrl?: string | undefined;
 }
 
 /** The variables that name them to a role or a command. */

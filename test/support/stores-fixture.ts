@@ -8,14 +8,15 @@ import {
 } from "@millrace/core";
 import { standardWebhooks } from "millrace";
 import type { FoundJob, Queues } from "@millrace/queue";
+import { openOn, type TestServers } from "./backends.ts";
 import { openTestLedger, type TestLedger } from "./ledger-fixture.ts";
 import { event, openTestQueues } from "./queue-fixture.ts";
-import type { ServerUrls } from "./server-urls.ts";
 import { until } from "./until.ts";
 import { startWorker } from "./worker.ts";
 
 /** A ledger and queues of sources `acme` and `patient`, with workers for as long as a test wants one. */
 export interface TestStores extends TestLedger {
+  readonly servers: TestServers;
   readonly queues: Queues;
   /** Puts an event on the queue, as an ingress does on this backend. */
   take(eventId: string, over?: Partial<IncomingEvent>): Promise<void>;
@@ -51,7 +52,12 @@ const SOURCES = Object.keys(config.sources);
 
 export const key = (eventId: string) => ({ source: "acme", eventId, generation: 0 });
 
-export async function openTestStores(servers: ServerUrls): Promise<TestStores> {
+/** Opens the stores on servers that they release when they are closed. */
+export function openTestStores(servers: TestServers): Promise<TestStores> {
+  return openOn(servers, () => openStores(servers));
+}
+
+async function openStores(servers: TestServers): Promise<TestStores> {
   const test = await openTestLedger({ url: servers.databaseUrl, max: 12 });
   const { ledger } = test;
   const queues = await openTestQueues(servers, "dashboard", SOURCES);
@@ -76,6 +82,7 @@ export async function openTestStores(servers: ServerUrls): Promise<TestStores> {
 
   return {
     ...test,
+    servers,
     queues,
     take,
     work,
@@ -102,6 +109,7 @@ export async function openTestStores(servers: ServerUrls): Promise<TestStores> {
     close: async () => {
       await queues.close();
       await test.close();
+      await servers.release();
     },
   };
 }

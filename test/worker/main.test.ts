@@ -15,8 +15,7 @@ let queues: Queues;
 
 beforeAll(async () => {
   database = await openTestLedger();
-  const urls = { databaseUrl: database.url, redisUrl: undefined };
-  queues = await openTestQueues(urls, "cli", ["shop"]);
+  queues = await openTestQueues({ databaseUrl: database.url }, "cli", ["shop"]);
 });
 afterAll(async () => {
   await queues.close();

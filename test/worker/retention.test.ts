@@ -33,7 +33,7 @@ async function startWorker(archiveDir?: string): Promise<ReadMetric> {
 }
 
 function createRole(given: Parameters<typeof createTestRole>[1]): TestRole {
-  const created = createTestRole({ databaseUrl: it.url, redisUrl: undefined }, given);
+  const created = createTestRole({ databaseUrl: it.url }, given);
   roles.push(created);
   return created;
 }

@@ -5,7 +5,7 @@ import type { Logger } from "@millrace/service";
 import { createWorkerRole, type WorkerRole } from "@millrace/worker";
 import { sql } from "drizzle-orm";
 import { plainProvider } from "../intake/plain-provider.ts";
-import type { TestServers } from "../support/backends.ts";
+import { openOn, type TestServers } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
 import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
@@ -36,7 +36,12 @@ export function shopConfig(handlers: readonly Handler[], worker: Record<string, 
   });
 }
 
-export async function openTestWorkers(servers: TestServers): Promise<TestWorkers> {
+/** Opens the stores on servers that they release when they are closed. */
+export function openTestWorkers(servers: TestServers): Promise<TestWorkers> {
+  return openOn(servers, () => openWorkers(servers));
+}
+
+async function openWorkers(servers: TestServers): Promise<TestWorkers> {
   const test = await openTestLedger({ url: servers.databaseUrl, max: 30 });
   await test.ask("create table effects (event_id text)");
   const queues = await openTestQueues(servers, "worker", ["shop"]);
