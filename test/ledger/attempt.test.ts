@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { pgTable, text } from "drizzle-orm/pg-core";
 import { isDatabaseUnavailable } from "@millrace/ledger";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
@@ -52,6 +53,15 @@ describe("An attempt", () => {
     });
     expect(end).toBe("completed");
     expect(await it.written()).toEqual(["after", "inner", "outer"]);
+  });
+
+  test("writes a table by other columns than an attempt before it named", async () => {
+    await it.ask("CREATE TABLE partly_named (left_one text, right_one text)");
+    const left = pgTable("partly_named", { left_one: text() });
+    const right = pgTable("partly_named", { right_one: text() });
+    const first = await it.attempt((tx) => tx.insert(left).values({ left_one: "a" }));
+    const second = await it.attempt((tx) => tx.insert(right).values({ right_one: "b" }));
+    expect([first.end, second.end]).toEqual(["completed", "completed"]);
   });
 
   test("fails when the handler swallowed the error of a query, with that error's words", async () => {
