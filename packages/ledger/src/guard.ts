@@ -58,8 +58,6 @@ export function createGuard(held: Lease): Guard {
   };
 }
 
-const dialect = new PgDialect();
-
 /**
  * The transaction that a handler gets. It is drizzle's transaction and not its database, so that a
  * nested `transaction()` is a savepoint; a database would send BEGIN and COMMIT on our connection.
@@ -67,6 +65,9 @@ const dialect = new PgDialect();
 export function handlerTransaction(guard: Guard): HandlerTransaction {
   // drizzle calls nothing of a client but `query`.
   const client = guard.client as unknown as ConstructorParameters<typeof NodePgSession>[0];
+  // One for each transaction: a dialect remembers the columns of a table by the table's name, and another
+  // handler may define that table with other columns.
+  const dialect = new PgDialect();
   const session = new NodePgSession<Record<string, unknown>, Record<string, never>>(
     client,
     dialect,
