@@ -1,0 +1,60 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createConnection, createServer, type AddressInfo, type Server } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { activeResources, addedSince, untilReleased } from "./active-resources.ts";
+import { until } from "./until.ts";
+
+/** What is active without the timer that vitest has for a moment after each test. */
+const untilQuiet = () =>
+  until(() => {
+    const active = activeResources();
+    return active.counts.has("Timeout") ? undefined : active;
+  });
+
+test("a server and the connections to it are named by their ports until they are closed", async () => {
+  const before = await untilQuiet();
+  const server = await listening();
+  const { port } = server.address() as AddressInfo;
+  expect(addedSince(before)).toContain("1 TCPServerWrap");
+  expect(addedSince(before)).toContain(`server on port ${port}`);
+  const client = createConnection({ port, host: "127.0.0.1" });
+  await Promise.all([once(client, "connect"), once(server, "connection")]);
+  expect(addedSince(before)).toContain("2 TCPSocketWrap");
+  expect(addedSince(before)).toContain(`to port ${port}`);
+  client.destroy();
+  server.close();
+  await untilReleased(before);
+});
+
+test("a child process is named by its program and pid until it ends", async () => {
+  const before = await untilQuiet();
+  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+  expect(addedSince(before)).toContain(`child ${process.execPath} with pid ${child.pid}`);
+  child.kill("SIGKILL");
+  await untilReleased(before);
+});
+
+test("an interval and a timer that nothing clears are counted", async () => {
+  const before = await untilQuiet();
+  const timers = [setInterval(() => {}, 60_000), setTimeout(() => {}, 60_000)];
+  onTestFinished(() => timers.forEach((timer) => clearTimeout(timer)));
+  await expect(untilReleased(before, { withinMs: 300 })).rejects.toThrow(
+    "Cannot end the file: it leaves 2 Timeout",
+  );
+});
+
+test("what was active before is nothing that the file leaves", async () => {
+  const server = await listening();
+  const before = await untilQuiet();
+  expect(addedSince(before)).toBe("");
+  server.close();
+  await untilReleased(before);
+});
+
+async function listening(): Promise<Server> {
+  const server = createServer().listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  return server;
+}
