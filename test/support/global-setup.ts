@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import type { TestProject } from "vitest/node";
 import { chromiumPath } from "./chromium.ts";
+import { endWithThisProcess } from "./end-with-process.ts";
 import { redisServerPath } from "./redis.ts";
 
 declare module "vitest" {
@@ -38,6 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   const folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
   const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
+  const release = endWithThisProcess(postgres.pid, folder);
   project.provide("postgresUrl", postgres.url);
   project.provide("folder", folder);
   // For `millrace/testing`, as a user's own global setup does.
@@ -45,6 +47,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     delete process.env["TEST_DATABASE_URL"];
     await postgres.stop("immediate");
+    release();
     await rm(folder, { recursive: true, force: true });
   };
 }

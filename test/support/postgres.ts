@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import { copyDataFolder } from "./data-folder.ts";
+import { endWithThisProcess } from "./end-with-process.ts";
 
 /** A Postgres of the test's own, to kill and to freeze. */
 export interface TestPostgres {
@@ -23,6 +24,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   const dataDir = join(folder, "postgres");
   await copyDataFolder(dataDir);
   const postgres = await startEmbeddedPostgres({ dataDir });
+  let release = endWithThisProcess(postgres.pid, folder);
   // The postmaster first, so that it makes no further backend.
   const signalAll = (signal: NodeJS.Signals) => {
     process.kill(postgres.pid, signal);
@@ -30,12 +32,20 @@ export async function startPostgres(): Promise<TestPostgres> {
   };
   return {
     url: postgres.url,
-    kill: () => postgres.kill(),
-    restart: () => postgres.restart(),
+    kill: async () => {
+      await postgres.kill();
+      release();
+    },
+    restart: async () => {
+      await postgres.restart();
+      release();
+      release = endWithThisProcess(postgres.pid, folder);
+    },
     freeze: () => signalAll("SIGSTOP"),
     thaw: () => signalAll("SIGCONT"),
     stop: async () => {
       await postgres.stop("immediate");
+      release();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { endWithThisProcess } from "./end-with-process.ts";
 import { freePort } from "./free-port.ts";
 import { until } from "./until.ts";
 
@@ -37,7 +38,7 @@ export async function startRedis(options: { args?: readonly string[] } = {}): Pr
     ...["--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction"],
     ...(options.args ?? []),
   ];
-  let child = await launch(path, args, port);
+  let child = await launch(path, args, { port, folder });
   const kill = async (signal: NodeJS.Signals = "SIGKILL") => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((resolve) => child.once("exit", resolve));
@@ -54,7 +55,7 @@ export async function startRedis(options: { args?: readonly string[] } = {}): Pr
     kill: () => kill(),
     restart: async () => {
       await kill();
-      child = await launch(path, args, port);
+      child = await launch(path, args, { port, folder });
     },
     freeze: () => void child.kill("SIGSTOP"),
     thaw: () => void child.kill("SIGCONT"),
@@ -80,8 +81,13 @@ function isExecutable(path: string): boolean {
   }
 }
 
-async function launch(path: string, args: readonly string[], port: number): Promise<ChildProcess> {
+async function launch(
+  path: string,
+  args: readonly string[],
+  { port, folder }: { port: number; folder: string },
+): Promise<ChildProcess> {
   const child = spawn(path, args, { stdio: "ignore" });
+  if (child.pid !== undefined) child.once("exit", endWithThisProcess(child.pid, folder));
   const over = once(child, "exit").then(([code]) => {
     throw new Error(`Cannot start Redis: it exited with ${code}`);
   });
