@@ -3,10 +3,10 @@ import type { Ledger } from "@millrace/ledger";
 import { runBulk, type BulkOptions, type BulkResult, type SearchLedger } from "./bulk.ts";
 import { addJobs } from "./requeue.ts";
 import {
-  answerOf,
-  queuedOf,
+  enqueuePending,
   skipped,
   skipUnrecorded,
+  type LedgerAnswer,
   type RunAgainAnswer,
   type RunAgainQueues,
   type SkippedEvent,
@@ -66,11 +66,9 @@ async function replayBatch(
   options: { dryRun: boolean },
 ): Promise<readonly RunAgainAnswer[]> {
   const results = await ledger.retries.replay(lookups, options);
-  const replayed = results.flatMap((result) => (result.kind === "replayed" ? [result.event] : []));
-  const turns = (options.dryRun ? [] : await addJobs(queues, replayed)).values();
-  const answers = results.map((result) =>
-    result.kind === "replayed" ? answerOf(result.event, turns.next().value) : skipped(result.kind),
+  const batch = results.map((result): LedgerAnswer =>
+    result.kind === "replayed" ? { kind: "done", event: result.event } : skipped(result.kind),
   );
-  if (!options.dryRun) await ledger.retries.markEnqueued(queuedOf(answers));
-  return answers;
+  if (options.dryRun) return batch;
+  return await enqueuePending(ledger, batch, (events) => addJobs(queues, events));
 }

@@ -3,10 +3,10 @@ import type { Ledger, RetryManyAnswer } from "@millrace/ledger";
 import { runBulk, type BulkOptions, type BulkResult, type SearchLedger } from "./bulk.ts";
 import { requeueJobs } from "./requeue.ts";
 import {
-  answerOf,
-  queuedOf,
+  enqueuePending,
   skipped,
   skipUnrecorded,
+  type LedgerAnswer,
   type RunAgainAnswer,
   type RunAgainQueues,
   type Skip,
@@ -90,16 +90,15 @@ async function retryBatch(
   options: { dryRun: boolean },
 ): Promise<readonly RunAgainAnswer[]> {
   const results = await ledger.retries.retryMany(keys, options);
-  const retried = results.flatMap((result) => (result.kind === "retried" ? [result.event] : []));
-  const jobs = options.dryRun ? [] : await requeueJobs(queues, retried, { awaitActive: true });
-  const turns = jobs.values();
-  const answers = results.map((result) =>
+  const batch = results.map((result): LedgerAnswer =>
     result.kind === "retried"
-      ? answerOf(result.event, turns.next().value)
+      ? { kind: "done", event: result.event }
       : skipped(WHY_NOT[result.kind]),
   );
-  if (!options.dryRun) await ledger.retries.markEnqueued(queuedOf(answers));
-  return answers;
+  if (options.dryRun) return batch;
+  return await enqueuePending(ledger, batch, (events) =>
+    requeueJobs(queues, events, { awaitActive: true }),
+  );
 }
 
 const WHY_NOT: Record<Exclude<RetryManyAnswer["kind"], "retried">, Skip> = {

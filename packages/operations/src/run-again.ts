@@ -1,4 +1,5 @@
 import type { EnvelopedEvent, EventLookup } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import type { Requeued, RequeueQueues } from "./requeue.ts";
 
@@ -30,22 +31,39 @@ export interface SkippedEvent {
 
 export const skipped = (reason: Skip): SkippedEvent => ({ kind: "skipped", reason });
 
-/** The answer for one of several events that are retried or replayed together. */
-export type RunAgainAnswer =
+/** What the ledger did for one of several events that are retried or replayed together. */
+export type LedgerAnswer =
   | SkippedEvent
-  /** Its job waits, or in a dry run would. */
-  | { readonly kind: "done"; readonly event: EnvelopedEvent }
+  /** It is pending, or in a dry run would be. */
+  | { readonly kind: "done"; readonly event: EnvelopedEvent };
+
+/** The answer for one of several events that are retried or replayed together. The job of a `done` one waits. */
+export type RunAgainAnswer =
+  | LedgerAnswer
   /** It is pending in the ledger, and the queue did not take its job: the reconciler will add it. */
   | { readonly kind: "unqueued"; readonly event: EnvelopedEvent; readonly cause: Error };
 
-/** The answer for an event that is pending now, from what became of its job. */
-export function answerOf(event: EnvelopedEvent, job: Requeued | undefined): RunAgainAnswer {
-  return job instanceof Error ? { kind: "unqueued", event, cause: job } : { kind: "done", event };
-}
-
-/** The events among the answers that have a job. */
-export function queuedOf(answers: readonly RunAgainAnswer[]): EnvelopedEvent[] {
-  return answers.flatMap((answer) => (answer.kind === "done" ? [answer.event] : []));
+/**
+ * Adds the jobs of events that the ledger has made pending, and marks those that have one by then. The others of
+ * the batch keep their answers.
+ *
+ * @throws `database_unavailable`
+ */
+export async function enqueuePending(
+  ledger: Pick<Ledger, "retries">,
+  batch: readonly LedgerAnswer[],
+  enqueue: (events: readonly EnvelopedEvent[]) => Promise<readonly Requeued[]>,
+): Promise<readonly RunAgainAnswer[]> {
+  const pending = batch.flatMap((answer) => (answer.kind === "done" ? [answer.event] : []));
+  const jobs = (await enqueue(pending)).values();
+  const answers = batch.map((answer): RunAgainAnswer => {
+    if (answer.kind === "skipped") return answer;
+    const cause = jobs.next().value;
+    return cause instanceof Error ? { kind: "unqueued", event: answer.event, cause } : answer;
+  });
+  const queued = answers.flatMap((answer) => (answer.kind === "done" ? [answer.event] : []));
+  await ledger.retries.markEnqueued(queued);
+  return answers;
 }
 
 /** Why an event that the ledger does not know is not run again: what its job says, if it has one. */
