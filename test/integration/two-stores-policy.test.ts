@@ -1,3 +1,5 @@
+import { createLedger } from "@millrace/ledger";
+import { replayEvent } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -178,20 +180,67 @@ describeOnRedis("an ingress with both event stores", () => {
       expect(await rowOf("evt_1")).toMatchObject({ status: "failed", attempts });
     });
 
-    test("retries it by the queue alone where there is no ledger", async () => {
-      const ingress = await pipeline.startInProcess("ingress", { DATABASE_URL: "" });
-      await untilReady(ingress, "ready");
-      await pipeline.startInProcess("worker");
-      const send = () => deliver(ingress, "fast", { id: "evt_1", switch: "on" });
-      expect((await send()).status).toBe(202);
-      await untilStatus("evt_1", "failed");
-      await switchOn("on");
-      await until(async () => {
-        const job = await queues.findJob({ source: "fast", eventId: "evt_1", generation: 0 });
-        return job?.state === "failed";
+    describe("without a ledger", () => {
+      /** Delivers an event, and waits until it is failed. Gives what delivers it again. */
+      const deliverFailing = async () => {
+        const ingress = await pipeline.startInProcess("ingress", { DATABASE_URL: "" });
+        await untilReady(ingress, "ready");
+        await pipeline.startInProcess("worker");
+        const send = () => deliver(ingress, "fast", { id: "evt_1", switch: "on" });
+        expect((await send()).status).toBe(202);
+        await untilJob(0, "failed");
+        return send;
+      };
+      const jobOf = (generation: number) =>
+        queues.findJob({ source: "fast", eventId: "evt_1", generation });
+      const untilJob = (generation: number, state: string) =>
+        until(async () => (await jobOf(generation))?.state === state);
+      const replay = () =>
+        replayEvent(
+          { ledger: createLedger({ pool: pipeline.database }), queues },
+          { source: "fast", eventId: "evt_1" },
+        );
+      const statuses = async () => {
+        const { rows } = await pipeline.database.query(
+          "select status from millrace.events where event_id = 'evt_1' order by generation",
+        );
+        return rows.map(({ status }) => status);
+      };
+
+      test("retries it by the queue alone", async () => {
+        const send = await deliverFailing();
+        await switchOn("on");
+        expect((await send()).status).toBe(200);
+        expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
       });
-      expect((await send()).status).toBe(200);
-      expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
+
+      test("retries its latest generation", async () => {
+        const send = await deliverFailing();
+        await replay();
+        await untilJob(1, "failed");
+        await switchOn("on");
+        expect((await send()).status).toBe(200);
+        expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
+        expect(await statuses()).toEqual(["failed", "completed"]);
+      });
+
+      test("does not run it again once a replay has completed", async () => {
+        const send = await deliverFailing();
+        await switchOn("on");
+        await replay();
+        await untilJob(1, "completed");
+        // A queue forgets completed jobs after a while, and failed ones never.
+        await queues.queues.get("fast")?.clean(0, 10, "completed");
+        const finished = await jobOf(0);
+        expect((await send()).status).toBe(200);
+        await until(async () => {
+          const job = await jobOf(0);
+          const again = job?.finishedAtMs !== finished?.finishedAtMs;
+          return again && (job?.state === "failed" || job?.state === "completed");
+        });
+        expect(await statuses()).toEqual(["failed", "completed"]);
+        expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
+      });
     });
   });
 

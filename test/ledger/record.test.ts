@@ -81,6 +81,22 @@ describe("record", () => {
     expect(await statusOf(it, event)).toBe("pending");
   });
 
+  test("keeps a failed event failed in another run too, once it has a later generation", async () => {
+    const event = anEvent();
+    const attempt = await claim(it.ledger, event);
+    await it.ledger.claims.fail(keyOf(event), attempt, { ...failure, final: true });
+    await it.ledger.retries.replay([event]);
+    expect(await it.ledger.claims.record([aJob(event, "run-2")])).toEqual([
+      { kind: "failed", code: "handler_failed", message: "No such customer" },
+    ]);
+    expect(await statusOf(it, event)).toBe("failed");
+    // A person who names it retries it nevertheless.
+    await it.ledger.retries.retryMany([keyOf(event)]);
+    expect(await it.ledger.claims.record([aJob(event, "run-3")])).toMatchObject([
+      { kind: "claimed", attemptSinceRetry: 1 },
+    ]);
+  });
+
   test("keeps the body that came first", async () => {
     const event = anEvent();
     await claim(it.ledger, event);
