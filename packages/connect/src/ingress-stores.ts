@@ -1,4 +1,4 @@
-import { MillraceError, type Config, type EventKey } from "@millrace/core";
+import { MillraceError, type Config, type EventKey, type EventLookup } from "@millrace/core";
 import {
   createLedgerStore,
   createQueueStore,
@@ -157,11 +157,12 @@ export class IngressStores {
     };
   }
 
-  async #retry({ source, eventId, generation }: EventKey): Promise<"retried" | "not_needed"> {
+  /** The latest generation, for the sender knows of no replay. */
+  async #retry({ source, eventId }: EventLookup): Promise<"retried" | "not_needed"> {
     const queues = this.#requireQueues();
     if (this.#postgres === undefined) {
       // The worker's record makes the row pending again when the job comes.
-      const answer = await queues.retryJob({ source, eventId, generation });
+      const answer = await queues.retryJob(await latestJob(queues, { source, eventId }));
       return answer === "retried" ? "retried" : "not_needed";
     }
     const deps = { ledger: this.#requireLedger(), queues };
@@ -185,6 +186,15 @@ const NO_PRESSURE: Pressure = {
   memoryShare: undefined,
   of: () => ({ depth: 0, oldestAgeMs: undefined }),
 };
+
+/** An event's latest generation that the queue has a job of. Where it has forgotten a later one that completed,
+ * the worker's record leaves the event alone. */
+async function latestJob(queues: Queues, { source, eventId }: EventLookup): Promise<EventKey> {
+  for (let generation = 0; ; generation += 1) {
+    const next = { source, eventId, generation: generation + 1 };
+    if ((await queues.findJob(next)) === undefined) return { source, eventId, generation };
+  }
+}
 
 function notOpen(name: StoreName): never {
   throw new MillraceError("unavailable", `Cannot reach the ${name}: not connected yet`);

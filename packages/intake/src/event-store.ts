@@ -34,7 +34,7 @@ export type QueueClient = Pick<Queues, "enqueue" | "ping" | "pressure">;
 /** What the event stores use of the ledger. */
 export type LedgerClient = Pick<Ledger["intake"], "accept" | "markEnqueued" | "ping">;
 
-/** Retries a failed event because its sender has delivered it again. */
+/** Retries the latest generation of a failed event because its sender has delivered it again. */
 export interface RedeliveryPort {
   /** Resolves with `retried` when its job waits because of this call, and with `not_needed` when there
    * was nothing to do. */

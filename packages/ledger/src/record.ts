@@ -131,7 +131,7 @@ const IS_EXPIRED = "to_timestamp(received_at_ms / 1000) < now() - make_interval(
 /**
  * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event has an
  * attempt counted; a failed event too, and becomes pending again, unless it failed in this very run
- * ($12). A row that another transaction holds is skipped (`busy`), so that a handler delays only its own
+ * ($12), or has a later generation: what replaced it may have completed. A row that another transaction holds is skipped (`busy`), so that a handler delays only its own
  * event. `again` is a row inserted after the statement's snapshot. A new event that was accepted more
  * than $13 days ago is left out: it may have been deleted since. A known event that comes with another
  * body keeps the first, and the conflict is noted.
@@ -144,7 +144,11 @@ run AS (
 ),
 held AS MATERIALIZED (
   SELECT e.source, e.event_id, e.generation, e.status, e.last_error, e.last_error_code,
-    e.body_hash, e.failed_run = run.run AS same_run
+    e.body_hash,
+    CASE e.status WHEN 'failed' THEN e.failed_run IS NOT DISTINCT FROM run.run OR EXISTS (
+      SELECT FROM millrace.events l
+      WHERE l.source = e.source AND l.event_id = e.event_id AND l.generation > e.generation
+    ) END AS stays_failed
   FROM run JOIN millrace.events e USING (source, event_id, generation)
   ORDER BY e.source, e.event_id, e.generation
   FOR UPDATE OF e SKIP LOCKED
@@ -161,7 +165,7 @@ counted AS (
     failed_run = NULL
   FROM held
   WHERE e.source = held.source AND e.event_id = held.event_id AND e.generation = held.generation
-    AND (held.status = 'pending' OR (held.status = 'failed' AND held.same_run IS NOT TRUE))
+    AND (held.status = 'pending' OR (held.status = 'failed' AND NOT held.stays_failed))
   RETURNING e.source, e.event_id, e.generation, e.attempts,
     e.attempts - e.attempts_at_retry AS since_retry
 ), ${INSERT_FRESH({ where: `NOT ${IS_EXPIRED}` })}
