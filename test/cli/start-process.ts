@@ -4,9 +4,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { launch } from "../support/millrace-process.ts";
 import { queryOnce } from "../support/query-once.ts";
+import { millrace } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+export const PIPELINE = fileURLToPath(
+  new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url),
+);
 
 /** What `run.json` says. */
 export interface Run {
@@ -68,6 +73,18 @@ export function startMillrace(
     signal: (signal) => void child.kill(signal),
     ended,
   };
+}
+
+/** A start that is refused before it starts anything, which needs no process of its own. */
+export async function refusedStart(
+  dataDir: string,
+  env: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): Promise<{ readonly code: number; readonly output: string }> {
+  const { code, stdout, stderr } = await millrace(["start", ...args], {
+    env: { ...startEnvironment(dataDir), MILLRACE_CONFIG: PIPELINE, ...env },
+  });
+  return { code, output: stdout + stderr };
 }
 
 /** The status of an event that a run has recorded. */

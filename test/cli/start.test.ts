@@ -1,24 +1,20 @@
 import { once } from "node:events";
-import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "../support/free-port.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { queryOnce } from "../support/query-once.ts";
-import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { millrace } from "../support/run-in-process.ts";
 import {
-  startEnvironment,
+  PIPELINE,
+  refusedStart,
   startMillrace,
   statusOf,
   type Run,
   type StartProcess,
 } from "./start-process.ts";
-
-const PIPELINE = fileURLToPath(new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url));
 
 let dataDir: string;
 let last: StartProcess | undefined;
@@ -30,14 +26,6 @@ afterAll(() => rm(dataDir, { recursive: true, force: true }));
 function start(env: Record<string, string> = {}, args: string[] = []): StartProcess {
   last = startMillrace(dataDir, { MILLRACE_CONFIG: PIPELINE, ...env }, args);
   return last;
-}
-
-/** A start that ends before it starts anything needs no process of its own. */
-async function startInProcess(env: Record<string, string>, args: string[] = []) {
-  const { code, stdout, stderr } = await millrace(["start", ...args], {
-    env: { ...startEnvironment(dataDir), MILLRACE_CONFIG: PIPELINE, ...env },
-  });
-  return { code, output: stdout + stderr };
 }
 
 async function stopLast(): Promise<void> {
@@ -130,7 +118,7 @@ describe("millrace start", () => {
   });
 
   test("a second one in the same folder is refused by name", async () => {
-    const { code, output } = await startInProcess({});
+    const { code, output } = await refusedStart(dataDir, {});
     expect(code).toBe(1);
     expect(output).toContain(String(running.pid));
     expect(output).toContain("(already_running)");
@@ -247,67 +235,4 @@ describe("millrace start, in the way of others,", () => {
   });
 
   test("SIGINT stops all of it, Postgres last", () => expectGoodEnd(running, "SIGINT", 0));
-});
-
-describe("millrace start that cannot work", () => {
-  let database: Awaited<ReturnType<typeof scratchDatabase>>;
-  beforeAll(async () => {
-    database = await scratchDatabase();
-  });
-  afterEach(stopLast);
-  afterAll(() => database?.drop());
-
-  test("ends with the error of the role that will not start", async () => {
-    const config = join(dataDir, "broken.config.ts");
-    const text = `import { defineConfig, github } from ${JSON.stringify(import.meta.resolve("millrace"))};
-      export default defineConfig({
-        sources: { github: github() },
-        handlers: () => { throw new Error("no such handlers"); },
-      });`;
-    await writeFile(config, text);
-    const running = start({ MILLRACE_CONFIG: config, DATABASE_URL: database.url }, [
-      "--workers",
-      "1",
-    ]);
-    expect(await running.ended).toBe(1);
-    expect(running.output()).not.toContain("started again");
-    expect(running.output()).toMatch(
-      /^millrace: Cannot load the handlers: no such handlers \(handlers_not_loaded\)$/m,
-    );
-  });
-
-  test("says that its folder cannot be made, and how to choose another", async () => {
-    const file = join(dataDir, "a-file");
-    await writeFile(file, "");
-    const { code, output } = await startInProcess({ MILLRACE_DATA_DIR: join(file, "data") });
-    expect(code).toBe(1);
-    expect(output).toMatch(
-      /^millrace: Cannot keep data in .*ENOTDIR.*MILLRACE_DATA_DIR \(invalid_config\)\n$/,
-    );
-  });
-
-  test("says that its HOST is not this machine's", async () => {
-    const { code, output } = await startInProcess({
-      HOST: "192.0.2.1",
-      DATABASE_URL: database.url,
-    });
-    expect(code).toBe(1);
-    expect(output).toContain("HOST is no address of this machine (invalid_config)");
-  });
-
-  test("says once, before anything runs, that its Redis does not answer", async () => {
-    const url = `redis://127.0.0.1:${await freePort()}`;
-    const { code, output } = await startInProcess({ REDIS_URL: url });
-    expect(code).toBe(1);
-    expect(output).toMatch(
-      /^millrace: Cannot reach Redis: .*ECONNREFUSED.*Is REDIS_URL right.*\(redis_unreachable\)\n$/,
-    );
-  });
-
-  test("says how many connections it would take", async () => {
-    const env = { DATABASE_URL: database.url };
-    const { code, output } = await startInProcess(env, ["--workers", "64"]);
-    expect(code).toBe(1);
-    expect(output).toMatch(/connections.*\(too_many_connections\)$/m);
-  });
 });

@@ -1,9 +1,10 @@
-import type {
-  EventJob,
-  Handler,
-  HandlerFunction,
-  IncomingEvent,
-  SourcePolicy,
+import {
+  on,
+  type EventJob,
+  type Handler,
+  type HandlerFunction,
+  type IncomingEvent,
+  type SourcePolicy,
 } from "@millrace/core";
 import { createLedger } from "@millrace/ledger";
 import { createProcessor, type Notice, type Processor } from "@millrace/processor";
@@ -138,4 +139,41 @@ export function makeJob(
   });
   const job = aJob(text === undefined ? { ...event, body: undefined } : event, run);
   return signal === undefined ? job : { ...job, signal };
+}
+
+/** Backoff and jitter at their longest, so that delays are exact. */
+const EXACT = {
+  backoff: { firstMs: 2_000, factor: 3, maxMs: 3_600_000 },
+  random: () => 1,
+  databaseRetryMs: 300,
+};
+
+/** Runs one job again and again, each time as the queue does after it was given a result. */
+export function repeatJob(
+  processors: TestProcessors,
+  handler: HandlerFunction,
+  options: Options = {},
+) {
+  const processor = processors.create([on("shop", "*", handler)], { ...EXACT, ...options });
+  const job = makeJob();
+  const { eventId } = job.event;
+  let run = 0;
+  return {
+    ...{ processor, job, eventId, notices: processor.notices },
+    next: (name = `run-${(run += 1)}`) => processor.process({ ...job, run: name }),
+    row: () => processors.row(eventId),
+    effects: () => processors.effects(eventId),
+    /** Counts an attempt as another worker does that claims the event. */
+    claimElsewhere: () =>
+      processors.ask("update millrace.events set attempts = attempts + 1 where event_id = $1", [
+        eventId,
+      ]),
+    attemptsSinceRetry: async () => {
+      const [row] = await processors.ask<{ n: number }>(
+        "select attempts - attempts_at_retry as n from millrace.events where event_id = $1",
+        [eventId],
+      );
+      return row?.n;
+    },
+  };
 }

@@ -1,0 +1,120 @@
+import { MillraceError, PermanentError, type EventJob } from "@millrace/core";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  effect,
+  openTestProcessors,
+  repeatJob,
+  thenThrow,
+  type TestProcessors,
+} from "./processor-fixture.ts";
+
+let processors: TestProcessors;
+
+beforeAll(async () => {
+  processors = await openTestProcessors();
+  await processors.ask("create table deferred (id int unique deferrable initially deferred)");
+});
+afterAll(() => processors?.close());
+
+/** An error as Postgres sends it. */
+function postgresError(code: string): Error {
+  return Object.assign(new Error("terminating connection"), { code, severity: "FATAL" });
+}
+
+function unavailable(): never {
+  throw new MillraceError("database_unavailable", "Cannot use Postgres: away");
+}
+
+test("a database that fails the attempt uses up no attempts, and is left alone for longer each time", async () => {
+  const { next, row, attemptsSinceRetry } = repeatJob(
+    processors,
+    thenThrow(postgresError("57P01")),
+    {
+      attempts: 1,
+    },
+  );
+  const delays = [];
+  for (let run = 0; run < 4; run += 1) {
+    const result = await next();
+    expect(result).toMatchObject({ kind: "retry", code: "database_unavailable", recorded: true });
+    delays.push(result.kind === "retry" ? result.afterMs : 0);
+  }
+  expect(delays).toEqual([1_000, 2_000, 4_000, 8_000]);
+  expect(await row()).toMatchObject({ status: "pending", attempts: 4 });
+  expect(await attemptsSinceRetry()).toBe(0);
+});
+
+test("a handler whose every attempt fails by the database's fault ends failed after fifty that are forgiven", async () => {
+  const { next, row } = repeatJob(processors, thenThrow(postgresError("40P01")), { attempts: 3 });
+  let end = await next();
+  for (let run = 0; run < 200 && end.kind === "retry"; run += 1) end = await next();
+  expect(end).toMatchObject({ kind: "failed", code: "database_unavailable", recorded: true });
+  expect(await row()).toMatchObject({ status: "failed", attempts: 53 });
+});
+
+test("a last failure that could not be recorded is left alone for a while before it is tried again", async () => {
+  const { next } = repeatJob(processors, thenThrow(new Error("no")), {
+    attempts: 1,
+    beforeFail: () => {
+      throw new Error("permission denied for table attempts");
+    },
+  });
+  for (const code of ["handler_failed", "attempts_exhausted"]) {
+    const result = await next();
+    expect(result).toMatchObject({ kind: "retry", code, recorded: false });
+    expect(result.kind === "retry" && result.afterMs).toBeGreaterThanOrEqual(1_000);
+  }
+});
+
+test("a failure is recorded when Postgres comes back in time", async () => {
+  let away = 2;
+  const { next, row } = repeatJob(processors, thenThrow(new PermanentError("no")), {
+    databaseRetryMs: 5_000,
+    beforeFail: () => {
+      if ((away -= 1) >= 0) unavailable();
+    },
+  });
+  expect(await next()).toMatchObject({ kind: "failed", code: "permanent_error" });
+  expect((await row())?.status).toBe("failed");
+});
+
+test("a failure that could not be recorded is never reported as final", async () => {
+  const { next, row, notices } = repeatJob(processors, thenThrow(new PermanentError("no")), {
+    beforeFail: unavailable,
+  });
+  expect(await next()).toMatchObject({ kind: "retry", code: "permanent_error", recorded: false });
+  expect((await row())?.status).toBe("pending");
+  expect(notices).toContainEqual(
+    expect.objectContaining({ kind: "attempt_failed", code: "permanent_error", final: false }),
+  );
+});
+
+test("a job that cannot be recorded comes again, and no attempt is counted", async () => {
+  let fault: (jobs: readonly EventJob[]) => void = unavailable;
+  const { next, row } = repeatJob(processors, () => {}, { beforeRecord: (jobs) => fault(jobs) });
+  expect(await next()).toMatchObject({
+    kind: "retry",
+    code: "database_unavailable",
+    recorded: false,
+  });
+  expect(await row()).toBeUndefined();
+  fault = () => {
+    throw new Error("surprise");
+  };
+  expect(await next()).toMatchObject({
+    kind: "retry",
+    code: "internal",
+    message: "Error: surprise",
+  });
+});
+
+test("a commit that failed is a failed attempt, not a completed event", async () => {
+  const { next, row, effects } = repeatJob(processors, async (event, context) => {
+    await effect(event, context);
+    await context.tx.execute(sql`insert into deferred values (1), (1)`);
+  });
+  expect(await next()).toMatchObject({ kind: "retry", code: "handler_failed", recorded: true });
+  expect((await row())?.status).toBe("pending");
+  expect(await effects()).toBe(0);
+});
