@@ -131,10 +131,11 @@ const IS_EXPIRED = "to_timestamp(received_at_ms / 1000) < now() - make_interval(
 /**
  * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event has an
  * attempt counted; a failed event too, and becomes pending again, unless it failed in this very run
- * ($12), or has a later generation: what replaced it may have completed. A row that another transaction holds is skipped (`busy`), so that a handler delays only its own
- * event. `again` is a row inserted after the statement's snapshot. A new event that was accepted more
- * than $13 days ago is left out: it may have been deleted since. A known event that comes with another
- * body keeps the first, and the conflict is noted.
+ * ($12) or has a later generation: what replaced it may have completed. A row that another transaction
+ * holds is skipped (`busy`), so that a handler delays only its own event. `again` is a row inserted after
+ * the statement's snapshot. A new event that was accepted more than $13 days ago is left out: it may have
+ * been deleted since. A known event that comes with another body keeps the first, and the conflict is
+ * noted.
  */
 const RECORD = `
 WITH ${INCOMING},
