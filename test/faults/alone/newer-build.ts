@@ -23,12 +23,12 @@ export async function createNewerBuild(): Promise<NewerBuild> {
   try {
     await scratch.apply([
       {
-        file: join("packages", "core", "dist", "envelope.js"),
+        file: join("packages", "core", "dist", "event.js"),
         from: `export const ENVELOPE_VERSION = ${ENVELOPE_VERSION};`,
         to: `export const ENVELOPE_VERSION = ${envelopeVersion};`,
       },
       {
-        file: join("packages", "core", "dist", "envelope.js"),
+        file: join("packages", "core", "dist", "event.js"),
         from: "v: z.literal(ENVELOPE_VERSION),",
         to: `v: z.union([z.literal(${ENVELOPE_VERSION}), z.literal(ENVELOPE_VERSION)]),`,
       },
