@@ -2,12 +2,12 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import {
   createPipeline,
-  eventOf,
   post,
   postOnce,
   untilCompletedOnce,
   type Pipeline,
 } from "../support/pipeline.ts";
+import { eventOf } from "../support/seen-events.ts";
 import { startPostgres } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 import { startSenders } from "./senders.ts";

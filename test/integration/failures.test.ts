@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { millrace } from "../support/run-in-process.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
-import { createPipeline, effectsOf, eventOf, post, type Pipeline } from "../support/pipeline.ts";
+import { createPipeline, post, type Pipeline } from "../support/pipeline.ts";
+import { effectsOf, eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("an event that fails", (prepare) => {

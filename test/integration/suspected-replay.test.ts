@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend, type TestServers } from "../support/backends.ts";
 import { millrace } from "../support/run-in-process.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
-import { createPipeline, effectsOf, eventOf, SECRETS, type Pipeline } from "../support/pipeline.ts";
+import { createPipeline, SECRETS, type Pipeline } from "../support/pipeline.ts";
+import { effectsOf, eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("a body that comes again under an id that nobody signed", (prepare) => {

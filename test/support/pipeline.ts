@@ -11,8 +11,6 @@ import { startRole, type MillraceProcess } from "./millrace-process.ts";
 import type { ServerUrls } from "./server-urls.ts";
 import { until } from "./until.ts";
 
-export { effectsOf, eventOf } from "./seen-events.ts";
-
 const CONFIG = fileURLToPath(new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url));
 const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 
