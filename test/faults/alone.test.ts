@@ -186,7 +186,8 @@ describeOnRedis("faults that want a test environment of their own", () => {
     LONG,
     async () => {
       const { environment, log } = await start({ ingresses: 0 });
-      const ingress = environment.addRole("ingress", { openFilesMax: 120 });
+      // Node opens more than 120 files at once while it loads the modules of a role.
+      const ingress = environment.addRole("ingress", { openFilesMax: 160 });
       await ingress.start();
       await until(() => log.acknowledged > 20);
       const unusual = log.unusual.length;

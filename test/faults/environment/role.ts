@@ -204,11 +204,17 @@ function commandOf({
 /** The port that it listens on; undefined when it ended instead, and all that it wrote has come. */
 async function listening(child: ChildProcess, name: string): Promise<number | undefined> {
   let port: number | undefined;
+  let ended = false;
   child.on("message", (message: { kind?: string; port?: number }) => {
     if (message.kind === "listening") port = message.port;
   });
-  const over = once(child, "close");
-  await Promise.race([until(() => port, { what: `${name} listening`, withinMs: 90_000 }), over]);
+  child.on("close", () => {
+    ended = true;
+  });
+  await until(() => ended || port !== undefined, {
+    what: `${name} listening`,
+    withinMs: 90_000,
+  });
   return port;
 }
 
