@@ -23,13 +23,13 @@ ${Object.entries(COUNTS)
   .join("\n")}
 
 First the tests run once on the copy, to see which test file reaches which mutant; then each mutant is
-tried with the files that reach it, the quickest first. A kill counts when it is seen twice. A run that
-is broken off leaves its copy, and says how to go on with it.
+tried with the files that reach it, those of its workspace first. A kill counts when it is seen twice.
+A run that is broken off leaves its copy, and says how to go on with it.
 
   --seed <n>           draws other mutants (default: 1)
   --root <folder>      the repository to try (default: this one), installed and built
   --limit <n>          tries no more than so many, spread over the workspaces
-  --files <n>          tries each with no more than so many test files, the quickest (default: all)
+  --files <n>          tries each with no more than so many of its test files (default: all)
   --minutes <n>        begins no mutant after so many minutes
   --through <command>  tries each mutant through a command, such as "nice -n 10"
   --out <file>         writes the report, as Markdown, there too; after each mutant

@@ -13,7 +13,7 @@ export interface PlannedMutant {
   readonly line: number;
   readonly operator: string;
   readonly was: string;
-  /** The test files that reach it, the quickest first. */
+  /** The test files that reach it, those of its workspace first, and of these the quickest. */
   readonly tests: readonly string[];
   /** Milliseconds that they took without a mutant. */
   readonly testsMs: number;
@@ -59,12 +59,20 @@ export async function makePlan(
   const mutants = drawn.map(({ file, line, operator, was }, index) => {
     const tests = [...(reached.get(index + 1) ?? [])]
       .filter((path) => times.has(path))
-      .toSorted((a, b) => timeOf(a) - timeOf(b));
+      .toSorted(
+        (a, b) => Number(isNear(b, file)) - Number(isNear(a, file)) || timeOf(a) - timeOf(b),
+      );
     const testsMs = tests.reduce((sum, path) => sum + timeOf(path), 0);
     return { number: index + 1, file, line, operator, was, tests, testsMs };
   });
   await writeFile(join(root, FILE), JSON.stringify({ seed, mutants } satisfies Plan, null, 2));
   return { seed, mutants };
+}
+
+/** Whether a test file is about the workspace of a source file: `test/queue/` about `packages/queue`. */
+function isNear(test: string, file: string): boolean {
+  const [folder = "", name = ""] = file.split("/");
+  return [`${folder}/${name}/`, `test/${name}/`, `/${name}.`].some((part) => test.includes(part));
 }
 
 /** The plan of a copy that an earlier run has left. */
