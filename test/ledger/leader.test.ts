@@ -27,14 +27,15 @@ afterEach(async () => {
   second.close();
   await Promise.all(pools.map((pool) => pool.end()));
   await proxy.close();
+  // A lead ends with its connection, which Postgres may notice a moment later.
+  await until(async () => (await it.ask(`SELECT ${LEADERS}`)).length === 0);
 });
 
-const killLeader = () =>
-  it.ask(
-    // The leaders of other files' databases are on the same server.
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-      WHERE application_name = 'millrace-leader' AND datname = current_database()`,
-  );
+// The leaders of other files' databases are on the same server.
+const LEADERS = `pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE application_name = 'millrace-leader' AND datname = current_database()`;
+
+const killLeader = () => it.ask(`SELECT ${LEADERS}`);
 
 test("One of two leads, until it gives the lead up", async () => {
   const signal = await first.lead();
