@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { Receiver, createExpressAdapter, type IntakeNotice } from "@millrace/intake";
@@ -49,6 +49,32 @@ test("a router behind a body parser says where it belongs", async () => {
   });
   expect(store.calls).toEqual([]);
   expect(notices).toMatchObject([{ outcome: "rejected", code: "body_already_read" }]);
+});
+
+test.each([
+  [
+    "a body that is parsed and still unread, as some platforms hand it over",
+    (request: IncomingMessage, next: () => void) => {
+      Object.assign(request, { body: {} });
+      next();
+    },
+  ],
+  [
+    "a body that something has read and not kept",
+    (request: IncomingMessage, next: () => void) => {
+      request.resume();
+      request.once("end", next);
+    },
+  ],
+])("a router refuses %s", async (_, before) => {
+  const port = await serve((app, router) => {
+    app.use((request, _response, next) => before(request, next));
+    app.use("/webhooks", router);
+  });
+  const answer = await sendTo(port, { source: "plain", ...signed({ id: "evt_1" }) });
+  expect(answer.status).toBe(500);
+  expect(notices).toMatchObject([{ outcome: "rejected", code: "body_already_read" }]);
+  expect(store.calls).toEqual([]);
 });
 
 test("a router leaves other paths, and other routes of the app, to the app", async () => {

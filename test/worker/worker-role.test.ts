@@ -124,6 +124,20 @@ describeOnRedis("a worker process", () => {
     await greedy.close();
   });
 
+  test("is not ready while it closes", async () => {
+    await migrateDatabase();
+    await relay.open();
+    const url = await listenOn();
+    await role.start();
+    await until(async () => (await readiness(url)).status === 200);
+    const closed = role.close();
+    expect(await readiness(url)).toMatchObject({
+      status: 503,
+      text: expect.stringContaining("closing"),
+    });
+    await closed;
+  });
+
   test("stops while it waits for a server", async () => {
     await listenOn();
     const started = role.start();

@@ -14,6 +14,12 @@ test("A long text is cut to 8 kB between two characters", () => {
   }
 });
 
+test("A text of just 8 kB is kept, and one of a byte more is cut", () => {
+  const longest = "a".repeat(8_192);
+  expect(cutText(longest)).toBe(longest);
+  expect(cutText(`${longest}a`)).toBe(`${"a".repeat(8_189)}…`);
+});
+
 test("A NUL and half a surrogate pair are replaced, since Postgres cannot store them", () => {
   expect(cutText("a\0b\ud800c")).toBe("a\u{FFFD}b\u{FFFD}c");
 });
