@@ -5,6 +5,7 @@ import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { event } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { contentsOfRedis as contents, scriptsRun } from "../support/redis-contents.ts";
 import { until } from "../support/until.ts";
 
 describeOnRedis("adding jobs", () => {
@@ -152,34 +153,4 @@ async function addPlainly(queue: Queue, data: Envelope): Promise<void> {
     stackTraceLimit: 0,
     jobId: jobId(data.id, data.generation),
   });
-}
-
-/** Everything in Redis by key, but for times. */
-async function contents(client: Redis): Promise<Record<string, unknown>> {
-  const keys = (await client.keys("*")).toSorted();
-  return Object.fromEntries(
-    await Promise.all(keys.map(async (key) => [key, await valueOf(client, key)] as const)),
-  );
-}
-
-async function valueOf(client: Redis, key: string): Promise<unknown> {
-  switch (await client.type(key)) {
-    case "hash": {
-      const { timestamp: _, ...fields } = await client.hgetall(key);
-      return fields;
-    }
-    case "list":
-      return await client.lrange(key, 0, -1);
-    case "zset":
-      return await client.zrange(key, 0, -1, "WITHSCORES");
-    case "stream":
-      return (await client.xrange(key, "-", "+")).map(([, fields]) => fields);
-    default:
-      return await client.get(key);
-  }
-}
-
-async function scriptsRun(client: Redis): Promise<number> {
-  const stats = await client.info("commandstats");
-  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
 }

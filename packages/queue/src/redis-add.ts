@@ -1,13 +1,8 @@
-import { createHash } from "node:crypto";
-import { createRequire } from "node:module";
 import type { StoreResult } from "@millrace/core";
 import type { Redis } from "ioredis";
 import type { Backend, NewJob } from "./backend.ts";
 import { JOB_OPTIONS } from "./job-options.ts";
-
-/** The BullMQ whose script was read and is tested to do what `queue.add` does. */
-const KNOWN_VERSION = "6.7.0";
-const SCRIPT_FILE = "bullmq/dist/cjs/scripts/addStandardJob-9.js";
+import { bullmqScript, createRedisScript, replyError, type RedisScript } from "./redis-script.ts";
 
 /** The names of the keys that BullMQ's script wants, in its order. */
 const KEYS = ["wait", "paused", "meta", "id", "completed", "delayed", "active", "events", "marker"];
@@ -38,18 +33,8 @@ function toArguments({ id, name, data }: NewJob): string[] {
 }
 
 function toStoreResult(answer: unknown): StoreResult {
-  if (typeof answer !== "number") return replyError(messageOf(String(answer)));
+  if (typeof answer !== "number") return replyError(String(answer));
   return ANSWERS[answer] ?? new Error(`Cannot add the job: an unknown answer ${answer}`);
-}
-
-/** What Redis said of one job, as ioredis throws what it says of a whole command. */
-function replyError(message: string): Error {
-  return Object.assign(new Error(message), { name: "ReplyError" });
-}
-
-/** Older servers say where in the script it happened before what happened. */
-function messageOf(error: string): string {
-  return error.replace(/^@?user_script:\s?\d+:\s*/, "").replace(/^-/, "");
 }
 
 /**
@@ -63,21 +48,8 @@ function messageOf(error: string): string {
  * @throws when another BullMQ is installed than the one that this is tested with.
  * @internal
  */
-export function createAddScript(load: NodeJS.Require = LOAD): RedisScript {
-  return createRedisScript(compose(readScript(load)));
-}
-
-const LOAD = createRequire(import.meta.url);
-
-function readScript(load: NodeJS.Require): string {
-  const { version } = load("bullmq/package.json") as { version?: unknown };
-  if (version !== KNOWN_VERSION) {
-    throw new Error(
-      `Cannot use BullMQ ${String(version)}: this build adds jobs with the script of BullMQ ${KNOWN_VERSION}`,
-    );
-  }
-  const { addStandardJob } = load(SCRIPT_FILE) as { addStandardJob: { content: string } };
-  return addStandardJob.content;
+export function createAddScript(load?: NodeJS.Require): RedisScript {
+  return createRedisScript(compose(bullmqScript("addStandardJob", load)));
 }
 
 /**
@@ -131,25 +103,4 @@ for i = 4, #ARGV, 4 do
 end
 return answers
 `;
-}
-
-/** A Lua script, sent by its hash; its text goes along only when the server does not have it. */
-interface RedisScript {
-  run(client: Redis, keys: readonly string[], args: readonly string[]): Promise<unknown>;
-}
-
-/** Makes one; the queries of a queue are such scripts too. */
-export function createRedisScript(lua: string): RedisScript {
-  const sha = createHash("sha1").update(lua).digest("hex");
-  return {
-    run: async (client, keys, args) => {
-      try {
-        return await client.evalsha(sha, keys.length, ...keys, ...args);
-      } catch (error) {
-        // The server was restarted, or has never seen the script: nothing was run.
-        if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-        return await client.eval(lua, keys.length, ...keys, ...args);
-      }
-    },
-  };
 }

@@ -5,6 +5,7 @@ import type { Backend } from "./backend.ts";
 import { STREAMS } from "./job-options.ts";
 import { makeReadable } from "./process-job.ts";
 import { createRedisAdd } from "./redis-add.ts";
+import { finishTogether } from "./redis-finish.ts";
 import type { RedisClients } from "./redis-clients.ts";
 import { createRedisQueries } from "./redis-queries.ts";
 
@@ -20,8 +21,11 @@ export function createRedisBackend(clients: RedisClients): Backend {
     unready: () =>
       producer.status === "ready" ? undefined : `the connection to Redis is ${producer.status}`,
     createQueue: (name) => new Queue(name, { connection: producer, streams: STREAMS }),
-    createWorker: (name, processor, options) =>
-      makeReadable(new Worker(name, processor, { ...options, connection: clients.worker() })),
+    createWorker: (name, processor, options) => {
+      const connection = clients.worker();
+      const worker = new Worker(name, processor, { ...options, connection });
+      return finishTogether(makeReadable(worker), connection);
+    },
     add: createRedisAdd(producer),
     isPoison: (error) =>
       error instanceof Error && error.name === "ReplyError" && !SERVER_FAULT.test(error.message),

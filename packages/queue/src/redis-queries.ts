@@ -4,7 +4,7 @@ import type { Backend, FinishedQuery, FinishedSnapshot, JobSnapshot } from "./ba
 import { parseInfo } from "./check-redis.ts";
 import type { PressureReading } from "./pressure.ts";
 import type { JobCounts } from "./queues.ts";
-import { createRedisScript } from "./redis-add.ts";
+import { createRedisScript } from "./redis-script.ts";
 
 type RedisQueries = Pick<
   Backend,

@@ -1,0 +1,98 @@
+import { createBatcher } from "@millrace/core";
+import type { RedisQueueBackend, Worker } from "bullmq";
+import type { Redis } from "ioredis";
+import { bullmqScript, createRedisScript, replyError } from "./redis-script.ts";
+
+/** Jobs in one run of the script, during which Redis serves no other client: some milliseconds. */
+const JOBS_MAX = 100;
+
+/** What BullMQ's script takes: the keys, then the arguments, the last of which is often left out. */
+const KEYS = 14;
+const ARGS = 9;
+
+type Args = readonly (string | number | Buffer | undefined)[];
+
+/**
+ * Lets a worker finish the jobs that end together, and fetch as many, in one call of Redis. BullMQ
+ * sends a call for each job. Each job is still finished by BullMQ's own script: it checks the token of
+ * the job's lock, and leaves a job that another worker has taken since. A job that ends alone is
+ * finished by BullMQ's own call.
+ */
+export function finishTogether(worker: Worker, client: Redis): Worker {
+  const backend: RedisQueueBackend = worker["backend"];
+  const exec = backend.execCommand.bind(backend);
+  const finishing = createBatcher(
+    async (calls: readonly FinishCall[]) => {
+      const [only] = calls;
+      // allSettled: each job's worker learns what became of its own job.
+      return calls.length === 1 && only !== undefined
+        ? await Promise.allSettled([only.alone()])
+        : await finishMany(client, calls);
+    },
+    { sizeMax: JOBS_MAX, inFlightMax: Infinity },
+  );
+  const finish = async (call: FinishCall): Promise<unknown> => {
+    const finished = await finishing.add(call);
+    if (finished.status === "rejected") throw finished.reason;
+    return finished.value;
+  };
+  return Object.assign(worker, {
+    backend: Object.assign(backend, {
+      execCommand: (...given: Parameters<typeof exec>): unknown => {
+        const [, name, args] = given;
+        if (name !== "moveToFinished") return exec(...given);
+        return finish({ args: args as Args, alone: () => exec(...given) as Promise<unknown> });
+      },
+    }),
+  });
+}
+
+interface FinishCall {
+  readonly args: Args;
+  /** Sends BullMQ's own call. */
+  alone(): Promise<unknown>;
+}
+
+async function finishMany(
+  client: Redis,
+  calls: readonly FinishCall[],
+): Promise<PromiseSettledResult<unknown>[]> {
+  const keys = calls.flatMap(({ args }) => args.slice(0, KEYS).map(String));
+  const values = calls.flatMap(({ args }) =>
+    Array.from({ length: ARGS }, (_, index) => args[KEYS + index] ?? ""),
+  );
+  const answers = (await FINISH.run(client, keys, values)) as unknown[];
+  return calls.map((_, index) => {
+    const answer = answers[index];
+    return typeof answer === "string"
+      ? { status: "rejected", reason: replyError(answer) }
+      : { status: "fulfilled", value: answer };
+  });
+}
+
+/** BullMQ's functions stand before this line, and none of them reads the keys or arguments. */
+const FIRST_LINE = "\nlocal jobIdKey = KEYS[12]\n";
+const [FUNCTIONS = "", BODY = ""] = bullmqScript("moveToFinished").split(FIRST_LINE);
+
+/**
+ * BullMQ's text becomes the body of a function, which is called for each job with the job's own keys
+ * and arguments. Its helper functions are made once, and not for each job, which is half of the work. An
+ * error of one job is its own answer, a string; the others go on.
+ */
+const FINISH = createRedisScript(`
+${FUNCTIONS}
+local function finish(KEYS, ARGV)
+${FIRST_LINE}
+${BODY}
+end
+
+local answers = {}
+for job = 0, #KEYS / ${KEYS} - 1 do
+  local keys = { unpack(KEYS, job * ${KEYS} + 1, (job + 1) * ${KEYS}) }
+  local args = { unpack(ARGV, job * ${ARGS} + 1, (job + 1) * ${ARGS}) }
+  local done, answer = pcall(finish, keys, args)
+  if not done then answer = type(answer) == "table" and answer.err or tostring(answer) end
+  answers[job + 1] = answer
+end
+return answers
+`);

@@ -1,0 +1,180 @@
+import type { EventJob, JobResult } from "@millrace/core";
+import { createRedisQueues, queueName, type Queues, type Workers } from "@millrace/queue";
+import { UnrecoverableError, Worker } from "bullmq";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { event, quickWorker } from "../support/queue-fixture.ts";
+import { contentsOfRedis, scriptsRun } from "../support/redis-contents.ts";
+import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+const JOBS = 12;
+const AT_ONCE = 4;
+const PREFIX = `bull:${queueName("acme")}:`;
+
+/** A Redis with jobs, and what works on them in groups: all that are active end at the same time. */
+interface Side {
+  readonly redis: TestRedis;
+  readonly client: Redis;
+  readonly queues: Queues;
+  /** Lets the jobs that are active now end. */
+  endActive(): Promise<void>;
+  close(): Promise<void>;
+}
+
+describeOnRedis("finishing jobs", () => {
+  const sides: Side[] = [];
+  let ours: Side;
+
+  beforeEach(async () => {
+    ours = await open(workWithOurs);
+  });
+  afterEach(async () => {
+    for (const side of sides.splice(0)) await side.close();
+  });
+
+  async function open(work: typeof workWithOurs): Promise<Side> {
+    const redis = await startRedis();
+    const client = new Redis(redis.url, { maxRetriesPerRequest: null });
+    const queues = createRedisQueues({
+      ...{ url: redis.url, sources: ["acme"], role: "worker", notify: () => undefined },
+    });
+    await until(() => queues.ping().then(() => true));
+    await queues.enqueue(
+      Array.from({ length: JOBS }, (_, index) =>
+        event(`evt_${String(index).padStart(2, "0")}`, { acceptedAtMs: 1 }),
+      ),
+    );
+    const waiting: (() => void)[] = [];
+    const closeWorker = await work({ client, queues, turn: () => turn(waiting) });
+    const side: Side = {
+      ...{ redis, client, queues },
+      endActive: async () => {
+        await until(() => waiting.length === AT_ONCE);
+        for (const goOn of waiting.splice(0)) goOn();
+      },
+      close: async () => {
+        for (const goOn of waiting.splice(0)) goOn();
+        await closeWorker();
+        await queues.close();
+        client.disconnect();
+        await redis.stop();
+      },
+    };
+    sides.push(side);
+    return side;
+  }
+
+  it("leaves in Redis what BullMQ's own worker leaves there, value for value", async () => {
+    const plain = await open(workPlainly);
+    for (let group = 0; group < JOBS / AT_ONCE; group += 1) {
+      await ours.endActive();
+      await plain.endActive();
+    }
+    for (const { client } of sides) {
+      await until(async () => (await ended(client)) === JOBS);
+      // A worker without jobs takes the marker that wakes it.
+      await until(async () => (await client.exists(`${PREFIX}marker`)) === 0);
+    }
+    const [mine, theirs] = await Promise.all(sides.map(({ client }) => contentsOfRedis(client)));
+    expect(mine).toEqual(theirs);
+    expect(await ours.client.zcard(`${PREFIX}failed`)).toBe(3);
+  });
+
+  it("takes one script for all jobs that end together, which fetches the next ones too", async () => {
+    await ours.endActive();
+    await until(async () => (await ended(ours.client)) === AT_ONCE);
+    await until(async () => (await ours.client.llen(`${PREFIX}active`)) === AT_ONCE);
+    const before = await scriptsRun(ours.client);
+    await ours.endActive();
+    await until(async () => (await ended(ours.client)) === 2 * AT_ONCE);
+    expect((await scriptsRun(ours.client)) - before).toBe(1);
+    expect(await ours.client.llen(`${PREFIX}active`)).toBe(AT_ONCE);
+  });
+
+  it("leaves a job whose lock another worker has, and finishes the others", async () => {
+    await until(async () => (await ours.client.llen(`${PREFIX}active`)) === AT_ONCE);
+    await ours.client.set(`${PREFIX}evt_01:lock`, "another worker's");
+    await ours.endActive();
+    await until(async () => (await ended(ours.client)) === AT_ONCE - 1);
+    expect(await ours.client.zscore(`${PREFIX}completed`, "evt_01")).toBeNull();
+    expect(await ours.client.get(`${PREFIX}evt_01:lock`)).toBe("another worker's");
+    expect(await ours.client.lrange(`${PREFIX}active`, 0, -1)).toContain("evt_01");
+  });
+
+  it("fetches nothing from a queue that is paused", async () => {
+    await until(async () => (await ours.client.llen(`${PREFIX}active`)) === AT_ONCE);
+    await ours.queues.pause("acme");
+    await ours.endActive();
+    await until(async () => (await ended(ours.client)) === AT_ONCE);
+    expect(await ours.client.llen(`${PREFIX}active`)).toBe(0);
+    await ours.queues.resume("acme");
+    await until(async () => (await ours.client.llen(`${PREFIX}active`)) === AT_ONCE);
+  });
+
+  it("gives one job the error of its own key, and finishes the others", async () => {
+    await until(async () => (await ours.client.llen(`${PREFIX}active`)) === AT_ONCE);
+    await ours.client.set(`${PREFIX}evt_02:dependencies`, "a string where a set is expected");
+    await ours.endActive();
+    await until(async () => (await ended(ours.client)) >= AT_ONCE - 1);
+    expect(await ours.client.zscore(`${PREFIX}completed`, "evt_02")).toBeNull();
+  });
+});
+
+/** Jobs that have ended. */
+async function ended(client: Redis): Promise<number> {
+  const counts = ["completed", "failed"].map((name) => client.zcard(PREFIX + name));
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}
+
+/** Waits until its group may end. */
+async function turn(waiting: (() => void)[]): Promise<void> {
+  await new Promise<void>((resolve) => waiting.push(resolve));
+}
+
+const isBad = (eventId: string) => Number(eventId.slice(-2)) % AT_ONCE === 3;
+
+interface Work {
+  readonly client: Redis;
+  readonly queues: Queues;
+  readonly turn: () => Promise<void>;
+}
+
+async function workWithOurs({ queues, turn: wait }: Work): Promise<() => Promise<void>> {
+  const workers: Workers = queues.work({
+    worker: quickWorker({ lockDurationMs: 30_000 }),
+    concurrency: () => AT_ONCE,
+    run: async ({ event: { eventId } }: EventJob): Promise<JobResult> => {
+      await wait();
+      return isBad(eventId)
+        ? { kind: "failed", code: "permanent_error", message: "no" }
+        : { kind: "completed", outcome: "handled" };
+    },
+    onAbandoned: () => Promise.resolve(),
+  });
+  return () => workers.close({ timeoutMs: 5_000 });
+}
+
+/** What finishes a job in the plainest way, told apart from our code: every option stands here. */
+async function workPlainly({ client, turn: wait }: Work): Promise<() => Promise<void>> {
+  const connection = client.duplicate();
+  const worker = new Worker(
+    queueName("acme"),
+    async (job) => {
+      await wait();
+      if (isBad(job.id ?? "")) throw new UnrecoverableError("permanent_error: no");
+      return "completed";
+    },
+    {
+      connection,
+      concurrency: AT_ONCE,
+      lockDuration: 30_000,
+      stalledInterval: 500,
+      removeOnComplete: { age: 600, count: 10_000 },
+    },
+  );
+  return async () => {
+    await worker.close();
+    connection.disconnect();
+  };
+}
