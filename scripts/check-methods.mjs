@@ -10,6 +10,8 @@ import { API, SignatureKind } from "typescript/unstable/sync";
 /** Methods that are called where the types do not show it, and where that is. */
 const CALLED_ELSEWHERE = {
   "EmbeddedPostgres.kill": "tests of a crash",
+  "LazySignal.aborted": "HandlerWatch, as an AbortSignal's",
+  "LazySignal.reason": "HandlerWatch, as an AbortSignal's",
 };
 /** What users import has methods for them alone. */
 const FOR_USERS = join("packages", "millrace", "src");

@@ -54,6 +54,7 @@ async function runOne(
     rate: options.rate,
     faultsMs: options.minutes * 60_000,
     drainMs: options.drainMs,
+    groups: options.groups,
     say: (line) => print(`${seconds()}  ${line}`),
     signal,
   });

@@ -12,6 +12,8 @@ export interface FaultsOptions {
   readonly combinations: readonly { backend: BackendName; ack: AckName }[];
   /** Milliseconds in which everything must be settled after the heal. */
   readonly drainMs: number;
+  /** Lets first attempts share a transaction. */
+  readonly groups: boolean;
   readonly json: string | undefined;
 }
 
@@ -26,6 +28,7 @@ Runs Millrace on real servers and processes, breaks them at random, heals them, 
   --drain S             seconds in which everything must be settled in the end; default 120
   --backend redis|postgres, --ack queue|ledger
                         one combination; default: each of the four
+  --groups              lets first attempts of events share a transaction (MILLRACE_GROUPS=on)
   --json FILE           writes the reports there
   --help
 
@@ -46,6 +49,7 @@ export function readOptions(args: readonly string[]): FaultsOptions {
       drain: { type: "string", default: "120" },
       backend: { type: "string" },
       ack: { type: "string" },
+      groups: { type: "boolean", default: false },
       json: { type: "string" },
     },
   });
@@ -63,6 +67,7 @@ export function readOptions(args: readonly string[]): FaultsOptions {
       oneOf("--ack", values.ack, ["queue", "ledger"] as const),
     ),
     drainMs: positive("--drain", values.drain) * 1_000,
+    groups: values.groups,
     json: values.json,
   };
 }

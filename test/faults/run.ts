@@ -25,6 +25,8 @@ export interface RunOptions {
   readonly rate: number;
   /** Milliseconds in which everything must be settled after the heal. */
   readonly drainMs: number;
+  /** Lets first attempts share a transaction. */
+  readonly groups?: boolean;
   readonly say: (line: string) => void;
   /** Breaks the run off. */
   readonly signal?: AbortSignal;
@@ -57,10 +59,13 @@ export async function runFaults(options: RunOptions): Promise<Report> {
   const { seed, backend, ack, say } = options;
   const random = createRandom(seed);
   const schedule = drawSchedule(chosen(options), options.faultsMs, random.fork());
-  say(`seed ${seed}, queue on ${backend}, ack ${ack}`);
+  say(`seed ${seed}, queue on ${backend}, ack ${ack}${options.groups === true ? ", groups" : ""}`);
   const environment = await openEnvironment({
     ...{ backend, ack },
-    env: sparesOthers(schedule) ? LONG_HANDLER : {},
+    env: {
+      ...(sparesOthers(schedule) ? LONG_HANDLER : {}),
+      ...(options.groups === true ? { MILLRACE_GROUPS: "on" } : {}),
+    },
     say: (line) => say(`  ${line}`),
   });
   let keep = false;

@@ -9,12 +9,15 @@ import {
 import { createLedger } from "@millrace/ledger";
 import { createProcessor, type Notice, type Processor } from "@millrace/processor";
 import { sql } from "drizzle-orm";
+import type pg from "pg";
 import { aJob, anEvent } from "../support/events.ts";
 import { openTestLedger, testPool, type TestLedger } from "../support/ledger-fixture.ts";
 import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
 
 /** A ledger with a table of effects, and processors on it, each with a pool of its own. */
 export interface TestProcessors extends TestLedger, SeenEvents {
+  /** The pools of the processors, in the order in which they were made. */
+  readonly pools: readonly pg.Pool[];
   /** What handlers left for an event, in order. */
   notes(eventId: string): Promise<string[]>;
   create(handlers: readonly Handler[], options?: Options): Processor & { notices: Notice[] };
@@ -26,6 +29,8 @@ export interface Options {
   readonly bodyDedup?: boolean;
   readonly handlerTimeoutMs?: number;
   readonly concurrency?: number;
+  /** Makes first attempts without a record before them, several in a transaction. */
+  readonly groups?: boolean;
   readonly databaseRetryMs?: number;
   readonly random?: () => number;
   /** Runs before jobs are recorded. What it throws is thrown in place of the ledger's answer. */
@@ -45,11 +50,14 @@ export async function openTestProcessors(): Promise<TestProcessors> {
   const test = await openTestLedger({ max: 12 });
   await test.ask("create table effects (event_id text, note text)");
   const ends: (() => Promise<unknown>)[] = [];
+  const pools: pg.Pool[] = [];
   return {
     ...test,
+    pools,
     ...seenEvents(test.pool),
     create: (handlers, options = {}) => {
       const own = testPool(test.url, 12);
+      pools.push(own);
       const notices: Notice[] = [];
       const ledger = createLedger({ pool: own }, WORKER);
       const { attempts = 3, backoff = BACKOFF, bodyDedup = true } = options;
@@ -85,6 +93,7 @@ export async function openTestProcessors(): Promise<TestProcessors> {
           concurrency,
           handlerTimeoutMs,
           ...(databaseRetryMs === undefined ? {} : { databaseRetryMs }),
+          ...(options.groups === true ? { mayShare: () => true } : {}),
         },
       );
       ends.push(async () => {
@@ -129,15 +138,20 @@ export function makeJob(
     body?: string | undefined;
     run?: string;
     signal?: AbortSignal;
+    /** False for a job that the queue starts for the first time. */
+    startedBefore?: boolean;
   } = {},
 ): EventJob {
-  const { run, signal, ...over } = given;
+  const { run, signal, startedBefore, ...over } = given;
   const text = "body" in given ? given.body : '{"n":1}';
   const event = anEvent({
     ...{ type: "order.created", headers: { "x-kept": "1" }, ...over },
     body: Buffer.from(text ?? ""),
   });
-  const job = aJob(text === undefined ? { ...event, body: undefined } : event, run);
+  const job = {
+    ...aJob(text === undefined ? { ...event, body: undefined } : event, run),
+    ...(startedBefore === undefined ? {} : { startedBefore }),
+  };
   return signal === undefined ? job : { ...job, signal };
 }
 

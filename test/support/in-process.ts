@@ -87,6 +87,7 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
       handlers: await loadHandlers(config),
       logger: createLogger({ role: "worker", level: "silent" }),
       archiveDir: undefined,
+      groups: environment.MILLRACE_GROUPS === "on",
       openStores: (watch) => openStores(environment, config, "worker", watch),
     });
     return await startOrClose(worker, async () => {

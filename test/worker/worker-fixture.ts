@@ -89,6 +89,7 @@ export function createTestRole(
     config,
     handlers: [effect],
     archiveDir,
+    groups: true,
     logger: logger as unknown as Logger,
     openStores: (watch) => {
       const opening = openStores(environmentOf(urls), config, "worker", watch);

@@ -7,6 +7,8 @@ export interface WorkerDeps {
   readonly ledger: Ledger["claims"];
   readonly queues: Pick<Queues, "work">;
   readonly handlers: readonly Handler[];
+  /** Whether first attempts of a source share a transaction; undefined when none is made that way. */
+  readonly mayShare?: ((source: string) => boolean) | undefined;
   /** Gets what happens to events; for logs and metrics. */
   readonly notify: (notice: Notice) => void;
   /** Gets what the user's `onFailed` threw. */
@@ -31,11 +33,15 @@ type WorkerConfig = Pick<Config, "sources" | "worker" | "onFailed">;
 
 /** Takes jobs from every source's queue and processes their events, until it is closed. */
 export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
-  const { ledger, queues, handlers, notify, onHookError } = deps;
+  const { ledger, queues, handlers, notify, onHookError, mayShare } = deps;
   const { sources, worker, onFailed } = config;
   const processor = createProcessor(
     { ledger, handlers, sources, onFailed, onHookError, notify },
-    { concurrency: worker.concurrency, handlerTimeoutMs: worker.handlerTimeoutMs },
+    {
+      concurrency: worker.concurrency,
+      handlerTimeoutMs: worker.handlerTimeoutMs,
+      mayShare,
+    },
   );
   const workers = queues.work({
     worker,

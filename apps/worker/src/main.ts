@@ -31,6 +31,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     handlers,
     logger,
     archiveDir: archiveDirOf(loaded),
+    groups: environment.MILLRACE_GROUPS === "on",
     openStores: (watch) => openStores(environment, config, "worker", watch),
   });
   onTermination(logger, () => role.close());

@@ -53,8 +53,12 @@ export function createProcessorMetrics(
   }
 
   return (notice) => {
-    const { source } = notice.key;
+    const { source } = "key" in notice ? notice.key : notice;
     switch (notice.kind) {
+      case "group_ended":
+        histograms.groupSize.observe({ source }, notice.size);
+        if (notice.undone > 0) counters.groupsUndone.inc({ source });
+        return;
       case "claimed":
         // Later attempts would measure the back-off and not the queue.
         if (notice.attempt > 1) return;
@@ -77,6 +81,12 @@ function createCounters(registry: Registry) {
   const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
     new Counter({ name: `millrace_worker_${name}_total`, help, labelNames, registers: [registry] });
   return {
+    groupsUndone: new Counter({
+      name: "millrace_groups_undone_total",
+      help: "Groups of first attempts in which handlers ran in vain: those events were attempted again, alone.",
+      labelNames: ["source"],
+      registers: [registry],
+    }),
     finished: counter(
       "jobs",
       "Job runs that have ended, by source and outcome (handled, ignored, suspected_replay, duplicate, failed, retry, lost).",
@@ -112,6 +122,8 @@ const WAIT_SECONDS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200,
 ];
 
+const GROUP_SIZES = [2, 5, 10, 20, 35, 50];
+
 function createHistograms(registry: Registry) {
   const histogram = (name: string, help: string, buckets: number[]) =>
     new Histogram({
@@ -122,6 +134,13 @@ function createHistograms(registry: Registry) {
       registers: [registry],
     });
   return {
+    groupSize: new Histogram({
+      name: "millrace_worker_group_size",
+      help: "Events whose first attempts shared a transaction.",
+      labelNames: ["source"],
+      buckets: GROUP_SIZES,
+      registers: [registry],
+    }),
     handler: histogram("handler", "How long the handlers of an attempt ran.", HANDLER_SECONDS),
     queueAge: histogram(
       "queue_age",
@@ -145,6 +164,7 @@ const MESSAGE_CHARS_MAX = 500;
 
 /** One line a second for what a dead server causes; no line has a body or a header. */
 function log(notice: Notice, { logger, logError }: Deps): void {
+  if (notice.kind === "group_ended") return;
   const { source, eventId, generation } = notice.key;
   const names = { source, event_id: eventId, generation };
   switch (notice.kind) {

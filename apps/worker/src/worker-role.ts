@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { Opening, Stores, StoreWatch } from "@millrace/connect";
 import { MillraceError, type Config, type Handler } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import type { ReconcilerNotice } from "@millrace/operations";
 import type { Notice } from "@millrace/processor";
 import type { Notify } from "@millrace/queue";
@@ -32,6 +33,8 @@ export interface RoleDeps {
   /** Absolute path of the folder for archives, if there is one. */
   readonly archiveDir: string | undefined;
   readonly logger: Logger;
+  /** True lets first attempts of events share a transaction. */
+  readonly groups: boolean;
 }
 
 export interface WorkerRole {
@@ -118,8 +121,10 @@ class Role implements WorkerRole {
       { pool, archiveDir, observer: this.observers.retention },
       config.retention,
     );
+    const mayShare = await this.sourcesThatMayShare(ledger.claims);
     const worker = createWorker(
       {
+        mayShare,
         ledger: ledger.claims,
         queues,
         handlers,
@@ -144,6 +149,21 @@ class Role implements WorkerRole {
       config,
     );
     logger.info({ sources: Object.keys(config.sources), queue: queues.backend }, "taking jobs");
+  }
+
+  /** Which sources' first attempts may share a transaction. The log says so where it is not obvious. */
+  private async sourcesThatMayShare(
+    claims: Pick<Ledger["claims"], "groupHazards">,
+  ): Promise<((source: string) => boolean) | undefined> {
+    const { config, groups, logger } = this.deps;
+    if (!groups) return undefined;
+    const hazards = await claims.groupHazards();
+    if (hazards.length === 0) return (source) => config.sources[source]?.options.groups !== false;
+    logger.warn(
+      { hazards },
+      "every event has a transaction of its own, except in sources with groups: true",
+    );
+    return (source) => config.sources[source]?.options.groups === true;
   }
 
   private async readiness(): Promise<Readiness> {

@@ -10,6 +10,11 @@ export interface EventJob {
    * failed event comes with the run that failed it, nobody has retried the event.
    */
   readonly run: string;
+  /**
+   * True when an earlier run of the job began, and the ledger may not know of it: the handlers may have
+   * run, and were undone with their worker. Such a job does not share a transaction with others.
+   */
+  readonly startedBefore?: boolean;
   /** When the queue took the job in, milliseconds since the epoch. */
   readonly enqueuedAtMs: number;
   /** Aborts when the queue's lock on the job is lost, or the worker's time to stop is up. */

@@ -16,6 +16,8 @@ export type Failpoint =
   | "ingress.retried"
   | "ingress.before_answer"
   | "worker.fetched"
+  | "worker.group_admitted"
+  | "worker.group_ran"
   | "worker.recorded"
   | "worker.handled"
   | "worker.commit_sent"

@@ -38,6 +38,7 @@ export {
   type Outcome,
 } from "./event.ts";
 export { failpoint, type Failpoint } from "./failpoint.ts";
+export { LazySignal } from "./lazy-signal.ts";
 export { createCircuitBreaker, type CircuitBreaker } from "./circuit-breaker.ts";
 export {
   on,

@@ -85,6 +85,13 @@ export interface SourceOptions {
    */
   bodyDedup?: boolean | undefined;
   /**
+   * Whether the first attempts of events that wait at the same time share a transaction, each behind a
+   * savepoint of its own. `true` allows it on a database with row-level security, or with functions that
+   * change settings: then what one handler sets may reach the next one. Default: allowed where the
+   * database has neither.
+   */
+  groups?: boolean | undefined;
+  /**
    * Jobs of this source that may wait in the queue. Further events go to the ledger alone, and to the
    * queue once it has capacity; without a ledger they are answered 503. Default: 100,000.
    */

@@ -30,6 +30,7 @@ export const sourceOptionsSchema = z.strictObject({
   ack: z.enum(["queue", "ledger"]).default("queue"),
   redelivery: z.enum(["retry", "ignore"]).default("retry"),
   bodyDedup: z.boolean().default(true),
+  groups: z.boolean().optional(),
   queueDepthMax: z.int().min(1).default(100_000),
   queueAgeMsMax: z.int().min(1_000).optional(),
 });

@@ -16,7 +16,8 @@ export interface ActivityQuery {
 /**
  * Some minutes, a row each, by the database's clock: $2 of them, before the time $3, or up to the minute
  * that is not over where that is null. $1 is a source, or null for all. Both halves read that stretch of
- * an index alone. Latency is from the record to the end, in milliseconds.
+ * an index alone. Latency is from the record to the end, in milliseconds; an event that was recorded when it
+ * had completed counts from its attempt.
  */
 const ACTIVITY = `
 WITH span AS MATERIALIZED (
@@ -39,7 +40,7 @@ settled AS (
     count(*) FILTER (WHERE status = 'completed')::int AS completed,
     count(*) FILTER (WHERE status = 'failed')::int AS failed,
     percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (
-      ORDER BY extract(epoch FROM processed_at - recorded_at)::float8 * 1000
+      ORDER BY extract(epoch FROM processed_at - least(recorded_at, started_at))::float8 * 1000
     ) AS latency
   FROM millrace.events
   WHERE processed_at >= (SELECT since FROM span) AND processed_at < (SELECT until FROM span)

@@ -8,10 +8,11 @@ import {
   type LockedEvent,
 } from "@millrace/core";
 import type pg from "pg";
-import { databaseUnavailable, ledgerError, messageOf } from "./database-errors.ts";
-import { createGuard, handlerTransaction, type Guard } from "./guard.ts";
+import { ledgerError } from "./database-errors.ts";
+import type { Guard } from "./guard.ts";
 import { lease, pipeline, type Lease } from "./connection.ts";
 import type { LedgerContext } from "./ledger-context.ts";
+import { runGuarded, settleError, undo, unlessAborted } from "./run-guarded.ts";
 import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 import { suspectReplay } from "./suspect-replay.ts";
 import { requireCommitted, rollback } from "./transaction.ts";
@@ -57,7 +58,7 @@ export async function attempt(
       await unlessAborted(signal, rollback(held));
       return "lost";
     }
-    const { guard, outcome } = await handle(held, signal, locked, work);
+    const { guard, outcome } = await runGuarded(held, signal, (tx) => work(tx, locked.event));
     failpoint("worker.handled");
     await settle(ledger, held, { claim, outcome, locked, guard });
     return "completed";
@@ -179,26 +180,6 @@ async function judge(held: Lease, key: EventKey, locked: RowLock): Promise<RowLo
   return { ...locked, event: { ...locked.event, suspectedReplay: verdict === "replay" } };
 }
 
-async function handle(
-  held: Lease,
-  signal: AbortSignal,
-  locked: RowLock,
-  work: AttemptWork,
-): Promise<{ guard: Guard; outcome: Outcome }> {
-  const guard = createGuard(held);
-  try {
-    const outcome = await unlessAborted(signal, work(handlerTransaction(guard), locked.event));
-    guard.seal();
-    await unlessAborted(signal, guard.idle());
-    guard.check();
-    return { guard, outcome };
-  } catch (error) {
-    throw guard.explain(error);
-  } finally {
-    guard.seal();
-  }
-}
-
 interface Settling {
   readonly claim: AttemptClaim;
   readonly outcome: Outcome;
@@ -245,55 +226,5 @@ async function settle(ledger: LedgerContext, held: Lease, settling: Settling): P
     throw settleError(error, held, guard);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-function settleError(error: unknown, held: Lease, guard: Guard): unknown {
-  if (held.broken) return databaseUnavailable(error);
-  switch (sqlStateOf(error)) {
-    case SQLSTATE.transactionAborted:
-      return guard.explain(
-        new MillraceError(
-          "handler_failed",
-          `Cannot complete the event: a query of its handler had failed: ${messageOf(guard.firstError)}`,
-          { cause: guard.firstError },
-        ),
-      );
-    case SQLSTATE.notSettled:
-      return new MillraceError("tx_control_refused", messageOf(error), { cause: error });
-    default:
-      return ledgerError(error);
-  }
-}
-
-// An attempt that was stopped may still have a query running, so its connection is cut and not asked.
-async function undo(held: Lease, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) {
-    held.destroy();
-    return;
-  }
-  try {
-    await unlessAborted(signal, rollback(held));
-  } catch {
-    held.destroy();
-  }
-}
-
-/**
- * Waits for a promise, but no longer than until the signal aborts.
- *
- * @throws the signal's reason, as its owner gave it
- */
-async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
-  let stop = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-  });
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
   }
 }

@@ -7,9 +7,12 @@ import { beginAudit, endAudit, findAudit } from "./audit.ts";
 import { bind, type Methods } from "./bind.ts";
 import { countCompleted, countUndone } from "./count-events.ts";
 import { fail } from "./fail.ts";
+import { attemptFirst } from "./attempt-first.ts";
+import { attemptGroup } from "./attempt-group.ts";
 import { findEvent } from "./find-event.ts";
 import { countEvents, findEvents } from "./find-events.ts";
 import { createContext, type LedgerContext, type LedgerOptions } from "./ledger-context.ts";
+import { groupHazards } from "./group-hazards.ts";
 import { ledgerStatuses } from "./ledger-status.ts";
 import { markEnqueued, unmarkEnqueued } from "./mark-enqueued.ts";
 import { noteConflicts } from "./note-conflicts.ts";
@@ -23,7 +26,16 @@ import { runStatement } from "./transaction.ts";
 // One part for each kind of user, which takes only its part. A function that two of them need is in both
 // parts.
 const intake = { accept, noteConflicts, markEnqueued, ping };
-const claims = { record, attempt, fail, abandonEvent, findEvent };
+const claims = {
+  record,
+  attempt,
+  attemptFirst,
+  attemptGroup,
+  groupHazards,
+  fail,
+  abandonEvent,
+  findEvent,
+};
 const repair = {
   pendingPage,
   ledgerStatuses,

@@ -59,28 +59,36 @@ incoming AS MATERIALIZED (
 )`;
 
 /** A new row that begins with its first attempt. Its job was read from the queue, so it has one. */
-interface FirstAttempt {
+interface BegunEvent {
+  /** What is joined to the incoming events. */
+  readonly join: string;
   /** Which of the new events are inserted. */
   readonly where: string;
+  /** Runs of the handlers before this attempt that nobody has counted. */
+  readonly uncounted: string;
 }
 
 /** Inserts new events, and their bodies separately. Rows are inserted in the order of their keys, so that
  * two calls cannot deadlock. A row that another call inserts at the same time is waited for and left
  * out. */
-export const INSERT_FRESH = (first?: FirstAttempt) => `
+export const INSERT_FRESH = (begun?: BegunEvent) => `
 fresh AS (
   INSERT INTO millrace.events (
     source, event_id, generation, type, body_hash, unsigned, received_at, body_id,
-    attempts, started_at, enqueued_at
+    attempts, attempts_at_retry, started_at, enqueued_at
   )
   SELECT source, event_id, generation, type, body_hash, unsigned,
     to_timestamp(received_at_ms / 1000), nextval('millrace.body_id'),
-    ${first === undefined ? "0, NULL::timestamptz, NULL::timestamptz" : "1, clock_timestamp(), now()"}
-  FROM incoming
-  WHERE NOT known AND body_from IS NOT NULL ${first === undefined ? "" : `AND ${first.where}`}
+    ${
+      begun === undefined
+        ? "0, 0, NULL::timestamptz, NULL::timestamptz"
+        : `1 + ${begun.uncounted}, ${begun.uncounted}, clock_timestamp(), now()`
+    }
+  FROM incoming ${begun?.join ?? ""}
+  WHERE NOT known AND body_from IS NOT NULL ${begun === undefined ? "" : `AND ${begun.where}`}
   ORDER BY source, event_id, generation
   ON CONFLICT DO NOTHING
-  RETURNING source, event_id, generation, body_day, body_id
+  RETURNING source, event_id, generation, attempts, body_day, body_id
 ),
 stored AS (
   INSERT INTO millrace.bodies (day, id, headers, body)

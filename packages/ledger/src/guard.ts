@@ -4,58 +4,136 @@ import { PgDialect } from "drizzle-orm/pg-core";
 import type pg from "pg";
 import { databaseUnavailable, isConnectionError } from "./database-errors.ts";
 import type { Lease } from "./connection.ts";
-import { causes } from "./sqlstate.ts";
-import { Savepoints, statementKind, type StatementKind } from "./transaction-control.ts";
+import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
+import { classify, Savepoints, type StatementKind } from "./transaction-control.ts";
 
-/** Wraps the connection given to a handler: refuses transaction control, and can be revoked. */
-export interface Guard {
-  /** What drizzle gets in place of the connection. */
-  readonly client: { query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> };
-  /** Refuses every further query with `tx_closed`. */
-  seal(): void;
-  /** Resolves when every query that was sent has been answered. */
-  idle(): Promise<void>;
-  /** The first error of a query, even if the handler swallowed it. */
-  readonly firstError: unknown;
-  /**
-   * Checks, after a handler has returned, that it left the transaction the way it got it.
-   * @throws `tx_control_refused`, `tx_closed`
-   */
-  check(): void;
-  /** What to throw for an error of the handler: our own refusal, `database_unavailable`, or itself. */
-  explain(error: unknown): unknown;
+/** What is special about a handler that shares its transaction with handlers of other events. */
+export interface SharedTransaction {
+  /** Called before the handler's first query. */
+  readonly beforeFirstQuery: () => void;
 }
 
+/** A time limit of a group has ended the statement: without a group, it might have succeeded. */
+const CONTENDED: ReadonlySet<string> = new Set([
+  SQLSTATE.lockNotAvailable,
+  SQLSTATE.deadlockDetected,
+  SQLSTATE.queryCanceled,
+]);
+
 /**
- * Guards a connection while a handler has it. Every query uses the extended protocol, which takes a
- * single statement, so a COMMIT cannot hide behind another statement in the same string.
+ * Guards a connection while a handler has it: refuses transaction control, and can be revoked. Every query
+ * uses the extended protocol, which takes a single statement, so a COMMIT cannot hide behind another
+ * statement in the same string.
  */
-export function createGuard(held: Lease): Guard {
-  const state: GuardState = {
-    held,
-    sealed: false,
-    savepoints: new Savepoints(),
-    inFlight: new Set(),
-    seen: new WeakSet(),
-    refusal: undefined,
-    firstError: undefined,
-  };
-  return {
-    client: {
-      query: (config, values) => guardedQuery(state, config, values),
-    },
-    seal: () => {
-      state.sealed = true;
-    },
-    idle: async () => {
-      await Promise.allSettled(state.inFlight);
-    },
-    get firstError() {
-      return state.firstError;
-    },
-    check: () => check(state),
-    explain: (error) => explain(state, error),
-  };
+export class Guard {
+  /** The first error of a query, even if the handler swallowed it. */
+  firstError: unknown;
+  /** True once a statement had an effect that no savepoint undoes. */
+  isUnsafe = false;
+  /** In a group: why the run does not count, even if the handler swallowed the error. */
+  trouble: "contended" | "unsafe" | undefined;
+  private readonly held: Lease;
+  private readonly shared: SharedTransaction | undefined;
+  private readonly inFlight = new Set<Promise<unknown>>();
+  private hasQueried = false;
+  private isSealed = false;
+  private refusal: MillraceError | undefined;
+  private savepoints: Savepoints | undefined;
+  private seen: WeakSet<Error> | undefined;
+
+  constructor(held: Lease, shared?: SharedTransaction) {
+    this.held = held;
+    this.shared = shared;
+  }
+
+  /** What drizzle calls in place of the connection. */
+  async query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> {
+    const query = readQuery(config, values);
+    const kind = this.admit(query.text);
+    if (!this.hasQueried) {
+      this.hasQueried = true;
+      this.shared?.beforeFirstQuery();
+    }
+    const sent = this.held.client.query(query);
+    this.inFlight.add(sent);
+    try {
+      const result = await sent;
+      if (kind === "savepoint" || kind === "savepoint_end") {
+        (this.savepoints ??= new Savepoints()).apply(query.text);
+      }
+      return result;
+    } catch (error) {
+      this.note(error);
+      throw error;
+    } finally {
+      this.inFlight.delete(sent);
+    }
+  }
+
+  private admit(text: string): StatementKind {
+    if (this.isSealed) {
+      throw new MillraceError("tx_closed", "Cannot use the transaction: its handler has returned");
+    }
+    const { kind, reachesPastSavepoint } = classify(text);
+    if (reachesPastSavepoint) {
+      this.isUnsafe = true;
+      if (this.shared !== undefined) {
+        this.trouble ??= "unsafe";
+        this.firstError ??= new Error("Cannot run this statement in a group of first attempts");
+        throw this.firstError;
+      }
+    }
+    if (kind === "control") {
+      this.refusal ??= new MillraceError(
+        "tx_control_refused",
+        "Cannot begin or end a transaction in a handler: it is committed with the event",
+      );
+      throw this.refusal;
+    }
+    if (kind === "session") this.held.spoil();
+    return kind;
+  }
+
+  private note(error: unknown): void {
+    this.firstError ??= error;
+    if (this.shared !== undefined && CONTENDED.has(sqlStateOf(error) ?? "")) {
+      this.trouble ??= "contended";
+    }
+    if (error instanceof Error) (this.seen ??= new WeakSet()).add(error);
+  }
+
+  /** Refuses every further query with `tx_closed`. */
+  seal(): void {
+    this.isSealed = true;
+  }
+
+  /** Resolves when every query that was sent has been answered. */
+  async idle(): Promise<void> {
+    if (this.inFlight.size > 0) await Promise.allSettled(this.inFlight);
+  }
+
+  /**
+   * Checks, after a handler has returned, that it left the transaction the way it got it.
+   *
+   * @throws `tx_control_refused`, `tx_closed`
+   */
+  check(): void {
+    if (this.refusal !== undefined) throw this.refusal;
+    if (this.savepoints?.isAnyOpen === true) {
+      throw new MillraceError(
+        "tx_closed",
+        "Cannot complete the event: its handler returned while a nested transaction was open",
+      );
+    }
+  }
+
+  /** What to throw for an error of the handler: our own refusal, `database_unavailable`, or itself. */
+  explain(error: unknown): unknown {
+    const { refusal, seen } = this;
+    if (refusal !== undefined) return refusal;
+    const isOurs = seen !== undefined && [...causes(error)].some((link) => seen.has(link));
+    return isOurs && isConnectionError(error) ? databaseUnavailable(error) : error;
+  }
 }
 
 /**
@@ -64,7 +142,7 @@ export function createGuard(held: Lease): Guard {
  */
 export function handlerTransaction(guard: Guard): HandlerTransaction {
   // drizzle calls nothing of a client but `query`.
-  const client = guard.client as unknown as ConstructorParameters<typeof NodePgSession>[0];
+  const client = guard as unknown as ConstructorParameters<typeof NodePgSession>[0];
   // One for each transaction: a dialect remembers the columns of a table by the table's name, and another
   // handler may define that table with other columns.
   const dialect = new PgDialect();
@@ -74,54 +152,6 @@ export function handlerTransaction(guard: Guard): HandlerTransaction {
     undefined,
   );
   return new NodePgTransaction(dialect, session, undefined);
-}
-
-interface GuardState {
-  readonly held: Lease;
-  sealed: boolean;
-  readonly savepoints: Savepoints;
-  readonly inFlight: Set<Promise<unknown>>;
-  readonly seen: WeakSet<Error>;
-  refusal: MillraceError | undefined;
-  firstError: unknown;
-}
-
-async function guardedQuery(
-  state: GuardState,
-  config: unknown,
-  values?: unknown[],
-): Promise<pg.QueryResult> {
-  const query = readQuery(config, values);
-  const kind = admit(state, query.text);
-  const sent = state.held.client.query(query);
-  state.inFlight.add(sent);
-  try {
-    const result = await sent;
-    if (kind === "savepoint" || kind === "savepoint_end") state.savepoints.apply(query.text);
-    return result;
-  } catch (error) {
-    state.firstError ??= error;
-    if (error instanceof Error) state.seen.add(error);
-    throw error;
-  } finally {
-    state.inFlight.delete(sent);
-  }
-}
-
-function admit(state: GuardState, text: string): StatementKind {
-  if (state.sealed) {
-    throw new MillraceError("tx_closed", "Cannot use the transaction: its handler has returned");
-  }
-  const kind = statementKind(text);
-  if (kind === "control") {
-    state.refusal ??= new MillraceError(
-      "tx_control_refused",
-      "Cannot begin or end a transaction in a handler: it is committed with the event",
-    );
-    throw state.refusal;
-  }
-  if (kind === "session") state.held.spoil();
-  return kind;
 }
 
 // drizzle passes pg's own config. Only the parts that are known to be safe are passed on: `queryMode` is
@@ -152,20 +182,4 @@ function isQueryConfig(value: unknown): value is pg.QueryConfig & { rowMode?: "a
   return (
     typeof value === "object" && value !== null && "text" in value && typeof value.text === "string"
   );
-}
-
-function check(state: GuardState): void {
-  if (state.refusal !== undefined) throw state.refusal;
-  if (state.savepoints.isAnyOpen) {
-    throw new MillraceError(
-      "tx_closed",
-      "Cannot complete the event: its handler returned while a nested transaction was open",
-    );
-  }
-}
-
-function explain(state: GuardState, error: unknown): unknown {
-  if (state.refusal !== undefined) return state.refusal;
-  const isOurs = [...causes(error)].some((link) => state.seen.has(link));
-  return isOurs && isConnectionError(error) ? databaseUnavailable(error) : error;
 }

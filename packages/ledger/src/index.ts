@@ -12,12 +12,15 @@
  * Nothing is retried here; an error that is worth a retry is `database_unavailable`.
  */
 export type { AuditedAct, AuditJson } from "./audit.ts";
+export type { AttemptWork } from "./attempt.ts";
 export { checkSchema } from "./check-schema.ts";
 export { createLedger, type Ledger } from "./create-ledger.ts";
 export type { LedgerOptions } from "./ledger-context.ts";
 export { createPool } from "./create-pool.ts";
 export { isDatabaseUnavailable, messageOf } from "./database-errors.ts";
 export type { ConflictingDelivery } from "./note-conflicts.ts";
+export type { FirstAttemptEnd, FirstWork } from "./attempt-first.ts";
+export type { GroupMember, GroupTrouble, MemberEnd } from "./attempt-group.ts";
 export type { EventRecord } from "./find-event.ts";
 export type { EventFilter } from "./find-events.ts";
 export type { AbandonAnswer } from "./abandon-event.ts";

@@ -6,6 +6,7 @@ import {
   type EventKey,
 } from "@millrace/core";
 import { isDatabaseUnavailable, messageOf } from "./database-errors.ts";
+import { IDENTITY_LOCK } from "./admit.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 import {
   chunkEvents,
@@ -21,6 +22,7 @@ import { runStatement } from "./transaction.ts";
 
 interface RecordRow extends EventKey {
   readonly kind: Claim["kind"] | "again";
+  /** Null but for `claimed`. */
   readonly attempt: number;
   readonly attemptSinceRetry: number;
   readonly lastError: string | null;
@@ -133,32 +135,37 @@ const IS_EXPIRED = "to_timestamp(received_at_ms / 1000) < now() - make_interval(
  * attempt counted; a failed event too, and becomes pending again, unless it failed in this very run
  * ($12) or has a later generation: what replaced it may have completed. A row that another transaction
  * holds is skipped (`busy`), so that a handler delays only its own event. `again` is a row inserted after
- * the statement's snapshot. A new event that was accepted more than $13 days ago is left out: it may have
+ * the statement's snapshot. An event whose first attempt another transaction makes (admit.ts) is `busy`
+ * too. If handlers have run that nobody counted ($14), the attempt that follows has the next number, and
+ * uses up what one attempt does. A new event that was accepted more than $13 days ago is left out: it may have
  * been deleted since. A known event that comes with another body keeps the first, and the conflict is
  * noted.
  */
 const RECORD = `
 WITH ${INCOMING},
-run AS (
-  SELECT * FROM unnest($1::text[], $2::text[], $3::int[], $12::text[])
-    AS r (source, event_id, generation, run)
+run AS MATERIALIZED (
+  SELECT r.*, r.generation > 0 OR $15::bool OR ${IDENTITY_LOCK("r.source", "r.event_id")} AS is_free
+  FROM unnest($1::text[], $2::text[], $3::int[], $12::text[], $14::int[])
+    AS r (source, event_id, generation, run, uncounted)
 ),
 held AS MATERIALIZED (
   SELECT e.source, e.event_id, e.generation, e.status, e.last_error, e.last_error_code,
-    e.body_hash,
+    e.body_hash, CASE e.attempts WHEN 0 THEN run.uncounted ELSE 0 END AS uncounted,
     CASE e.status WHEN 'failed' THEN e.failed_run IS NOT DISTINCT FROM run.run OR EXISTS (
       SELECT FROM millrace.events l
       WHERE l.source = e.source AND l.event_id = e.event_id AND l.generation > e.generation
     ) END AS stays_failed
   FROM run JOIN millrace.events e USING (source, event_id, generation)
+  WHERE run.is_free
   ORDER BY e.source, e.event_id, e.generation
   FOR UPDATE OF e SKIP LOCKED
 ),
 counted AS (
   UPDATE millrace.events e SET
     status = 'pending',
-    attempts = e.attempts + 1,
-    attempts_at_retry = CASE held.status WHEN 'failed' THEN e.attempts ELSE e.attempts_at_retry END,
+    attempts = e.attempts + held.uncounted + 1,
+    attempts_at_retry = held.uncounted
+      + CASE held.status WHEN 'failed' THEN e.attempts ELSE e.attempts_at_retry END,
     enqueued_at = coalesce(e.enqueued_at, now()),
     pending_since = CASE held.status WHEN 'failed' THEN now() ELSE e.pending_since END,
     started_at = clock_timestamp(),
@@ -169,10 +176,15 @@ counted AS (
     AND (held.status = 'pending' OR (held.status = 'failed' AND NOT held.stays_failed))
   RETURNING e.source, e.event_id, e.generation, e.attempts,
     e.attempts - e.attempts_at_retry AS since_retry
-), ${INSERT_FRESH({ where: `NOT ${IS_EXPIRED}` })}
+), ${INSERT_FRESH({
+  join: "JOIN run USING (source, event_id, generation)",
+  where: `run.is_free AND NOT ${IS_EXPIRED}`,
+  uncounted: "run.uncounted",
+})}
 SELECT i.source, i.event_id AS "eventId", i.generation,
   CASE
     WHEN counted.attempts IS NOT NULL OR fresh.body_id IS NOT NULL THEN 'claimed'
+    WHEN NOT run.is_free THEN 'busy'
     WHEN held.status = 'completed' THEN 'completed'
     WHEN held.status = 'failed' THEN 'failed'
     WHEN i.known THEN 'busy'
@@ -180,13 +192,14 @@ SELECT i.source, i.event_id AS "eventId", i.generation,
     WHEN i.body_from IS NULL THEN 'body_missing'
     ELSE 'again'
   END AS kind,
-  coalesce(counted.attempts, 1) AS attempt,
+  coalesce(counted.attempts, fresh.attempts) AS attempt,
   coalesce(counted.since_retry, 1) AS "attemptSinceRetry",
   held.last_error AS "lastError", held.last_error_code AS "lastErrorCode",
   CASE WHEN held.body_hash <> i.body_hash THEN
     millrace.note_conflict(i.source, i.event_id, i.body_hash, i.body_from IS NOT NULL)
   END AS conflict
 FROM incoming i
+JOIN run USING (source, event_id, generation)
 LEFT JOIN held USING (source, event_id, generation)
 LEFT JOIN counted USING (source, event_id, generation)
 LEFT JOIN fresh USING (source, event_id, generation)`;
@@ -194,9 +207,12 @@ LEFT JOIN fresh USING (source, event_id, generation)`;
 async function runRecord(
   ledger: LedgerContext,
   jobs: readonly EventJob[],
+  { hasIdentity }: { readonly hasIdentity: boolean } = { hasIdentity: false },
 ): Promise<{ claims: Map<EventJob, Claim>; again: EventJob[] }> {
   const events = packEvents(jobs.map((job) => job.event));
-  const values = [...events, jobs.map((job) => job.run), ledger.keysDays];
+  const uncounted = jobs.map(({ startedBefore }) => (startedBefore === true ? 1 : 0));
+  const runs = jobs.map((job) => job.run);
+  const values = [...events, runs, ledger.keysDays, uncounted, hasIdentity];
   const query = { name: "millrace_record", text: RECORD, values };
   const { rows } = await withPartitions(ledger.pool, () =>
     runStatement<RecordRow>(ledger.pool, query, ledger.short),
@@ -210,6 +226,18 @@ async function runRecord(
     else claims.set(job, row === undefined ? BUSY : withConflict(toClaim(row), row));
   }
   return { claims, again };
+}
+
+/**
+ * Records an event whose first attempt is being made right now, in a transaction that holds its identity:
+ * it takes so long that people should see it. True when the event is recorded with that attempt.
+ *
+ * @throws `database_unavailable`, or what Postgres says of the event
+ */
+export async function recordRunning(ledger: LedgerContext, job: EventJob): Promise<boolean> {
+  const { claims } = await runRecord(ledger, [job], { hasIdentity: true });
+  const claim = claims.get(job);
+  return claim?.kind === "claimed" && claim.attempt === 1;
 }
 
 function withConflict(claim: Claim, { conflict }: RecordRow): Claim {

@@ -8,6 +8,7 @@ export const SQLSTATE = {
   transactionAborted: "25P02",
   idleInTransactionTimeout: "25P03",
   invalidCatalogName: "3D000",
+  uniqueViolation: "23505",
   checkViolation: "23514",
   serializationFailure: "40001",
   deadlockDetected: "40P01",

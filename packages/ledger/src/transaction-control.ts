@@ -10,6 +10,29 @@ export type StatementKind =
   | "session"
   | "other";
 
+/** What is known of a statement by its text. */
+interface StatementClass {
+  readonly kind: StatementKind;
+  readonly reachesPastSavepoint: boolean;
+}
+
+/** A handler sends the same few texts again and again. */
+const KNOWN_MAX = 1_000;
+const known = new Map<string, StatementClass>();
+
+export function classify(text: string): StatementClass {
+  const before = known.get(text);
+  if (before !== undefined) return before;
+  const found = {
+    kind: statementKind(text),
+    reachesPastSavepoint: reachesPastSavepoint(text),
+  };
+  // Values that stand in the text make it another one each time.
+  if (known.size >= KNOWN_MAX) known.clear();
+  known.set(text, found);
+  return found;
+}
+
 /**
  * Classifies one SQL statement by its first words, after any comments, whitespace and semicolons. Only the
  * first statement of a string matters: the extended protocol refuses a second one.
@@ -47,6 +70,33 @@ export function statementKind(text: string): StatementKind {
     default:
       return "other";
   }
+}
+
+const FIRST_WORDS: ReadonlySet<string> = new Set([
+  "set",
+  "reset",
+  "discard",
+  "listen",
+  "unlisten",
+  "load",
+  "prepare",
+  "deallocate",
+  "declare",
+  "lock",
+  // These run code whose statements nobody sees.
+  "do",
+  "call",
+]);
+const ANYWHERE = /set_config|advisory|\btemp(?:orary)?\b|pg_temp|\bdeferr/i;
+
+/**
+ * True for a statement whose effect may outlast ROLLBACK TO or RELEASE of a savepoint that was set before
+ * it: settings, session and advisory locks, temporary tables, cursors, prepared statements, deferred
+ * constraints. Words are no proof: a function may do the same out of sight.
+ */
+export function reachesPastSavepoint(text: string): boolean {
+  const [first] = leadingWords(text);
+  return FIRST_WORDS.has(first ?? "") || ANYWHERE.test(text);
 }
 
 /**

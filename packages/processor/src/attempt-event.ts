@@ -1,6 +1,14 @@
 import { MillraceError, type EventJob, type EventKey, type Outcome } from "@millrace/core";
-import { SQLSTATE, sqlStateOf, type Ledger } from "@millrace/ledger";
+import {
+  SQLSTATE,
+  sqlStateOf,
+  type AttemptWork,
+  type FirstAttemptEnd,
+  type FirstWork,
+  type Ledger,
+} from "@millrace/ledger";
 import { readableError } from "./describe-error.ts";
+import type { AloneEnd } from "./first-attempts.ts";
 import type { Notice } from "./notices.ts";
 import type { FailedAttempt } from "./retry-policy.ts";
 import type { Handlers } from "./run-handlers.ts";
@@ -13,43 +21,98 @@ export type AttemptEnd = { readonly handlerMs: number | undefined } & (
 );
 
 interface AttemptDeps {
-  readonly ledger: Pick<Ledger["claims"], "attempt">;
+  readonly ledger: Pick<Ledger["claims"], "attempt" | "attemptFirst">;
   readonly handlers: Handlers;
   readonly handlerTimeoutMs: number;
   readonly notify: (notice: Notice) => void;
 }
 
-/**
- * Runs the handlers of an event once, in the event's transaction. The deadline is here and nowhere
- * else: when the time is up, the signal aborts that the handlers and the ledger listen to. The time
- * covers the connection, the lock of the event's row, and the handlers. The signal also aborts when
- * `stop` does, and when the attempt fails.
- */
+interface AttemptConditions {
+  readonly stop: AbortSignal;
+  readonly bodyDedup: boolean;
+}
+
+/** Runs the handlers of a claimed event once, in a transaction that holds the event's row. */
 export async function attemptEvent(
   job: EventJob,
   attempt: number,
-  limits: { readonly stop: AbortSignal; readonly bodyDedup: boolean },
+  { stop, bodyDedup }: AttemptConditions,
   deps: AttemptDeps,
 ): Promise<AttemptEnd> {
   const { source, eventId, generation, unsigned } = job.event;
   const key = { source, eventId, generation };
-  const { handlers, handlerTimeoutMs: timeoutMs } = deps;
-  const own = createAttemptSignal([limits.stop]);
+  const { handlers, handlerTimeoutMs: statementTimeoutMs } = deps;
+  // An id that nobody signed can be made up for a body that was. Our own replays are asked for.
+  const isSuspect = bodyDedup && unsigned && generation === 0;
+  return await withDeadline({ job, attempt, stop }, deps, async (watch, signal) => {
+    const work: AttemptWork = (tx, locked) =>
+      watch.run(() => handlers.run(job.event, attempt, { locked, context: { tx, signal } }));
+    const limits = { statementTimeoutMs, signal, bodyDedup: isSuspect };
+    return (await deps.ledger.attempt(key, attempt, work, limits)) === "completed";
+  });
+}
+
+/**
+ * Makes the first attempt of an event that nobody has claimed, in a transaction of its own. `record_first` when
+ * the event is for a record to decide.
+ */
+export async function attemptAlone(
+  job: EventJob,
+  { stop, bodyDedup }: AttemptConditions,
+  deps: AttemptDeps,
+): Promise<AloneEnd> {
+  const { handlers, handlerTimeoutMs: statementTimeoutMs } = deps;
+  let answer: FirstAttemptEnd | undefined;
+  let recorded = false;
+  let isUnsafe = false;
+  const end = await withDeadline({ job, attempt: 1, stop }, deps, async (watch, signal) => {
+    const work: FirstWork = (tx, event) => {
+      const locked = { headers: event.headers, body: event.body, suspectedReplay: false };
+      const input = { locked, context: { tx, signal } };
+      return watch.run(() => handlers.run(event, 1, input));
+    };
+    answer = await deps.ledger.attemptFirst(job, work, {
+      statementTimeoutMs,
+      signal,
+      bodyDedup,
+      onRecorded: () => {
+        recorded = true;
+      },
+      onUnsafe: () => {
+        isUnsafe = true;
+      },
+    });
+    return answer === "completed";
+  });
+  // What is wrong with a database that does not even begin an attempt shows when the event is recorded.
+  const isBegun = end.handlerMs !== undefined || answer === "busy";
+  return !isBegun || answer === "undone"
+    ? { kind: "record_first", ran: isBegun, isUnsafe }
+    : { kind: "ended", end, recorded, isUnsafe };
+}
+
+/**
+ * Makes an attempt within the handlers' time. The deadline is here and nowhere else: when the time is up,
+ * the signal aborts that the handlers and the ledger listen to. The time covers the connection, the
+ * transaction's beginning, and the handlers. The signal also aborts when `stop` does, and when the attempt
+ * fails.
+ */
+async function withDeadline(
+  { job, attempt, stop }: { job: EventJob; attempt: number; stop: AbortSignal },
+  { handlerTimeoutMs: timeoutMs, notify }: AttemptDeps,
+  make: (watch: HandlerWatch, signal: AbortSignal) => Promise<boolean>,
+): Promise<AttemptEnd> {
+  const { source, eventId, generation } = job.event;
+  const key = { source, eventId, generation };
+  const own = createAttemptSignal([stop]);
   const startedMs = performance.now();
   const clock = setTimeout(() => own.abort(timeoutError(timeoutMs)), timeoutMs);
   const { signal } = own;
   const watch = new HandlerWatch(signal);
-  // An id that nobody signed can be made up for a body that was. Our own replays are asked for.
-  const bodyDedup = limits.bodyDedup && unsigned && generation === 0;
   try {
-    const end = await deps.ledger.attempt(
-      key,
-      attempt,
-      (tx, locked) => watch.run(() => handlers.run(job, attempt, { tx, locked, signal })),
-      { statementTimeoutMs: timeoutMs, signal, bodyDedup },
-    );
+    const isCompleted = await make(watch, signal);
     const { outcome, ranMs: handlerMs } = watch;
-    if (end === "lost" || outcome === undefined) return { kind: "lost", handlerMs };
+    if (!isCompleted || outcome === undefined) return { kind: "lost", handlerMs };
     return { kind: "completed", outcome, handlerMs };
   } catch (error) {
     // Postgres limits each statement to the same time, and its answer may be read before the clock fires.
@@ -57,7 +120,7 @@ export async function attemptEvent(
     const isTimeout = isOver && sqlStateOf(error) === SQLSTATE.queryCanceled;
     const failed = isTimeout ? stopped(timeoutError(timeoutMs, error)) : watch.failedWith(error);
     own.abort(failed.error);
-    reportIfStillRunning(watch, { key, attempt }, deps.notify);
+    reportIfStillRunning(watch, { key, attempt }, notify);
     return { kind: "failed", ...failed, handlerMs: watch.ranMs };
   } finally {
     clearTimeout(clock);
@@ -79,14 +142,14 @@ function stopped(reason: unknown): FailedAttempt {
 }
 
 /** Remembers how the handlers ended: the ledger may have stopped waiting for them before. */
-class HandlerWatch {
+export class HandlerWatch {
   outcome: Outcome | undefined;
-  private readonly signal: AbortSignal;
+  private readonly signal: Pick<AbortSignal, "aborted" | "reason">;
   private thrown: FailedAttempt | undefined;
   private startedMs: number | undefined;
   private endedMs: number | undefined;
 
-  constructor(signal: AbortSignal) {
+  constructor(signal: Pick<AbortSignal, "aborted" | "reason">) {
     this.signal = signal;
   }
 

@@ -11,8 +11,10 @@ import {
 } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { abandonJob, reportAbandoned } from "./abandon-job.ts";
+import { attemptAlone, createAttemptSignal } from "./attempt-event.ts";
 import { createDatabaseRetry } from "./database-retry.ts";
 import { createFailureHook } from "./failure-hook.ts";
+import { FirstAttempts, type AloneEnd } from "./first-attempts.ts";
 import type { Notice } from "./notices.ts";
 import { processEvent, type ProcessContext } from "./process-event.ts";
 import type { AttemptPolicy } from "./retry-policy.ts";
@@ -44,6 +46,11 @@ export interface ProcessorOptions {
   readonly databaseRetryMs?: number;
   /** Jobs that are recorded in one commit at most. Default 50. */
   readonly batchMax?: number;
+  /**
+   * Makes first attempts without a record before them, and says whether those of a source share a
+   * transaction. Default: every attempt is recorded before it is made.
+   */
+  readonly mayShare?: ((source: string) => boolean) | undefined;
 }
 
 export interface Processor {
@@ -67,6 +74,11 @@ export interface Processor {
   close(): Promise<void>;
 }
 
+/** Each event of a group has a savepoint; past 64 of them Postgres is slower for everyone. */
+const GROUP_SIZE_MAX = 50;
+const CONCURRENCY_PER_TRANSACTION = 25;
+const TRANSACTIONS_MIN = 2;
+
 /** Milliseconds for running events to be undone and recorded; Postgres may be unavailable. */
 const UNDO_MS = 3_000;
 
@@ -79,7 +91,7 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
   const closing = new AbortController();
   // Every event in progress listens to both.
   setMaxListeners(0, draining.signal, closing.signal);
-  const context: ProcessContext = {
+  const context: Omit<ProcessContext, "firstAttempts"> = {
     ledger,
     record: recordBatched(ledger, options.batchMax ?? 50),
     database: createDatabaseRetry({ maxMs: options.databaseRetryMs ?? 60_000, random }),
@@ -93,11 +105,12 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
     draining: draining.signal,
     closing: closing.signal,
   };
+  const firstAttempts = options.mayShare && createFirstAttempts(options.mayShare, context, options);
   const inProgress = new Set<Promise<JobResult>>();
 
   return {
     process(job) {
-      const result = processEvent(job, context);
+      const result = processEvent(job, { ...context, firstAttempts });
       inProgress.add(result);
       void result.finally(() => inProgress.delete(result));
       return result;
@@ -116,6 +129,44 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
       await hook?.close();
     },
   };
+}
+
+function createFirstAttempts(
+  mayShare: (source: string) => boolean,
+  context: Omit<ProcessContext, "firstAttempts">,
+  { concurrency }: ProcessorOptions,
+): FirstAttempts {
+  return new FirstAttempts(
+    {
+      ...context,
+      attemptAlone: (job, policy) => attemptFirstAlone(job, policy, context),
+      onGroup: (group) => context.notify({ kind: "group_ended", ...group }),
+    },
+    {
+      sizeMax: (source) => (mayShare(source) ? GROUP_SIZE_MAX : 1),
+      transactionsMax: Math.max(
+        TRANSACTIONS_MIN,
+        Math.ceil(concurrency / CONCURRENCY_PER_TRANSACTION),
+      ),
+    },
+  );
+}
+
+async function attemptFirstAlone(
+  job: EventJob,
+  { bodyDedup }: AttemptPolicy,
+  context: Omit<ProcessContext, "firstAttempts">,
+): Promise<AloneEnd> {
+  const { slots, draining, closing } = context;
+  const stop = createAttemptSignal([job.signal, closing]);
+  const release = await slots.acquire(job.event.source, draining);
+  try {
+    if (release === undefined) return { kind: "record_first", ran: false, isUnsafe: false };
+    return await attemptAlone(job, { stop: stop.signal, bodyDedup }, context);
+  } finally {
+    release?.();
+    stop.dispose();
+  }
 }
 
 /** Jobs that arrive together share one commit. Repeats and refused jobs are the ledger's to sort out. */

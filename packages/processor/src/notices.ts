@@ -1,4 +1,5 @@
 import type { ErrorCode, EventKey, JobResult, Outcome } from "@millrace/core";
+import type { GroupReport } from "./first-attempts.ts";
 
 /**
  * What the processor notifies its listener of. It writes no log and keeps no metric itself. A notice
@@ -45,6 +46,8 @@ export type Notice =
       /** False when the attempt was given back. */
       readonly counts: boolean;
     }
+  /** First attempts that shared a transaction have ended. */
+  | ({ readonly kind: "group_ended" } & GroupReport)
   /** Something could not be written to the ledger; `message` says why. */
   | {
       readonly kind: "unrecorded";

@@ -15,6 +15,7 @@ import { checkJob, unknownSource, type JobRefusal } from "./check-job.ts";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "./describe-error.ts";
 import type { FailureHook } from "./failure-hook.ts";
+import type { FirstAttempts, FirstEnd } from "./first-attempts.ts";
 import type { Notice } from "./notices.ts";
 import {
   decideRetry,
@@ -34,6 +35,8 @@ export interface ProcessContext {
   readonly database: DatabaseRetry;
   readonly policies: ReadonlyMap<string, AttemptPolicy>;
   readonly slots: Slots;
+  /** Undefined when every attempt is recorded before it is made. */
+  readonly firstAttempts: FirstAttempts | undefined;
   readonly handlers: Handlers;
   readonly handlerTimeoutMs: number;
   readonly hook: FailureHook | undefined;
@@ -52,11 +55,14 @@ export type RecordedClaim = Exclude<Claim, { readonly kind: "unrecorded" }>;
  * The life of an event through the worker, from a job of the queue to the job's result:
  *
  * 1. check: refuse a job that the ingress cannot have written (check-job.ts);
- * 2. slot: wait until one of the handlers' slots is free (slots.ts);
- * 3. claim: count the attempt in the ledger, many jobs in one commit (ledger/record.ts);
- * 4. attempt: lock the event, run its handlers and settle it, all in one transaction
+ * 2. first: if nobody has attempted the event, admit it, run its handlers and write it as completed, in
+ *    one transaction with events that wait at the same time (first-attempts.ts). Most events end here.
+ *    What fails is recorded (4, 6); everything else is recorded before it is attempted:
+ * 3. slot: wait until one of the handlers' slots is free (slots.ts);
+ * 4. claim: count the attempt in the ledger, many jobs in one commit (ledger/record.ts);
+ * 5. attempt: lock the event, run its handlers and settle it, all in one transaction
  *    (attempt-event.ts, ledger/attempt.ts);
- * 5. fail: or decide when the next attempt is due, and record the failure (retry-policy.ts,
+ * 6. fail: or decide when the next attempt is due, and record the failure (retry-policy.ts,
  *    ledger/fail.ts).
  *
  * Never rejects.
@@ -74,21 +80,27 @@ const EXPIRED =
 const BODY_MISSING =
   "Cannot process job: it carries no body, and the ledger does not know the event";
 
+const FIRST_CLAIM: ClaimedAttempt = { kind: "claimed", attempt: 1, attemptSinceRetry: 1 };
+
 /** One run of a job. */
 class EventRun {
-  private readonly job: EventJob;
+  private job: EventJob;
   private readonly key: EventKey;
   private readonly context: ProcessContext;
-  /** Aborts when the job's lock is lost, the worker's time to stop is up, or the processor closes. */
-  private readonly stop: AttemptSignal;
+  private ownStop: AttemptSignal | undefined;
   private handlerMs: number | undefined;
 
   constructor(job: EventJob, context: ProcessContext) {
     const { source, eventId, generation } = job.event;
-    this.job = job;
+    // Without first attempts, handlers run only after a record.
+    this.job = context.firstAttempts === undefined ? { ...job, startedBefore: false } : job;
     this.key = { source, eventId, generation };
     this.context = context;
-    this.stop = createAttemptSignal([job.signal, context.closing]);
+  }
+
+  /** Aborts when the job's lock is lost, the worker's time to stop is up, or the processor closes. */
+  private get stop(): AttemptSignal {
+    return (this.ownStop ??= createAttemptSignal([this.job.signal, this.context.closing]));
   }
 
   async process(): Promise<JobResult> {
@@ -103,7 +115,7 @@ class EventRun {
       const afterMs = this.context.database.delayMs(0);
       return this.finished(retry("internal", describeError(error), afterMs));
     } finally {
-      this.stop.dispose();
+      this.ownStop?.dispose();
     }
   }
 
@@ -112,6 +124,9 @@ class EventRun {
     if (policy === undefined) return refused(unknownSource(this.job));
     const refusal = checkJob(this.job);
     if (refusal !== undefined) return refused(refusal);
+    const first = await this.attemptFirst(policy);
+    if (first?.kind === "ended") return await this.endFirst(first, policy);
+    if (first?.ran === true) this.job = { ...this.job, startedBefore: true };
     // The slot comes first: an attempt is counted when it is recorded, and must not wait after that.
     const release = await this.waitForSlot();
     if (release === undefined) return this.notStarted();
@@ -121,6 +136,37 @@ class EventRun {
     } finally {
       release();
     }
+  }
+
+  /** Makes the first attempt of an event that nobody has claimed; undefined when there may have been one. */
+  private async attemptFirst(policy: AttemptPolicy): Promise<FirstEnd | undefined> {
+    const { job, context } = this;
+    const { draining, firstAttempts } = context;
+    if (job.event.generation > 0 || job.startedBefore !== false) return undefined;
+    if (draining.aborted) return undefined;
+    return await firstAttempts?.attempt(job, policy);
+  }
+
+  /** The result of a first attempt; one that failed is recorded first, unless it was recorded as it ran. */
+  private async endFirst(
+    { end, recorded }: FirstEnd & { readonly kind: "ended" },
+    policy: AttemptPolicy,
+  ): Promise<JobResult> {
+    this.handlerMs = end.handlerMs;
+    if (end.kind === "lost") return this.lost();
+    if (end.kind === "completed") {
+      this.notifyClaimed(FIRST_CLAIM);
+      return { kind: "completed", outcome: end.outcome };
+    }
+    const claim = recorded ? FIRST_CLAIM : await this.claim();
+    if (claim.kind !== "claimed") return claim;
+    this.notifyClaimed(claim);
+    return await this.fail(claim, decideRetry(end, claim, policy, this.context));
+  }
+
+  private notifyClaimed({ attempt, attemptSinceRetry }: ClaimedAttempt): void {
+    const queueAgeMs = Date.now() - this.job.enqueuedAtMs;
+    this.context.notify({ kind: "claimed", key: this.key, attempt, attemptSinceRetry, queueAgeMs });
   }
 
   private async waitForSlot(): Promise<Release | undefined> {
@@ -171,10 +217,9 @@ class EventRun {
   }
 
   private async attempt(claim: ClaimedAttempt, policy: AttemptPolicy): Promise<JobResult> {
-    const { job, key, context } = this;
+    const { job, context } = this;
     const { attempt, attemptSinceRetry } = claim;
-    const queueAgeMs = Date.now() - job.enqueuedAtMs;
-    context.notify({ kind: "claimed", key, attempt, attemptSinceRetry, queueAgeMs });
+    this.notifyClaimed(claim);
     if (attemptSinceRetry > policy.attempts) return await this.fail(claim, exhausted(policy));
     failpoint("worker.recorded");
     const limits = { stop: this.stop.signal, bodyDedup: policy.bodyDedup };

@@ -2,9 +2,8 @@ import {
   parsePayload,
   PermanentError,
   type EnvelopedEvent,
-  type EventJob,
   type Handler,
-  type HandlerTransaction,
+  type HandlerContext,
   type JsonPayload,
   type LockedEvent,
   type Outcome,
@@ -29,9 +28,9 @@ export class Handlers {
    * none may run. What a handler returns is not used.
    */
   async run(
-    { event }: EventJob,
+    event: EnvelopedEvent,
     attempt: number,
-    { tx, locked, signal }: HandlerInput,
+    { locked, context }: HandlerInput,
   ): Promise<Outcome> {
     if (locked.suspectedReplay) return "suspected_replay";
     const registered = this.bySource.get(event.source) ?? [];
@@ -40,18 +39,18 @@ export class Handlers {
     );
     if (matching.length === 0) return "ignored";
     const webhookEvent = createWebhookEvent(event, attempt, locked);
-    for (const handler of matching) {
-      signal.throwIfAborted();
-      await handler.run(webhookEvent, { tx, signal });
+    for (const [index, handler] of matching.entries()) {
+      // The first handler begins at once; a signal that nobody asks for need not exist.
+      if (index > 0) context.signal.throwIfAborted();
+      await handler.run(webhookEvent, context);
     }
     return "handled";
   }
 }
 
 interface HandlerInput {
-  readonly tx: HandlerTransaction;
   readonly locked: LockedEvent;
-  readonly signal: AbortSignal;
+  readonly context: HandlerContext;
 }
 
 /**

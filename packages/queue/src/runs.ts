@@ -1,4 +1,4 @@
-import { settlesWithin, MillraceError } from "@millrace/core";
+import { LazySignal, MillraceError, settlesWithin } from "@millrace/core";
 
 /** The runs that a process' workers have begun and not ended, and the signals that end them early. */
 export interface Runs {
@@ -14,17 +14,18 @@ export interface Runs {
 }
 
 export interface Run {
+  /** Made when it is asked for. */
   readonly signal: AbortSignal;
   end(): void;
 }
 
 export function createRuns(): Runs {
-  const latest = new Map<string, AbortController>();
-  const active = new Set<AbortController>();
+  const latest = new Map<string, LazySignal>();
+  const active = new Set<LazySignal>();
   let stopping = false;
   let onIdle: (() => void)[] = [];
 
-  function end(key: string, controller: AbortController): void {
+  function end(key: string, controller: LazySignal): void {
     active.delete(controller);
     if (latest.get(key) === controller) latest.delete(key);
     if (active.size > 0) return;
@@ -45,11 +46,16 @@ export function createRuns(): Runs {
     begin: (source, jobId) => {
       const key = `${source}:${jobId}`;
       abort(key);
-      const controller = new AbortController();
+      const controller = new LazySignal();
       latest.set(key, controller);
       active.add(controller);
       if (stopping) controller.abort(stopped());
-      return { signal: controller.signal, end: () => end(key, controller) };
+      return {
+        get signal() {
+          return controller.signal;
+        },
+        end: () => end(key, controller),
+      };
     },
     abort: (source, jobId) => abort(`${source}:${jobId}`),
     abortAll: () => {

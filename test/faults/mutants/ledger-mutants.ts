@@ -9,14 +9,14 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/attempt.ts`,
-        from: "    const { guard, outcome } = await handle(held, signal, locked, work);\n",
+        from: "    const { guard, outcome } = await runGuarded(held, signal, (tx) => work(tx, locked.event));\n",
         to: `    await held.client.query(
       "UPDATE millrace.events SET status = 'completed', outcome = 'handled', processed_at = now() WHERE source = $1 AND event_id = $2 AND generation = $3",
       [claim.key.source, claim.key.eventId, claim.key.generation],
     );
     await held.client.query("COMMIT");
     await held.client.query("BEGIN");
-    const { guard, outcome } = await handle(held, signal, locked, work);
+    const { guard, outcome } = await runGuarded(held, signal, (tx) => work(tx, locked.event));
 `,
       },
       {

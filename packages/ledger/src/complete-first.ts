@@ -1,0 +1,134 @@
+import type { IncomingEvent, Outcome } from "@millrace/core";
+import type pg from "pg";
+import { SAME_BODY } from "./admit.ts";
+import { pipeline } from "./connection.ts";
+import { requireCommitted } from "./transaction.ts";
+
+/** A first attempt whose handlers have run. */
+export interface FinishedRun {
+  readonly event: IncomingEvent;
+  /** True when the ledger had its row before. */
+  readonly isWaiting: boolean;
+  readonly outcome: Outcome;
+  /** Milliseconds since the handlers began. */
+  readonly ranMs: number;
+  readonly bodyDedup: boolean;
+  /** Attempts that the ledger has counted: 1 when the row was recorded while the handlers ran. */
+  readonly recorded: 0 | 1;
+}
+
+/**
+ * Writes first attempts as completed: those of new events with their bodies, and those whose row is
+ * there already. It raises instead of writing less than all of them, so that the COMMIT which is sent
+ * right behind it cannot keep a handler's writes without its event being completed. A row that another
+ * connection has inserted meanwhile violates the primary key; the identity lock is not relied upon.
+ *
+ * All times are of one `clock_timestamp()`, and not of the transaction's beginning: a list that pages by
+ * `recorded_at` would otherwise skip what was committed behind it. A body whose id nobody signed is looked
+ * for again, because it may have been committed after `ADMIT` looked.
+ */
+const COMPLETE_FIRST = `
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS at),
+fresh AS MATERIALIZED (
+  SELECT i.*, nextval('millrace.body_id') AS body_id
+  FROM unnest(
+    $2::text[], $3::text[], $4::text[], $5::bool[], $6::float8[], $7::text[], $8::int[], $9::int[],
+    $10::text[], $11::float8[], $12::bool[]
+  ) AS i (
+    event_id, type, body_hash, unsigned, received_at_ms, headers, body_from, body_length,
+    outcome, ran_ms, body_dedup
+  )
+),
+inserted AS (
+  INSERT INTO millrace.events (
+    source, event_id, generation, type, body_hash, unsigned, received_at, recorded_at,
+    pending_since, body_id, body_day, attempts, started_at, enqueued_at, status, outcome, processed_at
+  )
+  SELECT $1, event_id, 0, type, body_hash, unsigned, to_timestamp(received_at_ms / 1000), at,
+    at, body_id, (at AT TIME ZONE 'UTC')::date, 1, at - make_interval(secs => ran_ms / 1000), at,
+    'completed', outcome, at
+  FROM fresh CROSS JOIN clock
+  ORDER BY event_id
+  RETURNING true
+),
+stored AS (
+  INSERT INTO millrace.bodies (day, id, headers, body)
+  SELECT (at AT TIME ZONE 'UTC')::date, body_id, headers::jsonb,
+    substring($13::bytea FROM body_from FOR body_length)
+  FROM fresh CROSS JOIN clock
+),
+updated AS (
+  UPDATE millrace.events e
+  SET status = 'completed', outcome = i.outcome, attempts = 1, processed_at = at,
+    started_at = coalesce(e.started_at, at - make_interval(secs => i.ran_ms / 1000)),
+    enqueued_at = coalesce(e.enqueued_at, at)
+  FROM unnest($14::text[], $15::int[], $16::text[], $17::float8[])
+    AS i (event_id, attempts, outcome, ran_ms)
+  CROSS JOIN clock
+  CROSS JOIN LATERAL (
+    SELECT ctid FROM millrace.events
+    WHERE source = $1 AND event_id = i.event_id AND generation = 0
+      AND status = 'pending' AND attempts = i.attempts
+    LIMIT 1
+  ) AS mine
+  WHERE e.ctid = mine.ctid AND e.status = 'pending' AND e.attempts = i.attempts
+  RETURNING true
+)
+SELECT CASE
+  WHEN pg_current_xact_id() = $18::xid8
+    AND (SELECT count(*) FROM inserted) = cardinality($2::text[])
+    AND (SELECT count(*) FROM updated) = cardinality($14::text[])
+    AND NOT EXISTS (
+      SELECT FROM fresh WHERE body_dedup AND unsigned AND ${SAME_BODY("fresh", "now()")}
+    )
+  THEN true
+  ELSE millrace.refuse('Cannot complete first attempts: they are not all this transaction''s to complete')
+END AS completed`;
+
+/** Completes first attempts of one source and commits. `onSent` is called before the answer comes. */
+export async function completeFirst(
+  client: pg.PoolClient,
+  runs: readonly FinishedRun[],
+  transactionId: string,
+  onSent: () => void,
+): Promise<void> {
+  const isNew = ({ isWaiting, recorded }: FinishedRun) => !isWaiting && recorded === 0;
+  const fresh = runs.filter(isNew);
+  const known = runs.filter((run) => !isNew(run));
+  let from = 1;
+  const bodyFrom = fresh.map(
+    ({ event }) => (from += event.body.byteLength) - event.body.byteLength,
+  );
+  const answering = pipeline(client, [
+    // A plan from when the tables were small would read all of them later.
+    { text: "SET LOCAL enable_seqscan = off" },
+    {
+      name: "millrace_complete_first",
+      text: COMPLETE_FIRST,
+      values: [
+        runs[0]?.event.source,
+        fresh.map(({ event }) => event.eventId),
+        fresh.map(({ event }) => event.type),
+        fresh.map(({ event }) => event.bodyHash),
+        fresh.map(({ event }) => event.unsigned),
+        fresh.map(({ event }) => event.acceptedAtMs),
+        fresh.map(({ event }) => JSON.stringify(event.headers)),
+        bodyFrom,
+        fresh.map(({ event }) => event.body.byteLength),
+        fresh.map(({ outcome }) => outcome),
+        fresh.map(({ ranMs }) => ranMs),
+        fresh.map(({ bodyDedup }) => bodyDedup),
+        Buffer.concat(fresh.map(({ event }) => event.body)),
+        known.map(({ event }) => event.eventId),
+        known.map(({ recorded }) => recorded),
+        known.map(({ outcome }) => outcome),
+        known.map(({ ranMs }) => ranMs),
+        transactionId,
+      ],
+    },
+    { text: "COMMIT" },
+  ]);
+  onSent();
+  const [, , commit] = await answering;
+  requireCommitted(commit);
+}

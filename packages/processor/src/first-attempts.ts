@@ -1,0 +1,271 @@
+import { LazySignal, type EventJob, type HandlerContext } from "@millrace/core";
+import type { GroupMember, Ledger, MemberEnd } from "@millrace/ledger";
+import { HandlerWatch, type AttemptEnd } from "./attempt-event.ts";
+import { GroupSize, type RunReport } from "./group-size.ts";
+import type { AttemptPolicy } from "./retry-policy.ts";
+import type { Handlers } from "./run-handlers.ts";
+import type { Slots } from "./slots.ts";
+
+/** How a first attempt ended, or why there was none. */
+export type FirstEnd =
+  /** The handlers ran. `recorded`: the ledger has counted the attempt already. */
+  | { readonly kind: "ended"; readonly end: AttemptEnd; readonly recorded: boolean }
+  /** It is to be recorded and attempted by itself. `ran`: its handlers ran and were undone. */
+  | { readonly kind: "record_first"; readonly ran: boolean };
+
+interface Deps {
+  readonly ledger: Pick<Ledger["claims"], "attemptGroup">;
+  readonly handlers: Handlers;
+  readonly slots: Slots;
+  /** Aborts when nothing more is begun. */
+  readonly draining: AbortSignal;
+  readonly closing: AbortSignal;
+  /** Makes a first attempt of an event that shares its transaction with none. */
+  readonly attemptAlone: (job: EventJob, policy: AttemptPolicy) => Promise<AloneEnd>;
+  readonly onGroup: (group: GroupReport) => void;
+}
+
+export type AloneEnd = FirstEnd & { readonly isUnsafe: boolean };
+
+/** A group whose transaction has ended. */
+export interface GroupReport {
+  readonly source: string;
+  /** Events in it. */
+  readonly size: number;
+  /** Events whose handlers ran in it, and ran in vain. */
+  readonly undone: number;
+}
+
+export interface GroupOptions {
+  /** Events of a source in one transaction at most; 1 for no groups. */
+  readonly sizeMax: (source: string) => number;
+  /** Transactions of first attempts at once. More arrivals wait, and form a group. */
+  readonly transactionsMax: number;
+}
+
+/** Milliseconds that a statement of a group waits for a row that another transaction holds. */
+const LOCK_TIMEOUT_MS = 50;
+/** Bytes of bodies in one group, which are all in memory once more when it is finished. */
+const BYTES_MAX = 4 * 1024 * 1024;
+
+/** Fewer events than this are not divided. */
+const DIVIDED_MIN = 8;
+
+interface Waiting {
+  readonly job: EventJob;
+  readonly policy: AttemptPolicy;
+  readonly size: GroupSize;
+  resolve(end: FirstEnd): void;
+}
+
+/**
+ * Makes the first attempts of events: most succeed within milliseconds, and those that wait at the same time
+ * share a transaction. What arrives while no transaction runs goes at once and alone. A type that is slow,
+ * fails often, or waits for locks goes alone, and waits for no other (group-size.ts).
+ */
+export class FirstAttempts {
+  private readonly deps: Deps;
+  private readonly options: GroupOptions;
+  private readonly sizes = new Map<string, GroupSize>();
+  private readonly waiting = new Map<string, Waiting[]>();
+  private running = 0;
+  private isScheduled = false;
+
+  constructor(deps: Deps, options: GroupOptions) {
+    this.deps = deps;
+    this.options = options;
+  }
+
+  async attempt(job: EventJob, policy: AttemptPolicy): Promise<FirstEnd> {
+    const size = this.sizeOf(job);
+    if (size.current === 1) return await this.alone({ job, policy, size });
+    return await new Promise((resolve) => {
+      const { source } = job.event;
+      const queue = this.waiting.get(source) ?? [];
+      queue.push({ job, policy, size, resolve });
+      this.waiting.set(source, queue);
+      this.schedule();
+    });
+  }
+
+  private sizeOf({ event: { source, type } }: EventJob): GroupSize {
+    const name = `${source}\0${type}`;
+    const known = this.sizes.get(name);
+    if (known !== undefined) return known;
+    // Types come from outside; a sender that invents them without end must not fill the memory.
+    if (this.sizes.size >= 1_000) this.sizes.clear();
+    const size = new GroupSize(this.options.sizeMax(source));
+    this.sizes.set(name, size);
+    return size;
+  }
+
+  // One turn of the event loop gathers what one answer of the queue brought.
+  private schedule(): void {
+    if (this.isScheduled || this.running >= this.options.transactionsMax) return;
+    this.isScheduled = true;
+    setImmediate(() => {
+      this.isScheduled = false;
+      while (this.running < this.options.transactionsMax) {
+        const group = this.take();
+        if (group === undefined) return;
+        void this.run(group);
+      }
+    });
+  }
+
+  /**
+   * The next events that share a transaction: those that wait longest, of the source whose turn it is. A few
+   * are not kept apart, but many are divided among the transactions that may begin: one of them runs handlers
+   * while the other one waits for Postgres.
+   */
+  private take(): Waiting[] | undefined {
+    const [next] = this.waiting;
+    if (next === undefined) return undefined;
+    const [source, queue] = next;
+    const group: Waiting[] = [];
+    const free = this.options.transactionsMax - this.running;
+    let sizeMax = Math.max(Math.ceil(queue.length / free), DIVIDED_MIN);
+    let bytes = 0;
+    for (const entry of queue) {
+      const { current } = entry.size;
+      const bodyBytes = entry.job.event.body?.byteLength ?? 0;
+      if (group.length > 0 && group.length >= Math.min(sizeMax, current)) break;
+      if (group.length > 0 && bytes + bodyBytes > BYTES_MAX) break;
+      group.push(entry);
+      sizeMax = Math.min(sizeMax, current);
+      bytes += bodyBytes;
+    }
+    queue.splice(0, group.length);
+    // The source goes to the end of the line.
+    this.waiting.delete(source);
+    if (queue.length > 0) this.waiting.set(source, queue);
+    return group;
+  }
+
+  private async run(group: readonly Waiting[]): Promise<void> {
+    this.running += 1;
+    let isCounted = true;
+    const leave = () => {
+      if (isCounted) this.running -= 1;
+      isCounted = false;
+      if (this.waiting.size > 0) this.schedule();
+    };
+    try {
+      const [only] = group;
+      if (group.length > 1) await this.together(group);
+      else if (only !== undefined) {
+        // A slow event alone holds up no one.
+        const timer = setTimeout(leave, only.size.patienceMs);
+        only.resolve(await this.alone(only));
+        clearTimeout(timer);
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  private async alone({ job, policy, size }: Omit<Waiting, "resolve">): Promise<FirstEnd> {
+    const end = await this.deps.attemptAlone(job, policy);
+    const ranMs = end.kind === "ended" ? end.end.handlerMs : undefined;
+    if (ranMs !== undefined) size.noteAlone(ranMs, { isUnsafe: end.isUnsafe });
+    return end;
+  }
+
+  private async together(group: readonly Waiting[]): Promise<void> {
+    const members = group.map((waiting) => new Member(waiting, this.deps.handlers));
+    let ends: readonly FirstEnd[];
+    try {
+      ends = await this.attemptGroup(members);
+    } catch {
+      // Nothing ran. What is wrong with the database shows when each is recorded.
+      ends = members.map(() => ({ kind: "record_first", ran: false }));
+    }
+    ends.forEach((end, index) => group[index]?.resolve(end));
+  }
+
+  private async attemptGroup(members: readonly Member[]): Promise<readonly FirstEnd[]> {
+    const { ledger, slots, draining, closing, onGroup } = this.deps;
+    const [first] = members;
+    const source = first?.event.source ?? "";
+    const release = await slots.acquire(source, draining);
+    if (release === undefined) return members.map(() => ({ kind: "record_first", ran: false }));
+    try {
+      const patienceMs = Math.min(...members.map(({ size }) => size.patienceMs));
+      const limits = {
+        statementTimeoutMs: patienceMs,
+        lockTimeoutMs: LOCK_TIMEOUT_MS,
+        patienceMs,
+        stop: closing,
+      };
+      const ends = await ledger.attemptGroup(members, limits);
+      const answers = members.map((member, index) => member.end(ends[index]));
+      for (const size of new Set(members.map((member) => member.size))) {
+        const ofType = members.filter((member) => member.size === size);
+        size.noteGroup(ofType.flatMap(({ report }) => report ?? []));
+      }
+      const undone = answers.filter((end) => end.kind === "record_first" && end.ran).length;
+      onGroup({ source, size: members.length, undone });
+      return answers;
+    } finally {
+      release();
+    }
+  }
+}
+
+/** An event of a group. */
+class Member implements GroupMember {
+  readonly event: EventJob["event"];
+  readonly bodyDedup: boolean;
+  readonly size: GroupSize;
+  /** How it went, if its handlers ran. */
+  report: RunReport | undefined;
+  private readonly handlers: Handlers;
+  private readonly signal = new LazySignal();
+  private readonly watch = new HandlerWatch(this.signal);
+
+  constructor({ job, policy, size }: Waiting, handlers: Handlers) {
+    this.event = job.event;
+    this.bodyDedup = policy.bodyDedup;
+    this.size = size;
+    this.handlers = handlers;
+  }
+
+  readonly run: GroupMember["run"] = (tx, event) => {
+    const { signal } = this;
+    const context: HandlerContext = {
+      tx,
+      get signal() {
+        return signal.signal;
+      },
+    };
+    const locked = { headers: event.headers, body: event.body, suspectedReplay: false };
+    return this.watch.run(() => this.handlers.run(event, 1, { context, locked }));
+  };
+
+  abort(reason: unknown): void {
+    this.signal.abort(reason);
+  }
+
+  end(end: MemberEnd | undefined): FirstEnd {
+    const { ranMs } = this.watch;
+    if (ranMs !== undefined) {
+      const trouble = end?.kind === "record_first" ? end.trouble : undefined;
+      this.report = { ranMs, failed: end?.kind === "failed", trouble };
+    }
+    switch (end?.kind) {
+      case "completed":
+        return ended({ kind: "completed", outcome: end.outcome, handlerMs: ranMs });
+      case "failed":
+        return ended({ kind: "failed", ...this.watch.failedWith(end.error), handlerMs: ranMs });
+      case "busy":
+      case "unknown":
+        return ended({ kind: "lost", handlerMs: ranMs });
+      default:
+        return { kind: "record_first", ran: ranMs !== undefined };
+    }
+  }
+}
+
+function ended(end: AttemptEnd): FirstEnd {
+  return { kind: "ended", end, recorded: false };
+}

@@ -1,0 +1,99 @@
+import { expect, test } from "vitest";
+import { GroupSize, type RunReport } from "./group-size.ts";
+
+const safe = { isUnsafe: false };
+const group = (count: number, over: Partial<RunReport> = {}): RunReport[] =>
+  Array.from({ length: count }, () => ({ ranMs: 1, failed: false, ...over }));
+
+/** A type that has had calm runs until its groups are as large as they get. */
+function grown(max = 50): GroupSize {
+  const size = new GroupSize(max);
+  for (let run = 0; run < 20; run += 1) size.noteAlone(1, safe);
+  for (let round = 0; round < 20; round += 1) size.noteGroup(group(size.current));
+  expect(size.current).toBe(max);
+  return size;
+}
+
+/** Calm runs until the size changes. */
+function runsUntilGrowth(size: GroupSize): number {
+  const before = size.current;
+  let runs = 0;
+  while (size.current === before) {
+    size.noteAlone(1, safe);
+    runs += 1;
+  }
+  return runs;
+}
+
+test("an event of a new type goes alone, and calm runs double the size up to the largest", () => {
+  const size = new GroupSize(50);
+  expect(size.current).toBe(1);
+  const seen: number[] = [];
+  for (let run = 0; run < 100; run += 1) {
+    size.noteAlone(1, safe);
+    if (seen.at(-1) !== size.current) seen.push(size.current);
+  }
+  expect(seen).toEqual([2, 4, 8, 16, 32, 50]);
+});
+
+test("a type for which no groups are allowed stays alone", () => {
+  const size = new GroupSize(1);
+  for (let run = 0; run < 100; run += 1) size.noteAlone(1, safe);
+  expect(size.current).toBe(1);
+});
+
+test.each([
+  [
+    "a lock that was waited for",
+    group(30).with(3, { ranMs: 1, failed: false, trouble: "contended" }),
+  ],
+  ["a third of them failing", [...group(10, { failed: true }), ...group(20)]],
+  ["a third of them undone", [...group(10, { trouble: "undone" }), ...group(20)]],
+  ["handlers that take long", group(30, { ranMs: 50 })],
+] as [string, RunReport[]][])("the size is halved after %s", (_, reports) => {
+  const size = grown(32);
+  size.noteGroup(reports);
+  expect(size.current).toBe(16);
+});
+
+test("one failure, one slow event, or one slow group changes nothing", () => {
+  const size = grown(32);
+  size.noteGroup(group(30, { ranMs: 20 }));
+  size.noteGroup(group(30).with(0, { ranMs: 1, failed: true }));
+  size.noteGroup(group(30).with(0, { ranMs: 20, failed: false, trouble: "slow" }));
+  expect(size.current).toBe(32);
+});
+
+test("after each trouble it takes twice as many calm runs to grow again, within bounds", () => {
+  const size = grown(32);
+  const contended = group(32, { trouble: "contended" });
+  for (let times = 0; times < 5; times += 1) size.noteGroup(contended);
+  expect(size.current).toBe(1);
+  const first = runsUntilGrowth(size);
+  size.noteGroup(contended);
+  expect(runsUntilGrowth(size)).toBeGreaterThanOrEqual(first);
+  for (let times = 0; times < 50; times += 1) size.noteGroup(contended);
+  expect(runsUntilGrowth(size)).toBe(2_048);
+});
+
+test("a type whose statements reach past a savepoint stays alone for good", () => {
+  const size = grown();
+  size.noteAlone(1, { isUnsafe: true });
+  for (let run = 0; run < 20_000; run += 1) size.noteAlone(1, safe);
+  expect(size.current).toBe(1);
+});
+
+test("handlers of which even the fastest is slow are not tried in groups", () => {
+  const size = new GroupSize(50);
+  for (let run = 0; run < 100; run += 1) size.noteAlone(60, safe);
+  expect(size.current).toBeLessThanOrEqual(2);
+});
+
+test("a group waits ten times as long as a type takes, within bounds", () => {
+  expect(new GroupSize(50).patienceMs).toBe(50);
+  const size = grown();
+  for (let round = 0; round < 50; round += 1) size.noteGroup(group(30, { ranMs: 8 }));
+  expect(size.patienceMs).toBeCloseTo(80, 0);
+  for (let round = 0; round < 50; round += 1) size.noteGroup(group(30, { ranMs: 100 }));
+  expect(size.patienceMs).toBe(250);
+});

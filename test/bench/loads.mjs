@@ -1,0 +1,46 @@
+// What the handlers of the worker benchmark do, the same in every contender. Which events fail or take long
+// is told by their number.
+
+const FAILING_EVERY = 100;
+const SLOW_EVERY = 500;
+const SLOW_MS = 1_000;
+const ROWS = 20;
+
+const failed = new Set();
+
+/** By the name that `npm run bench -- worker --load` takes. */
+export const LOADS = {
+  insert: { title: "one INSERT a handler", before: () => {}, statements: () => [] },
+  contended: {
+    title: `every handler updates one of ${ROWS} rows`,
+    before: () => {},
+    statements: (number) => [
+      ["UPDATE counters SET events = events + 1 WHERE id = $1", [number % ROWS]],
+    ],
+  },
+  failing: {
+    title: "1 % of the events fail at their first attempt",
+    before: (number) => {
+      if (number % FAILING_EVERY !== 0 || failed.has(number)) return;
+      failed.add(number);
+      throw new Error("the first attempt fails");
+    },
+    statements: () => [],
+  },
+  slow: {
+    title: "0.2 % of the handlers take a second",
+    before: async (number) => {
+      if (number % SLOW_EVERY === 0) await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
+    },
+    statements: () => [],
+  },
+};
+
+/** What a handler does for the event of this id: `query` runs a statement in the event's transaction. */
+export async function handle(eventId, query) {
+  const { before, statements } = LOADS[process.env.BENCH_LOAD ?? "insert"];
+  const number = Number(eventId.slice(eventId.lastIndexOf("_") + 1));
+  await before(number);
+  for (const [text, values] of statements(number)) await query(text, values);
+  await query("INSERT INTO effects (event_id) VALUES ($1)", [eventId]);
+}

@@ -1,0 +1,139 @@
+import { on, type HandlerFunction } from "@millrace/core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import { effect, makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+
+let processors: TestProcessors;
+beforeAll(async () => {
+  processors = await openTestProcessors();
+});
+afterAll(() => processors.close());
+
+/** Makes the first attempt of an event alone; `held` handlers go on when they are told to. */
+function first(after: HandlerFunction = () => {}, over: Parameters<typeof makeJob>[0] = {}) {
+  const job = makeJob({ startedBefore: false, ...over });
+  const handler: HandlerFunction = async (event, context) => {
+    await effect(event, context);
+    await after(event, context);
+  };
+  const processor = processors.create([on("shop", "*", handler)], { groups: true });
+  const { eventId } = job.event;
+  return {
+    ...{ processor, job, eventId },
+    process: () => processor.process(job),
+    row: () => processors.row(eventId),
+    effects: () => processors.effects(eventId),
+  };
+}
+
+/** Something that handlers wait for. */
+function gate(): { promise: Promise<void>; open(): void } {
+  let open = () => {};
+  const promise = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { promise, open: () => open() };
+}
+
+test("an event is written once, as completed, in the transaction of its handlers", async () => {
+  const { process, row, eventId } = first();
+  expect(await process()).toEqual({ kind: "completed", outcome: "handled" });
+  expect(await row()).toMatchObject({ status: "completed", attempts: 1, outcome: "handled" });
+  const [xids] = await processors.ask<{ same: boolean }>(
+    `select e.xmin::text = f.xmin::text as same
+     from millrace.events e join effects f using (event_id) where event_id = $1`,
+    [eventId],
+  );
+  expect(xids?.same).toBe(true);
+});
+
+test("an attempt that still runs after 250 ms is seen as pending, and then as completed", async () => {
+  const { promise, open } = gate();
+  const { process, row, effects } = first(() => promise);
+  const result = process();
+  const seen = await until(row);
+  expect(seen).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await effects()).toBe(0);
+  open();
+  expect(await result).toEqual({ kind: "completed", outcome: "handled" });
+  expect(await row()).toMatchObject({ status: "completed", attempts: 1 });
+  expect(await effects()).toBe(1);
+});
+
+test("an attempt that fails after it was seen is failed as that attempt, and counted once", async () => {
+  const { promise, open } = gate();
+  const { process, row, effects } = first(async () => {
+    await promise;
+    throw new Error("too late");
+  });
+  const result = process();
+  await until(row);
+  open();
+  expect(await result).toMatchObject({ kind: "retry", code: "handler_failed", recorded: true });
+  expect(await row()).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await effects()).toBe(0);
+});
+
+test("an event that is seen as pending is busy for another worker", async () => {
+  const { promise, open } = gate();
+  const { process, row, job, effects } = first(() => promise);
+  const result = process();
+  await until(row);
+  const other = first();
+  expect(await other.processor.process({ ...job, startedBefore: true })).toMatchObject({
+    kind: "lost",
+  });
+  open();
+  expect(await result).toMatchObject({ kind: "completed" });
+  expect(await effects()).toBe(1);
+});
+
+test("a worker of an earlier build that claims the event meanwhile wins, and nothing is doubled", async () => {
+  const { promise, open } = gate();
+  let runs = 0;
+  const { process, row, effects, eventId } = first(async () => {
+    runs += 1;
+    if (runs === 1) await promise;
+  });
+  const result = process();
+  await until(row);
+  // It knows nothing of the lock on the identity.
+  await processors.ask(
+    "update millrace.events set attempts = 2, started_at = now() where event_id = $1",
+    [eventId],
+  );
+  open();
+  expect(await result).toMatchObject({ kind: "completed" });
+  expect(runs).toBe(2);
+  expect(await row()).toMatchObject({ status: "completed", attempts: 3 });
+  expect(await effects()).toBe(1);
+});
+
+test("a job that was started before is recorded before it is attempted, as the next attempt, uncharged", async () => {
+  const { process, effects, eventId } = first(() => {}, { startedBefore: true });
+  expect(await process()).toMatchObject({ kind: "completed" });
+  const [row] = await processors.ask(
+    "select attempts, attempts_at_retry from millrace.events where event_id = $1",
+    [eventId],
+  );
+  expect(row).toEqual({ attempts: 2, attempts_at_retry: 1 });
+  expect(await effects()).toBe(1);
+});
+
+test("two events of one unsigned body are handled once, also when both are first attempts", async () => {
+  const body = JSON.stringify({ once: eventBody() });
+  const [one, two] = [0, 1].map(() => first(() => {}, { unsigned: true, body }));
+  const results = await Promise.all([one?.process(), two?.process()]);
+  const outcomes = results.map((result) =>
+    result?.kind === "completed" ? result.outcome : "later",
+  );
+  expect(outcomes.filter((outcome) => outcome === "handled")).toHaveLength(1);
+  const effects = await Promise.all([one?.effects(), two?.effects()]);
+  expect(effects.toSorted()).toEqual([0, 1]);
+});
+
+let bodies = 0;
+function eventBody(): number {
+  bodies += 1;
+  return bodies;
+}

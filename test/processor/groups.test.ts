@@ -1,0 +1,257 @@
+import { on, PermanentError, type EventJob, type HandlerFunction } from "@millrace/core";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import {
+  effect,
+  makeJob,
+  openTestProcessors,
+  type Options,
+  type TestProcessors,
+} from "./processor-fixture.ts";
+
+let processors: TestProcessors;
+beforeAll(async () => {
+  processors = await openTestProcessors();
+});
+afterAll(() => processors.close());
+
+type Job = Parameters<typeof makeJob>[0];
+const fresh = (over: Job = {}) => makeJob({ startedBefore: false, ...over });
+
+/** A processor whose type has had calm runs enough for groups. */
+async function warm(run: HandlerFunction, options: Options = {}) {
+  const handler: HandlerFunction = async (event, context) => {
+    await effect(event, context);
+    if (!event.headers["x-calm"]) await run(event, context);
+  };
+  const processor = processors.create([on("shop", "*", handler)], {
+    ...options,
+    groups: true,
+  });
+  const together = (jobs: readonly EventJob[]) =>
+    Promise.all(jobs.map((job) => processor.process(job)));
+  const groups = () =>
+    processor.notices.filter((notice) => notice.kind === "group_ended").map(({ size }) => size);
+  // A busy machine makes a type look slow for a while.
+  for (let round = 0; (groups().at(-1) ?? 0) < 16; round += 1) {
+    if (round > 300) throw new Error(`No group of 16 was formed: ${groups().join()}`);
+    await together(Array.from({ length: 32 }, () => fresh({ headers: { "x-calm": "1" } })));
+  }
+  return { processor, together, groups };
+}
+
+test("events that wait at the same time share a transaction, and each is completed in it", async () => {
+  const { together, groups } = await warm(() => {});
+  const jobs = Array.from({ length: 30 }, () => fresh());
+  const before = groups().length;
+  expect(new Set((await together(jobs)).map(({ kind }) => kind))).toEqual(new Set(["completed"]));
+  expect(Math.max(...groups().slice(before))).toBeGreaterThan(10);
+  const ids = jobs.map(({ event }) => event.eventId);
+  const rows = await processors.ask<{ xmin: string }>(
+    `select xmin::text, * from millrace.events where event_id = any ($1)`,
+    [ids],
+  );
+  expect(rows).toHaveLength(30);
+  for (const row of rows) {
+    expect(row).toMatchObject({ status: "completed", outcome: "handled", attempts: 1 });
+    expect(row).toMatchObject({ attempts_at_retry: 0, generation: 0, last_error: null });
+  }
+  expect(new Set(rows.map(({ xmin }) => xmin)).size).toBeLessThan(5);
+  for (const id of ids) expect(await processors.effects(id)).toBe(1);
+});
+
+test("a handler that throws is undone and fails alone, and its group completes", async () => {
+  const { together } = await warm((event) => {
+    if (event.headers["x-throw"]) throw new PermanentError("no");
+  });
+  const jobs = Array.from({ length: 20 }, (_, index) =>
+    fresh({ headers: index % 10 === 3 ? { "x-throw": "1" } : {} }),
+  );
+  const results = await together(jobs);
+  for (const [index, job] of jobs.entries()) {
+    const { eventId } = job.event;
+    const isBad = index % 10 === 3;
+    expect(results[index]?.kind).toBe(isBad ? "failed" : "completed");
+    expect(await processors.effects(eventId)).toBe(isBad ? 0 : 1);
+    const row = await processors.row(eventId);
+    expect(row).toMatchObject({ status: isBad ? "failed" : "completed", attempts: 1 });
+  }
+});
+
+test("a query that failed and was caught fails its event, and no other", async () => {
+  const { together } = await warm(async (event, { tx }) => {
+    if (event.headers["x-swallow"]) await tx.execute(sql`select 1/0`).catch(() => {});
+  });
+  const [bad, ...good] = Array.from({ length: 20 }, (_, index) =>
+    fresh({ headers: index === 0 ? { "x-swallow": "1" } : {} }),
+  ) as [EventJob, ...EventJob[]];
+  const [result] = await together([bad, ...good]);
+  expect(result).toMatchObject({ kind: "retry", code: "handler_failed" });
+  expect(await processors.effects(bad.event.eventId)).toBe(0);
+  for (const { event } of good) expect(await processors.effects(event.eventId)).toBe(1);
+});
+
+test("another system that cannot be reached fails the event, and is not called twice", async () => {
+  let calls = 0;
+  const { together } = await warm((event) => {
+    if (!event.headers["x-call"]) return;
+    calls += 1;
+    throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+  });
+  const jobs = Array.from({ length: 20 }, (_, index) =>
+    fresh({ headers: index === 7 ? { "x-call": "1" } : {} }),
+  );
+  const results = await together(jobs);
+  expect(results[7]).toMatchObject({ kind: "retry", code: "handler_failed" });
+  expect(calls).toBe(1);
+});
+
+test("a handler that takes long is undone, attempted alone, and numbered but not charged", async () => {
+  let seen: number[] = [];
+  const { together } = await warm(async (event) => {
+    if (!event.headers["x-slow"]) return;
+    seen.push(event.attempt);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+  });
+  seen = [];
+  const jobs = Array.from({ length: 20 }, (_, index) =>
+    fresh({ headers: index === 4 ? { "x-slow": "1" } : {} }),
+  );
+  const results = await together(jobs);
+  expect(results.every(({ kind }) => kind === "completed")).toBe(true);
+  const slow = jobs[4]?.event.eventId ?? "";
+  expect(seen).toEqual([1, 2]);
+  expect(await processors.effects(slow)).toBe(1);
+  const [row] = await processors.ask(
+    "select attempts, attempts_at_retry from millrace.events where event_id = $1",
+    [slow],
+  );
+  expect(row).toEqual({ attempts: 2, attempts_at_retry: 1 });
+});
+
+test("a SET LOCAL does not reach the next event, and its type goes alone from then on", async () => {
+  const settings: string[] = [];
+  const { together, groups } = await warm(async (event, { tx }) => {
+    const { rows } = await tx.execute<{ v: string | null }>(
+      sql`select current_setting('app.tenant', true) as v`,
+    );
+    settings.push(rows[0]?.v ?? "");
+    await tx.execute(sql`set local app.tenant = 'a'`);
+  });
+  const jobs = Array.from({ length: 20 }, () => fresh());
+  await together(jobs);
+  expect(new Set(settings)).toEqual(new Set([""]));
+  const before = groups().length;
+  await together(Array.from({ length: 20 }, () => fresh()));
+  expect(groups()).toHaveLength(before);
+  expect(new Set(settings)).toEqual(new Set([""]));
+  for (const { event } of jobs) expect(await processors.effects(event.eventId)).toBe(1);
+});
+
+test("an event that another connection records meanwhile undoes the group, and nothing is doubled", async () => {
+  let hold: Promise<void> | undefined;
+  let isInside = false;
+  const { together } = await warm(async () => {
+    isInside = true;
+    await hold;
+  });
+  let goOn = () => {};
+  hold = new Promise((resolve) => {
+    goOn = resolve;
+  });
+  const jobs = Array.from({ length: 10 }, () => fresh());
+  const running = together(jobs);
+  await until(() => isInside);
+  // As a worker of an earlier build does, which knows nothing of the lock.
+  await processors.ledger.intake.accept([jobs[9]?.event as never]);
+  goOn();
+  const results = await running;
+  expect(results.every(({ kind }) => kind === "completed")).toBe(true);
+  for (const { event } of jobs) expect(await processors.effects(event.eventId)).toBe(1);
+});
+
+test("an event whose group holds it is busy for everyone else, and is not recorded", async () => {
+  let goOn = () => {};
+  let isInside = false;
+  let hold: Promise<void> | undefined;
+  const { together, processor } = await warm(async () => {
+    isInside = true;
+    await hold;
+  });
+  hold = new Promise((resolve) => {
+    goOn = resolve;
+  });
+  const jobs = Array.from({ length: 4 }, () => fresh());
+  const running = together(jobs);
+  await until(() => isInside);
+  const [first] = jobs as [EventJob];
+  const again = { ...first, startedBefore: true };
+  expect(await processor.process(again)).toMatchObject({ kind: "lost" });
+  expect(await processors.row(first.event.eventId)).toBeUndefined();
+  goOn();
+  await running;
+  expect(await processors.effects(first.event.eventId)).toBe(1);
+});
+
+test("events that wait in the ledger complete in a group, from what the ledger has", async () => {
+  const types: string[] = [];
+  const { together } = await warm((event) => void types.push(event.type));
+  const jobs = Array.from({ length: 10 }, () => fresh());
+  await processors.ledger.intake.accept(jobs.map(({ event }) => event as never));
+  const bare = jobs.map((job) => ({
+    ...job,
+    event: { ...job.event, type: "forged", body: undefined },
+  }));
+  const results = await together(bare);
+  expect(results.every(({ kind }) => kind === "completed")).toBe(true);
+  expect(new Set(types)).toEqual(new Set(["order.created"]));
+  for (const { event } of jobs) {
+    expect(await processors.row(event.eventId)).toMatchObject({ status: "completed", attempts: 1 });
+    expect(await processors.effects(event.eventId)).toBe(1);
+  }
+});
+
+const HOOK = Symbol.for("millrace.failpoint");
+
+test.each(["worker.group_admitted", "worker.group_ran", "worker.commit_sent"])(
+  "a group whose connection dies at %s is neither lost nor doubled",
+  async (failpoint) => {
+    const { together, processor } = await warm(() => {});
+    const jobs = Array.from({ length: 20 }, () => fresh());
+    let killed = 0;
+    // The process goes on, so the jobs come again at once and not when they have stalled.
+    Object.assign(globalThis, {
+      [HOOK]: (name: string) => {
+        if (name !== failpoint || killed > 0) return;
+        killed += 1;
+        for (const client of (processors.pools.at(-1) as unknown as { _clients: Ending[] })
+          ._clients) {
+          client.connection.stream.destroy();
+        }
+      },
+    });
+    let results: Awaited<ReturnType<typeof together>>;
+    try {
+      results = await together(jobs);
+    } finally {
+      Reflect.deleteProperty(globalThis, HOOK);
+    }
+    expect(killed).toBe(1);
+    for (const [index, job] of jobs.entries()) {
+      await until(async () => {
+        const result = results[index];
+        if (result?.kind === "completed" || result?.kind === "duplicate") return true;
+        results[index] = await processor.process({ ...job, startedBefore: true });
+        return false;
+      });
+      const { eventId } = job.event;
+      expect(await processors.row(eventId)).toMatchObject({ status: "completed" });
+      expect(await processors.effects(eventId)).toBe(1);
+    }
+  },
+);
+
+interface Ending {
+  readonly connection: { readonly stream: { destroy(): void } };
+}
