@@ -43,12 +43,29 @@ export type HandlerFunction<Payload = JsonPayload> = (
   context: HandlerContext,
 ) => Promise<void> | void;
 
+/** Handles several events at once, in one transaction; what it throws undoes all of them. */
+export type SetHandlerFunction<Payload = JsonPayload> = (
+  events: readonly WebhookEvent<Payload>[],
+  context: HandlerContext,
+) => Promise<void> | void;
+
+export interface HandlerOptions {
+  /**
+   * Makes the handler a set-based one: it gets the events of its types that wait at the same time, at least
+   * one and at most so many (2 to 500), in no order. Without `MILLRACE_GROUPS=on` it gets one at a time.
+   */
+  batch: number;
+}
+
 /** A handler bound to a source and to event types, as `on` returns it. */
 export interface Handler {
   readonly source: string;
   /** The event types that it handles; `*` is every type. */
   readonly types: readonly string[];
+  /** Handles one event. */
   readonly run: HandlerFunction;
+  /** Of a set-based handler: handles several events, at most `max`. */
+  readonly set?: { readonly max: number; readonly run: SetHandlerFunction };
 }
 
 /**
@@ -59,9 +76,46 @@ export function on<Payload = JsonPayload>(
   source: string,
   type: string | readonly string[],
   run: HandlerFunction<Payload>,
+): Handler;
+/**
+ * Binds a set-based handler: it gets the events that wait at the same time, up to `batch` of them, in one
+ * transaction, so that it can write them with one statement. If it throws, the set is undone and tried in
+ * halves, until the event that it throws for is alone and fails alone: the other events may be handed to it
+ * up to nine times, which uses up none of their attempts. An event has either one set-based handler or
+ * ordinary ones.
+ */
+export function on<Payload = JsonPayload>(
+  source: string,
+  type: string | readonly string[],
+  options: HandlerOptions,
+  run: SetHandlerFunction<Payload>,
+): Handler;
+export function on(
+  source: string,
+  type: string | readonly string[],
+  ...given: [HandlerFunction] | [HandlerOptions, SetHandlerFunction]
 ): Handler {
-  return { source, types: typeof type === "string" ? [type] : [...type], run };
+  const bound = { source, types: typeof type === "string" ? [type] : [...type] };
+  const [optionsOrRun, runSet] = given;
+  if (typeof optionsOrRun === "function") return { ...bound, run: optionsOrRun };
+  if (typeof runSet !== "function") {
+    throw new TypeError(`Cannot bind a handler to ${source}: it is not a function`);
+  }
+  const { batch: max } = optionsOrRun;
+  if (!Number.isInteger(max) || max < SET_MIN || max > SET_MAX) {
+    throw new RangeError(
+      `Cannot bind a handler to ${source}: batch is ${max}, and must be ${SET_MIN} to ${SET_MAX}`,
+    );
+  }
+  return {
+    ...bound,
+    run: (event, context) => runSet([event], context),
+    set: { max, run: runSet },
+  };
 }
+
+const SET_MIN = 2;
+const SET_MAX = 500;
 
 const PERMANENT = Symbol.for("millrace.permanent-error");
 const RETRY_LATER = Symbol.for("millrace.retry-later");

@@ -45,8 +45,10 @@ export {
   type Handler,
   type HandlerContext,
   type HandlerFunction,
+  type HandlerOptions,
   type HandlerTransaction,
   type JsonPayload,
+  type SetHandlerFunction,
   type WebhookEvent,
 } from "./handler.ts";
 export { readForm, type FormField } from "./form.ts";

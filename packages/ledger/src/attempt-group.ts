@@ -1,18 +1,26 @@
-import { failpoint, type Outcome } from "@millrace/core";
+import {
+  failpoint,
+  type HandlerTransaction,
+  type IncomingEvent,
+  type Outcome,
+} from "@millrace/core";
 import { admit, type Admission, type Candidate, type FirstLimits } from "./admit.ts";
 import type { FinishedRun } from "./complete-first.ts";
 import { lease, type Lease } from "./connection.ts";
 import { isDatabaseUnavailable } from "./database-errors.ts";
-import { complete, isOfLedger, type FirstWork } from "./attempt-first.ts";
+import { complete, isOfLedger } from "./attempt-first.ts";
 import { Guard, handlerTransaction } from "./guard.ts";
 import type { LedgerContext } from "./ledger-context.ts";
+import { Patience } from "./patience.ts";
 import { settleError } from "./run-guarded.ts";
 import { isDataError } from "./sqlstate.ts";
 import { rollback } from "./transaction.ts";
 
-/** One event of a group, and its handlers. */
-export interface GroupMember extends Candidate {
-  readonly run: FirstWork;
+/** Events of a group that are handled together, behind one savepoint: one, or those of a set-based handler. */
+export interface GroupUnit {
+  readonly members: readonly Candidate[];
+  /** Runs the handlers of those that are admitted; of a set that threw, also of parts of it. */
+  run(tx: HandlerTransaction, events: readonly IncomingEvent[]): Promise<Outcome>;
   /** Called when `run` is waited for no longer. */
   abort(reason: unknown): void;
 }
@@ -49,8 +57,9 @@ export interface GroupLimits extends FirstLimits {
 
 /**
  * Makes the first attempts of some events of one source in one transaction: admits them, runs their
- * handlers one after the other, each behind a savepoint, and completes those that did not throw. One end
- * for each member, in order.
+ * handlers one after the other, each behind a savepoint, and completes those that did not throw. A set that
+ * throws is undone and run again in halves, until the event that it throws for is alone. One end for each
+ * member of each unit, in order.
  *
  * No member can harm another: what one writes is undone to its savepoint when it throws, takes longer than
  * `patienceMs`, waits for a lock or does what a savepoint does not undo. No statement is canceled from outside,
@@ -60,14 +69,14 @@ export interface GroupLimits extends FirstLimits {
  */
 export async function attemptGroup(
   ledger: LedgerContext,
-  members: readonly GroupMember[],
+  units: readonly GroupUnit[],
   limits: GroupLimits,
-): Promise<readonly MemberEnd[]> {
+): Promise<readonly (readonly MemberEnd[])[]> {
   const held = await lease(ledger.pool);
   // For a server that does not answer at all; one that answers ends each statement itself.
-  const deadlineMs = ledger.short.deadlineMs + members.length * limits.patienceMs;
+  const deadlineMs = ledger.short.deadlineMs + units.length * limits.patienceMs;
   const timer = setTimeout(() => held.destroy(), deadlineMs);
-  const group = new Group(ledger, held, members, limits);
+  const group = new Group(ledger, held, units, limits);
   try {
     return await group.attempt();
   } finally {
@@ -81,14 +90,17 @@ const SAVEPOINT = "SAVEPOINT millrace_member";
 const RELEASE = "RELEASE SAVEPOINT millrace_member";
 const ROLLBACK_TO = "ROLLBACK TO SAVEPOINT millrace_member";
 
+/** A member whose first attempt may begin. */
+type Admitted = Admission & { readonly kind: "admitted"; readonly member: Candidate };
+
 class Group {
   private readonly ledger: LedgerContext;
   private readonly held: Lease;
-  private readonly members: readonly GroupMember[];
+  private readonly units: readonly GroupUnit[];
   private readonly limits: GroupLimits;
   private readonly patience: Patience;
-  private readonly ends = new Map<GroupMember, MemberEnd>();
-  private readonly finished = new Map<GroupMember, FinishedRun>();
+  private readonly ends = new Map<Candidate, MemberEnd>();
+  private readonly finished = new Map<Candidate, FinishedRun>();
   /** True while the savepoint is set. */
   private isSaved = false;
   /** True when the savepoint holds what a member wrote that is to be kept. */
@@ -99,30 +111,38 @@ class Group {
   constructor(
     ledger: LedgerContext,
     held: Lease,
-    members: readonly GroupMember[],
+    units: readonly GroupUnit[],
     limits: GroupLimits,
   ) {
     this.ledger = ledger;
     this.held = held;
-    this.members = members;
+    this.units = units;
     this.limits = limits;
     this.patience = new Patience(limits);
   }
 
-  async attempt(): Promise<readonly MemberEnd[]> {
-    const { held, members, limits } = this;
+  async attempt(): Promise<readonly (readonly MemberEnd[])[]> {
+    const { held, units, limits } = this;
     const { transactionId, admissions } = await this.admit();
     failpoint("worker.group_admitted");
-    for (const [index, member] of members.entries()) {
-      const admission = admissions[index];
-      if (admission?.kind === "busy") this.ends.set(member, { kind: "busy" });
-      if (admission?.kind !== "admitted") continue;
+    const answers = admissions.values();
+    const admitted = units.map(({ members }) =>
+      members.flatMap((member) => this.admitted(member, answers.next().value)),
+    );
+    for (const [index, unit] of units.entries()) {
       if (limits.stop.aborted || this.broken !== undefined || held.broken) break;
-      await this.run(member, admission);
+      await this.run(unit, admitted[index] ?? []);
     }
     failpoint("worker.group_ran");
     await this.complete(transactionId);
-    return members.map((member) => this.ends.get(member) ?? { kind: "record_first" });
+    return units.map(({ members }) =>
+      members.map((member) => this.ends.get(member) ?? { kind: "record_first" }),
+    );
+  }
+
+  private admitted(member: Candidate, admission: Admission | undefined): Admitted[] {
+    if (admission?.kind === "busy") this.ends.set(member, { kind: "busy" });
+    return admission?.kind === "admitted" ? [{ member, ...admission }] : [];
   }
 
   close(): void {
@@ -130,8 +150,9 @@ class Group {
   }
 
   private async admit(): ReturnType<typeof admit> {
-    const { ledger, held, members, limits } = this;
+    const { ledger, held, units, limits } = this;
     try {
+      const members = units.flatMap((unit) => unit.members);
       return await admit(ledger, held.client, members, limits);
     } catch (error) {
       await rollback(held);
@@ -139,30 +160,39 @@ class Group {
     }
   }
 
-  private async run(
-    member: GroupMember,
-    { event, isWaiting }: Admission & { readonly kind: "admitted" },
-  ): Promise<void> {
+  private async run(unit: GroupUnit, admitted: readonly Admitted[]): Promise<void> {
+    if (admitted.length === 0) return;
     const guard = new Guard(this.held, { beforeFirstQuery: () => this.save() });
     const startedMs = performance.now();
     const { patience } = this;
+    const events = admitted.map(({ event }) => event);
     try {
-      const outcome = await patience.wait(member.run(handlerTransaction(guard), event));
+      const outcome = await patience.wait(unit.run(handlerTransaction(guard), events));
       guard.seal();
       await guard.idle();
       guard.check();
       await this.keep(guard);
       const ranMs = performance.now() - startedMs;
-      const { bodyDedup } = member;
-      this.finished.set(member, { event, isWaiting, outcome, ranMs, bodyDedup, recorded: 0 });
+      for (const { member, event, isWaiting } of admitted) {
+        const { bodyDedup } = member;
+        this.finished.set(member, { event, isWaiting, outcome, ranMs, bodyDedup, recorded: 0 });
+      }
     } catch (thrown) {
       guard.seal();
       const error = guard.explain(thrown);
-      if (patience.isOver) member.abort(error);
-      this.ends.set(member, await this.undo(guard, error));
+      if (patience.isOver) unit.abort(error);
+      const end = await this.undo(guard, error);
+      if (end.kind === "failed" && admitted.length > 1) return await this.runHalves(unit, admitted);
+      for (const { member } of admitted) this.ends.set(member, end);
     } finally {
       patience.end();
     }
+  }
+
+  private async runHalves(unit: GroupUnit, admitted: readonly Admitted[]): Promise<void> {
+    const half = Math.ceil(admitted.length / 2);
+    await this.run(unit, admitted.slice(0, half));
+    await this.run(unit, admitted.slice(half));
   }
 
   /** Sets the savepoint, in one packet with the first query of a handler. */
@@ -238,50 +268,5 @@ class Group {
       const trouble = isDataError(error) && !isOfLedger(error) ? "unsafe" : "undone";
       settle(() => ({ kind: "record_first", trouble }));
     }
-  }
-}
-
-/** How long a group waits for one member after the other. */
-class Patience {
-  /** True when the latest member was waited for in vain. */
-  isOver = false;
-  private readonly stop: AbortSignal;
-  private readonly patienceMs: number;
-  private readonly timer: NodeJS.Timeout;
-  private giveUp: ((reason: unknown) => void) | undefined;
-  private readonly onStop = () => this.expire(this.stop.reason);
-
-  constructor({ stop, patienceMs }: GroupLimits) {
-    this.stop = stop;
-    this.patienceMs = patienceMs;
-    const late = () => this.expire(new Error(`it ran longer than ${patienceMs} ms`));
-    this.timer = setTimeout(late, patienceMs);
-    stop.addEventListener("abort", this.onStop, { once: true });
-  }
-
-  /** Waits for a member's work, and no longer than a member may take. */
-  wait<T>(work: Promise<T>): Promise<T> {
-    this.isOver = false;
-    this.timer.refresh();
-    return new Promise((resolve, reject) => {
-      this.giveUp = reject;
-      work.then(resolve, reject);
-    });
-  }
-
-  /** The member has ended; what its work does from now on is nobody's concern. */
-  end(): void {
-    this.giveUp = undefined;
-  }
-
-  close(): void {
-    clearTimeout(this.timer);
-    this.stop.removeEventListener("abort", this.onStop);
-  }
-
-  private expire(reason: unknown): void {
-    if (this.giveUp === undefined) return;
-    this.isOver = true;
-    this.giveUp(reason);
   }
 }

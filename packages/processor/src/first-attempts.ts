@@ -1,9 +1,10 @@
-import { LazySignal, type EventJob, type HandlerContext } from "@millrace/core";
-import type { GroupMember, Ledger, MemberEnd } from "@millrace/ledger";
-import { HandlerWatch, type AttemptEnd } from "./attempt-event.ts";
-import { GroupSize, type RunReport } from "./group-size.ts";
+import type { EventJob } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
+import type { AttemptEnd } from "./attempt-event.ts";
+import { GroupSize } from "./group-size.ts";
+import { Unit } from "./group-unit.ts";
 import type { AttemptPolicy } from "./retry-policy.ts";
-import type { Handlers } from "./run-handlers.ts";
+import type { Handlers, SetHandler } from "./run-handlers.ts";
 import type { Slots } from "./slots.ts";
 
 /** How a first attempt ended, or why there was none. */
@@ -51,7 +52,10 @@ const BYTES_MAX = 4 * 1024 * 1024;
 /** Fewer events than this are not divided. */
 const DIVIDED_MIN = 8;
 
-interface Waiting {
+/** An event that waits for its first attempt. */
+export interface Waiting {
+  /** The set-based handler of the event, if it has one. */
+  readonly setHandler: SetHandler | undefined;
   readonly job: EventJob;
   readonly policy: AttemptPolicy;
   readonly size: GroupSize;
@@ -77,24 +81,30 @@ export class FirstAttempts {
   }
 
   async attempt(job: EventJob, policy: AttemptPolicy): Promise<FirstEnd> {
-    const size = this.sizeOf(job);
+    const setHandler = this.deps.handlers.setHandlerOf(job.event);
+    const size = this.sizeOf(job, setHandler);
     if (size.current === 1) return await this.alone({ job, policy, size });
     return await new Promise((resolve) => {
       const { source } = job.event;
       const queue = this.waiting.get(source) ?? [];
-      queue.push({ job, policy, size, resolve });
+      queue.push({ job, policy, size, setHandler, resolve });
       this.waiting.set(source, queue);
       this.schedule();
     });
   }
 
-  private sizeOf({ event: { source, type } }: EventJob): GroupSize {
+  private sizeOf(
+    { event: { source, type } }: EventJob,
+    setHandler: SetHandler | undefined,
+  ): GroupSize {
     const name = `${source}\0${type}`;
     const known = this.sizes.get(name);
     if (known !== undefined) return known;
     // Types come from outside; a sender that invents them without end must not fill the memory.
     if (this.sizes.size >= 1_000) this.sizes.clear();
-    const size = new GroupSize(this.options.sizeMax(source));
+    const sizeMax = this.options.sizeMax(source);
+    // A set takes one savepoint, however many events it has.
+    const size = new GroupSize(sizeMax === 1 ? 1 : (setHandler?.set.max ?? sizeMax));
     this.sizes.set(name, size);
     return size;
   }
@@ -164,7 +174,11 @@ export class FirstAttempts {
     }
   }
 
-  private async alone({ job, policy, size }: Omit<Waiting, "resolve">): Promise<FirstEnd> {
+  private async alone({
+    job,
+    policy,
+    size,
+  }: Pick<Waiting, "job" | "policy" | "size">): Promise<FirstEnd> {
     const end = await this.deps.attemptAlone(job, policy);
     const ranMs = end.kind === "ended" ? end.end.handlerMs : undefined;
     if (ranMs !== undefined) size.noteAlone(ranMs, { isUnsafe: end.isUnsafe });
@@ -172,39 +186,57 @@ export class FirstAttempts {
   }
 
   private async together(group: readonly Waiting[]): Promise<void> {
-    const members = group.map((waiting) => new Member(waiting, this.deps.handlers));
-    let ends: readonly FirstEnd[];
+    const units = this.unitsOf(group);
+    let ends: readonly (readonly FirstEnd[])[];
     try {
-      ends = await this.attemptGroup(members);
+      ends = await this.attemptGroup(units);
     } catch {
       // Nothing ran. What is wrong with the database shows when each is recorded.
-      ends = members.map(() => ({ kind: "record_first", ran: false }));
+      ends = units.map(({ waiting }) => waiting.map(() => NOT_RUN));
     }
-    ends.forEach((end, index) => group[index]?.resolve(end));
+    units.forEach(({ waiting }, unit) => {
+      waiting.forEach(({ resolve }, index) => resolve(ends[unit]?.[index] ?? NOT_RUN));
+    });
   }
 
-  private async attemptGroup(members: readonly Member[]): Promise<readonly FirstEnd[]> {
+  /** Each event by itself, but those of one set-based handler together. */
+  private unitsOf(group: readonly Waiting[]): readonly Unit[] {
+    const sets = new Map<SetHandler, Waiting[]>();
+    const units: Unit[] = [];
+    for (const waiting of group) {
+      const { setHandler } = waiting;
+      if (setHandler === undefined) units.push(new Unit([waiting], this.deps.handlers));
+      else sets.set(setHandler, [...(sets.get(setHandler) ?? []), waiting]);
+    }
+    for (const [{ set }, waiting] of sets) {
+      for (let at = 0; at < waiting.length; at += set.max) {
+        units.push(new Unit(waiting.slice(at, at + set.max), this.deps.handlers));
+      }
+    }
+    return units;
+  }
+
+  private async attemptGroup(units: readonly Unit[]): Promise<readonly (readonly FirstEnd[])[]> {
     const { ledger, slots, draining, closing, onGroup } = this.deps;
-    const [first] = members;
-    const source = first?.event.source ?? "";
+    const events = units.flatMap(({ waiting }) => waiting);
+    const source = events[0]?.job.event.source ?? "";
     const release = await slots.acquire(source, draining);
-    if (release === undefined) return members.map(() => ({ kind: "record_first", ran: false }));
+    if (release === undefined) return units.map(({ waiting }) => waiting.map(() => NOT_RUN));
     try {
-      const patienceMs = Math.min(...members.map(({ size }) => size.patienceMs));
+      const patienceMs = Math.max(...units.map((unit) => unit.patienceMs));
       const limits = {
         statementTimeoutMs: patienceMs,
         lockTimeoutMs: LOCK_TIMEOUT_MS,
         patienceMs,
         stop: closing,
       };
-      const ends = await ledger.attemptGroup(members, limits);
-      const answers = members.map((member, index) => member.end(ends[index]));
-      for (const size of new Set(members.map((member) => member.size))) {
-        const ofType = members.filter((member) => member.size === size);
-        size.noteGroup(ofType.flatMap(({ report }) => report ?? []));
+      const ends = await ledger.attemptGroup(units, limits);
+      const answers = units.map((unit, index) => unit.answers(ends[index] ?? []));
+      for (const size of new Set(events.map((waiting) => waiting.size))) {
+        size.noteGroup(units.flatMap((unit) => unit.reports(size)));
       }
-      const undone = answers.filter((end) => end.kind === "record_first" && end.ran).length;
-      onGroup({ source, size: members.length, undone });
+      const undone = answers.flat().filter((end) => end.kind === "record_first" && end.ran).length;
+      onGroup({ source, size: events.length, undone });
       return answers;
     } finally {
       release();
@@ -212,60 +244,4 @@ export class FirstAttempts {
   }
 }
 
-/** An event of a group. */
-class Member implements GroupMember {
-  readonly event: EventJob["event"];
-  readonly bodyDedup: boolean;
-  readonly size: GroupSize;
-  /** How it went, if its handlers ran. */
-  report: RunReport | undefined;
-  private readonly handlers: Handlers;
-  private readonly signal = new LazySignal();
-  private readonly watch = new HandlerWatch(this.signal);
-
-  constructor({ job, policy, size }: Waiting, handlers: Handlers) {
-    this.event = job.event;
-    this.bodyDedup = policy.bodyDedup;
-    this.size = size;
-    this.handlers = handlers;
-  }
-
-  readonly run: GroupMember["run"] = (tx, event) => {
-    const { signal } = this;
-    const context: HandlerContext = {
-      tx,
-      get signal() {
-        return signal.signal;
-      },
-    };
-    const locked = { headers: event.headers, body: event.body, suspectedReplay: false };
-    return this.watch.run(() => this.handlers.run(event, 1, { context, locked }));
-  };
-
-  abort(reason: unknown): void {
-    this.signal.abort(reason);
-  }
-
-  end(end: MemberEnd | undefined): FirstEnd {
-    const { ranMs } = this.watch;
-    if (ranMs !== undefined) {
-      const trouble = end?.kind === "record_first" ? end.trouble : undefined;
-      this.report = { ranMs, failed: end?.kind === "failed", trouble };
-    }
-    switch (end?.kind) {
-      case "completed":
-        return ended({ kind: "completed", outcome: end.outcome, handlerMs: ranMs });
-      case "failed":
-        return ended({ kind: "failed", ...this.watch.failedWith(end.error), handlerMs: ranMs });
-      case "busy":
-      case "unknown":
-        return ended({ kind: "lost", handlerMs: ranMs });
-      default:
-        return { kind: "record_first", ran: ranMs !== undefined };
-    }
-  }
-}
-
-function ended(end: AttemptEnd): FirstEnd {
-  return { kind: "ended", end, recorded: false };
-}
+const NOT_RUN: FirstEnd = { kind: "record_first", ran: false };

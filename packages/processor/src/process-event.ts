@@ -1,6 +1,5 @@
 import {
   failpoint,
-  isMillraceError,
   type AttemptFailure,
   type Claim,
   type ErrorCode,
@@ -17,6 +16,7 @@ import { describeError } from "./describe-error.ts";
 import type { FailureHook } from "./failure-hook.ts";
 import type { FirstAttempts, FirstEnd } from "./first-attempts.ts";
 import type { Notice } from "./notices.ts";
+import { failed, handedBack, lost, refused, retry } from "./job-results.ts";
 import {
   decideRetry,
   exhausted,
@@ -71,8 +71,6 @@ export async function processEvent(job: EventJob, context: ProcessContext): Prom
   return await new EventRun(job, context).process();
 }
 
-const RESTART_DELAY_MS_MAX = 1_000;
-const LOST_DELAY_MS = { min: 1_000, max: 5_000 };
 // An error that is not the database's does not go away in a moment.
 const UNEXPECTED_REPEATS = 4;
 const EXPIRED =
@@ -273,15 +271,11 @@ class EventRun {
     const { draining, random } = this.context;
     const { signal } = this.stop;
     const reason: unknown = signal.aborted ? signal.reason : draining.reason;
-    const afterMs = Math.round(RESTART_DELAY_MS_MAX * random());
-    return isMillraceError(reason) && reason.code === "shutting_down"
-      ? retry(reason.code, reason.message, afterMs)
-      : { kind: "lost", afterMs };
+    return handedBack(reason, random);
   }
 
   private lost(): JobResult {
-    const { min, max } = LOST_DELAY_MS;
-    return { kind: "lost", afterMs: Math.round(min + (max - min) * this.context.random()) };
+    return lost(this.context.random);
   }
 
   private finished(result: JobResult): JobResult {
@@ -299,18 +293,4 @@ class EventRun {
     });
     return result;
   }
-}
-
-/** Fails a job that the ledger has not recorded. */
-function refused({ code, message }: JobRefusal): JobResult {
-  return { kind: "failed", code, message };
-}
-
-/** Fails a job whose event is failed in the ledger, which therefore has the body. */
-function failed({ code, message }: JobRefusal): JobResult & { kind: "failed" } {
-  return { kind: "failed", code, message, recorded: true };
-}
-
-function retry(code: ErrorCode, message: string, afterMs: number): JobResult & { kind: "retry" } {
-  return { kind: "retry", afterMs, code, message, recorded: false };
 }

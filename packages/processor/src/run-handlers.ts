@@ -4,6 +4,7 @@ import {
   type EnvelopedEvent,
   type Handler,
   type HandlerContext,
+  type IncomingEvent,
   type JsonPayload,
   type LockedEvent,
   type Outcome,
@@ -33,10 +34,7 @@ export class Handlers {
     { locked, context }: HandlerInput,
   ): Promise<Outcome> {
     if (locked.suspectedReplay) return "suspected_replay";
-    const registered = this.bySource.get(event.source) ?? [];
-    const matching = registered.filter(
-      ({ types }) => types.includes(event.type) || types.includes("*"),
-    );
+    const matching = this.matching(event);
     if (matching.length === 0) return "ignored";
     const webhookEvent = createWebhookEvent(event, attempt, locked);
     for (const [index, handler] of matching.entries()) {
@@ -46,6 +44,36 @@ export class Handlers {
     }
     return "handled";
   }
+
+  /** Runs a set-based handler for some events, in their first attempt. */
+  async runSet(
+    handler: SetHandler,
+    events: readonly IncomingEvent[],
+    context: HandlerContext,
+  ): Promise<Outcome> {
+    const webhookEvents = events.map((event) =>
+      createWebhookEvent(event, 1, { ...event, suspectedReplay: false }),
+    );
+    await handler.set.run(webhookEvents, context);
+    return "handled";
+  }
+
+  /** The set-based handler of an event, if it has one. */
+  setHandlerOf(event: EnvelopedEvent): SetHandler | undefined {
+    return this.matching(event).find(isSetHandler);
+  }
+
+  private matching({ source, type }: EnvelopedEvent): readonly Handler[] {
+    const registered = this.bySource.get(source) ?? [];
+    return registered.filter(({ types }) => types.includes(type) || types.includes("*"));
+  }
+}
+
+/** A handler that gets several events at once. */
+export type SetHandler = Handler & { readonly set: NonNullable<Handler["set"]> };
+
+function isSetHandler(handler: Handler): handler is SetHandler {
+  return handler.set !== undefined;
 }
 
 interface HandlerInput {

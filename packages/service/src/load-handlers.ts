@@ -5,21 +5,45 @@ import { reasonOf } from "./error-log.ts";
  * Loads a config's handlers and checks them against its sources.
  *
  * @throws `handlers_not_loaded` when their import fails or gives no list; `invalid_config` with
- * every handler whose source is not configured.
+ * every handler whose source is not configured, or with every pair that one event must not have.
  */
 export async function loadHandlers(config: Config): Promise<readonly Handler[]> {
   const handlers = listOf(await evaluate(config));
   const strangers = handlers.filter((handler) => !Object.hasOwn(config.sources, handler.source));
   if (strangers.length > 0) {
-    const lines = strangers.map(
-      ({ source, types }) => `  on("${source}", "${types.join('", "')}")`,
-    );
+    const lines = strangers.map((handler) => `  ${nameOf(handler)}`);
     throw new MillraceError(
       "invalid_config",
       `Cannot use the handlers: no source of their name is configured:\n${lines.join("\n")}`,
     );
   }
+  const mixed = mixedTypes(handlers);
+  if (mixed.length > 0) {
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot use the handlers: an event may have one set-based handler, or ordinary ones:\n${mixed.join("\n")}`,
+    );
+  }
   return handlers;
+}
+
+/** Pairs of handlers of which at least one is set-based, and that the same event would go to. */
+function mixedTypes(handlers: readonly Handler[]): string[] {
+  const meet = (one: Handler, other: Handler) =>
+    one.source === other.source &&
+    one.types.some(
+      (type) => type === "*" || other.types.some((also) => also === type || also === "*"),
+    );
+  return handlers.flatMap((one, index) =>
+    handlers
+      .slice(index + 1)
+      .filter((other) => (one.set !== undefined || other.set !== undefined) && meet(one, other))
+      .map((other) => `  ${nameOf(one)} and ${nameOf(other)}`),
+  );
+}
+
+function nameOf({ source, types }: Handler): string {
+  return `on("${source}", "${types.join('", "')}")`;
 }
 
 async function evaluate(config: Config): Promise<HandlersModule> {

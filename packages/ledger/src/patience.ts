@@ -1,0 +1,46 @@
+/** How long a group waits for one member after the other. */
+export class Patience {
+  /** True when the latest member was waited for in vain. */
+  isOver = false;
+  private readonly stop: AbortSignal;
+  private readonly timer: NodeJS.Timeout;
+  private giveUp: ((reason: unknown) => void) | undefined;
+  private readonly onStop = () => this.expire(this.stop.reason);
+
+  /**
+   * @param limits.patienceMs - milliseconds that a member may take.
+   * @param limits.stop - when it aborts, the member is waited for no longer.
+   */
+  constructor({ stop, patienceMs }: { readonly stop: AbortSignal; readonly patienceMs: number }) {
+    this.stop = stop;
+    const late = () => this.expire(new Error(`it ran longer than ${patienceMs} ms`));
+    this.timer = setTimeout(late, patienceMs);
+    stop.addEventListener("abort", this.onStop, { once: true });
+  }
+
+  /** Waits for a member's work, and no longer than a member may take. */
+  wait<T>(work: Promise<T>): Promise<T> {
+    this.isOver = false;
+    this.timer.refresh();
+    return new Promise((resolve, reject) => {
+      this.giveUp = reject;
+      work.then(resolve, reject);
+    });
+  }
+
+  /** The member has ended; what its work does from now on is nobody's concern. */
+  end(): void {
+    this.giveUp = undefined;
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+    this.stop.removeEventListener("abort", this.onStop);
+  }
+
+  private expire(reason: unknown): void {
+    if (this.giveUp === undefined) return;
+    this.isOver = true;
+    this.giveUp(reason);
+  }
+}

@@ -1,0 +1,115 @@
+import { LazySignal, type HandlerContext } from "@millrace/core";
+import type { GroupUnit, MemberEnd } from "@millrace/ledger";
+import { HandlerWatch, type AttemptEnd } from "./attempt-event.ts";
+import type { FirstEnd, Waiting } from "./first-attempts.ts";
+import type { GroupSize, RunReport } from "./group-size.ts";
+import type { FailedAttempt } from "./retry-policy.ts";
+import type { Handlers } from "./run-handlers.ts";
+
+/** What a set may take, however quick an event of it is. */
+const SET_PATIENCE_MS = 250;
+
+/** Events of a group that are handled together. */
+export class Unit implements GroupUnit {
+  readonly waiting: readonly Waiting[];
+  readonly members: GroupUnit["members"];
+  private readonly handlers: Handlers;
+  private readonly signal = new LazySignal();
+  /** One for each time that handlers ran: a set that throws is run again in halves. */
+  private readonly watches: HandlerWatch[] = [];
+  private ends: readonly MemberEnd[] = [];
+
+  constructor(waiting: readonly Waiting[], handlers: Handlers) {
+    this.waiting = waiting;
+    this.members = waiting.map(({ job, policy }) => ({
+      event: job.event,
+      bodyDedup: policy.bodyDedup,
+    }));
+    this.handlers = handlers;
+  }
+
+  get patienceMs(): number {
+    const [first] = this.waiting;
+    return first === undefined || first.setHandler !== undefined
+      ? SET_PATIENCE_MS
+      : first.size.patienceMs;
+  }
+
+  readonly run: GroupUnit["run"] = (tx, events) => {
+    const { signal, handlers } = this;
+    const context: HandlerContext = {
+      tx,
+      get signal() {
+        return signal.signal;
+      },
+    };
+    const watch = new HandlerWatch(signal);
+    this.watches.push(watch);
+    const setHandler = this.waiting[0]?.setHandler;
+    return watch.run(async () => {
+      if (setHandler !== undefined) return await handlers.runSet(setHandler, events, context);
+      const [event] = events;
+      if (event === undefined) return "ignored";
+      return await handlers.run(event, 1, {
+        context,
+        locked: { ...event, suspectedReplay: false },
+      });
+    });
+  };
+
+  abort(reason: unknown): void {
+    this.signal.abort(reason);
+  }
+
+  /** How each event ended, in order. */
+  answers(ends: readonly MemberEnd[]): readonly FirstEnd[] {
+    this.ends = ends;
+    return this.waiting.map((_, index) => this.answer(ends[index]));
+  }
+
+  /** How the events of a type went, if their handlers ran. */
+  reports(size: GroupSize): readonly RunReport[] {
+    const ranMs = this.ranMs;
+    if (ranMs === undefined) return [];
+    return this.waiting.flatMap((waiting, index) => {
+      if (waiting.size !== size) return [];
+      const end = this.ends[index];
+      const trouble = end?.kind === "record_first" ? end.trouble : undefined;
+      return [{ ranMs: ranMs / this.waiting.length, failed: end?.kind === "failed", trouble }];
+    });
+  }
+
+  /** Milliseconds that handlers ran, all in all; undefined when none did. */
+  private get ranMs(): number | undefined {
+    const times = this.watches.flatMap(({ ranMs }) => ranMs ?? []);
+    return times.length === 0 ? undefined : times.reduce((sum, ms) => sum + ms, 0);
+  }
+
+  private answer(end: MemberEnd | undefined): FirstEnd {
+    const handlerMs = this.ranMs;
+    switch (end?.kind) {
+      case "completed":
+        return ended({ kind: "completed", outcome: end.outcome, handlerMs });
+      case "failed":
+        return ended({ kind: "failed", ...this.failedWith(end.error), handlerMs });
+      case "busy":
+      case "unknown":
+        return ended({ kind: "lost", handlerMs });
+      default:
+        return { kind: "record_first", ran: end?.trouble !== undefined };
+    }
+  }
+
+  private failedWith(error: unknown): FailedAttempt {
+    const all = this.watches.map((watch) => watch.failedWith(error));
+    return all.find(({ thrownByHandler }) => thrownByHandler) ?? all[0] ?? toFailed(error);
+  }
+}
+
+function toFailed(error: unknown): FailedAttempt {
+  return { error, thrownByHandler: false, abortReason: undefined };
+}
+
+function ended(end: AttemptEnd): FirstEnd {
+  return { kind: "ended", end, recorded: false };
+}
