@@ -18,12 +18,13 @@ export async function benchIngress(env, { rounds, seconds }) {
     await load(env, url, WARM_UP_SECONDS);
     const before = ingress.cpuMs();
     const done = await load(env, url, seconds);
-    const cpuUs = ((ingress.cpuMs() - before) * 1_000) / done.accepted;
+    const cpuUs = { ingress: ((ingress.cpuMs() - before) * 1_000) / done.accepted };
     await ingress.stop();
     await flush(env);
     return { rate: done.accepted / done.seconds, cpuUs };
   });
   printTable(`Ingress: 1.4 kB, ${CONNECTIONS} connections, Redis with AOF everysec`, results);
+  return results;
 }
 
 async function load(env, url, seconds) {

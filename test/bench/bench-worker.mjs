@@ -3,67 +3,111 @@ import { createRedisQueues } from "@millrace/queue";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
-import { start } from "./processes.mjs";
+import { LOADS } from "./loads.mjs";
+import { parentOf, postgresCpuMs, start } from "./processes.mjs";
 import { inTurn, printTable } from "./rounds.mjs";
 
-const POLL_MS = 10;
+const POLL_MS = 20;
+/** The clock starts when a fifth is done and stops before the last, so that no start-up is measured. */
+const MEASURED = { from: 0.2, to: 0.95 };
+const WHOLE_WITHIN_MS = 120_000;
 const body = JSON.stringify({ type: "bench.event", data: { text: "x".repeat(1_330) } });
 
-/** Events a second that each worker drains, with one INSERT a handler, and its CPU for one. */
-export async function benchWorker(env, { rounds, events }) {
+/**
+ * Events a second that each worker drains, and the CPU of worker, Redis and Postgres for one. `load` is
+ * what the handlers do (loads.mjs).
+ */
+export async function benchWorker(env, redisServer, { rounds, events, concurrency, load }) {
   const pool = new pg.Pool({ connectionString: env.DATABASE_URL, max: 1 });
+  pool.on("error", () => {});
   const redis = new Redis(env.REDIS_URL);
+  const { rows } = await pool.query("SELECT pg_backend_pid() AS pid");
+  const postgresPid = parentOf(rows[0].pid);
+  const loaded = { ...env, BENCH_LOAD: load, BENCH_CONCURRENCY: String(concurrency) };
   const effects = async () => (await pool.query("SELECT count(*)::int FROM effects")).rows[0].count;
-  const finished = async () => redis.zcard("bull:usual:completed");
   const contenders = {
     "usual: a transaction, five round trips": {
       fill: fillUsual,
-      launch: () => start("contenders/usual-worker.mjs", [], env),
+      launch: () => start("contenders/usual-worker.mjs", [], loaded),
       count: effects,
     },
     "millrace worker": {
       fill: fillMillrace,
-      launch: () => start("millrace", ["worker"], env),
+      launch: () => start("millrace", ["worker"], loaded),
+      count: effects,
+    },
+    "millrace worker, MILLRACE_GROUPS=on": {
+      fill: fillMillrace,
+      launch: () => start("millrace", ["worker"], { ...loaded, MILLRACE_GROUPS: "on" }),
       count: effects,
     },
     "ceiling: BullMQ with a handler that does nothing": {
       fill: fillUsual,
-      launch: () => start("contenders/no-op-worker.mjs", [], env),
-      count: finished,
+      launch: () => start("contenders/no-op-worker.mjs", [], loaded),
+      count: () => redis.zcard("bull:usual:completed"),
     },
   };
+  if (load !== "insert") delete contenders["ceiling: BullMQ with a handler that does nothing"];
   const results = await inTurn(contenders, rounds, async ({ fill, launch, count }) => {
     await redis.flushall();
     await pool.query("TRUNCATE effects, usual_events");
+    await pool.query("UPDATE counters SET events = 0");
     await fill(env, events);
     const worker = await launch();
-    const drained = await drain(worker, count, events);
+    const cpuMs = () => ({
+      worker: worker.cpuMs(),
+      redis: redisServer.cpuMs(),
+      postgres: postgresPid === undefined ? 0 : postgresCpuMs(postgresPid),
+    });
+    const drained = await drain({ count, cpuMs }, events);
     await worker.stop();
+    if (count === effects) await checkWork(pool, events, load);
     return drained;
   });
-  printTable(`Worker: ${events} events of 1.4 kB, 20 at once, one process`, results);
+  const title = `Worker: ${LOADS[load].title}; ${events} events of 1.4 kB, ${concurrency} at once`;
+  printTable(title, results);
   redis.disconnect();
   await pool.end();
+  return results;
 }
 
-// The clock starts when the first tenth is done, so that no start-up is measured.
-async function drain(worker, count, events) {
+async function drain({ count, cpuMs }, events) {
   let began;
+  let measured;
+  let wholeBy;
   for (;;) {
     const done = await count();
-    if (began === undefined && done >= events / 10) {
-      began = { at: performance.now(), done, cpuMs: worker.cpuMs() };
-    }
-    if (done >= events) {
-      const seconds = (performance.now() - began.at) / 1_000;
+    const now = performance.now();
+    if (began === undefined && done >= events * MEASURED.from) began = { now, done, cpu: cpuMs() };
+    if (measured === undefined && done >= events * MEASURED.to) {
       const drained = done - began.done;
-      return {
-        rate: drained / seconds,
-        cpuUs: ((worker.cpuMs() - began.cpuMs) * 1_000) / drained,
-      };
+      const cpuUs = Object.fromEntries(
+        Object.entries(cpuMs()).map(([name, ms]) => [
+          name,
+          ((ms - began.cpu[name]) * 1e3) / drained,
+        ]),
+      );
+      measured = { rate: drained / ((now - began.now) / 1_000), cpuUs };
+      wholeBy = now + WHOLE_WITHIN_MS;
     }
+    if (done >= events) return measured;
+    if (now > wholeBy) throw new Error(`Cannot count ${events} events: there are only ${done}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
+}
+
+/** Each event has its effect, and has it once. */
+async function checkWork(pool, events, load) {
+  const { rows } = await pool.query(
+    `SELECT count(*)::int AS rows, count(DISTINCT event_id)::int AS events,
+      (SELECT sum(events)::int FROM counters) AS counted FROM effects`,
+  );
+  const [{ rows: written, events: distinct, counted }] = rows;
+  const isWhole = written === events && distinct === events;
+  if (isWhole && (load !== "contended" || counted === events)) return;
+  throw new Error(
+    `Cannot use this round: ${events} events left ${written} effects of ${distinct} events, and ${counted} counted`,
+  );
 }
 
 async function fillUsual(env, events) {

@@ -11,6 +11,11 @@ const failed = new Set();
 /** By the name that `npm run bench -- worker --load` takes. */
 export const LOADS = {
   insert: { title: "one INSERT a handler", before: () => {}, statements: () => [] },
+  set: {
+    title: "one INSERT an event, and here a set-based handler",
+    before: () => {},
+    statements: () => [],
+  },
   contended: {
     title: `every handler updates one of ${ROWS} rows`,
     before: () => {},

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -57,6 +57,7 @@ export async function startRedis() {
   });
   return {
     url: `redis://127.0.0.1:${port}`,
+    cpuMs: () => cpuMs(child.pid),
     stop: async () => {
       child.kill("SIGKILL");
       await once(child, "exit");
@@ -65,13 +66,43 @@ export async function startRedis() {
   };
 }
 
+/** Milliseconds of CPU of a Postgres: of the server, of its children, and of those that have ended. */
+export function postgresCpuMs(serverPid) {
+  const children = pids().filter((pid) => parentOf(pid) === serverPid);
+  const ended = readStat(serverPid)?.slice(13, 15) ?? [];
+  return [serverPid, ...children].map(cpuMs).reduce(sum, ended.map(Number).reduce(sum, 0) * 10);
+}
+
+const sum = (a, b) => a + b;
+
+/** The process that has forked another one; undefined where there is no /proc. */
+export function parentOf(pid) {
+  const stat = readStat(pid);
+  return stat && Number(stat[1]);
+}
+
 // User and system time from /proc, in ticks of 10 ms; 0 where there is no /proc.
 function cpuMs(pid) {
+  const stat = readStat(pid);
+  return stat === undefined ? 0 : (Number(stat[11]) + Number(stat[12])) * 10;
+}
+
+/** What stands in /proc/<pid>/stat behind the process' name. */
+function readStat(pid) {
   try {
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
-    return (Number(fields[11]) + Number(fields[12])) * 10;
+    return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1).split(" ");
   } catch {
-    return 0;
+    return undefined;
+  }
+}
+
+function pids() {
+  try {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    return [];
   }
 }
 

@@ -10,24 +10,41 @@ export async function inTurn(contenders, rounds, measure) {
   return results;
 }
 
-/** Prints medians, as ratios of the first contender's within each round. */
+/**
+ * Prints medians, as ratios of the first contender's within each round, with the lowest and the highest.
+ * A round has a `rate` and, by process, the microseconds of CPU that an event takes (`cpuUs`).
+ */
 export function printTable(title, results) {
   const [usual] = Object.values(results);
   console.log(`\n${title}`);
   console.table(
     Object.entries(results).map(([contender, rounds]) => ({
       contender,
-      "× usual": ratio(rounds, usual, "rate"),
-      "CPU × usual": ratio(rounds, usual, "cpuUs"),
+      "rate × usual": ratio(rounds, usual, ({ rate }) => rate),
+      "CPU: usual / this": ratio(usual, rounds, totalCpu),
       "events/s": Math.round(median(rounds.map(({ rate }) => rate))),
-      "CPU µs an event": Math.round(median(rounds.map(({ cpuUs }) => cpuUs))),
+      "CPU µs an event": cpuText(rounds),
     })),
   );
 }
 
-function ratio(rounds, usual, key) {
-  const value = median(rounds.map((round, index) => round[key] / usual[index][key]));
-  return Math.round(value * 100) / 100;
+function totalCpu({ cpuUs }) {
+  return Object.values(cpuUs).reduce((sum, one) => sum + one, 0);
+}
+
+function cpuText(rounds) {
+  const names = Object.keys(rounds[0].cpuUs);
+  const each = names.map((name) => Math.round(median(rounds.map(({ cpuUs }) => cpuUs[name]))));
+  const total = Math.round(median(rounds.map(totalCpu)));
+  return names.length === 1
+    ? String(total)
+    : `${total} (${names.map((name, index) => `${name} ${each[index]}`).join(", ")})`;
+}
+
+function ratio(rounds, base, valueOf) {
+  const ratios = rounds.map((round, index) => valueOf(round) / valueOf(base[index]));
+  const [middle, least, most] = [median(ratios), Math.min(...ratios), Math.max(...ratios)];
+  return `${middle.toFixed(2)} (${least.toFixed(2)}–${most.toFixed(2)})`;
 }
 
 function median(values) {

@@ -1,8 +1,10 @@
 // The worker that people write by hand: one transaction an event, five round trips.
 import { Worker } from "bullmq";
 import pg from "pg";
+import { handle as handleLoad } from "../loads.mjs";
 
-const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 24 });
+const concurrency = Number(process.env.BENCH_CONCURRENCY ?? 20);
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: concurrency + 4 });
 const { hostname, port } = new URL(process.env.REDIS_URL);
 const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null };
 
@@ -16,7 +18,7 @@ async function handle(job) {
       [job.id, job.data.type, JSON.stringify(job.data)],
     );
     if (rowCount === 1) {
-      await client.query("INSERT INTO effects (event_id) VALUES ($1)", [job.id]);
+      await handleLoad(job.id, (text, values) => client.query(text, values));
       await client.query("UPDATE usual_events SET status = 'completed' WHERE event_id = $1", [
         job.id,
       ]);
@@ -29,6 +31,6 @@ async function handle(job) {
     client.release();
   }
 }
-const worker = new Worker("usual", handle, { connection, concurrency: 20 });
+const worker = new Worker("usual", handle, { connection, concurrency });
 await worker.waitUntilReady();
 process.send({ kind: "listening", port: 0 });
