@@ -10,6 +10,7 @@ import { API, SignatureKind } from "typescript/unstable/sync";
 /** Methods that are called where the types do not show it, and where that is. */
 const CALLED_ELSEWHERE = {
   "EmbeddedPostgres.kill": "tests of a crash",
+  "Guard.query": "drizzle, as a connection's",
   "LazySignal.aborted": "HandlerWatch, as an AbortSignal's",
   "LazySignal.reason": "HandlerWatch, as an AbortSignal's",
 };

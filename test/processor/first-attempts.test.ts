@@ -129,7 +129,7 @@ test("two events of one unsigned body are handled once, also when both are first
   );
   expect(outcomes.filter((outcome) => outcome === "handled")).toHaveLength(1);
   const effects = await Promise.all([one?.effects(), two?.effects()]);
-  expect(effects.toSorted()).toEqual([0, 1]);
+  expect(effects.toSorted((a = 0, b = 0) => a - b)).toEqual([0, 1]);
 });
 
 let bodies = 0;

@@ -16,7 +16,7 @@ const finished: Notice & { kind: "finished" } = {
 
 test("settlements are counted by source and outcome, and times are never below nothing", async () => {
   const registry = new Registry();
-  const observe = createProcessorMetrics(registry, () => 7);
+  const observe = createProcessorMetrics({ registry, running: () => 7, sources: ["shop"] });
   observe(finished);
   observe({
     ...finished,
@@ -34,9 +34,22 @@ test("settlements are counted by source and outcome, and times are never below n
   expect(text).toContain("millrace_worker_running_handlers 7");
 });
 
+test("groups are counted by source, and a source without any has none", async () => {
+  const registry = new Registry();
+  const observe = createProcessorMetrics({ registry, running: () => 0, sources: ["shop", "bank"] });
+  observe({ kind: "group_ended", source: "shop", size: 20, undone: 0 });
+  observe({ kind: "group_ended", source: "shop", size: 30, undone: 2 });
+  const text = await registry.metrics();
+  expect(text).toContain('millrace_groups_undone_total{source="shop"} 1');
+  expect(text).toContain('millrace_groups_undone_total{source="bank"} 0');
+  expect(text).toContain('millrace_worker_group_size_count{source="shop"} 2');
+  expect(text).toContain('millrace_worker_group_size_sum{source="shop"} 50');
+  expect(text).toContain('millrace_worker_group_size_count{source="bank"} 0');
+});
+
 test("what a sender or an edited job names makes no label", async () => {
   const registry = new Registry();
-  const observe = createProcessorMetrics(registry, () => 7);
+  const observe = createProcessorMetrics({ registry, running: () => 7, sources: ["shop"] });
   const key = { source: "forged", eventId: "evt_canary", generation: 0 };
   observe({
     ...finished,

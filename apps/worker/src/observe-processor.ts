@@ -8,11 +8,13 @@ interface Deps {
   readonly logError: ErrorLog;
   /** Events whose handlers run now. */
   readonly running: () => number;
+  /** The configured sources. */
+  readonly sources: readonly string[];
 }
 
 /** Counts what happens to events, then logs it. */
 export function observeProcessor(deps: Deps): (notice: Notice) => void {
-  const count = createProcessorMetrics(deps.registry, deps.running);
+  const count = createProcessorMetrics(deps);
   return (notice) => {
     count(notice);
     log(notice, deps);
@@ -24,12 +26,18 @@ export function observeProcessor(deps: Deps): (notice: Notice) => void {
  *
  * @internal
  */
-export function createProcessorMetrics(
-  registry: Registry,
-  running: () => number,
-): (notice: Notice) => void {
+export function createProcessorMetrics({
+  registry,
+  running,
+  sources,
+}: Pick<Deps, "registry" | "running" | "sources">): (notice: Notice) => void {
   const counters = createCounters(registry);
   const histograms = createHistograms(registry);
+  // Few sources have groups: a ratio of what was never counted would be nothing, and not 0.
+  for (const source of sources) {
+    counters.groupsUndone.inc({ source }, 0);
+    histograms.groupSize.zero({ source });
+  }
   registry.registerMetric(
     new Gauge({
       name: "millrace_worker_running_handlers",

@@ -81,7 +81,11 @@ class Role implements WorkerRole {
     const registry = createRegistry({ role: "worker" });
     const observed = { registry, logger, logError: this.logError };
     this.observers = {
-      processor: observeProcessor({ ...observed, running: () => this.worker?.running ?? 0 }),
+      processor: observeProcessor({
+        ...observed,
+        running: () => this.worker?.running ?? 0,
+        sources: Object.keys(deps.config.sources),
+      }),
       queue: observeQueue(observed),
       reconciler: observeReconciler({
         ...observed,

@@ -2,7 +2,6 @@ import {
   failpoint,
   type AttemptFailure,
   type Claim,
-  type ErrorCode,
   type EventJob,
   type EventKey,
   type JobResult,
@@ -10,7 +9,7 @@ import {
 import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
 import { failUnattempted } from "./abandon-job.ts";
 import { attemptEvent, createAttemptSignal, type AttemptSignal } from "./attempt-event.ts";
-import { checkJob, unknownSource, type JobRefusal } from "./check-job.ts";
+import { checkJob, unknownSource } from "./check-job.ts";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "./describe-error.ts";
 import type { FailureHook } from "./failure-hook.ts";

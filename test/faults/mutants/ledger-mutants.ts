@@ -107,8 +107,8 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/guard.ts`,
-        from: "      state.sealed = true;",
-        to: "      state.sealed = false;",
+        from: "    this.isSealed = true;",
+        to: "    this.isSealed = false;",
       },
     ],
     trials: [{ suites: ["test/ledger/sealed-transaction.test.ts"] }],
