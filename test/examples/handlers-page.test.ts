@@ -22,7 +22,7 @@ describe("the samples of the page on handlers", () => {
 
   test("are all there: every code block belongs to the project", async () => {
     const page = await readFile(join(ROOT, "docs/handlers.md"), "utf8");
-    expect(files.size).toBe(12);
+    expect(files.size).toBe(13);
     expect(page.match(/^```\w+$/gm)).toHaveLength(files.size);
   });
 

@@ -52,6 +52,9 @@ describeOnRedis("a worker process", () => {
     const started = role.start();
     await until(async () => (await readiness(url)).text.includes("waiting for Postgres"));
     expect((await readiness(url)).status).toBe(503);
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain(
+      'millrace_reconciler_leader{role="worker"} 0',
+    );
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
     const nowhere = await fetch(`${url}/nowhere`);
     expect([nowhere.status, await nowhere.json()]).toMatchObject([

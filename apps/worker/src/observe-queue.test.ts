@@ -1,0 +1,69 @@
+import type { QueueNotice } from "@millrace/queue";
+import type { Logger } from "@millrace/service";
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import { observeQueue } from "./observe-queue.ts";
+
+const at = { source: "shop", jobId: "evt_1" };
+const error = new Error("connection reset");
+
+/** Lines of the log that is limited by cause, and of the other one. */
+async function observed(notice: QueueNotice) {
+  const registry = new Registry();
+  const limited: unknown[][] = [];
+  const lines: unknown[][] = [];
+  const observe = observeQueue({
+    registry,
+    logError: (...line) => void limited.push(line),
+    logger: { error: (...line: unknown[]) => void lines.push(line) } as unknown as Logger,
+  });
+  observe(notice);
+  return { limited, lines, metrics: await registry.metrics() };
+}
+
+test.each([
+  [
+    { kind: "stalled", ...at },
+    ["queue: stalled", "job evt_1 of shop lost its worker"],
+    'millrace_worker_stalled_total{source="shop"} 1',
+  ],
+  [
+    { kind: "lock_lost", ...at },
+    ["queue: lock lost", "job evt_1 of shop lost its lock"],
+    'millrace_worker_locks_lost_total{source="shop"} 1',
+  ],
+  [
+    { kind: "backed_off", source: "shop", forMs: 1_000 },
+    ["queue: backing off", "too many errors from source shop"],
+    "millrace_worker_queue_errors_total 1",
+  ],
+  [
+    { kind: "background_error", cause: "connection", error },
+    ["queue: connection", error],
+    "millrace_worker_queue_errors_total 1",
+  ],
+] as [QueueNotice, unknown[], string][])(
+  "%o is counted, and logged about once a second",
+  async (notice, line, metric) => {
+    const { limited, lines, metrics } = await observed(notice);
+    expect(limited).toEqual([line]);
+    expect(lines).toEqual([]);
+    expect(metrics).toContain(metric);
+  },
+);
+
+test.each([
+  [
+    { kind: "job_abandoned", ...at, reason: "stalled" },
+    'millrace_worker_jobs_abandoned_total{source="shop"} 1',
+  ],
+  [
+    { kind: "refused", ...at, code: "invalid_envelope" },
+    'millrace_worker_jobs_rejected_total{source="shop",code="invalid_envelope"} 1',
+  ],
+] as [QueueNotice, string][])("%o is counted, and logged each time", async (notice, metric) => {
+  const { limited, lines, metrics } = await observed(notice);
+  expect(limited).toEqual([]);
+  expect(lines).toEqual([[notice, "job failed by the queue"]]);
+  expect(metrics).toContain(metric);
+});
