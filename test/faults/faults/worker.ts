@@ -6,8 +6,6 @@ import { killAtEach, reached, strikeAt } from "./strike-role.ts";
 
 const KILLED_AT: readonly Failpoint[] = [
   "worker.fetched",
-  "worker.group_admitted",
-  "worker.group_ran",
   "worker.recorded",
   "worker.handled",
   "worker.commit_sent",
