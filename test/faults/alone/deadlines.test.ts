@@ -274,7 +274,9 @@ async function failureOf(id: string): Promise<{ code: string; attempt: number }>
       );
       return rows[0];
     },
-    { withinMs: 20_000, what: `a failed attempt of ${id}` },
+    // Each half-open connection that the pool had idle takes a statement's deadline (12 s) until another
+    // one is tried; a worker tries for a minute.
+    { withinMs: 60_000, what: `a failed attempt of ${id}` },
   );
 }
 
