@@ -81,7 +81,7 @@ export function on<Payload = JsonPayload>(
  * Binds a set-based handler: it gets the events that wait at the same time, up to `batch` of them, in one
  * transaction, so that it can write them with one statement. If it throws, the set is undone and tried in
  * halves, until the event that it throws for is alone and fails alone: the other events may be handed to it
- * up to nine times, which uses up none of their attempts. An event has either one set-based handler or
+ * up to ten times, which uses up none of their attempts. An event has either one set-based handler or
  * ordinary ones.
  */
 export function on<Payload = JsonPayload>(

@@ -206,7 +206,11 @@ export class FirstAttempts {
     for (const waiting of group) {
       const { setHandler } = waiting;
       if (setHandler === undefined) units.push(new Unit([waiting], this.deps.handlers));
-      else sets.set(setHandler, [...(sets.get(setHandler) ?? []), waiting]);
+      else {
+        const set = sets.get(setHandler) ?? [];
+        set.push(waiting);
+        sets.set(setHandler, set);
+      }
     }
     for (const [{ set }, waiting] of sets) {
       for (let at = 0; at < waiting.length; at += set.max) {

@@ -1,7 +1,7 @@
 import { createBatcher } from "@millrace/core";
 import type { RedisQueueBackend, Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import { bullmqScript, createRedisScript, replyError } from "./redis-script.ts";
+import { bullmqScript, createRedisScript, replyError, type RedisScript } from "./redis-script.ts";
 
 /** Jobs in one run of the script, during which Redis serves no other client: some milliseconds. */
 const JOBS_MAX = 100;
@@ -21,13 +21,14 @@ type Args = readonly (string | number | Buffer | undefined)[];
 export function finishTogether(worker: Worker, client: Redis): Worker {
   const backend: RedisQueueBackend = worker["backend"];
   const exec = backend.execCommand.bind(backend);
+  const script = createFinishScript();
   const finishing = createBatcher(
     async (calls: readonly FinishCall[]) => {
       const [only] = calls;
       // allSettled: each job's worker learns what became of its own job.
       return calls.length === 1 && only !== undefined
         ? await Promise.allSettled([only.alone()])
-        : await finishMany(client, calls);
+        : await finishMany(script, client, calls);
     },
     { sizeMax: JOBS_MAX, inFlightMax: Infinity },
   );
@@ -54,6 +55,7 @@ interface FinishCall {
 }
 
 async function finishMany(
+  script: RedisScript,
   client: Redis,
   calls: readonly FinishCall[],
 ): Promise<PromiseSettledResult<unknown>[]> {
@@ -61,7 +63,7 @@ async function finishMany(
   const values = calls.flatMap(({ args }) =>
     Array.from({ length: ARGS }, (_, index) => args[KEYS + index] ?? ""),
   );
-  const answers = (await FINISH.run(client, keys, values)) as unknown[];
+  const answers = (await script.run(client, keys, values)) as unknown[];
   return calls.map((_, index) => {
     const answer = answers[index];
     return typeof answer === "string"
@@ -72,18 +74,26 @@ async function finishMany(
 
 /** BullMQ's functions stand before this line, and none of them reads the keys or arguments. */
 const FIRST_LINE = "\nlocal jobIdKey = KEYS[12]\n";
-const [FUNCTIONS = "", BODY = ""] = bullmqScript("moveToFinished").split(FIRST_LINE);
 
 /**
  * BullMQ's text becomes the body of a function, which is called for each job with the job's own keys
- * and arguments. Its helper functions are made once, and not for each job, which is half of the work. An
- * error of one job is its own answer, a string; the others go on.
+ * and arguments. Its helper functions are made once, and not for each job. An error of one job is its own
+ * answer, a string; the others go on.
+ *
+ * @throws when another BullMQ is installed than the one that this is tested with.
  */
-const FINISH = createRedisScript(`
-${FUNCTIONS}
+function createFinishScript(): RedisScript {
+  const [functions, body] = bullmqScript("moveToFinished").split(FIRST_LINE);
+  if (functions === undefined || body === undefined) {
+    throw new Error(
+      "Cannot use BullMQ: its moveToFinished is not the script that this was read from",
+    );
+  }
+  return createRedisScript(`
+${functions}
 local function finish(KEYS, ARGV)
 ${FIRST_LINE}
-${BODY}
+${body}
 end
 
 local answers = {}
@@ -96,3 +106,4 @@ for job = 0, #KEYS / ${KEYS} - 1 do
 end
 return answers
 `);
+}

@@ -274,8 +274,7 @@ async function failureOf(id: string): Promise<{ code: string; attempt: number }>
       );
       return rows[0];
     },
-    // Each half-open connection that the pool had idle takes a statement's deadline (12 s) until another
-    // one is tried; a worker tries for a minute.
+    // Each half-open connection that was idle takes 12 s; a worker tries for a minute.
     { withinMs: 60_000, what: `a failed attempt of ${id}` },
   );
 }
