@@ -1,6 +1,8 @@
 // What the handlers of the worker benchmark do, the same in every contender. Which events fail or take long
 // is told by their number.
 
+import { numberOf } from "./event.mjs";
+
 const FAILING_EVERY = 100;
 const SLOW_EVERY = 500;
 const SLOW_MS = 1_000;
@@ -44,7 +46,7 @@ export const LOADS = {
 /** What a handler does for the event of this id: `query` runs a statement in the event's transaction. */
 export async function handle(eventId, query) {
   const { before, statements } = LOADS[process.env.BENCH_LOAD ?? "insert"];
-  const number = Number(eventId.slice(eventId.lastIndexOf("_") + 1));
+  const number = numberOf(eventId);
   await before(number);
   for (const [text, values] of statements(number)) await query(text, values);
   await query("INSERT INTO effects (event_id) VALUES ($1)", [eventId]);

@@ -1,20 +1,21 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const MILLRACE = at("../../apps/cli/bin/millrace.mjs");
+const EXIT_WITH_PARENT = new URL("exit-with-parent.mjs", import.meta.url).href;
 
-/** Starts a contender or a role, and waits until it says that it listens. */
+/**
+ * Starts a contender, a role of ours (`millrace`), or a load, and waits for its message: a server says that
+ * it listens, a load that it is done.
+ */
 export async function start(script, args, env) {
   const file = script === "millrace" ? MILLRACE : at(script);
-  const child = spawn(process.execPath, [file, ...args], {
+  const child = spawn(process.execPath, ["--import", EXIT_WITH_PARENT, file, ...args], {
     env: { ...process.env, LOG_LEVEL: "warn", ...env },
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    stdio: ["ignore", 2, 2, "ipc"],
   });
   const ended = once(child, "exit");
   const [message] = await Promise.race([
@@ -25,6 +26,7 @@ export async function start(script, args, env) {
     port: message.port,
     message,
     cpuMs: () => cpuMs(child.pid),
+    rssBytes: () => rssBytes(child.pid),
     ended,
     stop: async () => {
       child.kill("SIGKILL");
@@ -43,48 +45,44 @@ export async function run(args, env) {
   if (code !== 0) throw new Error(`millrace ${args.join(" ")} exited with ${code}`);
 }
 
-/** A redis-server of our own, with AOF everysec. */
-export async function startRedis() {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-bench-redis-"));
-  const port = await freePort();
-  const args = ["--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
-  const child = spawn("redis-server", [...args, "--appendonly", "yes"].map(String), {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  await new Promise((resolve, reject) => {
-    child.once("error", () => reject(new Error("Cannot bench: no redis-server on PATH")));
-    child.stdout.on("data", (data) => String(data).includes("Ready to accept") && resolve());
-  });
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    cpuMs: () => cpuMs(child.pid),
-    stop: async () => {
-      child.kill("SIGKILL");
-      await once(child, "exit");
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-/** Milliseconds of CPU of a Postgres: of the server, of its children, and of those that have ended. */
-export function postgresCpuMs(serverPid) {
-  const children = pids().filter((pid) => parentOf(pid) === serverPid);
+/**
+ * Milliseconds of CPU of a Postgres: of the server, of its children, and of those that have ended. The
+ * backend of the bench itself (`exceptPid`) is left out: to count rows is not the contender's work.
+ */
+export function postgresCpuMs(serverPid, exceptPid) {
+  const children = pids().filter((pid) => pid !== exceptPid && parentOf(pid) === serverPid);
   const ended = readStat(serverPid)?.slice(13, 15) ?? [];
-  return [serverPid, ...children].map(cpuMs).reduce(sum, ended.map(Number).reduce(sum, 0) * 10);
+  return [serverPid, ...children]
+    .map(backendCpuMs)
+    .reduce(sum, ended.map(Number).reduce(sum, 0) * 10);
 }
 
 const sum = (a, b) => a + b;
 
-/** The process that has forked another one; undefined where there is no /proc. */
-export function parentOf(pid) {
+function parentOf(pid) {
   const stat = readStat(pid);
   return stat && Number(stat[1]);
 }
 
-// User and system time from /proc, in ticks of 10 ms; 0 where there is no /proc.
-function cpuMs(pid) {
+/** User and system time of a process from /proc, in ticks of 10 ms; 0 where there is no /proc. */
+export function cpuMs(pid) {
   const stat = readStat(pid);
   return stat === undefined ? 0 : (Number(stat[11]) + Number(stat[12])) * 10;
+}
+
+/** Time that a process of one thread has run, to the nanosecond: there are many backends, and ticks are long. */
+function backendCpuMs(pid) {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+  } catch {
+    return cpuMs(pid);
+  }
+}
+
+/** Resident memory of a process, in bytes; 0 where there is no /proc. */
+function rssBytes(pid) {
+  const PAGE_BYTES = 4_096;
+  return Number(readStat(pid)?.[21] ?? 0) * PAGE_BYTES;
 }
 
 /** What stands in /proc/<pid>/stat behind the process' name. */
@@ -104,13 +102,4 @@ function pids() {
   } catch {
     return [];
   }
-}
-
-/** A TCP port on loopback that nobody listens on just now. */
-export async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  return port;
 }

@@ -1,54 +1,89 @@
-/** Measures each contender once a round, one after another, so that a slow minute hits all. */
+import { median, spread } from "./statistics.mjs";
+
+/** Measures each contender once a round, one after another, so that a slow minute affects all. */
 export async function inTurn(contenders, rounds, measure) {
-  const results = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
+  const results = Object.fromEntries(contenders.map(({ name }) => [name, []]));
   for (let round = 1; round <= rounds; round += 1) {
-    for (const [name, contender] of Object.entries(contenders)) {
-      process.stderr.write(`round ${round} of ${rounds}: ${name}\n`);
-      results[name].push(await measure(contender));
+    for (const contender of contenders) {
+      process.stderr.write(`round ${round} of ${rounds}: ${contender.name}\n`);
+      results[contender.name].push(await measure(contender));
     }
   }
   return results;
 }
 
 /**
- * Prints medians, as ratios of the first contender's within each round, with the lowest and the highest.
- * A round has a `rate` and, by process, the microseconds of CPU that an event takes (`cpuUs`).
+ * The rows of a result's table. A round has a `rate`, the microseconds of CPU that an event takes in each
+ * process (`cpuUs`), and further numbers by their name (`figures`). Ratios are of the same round of the
+ * first contender, or of the one that `bases` names, as a median with the lowest and the highest.
  */
-export function printTable(title, results) {
-  const [usual] = Object.values(results);
-  console.log(`\n${title}`);
-  console.table(
-    Object.entries(results).map(([contender, rounds]) => ({
-      contender,
-      "rate × usual": ratio(rounds, usual, ({ rate }) => rate),
-      "CPU: usual / this": ratio(usual, rounds, totalCpu),
-      "events/s": Math.round(median(rounds.map(({ rate }) => rate))),
-      "CPU µs an event": cpuText(rounds),
-    })),
-  );
+export function summarize({ contenders, bases = {} }) {
+  const [first] = Object.keys(contenders);
+  return Object.entries(contenders).map(([name, rounds]) => {
+    const base = contenders[bases[name] ?? first];
+    const figures = Object.keys(rounds[0].figures ?? {});
+    return {
+      name,
+      rate: valuesOf(rounds, ({ rate }) => rate),
+      cpu: valuesOf(rounds, totalCpu),
+      rateRatio: ratioOf(rounds, base, ({ rate }) => rate),
+      cpuRatio: ratioOf(base, rounds, totalCpu),
+      cpuUs: Object.fromEntries(
+        Object.keys(rounds[0].cpuUs ?? {}).map((process) => [
+          process,
+          median(rounds.map(({ cpuUs }) => cpuUs[process])),
+        ]),
+      ),
+      figures: Object.fromEntries(
+        figures.map((figure) => [figure, spread(rounds.map((round) => round.figures[figure]))]),
+      ),
+    };
+  });
 }
 
 function totalCpu({ cpuUs }) {
-  return Object.values(cpuUs).reduce((sum, one) => sum + one, 0);
+  return cpuUs && Object.values(cpuUs).reduce((sum, one) => sum + one, 0);
 }
 
-function cpuText(rounds) {
-  const names = Object.keys(rounds[0].cpuUs);
-  const each = names.map((name) => Math.round(median(rounds.map(({ cpuUs }) => cpuUs[name]))));
-  const total = Math.round(median(rounds.map(totalCpu)));
-  return names.length === 1
-    ? String(total)
-    : `${total} (${names.map((name, index) => `${name} ${each[index]}`).join(", ")})`;
+function valuesOf(rounds, valueOf) {
+  return valueOf(rounds[0]) === undefined ? undefined : spread(rounds.map(valueOf));
 }
 
-function ratio(rounds, base, valueOf) {
-  const ratios = rounds.map((round, index) => valueOf(round) / valueOf(base[index]));
-  const [middle, least, most] = [median(ratios), Math.min(...ratios), Math.max(...ratios)];
-  return `${middle.toFixed(2)} (${least.toFixed(2)}–${most.toFixed(2)})`;
+function ratioOf(rounds, base, valueOf) {
+  if (valueOf(rounds[0]) === undefined) return undefined;
+  return spread(rounds.map((round, index) => valueOf(round) / valueOf(base[index])));
 }
 
-function median(values) {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+/** Prints the summary of a part's result. */
+export function printTable(result) {
+  console.log(`\n${result.title}`);
+  console.table(
+    summarize(result).map((row) => ({
+      contender: row.name,
+      ...(row.rate && {
+        "events/s": rangeText(row.rate, 0),
+        "rate ratio": rangeText(row.rateRatio, 2),
+      }),
+      ...(row.cpu && { "CPU ratio": rangeText(row.cpuRatio, 2), "CPU µs an event": cpuText(row) }),
+      ...Object.fromEntries(
+        Object.entries(row.figures).map(([name, value]) => [name, rangeText(value, 1)]),
+      ),
+    })),
+  );
+  if (result.note !== undefined) console.log(result.note);
 }
+
+/** A median with the lowest and the highest, such as `1.20 (1.10–1.30)`. */
+export function rangeText({ middle, least, most }, digits) {
+  const text = (value) => value.toFixed(digits);
+  return least === most ? text(middle) : `${text(middle)} (${text(least)}–${text(most)})`;
+}
+
+/** The CPU of an event, with each process' part of it. */
+export function cpuText({ cpu, cpuUs }) {
+  const parts = Object.entries(cpuUs).map(([process, us]) => `${process} ${rounded(us)}`);
+  const total = rounded(cpu.middle);
+  return parts.length === 1 ? `${total}` : `${total} (${parts.join(", ")})`;
+}
+
+const rounded = (value) => Math.round(value);

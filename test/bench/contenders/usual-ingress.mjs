@@ -2,10 +2,11 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Queue } from "bullmq";
 import express from "express";
+import { usualBackend } from "./usual-queue.mjs";
 
 const key = Buffer.from(process.env.BENCH_WEBHOOK_SECRET.slice("whsec_".length), "base64");
-const { hostname, port } = new URL(process.env.REDIS_URL);
-const queue = new Queue("usual", { connection: { host: hostname, port: Number(port) } });
+const { connection, factory } = usualBackend();
+const queue = new Queue("usual", { connection }, factory);
 
 const app = express();
 app.post("/webhooks/bench", express.raw({ type: () => true }), async (request, response) => {

@@ -2,11 +2,11 @@
 import { Worker } from "bullmq";
 import pg from "pg";
 import { handle as handleLoad } from "../loads.mjs";
+import { usualBackend } from "./usual-queue.mjs";
 
 const concurrency = Number(process.env.BENCH_CONCURRENCY ?? 20);
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: concurrency + 4 });
-const { hostname, port } = new URL(process.env.REDIS_URL);
-const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null };
+const { connection, factory } = usualBackend();
 
 async function handle(job) {
   const client = await pool.connect();
@@ -31,6 +31,6 @@ async function handle(job) {
     client.release();
   }
 }
-const worker = new Worker("usual", handle, { connection, concurrency });
+const worker = new Worker("usual", handle, { connection, concurrency }, factory);
 await worker.waitUntilReady();
 process.send({ kind: "listening", port: 0 });

@@ -2,7 +2,13 @@ import { defineConfig, standardWebhooks } from "millrace";
 
 export default defineConfig({
   // Failed attempts of the benchmark come again at once, as in the contenders.
-  sources: { bench: standardWebhooks({ backoff: { firstMs: 0, factor: 1, maxMs: 0 } }) },
+  sources: {
+    bench: standardWebhooks({
+      ack: process.env.BENCH_ACK ?? "queue",
+      backoff: { firstMs: 0, factor: 1, maxMs: 0 },
+      queueDepthMax: Number(process.env.BENCH_QUEUE_DEPTH_MAX ?? 100_000),
+    }),
+  },
   worker: { concurrency: Number(process.env.BENCH_CONCURRENCY ?? 20) },
   handlers: () => import("./handlers.mjs"),
   migrations: "./migrations",

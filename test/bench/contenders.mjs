@@ -1,0 +1,116 @@
+// Who takes part: each as its users write it, in the way that its documentation advises.
+import { start } from "./processes.mjs";
+
+// `ingress` and `worker` start a process, with `env` besides the shared environment. `fill` puts events into the
+// queue that the worker drains. `stored` counts what the ingress has stored; `done` what the worker has done of
+// so many events, where that is not the number of effects; `figures` what else a worker knows of them.
+
+const launch = (script) => (env) => start(`contenders/${script}`, [], env);
+// What fills the queues is loaded when it is needed: `--help` answers at once.
+const fill =
+  (name, options) =>
+  async (...args) =>
+    (await import("./fill.mjs"))[name](...args, options);
+const role = (name) => (env) => start("millrace", [name], env);
+const usualWaiting = ({ redis }) => redis.llen("bull:usual:wait");
+
+export const usual = {
+  name: "usual: Express, BullMQ, a transaction",
+  ingress: launch("usual-ingress.mjs"),
+  worker: launch("usual-worker.mjs"),
+  fill: fill("fillUsual"),
+  stored: usualWaiting,
+};
+
+export const insertOnly = {
+  name: "usual with Postgres: Express, INSERT",
+  ingress: launch("insert-ingress.mjs"),
+  stored: ({ count }) => count("usual_events"),
+};
+
+/** Without a worker: the work is done before the answer. */
+export const guideInRequest = {
+  name: "guides: all in the request",
+  ingress: launch("guide-ingress.mjs"),
+  stored: ({ count }) => count("processed_webhooks"),
+};
+
+export const guideWorker = {
+  name: "guides: SELECT FOR UPDATE, work, INSERT",
+  worker: launch("guide-worker.mjs"),
+  fill: fill("fillUsual"),
+};
+
+export const pgBoss = {
+  name: "pg-boss",
+  ingress: launch("pg-boss-ingress.mjs"),
+  worker: launch("pg-boss-worker.mjs"),
+  fill: fill("fillPgBoss"),
+  stored: ({ count }) => count("pgboss.job WHERE name = 'bench'"),
+};
+
+export const graphile = {
+  name: "graphile-worker",
+  ingress: launch("graphile-ingress.mjs"),
+  worker: launch("graphile-worker.mjs"),
+  fill: fill("fillGraphile"),
+  stored: ({ count }) => count("graphile_worker._private_jobs"),
+};
+
+const roles = { ingress: role("ingress"), worker: role("worker"), figures: groupFigures };
+
+/** How many of the events shared a transaction with others. */
+async function groupFigures(workers, events) {
+  let shared = 0;
+  for (const { port } of workers) {
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    shared += Number(/^millrace_worker_group_size_sum\{.*\} (\d+)$/m.exec(metrics)?.[1] ?? 0);
+  }
+  return { "% in groups": (shared / events) * 100 };
+}
+
+export const millrace = {
+  ...roles,
+  name: "millrace",
+  env: { MILLRACE_GROUPS: "on" },
+  fill: fill("fillMillrace"),
+  stored: ({ redis }) => redis.llen("bull:millrace-bench:wait"),
+};
+
+export const millraceGroupsOff = {
+  ...millrace,
+  name: "millrace, MILLRACE_GROUPS=off",
+  env: { MILLRACE_GROUPS: "off" },
+};
+
+export const millraceLedger = {
+  ...roles,
+  name: 'millrace, ack: "ledger"',
+  env: { MILLRACE_GROUPS: "on", BENCH_ACK: "ledger" },
+  fill: fill("fillMillrace", { ledger: true }),
+  stored: ({ count }) => count("millrace.events"),
+};
+
+const onPostgres = (contender) => ({
+  ...contender,
+  name: `${contender.name}, queue on Postgres`,
+  env: { ...contender.env, REDIS_URL: undefined },
+  stored: undefined,
+});
+
+export const usualOnPostgres = onPostgres(usual);
+export const millraceOnPostgres = onPostgres(millrace);
+export const millraceOnPostgresGroupsOff = onPostgres(millraceGroupsOff);
+
+export const ceilingIngress = {
+  name: "ceiling: node:http, no queue",
+  ingress: launch("ceiling-ingress.mjs"),
+};
+
+export const ceilingWorker = {
+  name: "ceiling: BullMQ, a handler that does nothing",
+  worker: launch("no-op-worker.mjs"),
+  fill: fill("fillUsual"),
+  done: async ({ redis }, events) =>
+    events - (await redis.llen("bull:usual:wait")) - (await redis.llen("bull:usual:active")),
+};

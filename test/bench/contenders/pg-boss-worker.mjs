@@ -1,0 +1,43 @@
+// A worker on pg-boss: batches, `notifyWorker` so that a full batch is followed by the next one at once, and
+// the job is completed in the handler's transaction (`complete` with `db`), so that its writes happen once.
+import pg from "pg";
+import { handle } from "../loads.mjs";
+import { QUEUE, startBoss } from "./pg-boss-queue.mjs";
+
+const BATCH = 100;
+/** Two loops, so that one has jobs while the other completes and fetches. */
+const LOOPS = 2;
+
+const concurrency = Number(process.env.BENCH_CONCURRENCY ?? 20);
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: concurrency });
+const boss = await startBoss(process.env.DATABASE_URL, { supervise: true });
+
+async function runJob(job) {
+  const client = await pool.connect();
+  try {
+    await client.query("BEGIN");
+    await handle(job.data.eventId, (text, values) => client.query(text, values));
+    const db = { executeSql: (text, values) => client.query(text, values) };
+    await boss.complete(QUEUE, job.id, undefined, { db });
+    await client.query("COMMIT");
+  } catch (error) {
+    await client.query("ROLLBACK");
+    await boss.fail(QUEUE, job.id, error);
+  } finally {
+    client.release();
+  }
+}
+
+async function loop() {
+  const options = { batchSize: BATCH, pollingIntervalSeconds: 0.5 };
+  const id = await boss.work(QUEUE, options, async (jobs) => {
+    if (jobs.length === BATCH) boss.notifyWorker(id);
+    const waiting = [...jobs];
+    const runInTurn = async () => {
+      for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await runJob(job);
+    };
+    await Promise.all(Array.from({ length: concurrency / LOOPS }, runInTurn));
+  });
+}
+await Promise.all(Array.from({ length: LOOPS }, loop));
+process.send({ kind: "listening", port: 0 });

@@ -1,0 +1,92 @@
+import { readOptions } from "../../scripts/read-options.mjs";
+import { LOADS } from "./loads.mjs";
+import { PARTS } from "./parts/index.mjs";
+
+const NUMBERS = {
+  rounds: 3,
+  seconds: 5,
+  events: undefined,
+  concurrency: 20,
+  processes: 1,
+  rows: 5_000_000,
+  waiting: 300_000,
+};
+
+const list = (entries) => entries.map(([name, text]) => `  ${name.padEnd(20)} ${text}`).join("\n");
+
+const HELP = `Usage: npm run bench -- [part ...] [options]
+       npm run bench -- --charts <file ...>
+
+Measures Millrace next to the usual hand-written code, to other queues, and to ceilings, in turn, on a Redis
+and a Postgres of its own. Every event must have its effect, and have it once, or the round does not count.
+
+Parts (default: ingress and worker)
+${list(Object.entries(PARTS).map(([name, { help }]) => [name, help]))}
+
+Options
+  --only <text>        only contenders with this text in their name, and the baseline
+  --rounds <n>         rounds of each contender, interleaved (default: 3; "memory" has one)
+  --seconds <n>        seconds of load in "ingress", "latency", and "growth" (default: 5)
+  --events <n>         events of a round (default: 10000; 1000000 in "memory")
+  --concurrency <n>    events that a worker handles at once (default: 20)
+  --processes <n>      workers of a contender (default: 1)
+  --rows <n>           completed rows in "growth" (default: 5000000)
+  --waiting <n>        waiting jobs in "growth" (default: 300000)
+  --load <load>        what the handlers of "worker" do (default: insert):
+${list(Object.entries(LOADS).map(([name, { title }]) => [`  ${name}`, title]))}
+  --json <file>        write every round there
+  --charts             measure nothing: from such files, write the charts in docs/performance and the tables in
+                       docs/performance.md and README.md
+  -h, --help           this text
+
+Rates are this machine's while it does whatever else it does: read the ratios. CPU is the figure that holds on
+a busy machine.`;
+
+const text = { type: "string" };
+
+/** What the command line asks for; a mistake is reported in one line. */
+export function readBenchOptions() {
+  const given = readOptions(
+    {
+      ...Object.fromEntries(Object.keys(NUMBERS).map((name) => [name, text])),
+      load: { type: "string", default: "insert" },
+      only: text,
+      json: text,
+      charts: { type: "boolean", default: false },
+    },
+    HELP,
+    findMistake,
+    { words: true },
+  );
+  const { words, charts, load, only, json } = given;
+  if (charts) return { charts: words };
+  const numbers = Object.entries(NUMBERS).map(([name, value]) => [
+    name,
+    given[name] === undefined ? value : Number(given[name]),
+  ]);
+  const parts = partsOf(words);
+  return { ...Object.fromEntries(numbers), parts, load, only, json };
+}
+
+function findMistake({ words, charts, load, only, ...given }) {
+  if (charts) return words.length === 0 ? "--charts takes files of --json" : undefined;
+  const unknown = words.find((word) => !Object.hasOwn(PARTS, word));
+  if (unknown !== undefined) return `There is no part "${unknown}"`;
+  if (!Object.hasOwn(LOADS, load)) return `There is no load "${load}"`;
+  if (load !== "insert" && !partsOf(words).includes("worker")) return '--load is for "worker"';
+  const odd = Object.keys(NUMBERS).find(
+    (name) => given[name] !== undefined && !/^[1-9]\d*$/.test(given[name]),
+  );
+  if (odd !== undefined) return `--${odd} takes a whole number above 0`;
+  const without = partsOf(words).find((part) => contendersOf(part, only).length === 0);
+  if (without !== undefined) return `No contender of "${without}" has "${only}" in its name`;
+}
+
+const partsOf = (words) => (words.length === 0 ? ["ingress", "worker"] : [...new Set(words)]);
+
+/** The contenders of a part that are named, and its baseline; none when none is named. */
+export function contendersOf(part, only = "") {
+  const { contenders } = PARTS[part];
+  const named = contenders.filter(({ name }) => name.includes(only));
+  return named.length === 0 ? [] : contenders.filter((one, at) => at === 0 || named.includes(one));
+}

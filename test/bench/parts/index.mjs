@@ -1,0 +1,21 @@
+import { growth } from "./growth.mjs";
+import { ingress } from "./ingress.mjs";
+import { latency } from "./latency.mjs";
+import { memory } from "./memory.mjs";
+import { pipeline } from "./pipeline.mjs";
+import { careful, contended, worker } from "./workers.mjs";
+
+/**
+ * By the name that `npm run bench` takes. A part has `contenders`, of which the first is the baseline, and `run`,
+ * which measures some of them and gives results by name. `settings` are the Postgres settings that it needs.
+ */
+export const PARTS = {
+  ingress,
+  worker,
+  careful,
+  contended,
+  pipeline,
+  latency,
+  growth,
+  memory,
+};

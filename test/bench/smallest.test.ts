@@ -1,0 +1,70 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { describeOnRedis } from "../support/redis.ts";
+
+// Each part of the bench once, as small as it gets: so that contenders, counts, and checks keep working. What
+// it measures at this size says nothing.
+
+const RUN = fileURLToPath(new URL("run.mjs", import.meta.url));
+const SMALL = ["--rounds", "1", "--seconds", "1", "--events", "200"];
+const PARTS: [string, string[], string[]][] = [
+  ["ingress", [], ["ingress"]],
+  ["worker", ["--processes", "2"], ["worker"]],
+  ["worker", ["--load", "set", "--only", "millrace"], ["worker, set"]],
+  ["careful", [], ["careful"]],
+  ["contended", ["--only", "usual"], ["contended", "failing", "slow"]],
+  ["pipeline", [], ["pipeline"]],
+  ["latency", [], ["latency"]],
+  ["growth", ["--rows", "2000", "--waiting", "300"], ["growth, worker", "growth, ingress"]],
+  ["memory", ["--only", "usual"], ["memory"]],
+];
+
+interface Measured {
+  readonly results: Record<string, { contenders: Record<string, Round[]> }>;
+}
+interface Round {
+  readonly rate?: number;
+  readonly cpuUs?: Record<string, number>;
+  readonly figures?: Record<string, number>;
+}
+
+describeOnRedis("the bench", () => {
+  test.each(PARTS)("measures %s %j", { timeout: 600_000 }, async (part, options, names) => {
+    const folder = await mkdtemp(join(tmpdir(), "millrace-bench-test-"));
+    try {
+      const json = join(folder, "measured.json");
+      expect(await run([part, ...SMALL, ...options, "--json", json])).toEqual({ code: 0 });
+      const { results } = JSON.parse(await readFile(json, "utf8")) as Measured;
+      expect(Object.keys(results)).toEqual(names);
+      for (const { contenders } of Object.values(results)) {
+        for (const [round] of Object.values(contenders)) expectNumbers(round);
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+/** Runs the bench; what it said is there if it failed. */
+async function run(args: string[]): Promise<{ code: number; said?: string }> {
+  const child = spawn(process.execPath, [RUN, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (said += data));
+  const [code] = (await once(child, "close")) as [number];
+  return code === 0 ? { code } : { code, said };
+}
+
+function expectNumbers(round: Round | undefined): void {
+  const { rate, cpuUs = {}, figures = {} } = round ?? {};
+  const numbers = [
+    ...(rate === undefined ? [] : [rate]),
+    ...Object.values({ ...cpuUs, ...figures }),
+  ];
+  expect(numbers.length).toBeGreaterThan(0);
+  expect(numbers.filter((value) => !Number.isFinite(value))).toEqual([]);
+}
