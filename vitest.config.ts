@@ -4,6 +4,7 @@ import { LongestFirst } from "./test/support/longest-first.ts";
 const RELEASE = [
   ...["test/package/**/*.test.ts", "test/infra/built-image.test.ts"],
   ...["test/examples/apps.test.ts", "test/embedded-postgres/first-start.test.ts"],
+  "test/bench/smallest.test.ts",
 ];
 const FAULTS = ["test/faults/**/*.test.ts"];
 const EXCLUDED = ["**/node_modules/**", "**/dist/**"];

@@ -11,8 +11,6 @@ import { API, SignatureKind } from "typescript/unstable/sync";
 const CALLED_ELSEWHERE = {
   "EmbeddedPostgres.kill": "tests of a crash",
   "Guard.query": "drizzle, as a connection's",
-  "LazySignal.aborted": "HandlerWatch, as an AbortSignal's",
-  "LazySignal.reason": "HandlerWatch, as an AbortSignal's",
 };
 /** What users import has methods for them alone. */
 const FOR_USERS = join("packages", "millrace", "src");

@@ -105,6 +105,6 @@ export function untilAborted(job: EventJob): Promise<JobResult> {
   return new Promise((resolve) => {
     const end = () => resolve({ kind: "lost", afterMs: 60_000 });
     if (job.signal.aborted) end();
-    job.signal.addEventListener("abort", end, { once: true });
+    job.signal.addEventListener("abort", end);
   });
 }

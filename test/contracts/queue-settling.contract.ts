@@ -45,6 +45,7 @@ export function queueSettling(fixture: QueueFixture): void {
       await untilState("evt_1", "completed");
       expect(runs).toHaveLength(3);
       expect(new Set(runs.map((job) => job.run)).size).toBe(1);
+      expect(runs.map((job) => job.startedBefore)).toEqual([false, true, true]);
       expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(395);
     });
 

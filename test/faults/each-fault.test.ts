@@ -18,7 +18,7 @@ const QUICK = [
     "F20/500",
     "F21/fails",
   ],
-  ...["F24/another's hash"],
+  ...["F24/another's hash", "F27/killed at worker.group_ran"],
 ];
 const isWanted = (way: string) => ALL || QUICK.includes(way);
 
@@ -31,7 +31,7 @@ function suite(where: Pick<EnvironmentOptions, "backend" | "ack">): void {
 
   for (const { id, title, ways, applies } of FAULTS) {
     for (const [way, strike] of Object.entries(ways)) {
-      if (!isWanted(`${id}/${way}`) || applies?.(where) === false) continue;
+      if (!isWanted(`${id}/${way}`) || applies?.({ ...where, groups: true }) === false) continue;
       test(`${id} ${title}: ${way}`, { timeout: 180_000 }, async () => {
         const before = faultTest.environment.struck.get(id) ?? 0;
         await strike(faultTest);

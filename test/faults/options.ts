@@ -12,7 +12,7 @@ export interface FaultsOptions {
   readonly combinations: readonly { backend: BackendName; ack: AckName }[];
   /** Milliseconds in which everything must be settled after the heal. */
   readonly drainMs: number;
-  /** Lets first attempts share a transaction. */
+  /** Whether first attempts share a transaction. */
   readonly groups: boolean;
   readonly json: string | undefined;
 }
@@ -28,7 +28,7 @@ Runs Millrace on real servers and processes, breaks them at random, heals them, 
   --drain S             seconds in which everything must be settled in the end; default 120
   --backend redis|postgres, --ack queue|ledger
                         one combination; default: each of the four
-  --groups              lets first attempts of events share a transaction (MILLRACE_GROUPS=on)
+  --no-groups           records every event before its first attempt (MILLRACE_GROUPS=off)
   --json FILE           writes the reports there
   --help
 
@@ -49,7 +49,7 @@ export function readOptions(args: readonly string[]): FaultsOptions {
       drain: { type: "string", default: "120" },
       backend: { type: "string" },
       ack: { type: "string" },
-      groups: { type: "boolean", default: false },
+      "no-groups": { type: "boolean", default: false },
       json: { type: "string" },
     },
   });
@@ -67,7 +67,7 @@ export function readOptions(args: readonly string[]): FaultsOptions {
       oneOf("--ack", values.ack, ["queue", "ledger"] as const),
     ),
     drainMs: positive("--drain", values.drain) * 1_000,
-    groups: values.groups,
+    groups: !values["no-groups"],
     json: values.json,
   };
 }

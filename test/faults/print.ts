@@ -14,7 +14,7 @@ export function printReport(report: Report): string {
   const hidden = findings.length - shown.length;
   return [
     "",
-    `Queue on ${report.backend}, ack ${report.ack}, seed ${report.seed}, ${report.faultsMs / 1_000} s of faults`,
+    `Queue on ${report.backend}, ack ${report.ack}, groups ${report.groups ? "on" : "off"}, seed ${report.seed}, ${report.faultsMs / 1_000} s of faults`,
     ...columns(Object.entries(totals).map(([name, value]) => [name, String(value)])),
     "",
     ...columns(

@@ -25,7 +25,7 @@ export interface RunOptions {
   readonly rate: number;
   /** Milliseconds in which everything must be settled after the heal. */
   readonly drainMs: number;
-  /** Lets first attempts share a transaction. */
+  /** Whether first attempts share a transaction. Default: true. */
   readonly groups?: boolean;
   readonly say: (line: string) => void;
   /** Breaks the run off. */
@@ -36,6 +36,7 @@ export interface Report {
   readonly seed: number;
   readonly backend: BackendName;
   readonly ack: AckName;
+  readonly groups: boolean;
   readonly faultsMs: number;
   readonly totals: Totals;
   readonly findings: readonly Finding[];
@@ -56,30 +57,29 @@ const LONG_HANDLER = { FAULTS_HANDLER_TIMEOUT_MS: "45000" };
 
 /** Warms up, strikes, heals, drains, and checks the invariants. */
 export async function runFaults(options: RunOptions): Promise<Report> {
-  const { seed, backend, ack, say } = options;
+  const { seed, backend, ack, groups = true, say } = options;
   const random = createRandom(seed);
   const schedule = drawSchedule(chosen(options), options.faultsMs, random.fork());
-  say(`seed ${seed}, queue on ${backend}, ack ${ack}${options.groups === true ? ", groups" : ""}`);
+  say(`seed ${seed}, queue on ${backend}, ack ${ack}, groups ${groups ? "on" : "off"}`);
   const environment = await openEnvironment({
-    ...{ backend, ack },
-    env: {
-      ...(sparesOthers(schedule) ? LONG_HANDLER : {}),
-      ...(options.groups === true ? { MILLRACE_GROUPS: "on" } : {}),
-    },
+    ...{ backend, ack, groups },
+    env: sparesOthers(schedule) ? LONG_HANDLER : {},
     say: (line) => say(`  ${line}`),
   });
-  let keep = false;
+  let keep = true;
   try {
     const report = await runOn(environment, schedule, options);
     keep = !report.ok;
     return report;
   } finally {
-    await environment.end({ keep });
+    const isKept = keep && options.signal?.aborted !== true;
+    if (isKept) say(`the logs are left in ${environment.folder}`);
+    await environment.end({ keep: isKept });
   }
 }
 
-function chosen({ only, backend, ack }: RunOptions): Fault[] {
-  const applies = FAULTS.filter((fault) => fault.applies?.({ backend, ack }) ?? true);
+function chosen({ only, backend, ack, groups = true }: RunOptions): Fault[] {
+  const applies = FAULTS.filter((fault) => fault.applies?.({ backend, ack, groups }) ?? true);
   if (only.length === 0) return applies.map((fault) => ({ ...fault, longWays: {} }));
   return applies.flatMap((fault) => narrow(fault, only));
 }
@@ -139,6 +139,7 @@ async function runOn(
       seed: options.seed,
       backend: environment.backend,
       ack: environment.ack,
+      groups: environment.groups,
       faultsMs: options.faultsMs,
       totals: totalsOf(evidence, findings),
       findings: [

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { onEachBackend } from "../support/backends.ts";
 import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 
 let it: TestLedger;
 beforeAll(async () => {
@@ -16,6 +18,18 @@ test("a database with tables and harmless functions has no hazards", async () =>
   await it.ask("CREATE TABLE orders (id text, temperature int)");
   await functionOf("harmless", "UPDATE orders SET temperature = 1; PERFORM 1;");
   expect(await hazards()).toEqual([]);
+});
+
+onEachBackend("a queue's own tables and functions", (prepare) => {
+  let stores: TestStores;
+  beforeAll(async () => {
+    stores = await openTestStores(await prepare());
+  });
+  afterAll(() => stores?.close());
+
+  test("are none", async () => {
+    expect(await stores.ledger.claims.groupHazards()).toEqual([]);
+  });
 });
 
 test("row-level security is one", async () => {

@@ -25,7 +25,7 @@ describe("record", () => {
   test("inserts a new event with its first attempt, and counts one for each time it comes", async () => {
     const event = anEvent();
     expect(await it.ledger.claims.record([aJob(event)])).toEqual([
-      { kind: "claimed", attempt: 1, attemptSinceRetry: 1 },
+      { kind: "claimed", attempt: 1, attemptSinceRetry: 1, isNew: true },
     ]);
     expect(await it.ledger.claims.record([aJob(withoutBody(event))])).toEqual([
       { kind: "claimed", attempt: 2, attemptSinceRetry: 2 },

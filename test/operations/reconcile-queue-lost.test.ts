@@ -1,5 +1,6 @@
 import { expect, test, beforeAll, afterAll } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
+import { aJob } from "../support/events.ts";
 import { loseQueue } from "../support/lose-queue.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
@@ -68,6 +69,25 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
       mended: { pending_without_job: 3 },
     });
     await runAll(events.map(({ eventId }) => eventId));
+  });
+
+  test("was flushed with a job in a worker's hand, adds the job again after the attempt is broken off", async () => {
+    const lost = event("evt_in_hand");
+    const { claims } = stores.ledger;
+    await loseQueue(stores.servers.redisUrl, stores.pool);
+    await reconcileOnce(stores);
+    // A first attempt is recorded when it has failed.
+    await claims.record([aJob(lost)]);
+    await claims.fail(lost, 1, {
+      ...{ code: "lost_claim", message: "the job's lock is lost" },
+      ...{ final: false, counts: false, run: "1" },
+    });
+    const { found, mended } = await reconcileOnce(stores);
+    expect({ found, mended }).toEqual({
+      found: { pending_without_job: 1 },
+      mended: { pending_without_job: 1 },
+    });
+    await runAll([lost.eventId]);
   });
 
   test("is flushed again while it is being compared, compares it once more", async () => {

@@ -1,5 +1,7 @@
-import { MillraceError, PermanentError, RetryLater } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { MillraceError, on, PermanentError, RetryLater, type EventJob } from "@millrace/core";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { anEvent } from "../support/events.ts";
 import {
   effect,
   makeJob,
@@ -186,4 +188,26 @@ test("a stale worker whose handler failed does not fail an event that another ha
   expect(await next()).toEqual({ kind: "lost", afterMs: 5_000 });
   expect((await row())?.status).toBe("pending");
   expect(notices.some(({ kind }) => kind === "attempt_failed")).toBe(false);
+});
+
+test("the body of an event that was new is not read back; of a known one, the first body counts", async () => {
+  const bodies: string[] = [];
+  const handler = on("shop", "*", ({ body }) => void bodies.push(Buffer.from(body).toString()));
+  const processor = processors.create([handler]);
+  const asked = vi.spyOn(pg.Client.prototype, "query");
+  const process = async (job: EventJob) => {
+    asked.mockClear();
+    expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+    const texts = asked.mock.calls.map(([query]) => (query as unknown as pg.QueryConfig).text);
+    return texts.some((text) => text?.includes("JOIN millrace.bodies"));
+  };
+  try {
+    expect(await process(makeJob({ body: '{"new":1}' }))).toBe(false);
+    const event = anEvent({ body: Buffer.from('{"first":1}') });
+    await processors.ledger.intake.accept([event]);
+    expect(await process(makeJob({ eventId: event.eventId, body: '{"second":1}' }))).toBe(true);
+  } finally {
+    asked.mockRestore();
+  }
+  expect(bodies).toEqual(['{"new":1}', '{"first":1}']);
 });

@@ -137,3 +137,22 @@ function eventBody(): number {
   bodies += 1;
   return bodies;
 }
+
+test("a failed attempt is recorded, although another connection holds its row for a moment", async () => {
+  const job = makeJob({ startedBefore: false });
+  await processors.ledger.intake.accept([job.event as never]);
+  const holder = await processors.connect();
+  let records = 0;
+  const processor = processors.create([on("shop", "*", () => Promise.reject(new Error("no")))], {
+    groups: true,
+    beforeRecord: async () => {
+      records += 1;
+      const hold = "begin; select from millrace.events for update";
+      await holder.query(records === 1 ? hold : "rollback");
+    },
+  });
+  expect(await processor.process(job)).toMatchObject({ kind: "retry", code: "handler_failed" });
+  holder.release();
+  expect(records).toBe(2);
+  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
+});

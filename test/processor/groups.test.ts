@@ -1,14 +1,9 @@
-import { on, PermanentError, type EventJob, type HandlerFunction } from "@millrace/core";
+import { PermanentError, type EventJob, type HandlerFunction } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import {
-  effect,
-  makeJob,
-  openTestProcessors,
-  type Options,
-  type TestProcessors,
-} from "./processor-fixture.ts";
+import { openTestProcessors, type Options, type TestProcessors } from "./processor-fixture.ts";
+import { fresh, warmGroups } from "./warm-groups.ts";
 
 let processors: TestProcessors;
 beforeAll(async () => {
@@ -16,30 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => processors.close());
 
-type Job = Parameters<typeof makeJob>[0];
-const fresh = (over: Job = {}) => makeJob({ startedBefore: false, ...over });
-
-/** A processor whose type has had calm runs enough for groups. */
-async function warm(run: HandlerFunction, options: Options = {}) {
-  const handler: HandlerFunction = async (event, context) => {
-    await effect(event, context);
-    if (!event.headers["x-calm"]) await run(event, context);
-  };
-  const processor = processors.create([on("shop", "*", handler)], {
-    ...options,
-    groups: true,
-  });
-  const together = (jobs: readonly EventJob[]) =>
-    Promise.all(jobs.map((job) => processor.process(job)));
-  const groups = () =>
-    processor.notices.filter((notice) => notice.kind === "group_ended").map(({ size }) => size);
-  // A busy machine makes a type look slow for a while.
-  for (let round = 0; (groups().at(-1) ?? 0) < 16; round += 1) {
-    if (round > 300) throw new Error(`No group of 16 was formed: ${groups().join()}`);
-    await together(Array.from({ length: 32 }, () => fresh({ headers: { "x-calm": "1" } })));
-  }
-  return { processor, together, groups };
-}
+const warm = (run: HandlerFunction, options?: Options) => warmGroups(processors, run, options);
 
 test("events that wait at the same time share a transaction, and each is completed in it", async () => {
   const { together, groups } = await warm(() => {});
@@ -168,7 +140,10 @@ test("an event that another connection records meanwhile undoes the group, and n
   goOn();
   const results = await running;
   expect(results.every(({ kind }) => kind === "completed")).toBe(true);
-  for (const { event } of jobs) expect(await processors.effects(event.eventId)).toBe(1);
+  for (const { event } of jobs) {
+    expect(await processors.row(event.eventId)).toMatchObject({ status: "completed" });
+    expect(await processors.effects(event.eventId)).toBe(1);
+  }
 });
 
 test("an event whose group holds it is busy for everyone else, and is not recorded", async () => {
@@ -214,43 +189,45 @@ test("events that wait in the ledger complete in a group, from what the ledger h
 
 const HOOK = Symbol.for("millrace.failpoint");
 
-test.each(["worker.group_admitted", "worker.group_ran", "worker.commit_sent"])(
-  "a group whose connection dies at %s is neither lost nor doubled",
-  async (failpoint) => {
-    const { together, processor } = await warm(() => {});
-    const jobs = Array.from({ length: 20 }, () => fresh());
-    let killed = 0;
-    // The process goes on, so the jobs come again at once and not when they have stalled.
-    Object.assign(globalThis, {
-      [HOOK]: (name: string) => {
-        if (name !== failpoint || killed > 0) return;
-        killed += 1;
-        for (const client of (processors.pools.at(-1) as unknown as { _clients: Ending[] })
-          ._clients) {
-          client.connection.stream.destroy();
-        }
-      },
+test.each([
+  "worker.group_admitted",
+  "worker.group_ran",
+  "worker.group_commit_sent",
+  "worker.group_committed",
+])("a group whose connection dies at %s is neither lost nor doubled", async (failpoint) => {
+  const { together, processor } = await warm(() => {});
+  const jobs = Array.from({ length: 20 }, () => fresh());
+  let killed = 0;
+  // The process goes on, so the jobs come again at once and not when they have stalled.
+  Object.assign(globalThis, {
+    [HOOK]: (name: string) => {
+      if (name !== failpoint || killed > 0) return;
+      killed += 1;
+      for (const client of (processors.pools.at(-1) as unknown as { _clients: Ending[] })
+        ._clients) {
+        client.connection.stream.destroy();
+      }
+    },
+  });
+  let results: Awaited<ReturnType<typeof together>>;
+  try {
+    results = await together(jobs);
+  } finally {
+    Reflect.deleteProperty(globalThis, HOOK);
+  }
+  expect(killed).toBe(1);
+  for (const [index, job] of jobs.entries()) {
+    await until(async () => {
+      const result = results[index];
+      if (result?.kind === "completed" || result?.kind === "duplicate") return true;
+      results[index] = await processor.process({ ...job, startedBefore: true });
+      return false;
     });
-    let results: Awaited<ReturnType<typeof together>>;
-    try {
-      results = await together(jobs);
-    } finally {
-      Reflect.deleteProperty(globalThis, HOOK);
-    }
-    expect(killed).toBe(1);
-    for (const [index, job] of jobs.entries()) {
-      await until(async () => {
-        const result = results[index];
-        if (result?.kind === "completed" || result?.kind === "duplicate") return true;
-        results[index] = await processor.process({ ...job, startedBefore: true });
-        return false;
-      });
-      const { eventId } = job.event;
-      expect(await processors.row(eventId)).toMatchObject({ status: "completed" });
-      expect(await processors.effects(eventId)).toBe(1);
-    }
-  },
-);
+    const { eventId } = job.event;
+    expect(await processors.row(eventId)).toMatchObject({ status: "completed" });
+    expect(await processors.effects(eventId)).toBe(1);
+  }
+});
 
 interface Ending {
   readonly connection: { readonly stream: { destroy(): void } };

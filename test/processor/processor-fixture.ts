@@ -31,6 +31,8 @@ export interface Options {
   readonly concurrency?: number;
   /** Makes first attempts without a record before them, several in a transaction. */
   readonly groups?: boolean;
+  /** False for a handler that leaves no effect of its own before what a test gives it. */
+  readonly effect?: boolean;
   readonly databaseRetryMs?: number;
   readonly random?: () => number;
   /** Runs before jobs are recorded. What it throws is thrown in place of the ledger's answer. */

@@ -61,10 +61,16 @@ function activeHandles(): readonly unknown[] {
 function describeHandle(handle: unknown): string | undefined {
   if (handle instanceof ChildProcess) return `child ${handle.spawnfile} with pid ${handle.pid}`;
   if (handle instanceof Server) return `server on ${addressOf(handle)}`;
-  if (handle instanceof Socket && handle.remotePort !== undefined) {
-    return `socket from port ${handle.localPort} to port ${handle.remotePort}`;
+  if (handle instanceof Socket && handle.localPort !== undefined) {
+    return `socket from port ${handle.localPort} to ${peerOf(handle)}`;
   }
   return undefined;
+}
+
+/** A peer that is gone has no port any more; what keeps such a socket is that nobody reads from it. */
+function peerOf(socket: Socket): string {
+  if (socket.remotePort !== undefined) return `port ${socket.remotePort}`;
+  return `nobody (${socket.isPaused() ? "paused" : socket.readyState})`;
 }
 
 function addressOf(server: Server): string {

@@ -2,8 +2,8 @@ import pg from "pg";
 import { withRedis } from "./redis-client.ts";
 
 const DELETE_ALL = `
-WITH jobs AS (DELETE FROM bullmq.job RETURNING 1), meta AS (DELETE FROM bullmq.meta)
-SELECT count(*)::int AS deleted FROM jobs`;
+WITH jobs AS (DELETE FROM bullmq.job RETURNING data), meta AS (DELETE FROM bullmq.meta)
+SELECT data FROM jobs`;
 
 const DEADLOCK_DETECTED = "40P01";
 
@@ -14,15 +14,15 @@ export async function loseQueue(redisUrl: string | undefined, database: pg.Pool)
 }
 
 /**
- * Deletes every job of the queues on Postgres under those that use them, and gives how many.
+ * Deletes every job of the queues on Postgres under those that use them, and gives their data.
  * It takes rows in another order than they do; where Postgres breaks a deadlock by failing it,
  * it has done nothing and begins anew.
  */
-export async function deleteJobs(database: pg.Pool): Promise<number> {
+export async function deleteJobs(database: pg.Pool): Promise<unknown[]> {
   for (;;) {
     try {
-      const { rows } = await database.query<{ deleted: number }>(DELETE_ALL);
-      return rows[0]?.deleted ?? 0;
+      const { rows } = await database.query<{ data: unknown }>(DELETE_ALL);
+      return rows.map(({ data }) => data);
     } catch (error) {
       if (!(error instanceof pg.DatabaseError && error.code === DEADLOCK_DETECTED)) throw error;
     }

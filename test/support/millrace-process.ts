@@ -24,6 +24,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** How a command runs: another one than this repository's, its folder, and its user. */
 export interface ProcessOptions {
   readonly bin?: string;
+  /** Options of the role. */
+  readonly args?: readonly string[];
   readonly cwd?: string;
   readonly uid?: number | undefined;
   readonly gid?: number | undefined;
@@ -36,9 +38,9 @@ export interface ProcessOptions {
 export async function startRole(
   role: string,
   env: Environment,
-  options?: ProcessOptions,
+  { args = [], ...options }: ProcessOptions = {},
 ): Promise<MillraceProcess> {
-  const { child, output } = launch([role], env, options);
+  const { child, output } = launch([role, ...args], env, options);
   const url = await Promise.race([
     new Promise<string>((resolve) => {
       child.on("message", (message: { kind?: string; port?: number }) => {
@@ -96,7 +98,7 @@ export function spawnProgram(
   command: string,
   args: readonly string[],
   env: Environment,
-  { ipc = true, ...options }: Omit<ProcessOptions, "bin"> = {},
+  { ipc = true, ...options }: Omit<ProcessOptions, "bin" | "args"> = {},
 ): ChildProcess {
   return spawn(command, args, {
     ...options,

@@ -36,6 +36,7 @@ export async function startWorker(
     {
       ledger: createLedger({ pool }, config.worker).claims,
       queues: {
+        backend: queues.backend,
         work: (options) =>
           queues.work({
             ...options,

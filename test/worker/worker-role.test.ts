@@ -141,6 +141,27 @@ describeOnRedis("a worker process", () => {
     await closed;
   });
 
+  test("waits for Postgres again when it goes away while the worker starts", async () => {
+    await migrateDatabase();
+    await relay.open();
+    let cut: Promise<void> | undefined;
+    const url = new URL(database.url);
+    url.host = `127.0.0.1:${relay.port}`;
+    const servers = { databaseUrl: url.href, redisUrl: redis.url };
+    await role.close();
+    const onQueues = () => {
+      cut = relay.cut();
+    };
+    ({ role, lines } = createTestRole(servers, { onQueues }));
+    const status = await listenOn();
+    const started = role.start();
+    await until(async () => (await readiness(status)).text.includes("waiting for Postgres"));
+    await cut;
+    await relay.open();
+    await started;
+    await until(async () => (await readiness(status)).status === 200);
+  });
+
   test("stops while it waits for a server", async () => {
     await listenOn();
     const started = role.start();

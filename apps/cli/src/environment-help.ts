@@ -19,7 +19,7 @@ const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: st
   ["DASHBOARD_HOSTS", "", "additional host names of the dashboard: dash.example.com,..."],
   ["MILLRACE_DATA_DIR", ".millrace", "where `start` keeps data, secrets, and run.json"],
   ["MILLRACE_REDIS_VOLATILE", "0", "1 accepts a Redis without AOF"],
-  ["MILLRACE_GROUPS", "off", "on lets first attempts of events share a transaction"],
+  ["MILLRACE_GROUPS", "on", "off gives each event a transaction of its own"],
   ["LOG_LEVEL", "info", "or trace, debug (shows stacks), warn, error, fatal, silent"],
 ];
 

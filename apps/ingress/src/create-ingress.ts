@@ -12,6 +12,7 @@ import {
   createStatusApp,
   listen,
   type Logger,
+  type MetricsSource,
   type Readiness,
 } from "@millrace/service";
 import { Counter, type Registry } from "prom-client";
@@ -31,6 +32,8 @@ export interface IngressDeps {
   readonly pressure?: () => Pressure;
   readonly logger: Logger;
   readonly registry: Registry;
+  /** The metrics of all processes that listen on the port; undefined where this is the only one. */
+  readonly shared?: MetricsSource;
   /** Called with what the log and the metrics get. */
   readonly notify?: Notify;
 }
@@ -77,7 +80,8 @@ export function createIngress(deps: IngressDeps): Ingress {
   const onError = (error: unknown) => notify({ kind: "unexpected", source: undefined, error });
   const server = createIngressServer({
     adapter,
-    app: createStatusApp({ registry, readiness, onError }),
+    app: createStatusApp({ registry: deps.shared ?? registry, readiness, onError }),
+    sharesPort: deps.shared !== undefined,
     limits: config.ingress,
     onDrop: countDropped(registry),
   });

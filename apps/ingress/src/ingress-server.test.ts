@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
-import { hotRoute } from "./ingress-server.ts";
+import { once } from "node:events";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { parseConfig } from "@millrace/core";
+import { expect, test, vi } from "vitest";
+import { createIngressServer, hotRoute } from "./ingress-server.ts";
 
 test.each([
   ["/webhooks/stripe", "stripe"],
@@ -15,4 +18,36 @@ test.each([
   ["*", undefined],
 ])("%s names %s", (url, source) => {
   expect(hotRoute(url)).toBe(source);
+});
+
+test("beside other processes on its port, a server closes connections beyond connectionsMax itself", async () => {
+  let dropped = 0;
+  const acme = { provider: { createVerifier: () => undefined } as never };
+  const server = createIngressServer({
+    adapter: { handle() {}, reject() {}, isAnswering: () => false, close: async () => {} },
+    app: (_request, response) => response.end("served"),
+    limits: { ...parseConfig({ sources: { acme } }).ingress, connectionsMax: 2 },
+    onDrop: () => (dropped += 1),
+    sharesPort: true,
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const open = async (): Promise<Socket> => {
+    const socket = connect(port, "127.0.0.1").on("error", () => {});
+    await once(socket, "connect");
+    return socket;
+  };
+  const ask = async (socket: Socket) => {
+    socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    const [answer] = await Promise.race([once(socket, "data"), once(socket, "close")]);
+    return String(answer).endsWith("served");
+  };
+  const [first, second] = [await open(), await open()];
+  await once((await open()).resume(), "close");
+  expect([dropped, server.maxConnections]).toEqual([1, undefined]);
+  expect(await ask(second)).toBe(true);
+  first.destroy();
+  await vi.waitFor(async () => expect(await ask(await open())).toBe(true));
+  server.close();
+  server.closeAllConnections();
 });

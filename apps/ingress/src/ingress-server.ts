@@ -23,6 +23,8 @@ export function createIngressServer(deps: {
   limits: IngressConfig;
   /** Called for each connection above `connectionsMax`. */
   onDrop: () => void;
+  /** Whether other processes of a cluster listen on the same port. */
+  sharesPort?: boolean;
 }): Server {
   const { adapter, app, limits } = deps;
   const headersTimeout = Math.min(HEADERS_TIMEOUT_MS_MAX, limits.bodyTimeoutMs);
@@ -47,8 +49,11 @@ export function createIngressServer(deps: {
       else adapter.handle(request, response, source);
     },
   );
-  server.maxConnections = limits.connectionsMax;
-  server.on("drop", deps.onDrop);
+  if (deps.sharesPort === true) dropExcess(server, limits.connectionsMax, deps.onDrop);
+  else {
+    server.maxConnections = limits.connectionsMax;
+    server.on("drop", deps.onDrop);
+  }
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     adapter.reject(request, response, earlyRejection("expectation_failed"));
   });
@@ -56,6 +61,21 @@ export function createIngressServer(deps: {
     answerClientError(error, socket, adapter.isAnswering(socket));
   });
   return server;
+}
+
+/**
+ * What `maxConnections` does, for a server in a cluster: there Node gives a connection that one process refuses to
+ * the next, in turn and without end while all of them are full.
+ */
+function dropExcess(server: Server, connectionsMax: number, onDrop: () => void): void {
+  let open = 0;
+  server.on("connection", (socket) => {
+    open += 1;
+    socket.once("close", () => (open -= 1));
+    if (open <= connectionsMax) return;
+    onDrop();
+    socket.destroy();
+  });
 }
 
 const PREFIX = "/webhooks/";

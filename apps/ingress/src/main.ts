@@ -1,3 +1,4 @@
+import cluster from "node:cluster";
 import { openStores } from "@millrace/connect";
 import { readEnvironment } from "@millrace/core";
 import {
@@ -10,11 +11,12 @@ import {
   notifyParent,
 } from "@millrace/service";
 import { createIngress, type Ingress } from "./create-ingress.ts";
+import { shareMetrics } from "./shared-metrics.ts";
 
 /**
  * Runs an ingress in this process. Resolves when it listens, also while Redis or Postgres is away:
  * then events go to the other one, and are answered 503 while there is none. SIGTERM and SIGINT end
- * the process.
+ * the process. It may be one of several that listen on one port, in a cluster of Node.
  *
  * @throws `invalid_config`, `config_not_found`, `missing_secret`, `port_in_use`, `redis_evicts`,
  * `redis_volatile`, `migration_needed`.
@@ -28,13 +30,16 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     onError: createErrorLog(logger),
     onIntakeNotice: (notice) => ingress.notify(notice),
   });
+  const { worker } = cluster;
+  const registry = createRegistry({ role: "ingress", ...(worker && { process: `${worker.id}` }) });
   let ingress: Ingress;
   try {
     ingress = createIngress({
       config,
       secrets,
       logger,
-      registry: createRegistry({ role: "ingress" }),
+      registry,
+      ...(worker && { shared: shareMetrics(registry) }),
       stores: stores.eventStores,
       redelivery: stores.redelivery,
       pressure: () => stores.pressure(),

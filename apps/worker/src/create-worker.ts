@@ -5,7 +5,7 @@ import type { Queues } from "@millrace/queue";
 
 export interface WorkerDeps {
   readonly ledger: Ledger["claims"];
-  readonly queues: Pick<Queues, "work">;
+  readonly queues: Pick<Queues, "work" | "backend">;
   readonly handlers: readonly Handler[];
   /** Whether first attempts of a source share a transaction; undefined when none is made that way. */
   readonly mayShare?: ((source: string) => boolean) | undefined;
@@ -45,7 +45,10 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
   );
   const workers = queues.work({
     worker,
-    concurrency: (source) => sources[source]?.options.concurrency ?? worker.concurrency,
+    concurrency: (source) =>
+      sources[source]?.options.concurrency ??
+      // On Postgres each job is fetched and finished by itself, and more at once are in each other's way.
+      (queues.backend === "redis" ? processor.jobsMax(source) : worker.concurrency),
     rate: (source) => sources[source]?.options.rate,
     run: processor.process,
     onAbandoned: processor.abandon,

@@ -12,6 +12,7 @@ import {
   createRegistry,
   createStatusApp,
   listen,
+  retryUntilAvailable,
   type ErrorLog,
   type Logger,
   type Readiness,
@@ -72,6 +73,7 @@ class Role implements WorkerRole {
   private tasks: PeriodicTasks | undefined;
   private worker: Worker | undefined;
   private reconciler: RunningReconciler | undefined;
+  private readonly closing = new AbortController();
   private closed: Promise<void> | undefined;
 
   constructor(deps: RoleDeps) {
@@ -113,10 +115,7 @@ class Role implements WorkerRole {
     const { config, handlers, archiveDir, logger } = this.deps;
     this.opening = this.deps.openStores({
       onError: this.logError,
-      onAway: (store, error) => {
-        this.state = `waiting for ${SERVERS[store]}`;
-        this.logError(this.state, error);
-      },
+      onAway: (store, error) => this.waitFor(store, error),
       onQueueNotice: this.observers.queue,
     });
     this.stores = await this.opening.opened;
@@ -161,13 +160,23 @@ class Role implements WorkerRole {
   ): Promise<((source: string) => boolean) | undefined> {
     const { config, groups, logger } = this.deps;
     if (!groups) return undefined;
-    const hazards = await claims.groupHazards();
+    // Postgres may go away again after the stores were opened.
+    const hazards = await retryUntilAvailable(() => claims.groupHazards(), {
+      signal: this.closing.signal,
+      onAway: (error) => this.waitFor("ledger", error),
+    });
+    this.closing.signal.throwIfAborted();
     if (hazards.length === 0) return (source) => config.sources[source]?.options.groups !== false;
     logger.warn(
       { hazards },
       "every event has a transaction of its own, except in sources with groups: true",
     );
     return (source) => config.sources[source]?.options.groups === true;
+  }
+
+  private waitFor(store: keyof typeof SERVERS, error: unknown): void {
+    this.state = `waiting for ${SERVERS[store]}`;
+    this.logError(this.state, error);
   }
 
   private async readiness(): Promise<Readiness> {
@@ -188,6 +197,7 @@ class Role implements WorkerRole {
   /** Closes what was started, also when the start did not get to its end. */
   private async closeAll(): Promise<void> {
     this.state = "closing";
+    this.closing.abort(new MillraceError("shutting_down", "Cannot start: the worker is closing"));
     // Stores that are still being opened are given up first, so that no work begins on them.
     if (this.stores === undefined) await this.opening?.close();
     await Promise.all([this.worker?.close(), this.reconciler?.close()]);

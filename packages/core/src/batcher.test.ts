@@ -57,3 +57,29 @@ test("several calls may be in flight at once, up to the number given", async () 
   await Promise.all([1, 2, 3, 4, 5, 6].map((item) => add(item)));
   expect(most).toBe(2);
 });
+
+test("a call that is sparing waits for the one in flight until it is full", async () => {
+  const calls: (readonly number[])[] = [];
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  const { add } = createBatcher<number, number>(
+    async (items) => {
+      calls.push(items);
+      await gate;
+      return items;
+    },
+    { sizeMax: 2, inFlightMax: 2, sparing: true },
+  );
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  const added = [add(1)];
+  await turn();
+  added.push(add(2));
+  await turn();
+  expect(calls).toEqual([[1]]);
+  added.push(add(3));
+  await turn();
+  expect(calls).toEqual([[1], [2, 3]]);
+  open();
+  await Promise.all(added);
+});

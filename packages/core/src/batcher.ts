@@ -1,35 +1,38 @@
 /**
  * Lets many callers share one call: what arrives while a call is in flight goes together with the
- * next one, up to `sizeMax` a call. A lone item is not kept waiting.
+ * next one, up to `sizeMax` a call. A lone item is not kept waiting. Up to `inFlightMax` calls go at once
+ * (default 1); with `sparing`, a further one only when it is full.
  *
  * @param run - takes a list and returns one result an item, in order. When it throws, every item
  * of that call is rejected with the same error.
  */
 export function createBatcher<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
-  options: { sizeMax: number; inFlightMax?: number },
-): { add(item: Item): Promise<Result>; readonly waiting: number } {
+  options: { sizeMax: number; inFlightMax?: number; sparing?: boolean },
+): Batcher<Item, Result> {
   const inFlightMax = options.inFlightMax ?? 1;
   const queue: Waiting<Item, Result>[] = [];
   let inFlight = 0;
   let scheduled = false;
 
-  function add(item: Item): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      queue.push({ item, resolve, reject });
-      schedule();
-    });
+  function push(item: Item, resolve: (result: Result) => void, reject: (error: unknown) => void) {
+    queue.push({ item, resolve, reject });
+    schedule();
   }
 
   // One turn of the event loop gathers what one read of the sockets brought.
   function schedule(): void {
-    if (scheduled || inFlight >= inFlightMax) return;
+    if (scheduled || !mayCall()) return;
     scheduled = true;
     setImmediate(() => {
       scheduled = false;
-      while (queue.length > 0 && inFlight < inFlightMax)
-        void flush(queue.splice(0, options.sizeMax));
+      while (mayCall()) void flush(queue.splice(0, options.sizeMax));
     });
+  }
+
+  function mayCall(): boolean {
+    if (queue.length === 0 || inFlight >= inFlightMax) return false;
+    return inFlight === 0 || options.sparing !== true || queue.length >= options.sizeMax;
   }
 
   async function flush(batch: readonly Waiting<Item, Result>[]): Promise<void> {
@@ -44,16 +47,24 @@ export function createBatcher<Item, Result>(
       for (const waiting of batch) waiting.reject(error);
     } finally {
       inFlight -= 1;
-      if (queue.length > 0) schedule();
+      schedule();
     }
   }
 
   return {
-    add,
+    add: (item) => new Promise((resolve, reject) => push(item, resolve, reject)),
+    push,
     get waiting() {
       return queue.length;
     },
   };
+}
+
+export interface Batcher<Item, Result> {
+  add(item: Item): Promise<Result>;
+  /** `add` for a caller that has a promise already. */
+  push(item: Item, resolve: (result: Result) => void, reject: (error: unknown) => void): void;
+  readonly waiting: number;
 }
 
 interface Waiting<Item, Result> {

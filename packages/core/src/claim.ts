@@ -1,4 +1,5 @@
 import type { ErrorCode } from "./error-codes.ts";
+import type { StopSignal } from "./lazy-signal.ts";
 
 /**
  * What an event store answers for one event. An error is not thrown, because the other events of the
@@ -30,6 +31,8 @@ type ClaimKind =
       readonly attempt: number;
       /** Which attempt this is since the event was first seen or last retried, from 1. */
       readonly attemptSinceRetry: number;
+      /** The event was new: the ledger's headers and body are those of the job. */
+      readonly isNew?: true;
     }
   /** Completed before: the job is a duplicate. */
   | { readonly kind: "completed" }
@@ -60,7 +63,9 @@ export interface AttemptLimits {
   readonly statementTimeoutMs: number;
   /** When it aborts, the transaction is undone and the signal's reason is thrown. It is the only thing
    * that ends a handler which does not return. */
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
+  /** The event's headers and body, if the caller knows what the ledger has; they are read otherwise. */
+  readonly event?: Pick<LockedEvent, "headers" | "body"> | undefined;
   /** True to compare the event's body with the bodies of the 24 hours before it. Default false. */
   readonly bodyDedup?: boolean;
 }

@@ -1,7 +1,9 @@
-import { expect, test } from "vitest";
-import { wait, settlesWithin, withDeadline } from "./deadline.ts";
+import { afterEach, expect, test, vi } from "vitest";
+import { Deadlines, wait, settlesWithin, withDeadline } from "./deadline.ts";
 
 const late = () => new Error("late");
+afterEach(() => void vi.useRealTimers());
+
 const never = new Promise<never>(() => {});
 
 test("a promise that is in time gives what it gives", async () => {
@@ -27,4 +29,35 @@ test("a wait ends when its signal aborts, before or meanwhile", async () => {
   const waiting = wait(3_600_000, controller.signal);
   controller.abort();
   await waiting;
+});
+
+test("each of many waits ends when its own time is up, and one that was ended does not", () => {
+  vi.useFakeTimers();
+  const ended: string[] = [];
+  const deadlines = new Deadlines<string>(100, (item) => ended.push(item));
+  deadlines.add("first");
+  vi.advanceTimersByTime(40);
+  deadlines.add("answered");
+  vi.advanceTimersByTime(20);
+  deadlines.add("last");
+  deadlines.delete("answered");
+  vi.advanceTimersByTime(39);
+  expect(ended).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(ended).toEqual(["first"]);
+  vi.advanceTimersByTime(59);
+  expect(ended).toEqual(["first"]);
+  vi.advanceTimersByTime(1);
+  expect(ended).toEqual(["first", "last"]);
+});
+
+test("no timer is left when nothing waits", () => {
+  vi.useFakeTimers();
+  const deadlines = new Deadlines<string>(100, () => {});
+  deadlines.add("a");
+  deadlines.delete("a");
+  expect(vi.getTimerCount()).toBe(0);
+  deadlines.add("b");
+  vi.advanceTimersByTime(100);
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -48,8 +48,8 @@ export const environmentSchema = z.object({
   MILLRACE_DATA_DIR: z.string().default(".millrace"),
   /** `1` starts on a Redis without AOF all the same. */
   MILLRACE_REDIS_VOLATILE: z.enum(["0", "1"]).default("0"),
-  /** `on` lets first attempts share a transaction. */
-  MILLRACE_GROUPS: z.enum(["on", "off"]).default("off"),
+  /** `off` records every attempt first, and gives it a transaction of its own. */
+  MILLRACE_GROUPS: z.enum(["on", "off"]).default("on"),
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
 });
 

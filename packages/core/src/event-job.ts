@@ -1,5 +1,6 @@
 import type { ErrorCode } from "./error-codes.ts";
 import type { EnvelopedEvent, Outcome } from "./event.ts";
+import type { StopSignal } from "./lazy-signal.ts";
 
 /** A job as the queue hands it to the processor: its event, and which run of the job this is. */
 export interface EventJob {
@@ -18,7 +19,7 @@ export interface EventJob {
   /** When the queue took the job in, milliseconds since the epoch. */
   readonly enqueuedAtMs: number;
   /** Aborts when the queue's lock on the job is lost, or the worker's time to stop is up. */
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
 }
 
 /** The result of one run of a job. The queue's worker translates it for BullMQ. */

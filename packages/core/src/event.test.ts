@@ -6,6 +6,7 @@ import {
   isStorable,
   isStorableWithin,
   toEnvelope,
+  toEnvelopeText,
   type IncomingEvent,
 } from "./event.ts";
 
@@ -73,7 +74,9 @@ test("whatever an event holds survives the way through JSON", () => {
   fc.assert(
     fc.property(anyEvent, (parts) => {
       const whole = { ...parts, bodyHash: bodyHash(parts.body) };
-      const back = fromEnvelope(JSON.parse(JSON.stringify(toEnvelope(whole))));
+      const text = JSON.stringify(toEnvelope(whole));
+      expect(toEnvelopeText(whole)).toBe(text);
+      const back = fromEnvelope(JSON.parse(text));
       expect(Buffer.from(back.body ?? []).equals(whole.body)).toBe(true);
       expect({ ...back, headers: { ...back.headers }, body: undefined }).toEqual({
         ...whole,
@@ -88,6 +91,9 @@ test("whatever an event holds survives the way through JSON", () => {
 test("an identity-only envelope leaves body and headers to the ledger", () => {
   const envelope = toEnvelope(event(Buffer.from("secret body")), { identityOnly: true });
   expect(JSON.stringify(envelope)).not.toContain("secret body");
+  expect(toEnvelopeText(event(Buffer.from("secret body")), { identityOnly: true })).toBe(
+    JSON.stringify(envelope),
+  );
   expect(fromEnvelope(envelope)).toMatchObject({ eventId: "evt_1", headers: {}, body: undefined });
 });
 

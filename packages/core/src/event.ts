@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { z } from "zod";
 import { MillraceError } from "./errors.ts";
 
@@ -50,7 +50,7 @@ export interface IncomingEvent extends EnvelopedEvent {
 
 /** SHA-256 of a body, base64url without padding: 43 characters. */
 export function bodyHash(body: Uint8Array): string {
-  return createHash("sha256").update(body).digest("base64url");
+  return hash("sha256", body, "base64url");
 }
 
 /** Bytes of UTF-8 that an event id may take. */
@@ -102,9 +102,30 @@ const envelopeSchema = z.object({
  */
 export type Envelope = z.infer<typeof envelopeSchema>;
 
-/** Writes an event as job data. `identityOnly` leaves the body and the headers to the ledger. */
-export function toEnvelope(event: IncomingEvent, options?: { identityOnly?: boolean }): Envelope {
-  const identity = {
+interface EnvelopeOptions {
+  /** Leaves the body and the headers to the ledger. */
+  readonly identityOnly?: boolean;
+}
+
+/** Writes an event as job data. */
+export function toEnvelope(event: IncomingEvent, options?: EnvelopeOptions): Envelope {
+  if (options?.identityOnly === true) return identityOf(event, {});
+  return { ...identityOf(event, { ...event.headers }), ...bodyOf(event) };
+}
+
+/**
+ * Writes an event as job data in JSON: the text that `JSON.stringify(toEnvelope(event))` gives. A body is most
+ * of it, and a text by itself is written in half the time that a property of an object takes.
+ */
+export function toEnvelopeText(event: IncomingEvent, options?: EnvelopeOptions): string {
+  if (options?.identityOnly === true) return JSON.stringify(identityOf(event, {}));
+  const { body, body_encoding } = bodyOf(event);
+  const identity = JSON.stringify(identityOf(event, event.headers)).slice(0, -1);
+  return `${identity},"body":${JSON.stringify(body)},"body_encoding":"${body_encoding}"}`;
+}
+
+function identityOf(event: IncomingEvent, headers: Envelope["headers"]) {
+  return {
     v: ENVELOPE_VERSION,
     source: event.source,
     id: event.eventId,
@@ -113,16 +134,14 @@ export function toEnvelope(event: IncomingEvent, options?: { identityOnly?: bool
     accepted_at: event.acceptedAtMs,
     body_hash: event.bodyHash,
     unsigned: event.unsigned,
+    headers,
   } as const;
-  if (options?.identityOnly === true) return { ...identity, headers: {} };
-  const bytes = Buffer.from(event.body.buffer, event.body.byteOffset, event.body.byteLength);
+}
+
+function bodyOf({ body }: IncomingEvent) {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const encoding = isUtf8(bytes) ? "utf8" : "base64";
-  return {
-    ...identity,
-    headers: { ...event.headers },
-    body: bytes.toString(encoding),
-    body_encoding: encoding,
-  };
+  return { body: bytes.toString(encoding), body_encoding: encoding } as const;
 }
 
 /**

@@ -18,6 +18,8 @@ export type Failpoint =
   | "worker.fetched"
   | "worker.group_admitted"
   | "worker.group_ran"
+  | "worker.group_commit_sent"
+  | "worker.group_committed"
   | "worker.recorded"
   | "worker.handled"
   | "worker.commit_sent"

@@ -52,7 +52,7 @@ export type SetHandlerFunction<Payload = JsonPayload> = (
 export interface HandlerOptions {
   /**
    * Makes the handler a set-based one: it gets the events of its types that wait at the same time, at least
-   * one and at most so many (2 to 500), in no order. Without `MILLRACE_GROUPS=on` it gets one at a time.
+   * one and at most so many (2 to 500), in no order. With `MILLRACE_GROUPS=off` it gets one at a time.
    */
   batch: number;
 }

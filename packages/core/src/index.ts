@@ -1,5 +1,5 @@
 export type { AttemptFailure, AttemptLimits, Claim, LockedEvent, StoreResult } from "./claim.ts";
-export { createBatcher } from "./batcher.ts";
+export { createBatcher, type Batcher } from "./batcher.ts";
 export {
   configSchema,
   SOURCE_NAME,
@@ -29,6 +29,7 @@ export {
   isStorableWithin,
   OUTCOMES,
   toEnvelope,
+  toEnvelopeText,
   type Envelope,
   type EnvelopedEvent,
   type EventKey,
@@ -38,7 +39,7 @@ export {
   type Outcome,
 } from "./event.ts";
 export { failpoint, type Failpoint } from "./failpoint.ts";
-export { LazySignal } from "./lazy-signal.ts";
+export { LazySignal, type StopSignal } from "./lazy-signal.ts";
 export { createCircuitBreaker, type CircuitBreaker } from "./circuit-breaker.ts";
 export {
   on,
@@ -82,5 +83,5 @@ export type {
   SourceOptions,
   WorkerOptions,
 } from "./settings.ts";
-export { settlesWithin, wait, withDeadline } from "./deadline.ts";
+export { Deadlines, settlesWithin, wait, withDeadline } from "./deadline.ts";
 export { parsePayload } from "./payload.ts";

@@ -103,8 +103,11 @@ export class EventStores {
     let results: readonly StoreResult[] | undefined;
     for (const writer of order) {
       if (!writer.takes(name)) continue;
-      if (results !== undefined) failpoint("ingress.fallen_back");
-      results = await putMissing(writer, events, results);
+      if (results === undefined) results = await writer.put(events);
+      else {
+        failpoint("ingress.fallen_back");
+        results = await putMissing(writer, events, results);
+      }
       if (!results.some(isMissing)) break;
     }
     return results ?? events.map(() => NO_STORE);
@@ -127,9 +130,8 @@ function withFirst(writers: readonly StoreWriter[], first: StoreName): readonly 
 async function putMissing(
   writer: StoreWriter,
   events: readonly IncomingEvent[],
-  results: readonly StoreResult[] | undefined,
+  results: readonly StoreResult[],
 ): Promise<readonly StoreResult[]> {
-  if (results === undefined) return await writer.put(events);
   const missing = events.filter((_, index) => isMissing(results[index]));
   const further = (await writer.put(missing)).values();
   return results.map((result) => (isMissing(result) ? (further.next().value ?? NO_STORE) : result));

@@ -20,6 +20,8 @@ export interface LedgerStoreDeps {
 /** Both backlogs hold identities only; an id may take 1,024 bytes. */
 const BOUNDS = { itemsMax: 20_000, bytesMax: 16 * 1024 * 1024, bytesOf };
 const ENQUEUE_BATCH = 100;
+/** A call costs as much as several identities in one, and nobody waits for it but the worker. */
+const ENQUEUE_LINGER_MS = 5;
 const MARK_BATCH = 1_000;
 /** By then the worker has usually recorded the event, so most of these writes are skipped. */
 const MARK_LINGER_MS = 1_000;
@@ -45,6 +47,7 @@ export function createLedgerStore(deps: LedgerStoreDeps): ClosableEventStore {
   const identities = createBacklog<IncomingEvent>(enqueue, {
     ...BOUNDS,
     batchMax: ENQUEUE_BATCH,
+    lingerMs: ENQUEUE_LINGER_MS,
     onLost: (events, error) => deps.notify?.({ kind: "left_behind", events, error }),
   });
 

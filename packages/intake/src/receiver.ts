@@ -5,6 +5,7 @@ import {
   failpoint,
   isMillraceError,
   isStorableWithin,
+  type Answer,
   type Config,
   type Delivery,
   type IdentifiedEvent,
@@ -13,6 +14,7 @@ import {
 } from "@millrace/core";
 import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
 import { EventStores, type ActiveStore } from "./event-stores.ts";
+import { InFlight } from "./in-flight.ts";
 import type { Notify } from "./notice.ts";
 import {
   methodNotAllowed,
@@ -67,7 +69,7 @@ export class Receiver {
   readonly #sources: ReadonlyMap<string, ReadySource>;
   readonly #stores: EventStores;
   readonly #nowMs: () => number;
-  readonly #inFlight = new Set<Promise<Received>>();
+  readonly #inFlight = new InFlight();
   #closing = false;
 
   /** @throws `missing_secret` with every source that has no usable secret. */
@@ -90,10 +92,16 @@ export class Receiver {
   async receive(request: ReceiveRequest): Promise<Received> {
     const startedMs = performance.now();
     const source = this.#sources.get(request.source);
-    const answering = this.#answer(source, request);
-    this.#inFlight.add(answering);
-    const received = await answering;
-    this.#inFlight.delete(answering);
+    this.#inFlight.begin();
+    let received: Received;
+    try {
+      const read = this.#read(source, request);
+      received = "status" in read ? read : await this.#store(read);
+    } catch (error) {
+      this.notify({ kind: "unexpected", source: source?.name, error });
+      received = rejection("internal", "Cannot take the delivery: something unexpected happened");
+    }
+    this.#inFlight.end();
     this.notify({
       kind: "answered",
       source: source?.name,
@@ -140,25 +148,13 @@ export class Receiver {
   /** Refuses what comes from now on. Resolves when everything that was received is answered. */
   async close(): Promise<void> {
     this.#closing = true;
-    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight);
+    await this.#inFlight.none();
     this.#stores.close();
   }
 
-  async #answer(source: ReadySource | undefined, request: ReceiveRequest): Promise<Received> {
-    try {
-      if (this.#closing) return rejection("shutting_down", "Cannot take the delivery: closing");
-      return await this.#receiveDelivery(source, request);
-    } catch (error) {
-      this.notify({ kind: "unexpected", source: source?.name, error });
-      return rejection("internal", "Cannot take the delivery: something unexpected happened");
-    }
-  }
-
-  /** The life of a delivery. Each step may answer it. */
-  async #receiveDelivery(
-    source: ReadySource | undefined,
-    request: ReceiveRequest,
-  ): Promise<Received> {
+  /** The life of a delivery until it is stored. Each step may answer it. */
+  #read(source: ReadySource | undefined, request: ReceiveRequest): Received | VerifiedDelivery {
+    if (this.#closing) return rejection("shutting_down", "Cannot take the delivery: closing");
     if (source === undefined) return unknownSource();
     const { provider, verifier } = source;
     if (!provider.methods.includes(request.method)) return methodNotAllowed(provider.methods);
@@ -182,16 +178,25 @@ export class Receiver {
       const refusal = refuseIdentity(event);
       if (refusal !== undefined) return refusal;
     }
-
     const events = toIncomingEvents(source, delivery, identified.events);
+    return { source, events, answer: identified.answer };
+  }
+
+  async #store({ source, events, answer }: VerifiedDelivery): Promise<Received> {
     const stored = await this.#stores.storeEvents(source, events);
     if (stored === "unavailable") {
       return rejection("unavailable", "Cannot store the event: no event store takes it in time");
     }
-    return identified.answer === undefined
-      ? source[stored]
-      : providerAnswer(stored, identified.answer);
+    return answer === undefined ? source[stored] : providerAnswer(stored, answer);
   }
+}
+
+/** A delivery that was verified and identified, and is to be stored. */
+interface VerifiedDelivery {
+  readonly source: ReadySource;
+  readonly events: readonly IncomingEvent[];
+  /** What its provider says when it is stored, if not what it always says. */
+  readonly answer: Answer | undefined;
 }
 
 /** Keeps a subscriber that throws from costing a delivery its answer. */

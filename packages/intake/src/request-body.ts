@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { Deadlines } from "@millrace/core";
 import { earlyRejection, methodNotAllowed, unknownSource, type Received } from "./received.ts";
 
 /** Bytes held at once, over all requests of a receiver. What does not fit is refused, never queued. */
@@ -68,9 +69,8 @@ interface BodyRefused {
   readonly code: "body_too_large" | "body_timeout" | "body_incomplete" | "overloaded";
 }
 
-export interface BodyLimits {
+interface BodyLimits {
   readonly bytesMax: number;
-  readonly timeoutMs: number;
   /** Bytes are taken from it as they arrive and not as they are announced: a sender that announces
    * much and sends nothing takes no capacity from the others. */
   readonly budget: ByteBudget;
@@ -80,10 +80,13 @@ export interface BodyLimits {
  * Reads the body of a node:http request as the bytes that came, under a limit, a deadline and the
  * budget of all requests. After a refusal the request is paused, and nothing of it is kept.
  */
-export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<BodyRead> {
+export function readBody(
+  request: IncomingMessage,
+  limits: BodyLimits & { deadlines: Deadlines<() => void> },
+): Promise<BodyRead> {
   return new Promise((resolve) => {
     const collected = new CollectedBody(limits);
-    const timer = setTimeout(() => refuse("body_timeout"), limits.timeoutMs);
+    let isOver = false;
 
     function onData(chunk: Buffer): void {
       const problem = collected.add(chunk);
@@ -91,24 +94,29 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
     }
 
     function onEnd(): void {
-      finish({ ok: true, body: collected.join() });
+      isOver = true;
+      limits.deadlines.delete(onLate);
+      resolve({ ok: true, body: collected.join() });
     }
 
     function onCut(): void {
-      refuse("body_incomplete");
+      // A request that has ended is closed later.
+      if (!isOver) refuse("body_incomplete");
+    }
+
+    function onLate(): void {
+      refuse("body_timeout");
     }
 
     function refuse(code: BodyRefused["code"]): void {
+      isOver = true;
+      limits.deadlines.delete(onLate);
       request.pause();
-      finish(collected.discard(code));
-    }
-
-    function finish(result: BodyRead): void {
-      clearTimeout(timer);
       request.off("data", onData).off("end", onEnd).off("close", onCut).off("error", onCut);
-      resolve(result);
+      resolve(collected.discard(code));
     }
 
+    limits.deadlines.add(onLate);
     request.on("data", onData).on("end", onEnd).on("close", onCut).on("error", onCut);
   });
 }
@@ -119,7 +127,7 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
  */
 export async function readStream(
   stream: ReadableStream<Uint8Array> | null,
-  limits: BodyLimits,
+  limits: BodyLimits & { timeoutMs: number },
 ): Promise<BodyRead> {
   const collected = new CollectedBody(limits);
   if (stream === null) return { ok: true, body: collected.join() };

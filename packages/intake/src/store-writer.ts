@@ -1,9 +1,11 @@
 import {
   createBatcher,
   createCircuitBreaker,
+  Deadlines,
   failpoint,
   isMillraceError,
   withDeadline,
+  type Batcher,
   type CircuitBreaker,
   type ErrorCode,
   type IncomingEvent,
@@ -25,14 +27,18 @@ export interface StoreWriterOptions {
   readonly restMs: number;
 }
 
-/** One delivery's wait for the store. `events` is dropped when the wait ends, so that bodies that are
- * still in line behind a hung call are freed. */
-interface Ticket {
+/** One delivery's wait for the store. */
+interface Delivery {
+  /** Dropped when the wait ends, so that bodies that are still in line behind a hung call are freed. */
   events: readonly IncomingEvent[] | undefined;
+  readonly results: StoreResult[];
+  /** How many of its events have no result yet. */
+  open: number;
+  readonly resolve: (results: readonly StoreResult[]) => void;
 }
 
 interface Waiting {
-  readonly ticket: Ticket;
+  readonly delivery: Delivery;
   readonly index: number;
 }
 
@@ -60,7 +66,8 @@ export class StoreWriter {
   readonly #options: StoreWriterOptions;
   /** For a store whose client has no circuit breaker. */
   readonly #ownBreaker: CircuitBreaker;
-  readonly #batcher: ReturnType<typeof createBatcher<Waiting, StoreResult>>;
+  readonly #batcher: Batcher<Waiting, StoreResult>;
+  readonly #deadlines: Deadlines<Delivery>;
   // Bodies of calls that timed out stay in memory until the call ends.
   #abandonedBytes = 0;
   /** Why the store is down, when it is. */
@@ -75,6 +82,7 @@ export class StoreWriter {
     this.#notify = notify;
     this.#options = options;
     this.#ownBreaker = createCircuitBreaker(() => store.ping());
+    this.#deadlines = new Deadlines(options.timeoutMs, (delivery) => this.#giveUp(delivery));
     this.#batcher = createBatcher((waiting) => this.#putWaiting(waiting), {
       sizeMax: options.batchMax,
       inFlightMax: options.callsMax,
@@ -91,17 +99,18 @@ export class StoreWriter {
    * Stores one delivery's events. One result an event, in order. Never rejects, and never takes longer
    * than `timeoutMs`. An event that is answered with an error may still have been stored.
    */
-  async put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
-    const ticket: Ticket = { events };
-    const results = Promise.all(events.map((_, index) => this.#batcher.add({ ticket, index })));
-    try {
-      return await withDeadline(results, this.#options.timeoutMs, () => this.#late());
-    } catch (error) {
-      const failure = asError(error);
-      return events.map(() => failure);
-    } finally {
-      ticket.events = undefined;
-    }
+  put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
+    return new Promise((resolve) => {
+      const delivery: Delivery = { events, results: [], open: events.length, resolve };
+      this.#deadlines.add(delivery);
+      for (const index of events.keys()) {
+        this.#batcher.push(
+          { delivery, index },
+          (result) => this.#settle(delivery, index, result),
+          (error) => this.#settle(delivery, index, asError(error)),
+        );
+      }
+    });
   }
 
   /**
@@ -136,13 +145,13 @@ export class StoreWriter {
 
   async #putWaiting(waiting: readonly Waiting[]): Promise<readonly StoreResult[]> {
     const live: IncomingEvent[] = [];
-    for (const { ticket, index } of waiting) {
-      const event = ticket.events?.[index];
+    for (const { delivery, index } of waiting) {
+      const event = delivery.events?.[index];
       if (event !== undefined) live.push(event);
     }
     if (live.length === waiting.length) return await this.#call(live);
     if (live.length === 0) return waiting.map(() => NOT_SENT);
-    const isLive = waiting.map(({ ticket }) => ticket.events !== undefined);
+    const isLive = waiting.map(({ delivery }) => delivery.events !== undefined);
     const results = (await this.#call(live)).values();
     return isLive.map((wasSent) => (wasSent ? (results.next().value ?? NOT_SENT) : NOT_SENT));
   }
@@ -197,6 +206,21 @@ export class StoreWriter {
     this.#failure = asError(error);
     this.#breaker.trip();
     this.#restsUntilMs = performance.now() + this.#options.restMs;
+  }
+
+  #settle(delivery: Delivery, index: number, result: StoreResult): void {
+    delivery.results[index] = result;
+    delivery.open -= 1;
+    if (delivery.open > 0) return;
+    this.#deadlines.delete(delivery);
+    delivery.events = undefined;
+    delivery.resolve(delivery.results);
+  }
+
+  #giveUp(delivery: Delivery): void {
+    const error = this.#late();
+    delivery.resolve(delivery.events?.map(() => error) ?? []);
+    delivery.events = undefined;
   }
 
   #failAll(events: readonly IncomingEvent[], error: Error): readonly Error[] {

@@ -8,14 +8,7 @@ import {
 } from "@millrace/core";
 import { messageOf } from "./database-errors.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import {
-  chunkEvents,
-  compareKeys,
-  INCOMING,
-  INSERT_FRESH,
-  keyText,
-  packEvents,
-} from "./event-batch.ts";
+import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "./event-batch.ts";
 import { withPartitions } from "./bodies.ts";
 import { isDataError } from "./sqlstate.ts";
 import { runStatement } from "./transaction.ts";
@@ -74,8 +67,7 @@ async function acceptInRounds(
       if (round.has(key)) others.push(event);
       else round.set(key, event);
     }
-    const unique = [...round.values()].toSorted(compareKeys);
-    for (const chunk of chunkEvents(unique, (event) => event)) {
+    for (const chunk of chunkEvents([...round.values()], (event) => event)) {
       for (const [event, placement] of await acceptChunk(ledger, chunk)) {
         placements.set(variantText(event), placement);
       }

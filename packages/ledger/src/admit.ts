@@ -1,6 +1,7 @@
 import type { EnvelopedEvent, IncomingEvent } from "@millrace/core";
 import type pg from "pg";
 import { pipeline } from "./connection.ts";
+import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 
 /** What the ledger answers for a job whose event may be new. */
@@ -69,7 +70,7 @@ export const SAME_BODY = (event: string, recordedAt: string) => `(
 /**
  * Tells for each event whether its first attempt may begin in this transaction, and takes the locks of
  * those. An event that waits in the ledger comes with what is written there; its body is looked up in one
- * day's partition only. The statement also sets the transaction's limits, as LOCK of attempt.ts does.
+ * day's partition only, one at a time (LIMIT 1): a join may be planned to read the whole partition. The statement also sets the transaction's limits, as LOCK of attempt.ts does.
  */
 const ADMIT = (day: string) => `
 WITH limits AS MATERIALIZED (
@@ -97,9 +98,9 @@ waiting AS MATERIALIZED (
   FROM known JOIN given USING (event_id)
   CROSS JOIN LATERAL (
     SELECT event_id, type, unsigned, received_at, recorded_at, body_day, body_id
-    FROM millrace.events
+    FROM millrace.events e
     WHERE source = $1 AND event_id = given.event_id AND generation = 0
-      AND status = 'pending' AND attempts = 0 AND body_hash = given.body_hash
+      AND ${IS_PENDING("e")} AND attempts = 0 AND body_hash = given.body_hash
     LIMIT 1
     FOR UPDATE SKIP LOCKED
   ) AS e
@@ -125,8 +126,12 @@ SELECT given.event_id, pg_current_xact_id()::text AS transaction_id,
 FROM given
 LEFT JOIN known USING (event_id)
 LEFT JOIN waiting USING (event_id)
-LEFT JOIN millrace.bodies b ON NOT given.has_body AND b.day = DATE '${day}'
-  AND waiting.body_day = b.day AND b.id = waiting.body_id`;
+LEFT JOIN LATERAL (
+  SELECT headers, body FROM millrace.bodies
+  WHERE NOT given.has_body AND waiting.body_day = DATE '${day}'
+    AND day = DATE '${day}' AND id = waiting.body_id
+  LIMIT 1
+) AS b ON true`;
 
 /** Begins a transaction and admits events of one source to it, each of them once. */
 export async function admit(

@@ -4,15 +4,15 @@ import {
   type HandlerTransaction,
   type IncomingEvent,
   type Outcome,
+  type StopSignal,
 } from "@millrace/core";
 import { admit } from "./admit.ts";
-import { completeFirst } from "./complete-first.ts";
-import { lease, type Lease } from "./connection.ts";
+import { complete } from "./complete-first.ts";
+import { lease } from "./connection.ts";
 import { ledgerError } from "./database-errors.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 import { recordRunning } from "./record.ts";
 import { runGuarded, settleError, undo, unlessAborted } from "./run-guarded.ts";
-import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 import { rollback } from "./transaction.ts";
 
 /** Milliseconds after which an attempt that still runs is recorded, so that people see it. */
@@ -36,7 +36,7 @@ export interface FirstAttemptLimits {
   /** Milliseconds that Postgres gives each statement of the handler. */
   readonly statementTimeoutMs: number;
   /** When it aborts, the transaction is undone and the signal's reason is thrown. */
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
   readonly bodyDedup: boolean;
   /** Called when the attempt was recorded while its handlers ran. */
   readonly onRecorded: () => void;
@@ -59,7 +59,7 @@ export async function attemptFirst(
   limits: FirstAttemptLimits,
 ): Promise<FirstAttemptEnd> {
   const { signal, bodyDedup, statementTimeoutMs } = limits;
-  signal.throwIfAborted();
+  if (signal.aborted) throw signal.reason;
   const held = await lease(ledger.pool);
   const late = new LateRecord(ledger, job, limits.onRecorded);
   try {
@@ -96,44 +96,6 @@ export async function attemptFirst(
     await late.end();
     held.release();
   }
-}
-
-/**
- * Completes first attempts in their transaction.
- *
- * @throws what Postgres says of the handlers' writes
- */
-export async function complete(
-  ledger: LedgerContext,
-  held: Lease,
-  runs: Parameters<typeof completeFirst>[1],
-  transactionId: string,
-): Promise<"completed" | "undone" | "unknown"> {
-  const timer = setTimeout(() => held.destroy(), ledger.short.deadlineMs);
-  try {
-    await completeFirst(held.client, runs, transactionId, () => failpoint("worker.commit_sent"));
-    return "completed";
-  } catch (error) {
-    if (held.broken) return "unknown";
-    if (isRecordedElsewhere(error)) {
-      await rollback(held);
-      return "undone";
-    }
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** The primary key, or COMPLETE_FIRST itself, says that the event is another's by now. */
-function isRecordedElsewhere(error: unknown): boolean {
-  const state = sqlStateOf(error);
-  return state === SQLSTATE.notSettled || (state === SQLSTATE.uniqueViolation && isOfLedger(error));
-}
-
-/** True for an error about a table of the ledger, and not one of the user's. */
-export function isOfLedger(error: unknown): boolean {
-  return error instanceof Error && "schema" in error && error.schema === "millrace";
 }
 
 async function asLedgerError<T>(promise: Promise<T>): Promise<T> {

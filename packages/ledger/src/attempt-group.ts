@@ -3,13 +3,14 @@ import {
   type HandlerTransaction,
   type IncomingEvent,
   type Outcome,
+  type StopSignal,
 } from "@millrace/core";
 import { admit, type Admission, type Candidate, type FirstLimits } from "./admit.ts";
-import type { FinishedRun } from "./complete-first.ts";
+import { complete, isOfLedger, type FinishedRun } from "./complete-first.ts";
 import { lease, type Lease } from "./connection.ts";
 import { isDatabaseUnavailable } from "./database-errors.ts";
-import { complete, isOfLedger } from "./attempt-first.ts";
-import { Guard, handlerTransaction } from "./guard.ts";
+import { GroupRuns, type GroupRun, type GroupWork } from "./group-runs.ts";
+import type { Guard } from "./guard.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 import { Patience } from "./patience.ts";
 import { settleError } from "./run-guarded.ts";
@@ -21,6 +22,8 @@ export interface GroupUnit {
   readonly members: readonly Candidate[];
   /** Runs the handlers of those that are admitted; of a set that threw, also of parts of it. */
   run(tx: HandlerTransaction, events: readonly IncomingEvent[]): Promise<Outcome>;
+  /** True when its handlers are known to send one query, so that others may begin while it is answered. */
+  readonly sendsOneQuery: boolean;
   /** Called when `run` is waited for no longer. */
   abort(reason: unknown): void;
 }
@@ -48,18 +51,27 @@ export type MemberEnd =
   /** Nobody knows whether it completed: the answer to the COMMIT did not come. */
   | { readonly kind: "unknown" };
 
+/** How the events of a unit ended, in order, and what running their handlers was like. */
+export interface UnitEnd {
+  readonly members: readonly MemberEnd[];
+  /** Milliseconds that the handlers ran, without waiting for other units; undefined when none ran. */
+  readonly ranMs: number | undefined;
+  /** True when no handlers of it sent more than one query. */
+  readonly sentOneQuery: boolean;
+}
+
 export interface GroupLimits extends FirstLimits {
   /** Milliseconds that a member's handlers may run before the group goes on without them. */
   readonly patienceMs: number;
   /** When it aborts, no further handlers are begun, and those that run are undone. */
-  readonly stop: AbortSignal;
+  readonly stop: StopSignal;
 }
 
 /**
  * Makes the first attempts of some events of one source in one transaction: admits them, runs their
  * handlers one after the other, each behind a savepoint, and completes those that did not throw. A set that
  * throws is undone and run again in halves, until the event that it throws for is alone. One end for each
- * member of each unit, in order.
+ * unit, in order.
  *
  * No member can harm another: what one writes is undone to its savepoint when it throws, takes longer than
  * `patienceMs`, waits for a lock or does what a savepoint does not undo. No statement is canceled from outside,
@@ -71,7 +83,7 @@ export async function attemptGroup(
   ledger: LedgerContext,
   units: readonly GroupUnit[],
   limits: GroupLimits,
-): Promise<readonly (readonly MemberEnd[])[]> {
+): Promise<readonly UnitEnd[]> {
   const held = await lease(ledger.pool);
   // For a server that does not answer at all; one that answers ends each statement itself.
   const deadlineMs = ledger.short.deadlineMs + units.length * limits.patienceMs;
@@ -86,12 +98,14 @@ export async function attemptGroup(
   }
 }
 
-const SAVEPOINT = "SAVEPOINT millrace_member";
-const RELEASE = "RELEASE SAVEPOINT millrace_member";
-const ROLLBACK_TO = "ROLLBACK TO SAVEPOINT millrace_member";
-
 /** A member whose first attempt may begin. */
 type Admitted = Admission & { readonly kind: "admitted"; readonly member: Candidate };
+
+/** The admitted members of a unit, or half of them, if all of them threw. */
+interface Part extends GroupWork {
+  readonly unit: GroupUnit;
+  readonly admitted: readonly Admitted[];
+}
 
 class Group {
   private readonly ledger: LedgerContext;
@@ -101,12 +115,8 @@ class Group {
   private readonly patience: Patience;
   private readonly ends = new Map<Candidate, MemberEnd>();
   private readonly finished = new Map<Candidate, FinishedRun>();
-  /** True while the savepoint is set. */
-  private isSaved = false;
-  /** True when the savepoint holds what a member wrote that is to be kept. */
-  private isKept = false;
-  /** What Postgres said of a savepoint; the transaction is lost then. */
-  private broken: unknown;
+  private readonly ranMs = new Map<GroupUnit, number>();
+  private readonly sentMore = new Set<GroupUnit>();
 
   constructor(
     ledger: LedgerContext,
@@ -121,23 +131,24 @@ class Group {
     this.patience = new Patience(limits);
   }
 
-  async attempt(): Promise<readonly (readonly MemberEnd[])[]> {
-    const { held, units, limits } = this;
+  async attempt(): Promise<readonly UnitEnd[]> {
     const { transactionId, admissions } = await this.admit();
     failpoint("worker.group_admitted");
     const answers = admissions.values();
-    const admitted = units.map(({ members }) =>
-      members.flatMap((member) => this.admitted(member, answers.next().value)),
-    );
-    for (const [index, unit] of units.entries()) {
-      if (limits.stop.aborted || this.broken !== undefined || held.broken) break;
-      await this.run(unit, admitted[index] ?? []);
-    }
+    const parts = this.units.flatMap((unit) => {
+      const admitted = unit.members.flatMap((member) =>
+        this.admitted(member, answers.next().value),
+      );
+      return admitted.length === 0 ? [] : [toPart(unit, admitted)];
+    });
+    const isAlive = await this.runAll(parts);
     failpoint("worker.group_ran");
-    await this.complete(transactionId);
-    return units.map(({ members }) =>
-      members.map((member) => this.ends.get(member) ?? { kind: "record_first" }),
-    );
+    await this.complete(transactionId, isAlive);
+    return this.units.map((unit) => ({
+      members: unit.members.map((member) => this.ends.get(member) ?? { kind: "record_first" }),
+      ranMs: this.ranMs.get(unit),
+      sentOneQuery: !this.sentMore.has(unit),
+    }));
   }
 
   private admitted(member: Candidate, admission: Admission | undefined): Admitted[] {
@@ -160,19 +171,33 @@ class Group {
     }
   }
 
-  private async run(unit: GroupUnit, admitted: readonly Admitted[]): Promise<void> {
-    if (admitted.length === 0) return;
-    const guard = new Guard(this.held, { beforeFirstQuery: () => this.save() });
-    const startedMs = performance.now();
+  /** Runs the handlers of all parts; false when the transaction is lost. */
+  private async runAll(parts: readonly Part[]): Promise<boolean> {
+    const { held, limits } = this;
+    const runs = new GroupRuns(held, parts);
+    const isOver = () => limits.stop.aborted || runs.broken !== undefined || held.broken;
+    for (let run = runs.next(); run !== undefined; run = isOver() ? undefined : runs.next()) {
+      await this.run(runs, run);
+    }
+    const reason: unknown = limits.stop.aborted ? limits.stop.reason : runs.broken;
+    for (const { unit, admitted } of await runs.abandon(reason)) {
+      unit.abort(reason);
+      this.end(admitted, { kind: "record_first", trouble: "undone" });
+    }
+    return runs.broken === undefined;
+  }
+
+  private async run(runs: GroupRuns<Part>, run: GroupRun<Part>): Promise<void> {
     const { patience } = this;
-    const events = admitted.map(({ event }) => event);
+    const { guard, outcome: running, work: part } = run;
+    const { unit, admitted } = part;
     try {
-      const outcome = await patience.wait(unit.run(handlerTransaction(guard), events));
+      const outcome = await patience.wait(running as Promise<Outcome>);
       guard.seal();
       await guard.idle();
       guard.check();
-      await this.keep(guard);
-      const ranMs = performance.now() - startedMs;
+      await this.requireKept(runs, run);
+      const { ranMs } = run;
       for (const { member, event, isWaiting } of admitted) {
         const { bodyDedup } = member;
         this.finished.set(member, { event, isWaiting, outcome, ranMs, bodyDedup, recorded: 0 });
@@ -181,75 +206,49 @@ class Group {
       guard.seal();
       const error = guard.explain(thrown);
       if (patience.isOver) unit.abort(error);
-      const end = await this.undo(guard, error);
-      if (end.kind === "failed" && admitted.length > 1) return await this.runHalves(unit, admitted);
-      for (const { member } of admitted) this.ends.set(member, end);
+      await runs.undo(run);
+      const end = this.failed(guard, error, runs.broken !== undefined);
+      if (end.kind === "failed" && admitted.length > 1) {
+        const half = Math.ceil(admitted.length / 2);
+        runs.insert([toPart(unit, admitted.slice(0, half)), toPart(unit, admitted.slice(half))]);
+      } else this.end(admitted, end);
     } finally {
       patience.end();
+      this.ranMs.set(unit, (this.ranMs.get(unit) ?? 0) + run.ranMs);
+      if (run.sendsMore) this.sentMore.add(unit);
     }
   }
 
-  private async runHalves(unit: GroupUnit, admitted: readonly Admitted[]): Promise<void> {
-    const half = Math.ceil(admitted.length / 2);
-    await this.run(unit, admitted.slice(0, half));
-    await this.run(unit, admitted.slice(half));
+  private end(admitted: readonly Admitted[], end: MemberEnd): void {
+    for (const { member } of admitted) this.ends.set(member, end);
   }
 
-  /** Sets the savepoint, in one packet with the first query of a handler. */
-  private save(): void {
-    const { stream } = this.held.client.connection;
-    stream.cork();
-    process.nextTick(() => stream.uncork());
-    if (this.isKept) this.send(`${RELEASE}; ${SAVEPOINT}`);
-    else if (!this.isSaved) this.send(SAVEPOINT);
-    this.isSaved = true;
-    this.isKept = false;
-  }
-
-  // Nobody waits for it: it fails only with the whole transaction, and then the next statement does too.
-  private send(text: string): void {
-    this.held.client.query(text).catch((error: unknown) => {
-      this.broken ??= error;
-    });
-  }
-
-  /** Keeps what a member wrote. A query that failed may have left the transaction aborted, so it is asked. */
-  private async keep(guard: Guard): Promise<void> {
+  /** A query that failed may have left the transaction aborted, even if the handler caught the error. */
+  private async requireKept(runs: GroupRuns<Part>, run: GroupRun<Part>): Promise<void> {
+    const { guard } = run;
     if (guard.trouble !== undefined) throw guard.firstError;
-    if (guard.firstError !== undefined) {
-      try {
-        await this.held.client.query(`${RELEASE}; ${SAVEPOINT}`);
-      } catch (error) {
-        throw settleError(error, this.held, guard);
-      }
-    } else if (this.isSaved) {
-      this.isKept = true;
+    if (guard.firstError === undefined) return;
+    try {
+      await runs.requireAlive(run);
+    } catch (error) {
+      throw settleError(error, this.held, guard);
     }
   }
 
-  private async undo(guard: Guard, error: unknown): Promise<MemberEnd> {
-    await guard.idle();
-    if (this.isSaved && !this.isKept) {
-      try {
-        await this.held.client.query(ROLLBACK_TO);
-      } catch (failed) {
-        this.broken ??= failed;
-      }
-    }
-    if (this.patience.isOver) return { kind: "record_first", trouble: "slow" };
-    const { trouble } = guard;
+  private failed(guard: Guard, error: unknown, isBroken: boolean): MemberEnd {
+    const trouble = guard.trouble ?? (this.patience.isOver ? "slow" : undefined);
     if (trouble !== undefined) return { kind: "record_first", trouble };
     // The connection is lost, or the transaction, and with it the group.
-    const isLost = this.held.broken || this.broken !== undefined || isDatabaseUnavailable(error);
+    const isLost = this.held.broken || isBroken || isDatabaseUnavailable(error);
     return isLost ? { kind: "record_first", trouble: "undone" } : { kind: "failed", error };
   }
 
-  private async complete(transactionId: string): Promise<void> {
+  private async complete(transactionId: string, isAlive: boolean): Promise<void> {
     const { ledger, held, finished, ends } = this;
     const settle = (end: (run: FinishedRun) => MemberEnd) => {
       for (const [member, run] of finished) ends.set(member, end(run));
     };
-    if (this.broken !== undefined || held.broken || finished.size === 0) {
+    if (!isAlive || held.broken || finished.size === 0) {
       await rollback(held);
       settle(() => ({ kind: "record_first", trouble: "undone" }));
       return;
@@ -269,4 +268,14 @@ class Group {
       settle(() => ({ kind: "record_first", trouble }));
     }
   }
+}
+
+function toPart(unit: GroupUnit, admitted: readonly Admitted[]): Part {
+  const events = admitted.map(({ event }) => event);
+  return {
+    unit,
+    admitted,
+    sendsOneQuery: unit.sendsOneQuery,
+    begin: (tx) => unit.run(tx, events),
+  };
 }

@@ -9,6 +9,7 @@ import {
 } from "@millrace/core";
 import type pg from "pg";
 import { ledgerError } from "./database-errors.ts";
+import { IS_PENDING } from "./event-batch.ts";
 import type { Guard } from "./guard.ts";
 import { lease, pipeline, type Lease } from "./connection.ts";
 import type { LedgerContext } from "./ledger-context.ts";
@@ -50,7 +51,7 @@ export async function attempt(
 ): Promise<"completed" | "lost"> {
   const claim = { key, attempt: number };
   const { signal } = limits;
-  signal.throwIfAborted();
+  if (signal.aborted) throw signal.reason;
   const held = await lease(ledger.pool);
   try {
     const locked = await unlessAborted(signal, lock(ledger, held, claim, limits));
@@ -80,34 +81,45 @@ interface RowLock {
 }
 
 interface LockRow {
-  readonly body_day: string;
-  readonly body_id: string;
   readonly transaction_id: string;
   readonly ctid: string;
+}
+
+interface BodyRow {
   readonly headers: Record<string, string> | null;
   readonly body: Buffer | null;
 }
 
+type LockAndReadRow = LockRow & BodyRow & { readonly body_day: string; readonly body_id: string };
+
 /**
- * Locks an attempt's event and reads it. The body is looked up in one day's partition only: a plan over
- * all partitions would lock each of them, every time. If the event's body is in another partition, the
- * row comes without it and `READ_BODY` reads it. The statement also sets the handler's limits ($5 to $7,
- * milliseconds), which costs less than a SET for each; they apply before the row is locked. Sequential
- * scans, which were off while this was planned, are on again for the handler.
+ * Locks an attempt's event. The statement also sets the handler's limits ($5 to $7, milliseconds), which
+ * costs less than a SET for each; they apply before the row is locked. Sequential scans, which were off
+ * while this was planned, are on again for the handler.
  */
-const LOCK = (day: string) => `
+const LOCK = ({ columns = "", join = "" } = {}) => `
 WITH limits AS MATERIALIZED (
   SELECT set_config('lock_timeout', $5, true), set_config('statement_timeout', $6, true),
     set_config('idle_in_transaction_session_timeout', $7, true),
     set_config('enable_seqscan', 'on', true)
 )
-SELECT e.body_day::text AS body_day, e.body_id, e.ctid::text AS ctid,
-  pg_current_xact_id()::text AS transaction_id, b.headers, b.body
-FROM limits CROSS JOIN millrace.events e
-LEFT JOIN millrace.bodies b ON b.day = DATE '${day}' AND b.id = e.body_id AND e.body_day = b.day
+SELECT e.ctid::text AS ctid, pg_current_xact_id()::text AS transaction_id${columns}
+FROM limits CROSS JOIN millrace.events e ${join}
 WHERE e.source = $1 AND e.event_id = $2 AND e.generation = $3
-  AND e.status = 'pending' AND e.attempts = $4
+  AND ${IS_PENDING("e")} AND e.attempts = $4
 FOR UPDATE OF e`;
+
+/**
+ * Locks an attempt's event and reads it. The body is looked up in one day's partition only: a plan over
+ * all partitions would lock each of them, every time. If the event's body is in another partition, the
+ * row comes without it and `READ_BODY` reads it.
+ */
+const LOCK_AND_READ = (day: string) =>
+  LOCK({
+    columns: ", e.body_day::text AS body_day, e.body_id, b.headers, b.body",
+    join: `LEFT JOIN millrace.bodies b
+  ON b.day = DATE '${day}' AND b.id = e.body_id AND e.body_day = b.day`,
+  });
 
 const READ_BODY = `SELECT headers, body FROM millrace.bodies WHERE day = $1::date AND id = $2`;
 
@@ -128,49 +140,53 @@ async function lock(
 }
 
 /**
- * Begins a transaction, locks an attempt's event and reads it, in one round trip. Undefined when the
- * event is not pending or a later attempt has claimed it.
+ * Begins a transaction, locks an attempt's event and reads it unless the caller knows it, in one round
+ * trip. Undefined when the event is not pending or a later attempt has claimed it.
  */
 async function lockEvent(
   { lockTimeoutMs, idleInTransactionTimeoutMs }: LedgerContext,
   { client }: Lease,
   { key, attempt: number }: AttemptClaim,
-  { statementTimeoutMs }: AttemptLimits,
+  { statementTimeoutMs, event: known }: AttemptLimits,
 ): Promise<RowLock | undefined> {
   const limits = [lockTimeoutMs, statementTimeoutMs, idleInTransactionTimeoutMs];
   // set_config takes text.
   const limitTexts = limits.map((milliseconds) => String(Math.ceil(milliseconds)));
   // Most events are handled on the day they arrive.
   const today = new Date().toISOString().slice(0, 10);
+  const statement =
+    known === undefined
+      ? { name: `millrace_lock_${today}`, text: LOCK_AND_READ(today) }
+      : { name: "millrace_lock", text: LOCK() };
+  const values = [key.source, key.eventId, key.generation, number, ...limitTexts];
   const [, answer] = await pipeline(client, [
     { text: "BEGIN; SET LOCAL enable_seqscan = off" },
-    {
-      name: `millrace_lock_${today}`,
-      text: LOCK(today),
-      values: [key.source, key.eventId, key.generation, number, ...limitTexts],
-    },
+    { ...statement, values },
   ]);
   const row = (answer as pg.QueryResult<LockRow>).rows[0];
   if (row === undefined) return undefined;
-  const event = toEvent(row) ?? (await readBody(client, row));
-  return { event, transactionId: row.transaction_id, ctid: row.ctid };
+  const { transaction_id: transactionId, ctid } = row;
+  const event =
+    known === undefined
+      ? await readEvent(client, row as LockAndReadRow)
+      : { ...known, suspectedReplay: false };
+  return { event, transactionId, ctid };
 }
 
 /** @throws `body_missing` */
-async function readBody(client: pg.PoolClient, row: LockRow): Promise<LockedEvent> {
-  const { rows } = await client.query<Pick<LockRow, "headers" | "body">>(READ_BODY, [
-    row.body_day,
-    row.body_id,
-  ]);
-  const event = rows[0] && toEvent(rows[0]);
+async function readEvent(client: pg.PoolClient, row: LockAndReadRow): Promise<LockedEvent> {
+  const event = toEvent(row);
   if (event !== undefined) return event;
+  const { rows } = await client.query<BodyRow>(READ_BODY, [row.body_day, row.body_id]);
+  const moved = rows[0] && toEvent(rows[0]);
+  if (moved !== undefined) return moved;
   throw new MillraceError(
     "body_missing",
     `Cannot read the event's body: it is not among the bodies of ${row.body_day}`,
   );
 }
 
-function toEvent({ headers, body }: Pick<LockRow, "headers" | "body">): LockedEvent | undefined {
+function toEvent({ headers, body }: BodyRow): LockedEvent | undefined {
   return headers === null || body === null ? undefined : { headers, body, suspectedReplay: false };
 }
 

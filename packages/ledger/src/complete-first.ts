@@ -1,8 +1,11 @@
-import type { IncomingEvent, Outcome } from "@millrace/core";
+import { failpoint, type IncomingEvent, type Outcome } from "@millrace/core";
 import type pg from "pg";
 import { SAME_BODY } from "./admit.ts";
-import { pipeline } from "./connection.ts";
-import { requireCommitted } from "./transaction.ts";
+import { pipeline, type Lease } from "./connection.ts";
+import { IS_PENDING } from "./event-batch.ts";
+import type { LedgerContext } from "./ledger-context.ts";
+import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
+import { requireCommitted, rollback } from "./transaction.ts";
 
 /** A first attempt whose handlers have run. */
 export interface FinishedRun {
@@ -66,9 +69,9 @@ updated AS (
     AS i (event_id, attempts, outcome, ran_ms)
   CROSS JOIN clock
   CROSS JOIN LATERAL (
-    SELECT ctid FROM millrace.events
+    SELECT ctid FROM millrace.events known
     WHERE source = $1 AND event_id = i.event_id AND generation = 0
-      AND status = 'pending' AND attempts = i.attempts
+      AND ${IS_PENDING("known")} AND attempts = i.attempts
     LIMIT 1
   ) AS mine
   WHERE e.ctid = mine.ctid AND e.status = 'pending' AND e.attempts = i.attempts
@@ -85,8 +88,50 @@ SELECT CASE
   ELSE millrace.refuse('Cannot complete first attempts: they are not all this transaction''s to complete')
 END AS completed`;
 
-/** Completes first attempts of one source and commits. `onSent` is called before the answer comes. */
-export async function completeFirst(
+/**
+ * Completes first attempts in their transaction.
+ *
+ * @throws what Postgres says of the handlers' writes
+ */
+export async function complete(
+  { short }: LedgerContext,
+  held: Lease,
+  runs: readonly FinishedRun[],
+  transactionId: string,
+): Promise<"completed" | "undone" | "unknown"> {
+  const timer = setTimeout(() => held.destroy(), short.deadlineMs);
+  try {
+    await completeFirst(held.client, runs, transactionId, () => {
+      failpoint("worker.commit_sent");
+      if (runs.length > 1) failpoint("worker.group_commit_sent");
+    });
+    if (runs.length > 1) failpoint("worker.group_committed");
+    return "completed";
+  } catch (error) {
+    if (held.broken) return "unknown";
+    if (isRecordedElsewhere(error)) {
+      await rollback(held);
+      return "undone";
+    }
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The primary key, or COMPLETE_FIRST itself, says that the event is another's by now. */
+function isRecordedElsewhere(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state === SQLSTATE.notSettled || (state === SQLSTATE.uniqueViolation && isOfLedger(error));
+}
+
+/** True for an error about a table of the ledger, and not one of the user's. */
+export function isOfLedger(error: unknown): boolean {
+  return error instanceof Error && "schema" in error && error.schema === "millrace";
+}
+
+/** Sends the statement and the COMMIT. `onSent` is called before the answer comes. */
+async function completeFirst(
   client: pg.PoolClient,
   runs: readonly FinishedRun[],
   transactionId: string,

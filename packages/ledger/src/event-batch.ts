@@ -6,20 +6,11 @@ import {
   type IncomingEvent,
 } from "@millrace/core";
 
-// What the statements on many events share: keys and their order, and the events as parameters and rows.
+// What the statements on many events share: keys, and the events as parameters and rows.
 
 /** A key as one string, for maps. A source has no NUL, so two keys never collide. */
 export function keyText(key: EventKey): string {
   return `${key.source}\0${key.generation}\0${key.eventId}`;
-}
-
-/** Orders keys like the primary key; rows that are always locked in one order cannot deadlock. */
-export function compareKeys(a: EventKey, b: EventKey): number {
-  return (
-    Buffer.compare(Buffer.from(a.source), Buffer.from(b.source)) ||
-    Buffer.compare(Buffer.from(a.eventId), Buffer.from(b.eventId)) ||
-    a.generation - b.generation
-  );
 }
 
 /** Keys as three parallel arrays, the first parameters of the statements on many events. */
@@ -30,6 +21,13 @@ export function packKeys(keys: readonly EventLookup[]): [string[], string[], (nu
     keys.map((key) => key.generation ?? null),
   ];
 }
+
+/**
+ * Whether a row that is found by its key is pending: a CHECK makes that the same as not processed. With
+ * `status = 'pending'` the planner might take the partial index of what is pending, whose second column is
+ * a time, and read all of it for one event.
+ */
+export const IS_PENDING = (event: string) => `${event}.processed_at IS NULL`;
 
 /** False for a key that Postgres cannot store, and that the ledger therefore does not have. */
 export function isStorableKey({ source, eventId }: EventLookup): boolean {

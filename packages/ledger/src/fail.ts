@@ -7,7 +7,8 @@ import { runStatement } from "./transaction.ts";
  * Records a failed attempt while it is still the event's latest; returns one row if it was. An attempt
  * is logged once, and only the call that logs it changes the event. So a caller that lost the answer to
  * a COMMIT may ask again: it does not give an attempt back twice, and does not take the failure that it
- * recorded itself for another worker's.
+ * recorded itself for another worker's. A job that was lost may be gone with its queue, so the reconciler is
+ * to look for it.
  */
 const FAIL = `
 WITH mine AS (
@@ -33,7 +34,8 @@ failed AS (
     processed_at = CASE WHEN $5::bool THEN clock_timestamp() END,
     last_error_code = $7,
     last_error = $8,
-    failed_run = CASE WHEN $5::bool THEN $9::text END
+    failed_run = CASE WHEN $5::bool THEN $9::text END,
+    enqueued_at = CASE WHEN $7 = 'lost_claim' THEN NULL ELSE e.enqueued_at END
   FROM logged
   WHERE e.source = logged.source AND e.event_id = logged.event_id
     AND e.generation = logged.generation

@@ -4,16 +4,17 @@ import { runStatement } from "./transaction.ts";
 /**
  * What in the database makes it unsafe for handlers to share a transaction although none of their statements
  * shows it: row-level security, whose policies read settings, and functions whose text sets something
- * that lasts until the transaction ends. Extensions' own are left out, and so are ours.
+ * that lasts until the transaction ends. Extensions' own are left out, and so are ours and those of a queue
+ * on Postgres, which no handler calls.
  */
 const HAZARDS = `
 SELECT format('table %I.%I has row-level security', n.nspname, c.relname) AS hazard
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relrowsecurity AND n.nspname !~ '^(pg_|information_schema$|millrace$)'
+WHERE c.relrowsecurity AND n.nspname !~ '^(pg_|information_schema$|millrace$|bullmq$)'
 UNION ALL
 SELECT format('function %I.%I may change settings, locks or temporary tables', n.nspname, p.proname)
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-WHERE n.nspname !~ '^(pg_|information_schema$|millrace$)'
+WHERE n.nspname !~ '^(pg_|information_schema$|millrace$|bullmq$)'
   AND p.prosrc ~* '(set_config|advisory|\\mtemp(orary)?\\M|pg_temp|(^|;|\\mbegin\\M|\\mthen\\M|\\melse\\M|\\mloop\\M)\\s*set\\s)'
   AND NOT EXISTS (
     SELECT FROM pg_catalog.pg_depend d

@@ -5,19 +5,19 @@ import type pg from "pg";
 import { databaseUnavailable, isConnectionError } from "./database-errors.ts";
 import type { Lease } from "./connection.ts";
 import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
-import { classify, Savepoints, type StatementKind } from "./transaction-control.ts";
+import { classify, Savepoints, type StatementClass } from "./transaction-control.ts";
 
 /** What is special about a handler that shares its transaction with handlers of other events. */
 export interface SharedTransaction {
-  /** Called before the handler's first query. */
-  readonly beforeFirstQuery: () => void;
+  /** Sends a query of the handler. */
+  readonly send: (query: pg.QueryConfig) => Promise<pg.QueryResult>;
 }
 
 /** A time limit of a group has ended the statement: without a group, it might have succeeded. */
-const CONTENDED: ReadonlySet<string> = new Set([
-  SQLSTATE.lockNotAvailable,
-  SQLSTATE.deadlockDetected,
-  SQLSTATE.queryCanceled,
+const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
+  [SQLSTATE.lockNotAvailable, "contended"],
+  [SQLSTATE.deadlockDetected, "contended"],
+  [SQLSTATE.queryCanceled, "slow"],
 ]);
 
 /**
@@ -31,11 +31,10 @@ export class Guard {
   /** True once a statement had an effect that no savepoint undoes. */
   isUnsafe = false;
   /** In a group: why the run does not count, even if the handler swallowed the error. */
-  trouble: "contended" | "unsafe" | undefined;
+  trouble: "contended" | "slow" | "unsafe" | "undone" | undefined;
   private readonly held: Lease;
   private readonly shared: SharedTransaction | undefined;
   private readonly inFlight = new Set<Promise<unknown>>();
-  private hasQueried = false;
   private isSealed = false;
   private refusal: MillraceError | undefined;
   private savepoints: Savepoints | undefined;
@@ -49,12 +48,10 @@ export class Guard {
   /** What drizzle calls in place of the connection. */
   async query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> {
     const query = readQuery(config, values);
-    const kind = this.admit(query.text);
-    if (!this.hasQueried) {
-      this.hasQueried = true;
-      this.shared?.beforeFirstQuery();
-    }
-    const sent = this.held.client.query(query);
+    const { kind, name } = this.admit(query.text);
+    // Only in a group: should the prepared statement have become stale, the event is attempted alone.
+    if (this.shared !== undefined) query.name ??= name;
+    const sent = this.shared?.send(query) ?? this.held.client.query(query);
     this.inFlight.add(sent);
     try {
       const result = await sent;
@@ -70,11 +67,12 @@ export class Guard {
     }
   }
 
-  private admit(text: string): StatementKind {
+  private admit(text: string): StatementClass {
     if (this.isSealed) {
       throw new MillraceError("tx_closed", "Cannot use the transaction: its handler has returned");
     }
-    const { kind, reachesPastSavepoint } = classify(text);
+    const statement = classify(text);
+    const { kind, reachesPastSavepoint } = statement;
     if (reachesPastSavepoint) {
       this.isUnsafe = true;
       if (this.shared !== undefined) {
@@ -91,13 +89,15 @@ export class Guard {
       throw this.refusal;
     }
     if (kind === "session") this.held.spoil();
-    return kind;
+    return statement;
   }
 
   private note(error: unknown): void {
     this.firstError ??= error;
-    if (this.shared !== undefined && CONTENDED.has(sqlStateOf(error) ?? "")) {
-      this.trouble ??= "contended";
+    if (this.shared !== undefined) this.trouble ??= LIMITED.get(sqlStateOf(error) ?? "");
+    if (this.shared !== undefined && isStale(error)) {
+      this.held.spoil();
+      this.trouble ??= "undone";
     }
     if (error instanceof Error) (this.seen ??= new WeakSet()).add(error);
   }
@@ -182,4 +182,15 @@ function isQueryConfig(value: unknown): value is pg.QueryConfig & { rowMode?: "a
   return (
     typeof value === "object" && value !== null && "text" in value && typeof value.text === "string"
   );
+}
+
+/** True when a prepared statement no longer fits the tables, because a column was added or changed its type. */
+function isStale(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state === SQLSTATE.invalidSqlStatementName) return true;
+  // The same state also says that Postgres lacks a feature, and the message is translated.
+  const isOfPlan = [...causes(error)].some(
+    (link) => "routine" in link && link.routine === "RevalidateCachedQuery",
+  );
+  return state === SQLSTATE.featureNotSupported && isOfPlan;
 }

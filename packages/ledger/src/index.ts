@@ -20,7 +20,7 @@ export { createPool } from "./create-pool.ts";
 export { isDatabaseUnavailable, messageOf } from "./database-errors.ts";
 export type { ConflictingDelivery } from "./note-conflicts.ts";
 export type { FirstAttemptEnd, FirstWork } from "./attempt-first.ts";
-export type { GroupUnit, GroupTrouble, MemberEnd } from "./attempt-group.ts";
+export type { GroupUnit, GroupTrouble, MemberEnd, UnitEnd } from "./attempt-group.ts";
 export type { EventRecord } from "./find-event.ts";
 export type { EventFilter } from "./find-events.ts";
 export type { AbandonAnswer } from "./abandon-event.ts";

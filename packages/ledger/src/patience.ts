@@ -1,8 +1,10 @@
+import type { StopSignal } from "@millrace/core";
+
 /** How long a group waits for one member after the other. */
 export class Patience {
   /** True when the latest member was waited for in vain. */
   isOver = false;
-  private readonly stop: AbortSignal;
+  private readonly stop: StopSignal;
   private readonly timer: NodeJS.Timeout;
   private giveUp: ((reason: unknown) => void) | undefined;
   private readonly onStop = () => this.expire(this.stop.reason);
@@ -11,11 +13,11 @@ export class Patience {
    * @param limits.patienceMs - milliseconds that a member may take.
    * @param limits.stop - when it aborts, the member is waited for no longer.
    */
-  constructor({ stop, patienceMs }: { readonly stop: AbortSignal; readonly patienceMs: number }) {
+  constructor({ stop, patienceMs }: { readonly stop: StopSignal; readonly patienceMs: number }) {
     this.stop = stop;
     const late = () => this.expire(new Error(`it ran longer than ${patienceMs} ms`));
     this.timer = setTimeout(late, patienceMs);
-    stop.addEventListener("abort", this.onStop, { once: true });
+    stop.addEventListener("abort", this.onStop);
   }
 
   /** Waits for a member's work, and no longer than a member may take. */

@@ -8,14 +8,7 @@ import {
 import { isDatabaseUnavailable, messageOf } from "./database-errors.ts";
 import { IDENTITY_LOCK } from "./admit.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import {
-  chunkEvents,
-  compareKeys,
-  INCOMING,
-  INSERT_FRESH,
-  keyText,
-  packEvents,
-} from "./event-batch.ts";
+import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "./event-batch.ts";
 import { withPartitions } from "./bodies.ts";
 import { isDataError } from "./sqlstate.ts";
 import { runStatement } from "./transaction.ts";
@@ -25,6 +18,7 @@ interface RecordRow extends EventKey {
   /** Null but for `claimed`. */
   readonly attempt: number;
   readonly attemptSinceRetry: number;
+  readonly isNew: boolean;
   readonly lastError: string | null;
   readonly lastErrorCode: ErrorCode | null;
   readonly conflict: true | null;
@@ -48,10 +42,9 @@ export async function record(
     const key = keyText(job.event);
     if (!first.has(key) && isRecordable(job)) first.set(key, job);
   }
-  const unique = [...first.values()].toSorted((a, b) => compareKeys(a.event, b.event));
   const claims = await recordParts(
     ledger,
-    chunkEvents(unique, (job) => job.event),
+    chunkEvents([...first.values()], (job) => job.event),
   );
   return jobs.map((job) => {
     if (!isRecordable(job)) return unstorable("its text holds a NUL or half a surrogate pair");
@@ -194,6 +187,7 @@ SELECT i.source, i.event_id AS "eventId", i.generation,
   END AS kind,
   coalesce(counted.attempts, fresh.attempts) AS attempt,
   coalesce(counted.since_retry, 1) AS "attemptSinceRetry",
+  fresh.body_id IS NOT NULL AS "isNew",
   held.last_error AS "lastError", held.last_error_code AS "lastErrorCode",
   CASE WHEN held.body_hash <> i.body_hash THEN
     millrace.note_conflict(i.source, i.event_id, i.body_hash, i.body_from IS NOT NULL)
@@ -246,8 +240,10 @@ function withConflict(claim: Claim, { conflict }: RecordRow): Claim {
 
 function toClaim(row: RecordRow): Claim {
   switch (row.kind) {
-    case "claimed":
-      return { kind: "claimed", attempt: row.attempt, attemptSinceRetry: row.attemptSinceRetry };
+    case "claimed": {
+      const { kind, attempt, attemptSinceRetry, isNew } = row;
+      return { kind, attempt, attemptSinceRetry, ...(isNew ? { isNew } : {}) };
+    }
     case "completed":
       return { kind: "completed" };
     case "body_missing":

@@ -1,4 +1,9 @@
-import { MillraceError, type HandlerTransaction, type Outcome } from "@millrace/core";
+import {
+  MillraceError,
+  type HandlerTransaction,
+  type Outcome,
+  type StopSignal,
+} from "@millrace/core";
 import { databaseUnavailable, ledgerError, messageOf } from "./database-errors.ts";
 import { Guard, handlerTransaction } from "./guard.ts";
 import type { Lease } from "./connection.ts";
@@ -11,14 +16,18 @@ import { rollback } from "./transaction.ts";
  */
 export async function runGuarded(
   held: Lease,
-  signal: AbortSignal,
+  signal: StopSignal,
   work: (tx: HandlerTransaction) => Promise<Outcome>,
 ): Promise<{ guard: Guard; outcome: Outcome }> {
   const guard = new Guard(held);
   try {
-    const outcome = await unlessAborted(signal, work(handlerTransaction(guard)));
-    guard.seal();
-    await unlessAborted(signal, guard.idle());
+    const run = async () => {
+      const outcome = await work(handlerTransaction(guard));
+      guard.seal();
+      await guard.idle();
+      return outcome;
+    };
+    const outcome = await unlessAborted(signal, run());
     guard.check();
     return { guard, outcome };
   } catch (error) {
@@ -48,7 +57,7 @@ export function settleError(error: unknown, held: Lease, guard: Guard): unknown 
 }
 
 // An attempt that was stopped may still have a query running, so its connection is cut and not asked.
-export async function undo(held: Lease, signal: AbortSignal): Promise<void> {
+export async function undo(held: Lease, signal: StopSignal): Promise<void> {
   if (signal.aborted) {
     held.destroy();
     return;
@@ -65,16 +74,11 @@ export async function undo(held: Lease, signal: AbortSignal): Promise<void> {
  *
  * @throws the signal's reason, as its owner gave it
  */
-export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
-  let stop = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
+export function unlessAborted<T>(signal: StopSignal, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop);
+    promise.finally(() => signal.removeEventListener("abort", stop)).then(resolve, reject);
   });
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }

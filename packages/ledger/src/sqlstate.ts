@@ -6,6 +6,8 @@
 export const SQLSTATE = {
   readOnlyTransaction: "25006",
   transactionAborted: "25P02",
+  featureNotSupported: "0A000",
+  invalidSqlStatementName: "26000",
   idleInTransactionTimeout: "25P03",
   invalidCatalogName: "3D000",
   uniqueViolation: "23505",

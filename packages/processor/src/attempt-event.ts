@@ -1,4 +1,13 @@
-import { MillraceError, type EventJob, type EventKey, type Outcome } from "@millrace/core";
+import {
+  LazySignal,
+  MillraceError,
+  type EventJob,
+  type EventKey,
+  type HandlerContext,
+  type HandlerTransaction,
+  type Outcome,
+  type StopSignal,
+} from "@millrace/core";
 import {
   SQLSTATE,
   sqlStateOf,
@@ -28,26 +37,30 @@ interface AttemptDeps {
 }
 
 interface AttemptConditions {
-  readonly stop: AbortSignal;
+  readonly stop: StopSignal;
   readonly bodyDedup: boolean;
+  /** The ledger has the event from this job. */
+  readonly isNew?: boolean | undefined;
 }
 
 /** Runs the handlers of a claimed event once, in a transaction that holds the event's row. */
 export async function attemptEvent(
   job: EventJob,
   attempt: number,
-  { stop, bodyDedup }: AttemptConditions,
+  { stop, bodyDedup, isNew }: AttemptConditions,
   deps: AttemptDeps,
 ): Promise<AttemptEnd> {
-  const { source, eventId, generation, unsigned } = job.event;
+  const { source, eventId, generation, unsigned, headers, body } = job.event;
   const key = { source, eventId, generation };
   const { handlers, handlerTimeoutMs: statementTimeoutMs } = deps;
   // An id that nobody signed can be made up for a body that was. Our own replays are asked for.
   const isSuspect = bodyDedup && unsigned && generation === 0;
+  // The first body of an event counts. Of an event that was new, it is this job's, as the record wrote it.
+  const event = isNew === true && body !== undefined ? { headers, body } : undefined;
   return await withDeadline({ job, attempt, stop }, deps, async (watch, signal) => {
     const work: AttemptWork = (tx, locked) =>
-      watch.run(() => handlers.run(job.event, attempt, { locked, context: { tx, signal } }));
-    const limits = { statementTimeoutMs, signal, bodyDedup: isSuspect };
+      watch.run(() => handlers.run(job.event, attempt, { locked, context: contextOf(tx, signal) }));
+    const limits = { statementTimeoutMs, signal, bodyDedup: isSuspect, event };
     return (await deps.ledger.attempt(key, attempt, work, limits)) === "completed";
   });
 }
@@ -68,7 +81,7 @@ export async function attemptAlone(
   const end = await withDeadline({ job, attempt: 1, stop }, deps, async (watch, signal) => {
     const work: FirstWork = (tx, event) => {
       const locked = { headers: event.headers, body: event.body, suspectedReplay: false };
-      const input = { locked, context: { tx, signal } };
+      const input = { locked, context: contextOf(tx, signal) };
       return watch.run(() => handlers.run(event, 1, input));
     };
     answer = await deps.ledger.attemptFirst(job, work, {
@@ -98,16 +111,15 @@ export async function attemptAlone(
  * fails.
  */
 async function withDeadline(
-  { job, attempt, stop }: { job: EventJob; attempt: number; stop: AbortSignal },
+  { job, attempt, stop }: { job: EventJob; attempt: number; stop: StopSignal },
   { handlerTimeoutMs: timeoutMs, notify }: AttemptDeps,
-  make: (watch: HandlerWatch, signal: AbortSignal) => Promise<boolean>,
+  make: (watch: HandlerWatch, signal: LazySignal) => Promise<boolean>,
 ): Promise<AttemptEnd> {
   const { source, eventId, generation } = job.event;
   const key = { source, eventId, generation };
-  const own = createAttemptSignal([stop]);
+  const signal = new AttemptSignal([stop]);
   const startedMs = performance.now();
-  const clock = setTimeout(() => own.abort(timeoutError(timeoutMs)), timeoutMs);
-  const { signal } = own;
+  const clock = setTimeout(() => signal.abort(timeoutError(timeoutMs)), timeoutMs);
   const watch = new HandlerWatch(signal);
   try {
     const isCompleted = await make(watch, signal);
@@ -119,13 +131,23 @@ async function withDeadline(
     const isOver = performance.now() - startedMs >= timeoutMs;
     const isTimeout = isOver && sqlStateOf(error) === SQLSTATE.queryCanceled;
     const failed = isTimeout ? stopped(timeoutError(timeoutMs, error)) : watch.failedWith(error);
-    own.abort(failed.error);
+    signal.abort(failed.error);
     reportIfStillRunning(watch, { key, attempt }, notify);
     return { kind: "failed", ...failed, handlerMs: watch.ranMs };
   } finally {
     clearTimeout(clock);
-    own.dispose();
+    signal.dispose();
   }
+}
+
+/** What handlers get; their signal is made when they ask for it. */
+function contextOf(tx: HandlerTransaction, signal: LazySignal): HandlerContext {
+  return {
+    tx,
+    get signal() {
+      return signal.signal;
+    },
+  };
 }
 
 function timeoutError(timeoutMs: number, cause?: unknown): MillraceError {
@@ -144,12 +166,12 @@ function stopped(reason: unknown): FailedAttempt {
 /** Remembers how the handlers ended: the ledger may have stopped waiting for them before. */
 export class HandlerWatch {
   outcome: Outcome | undefined;
-  private readonly signal: Pick<AbortSignal, "aborted" | "reason">;
+  private readonly signal: Pick<StopSignal, "aborted" | "reason">;
   private thrown: FailedAttempt | undefined;
   private startedMs: number | undefined;
   private endedMs: number | undefined;
 
-  constructor(signal: Pick<AbortSignal, "aborted" | "reason">) {
+  constructor(signal: Pick<StopSignal, "aborted" | "reason">) {
     this.signal = signal;
   }
 
@@ -200,31 +222,22 @@ function reportIfStillRunning(
   }, GRACE_MS).unref();
 }
 
-/**
- * The signal of one attempt, which follows longer-lived signals. Unlike AbortSignal.any it leaves
- * nothing behind in them once it is disposed of: the worker's own signal lives as long as the process.
- */
-export function createAttemptSignal(followed: readonly AbortSignal[]): AttemptSignal {
-  const controller = new AbortController();
-  const abort = (reason: unknown) => controller.abort(reason);
-  const listeners = followed.map((signal) => {
-    const listener = () => abort(signal.reason);
-    if (signal.aborted) listener();
-    else signal.addEventListener("abort", listener, { once: true });
-    return { signal, listener };
-  });
-  return {
-    signal: controller.signal,
-    abort,
-    dispose: () => {
-      for (const { signal, listener } of listeners) signal.removeEventListener("abort", listener);
-    },
+/** The signal of one attempt, which follows longer-lived signals until it is disposed of. */
+export class AttemptSignal extends LazySignal {
+  private readonly followed: readonly StopSignal[];
+  private readonly follow = () => {
+    this.abort(this.followed.find(({ aborted }) => aborted)?.reason);
   };
-}
 
-export interface AttemptSignal {
-  readonly signal: AbortSignal;
-  abort(reason: unknown): void;
+  constructor(followed: readonly StopSignal[]) {
+    super();
+    this.followed = followed;
+    for (const signal of followed) signal.addEventListener("abort", this.follow);
+    if (followed.some(({ aborted }) => aborted)) this.follow();
+  }
+
   /** Stops following. */
-  dispose(): void;
+  dispose(): void {
+    for (const signal of this.followed) signal.removeEventListener("abort", this.follow);
+  }
 }

@@ -56,3 +56,14 @@ export function unknownSource({ event }: EventJob): JobRefusal {
     message: `Cannot process job: no source ${name} is configured`,
   };
 }
+
+/** What the ledger says of a job that only it can refuse. */
+export const IDENTITY_EXPIRED: JobRefusal = {
+  code: "identity_expired",
+  message:
+    "Cannot process job: its event was accepted longer ago than identities are kept, and may have been handled",
+};
+export const BODY_MISSING: JobRefusal = {
+  code: "body_missing",
+  message: "Cannot process job: it carries no body, and the ledger does not know the event",
+};

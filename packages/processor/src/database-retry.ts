@@ -1,4 +1,4 @@
-import { wait } from "@millrace/core";
+import { wait, type StopSignal } from "@millrace/core";
 import { isDatabaseUnavailable } from "@millrace/ledger";
 
 const FIRST_WAIT_MS = 100;
@@ -11,7 +11,7 @@ export interface DatabaseRetry {
    * Runs a step, and again while it fails because Postgres is unavailable. Throws its last error
    * when the time is up or the signal aborts, and any other error at once.
    */
-  retry<T>(step: () => Promise<T>, signal: AbortSignal): Promise<T>;
+  retry<T>(step: () => Promise<T>, signal: StopSignal): Promise<T>;
   /** Milliseconds, 1,000 to 30,000 with jitter, until a job is due again that Postgres has failed
    * `times` times before. */
   delayMs(times: number): number;

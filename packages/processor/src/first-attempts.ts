@@ -1,4 +1,4 @@
-import type { EventJob } from "@millrace/core";
+import type { EventJob, StopSignal } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { AttemptEnd } from "./attempt-event.ts";
 import { GroupSize } from "./group-size.ts";
@@ -19,8 +19,8 @@ interface Deps {
   readonly handlers: Handlers;
   readonly slots: Slots;
   /** Aborts when nothing more is begun. */
-  readonly draining: AbortSignal;
-  readonly closing: AbortSignal;
+  readonly draining: StopSignal;
+  readonly closing: StopSignal;
   /** Makes a first attempt of an event that shares its transaction with none. */
   readonly attemptAlone: (job: EventJob, policy: AttemptPolicy) => Promise<AloneEnd>;
   readonly onGroup: (group: GroupReport) => void;
@@ -44,10 +44,18 @@ export interface GroupOptions {
   readonly transactionsMax: number;
 }
 
-/** Milliseconds that a statement of a group waits for a row that another transaction holds. */
-const LOCK_TIMEOUT_MS = 50;
+/**
+ * Milliseconds that a statement of a group waits for a row that another transaction holds; less than a group waits
+ * for an event, so that it is known what it waited for.
+ */
+const LOCK_TIMEOUT_MS = 30;
 /** Bytes of bodies in one group, which are all in memory once more when it is finished. */
 const BYTES_MAX = 4 * 1024 * 1024;
+
+/** What the latest event counts for in a source's usual size of a group. */
+const LATEST_WEIGHT = 1 / 64;
+/** With groups that are usually larger than this, an event waits for its handlers a few milliseconds only. */
+const USUAL_SIZE_MIN = 12;
 
 /** Fewer events than this are not divided. */
 const DIVIDED_MIN = 8;
@@ -72,7 +80,11 @@ export class FirstAttempts {
   private readonly options: GroupOptions;
   private readonly sizes = new Map<string, GroupSize>();
   private readonly waiting = new Map<string, Waiting[]>();
+  /** The moving average of how many events may share a transaction, by source. */
+  private readonly usualSizes = new Map<string, number>();
   private running = 0;
+  /** True while a group runs whose type waits for locks if another one runs beside it. */
+  private isSerialRunning = false;
   private isScheduled = false;
 
   constructor(deps: Deps, options: GroupOptions) {
@@ -80,9 +92,20 @@ export class FirstAttempts {
     this.options = options;
   }
 
+  /**
+   * Events of a source that are worth fetching at once, so that each transaction has a whole group: 0 as long
+   * as the source's events mostly go alone. An event that waits here is not there for other workers.
+   */
+  eventsMax(source: string): number {
+    const isQuick = (this.usualSizes.get(source) ?? 0) >= USUAL_SIZE_MIN;
+    return isQuick ? this.options.transactionsMax * this.options.sizeMax(source) : 0;
+  }
+
   async attempt(job: EventJob, policy: AttemptPolicy): Promise<FirstEnd> {
     const setHandler = this.deps.handlers.setHandlerOf(job.event);
     const size = this.sizeOf(job, setHandler);
+    const usual = this.usualSizes.get(job.event.source) ?? 0;
+    this.usualSizes.set(job.event.source, usual + (size.current - usual) * LATEST_WEIGHT);
     if (size.current === 1) return await this.alone({ job, policy, size });
     return await new Promise((resolve) => {
       const { source } = job.event;
@@ -129,11 +152,13 @@ export class FirstAttempts {
    * while the other one waits for Postgres.
    */
   private take(): Waiting[] | undefined {
-    const [next] = this.waiting;
+    const mayRun = ({ size }: Waiting) => !(this.isSerialRunning && size.isSerial);
+    const next = [...this.waiting].find(([, [first]]) => first !== undefined && mayRun(first));
     if (next === undefined) return undefined;
     const [source, queue] = next;
     const group: Waiting[] = [];
-    const free = this.options.transactionsMax - this.running;
+    const isSerial = queue[0]?.size.isSerial === true;
+    const free = isSerial ? 1 : this.options.transactionsMax - this.running;
     let sizeMax = Math.max(Math.ceil(queue.length / free), DIVIDED_MIN);
     let bytes = 0;
     for (const entry of queue) {
@@ -141,6 +166,7 @@ export class FirstAttempts {
       const bodyBytes = entry.job.event.body?.byteLength ?? 0;
       if (group.length > 0 && group.length >= Math.min(sizeMax, current)) break;
       if (group.length > 0 && bytes + bodyBytes > BYTES_MAX) break;
+      if (!mayRun(entry)) break;
       group.push(entry);
       sizeMax = Math.min(sizeMax, current);
       bytes += bodyBytes;
@@ -154,9 +180,14 @@ export class FirstAttempts {
 
   private async run(group: readonly Waiting[]): Promise<void> {
     this.running += 1;
+    const isSerial = group.some(({ size }) => size.isSerial);
+    this.isSerialRunning ||= isSerial;
     let isCounted = true;
     const leave = () => {
-      if (isCounted) this.running -= 1;
+      if (isCounted) {
+        this.running -= 1;
+        if (isSerial) this.isSerialRunning = false;
+      }
       isCounted = false;
       if (this.waiting.size > 0) this.schedule();
     };
@@ -234,10 +265,15 @@ export class FirstAttempts {
         patienceMs,
         stop: closing,
       };
+      const startedMs = performance.now();
       const ends = await ledger.attemptGroup(units, limits);
-      const answers = units.map((unit, index) => unit.answers(ends[index] ?? []));
+      const answers = units.map((unit, index) => unit.answers(ends[index]));
+      const startMs = Math.min(...units.map((unit) => unit.beganMs)) - startedMs;
       for (const size of new Set(events.map((waiting) => waiting.size))) {
-        size.noteGroup(units.flatMap((unit) => unit.reports(size)));
+        size.noteGroup(
+          units.flatMap((unit) => unit.reports(size)),
+          startMs,
+        );
       }
       const undone = answers.flat().filter((end) => end.kind === "record_first" && end.ran).length;
       onGroup({ source, size: events.length, undone });

@@ -1,5 +1,5 @@
 import { LazySignal, type HandlerContext } from "@millrace/core";
-import type { GroupUnit, MemberEnd } from "@millrace/ledger";
+import type { GroupUnit, MemberEnd, UnitEnd } from "@millrace/ledger";
 import { HandlerWatch, type AttemptEnd } from "./attempt-event.ts";
 import type { FirstEnd, Waiting } from "./first-attempts.ts";
 import type { GroupSize, RunReport } from "./group-size.ts";
@@ -17,7 +17,9 @@ export class Unit implements GroupUnit {
   private readonly signal = new LazySignal();
   /** One for each time that handlers ran: a set that throws is run again in halves. */
   private readonly watches: HandlerWatch[] = [];
-  private ends: readonly MemberEnd[] = [];
+  private end: UnitEnd | undefined;
+  /** When its handlers began; never, if they did not. */
+  beganMs = Infinity;
 
   constructor(waiting: readonly Waiting[], handlers: Handlers) {
     this.waiting = waiting;
@@ -35,6 +37,10 @@ export class Unit implements GroupUnit {
       : first.size.patienceMs;
   }
 
+  get sendsOneQuery(): boolean {
+    return this.waiting[0]?.size.sendsOneQuery === true;
+  }
+
   readonly run: GroupUnit["run"] = (tx, events) => {
     const { signal, handlers } = this;
     const context: HandlerContext = {
@@ -44,6 +50,7 @@ export class Unit implements GroupUnit {
       },
     };
     const watch = new HandlerWatch(signal);
+    this.beganMs = Math.min(this.beganMs, performance.now());
     this.watches.push(watch);
     const setHandler = this.waiting[0]?.setHandler;
     return watch.run(async () => {
@@ -62,31 +69,26 @@ export class Unit implements GroupUnit {
   }
 
   /** How each event ended, in order. */
-  answers(ends: readonly MemberEnd[]): readonly FirstEnd[] {
-    this.ends = ends;
-    return this.waiting.map((_, index) => this.answer(ends[index]));
+  answers(end: UnitEnd | undefined): readonly FirstEnd[] {
+    this.end = end;
+    return this.waiting.map((_, index) => this.answer(end?.members[index]));
   }
 
   /** How the events of a type went, if their handlers ran. */
   reports(size: GroupSize): readonly RunReport[] {
-    const ranMs = this.ranMs;
+    const { ranMs, sentOneQuery = true } = this.end ?? {};
     if (ranMs === undefined) return [];
     return this.waiting.flatMap((waiting, index) => {
       if (waiting.size !== size) return [];
-      const end = this.ends[index];
+      const end = this.end?.members[index];
       const trouble = end?.kind === "record_first" ? end.trouble : undefined;
-      return [{ ranMs: ranMs / this.waiting.length, failed: end?.kind === "failed", trouble }];
+      const failed = end?.kind === "failed";
+      return [{ ranMs: ranMs / this.waiting.length, sentOneQuery, failed, trouble }];
     });
   }
 
-  /** Milliseconds that handlers ran, all in all; undefined when none did. */
-  private get ranMs(): number | undefined {
-    const times = this.watches.flatMap(({ ranMs }) => ranMs ?? []);
-    return times.length === 0 ? undefined : times.reduce((sum, ms) => sum + ms, 0);
-  }
-
   private answer(end: MemberEnd | undefined): FirstEnd {
-    const handlerMs = this.ranMs;
+    const handlerMs = this.end?.ranMs;
     switch (end?.kind) {
       case "completed":
         return ended({ kind: "completed", outcome: end.outcome, handlerMs });

@@ -1,15 +1,17 @@
 import {
   failpoint,
+  wait,
   type AttemptFailure,
   type Claim,
   type EventJob,
   type EventKey,
   type JobResult,
+  type StopSignal,
 } from "@millrace/core";
 import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
 import { failUnattempted } from "./abandon-job.ts";
-import { attemptEvent, createAttemptSignal, type AttemptSignal } from "./attempt-event.ts";
-import { checkJob, unknownSource } from "./check-job.ts";
+import { attemptEvent, AttemptSignal } from "./attempt-event.ts";
+import { BODY_MISSING, checkJob, IDENTITY_EXPIRED, unknownSource } from "./check-job.ts";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "./describe-error.ts";
 import type { FailureHook } from "./failure-hook.ts";
@@ -42,9 +44,9 @@ export interface ProcessContext {
   readonly notify: (notice: Notice) => void;
   readonly random: () => number;
   /** Aborts when events that wait for a slot are handed back to the queue. */
-  readonly draining: AbortSignal;
+  readonly draining: StopSignal;
   /** Aborts when events that run are handed back too. */
-  readonly closing: AbortSignal;
+  readonly closing: StopSignal;
 }
 
 /** The ledger's answer for a job that Postgres did not refuse. */
@@ -72,11 +74,6 @@ export async function processEvent(job: EventJob, context: ProcessContext): Prom
 
 // An error that is not the database's does not go away in a moment.
 const UNEXPECTED_REPEATS = 4;
-const EXPIRED =
-  "Cannot process job: its event was accepted longer ago than identities are kept, and may have been handled";
-const BODY_MISSING =
-  "Cannot process job: it carries no body, and the ledger does not know the event";
-
 const FIRST_CLAIM: ClaimedAttempt = { kind: "claimed", attempt: 1, attemptSinceRetry: 1 };
 
 /** One run of a job. */
@@ -97,7 +94,7 @@ class EventRun {
 
   /** Aborts when the job's lock is lost, the worker's time to stop is up, or the processor closes. */
   private get stop(): AttemptSignal {
-    return (this.ownStop ??= createAttemptSignal([this.job.signal, this.context.closing]));
+    return (this.ownStop ??= new AttemptSignal([this.job.signal, this.context.closing]));
   }
 
   async process(): Promise<JobResult> {
@@ -150,12 +147,12 @@ class EventRun {
     policy: AttemptPolicy,
   ): Promise<JobResult> {
     this.handlerMs = end.handlerMs;
-    if (end.kind === "lost") return this.lost();
+    if (end.kind === "lost") return lost(this.context.random);
     if (end.kind === "completed") {
       this.notifyClaimed(FIRST_CLAIM);
       return { kind: "completed", outcome: end.outcome };
     }
-    const claim = recorded ? FIRST_CLAIM : await this.claim();
+    const claim = recorded ? FIRST_CLAIM : await this.claimFailed();
     if (claim.kind !== "claimed") return claim;
     this.notifyClaimed(claim);
     return await this.fail(claim, decideRetry(end, claim, policy, this.context));
@@ -168,9 +165,9 @@ class EventRun {
 
   private async waitForSlot(): Promise<Release | undefined> {
     const { slots, draining } = this.context;
-    const waiting = createAttemptSignal([this.stop.signal, draining]);
+    const waiting = new AttemptSignal([this.stop, draining]);
     try {
-      return await slots.acquire(this.key.source, waiting.signal);
+      return await slots.acquire(this.key.source, waiting);
     } finally {
       waiting.dispose();
     }
@@ -181,7 +178,7 @@ class EventRun {
     const { database, record, notify } = this.context;
     let claim: RecordedClaim;
     try {
-      claim = await database.retry(() => record(this.job), this.stop.signal);
+      claim = await database.retry(() => record(this.job), this.stop);
     } catch (error) {
       return this.unrecorded(error);
     }
@@ -195,19 +192,29 @@ class EventRun {
         // The ledger has the body, unless it could not hold the event: then the job keeps it.
         return { ...failed(claim), recorded: claim.code !== "invalid_envelope" };
       case "busy":
-        return this.lost();
+        return lost(this.context.random);
       case "body_missing":
-        return refused({ code: "body_missing", message: BODY_MISSING });
+        return refused(BODY_MISSING);
       case "identity_expired":
-        return refused({ code: "identity_expired", message: EXPIRED });
+        return refused(IDENTITY_EXPIRED);
     }
+  }
+
+  /** Records a first attempt that has failed; an ingress that marks the event may hold its row for a moment. */
+  private async claimFailed(): Promise<ClaimedAttempt | JobResult> {
+    let claim = await this.claim();
+    for (let waitMs = 20; claim.kind === "lost" && waitMs < 500; waitMs *= 4) {
+      await wait(waitMs, this.stop);
+      claim = await this.claim();
+    }
+    return claim;
   }
 
   private unrecorded(error: unknown): JobResult {
     const { database, notify } = this.context;
     const message = describeError(error);
     notify({ kind: "unrecorded", key: this.key, step: "record", message });
-    if (this.stop.signal.aborted) return this.notStarted();
+    if (this.stop.aborted) return this.notStarted();
     return isDatabaseUnavailable(error)
       ? retry("database_unavailable", message, database.delayMs(0))
       : retry("internal", message, database.delayMs(UNEXPECTED_REPEATS));
@@ -219,14 +226,15 @@ class EventRun {
     this.notifyClaimed(claim);
     if (attemptSinceRetry > policy.attempts) return await this.fail(claim, exhausted(policy));
     failpoint("worker.recorded");
-    const limits = { stop: this.stop.signal, bodyDedup: policy.bodyDedup };
+    const { bodyDedup } = policy;
+    const limits = { stop: this.stop, bodyDedup, isNew: claim.isNew };
     const end = await attemptEvent(job, attempt, limits, context);
     this.handlerMs = end.handlerMs;
     switch (end.kind) {
       case "completed":
         return { kind: "completed", outcome: end.outcome };
       case "lost":
-        return this.lost();
+        return lost(this.context.random);
       case "failed":
         return await this.fail(claim, decideRetry(end, claim, policy, context));
     }
@@ -238,12 +246,12 @@ class EventRun {
     const { afterMs, ...failure } = decision;
     const { code, message, counts } = failure;
     const recorded = await this.recordFailure(attempt, { ...failure, run: job.run });
-    if (recorded === "lost") return this.lost();
+    if (recorded === "lost") return lost(this.context.random);
     const { type } = job.event;
     const final = failure.final && recorded === "recorded";
     context.notify({ kind: "attempt_failed", key, type, attempt, code, message, final, counts });
     if (final) context.hook?.call({ ...key, type, attempts: attempt, code, message });
-    if (code === "lost_claim") return this.lost();
+    if (code === "lost_claim") return lost(this.context.random);
     if (final) return failed({ code, message });
     if (recorded === "recorded") return { ...retry(code, message, afterMs), recorded: true };
     // A last failure has no delay of its own, and what refused it does not go away in a moment.
@@ -258,7 +266,7 @@ class EventRun {
     failpoint("worker.before_fail");
     try {
       const step = () => context.ledger.fail(key, attempt, failure);
-      return await context.database.retry(step, this.stop.signal);
+      return await context.database.retry(step, this.stop);
     } catch (error) {
       context.notify({ kind: "unrecorded", key, step: "fail", message: describeError(error) });
       return "unrecorded";
@@ -268,13 +276,8 @@ class EventRun {
   /** Hands back a job that was stopped before its event was claimed. */
   private notStarted(): JobResult {
     const { draining, random } = this.context;
-    const { signal } = this.stop;
-    const reason: unknown = signal.aborted ? signal.reason : draining.reason;
+    const reason = this.stop.aborted ? this.stop.reason : draining.reason;
     return handedBack(reason, random);
-  }
-
-  private lost(): JobResult {
-    return lost(this.context.random);
   }
 
   private finished(result: JobResult): JobResult {

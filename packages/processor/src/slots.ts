@@ -1,9 +1,11 @@
+import type { StopSignal } from "@millrace/core";
+
 /** A slot that was taken; call it to give the slot back. Calling it again does nothing. */
 export type Release = () => void;
 
 export interface Slots {
   /** Waits for a slot; undefined when the signal aborts first. */
-  acquire(source: string, signal: AbortSignal): Promise<Release | undefined>;
+  acquire(source: string, signal: StopSignal): Promise<Release | undefined>;
   /** Slots in use. */
   readonly taken: number;
 }
@@ -62,7 +64,7 @@ export function createSlots(max: number): Slots {
           waiting.splice(waiting.indexOf(entry), 1);
           resolve(undefined);
         };
-        signal.addEventListener("abort", leave, { once: true });
+        signal.addEventListener("abort", leave);
         waiting.push(entry);
       });
     },

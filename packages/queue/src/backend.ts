@@ -1,4 +1,4 @@
-import type { Envelope, StoreResult } from "@millrace/core";
+import type { IncomingEvent, StoreResult } from "@millrace/core";
 import type { Processor, Queue, Worker, WorkerOptions } from "bullmq";
 import type { PressureReading } from "./pressure.ts";
 import type { FinishedFrom, JobCounts } from "./queues.ts";
@@ -6,13 +6,15 @@ import type { FinishedFrom, JobCounts } from "./queues.ts";
 /** A job on its way into a queue. */
 export interface NewJob {
   readonly id: string;
-  readonly name: string;
-  readonly data: Envelope;
+  /** The job is named by its type; an envelope of it is the job's data. */
+  readonly event: IncomingEvent;
 }
 
 export interface AddOptions {
   /** Whether the caller wants the state and the body hash of a job that the queue had before compared. */
   readonly exact: boolean;
+  /** Whether the ledger has the bodies and headers, and the jobs do without. */
+  readonly identityOnly: boolean;
 }
 
 /** A job as the queue has it, without its data. */

@@ -3,7 +3,6 @@ import {
   failpoint,
   withDeadline,
   MillraceError,
-  toEnvelope,
   type CircuitBreaker,
   type IncomingEvent,
   type StoreResult,
@@ -22,8 +21,7 @@ interface Deps {
 }
 
 /** A job that is added once in a call, and the positions of the events that asked for it. */
-interface Wanted {
-  readonly job: NewJob;
+interface Wanted extends NewJob {
   readonly indexes: number[];
 }
 
@@ -33,12 +31,11 @@ export function createEnqueue(deps: Deps): Queues["enqueue"] {
     const answers: StoreResult[] = Array.from({ length: events.length });
     const identityOnly = options?.identityOnly === true;
     // A caller that enqueues identities has mostly asked the ledger before, which knows better.
-    const exact = options?.exact ?? !identityOnly;
+    const adding = { identityOnly, exact: options?.exact ?? !identityOnly };
     await Promise.all(
-      [...groupBySource(events, identityOnly)].map(async ([source, group]) => {
+      [...groupBySource(events)].map(async ([source, group]) => {
         const wanted = [...group.values()];
-        const jobs = wanted.map(({ job }) => job);
-        giveAnswers(wanted, await addToSource(deps, source, jobs, { exact }), answers);
+        giveAnswers(wanted, await addToSource(deps, source, wanted, adding), answers);
       }),
     );
     return answers;
@@ -46,26 +43,19 @@ export function createEnqueue(deps: Deps): Queues["enqueue"] {
 }
 
 /** The jobs of a call by source, and of a source by job id and body: what is asked twice is added once. */
-function groupBySource(
-  events: readonly IncomingEvent[],
-  identityOnly: boolean,
-): Map<string, Map<string, Wanted>> {
+function groupBySource(events: readonly IncomingEvent[]): Map<string, Map<string, Wanted>> {
   const groups = new Map<string, Map<string, Wanted>>();
-  events.forEach((event, index) => {
-    const group = groups.get(event.source) ?? new Map<string, Wanted>();
-    groups.set(event.source, group);
+  for (const [index, event] of events.entries()) {
+    let group = groups.get(event.source);
+    if (group === undefined) groups.set(event.source, (group = new Map()));
     const id = jobId(event.eventId, event.generation);
     // The same id with another body is another question: the queue answers that they conflict.
     const key = `${id} ${event.bodyHash}`;
     const same = group.get(key);
-    if (same !== undefined) same.indexes.push(index);
-    else group.set(key, { job: toJob(id, event, identityOnly), indexes: [index] });
-  });
+    if (same === undefined) group.set(key, { id, event, indexes: [index] });
+    else same.indexes.push(index);
+  }
   return groups;
-}
-
-function toJob(id: string, event: IncomingEvent, identityOnly: boolean): NewJob {
-  return { id, name: event.type, data: toEnvelope(event, { identityOnly }) };
 }
 
 /** Adds the jobs of one source, within the deadline, unless the server is known not to answer. */

@@ -1,4 +1,4 @@
-import type { Envelope, StoreResult } from "@millrace/core";
+import { toEnvelope, type Envelope, type StoreResult } from "@millrace/core";
 import type { Queue } from "bullmq";
 import type pg from "pg";
 import type { AddOptions, NewJob } from "./backend.ts";
@@ -16,13 +16,14 @@ export async function addToPostgres(
   pool: pg.Pool,
   queue: Queue,
   jobs: readonly NewJob[],
-  { exact }: AddOptions,
+  { exact, identityOnly }: AddOptions,
 ): Promise<readonly StoreResult[]> {
   const distinct = firstOfEach(jobs);
   const known = exact ? await knownJobs(pool, queue, distinct) : new Map<string, KnownJob>();
   await queue.addBulk(
-    distinct.map(({ id, name, data }) => {
-      return { name, data: withoutNul(data), opts: { ...JOB_OPTIONS, jobId: id } };
+    distinct.map(({ id, event }) => {
+      const data = withoutNul(toEnvelope(event, { identityOnly }));
+      return { name: event.type, data, opts: { ...JOB_OPTIONS, jobId: id } };
     }),
   );
   return storeResults(jobs, known, exact);
@@ -71,14 +72,14 @@ function storeResults(
   exact: boolean,
 ): readonly StoreResult[] {
   const kept = new Map(known);
-  return jobs.map(({ id, data }) => {
+  return jobs.map(({ id, event: { bodyHash } }) => {
     const before = kept.get(id);
     if (before === undefined) {
-      kept.set(id, { bodyHash: data.body_hash, failed: false });
+      kept.set(id, { bodyHash, failed: false });
       return "accepted";
     }
     if (!exact) return "duplicate";
-    if (before.bodyHash !== undefined && before.bodyHash !== data.body_hash) return "conflict";
+    if (before.bodyHash !== undefined && before.bodyHash !== bodyHash) return "conflict";
     return before.failed ? "failed" : "duplicate";
   });
 }

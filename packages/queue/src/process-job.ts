@@ -83,12 +83,8 @@ async function processJob(deps: ProcessDeps, job: Job): Promise<string> {
     const enqueuedAtMs = job.timestamp;
     // BullMQ counts a run when it begins, and a stall when a worker did not end one.
     const startedBefore = job.attemptsStarted !== 1 || job.stalledCounter > 0;
-    const eventJob = {
-      ...{ event, run: runName(job), startedBefore, enqueuedAtMs },
-      get signal() {
-        return run.signal;
-      },
-    };
+    const { signal } = run;
+    const eventJob = { event, run: runName(job), startedBefore, enqueuedAtMs, signal };
     return await answer(deps, job, await deps.run(eventJob));
   } catch (error) {
     if (error instanceof RetryJobError || error instanceof UnrecoverableError) throw error;

@@ -82,7 +82,7 @@ export interface Queues {
 
 export interface WorkOptions {
   readonly worker: WorkerConfig;
-  /** Jobs of a source that run at once in this process. */
+  /** Jobs of a source that run at once in this process. It is asked again when a job begins. */
   concurrency(source: string): number;
   /** How many jobs of a source all its workers together begin in a time. Default: no limit. */
   rate?(source: string): SourcePolicy["rate"];

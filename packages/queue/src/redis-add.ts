@@ -1,6 +1,6 @@
-import type { StoreResult } from "@millrace/core";
+import { toEnvelopeText, type StoreResult } from "@millrace/core";
 import type { Redis } from "ioredis";
-import type { Backend, NewJob } from "./backend.ts";
+import type { Backend } from "./backend.ts";
 import { JOB_OPTIONS } from "./job-options.ts";
 import { bullmqScript, createRedisScript, replyError, type RedisScript } from "./redis-script.ts";
 
@@ -16,26 +16,28 @@ const CHUNK = 250;
 /** Adds jobs, and finds out what was known of them, in one command. */
 export function createRedisAdd(client: Redis): Backend["add"] {
   const script = createAddScript();
-  return async (queue, jobs, { exact }) => {
+  return async (queue, jobs, { exact, identityOnly }) => {
     const keys = KEYS.map((name) => queue.toKey(name));
-    const head = [queue.toKey(""), String(Date.now()), exact ? "1" : "0"];
     const answers: unknown[] = [];
     for (let at = 0; at < jobs.length; at += CHUNK) {
-      const chunk = jobs.slice(at, at + CHUNK).flatMap(toArguments);
-      answers.push(...((await script.run(client, keys, [...head, ...chunk])) as unknown[]));
+      const args = [queue.toKey(""), String(Date.now()), exact ? "1" : "0"];
+      for (const { id, event } of jobs.slice(at, at + CHUNK)) {
+        args.push(id, event.type, event.bodyHash, toEnvelopeText(event, { identityOnly }));
+      }
+      answers.push(...((await script.run(client, keys, args)) as unknown[]));
     }
     return jobs.map((_, index) => toStoreResult(answers[index]));
   };
-}
-
-function toArguments({ id, name, data }: NewJob): string[] {
-  return [id, name, data.body_hash, JSON.stringify(data)];
 }
 
 function toStoreResult(answer: unknown): StoreResult {
   if (typeof answer !== "number") return replyError(String(answer));
   return ANSWERS[answer] ?? new Error(`Cannot add the job: an unknown answer ${answer}`);
 }
+
+/** BullMQ's functions stand between these lines, and none of them reads the keys or arguments. */
+const FIRST_FUNCTION = "\n-- Includes\n";
+const AFTER_FUNCTIONS = "\nif parentKey ~= nil then\n";
 
 /**
  * BullMQ's own script that adds one job, in a loop over many. Its text is taken from the BullMQ that
@@ -49,22 +51,34 @@ function toStoreResult(answer: unknown): StoreResult {
  * @internal
  */
 export function createAddScript(load?: NodeJS.Require): RedisScript {
-  return createRedisScript(compose(bullmqScript("addStandardJob", load)));
+  const text = bullmqScript("addStandardJob", load);
+  const first = text.indexOf(FIRST_FUNCTION);
+  const after = text.indexOf(AFTER_FUNCTIONS);
+  if (first === -1 || after < first) {
+    throw new Error(
+      "Cannot use BullMQ: its addStandardJob is not the script that this was read from",
+    );
+  }
+  const functions = text.slice(first, after);
+  return createRedisScript(compose(functions, text.slice(0, first) + text.slice(after)));
 }
 
 /**
- * BullMQ's text becomes the body of a function. It unpacks two of its arguments, which a function
- * can be given as they are. An error of one job is its own answer; the others go on. A duplicate is
- * given to BullMQ too, which publishes it, but is one whatever BullMQ says (Redis may be full).
+ * BullMQ's text becomes the body of a function, which is called for each job; its helper functions are made
+ * once. It unpacks two of its arguments, which a function can be given as they are. An error of one job is
+ * its own answer; the others go on. A duplicate is given to BullMQ too, which publishes it, but is one
+ * whatever BullMQ says (Redis may be full).
  *
  * Job data is our envelope, in which the first unescaped "body_hash" is the event's; to parse a body
  * of a megabyte for it would hold up the server.
  */
-function compose(bullmq: string): string {
+function compose(functions: string, body: string): string {
   return `
 local cmsgpack = { unpack = function(value) return value end }
+local rcall = redis.call
+${functions}
 local function addJob(KEYS, ARGV)
-${bullmq}
+${body}
 end
 
 local NEW, DUPLICATE, FAILED, CONFLICT = 0, 1, 2, 3

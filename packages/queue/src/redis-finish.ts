@@ -8,6 +8,7 @@ const JOBS_MAX = 100;
 
 /** What BullMQ's script takes: the keys, then the arguments, the last of which is often left out. */
 const KEYS = 14;
+const JOB_ID_KEY = 11;
 const ARGS = 9;
 
 type Args = readonly (string | number | Buffer | undefined)[];
@@ -59,11 +60,19 @@ async function finishMany(
   client: Redis,
   calls: readonly FinishCall[],
 ): Promise<PromiseSettledResult<unknown>[]> {
-  const keys = calls.flatMap(({ args }) => args.slice(0, KEYS).map(String));
-  const values = calls.flatMap(({ args }) =>
-    Array.from({ length: ARGS }, (_, index) => args[KEYS + index] ?? ""),
+  const rows = calls.map(({ args }) =>
+    Array.from({ length: KEYS + ARGS }, (_, column) => args[column] ?? ""),
   );
-  const answers = (await script.run(client, keys, values)) as unknown[];
+  const [first = []] = rows;
+  // Jobs of one queue have most keys and options in common, and each argument costs time at both ends.
+  const own = first.flatMap((value, column) =>
+    column === JOB_ID_KEY || rows.some((row) => row[column] !== value) ? column : [],
+  );
+  const answers = (await script.run(client, first.slice(0, KEYS).map(String), [
+    ...first.slice(KEYS),
+    ...[own.length, ...own.map((column) => column + 1)],
+    ...rows.flatMap((row) => own.map((column) => row[column] ?? "")),
+  ])) as unknown[];
   return calls.map((_, index) => {
     const answer = answers[index];
     return typeof answer === "string"
@@ -96,13 +105,22 @@ ${FIRST_LINE}
 ${body}
 end
 
-local answers = {}
-for job = 0, #KEYS / ${KEYS} - 1 do
-  local keys = { unpack(KEYS, job * ${KEYS} + 1, (job + 1) * ${KEYS}) }
-  local args = { unpack(ARGV, job * ${ARGS} + 1, (job + 1) * ${ARGS}) }
+-- The first job's keys and arguments; which of them the jobs have of their own (KEYS before ARGV); those.
+local columns = {}
+for i = 1, tonumber(ARGV[${ARGS} + 1]) do columns[i] = tonumber(ARGV[${ARGS} + 1 + i]) end
+local shared = { unpack(ARGV, 1, ${ARGS}) }
+local answers, jobs = {}, 0
+local at = ${ARGS} + 1 + #columns
+while at < #ARGV do
+  local keys, args = { unpack(KEYS) }, { unpack(shared) }
+  for i, column in ipairs(columns) do
+    if column > ${KEYS} then args[column - ${KEYS}] = ARGV[at + i] else keys[column] = ARGV[at + i] end
+  end
+  at = at + #columns
   local done, answer = pcall(finish, keys, args)
   if not done then answer = type(answer) == "table" and answer.err or tostring(answer) end
-  answers[job + 1] = answer
+  jobs = jobs + 1
+  answers[jobs] = answer
 end
 return answers
 `);

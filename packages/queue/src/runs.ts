@@ -1,4 +1,4 @@
-import { LazySignal, MillraceError, settlesWithin } from "@millrace/core";
+import { LazySignal, MillraceError, settlesWithin, type StopSignal } from "@millrace/core";
 
 /** The runs that a process' workers have begun and not ended, and the signals that end them early. */
 export interface Runs {
@@ -14,8 +14,7 @@ export interface Runs {
 }
 
 export interface Run {
-  /** Made when it is asked for. */
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
   end(): void;
 }
 
@@ -50,12 +49,7 @@ export function createRuns(): Runs {
       latest.set(key, controller);
       active.add(controller);
       if (stopping) controller.abort(stopped());
-      return {
-        get signal() {
-          return controller.signal;
-        },
-        end: () => end(key, controller),
-      };
+      return { signal: controller, end: () => end(key, controller) };
     },
     abort: (source, jobId) => abort(`${source}:${jobId}`),
     abortAll: () => {

@@ -50,8 +50,13 @@ export function startWorkers(deps: Deps): Workers {
 function startWorker(deps: Deps, source: string, { runs, abandoning }: Running): SourceWorker {
   const { notify, reportError, options } = deps;
   const jobs = createJobProcessor({ source, runs, run: options.run, notify, reportError });
-  const worker = deps.backend.createWorker(queueName(source), jobs.process, {
-    concurrency: options.concurrency(source),
+  const concurrency = () => options.concurrency(source);
+  const process: typeof jobs.process = (job) => {
+    if (worker.concurrency !== concurrency()) worker.concurrency = concurrency();
+    return jobs.process(job);
+  };
+  const worker: Worker = deps.backend.createWorker(queueName(source), process, {
+    concurrency: concurrency(),
     lockDuration: options.worker.lockDurationMs,
     stalledInterval: options.worker.stalledIntervalMs,
     maxStalledCount: options.worker.maxStalledCount,

@@ -18,4 +18,4 @@ export { notifyParent, onTermination } from "./process-signals.ts";
 export { resolveSecrets } from "./resolve-secrets.ts";
 export { retryUntilAvailable, type Patience } from "./retry-until-available.ts";
 export { createRegistry, createStatusApp } from "./status-app.ts";
-export { statusRouter, type Readiness } from "./status-router.ts";
+export { statusRouter, type MetricsSource, type Readiness } from "./status-router.ts";

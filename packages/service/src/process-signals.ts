@@ -1,12 +1,15 @@
+import cluster from "node:cluster";
 import type { Logger } from "./logger.ts";
 
 /**
  * Shuts down gracefully: the first SIGTERM or SIGINT calls `close` and exits with 0 when it is done; a
- * second one exits at once. `close` limits its own time; if it fails, the process exits with 1.
+ * second one exits at once, but not in a process of a cluster: Ctrl-C reaches it from the terminal and from the
+ * process that started it, which also decides how long it may take. `close` limits its own time; if it fails, the process exits with 1.
  */
 export function onTermination(logger: Logger, close: () => Promise<void>): void {
   let closing = false;
   const handle = (signal: NodeJS.Signals) => {
+    if (closing && cluster.isWorker) return;
     if (closing) {
       logger.warn({ signal }, "second signal: exiting at once");
       process.exit(130);

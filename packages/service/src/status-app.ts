@@ -1,11 +1,11 @@
 import { errorBody, type ErrorCode, statusOf } from "@millrace/core";
 import express, { type ErrorRequestHandler, type Express, type Response } from "express";
-import { type Readiness, statusRouter } from "./status-router.ts";
+import { type MetricsSource, type Readiness, statusRouter } from "./status-router.ts";
 import { collectDefaultMetrics, Registry } from "prom-client";
 
 /** The HTTP app of a role without pages: health, readiness, metrics, and errors for all other paths. */
 export function createStatusApp(deps: {
-  registry: Registry;
+  registry: MetricsSource;
   readiness: () => Promise<Readiness>;
   /** Called with what a route threw; the client gets `internal`. */
   onError: (error: unknown) => void;
@@ -37,9 +37,9 @@ function isBadRequest(error: unknown): boolean {
 }
 
 /** A role's Prometheus registry, including process metrics (memory, CPU, event loop). */
-export function createRegistry(options: { role: string }): Registry {
+export function createRegistry(labels: { role: string; process?: string }): Registry {
   const registry = new Registry();
-  registry.setDefaultLabels({ role: options.role });
+  registry.setDefaultLabels(labels);
   collectDefaultMetrics({ register: registry });
   return registry;
 }

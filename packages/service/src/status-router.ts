@@ -1,5 +1,4 @@
 import { Router } from "express";
-import type { Registry } from "prom-client";
 
 /** Whether a process can do its work: each part it needs, by name, and what is wrong with it. */
 export interface Readiness {
@@ -10,12 +9,18 @@ export interface Readiness {
   readonly degraded?: Readonly<Record<string, unknown>>;
 }
 
+/** What `GET /metrics` serves: a registry, or the registries of several processes. */
+export interface MetricsSource {
+  readonly contentType: string;
+  metrics(): Promise<string>;
+}
+
 /**
  * What every role answers: `GET /healthz` (the process lives), `GET /readyz` (200 only when it can
  * work) and `GET /metrics` (Prometheus text).
  */
 export function statusRouter(deps: {
-  registry: Registry;
+  registry: MetricsSource;
   readiness: () => Promise<Readiness>;
 }): Router {
   const router = Router();

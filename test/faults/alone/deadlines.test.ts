@@ -134,7 +134,7 @@ describeOnRedis("an ingress with two event stores", () => {
 describeOnRedis("a worker ends an attempt that Postgres no longer answers", () => {
   test("in the handler's time when the event's row is being locked, and the retry completes the event once", async () => {
     const ingress = await startIngress();
-    await startWorker();
+    await startWorker(RECORDED_FIRST);
     toPostgres.strandAfter("millrace_lock");
     await take(ingress, "evt_1", "test.effect");
     await until(() => toPostgres.struck > 0, { what: "a lock that hangs" });
@@ -145,7 +145,7 @@ describeOnRedis("a worker ends an attempt that Postgres no longer answers", () =
 
   test("in a statement's time when its COMMIT was sent, and takes it neither for done nor for failed", async () => {
     const ingress = await startIngress();
-    await startWorker();
+    await startWorker(RECORDED_FIRST);
     toPostgres.strandAfter("millrace_settle");
     await take(ingress, "evt_1", "test.effect");
     await until(() => toPostgres.struck > 0, { what: "a COMMIT that hangs" });
@@ -156,6 +156,19 @@ describeOnRedis("a worker ends an attempt that Postgres no longer answers", () =
        from millrace.events e where e.event_id = 'evt_1'`,
     );
     expect(rows).toEqual([{ attempts: 1, failures: 0 }]);
+  });
+
+  test.each([
+    ["is admitted", "millrace_admit"],
+    ["is completed", "millrace_complete_first"],
+  ])("also in a first attempt that %s, and the event completes once", async (_, statement) => {
+    const ingress = await startIngress();
+    await startWorker();
+    toPostgres.strandAfter(statement);
+    await take(ingress, "evt_1", "test.effect");
+    await until(() => toPostgres.struck > 0, { what: "a statement that hangs" });
+    toPostgres.strandAfter(undefined);
+    await expectCompletedOnce();
   });
 });
 
@@ -195,8 +208,10 @@ describeOnRedis("a worker ends the attempt of a handler that goes on and on", ()
 const startIngress = (over: Readonly<Record<string, string>> = {}): Promise<MillraceProcess> =>
   pipeline.start("ingress", { REDIS_URL: toRedis.url, DATABASE_URL: toPostgres.url, ...over });
 
-const startWorker = (): Promise<MillraceProcess> =>
-  pipeline.start("worker", { DATABASE_URL: toPostgres.url });
+const startWorker = (over: Readonly<Record<string, string>> = {}): Promise<MillraceProcess> =>
+  pipeline.start("worker", { DATABASE_URL: toPostgres.url, ...over });
+/** Every attempt is recorded before it is made. */
+const RECORDED_FIRST = { MILLRACE_GROUPS: "off" };
 
 /** A delivery's answer, and how long it took. */
 interface Timed {

@@ -68,6 +68,8 @@ const STEPS = {
 const STRUCK_IN = {
   "worker.group_admitted": "processor/groups.test.ts",
   "worker.group_ran": "processor/groups.test.ts",
+  "worker.group_commit_sent": "processor/groups.test.ts",
+  "worker.group_committed": "processor/groups.test.ts",
   "retention.moved": "operations/retention.test.ts",
   "retention.archived": "operations/retention-archive.test.ts",
   "retention.detached": "operations/retention.test.ts",

@@ -34,10 +34,11 @@ describeOnRedis("poison on a test environment of its own", () => {
       for (const way of ["fails", "huge", "dies"]) await poison.ways[way]?.(faultTest);
       await inject.ways["no envelope"]?.(faultTest);
       await poison.ways["floods"]?.(faultTest);
-      await faultTest.expectInvariants({
+      const stretches = {
         quiet: { fromMs, toMs: struckMs },
         struck: { fromMs: struckMs, toMs: Date.now() },
-      });
+      };
+      await faultTest.expectInvariants({ stretches });
     },
   );
 });

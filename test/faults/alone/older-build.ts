@@ -37,6 +37,7 @@ export async function installOlderBuild(): Promise<OlderBuild> {
   return {
     bin: join(packed, "lib", "cli", "bin", "millrace.mjs"),
     config: join(root, "faults", "millrace.config.ts"),
+    env: { FAULTS_SETS: "off" },
     remove: () => rm(root, { recursive: true, force: true }),
   };
 }

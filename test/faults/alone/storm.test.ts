@@ -31,10 +31,11 @@ describeOnRedis("storms of duplicates on a test environment of their own", () =>
       await storm.longWays?.[way]?.(faultTest);
       expect(environment.struck.get("F20")).toBe(1);
       await until(async () => (await countOthers(environment, struckMs)) >= QUIET, PATIENCE);
-      await faultTest.expectInvariants({
+      const stretches = {
         quiet: { fromMs, toMs: struckMs },
         struck: { fromMs: struckMs, toMs: Date.now() },
-      });
+      };
+      await faultTest.expectInvariants({ stretches });
     },
   );
 });

@@ -33,6 +33,13 @@ export interface EffectRow extends Generation {
   readonly attempt: number;
 }
 
+/** A start of a handler. */
+export interface StartRow extends EffectRow {
+  readonly pid: number;
+  /** Events that the handler was given, this one among them. */
+  readonly given: number;
+}
+
 interface HistoryRow extends Generation {
   readonly was: string | null;
   readonly isNow: string | null;
@@ -46,7 +53,7 @@ export interface Evidence {
   readonly effects: readonly EffectRow[];
   readonly history: readonly HistoryRow[];
   /** Every start of a handler, also of runs that were undone. */
-  readonly starts: readonly EffectRow[];
+  readonly starts: readonly StartRow[];
   /** Failed attempts that the ledger has logged, by event. */
   readonly failedAttempts: ReadonlyMap<string, number>;
   readonly queues: QueueDump;
@@ -96,7 +103,7 @@ export async function gatherEvidence(
   };
 }
 
-async function readStarts(folder: string): Promise<EffectRow[]> {
+async function readStarts(folder: string): Promise<StartRow[]> {
   const names = (await readdir(folder)).filter((name) => name.startsWith("starts-"));
   const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
   return texts
@@ -108,10 +115,13 @@ async function readStarts(folder: string): Promise<EffectRow[]> {
 }
 
 // The last line of a process that was killed may be half a line.
-function readStart(line: string): EffectRow | undefined {
+function readStart(line: string): StartRow | undefined {
   try {
-    const [source, id, generation, attempt] = JSON.parse(line) as [string, string, number, number];
-    return { source, id, generation, attempt };
+    const [source, id, generation, attempt, pid, given] = JSON.parse(line) as [
+      ...[string, string, number, number],
+      ...[number, number],
+    ];
+    return { source, id, generation, attempt, pid, given };
   } catch {
     return undefined;
   }

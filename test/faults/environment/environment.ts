@@ -19,6 +19,8 @@ export interface Build {
   readonly bin: string;
   /** The faults' config, as this build loads it. */
   readonly config: string;
+  /** Variables of its roles and commands. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** This repository's. */
@@ -35,6 +37,8 @@ export type AckName = "queue" | "ledger";
 
 export interface EnvironmentOptions extends Omit<ServersOptions, "folder" | "reaper"> {
   readonly ack: AckName;
+  /** Whether first attempts of events share a transaction. Default: true. */
+  readonly groups?: boolean;
   /** Further variables of every role. */
   readonly env?: Readonly<Record<string, string>>;
   readonly ingresses?: number;
@@ -49,6 +53,7 @@ export interface EnvironmentOptions extends Omit<ServersOptions, "folder" | "rea
 export interface FaultEnvironment {
   readonly backend: BackendName;
   readonly ack: AckName;
+  readonly groups: boolean;
   /** Where logs, starts and the senders' log are. */
   readonly folder: string;
   readonly servers: Servers;
@@ -65,6 +70,8 @@ export interface FaultEnvironment {
   readonly struck: ReadonlyMap<string, number>;
   /** Events that a fault has destroyed where they were kept alone, by key: they may be lost. */
   readonly excused: Set<string>;
+  /** Events whose jobs a fault has removed, by key: nobody knows any more which jobs had begun. */
+  readonly emptied: Set<string>;
   /** Jobs that were put into the queue by hand: `queue name/job id`. */
   readonly strangers: Set<string>;
   /** How many replays of an event somebody asked for, by key. */
@@ -112,15 +119,15 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
     const name = `${kind}-${roles.filter((role) => role.kind === kind).length + 1}`;
     const role = createRole({
       ...{ name, kind, bin: build.bin, logFile: join(folder, `${name}.log`), ...extras },
-      env: { ...variables.of(kind), MILLRACE_CONFIG: build.config, ...env },
+      env: { ...variables.of(kind), MILLRACE_CONFIG: build.config, ...build.env, ...env },
       onSpawn: reaper.watch,
     });
     roles.push(role);
     return role;
   };
-  const command: FaultEnvironment["command"] = (args, { bin, config } = THIS_BUILD) => {
-    const env = { ...variables.of("worker"), ...environmentOf(urls), MILLRACE_CONFIG: config };
-    return runCommand(args, env, { bin });
+  const command: FaultEnvironment["command"] = (args, { bin, config, env } = THIS_BUILD) => {
+    const own = { ...environmentOf(urls), MILLRACE_CONFIG: config, ...env };
+    return runCommand(args, { ...variables.of("worker"), ...own }, { bin });
   };
   const end = async ({ keep = false } = {}) => {
     await Promise.all(roles.map((role) => role.end("SIGKILL")));
@@ -146,6 +153,7 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
   return {
     backend: options.backend,
     ack: options.ack,
+    groups: options.groups ?? true,
     folder,
     servers,
     urls,
@@ -157,6 +165,7 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
     struck,
     roles,
     excused: new Set(),
+    emptied: new Set(),
     strangers: new Set(),
     replays: new Map(),
     get ingresses() {
@@ -220,7 +229,7 @@ function heal({ toPostgres, redis }: Servers): void {
 }
 
 function createVariables(
-  { ack, env }: EnvironmentOptions,
+  { ack, groups = true, env }: EnvironmentOptions,
   { toPostgres, redis }: Servers,
   folder: string,
 ): { of(kind: RoleKind): Record<string, string | undefined> } {
@@ -230,6 +239,7 @@ function createVariables(
       return {
         FAULTS_ACK: ack,
         FAULTS_DIR: folder,
+        MILLRACE_GROUPS: groups ? "on" : "off",
         HOST: "127.0.0.1",
         INGRESS_PORT: "0",
         WORKER_PORT: "0",

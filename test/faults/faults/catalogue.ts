@@ -1,5 +1,6 @@
 import { emptyQueue } from "./empty-queue.ts";
 import type { Fault } from "./fault.ts";
+import { strikeGroup } from "./groups.ts";
 import { handlerConflicts } from "./handler-conflicts.ts";
 import { killIngress, killIngressBehindTheAnswer, stopIngress } from "./ingress.ts";
 import { inject } from "./inject.ts";
@@ -35,4 +36,5 @@ export const FAULTS: readonly Fault[] = [
   operators,
   inject,
   retention,
+  strikeGroup,
 ];

@@ -5,21 +5,21 @@ import { withRedis } from "../../support/redis-client.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 import type { Fault, FaultContext } from "./fault.ts";
 
-/** Lua that collects, into `alone`, the jobs with a body: that of an event that nothing else may have. */
+/** Lua that collects the data of all jobs into `jobs`. */
 const COLLECT = `
-local alone = {}
+local jobs = {}
 local cursor = "0"
 repeat
   local page = redis.call("SCAN", cursor, "TYPE", "hash", "COUNT", 1000)
   cursor = page[1]
   for _, key in ipairs(page[2]) do
     local data = redis.call("HGET", key, "data")
-    if data and string.find(data, '"body":', 1, true) then table.insert(alone, data) end
+    if data then table.insert(jobs, data) end
   end
 until cursor == "0"
 `;
 // In one step, so that what is destroyed is exactly what was counted.
-const FLUSH = `${COLLECT} redis.call("FLUSHALL") return alone`;
+const FLUSH = `${COLLECT} redis.call("FLUSHALL") return jobs`;
 
 /**
  * F10: the queue is emptied under the pipeline. What only the queue had is lost, and is counted. Jobs that
@@ -39,9 +39,9 @@ export const emptyQueue: Fault = {
 
 async function flush({ environment }: FaultContext): Promise<void> {
   const url = String(environment.urls.redisUrl);
-  const alone = (await withRedis(url, (client) => client.eval(FLUSH, 0))) as string[];
-  for (const data of alone) excuse(environment, JSON.parse(data));
-  environment.strike("F10", `FLUSHALL; ${alone.length} bodies were in the queue`);
+  const jobs = (await withRedis(url, (client) => client.eval(FLUSH, 0))) as string[];
+  const alone = noteEmptied(environment, jobs.map(parse));
+  environment.strike("F10", `FLUSHALL; ${alone} bodies were in the queue`);
 }
 
 /** Ends a Redis that keeps nothing, and excuses what it alone had in that moment. */
@@ -49,15 +49,16 @@ export async function loseRedis(environment: FaultEnvironment): Promise<void> {
   const client = new Redis(String(environment.urls.redisUrl), { retryStrategy: () => null });
   client.on("error", () => {});
   // Commands that came together are done with nobody's between them.
-  const both = client.pipeline().eval(`${COLLECT} return alone`, 0).shutdown("NOSAVE");
-  const alone = ((await both.exec())?.[0]?.[1] ?? []) as string[];
-  for (const data of alone) excuse(environment, JSON.parse(data));
-  environment.strike("F7", `Redis ended; ${alone.length} bodies were in the queue`);
+  const both = client.pipeline().eval(`${COLLECT} return jobs`, 0).shutdown("NOSAVE");
+  const jobs = ((await both.exec())?.[0]?.[1] ?? []) as string[];
+  const alone = noteEmptied(environment, jobs.map(parse));
+  environment.strike("F7", `Redis ended; ${alone} bodies were in the queue`);
 }
 
 async function obliterate({ environment }: FaultContext): Promise<void> {
-  const deleted = await deleteJobs(environment.database);
-  environment.strike("F10", `${deleted} jobs deleted, and all that is known of the queues`);
+  const jobs = await deleteJobs(environment.database);
+  noteEmptied(environment, jobs);
+  environment.strike("F10", `${jobs.length} jobs deleted, and all that is known of the queues`);
 }
 
 /** Removes every job that waits or is delayed, as a person does who cleans a queue; gives how many. */
@@ -69,8 +70,7 @@ export async function removeJobs({ environment }: FaultContext): Promise<number>
         // A worker may have taken it since.
         if (job?.id === undefined || (await queue.remove(job.id)) === 0) continue;
         removed += 1;
-        // What came while Postgres was away may have been here alone.
-        if (job.data.body !== undefined) excuse(environment, job.data);
+        noteEmptied(environment, [job.data]);
       }
     });
   }
@@ -78,9 +78,28 @@ export async function removeJobs({ environment }: FaultContext): Promise<number>
   return removed;
 }
 
-function excuse(
-  environment: FaultEnvironment,
-  { source, id }: { source: string; id: string },
-): void {
-  environment.excused.add(`${source}/${id}`);
+/**
+ * Notes the events whose jobs are gone. What only the queue had, which is a body, may be lost: gives how many
+ * there were.
+ */
+function noteEmptied(environment: FaultEnvironment, jobs: readonly unknown[]): number {
+  const ours = jobs.filter(isOurs);
+  const alone = ours.filter(({ body }) => body !== undefined);
+  for (const { source, id } of ours) environment.emptied.add(`${source}/${id}`);
+  for (const { source, id } of alone) environment.excused.add(`${source}/${id}`);
+  return alone.length;
+}
+
+interface JobData {
+  readonly source: string;
+  readonly id: string;
+  readonly body?: unknown;
+}
+
+function isOurs(data: unknown): data is JobData {
+  return typeof data === "object" && data !== null && "source" in data && "id" in data;
+}
+
+function parse(json: string): unknown {
+  return JSON.parse(json);
 }

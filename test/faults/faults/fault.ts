@@ -28,7 +28,7 @@ export interface Fault {
   readonly title: string;
   readonly uses: readonly Resource[];
   /** Where it can be done. Default: everywhere. */
-  applies?(environment: Pick<FaultEnvironment, "backend" | "ack">): boolean;
+  applies?(environment: Pick<FaultEnvironment, "backend" | "ack" | "groups">): boolean;
   /** It must hold up no other event: where nothing else is struck, their latency is measured. */
   readonly sparesOthers?: true;
   /** The ways in which it is done, by name. */

@@ -1,6 +1,8 @@
 import type { Failpoint } from "@millrace/core";
+import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../support/until.ts";
 import type { Role } from "../environment/role.ts";
+import type { Random } from "../random.ts";
 import type { Fault, FaultContext } from "./fault.ts";
 
 /** A busy machine, and other faults, hold up what is waited for. */
@@ -20,11 +22,23 @@ export function killAtEach(
         const role = random.pick(roles(context));
         if (!(await strikeAt(role, failpoint, "SIGKILL", random.between(0, 3)))) return;
         environment.strike(fault, `${role.name} killed at ${failpoint}`);
-        await until(() => !role.up);
-        await role.start();
+        await startAgain(role);
       },
     ]),
   );
+}
+
+/** Starts a role that has just killed itself. */
+export async function startAgain(role: Role): Promise<void> {
+  await until(() => !role.up);
+  await role.start();
+}
+
+/** Lets a worker that has just frozen itself go on, once others have taken its jobs. */
+export async function thawLate(role: Role, random: Random, atLeastMs = 4_500): Promise<void> {
+  // Its lock lasts 3 s, and the look for lost jobs comes every second.
+  await sleep(random.between(atLeastMs, atLeastMs + 2_500));
+  role.signal("SIGCONT");
 }
 
 /** Lets a role strike itself at a failpoint; false when it does not come by there in time. */

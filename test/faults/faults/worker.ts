@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Failpoint } from "@millrace/core";
 import { plainEvent } from "../load/plan.ts";
 import type { Fault, Way } from "./fault.ts";
-import { killAtEach, reached, strikeAt } from "./strike-role.ts";
+import { killAtEach, reached, strikeAt, thawLate } from "./strike-role.ts";
 
 const KILLED_AT: readonly Failpoint[] = [
   "worker.fetched",
@@ -42,9 +42,7 @@ function freezeAt(step: Failpoint): Way {
     const role = random.pick(environment.workers);
     if (!(await strikeAt(role, step, "SIGSTOP"))) return;
     environment.strike("F5", `${role.name} frozen at ${step}`);
-    // Its lock lasts 3 s, and the look for lost jobs comes every second.
-    await sleep(random.between(4_500, 7_000));
-    role.signal("SIGCONT");
+    await thawLate(role, random);
   };
 }
 

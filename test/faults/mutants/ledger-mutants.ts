@@ -67,8 +67,8 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/attempt.ts`,
-        from: "AND e.status = 'pending' AND e.attempts = $4",
-        to: "AND e.status = 'pending' AND $4::int IS NOT NULL",
+        from: 'AND ${IS_PENDING("e")} AND e.attempts = $4',
+        to: 'AND ${IS_PENDING("e")} AND $4::int IS NOT NULL',
       },
       {
         file: `${LEDGER}/attempt.ts`,
@@ -96,8 +96,8 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
       },
       {
         file: `${LEDGER}/guard.ts`,
-        from: '  if (kind === "control") {',
-        to: '  if (kind === "control" && state.refusal !== undefined) {',
+        from: '    if (kind === "control") {',
+        to: '    if (kind === "control" && this.refusal !== undefined) {',
       },
     ],
     trials: [{ suites: ["test/ledger/sealed-transaction.test.ts"] }],

@@ -1,12 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { columns } from "../print.ts";
+import { GROUP_MUTANTS } from "./group-mutants.ts";
 import { LEDGER_MUTANTS } from "./ledger-mutants.ts";
 import { PIPELINE_MUTANTS } from "./pipeline-mutants.ts";
 import { createScratch } from "./scratch.ts";
 import { tryMutant, type Verdict } from "./try-mutant.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));
-const MUTANTS = [...LEDGER_MUTANTS, ...PIPELINE_MUTANTS];
+const MUTANTS = [...LEDGER_MUTANTS, ...GROUP_MUTANTS, ...PIPELINE_MUTANTS];
 const HELP = `npm run faults:mutants -- [words of a mutant's name]
 
 Puts classic mistakes into a copy of the repository, one at a time, and demands that each is caught.

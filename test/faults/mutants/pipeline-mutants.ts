@@ -36,8 +36,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${INTAKE}/store-writer.ts`,
-        from: "      return await withDeadline(results, this.#options.timeoutMs, () => this.#late());",
-        to: "      return await results;",
+        from: "      this.#deadlines.add(delivery);\n",
+        to: "      void this.#deadlines;\n",
       },
       {
         file: `${INTAKE}/store-writer.ts`,
@@ -107,8 +107,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "apps/worker/src/create-worker.ts",
-        from: "sources[source]?.options.concurrency ?? worker.concurrency,",
-        to: "source in sources ? worker.concurrency : 1,",
+        from: "sources[source]?.options.concurrency ??\n",
+        to: "(source in sources ? undefined : 1) ??\n",
       },
     ],
     trials: [run("redis", "queue", "F21/floods", 0.02)],
@@ -134,8 +134,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/processor/src/attempt-event.ts",
-        from: 'signal.removeEventListener("abort", listener);',
-        to: "void [signal, listener];",
+        from: 'signal.removeEventListener("abort", this.follow);',
+        to: "void signal;",
       },
     ],
     trials: [{ suites: ["test/faults/alone/footprint.test.ts"] }],

@@ -1,7 +1,8 @@
+import cluster from "node:cluster";
+import { Option, type Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { wholeNumber } from "../parse-option.ts";
 import { readSettings } from "../settings.ts";
-import type { Command } from "commander";
 
 const HELP = `
 If DATABASE_URL is not set, it runs an embedded Postgres with its data in .millrace. If REDIS_URL is
@@ -44,6 +45,8 @@ Listens on INGRESS_PORT (3000). Every source needs its secret: STRIPE_WEBHOOK_SE
 Stores events in the queue at REDIS_URL, or in the ledger at DATABASE_URL if REDIS_URL is not set. With
 both set, events that one store cannot accept in time go to the other.
 
+With --processes, so many processes share the port, and one that dies is started again.
+
 Example:
   $ REDIS_URL=redis://127.0.0.1:6379 STRIPE_WEBHOOK_SECRET=whsec_... millrace ingress`,
     load: async () => (await import("@millrace/ingress")).main,
@@ -75,14 +78,25 @@ Example:
 /** `millrace ingress | worker | dashboard`: runs one role in this process until it is stopped. */
 export function addRoleCommands(program: Command, context: CliContext): void {
   for (const role of ROLES) {
-    program
+    const command = program
       .command(role.name)
       .description(role.description)
-      .addHelpText("after", role.help)
-      .action(async () => {
-        const { configPath } = readSettings(context);
-        const main = await role.load();
-        await main({ ...context.env, MILLRACE_CONFIG: configPath });
-      });
+      .addHelpText("after", role.help);
+    if (role.name === "ingress") command.addOption(processesOption());
+    command.action(async ({ processes = 1 }: { processes?: number }) => {
+      if (processes > 1 && cluster.isPrimary) {
+        const { runProcesses } = await import("../start/run-processes.ts");
+        return await runProcesses(context, processes);
+      }
+      const { configPath } = readSettings(context);
+      const main = await role.load();
+      await main({ ...context.env, MILLRACE_CONFIG: configPath });
+    });
   }
+}
+
+function processesOption(): Option {
+  return new Option("--processes <n>", "number of processes that share the port")
+    .argParser(wholeNumber({ min: 1, max: 64 }))
+    .default(1);
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { failpoint } from "@millrace/core";
+import { Deadlines, failpoint } from "@millrace/core";
+import { InFlight } from "../in-flight.ts";
 import { earlyRejection, endsConnection, type Received, type ReceiveRequest } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
 import { readBody, rejectEarly } from "../request-body.ts";
@@ -22,20 +23,22 @@ export interface NodeAdapter {
  * deadlines come from the receiver's config.
  */
 export function createNodeAdapter(receiver: Receiver): NodeAdapter {
-  const { bodyTimeoutMs: timeoutMs } = receiver.limits;
   const { budget } = receiver;
+  const deadlines = new Deadlines<() => void>(receiver.limits.bodyTimeoutMs, (onLate) => onLate());
   // A socket may have several requests in flight: they are answered in their order.
   const answering = new WeakMap<object, number>();
-  const inFlight = new Set<Promise<void>>();
+  const inFlight = new InFlight();
   let closing = false;
 
-  function handle(request: IncomingMessage, response: ServerResponse, source: string): void {
-    const serving = serve(request, response, source).catch((error: unknown) => {
+  async function handle(request: IncomingMessage, response: ServerResponse, source: string) {
+    inFlight.begin();
+    try {
+      await serve(request, response, source);
+    } catch (error) {
       receiver.notify({ kind: "unexpected", source: undefined, error });
       response.destroy();
-    });
-    inFlight.add(serving);
-    void serving.then(() => inFlight.delete(serving));
+    }
+    inFlight.end();
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse, name: string) {
@@ -46,7 +49,7 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
       : rejectEarly(request, source, budget);
     if (rejection !== undefined) return reject(request, response, rejection, source && name);
     const bytesMax = source?.bodyBytesMax ?? 0;
-    const read = await readBody(request, { bytesMax, timeoutMs, budget });
+    const read = await readBody(request, { bytesMax, deadlines, budget });
     if (!read.ok) return reject(request, response, earlyRejection(read.code), name);
     const { socket } = request;
     answering.set(socket, (answering.get(socket) ?? 0) + 1);
@@ -73,11 +76,11 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
 
   async function close(): Promise<void> {
     closing = true;
-    while (inFlight.size > 0) await Promise.all(inFlight);
+    await inFlight.none();
   }
 
   return {
-    handle,
+    handle: (request, response, source) => void handle(request, response, source),
     reject,
     isAnswering: (socket) => (answering.get(socket) ?? 0) > 0,
     close,

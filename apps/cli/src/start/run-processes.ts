@@ -1,0 +1,56 @@
+import cluster from "node:cluster";
+import { createLogger, loadConfig, notifyParent } from "@millrace/service";
+import type { CliContext } from "../context.ts";
+import { readSettings } from "../settings.ts";
+import { onStopRequest } from "../stop-request.ts";
+import { createSupervisor } from "./supervisor.ts";
+
+/** For what an ingress does after `ingress.shutdownTimeoutMs`, before it is killed. */
+const GRACE_MS = 5_000;
+
+/**
+ * Runs several ingress processes that listen on one port, until it is told to stop. It accepts their
+ * connections and gives them out in turn. One that dies is started again; the others take its share meanwhile.
+ *
+ * @throws whatever kept the first from starting.
+ */
+export async function runProcesses(context: CliContext, count: number): Promise<void> {
+  const { configPath, environment } = readSettings(context);
+  const { config } = await loadConfig(configPath);
+  const logger = createLogger({ role: "ingress", level: environment.LOG_LEVEL });
+  const { collectMetrics } = await import("@millrace/ingress");
+  collectMetrics();
+  const supervisor = createSupervisor({
+    onListening: ({ name, pid }) =>
+      logger.info({ process: name, processId: pid }, "a process listens"),
+    onRestart: (name, reason, waitMs) => {
+      logger.error({ process: name, reason, waitMs }, "a process has ended and is started again");
+    },
+  });
+  const launch = async () => cluster.fork().process;
+  const stop = onStopRequest(context, () => {
+    supervisor.kill();
+    context.exit(130);
+  });
+  try {
+    // By itself, so that what keeps all of them from starting is said once.
+    supervisor.add("ingress-1", launch);
+    const first = supervisor.listening();
+    const refused = await Promise.race([first, supervisor.givenUp(), stop.requested]);
+    if (refused !== undefined) throw refused;
+    for (let number = 2; number <= count; number += 1) supervisor.add(`ingress-${number}`, launch);
+    const ready = await Promise.race([
+      supervisor.listening(),
+      supervisor.givenUp(),
+      stop.requested,
+    ]);
+    if (ready !== undefined) throw ready;
+    const [{ port } = { port: 0 }] = supervisor.processes();
+    notifyParent({ kind: "listening", role: "ingress", port });
+    const givenUp = await Promise.race([supervisor.givenUp(), stop.requested]);
+    if (givenUp !== undefined) throw givenUp;
+  } finally {
+    await supervisor.stop(config.ingress.shutdownTimeoutMs + GRACE_MS);
+    stop.dispose();
+  }
+}

@@ -1,0 +1,142 @@
+import { run, type Mutant } from "./mutant.ts";
+
+const LEDGER = "packages/ledger/src";
+const PROCESSOR = "packages/processor/src";
+
+const GROUPS: Mutant["trials"] = [
+  { suites: ["test/processor/groups.test.ts", "test/processor/set-handlers.test.ts"] },
+];
+
+/** Mistakes in how first attempts of events share a transaction. */
+export const GROUP_MUTANTS: readonly Mutant[] = [
+  {
+    name: "a group takes no lock on its events",
+    edits: [
+      {
+        file: `${LEDGER}/admit.ts`,
+        from: '${IDENTITY_LOCK("$1::text", "i.event_id")} AS is_mine',
+        to: "true AS is_mine",
+      },
+    ],
+    trials: GROUPS,
+  },
+  {
+    name: "a group completes what another worker has recorded meanwhile",
+    edits: [
+      {
+        file: `${LEDGER}/complete-first.ts`,
+        from: "  ORDER BY event_id\n  RETURNING true",
+        to: "  ORDER BY event_id\n  ON CONFLICT DO NOTHING\n  RETURNING true",
+      },
+      {
+        file: `${LEDGER}/complete-first.ts`,
+        from: "(SELECT count(*) FROM inserted) = cardinality",
+        to: "(SELECT count(*) FROM inserted) <= cardinality",
+      },
+    ],
+    trials: GROUPS,
+  },
+  {
+    name: "what an event that failed in a group has written stays",
+    edits: [
+      {
+        file: `${LEDGER}/attempt-group.ts`,
+        from: "    if (this.isSaved && !this.isKept) {\n",
+        to: "    if (this.isSaved && this.broken !== undefined) {\n",
+      },
+    ],
+    trials: [...GROUPS, run("redis", "queue", "F27/killed at worker.group_ran")],
+  },
+  {
+    name: "the jobs of a group are finished before its COMMIT",
+    edits: [
+      {
+        file: `${LEDGER}/attempt-group.ts`,
+        from: "  private broken: unknown;\n",
+        to: "  private broken: unknown;\n  committing: Promise<void> = Promise.resolve();\n",
+      },
+      {
+        file: `${LEDGER}/attempt-group.ts`,
+        from: "    await this.complete(transactionId);\n",
+        to: `    this.committing = this.complete(transactionId);
+    for (const [member, { outcome }] of this.finished) {
+      this.ends.set(member, { kind: "completed", outcome });
+    }
+`,
+      },
+      {
+        file: `${LEDGER}/attempt-group.ts`,
+        from: "    clearTimeout(timer);\n    group.close();\n    held.release();\n",
+        to: `    void group.committing.finally(() => {
+      clearTimeout(timer);
+      group.close();
+      held.release();
+    });
+`,
+      },
+    ],
+    trials: [...GROUPS, run("redis", "queue", "F27,F15/before", 0.5)],
+  },
+  {
+    name: "an event that failed in a group is completed with it",
+    edits: [
+      {
+        file: `${LEDGER}/attempt-group.ts`,
+        from: "      for (const { member } of admitted) this.ends.set(member, end);\n",
+        to: `      for (const { member, event, isWaiting } of admitted) {
+        this.ends.set(member, end);
+        if (end.kind !== "failed") continue;
+        const { bodyDedup } = member;
+        const run = { event, isWaiting, outcome: "handled", ranMs: 0, bodyDedup, recorded: 0 } as const;
+        this.finished.set(member, run);
+      }
+`,
+      },
+    ],
+    trials: [...GROUPS, run("redis", "queue", "F27/killed at worker.group_ran")],
+  },
+  {
+    name: "a group that does not suit its type never shrinks",
+    edits: [
+      {
+        file: `${PROCESSOR}/group-size.ts`,
+        from: "    this.size = Math.max(1, Math.floor(this.size / 2));\n",
+        to: "    this.size = Math.max(1, this.size);\n",
+      },
+    ],
+    trials: [{ suites: ["packages/processor/src/group-size.test.ts"] }],
+  },
+  {
+    name: "a SET LOCAL in a group reaches the next event",
+    edits: [
+      {
+        file: `${LEDGER}/guard.ts`,
+        from: '      if (this.shared !== undefined) {\n        this.trouble ??= "unsafe";',
+        to: '      if (this.shared !== undefined && text === "") {\n        this.trouble ??= "unsafe";',
+      },
+    ],
+    trials: GROUPS,
+  },
+  {
+    name: "a job that comes again is taken for one that nobody has begun",
+    edits: [
+      {
+        file: "packages/queue/src/process-job.ts",
+        from: "const startedBefore = job.attemptsStarted !== 1 || job.stalledCounter > 0;",
+        to: "const startedBefore = job.attemptsStarted < 1;",
+      },
+    ],
+    trials: [{ suites: ["test/contracts/queue.test.ts"] }],
+  },
+  {
+    name: "a run that was undone with its group is not counted",
+    edits: [
+      {
+        file: `${PROCESSOR}/process-event.ts`,
+        from: "    if (first?.ran === true) this.job",
+        to: "    if (first?.ran === false) this.job",
+      },
+    ],
+    trials: GROUPS,
+  },
+];

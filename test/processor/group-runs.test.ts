@@ -1,0 +1,209 @@
+import { PermanentError, type HandlerContext, type WebhookEvent } from "@millrace/core";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { fresh, warmGroups } from "./warm-groups.ts";
+
+let processors: TestProcessors;
+beforeAll(async () => {
+  processors = await openTestProcessors();
+  await processors.ask("create table steps (event_id text, step int, seen int, tx xid8)");
+});
+afterAll(() => processors.close());
+
+type Tx = HandlerContext["tx"];
+type Behavior = (event: WebhookEvent, tx: Tx) => Promise<unknown>;
+
+/** Writes a row that says how many rows of its transaction the statement saw. */
+const write = (event: WebhookEvent, tx: Tx, step = 1) =>
+  tx.execute(sql`
+    insert into steps select ${event.id}, ${step}, count(*), pg_current_xact_id() from steps
+    where tx = pg_current_xact_id()`);
+const pause = () => new Promise((resolve) => setTimeout(resolve, 3));
+
+/** What a handler may do, and the steps that it leaves; none means that its event fails. */
+const BEHAVIORS: Record<string, { readonly run: Behavior; readonly steps: readonly number[] }> = {
+  one: { run: write, steps: [1] },
+  two: {
+    run: async (event, tx) => {
+      await write(event, tx);
+      await write(event, tx, 2);
+    },
+    steps: [1, 2],
+  },
+  "two at once": {
+    run: (event, tx) => Promise.all([write(event, tx), write(event, tx, 2)]),
+    steps: [1, 2],
+  },
+  "one that is not awaited": {
+    run: async (event, tx) => void Promise.resolve(write(event, tx)),
+    steps: [1],
+  },
+  none: { run: async () => {}, steps: [] },
+  "a wait, then one": {
+    run: async (event, tx) => (await pause(), await write(event, tx)),
+    steps: [1],
+  },
+  "one, then a wait": {
+    run: async (event, tx) => (await write(event, tx), await pause()),
+    steps: [1],
+  },
+  "a nested transaction": {
+    run: (event, tx) => tx.transaction((nested) => write(event, nested)),
+    steps: [1],
+  },
+  "a nested transaction that is undone": {
+    run: async (event, tx) => {
+      await write(event, tx);
+      const undone = tx.transaction(async (nested) => {
+        await write(event, nested, 9);
+        throw new Error("undo");
+      });
+      await undone.catch(() => {});
+      await write(event, tx, 2);
+    },
+    steps: [1, 2],
+  },
+};
+const FAILING: Record<string, Behavior> = {
+  "throws at once": async () => {
+    throw new PermanentError("at once");
+  },
+  "throws after its query": async (event, tx) => {
+    await write(event, tx);
+    throw new PermanentError("after its query");
+  },
+  "throws after two": async (event, tx) => {
+    await write(event, tx);
+    await write(event, tx, 2);
+    throw new PermanentError("after two");
+  },
+  "has its query refused": (_, tx) => tx.execute(sql`select 1 / 0`),
+  "has its second query refused": async (event, tx) => {
+    await write(event, tx);
+    await tx.execute(sql`select 1 / 0`);
+  },
+  "catches what its query throws": (_, tx) => tx.execute(sql`select 1 / 0`).catch(() => {}),
+};
+
+async function open() {
+  return await warmGroups(
+    processors,
+    async (event, { tx }) => {
+      const name = event.headers["x-do"] ?? "one";
+      await (BEHAVIORS[name]?.run ?? FAILING[name])?.(event, tx);
+    },
+    { effect: false, attempts: 1 },
+  );
+}
+type Opened = Awaited<ReturnType<typeof open>>;
+
+let groupsSoFar = 0;
+/** Handles events at the same time, and compares what they left with what they would leave one by one. */
+async function check({ together, groups }: Opened, names: readonly string[]): Promise<void> {
+  await processors.ask("truncate steps");
+  groupsSoFar += 1;
+  const jobs = names.map((name, index) =>
+    fresh({ eventId: `g${groupsSoFar}_${index}`, headers: { "x-do": name } }),
+  );
+  const before = groups().length;
+  const results = await together(jobs);
+  expect(
+    groups()
+      .slice(before)
+      .some((size) => size > 1),
+  ).toBe(true);
+  const rows = await processors.ask<{ event_id: string; step: number; seen: number }>(
+    "select * from steps order by seen",
+  );
+  for (const [index, job] of jobs.entries()) {
+    const name = names[index] ?? "";
+    const behavior = BEHAVIORS[name];
+    const own = rows.filter((row) => row.event_id === job.event.eventId);
+    expect([name, results[index]?.kind]).toEqual([name, behavior ? "completed" : "failed"]);
+    expect([name, own.map(({ step }) => step)]).toEqual([name, behavior?.steps ?? []]);
+    // No other event of the transaction wrote between two steps of one.
+    const [first, second] = own;
+    if (first && second && name !== "a nested transaction that is undone") {
+      expect([name, second.seen - first.seen]).toEqual([name, 1]);
+    }
+    const [row] = await processors.ask(
+      "select status, attempts - attempts_at_retry as charged from millrace.events where event_id = $1",
+      [job.event.eventId],
+    );
+    expect(row).toEqual({ status: behavior ? "completed" : "failed", charged: 1 });
+  }
+}
+
+test("handlers that send one query begin while Postgres answers the ones before", async () => {
+  let begun = 0;
+  let begunMax = 0;
+  const { together } = await warmGroups(
+    processors,
+    async (event, { tx }) => {
+      begun += 1;
+      begunMax = Math.max(begunMax, begun);
+      await write(event, tx);
+      begun -= 1;
+    },
+    { effect: false, concurrency: 1 },
+  );
+  // A busy machine makes groups small for a while.
+  for (let round = 0; begunMax < 8; round += 1) {
+    if (round > 100) throw new Error(`No more than ${begunMax} had begun`);
+    await together(Array.from({ length: 16 }, () => fresh()));
+  }
+});
+
+test.each([...Object.keys(BEHAVIORS), ...Object.keys(FAILING)])(
+  "among others, a handler that does this leaves what it would leave alone: %s",
+  async (name) => {
+    const opened = await open();
+    const others = Array.from({ length: 12 }, () => "one");
+    await check(opened, others.with(4, name));
+    await check(opened, others.with(0, name).with(1, name).with(11, name));
+  },
+);
+
+test("handlers of all kinds in one group leave what they would leave one by one", async () => {
+  const opened = await open();
+  const names = [...Object.keys(BEHAVIORS), ...Object.keys(FAILING)];
+  // A fixed sequence, so that a failure comes again.
+  let seed = 7;
+  const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+  for (let round = 0; round < 12; round += 1) {
+    const calm = Array.from({ length: 40 }, () => "one");
+    await opened.together(calm.map(() => fresh({ headers: { "x-calm": "1" } })));
+    await check(
+      opened,
+      Array.from({ length: 20 }, () =>
+        random() < 0.6 ? "one" : (names[Math.floor(random() * names.length)] ?? "one"),
+      ),
+    );
+  }
+});
+
+test("a table that changes under a prepared statement costs no attempt", async () => {
+  await processors.ask("create table prices (sku text primary key)");
+  await processors.ask("insert into prices values ('a')");
+  let prepared = 0;
+  const { together } = await warmGroups(
+    processors,
+    async (_, { tx }) => {
+      await tx.execute(sql`select * from prices where sku = ${"a"}`);
+      const { rows } = await tx.execute(sql`select name from pg_prepared_statements
+        where statement like 'select * from prices%'`);
+      prepared += rows.length;
+    },
+    { attempts: 1 },
+  );
+  const many = () => together(Array.from({ length: 40 }, () => fresh()));
+  for (let round = 0; prepared === 0; round += 1) {
+    if (round > 50) throw new Error("No statement was prepared");
+    await many();
+  }
+  await processors.ask("alter table prices add column cents int");
+  for (let round = 0; round < 5; round += 1) {
+    expect(new Set((await many()).map(({ kind }) => kind))).toEqual(new Set(["completed"]));
+  }
+});
