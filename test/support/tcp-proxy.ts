@@ -53,9 +53,10 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
     pairs.add(pair);
     for (const socket of pair) {
       socket.on("error", () => socket.destroy());
-      // Neither side of a half-open connection hears that the other one has ended.
+      // One of them may stay for long: it waits for its peer to end, or was paused in the moment the other one
+      // closed. And neither side of a half-open connection hears that the other one has ended.
       socket.on("close", () => {
-        if (!stranded.has(pair)) pairs.delete(pair);
+        if (pair.every((each) => each.closed)) pairs.delete(pair);
       });
     }
     const passes = (): boolean => !stranded.has(pair);

@@ -47,7 +47,7 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
     worker,
     concurrency: (source) =>
       sources[source]?.options.concurrency ??
-      // On Postgres each job is fetched and finished by itself, and more at once are in each other's way.
+      // On Postgres each job is fetched and finished by itself: a whole group at once was seen to end in deadlocks.
       (queues.backend === "redis" ? processor.jobsMax(source) : worker.concurrency),
     rate: (source) => sources[source]?.options.rate,
     run: processor.process,

@@ -4,8 +4,9 @@ import { PgDialect } from "drizzle-orm/pg-core";
 import type pg from "pg";
 import { databaseUnavailable, isConnectionError } from "./database-errors.ts";
 import type { Lease } from "./connection.ts";
+import { isStale, preparedName } from "./prepared-name.ts";
 import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
-import { classify, Savepoints, type StatementClass } from "./transaction-control.ts";
+import { classify, Savepoints, type StatementKind } from "./transaction-control.ts";
 
 /** What is special about a handler that shares its transaction with handlers of other events. */
 export interface SharedTransaction {
@@ -48,9 +49,9 @@ export class Guard {
   /** What drizzle calls in place of the connection. */
   async query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> {
     const query = readQuery(config, values);
-    const { kind, name } = this.admit(query.text);
+    const kind = this.admit(query.text);
     // Only in a group: should the prepared statement have become stale, the event is attempted alone.
-    if (this.shared !== undefined) query.name ??= name;
+    if (this.shared !== undefined && kind === "other") query.name ??= preparedName(query.text);
     const sent = this.shared?.send(query) ?? this.held.client.query(query);
     this.inFlight.add(sent);
     try {
@@ -67,12 +68,11 @@ export class Guard {
     }
   }
 
-  private admit(text: string): StatementClass {
+  private admit(text: string): StatementKind {
     if (this.isSealed) {
       throw new MillraceError("tx_closed", "Cannot use the transaction: its handler has returned");
     }
-    const statement = classify(text);
-    const { kind, reachesPastSavepoint } = statement;
+    const { kind, reachesPastSavepoint } = classify(text);
     if (reachesPastSavepoint) {
       this.isUnsafe = true;
       if (this.shared !== undefined) {
@@ -89,7 +89,7 @@ export class Guard {
       throw this.refusal;
     }
     if (kind === "session") this.held.spoil();
-    return statement;
+    return kind;
   }
 
   private note(error: unknown): void {
@@ -182,15 +182,4 @@ function isQueryConfig(value: unknown): value is pg.QueryConfig & { rowMode?: "a
   return (
     typeof value === "object" && value !== null && "text" in value && typeof value.text === "string"
   );
-}
-
-/** True when a prepared statement no longer fits the tables, because a column was added or changed its type. */
-function isStale(error: unknown): boolean {
-  const state = sqlStateOf(error);
-  if (state === SQLSTATE.invalidSqlStatementName) return true;
-  // The same state also says that Postgres lacks a feature, and the message is translated.
-  const isOfPlan = [...causes(error)].some(
-    (link) => "routine" in link && link.routine === "RevalidateCachedQuery",
-  );
-  return state === SQLSTATE.featureNotSupported && isOfPlan;
 }

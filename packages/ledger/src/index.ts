@@ -4,7 +4,9 @@
  * States: pending → completed or failed; failed → pending by a retry. Triggers refuse all else.
  * Data: `intake.accept` or `claims.record` inserts an event and its body; `claims.attempt` locks the
  * row, runs the handler and completes the event in one transaction; `claims.fail` records why an attempt
- * failed; `retries` make an event pending again; retention drops bodies and deletes old events.
+ * failed; `claims.attemptFirst` and `claims.attemptGroup` do without a record: they run the handlers of
+ * new events, then insert these as completed; `retries` make an event pending again; retention drops
+ * bodies and deletes old events.
  * Deduplication: the primary key (source, event_id, generation), here and nowhere else.
  * Deadlines: Postgres' timeouts of a statement, a lock and an idle transaction, and one deadline for
  * each transaction, after which its connection is destroyed (ledger-context.ts, transaction.ts). How

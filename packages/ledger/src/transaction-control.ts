@@ -14,37 +14,16 @@ export type StatementKind =
 export interface StatementClass {
   readonly kind: StatementKind;
   readonly reachesPastSavepoint: boolean;
-  /** How often it was classified. */
-  uses: number;
-  /** What a connection may prepare it as, once it has been used often. */
-  name?: string;
 }
 
 /** A handler sends the same few texts again and again. */
 const KNOWN_MAX = 1_000;
 const known = new Map<string, StatementClass>();
 
-/** Postgres reads and plans a statement each time, unless it is prepared: a third of what an INSERT costs. */
-const PREPARED_FROM_USES = 20;
-/** A connection keeps what it has prepared for as long as it lives. */
-const PREPARED_MAX = 100;
-let prepared = 0;
-
 export function classify(text: string): StatementClass {
   const before = known.get(text);
-  if (before !== undefined) {
-    before.uses += 1;
-    if (before.uses === PREPARED_FROM_USES && before.kind === "other" && prepared < PREPARED_MAX) {
-      prepared += 1;
-      before.name = `millrace_handler_${prepared}`;
-    }
-    return before;
-  }
-  const found: StatementClass = {
-    kind: statementKind(text),
-    reachesPastSavepoint: reachesPastSavepoint(text),
-    uses: 1,
-  };
+  if (before !== undefined) return before;
+  const found = { kind: statementKind(text), reachesPastSavepoint: reachesPastSavepoint(text) };
   // Values that stand in the text make it another one each time.
   if (known.size >= KNOWN_MAX) known.clear();
   known.set(text, found);

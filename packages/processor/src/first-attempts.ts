@@ -72,8 +72,9 @@ export interface Waiting {
 
 /**
  * Makes the first attempts of events: most succeed within milliseconds, and those that wait at the same time
- * share a transaction. What arrives while no transaction runs goes at once and alone. A type that is slow,
- * fails often, or waits for locks goes alone, and waits for no other (group-size.ts).
+ * share a transaction. What arrives while no transaction runs goes at once and alone. A type that is slow or
+ * fails often goes alone, and waits for no other; groups that wait for each other's locks take turns
+ * (group-size.ts).
  */
 export class FirstAttempts {
   private readonly deps: Deps;
@@ -83,7 +84,7 @@ export class FirstAttempts {
   /** The moving average of how many events may share a transaction, by source. */
   private readonly usualSizes = new Map<string, number>();
   private running = 0;
-  /** True while a group runs whose type waits for locks if another one runs beside it. */
+  /** True while a group runs whose type waits for locks when another group runs at the same time. */
   private isSerialRunning = false;
   private isScheduled = false;
 

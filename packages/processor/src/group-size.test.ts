@@ -122,7 +122,7 @@ test("groups that wait for locks run one after the other, and are halved if that
   expect([size.isSerial, size.current]).toEqual([true, 16]);
 });
 
-test("after many calm runs groups run beside each other again, and after twice as many the next time", () => {
+test("after many calm runs groups run at the same time again, and after twice as many the next time", () => {
   const size = grown(32);
   const calmRuns = () => {
     size.noteGroup(group(30, { trouble: "contended" }), 1);

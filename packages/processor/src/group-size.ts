@@ -29,7 +29,7 @@ const PATIENCE_MS = { min: 50, max: 250 };
 const FAILED_SHARE_MAX = 0.2;
 /** Calm runs that it takes to grow again after trouble. */
 const CALM = { first: 64, max: 2_048 };
-/** Calm runs that it takes until groups of a type that waited for locks run beside each other again. */
+/** Calm runs that it takes until groups of a type that waited for locks run at the same time again. */
 const SERIAL_CALM = { first: 2_000, max: 64_000 };
 
 /**

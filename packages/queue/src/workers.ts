@@ -51,11 +51,11 @@ function startWorker(deps: Deps, source: string, { runs, abandoning }: Running):
   const { notify, reportError, options } = deps;
   const jobs = createJobProcessor({ source, runs, run: options.run, notify, reportError });
   const concurrency = () => options.concurrency(source);
-  const process: typeof jobs.process = (job) => {
-    if (worker.concurrency !== concurrency()) worker.concurrency = concurrency();
+  const processJob: typeof jobs.process = (job) => {
+    worker.concurrency = concurrency();
     return jobs.process(job);
   };
-  const worker: Worker = deps.backend.createWorker(queueName(source), process, {
+  const worker: Worker = deps.backend.createWorker(queueName(source), processJob, {
     concurrency: concurrency(),
     lockDuration: options.worker.lockDurationMs,
     stalledInterval: options.worker.stalledIntervalMs,

@@ -1,0 +1,140 @@
+import { expect, test } from "vitest";
+import type { MillraceProcess } from "../../support/millrace-process.ts";
+import { describeOnRedis } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+import {
+  expectCompletedOnce,
+  useHangingServers,
+  type Source,
+  type Timed,
+} from "./hanging-servers.ts";
+
+// What bounds a write to an event store when a server hangs. Each test goes through the ingress's own HTTP,
+// whoever keeps the time inside: it fails when nobody does.
+
+/** An answer takes 2 s at the most; the machine that runs all of this may be busy. A hang is longer. */
+const ANSWERED_WITHIN_MS = 4_000;
+/** Far less than the 800 ms that an ingress gives its first store: that one is not asked any more. */
+const AT_ONCE_MS = 400;
+/** Longer than a store that failed is left alone, and over within 5 s: a silent socket is given up then. */
+const LOAD_MS = 1_500;
+
+interface Outage {
+  readonly what: string;
+  readonly source: Source;
+  strike(): void;
+  heal(): void;
+}
+
+const hanging = useHangingServers();
+
+/** The store that `acme` has first, the queue. */
+const redisHangs: readonly Outage[] = [
+  {
+    what: "Redis hangs",
+    source: "acme",
+    strike: () => hanging().servers.redis?.freeze(),
+    heal: () => hanging().servers.redis?.thaw(),
+  },
+  {
+    what: "the connection to Redis is half-open",
+    source: "acme",
+    strike: () => hanging().toRedis.strand(),
+    // A new connection is made by itself.
+    heal: () => {},
+  },
+];
+
+/** The store that `patient` has first, the ledger. */
+const commitHangs: Outage = {
+  what: "every COMMIT hangs",
+  source: "patient",
+  strike: () => hanging().toPostgres.strandAfter("COMMIT"),
+  heal: () => hanging().toPostgres.strandAfter(undefined),
+};
+
+const postgresHangs: Outage = {
+  what: "Postgres hangs",
+  source: "patient",
+  strike: () => hanging().toPostgres.freeze(),
+  heal: () => hanging().toPostgres.thaw(),
+};
+
+describeOnRedis("an ingress with one event store", () => {
+  test.each([
+    ...redisHangs.map((outage) => ({ ...outage, without: "DATABASE_URL" })),
+    { ...commitHangs, without: "REDIS_URL" },
+  ])("answers 503 in time while $what", async ({ source, strike, heal, without }) => {
+    const ingress = await hanging().startIngress({ [without]: "" });
+    await untilTaken(ingress, source, "before");
+    strike();
+    const answers = await deliverTogether(ingress, source, "while");
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
+    expect(slowest(answers)).toBeLessThan(ANSWERED_WITHIN_MS);
+    heal();
+    await untilTaken(ingress, source, "after");
+    await hanging().pipeline.start("worker", without === "REDIS_URL" ? { REDIS_URL: "" } : {});
+    await expectCompletedOnce(hanging());
+  });
+});
+
+describeOnRedis("an ingress with two event stores", () => {
+  test.each([...redisHangs, commitHangs, postgresHangs])(
+    "takes events into the other one in time while $what, and soon at once",
+    async ({ source, strike, heal }) => {
+      const ingress = await hanging().startIngress();
+      await hanging().pipeline.start("worker");
+      await untilTaken(ingress, source, "before");
+      strike();
+      const first = await deliverTogether(ingress, source, "first");
+      expect(first.filter(({ status }) => status >= 300)).toEqual([]);
+      expect(slowest(first)).toBeLessThan(ANSWERED_WITHIN_MS);
+      const later = await deliverFor(ingress, source, LOAD_MS);
+      expect(later.filter(({ status }) => status >= 300)).toEqual([]);
+      expect(median(later)).toBeLessThan(AT_ONCE_MS);
+      // Most of the time would be theirs if the store were asked again after each rest.
+      const slow = later.filter(({ tookMs }) => tookMs > AT_ONCE_MS);
+      expect(sumOf(slow)).toBeLessThan(sumOf(later) / 2);
+      heal();
+      await untilTaken(ingress, source, "after");
+      await expectCompletedOnce(hanging());
+    },
+  );
+});
+
+function deliverTogether(ingress: MillraceProcess, source: Source, name: string) {
+  const ids = Array.from({ length: 10 }, (_, n) => `${name}_${n}`);
+  return Promise.all(ids.map((id) => hanging().deliver(ingress, source, id)));
+}
+
+/** Delivers one event after another for so long. */
+async function deliverFor(ingress: MillraceProcess, source: Source, loadMs: number) {
+  const beganMs = performance.now();
+  const answers: Timed[] = [];
+  while (performance.now() - beganMs < loadMs) {
+    answers.push(await hanging().deliver(ingress, source, `later_${answers.length}`));
+  }
+  return answers;
+}
+
+/** Delivers events until one is taken into the source's own first store. */
+async function untilTaken(ingress: MillraceProcess, source: Source, name: string) {
+  let tries = 0;
+  await until(
+    async () => {
+      tries += 1;
+      const { status, tookMs } = await hanging().deliver(ingress, source, `${name}_${tries}`);
+      return status < 300 && tookMs < AT_ONCE_MS;
+    },
+    { what: `an event of ${source} taken at once` },
+  );
+}
+
+const slowest = (answers: readonly Timed[]): number =>
+  Math.max(...answers.map(({ tookMs }) => tookMs));
+
+const sumOf = (answers: readonly Timed[]): number =>
+  answers.reduce((sum, { tookMs }) => sum + tookMs, 0);
+
+const median = (answers: readonly Timed[]): number =>
+  answers.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)[answers.length >> 1] ?? NaN;
