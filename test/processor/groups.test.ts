@@ -33,6 +33,21 @@ test("events that wait at the same time share a transaction, and each is complet
   for (const id of ids) expect(await processors.effects(id)).toBe(1);
 });
 
+test("as many jobs are worth fetching at once as fill the transactions, unless their bodies are large", async () => {
+  const { processor, together } = await warm(() => {}, { effect: false });
+  const body = Buffer.alloc(1_000_000, "x");
+  // A busy machine makes a type look slow for a while.
+  await until(async () => {
+    await together(Array.from({ length: 50 }, () => fresh()));
+    return processor.jobsMax("shop") > 60;
+  });
+  expect(processor.jobsMax("bank")).toBe(8);
+  for (let round = 0; round < 4; round += 1) {
+    await together(Array.from({ length: 20 }, () => fresh({ body })));
+  }
+  expect(processor.jobsMax("shop")).toBeLessThan(40);
+});
+
 test("a handler that throws is undone and fails alone, and its group completes", async () => {
   const { together } = await warm((event) => {
     if (event.headers["x-throw"]) throw new PermanentError("no");

@@ -112,6 +112,29 @@ describeOnRedis("finishing jobs", () => {
     await until(async () => (await ours.client.llen(`${PREFIX}active`)) === AT_ONCE);
   });
 
+  it("keeps as many completed jobs and notices as BullMQ does", async () => {
+    const { client } = ours;
+    await until(async () => (await client.llen(`${PREFIX}active`)) === AT_ONCE);
+    const completed = (name: string, count: number, ms: number) =>
+      client.zadd(
+        `${PREFIX}completed`,
+        ...Array.from({ length: count }, (_, index) => [ms + index, `${name}_${index}`]).flat(),
+      );
+    await completed("too_old", 50, 1);
+    await completed("first", 2, Date.now() - 300_000);
+    await completed("recent", 10_000 - 3, Date.now() - 200_000);
+    const notices = client.pipeline();
+    for (let at = 0; at < 3_000; at += 1) notices.xadd(`${PREFIX}events`, "*", "event", "old");
+    await notices.exec();
+    await ours.endActive();
+    await until(async () => (await client.zscore(`${PREFIX}completed`, "evt_02")) !== null);
+    expect(await client.zcount(`${PREFIX}completed`, 0, 100)).toBe(0);
+    expect(await client.zcard(`${PREFIX}completed`)).toBe(10_000);
+    expect(await client.zscore(`${PREFIX}completed`, "first_1")).toBeNull();
+    expect(await client.zscore(`${PREFIX}completed`, "recent_0")).not.toBeNull();
+    expect(await client.xlen(`${PREFIX}events`)).toBeLessThan(1_300);
+  });
+
   it("gives one job the error of its own key, and finishes the others", async () => {
     await until(async () => (await ours.client.llen(`${PREFIX}active`)) === AT_ONCE);
     await ours.client.set(`${PREFIX}evt_02:dependencies`, "a string where a set is expected");

@@ -172,12 +172,11 @@ const MESSAGE_CHARS_MAX = 500;
 
 /** One line a second for what a dead server causes; no line has a body or a header. */
 function log(notice: Notice, { logger, logError }: Deps): void {
-  if (notice.kind === "group_ended") return;
+  if (notice.kind === "group_ended" || notice.kind === "claimed") return;
+  if (isOrdinary(notice) && !logger.isLevelEnabled("debug")) return;
   const { source, eventId, generation } = notice.key;
   const names = { source, event_id: eventId, generation };
   switch (notice.kind) {
-    case "claimed":
-      return;
     case "conflict":
       return logError(
         `conflict: ${source}`,
@@ -200,6 +199,11 @@ function log(notice: Notice, { logger, logError }: Deps): void {
     case "handler_ignored_abort":
       return logger.warn(names, "handler is still running after its signal was aborted");
   }
+}
+
+/** The end of most jobs, for which nothing is made that no log shows. */
+function isOrdinary(notice: Notice): boolean {
+  return notice.kind === "finished" && notice.result === "completed";
 }
 
 function ends(notice: Notice & { kind: "finished" }) {

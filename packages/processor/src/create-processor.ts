@@ -91,7 +91,7 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
   const hook = onFailed && createFailureHook(onFailed, onHookError);
   const draining = new LazySignal();
   const closing = new LazySignal();
-  const context: Omit<ProcessContext, "firstAttempts"> = {
+  const parts: Omit<ProcessContext, "firstAttempts"> = {
     ledger,
     record: recordBatched(ledger, options.batchMax ?? 50),
     database: createDatabaseRetry({ maxMs: options.databaseRetryMs ?? 60_000, random }),
@@ -105,12 +105,13 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
     draining,
     closing,
   };
-  const firstAttempts = options.mayShare && createFirstAttempts(options.mayShare, context, options);
+  const firstAttempts = options.mayShare && createFirstAttempts(options.mayShare, parts, options);
+  const context: ProcessContext = { ...parts, firstAttempts };
   const inProgress = new Set<Promise<JobResult>>();
 
   return {
     process(job) {
-      const result = processEvent(job, { ...context, firstAttempts });
+      const result = processEvent(job, context);
       inProgress.add(result);
       void result.finally(() => inProgress.delete(result));
       return result;

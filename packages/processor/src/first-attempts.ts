@@ -51,14 +51,21 @@ export interface GroupOptions {
 const LOCK_TIMEOUT_MS = 30;
 /** Bytes of bodies in one group, which are all in memory once more when it is finished. */
 const BYTES_MAX = 4 * 1024 * 1024;
+/** Bytes of bodies that are fetched at once, most of them to wait for their transaction. */
+const FETCHED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** What the latest event counts for in a source's usual size of a group. */
+/** What the latest event counts for in what is usual for its source. */
 const LATEST_WEIGHT = 1 / 64;
 /** With groups that are usually larger than this, an event waits for its handlers a few milliseconds only. */
 const USUAL_SIZE_MIN = 12;
 
-/** Fewer events than this are not divided. */
-const DIVIDED_MIN = 8;
+/** Moving averages of a source. */
+interface Usual {
+  /** Events that may share a transaction. */
+  size: number;
+  /** Bytes of a body. */
+  bytes: number;
+}
 
 /** An event that waits for its first attempt. */
 export interface Waiting {
@@ -81,8 +88,7 @@ export class FirstAttempts {
   private readonly options: GroupOptions;
   private readonly sizes = new Map<string, GroupSize>();
   private readonly waiting = new Map<string, Waiting[]>();
-  /** The moving average of how many events may share a transaction, by source. */
-  private readonly usualSizes = new Map<string, number>();
+  private readonly usual = new Map<string, Usual>();
   private running = 0;
   /** True while a group runs whose type waits for locks when another group runs at the same time. */
   private isSerialRunning = false;
@@ -98,15 +104,16 @@ export class FirstAttempts {
    * as the source's events mostly go alone. An event that waits here is not there for other workers.
    */
   eventsMax(source: string): number {
-    const isQuick = (this.usualSizes.get(source) ?? 0) >= USUAL_SIZE_MIN;
-    return isQuick ? this.options.transactionsMax * this.options.sizeMax(source) : 0;
+    const usual = this.usual.get(source);
+    if (usual === undefined || usual.size < USUAL_SIZE_MIN) return 0;
+    const eventsMax = this.options.transactionsMax * Math.round(usual.size);
+    return Math.min(eventsMax, Math.floor(FETCHED_BYTES_MAX / Math.max(usual.bytes, 1)));
   }
 
   async attempt(job: EventJob, policy: AttemptPolicy): Promise<FirstEnd> {
     const setHandler = this.deps.handlers.setHandlerOf(job.event);
     const size = this.sizeOf(job, setHandler);
-    const usual = this.usualSizes.get(job.event.source) ?? 0;
-    this.usualSizes.set(job.event.source, usual + (size.current - usual) * LATEST_WEIGHT);
+    this.note(job, size);
     if (size.current === 1) return await this.alone({ job, policy, size });
     return await new Promise((resolve) => {
       const { source } = job.event;
@@ -115,6 +122,13 @@ export class FirstAttempts {
       this.waiting.set(source, queue);
       this.schedule();
     });
+  }
+
+  private note({ event: { source, body } }: EventJob, { current }: GroupSize): void {
+    let usual = this.usual.get(source);
+    if (usual === undefined) this.usual.set(source, (usual = { size: 0, bytes: 0 }));
+    usual.size += (current - usual.size) * LATEST_WEIGHT;
+    usual.bytes += ((body?.byteLength ?? 0) - usual.bytes) * LATEST_WEIGHT;
   }
 
   private sizeOf(
@@ -147,20 +161,14 @@ export class FirstAttempts {
     });
   }
 
-  /**
-   * The next events that share a transaction: those that wait longest, of the source whose turn it is. A few
-   * are not kept apart, but many are divided among the transactions that may begin: one of them runs handlers
-   * while the other one waits for Postgres.
-   */
+  /** The next events that share a transaction: those that wait longest, of the source whose turn it is. */
   private take(): Waiting[] | undefined {
     const mayRun = ({ size }: Waiting) => !(this.isSerialRunning && size.isSerial);
     const next = [...this.waiting].find(([, [first]]) => first !== undefined && mayRun(first));
     if (next === undefined) return undefined;
     const [source, queue] = next;
     const group: Waiting[] = [];
-    const isSerial = queue[0]?.size.isSerial === true;
-    const free = isSerial ? 1 : this.options.transactionsMax - this.running;
-    let sizeMax = Math.max(Math.ceil(queue.length / free), DIVIDED_MIN);
+    let sizeMax = Infinity;
     let bytes = 0;
     for (const entry of queue) {
       const { current } = entry.size;

@@ -86,8 +86,9 @@ const FIRST_LINE = "\nlocal jobIdKey = KEYS[12]\n";
 
 /**
  * BullMQ's text becomes the body of a function, which is called for each job with the job's own keys
- * and arguments. Its helper functions are made once, and not for each job. An error of one job is its own
- * answer, a string; the others go on.
+ * and arguments. Its helper functions are made once, and not for each job. Old notices are trimmed with the
+ * first job, and old completed or failed jobs after the last one: what remains is the same. An error of one job
+ * is its own answer, a string; the others go on.
  *
  * @throws when another BullMQ is installed than the one that this is tested with.
  */
@@ -100,6 +101,18 @@ function createFinishScript(): RedisScript {
   }
   return createRedisScript(`
 ${functions}
+local isTrimmed, byAge, byCount = false, {}, {}
+local trimNow, removeByAgeNow, removeByCountNow = trimEvents, removeJobsByMaxAge, removeJobsByMaxCount
+local function trimEvents(...)
+  if not isTrimmed then trimNow(...) end
+  isTrimmed = true
+end
+local function removeJobsByMaxAge(timestamp, maxAge, set, prefix, limit)
+  byAge[set] = { timestamp, maxAge, set, prefix, limit }
+end
+local function removeJobsByMaxCount(maxCount, set, prefix)
+  byCount[set] = { maxCount, set, prefix }
+end
 local function finish(KEYS, ARGV)
 ${FIRST_LINE}
 ${body}
@@ -108,11 +121,10 @@ end
 -- The first job's keys and arguments; which of them the jobs have of their own (KEYS before ARGV); those.
 local columns = {}
 for i = 1, tonumber(ARGV[${ARGS} + 1]) do columns[i] = tonumber(ARGV[${ARGS} + 1 + i]) end
-local shared = { unpack(ARGV, 1, ${ARGS}) }
+local keys, args = { unpack(KEYS) }, { unpack(ARGV, 1, ${ARGS}) }
 local answers, jobs = {}, 0
 local at = ${ARGS} + 1 + #columns
 while at < #ARGV do
-  local keys, args = { unpack(KEYS) }, { unpack(shared) }
   for i, column in ipairs(columns) do
     if column > ${KEYS} then args[column - ${KEYS}] = ARGV[at + i] else keys[column] = ARGV[at + i] end
   end
@@ -122,6 +134,9 @@ while at < #ARGV do
   jobs = jobs + 1
   answers[jobs] = answer
 end
+-- The jobs are finished: if an old one cannot be removed, the next call tries again.
+for _, given in pairs(byAge) do pcall(removeByAgeNow, unpack(given)) end
+for _, given in pairs(byCount) do pcall(removeByCountNow, unpack(given)) end
 return answers
 `);
 }
