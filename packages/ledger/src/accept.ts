@@ -164,7 +164,7 @@ async function runAccept(
 ): Promise<Map<IncomingEvent, StoreResult>> {
   const query = { name: "millrace_accept", text: ACCEPT, values: packEvents(events) };
   const { rows } = await withPartitions(ledger.pool, () =>
-    runStatement<AcceptRow>(ledger.pool, query, ledger.short),
+    runStatement<AcceptRow>(ledger.pool, query, ledger.prepared),
   );
   const found = new Map(rows.map((row) => [keyText(row), toStoreResult(row)]));
   const placements = new Map<IncomingEvent, StoreResult>();

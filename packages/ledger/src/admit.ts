@@ -3,6 +3,7 @@ import type pg from "pg";
 import { pipeline } from "./connection.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "./ledger-context.ts";
+import { PLAN_BY_KEY, PLAN_FOR_HANDLERS } from "./transaction.ts";
 
 /** What the ledger answers for a job whose event may be new. */
 export type Admission =
@@ -76,7 +77,7 @@ const ADMIT = (day: string) => `
 WITH limits AS MATERIALIZED (
   SELECT set_config('lock_timeout', $7, true), set_config('statement_timeout', $8, true),
     set_config('idle_in_transaction_session_timeout', $9, true),
-    set_config('enable_seqscan', 'on', true),
+    ${PLAN_FOR_HANDLERS},
     set_config('millrace.first_attempts', pg_current_xact_id()::text, true)
 ),
 given AS MATERIALIZED (
@@ -147,7 +148,7 @@ export async function admit(
     (milliseconds) => String(Math.ceil(milliseconds)),
   );
   const [, answer] = await pipeline(client, [
-    { text: "BEGIN; SET LOCAL enable_seqscan = off" },
+    { text: `BEGIN; ${PLAN_BY_KEY}` },
     {
       name: `millrace_admit_${today}`,
       text: ADMIT(today),

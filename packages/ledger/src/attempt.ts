@@ -16,7 +16,7 @@ import type { LedgerContext } from "./ledger-context.ts";
 import { runGuarded, settleError, undo, unlessAborted } from "./run-guarded.ts";
 import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 import { suspectReplay } from "./suspect-replay.ts";
-import { requireCommitted, rollback } from "./transaction.ts";
+import { PLAN_BY_KEY, PLAN_FOR_HANDLERS, requireCommitted, rollback } from "./transaction.ts";
 
 /** An attempt that was recorded: the event, and the fence. */
 interface AttemptClaim {
@@ -94,14 +94,13 @@ type LockAndReadRow = LockRow & BodyRow & { readonly body_day: string; readonly 
 
 /**
  * Locks an attempt's event. The statement also sets the handler's limits ($5 to $7, milliseconds), which
- * costs less than a SET for each; they apply before the row is locked. Sequential scans, which were off
- * while this was planned, are on again for the handler.
+ * costs less than a SET for each; they apply before the row is locked.
  */
 const LOCK = ({ columns = "", join = "" } = {}) => `
 WITH limits AS MATERIALIZED (
   SELECT set_config('lock_timeout', $5, true), set_config('statement_timeout', $6, true),
     set_config('idle_in_transaction_session_timeout', $7, true),
-    set_config('enable_seqscan', 'on', true)
+    ${PLAN_FOR_HANDLERS}
 )
 SELECT e.ctid::text AS ctid, pg_current_xact_id()::text AS transaction_id${columns}
 FROM limits CROSS JOIN millrace.events e ${join}
@@ -160,7 +159,7 @@ async function lockEvent(
       : { name: "millrace_lock", text: LOCK() };
   const values = [key.source, key.eventId, key.generation, number, ...limitTexts];
   const [, answer] = await pipeline(client, [
-    { text: "BEGIN; SET LOCAL enable_seqscan = off" },
+    { text: `BEGIN; ${PLAN_BY_KEY}` },
     { ...statement, values },
   ]);
   const row = (answer as pg.QueryResult<LockRow>).rows[0];

@@ -5,7 +5,7 @@ import { pipeline, type Lease } from "./connection.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
-import { requireCommitted, rollback } from "./transaction.ts";
+import { PLAN_BY_KEY, requireCommitted, rollback } from "./transaction.ts";
 
 /** A first attempt whose handlers have run. */
 export interface FinishedRun {
@@ -74,7 +74,7 @@ updated AS (
       AND ${IS_PENDING("known")} AND attempts = i.attempts
     LIMIT 1
   ) AS mine
-  WHERE e.ctid = mine.ctid AND e.status = 'pending' AND e.attempts = i.attempts
+  WHERE e.ctid = mine.ctid AND ${IS_PENDING("e")} AND e.attempts = i.attempts
   RETURNING true
 )
 SELECT CASE
@@ -145,8 +145,7 @@ async function completeFirst(
     ({ event }) => (from += event.body.byteLength) - event.body.byteLength,
   );
   const answering = pipeline(client, [
-    // A plan from when the tables were small would read all of them later.
-    { text: "SET LOCAL enable_seqscan = off" },
+    { text: PLAN_BY_KEY },
     {
       name: "millrace_complete_first",
       text: COMPLETE_FIRST,

@@ -61,6 +61,7 @@ export async function fail(
   const { final, counts, code, message, run } = failure;
   const { source, eventId, generation } = key;
   const values = [source, eventId, generation, attempt, final, counts, code, cutText(message), run];
-  const { rows } = await runStatement(ledger.pool, { text: FAIL, values }, ledger.short);
+  const query = { name: "millrace_fail", text: FAIL, values };
+  const { rows } = await runStatement(ledger.pool, query, ledger.prepared);
   return rows.length > 0 ? "recorded" : "lost";
 }

@@ -18,6 +18,8 @@ export interface LedgerContext {
   readonly pool: pg.Pool;
   /** For the ledger's own short transactions, which find every row by an index. */
   readonly short: TransactionOptions;
+  /** The same for the prepared statements that find each event by its key. */
+  readonly prepared: TransactionOptions;
   /** For reads, whose plan is up to the planner. */
   readonly reads: TransactionOptions;
   /** Days that a completed event is known; a job of an unknown event that is older is not recorded. */
@@ -38,6 +40,7 @@ export function createContext(pool: pg.Pool, options: LedgerOptions): LedgerCont
   return {
     pool,
     short: { limits: { ...limits, indexedOnly: true }, deadlineMs },
+    prepared: { limits: { ...limits, planOnce: true }, deadlineMs },
     reads: { limits, deadlineMs },
     lockTimeoutMs,
     keysDays: options.keysDays ?? 90,

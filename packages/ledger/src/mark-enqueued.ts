@@ -53,7 +53,7 @@ export async function markEnqueued(
 ): Promise<void> {
   if (keys.length === 0) return;
   const query = { name: "millrace_mark_enqueued", text: MARK_ENQUEUED, values: packKeys(keys) };
-  await runStatement(ledger.pool, query, ledger.short);
+  await runStatement(ledger.pool, query, ledger.prepared);
 }
 
 const UNMARK_ENQUEUED = setEnqueued({ from: "IS NOT NULL", to: "NULL" });
@@ -70,5 +70,5 @@ export async function unmarkEnqueued(
 ): Promise<void> {
   if (keys.length === 0) return;
   const query = { name: "millrace_unmark_enqueued", text: UNMARK_ENQUEUED, values: packKeys(keys) };
-  await runStatement(ledger.pool, query, ledger.short);
+  await runStatement(ledger.pool, query, ledger.prepared);
 }

@@ -209,7 +209,7 @@ async function runRecord(
   const values = [...events, runs, ledger.keysDays, uncounted, hasIdentity];
   const query = { name: "millrace_record", text: RECORD, values };
   const { rows } = await withPartitions(ledger.pool, () =>
-    runStatement<RecordRow>(ledger.pool, query, ledger.short),
+    runStatement<RecordRow>(ledger.pool, query, ledger.prepared),
   );
   const byKey = new Map(rows.map((row) => [keyText(row), row] as const));
   const claims = new Map<EventJob, Claim>();

@@ -13,7 +13,20 @@ export interface TransactionLimits {
    * keeps its plan, and would go on to read all of a table that has grown since.
    */
   readonly indexedOnly?: boolean;
+  /** Plans a prepared statement once in a connection, as `PLAN_BY_KEY` does. It finds rows by indexes only. */
+  readonly planOnce?: boolean;
 }
+
+/**
+ * For the statements that find each event by its key, in a transaction: they are planned once in a connection.
+ * Postgres would plan them for the length of their arrays each time, which takes longer than to run them for
+ * one event. Sequential scans are off, as with `indexedOnly`. What handlers run is planned as they like:
+ * `PLAN_FOR_HANDLERS` is part of the statement that runs before them.
+ */
+export const PLAN_BY_KEY =
+  "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan";
+export const PLAN_FOR_HANDLERS =
+  "set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)";
 
 export interface TransactionOptions {
   readonly limits: TransactionLimits;
@@ -67,6 +80,7 @@ function beginText(limits: TransactionLimits): string {
     `SET LOCAL statement_timeout = ${Math.ceil(limits.statementTimeoutMs)}`,
     `SET LOCAL lock_timeout = ${Math.ceil(limits.lockTimeoutMs)}`,
     `SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(limits.idleTimeoutMs)}`,
+    ...(limits.planOnce === true ? [PLAN_BY_KEY] : []),
     ...(limits.indexedOnly === true ? ["SET LOCAL enable_seqscan = off"] : []),
   ].join("; ");
 }
