@@ -136,10 +136,10 @@ const CALLS: [string, () => Promise<() => Promise<unknown>>][] = [
   ],
 ];
 
-describe.each<[string, () => Promise<void>]>([
-  ["few events", async () => {}],
+describe.each<[string, () => Promise<unknown>]>([
+  ["few events", () => Promise.resolve()],
   ["many that are pending", acceptMany],
-  ["many, once they are analyzed", () => it.ask("ANALYZE").then(() => {})],
+  ["many, once they are analyzed", () => it.ask("ANALYZE")],
 ])("among %s", (_among, fill) => {
   beforeAll(fill);
 

@@ -1,6 +1,7 @@
 import type { EventJob, StopSignal } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { AttemptEnd } from "./attempt-event.ts";
+import { FetchSize } from "./fetch-size.ts";
 import { GroupSize } from "./group-size.ts";
 import { Unit } from "./group-unit.ts";
 import type { AttemptPolicy } from "./retry-policy.ts";
@@ -40,7 +41,7 @@ export interface GroupReport {
 export interface GroupOptions {
   /** Events of a source in one transaction at most; 1 for no groups. */
   readonly sizeMax: (source: string) => number;
-  /** Transactions of first attempts at once. More arrivals wait, and form a group. */
+  /** Transactions of first attempts at once, when many events wait. More arrivals form a group. */
   readonly transactionsMax: number;
 }
 
@@ -51,21 +52,8 @@ export interface GroupOptions {
 const LOCK_TIMEOUT_MS = 30;
 /** Bytes of bodies in one group, which are all in memory once more when it is finished. */
 const BYTES_MAX = 4 * 1024 * 1024;
-/** Bytes of bodies that are fetched at once, most of them to wait for their transaction. */
-const FETCHED_BYTES_MAX = 16 * 1024 * 1024;
-
-/** What the latest event counts for in what is usual for its source. */
-const LATEST_WEIGHT = 1 / 64;
-/** With groups that are usually larger than this, an event waits for its handlers a few milliseconds only. */
-const USUAL_SIZE_MIN = 12;
-
-/** Moving averages of a source. */
-interface Usual {
-  /** Events that may share a transaction. */
-  size: number;
-  /** Bytes of a body. */
-  bytes: number;
-}
+/** While no more events wait than these, so many transactions run at once. */
+const FEW = { events: 4, transactions: 8 };
 
 /** An event that waits for its first attempt. */
 export interface Waiting {
@@ -79,7 +67,7 @@ export interface Waiting {
 
 /**
  * Makes the first attempts of events: most succeed within milliseconds, and those that wait at the same time
- * share a transaction. What arrives while no transaction runs goes at once and alone. A type that is slow or
+ * share a transaction. What arrives while few others run goes at once and alone. A type that is slow or
  * fails often goes alone, and waits for no other; groups that wait for each other's locks take turns
  * (group-size.ts).
  */
@@ -88,7 +76,7 @@ export class FirstAttempts {
   private readonly options: GroupOptions;
   private readonly sizes = new Map<string, GroupSize>();
   private readonly waiting = new Map<string, Waiting[]>();
-  private readonly usual = new Map<string, Usual>();
+  private readonly fetch = new FetchSize();
   private running = 0;
   /** True while a group runs whose type waits for locks when another group runs at the same time. */
   private isSerialRunning = false;
@@ -104,16 +92,13 @@ export class FirstAttempts {
    * as the source's events mostly go alone. An event that waits here is not there for other workers.
    */
   eventsMax(source: string): number {
-    const usual = this.usual.get(source);
-    if (usual === undefined || usual.size < USUAL_SIZE_MIN) return 0;
-    const eventsMax = this.options.transactionsMax * Math.round(usual.size);
-    return Math.min(eventsMax, Math.floor(FETCHED_BYTES_MAX / Math.max(usual.bytes, 1)));
+    return this.fetch.eventsMax(source, this.options.transactionsMax);
   }
 
   async attempt(job: EventJob, policy: AttemptPolicy): Promise<FirstEnd> {
     const setHandler = this.deps.handlers.setHandlerOf(job.event);
     const size = this.sizeOf(job, setHandler);
-    this.note(job, size);
+    this.fetch.note(job.event, size.current);
     if (size.current === 1) return await this.alone({ job, policy, size });
     return await new Promise((resolve) => {
       const { source } = job.event;
@@ -122,13 +107,6 @@ export class FirstAttempts {
       this.waiting.set(source, queue);
       this.schedule();
     });
-  }
-
-  private note({ event: { source, body } }: EventJob, { current }: GroupSize): void {
-    let usual = this.usual.get(source);
-    if (usual === undefined) this.usual.set(source, (usual = { size: 0, bytes: 0 }));
-    usual.size += (current - usual.size) * LATEST_WEIGHT;
-    usual.bytes += ((body?.byteLength ?? 0) - usual.bytes) * LATEST_WEIGHT;
   }
 
   private sizeOf(
@@ -149,16 +127,26 @@ export class FirstAttempts {
 
   // One turn of the event loop gathers what one answer of the queue brought.
   private schedule(): void {
-    if (this.isScheduled || this.running >= this.options.transactionsMax) return;
+    if (this.isScheduled || !this.mayBegin()) return;
     this.isScheduled = true;
     setImmediate(() => {
       this.isScheduled = false;
-      while (this.running < this.options.transactionsMax) {
+      while (this.mayBegin()) {
         const group = this.take();
         if (group === undefined) return;
         void this.run(group);
       }
     });
+  }
+
+  // While little waits, the machine has time for more transactions, and nobody waits for another's.
+  private mayBegin(): boolean {
+    const { transactionsMax } = this.options;
+    if (this.running < transactionsMax) return true;
+    if (this.running >= Math.max(transactionsMax, FEW.transactions)) return false;
+    let events = 0;
+    for (const queue of this.waiting.values()) events += queue.length;
+    return events <= FEW.events;
   }
 
   /** The next events that share a transaction: those that wait longest, of the source whose turn it is. */
@@ -264,6 +252,7 @@ export class FirstAttempts {
     const { ledger, slots, draining, closing, onGroup } = this.deps;
     const events = units.flatMap(({ waiting }) => waiting);
     const source = events[0]?.job.event.source ?? "";
+    const sizes = new Map(events.map(({ size }) => [size, size.isSerial] as const));
     const release = await slots.acquire(source, draining);
     if (release === undefined) return units.map(({ waiting }) => waiting.map(() => NOT_RUN));
     try {
@@ -278,11 +267,9 @@ export class FirstAttempts {
       const ends = await ledger.attemptGroup(units, limits);
       const answers = units.map((unit, index) => unit.answers(ends[index]));
       const startMs = Math.min(...units.map((unit) => unit.beganMs)) - startedMs;
-      for (const size of new Set(events.map((waiting) => waiting.size))) {
-        size.noteGroup(
-          units.flatMap((unit) => unit.reports(size)),
-          startMs,
-        );
+      for (const [size, ranSerially] of sizes) {
+        const reports = units.flatMap((unit) => unit.reports(size));
+        size.noteGroup(reports, startMs, ranSerially);
       }
       const undone = answers.flat().filter((end) => end.kind === "record_first" && end.ran).length;
       onGroup({ source, size: events.length, undone });

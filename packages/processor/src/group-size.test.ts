@@ -122,6 +122,17 @@ test("groups that wait for locks run one after the other, and are halved if that
   expect([size.isSerial, size.current]).toEqual([true, 16]);
 });
 
+test("groups that ran at the same time and waited for each other count as one trouble", () => {
+  const size = grown(32);
+  const contended = group(30).with(3, { ranMs: 1, failed: false, trouble: "contended" });
+  for (let ran = 0; ran < 8; ran += 1) size.noteGroup(contended, 1, false);
+  expect([size.isSerial, size.current]).toEqual([true, 32]);
+  for (let round = 0; size.isSerial; round += 1) {
+    if (round > 70) throw new Error("still serial");
+    size.noteGroup(group(30), 1);
+  }
+});
+
 test("after many calm runs groups run at the same time again, and after twice as many the next time", () => {
   const size = grown(32);
   const calmRuns = () => {

@@ -101,9 +101,14 @@ export class GroupSize {
 
   /**
    * Takes note of the events of this type in one group. `startMs` is what the group took to begin: a handler
-   * is slow if it takes long, and longer than that.
+   * is slow if it takes long, and longer than that. `ranSerially`: no other group of the type ran meanwhile; those
+   * that ran when the first one met a lock have met it too.
    */
-  noteGroup(reports: readonly RunReport[], startMs: number): void {
+  noteGroup(
+    reports: readonly RunReport[],
+    startMs: number,
+    ranSerially: boolean = this.isSerial,
+  ): void {
     if (reports.length === 0) return;
     this.usualStartMs += (startMs - this.usualStartMs) * LATEST_WEIGHT;
     const sentMore = reports.some(({ sentOneQuery }) => sentOneQuery === false);
@@ -114,8 +119,8 @@ export class GroupSize {
     this.usualMs += (medianMs - this.usualMs) * LATEST_WEIGHT;
     const bad = reports.filter(({ failed, trouble }) => failed || trouble !== undefined).length;
     const isContended = reports.some(({ trouble }) => trouble === "contended");
-    if (isContended && !this.isSerial) {
-      this.serialNeeded = Math.min(this.serialNeeded * 2, SERIAL_CALM.max);
+    if (isContended && !ranSerially) {
+      if (!this.isSerial) this.serialNeeded = Math.min(this.serialNeeded * 2, SERIAL_CALM.max);
       this.serialRuns = this.serialNeeded;
       return;
     }
