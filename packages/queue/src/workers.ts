@@ -60,7 +60,7 @@ function startWorker(deps: Deps, source: string, { runs, abandoning }: Running):
     lockDuration: options.worker.lockDurationMs,
     stalledInterval: options.worker.stalledIntervalMs,
     maxStalledCount: options.worker.maxStalledCount,
-    removeOnComplete: KEEP_COMPLETED,
+    removeOnComplete: KEEP_COMPLETED[deps.backend.name],
     runRetryDelay: FETCH_RETRY_DELAY_MS,
     settings: { backoffStrategy: retryDelay },
     ...limiterOf(options.rate?.(source)),

@@ -25,6 +25,7 @@ const MEASURES = {
 const CHARTS = {
   ingress: ["rate", "cpu"],
   worker: ["rate", "cpu"],
+  "worker, set, 100 at once": ["cpu"],
   careful: ["rate", "cpu"],
   pipeline: ["rate", "cpu"],
   latency: ["ack-p99", "completed-p99"],
@@ -102,6 +103,11 @@ function summary(results) {
   const rows = [
     ratioRow(results.ingress, "deliveries that an ingress answers per second", "rateRatio"),
     ratioRow(results.worker, "events that a worker completes per second", "rateRatio"),
+    ratioRow(
+      results["worker, set, 100 at once"],
+      "the same, with a set-based handler and a concurrency of 100",
+      "rateRatio",
+    ),
     ratioRow(results.pipeline, "deliveries completed per second, ingress and worker", "rateRatio"),
     ratioRow(results.pipeline, "events for the same CPU, all processes", "cpuRatio"),
     latencyRow(results.latency, "ms to the answer, 99th percentile", "ack p99"),

@@ -21,13 +21,15 @@ const CONTENDED = ["contended", "failing", "slow"];
 export const worker = {
   help: "events that a worker drains",
   contenders: [usual, millrace, guideWorker, pgBoss, graphile, ceilingWorker],
-  run: async (servers, contenders, options) => ({
-    [options.load === "insert" ? "worker" : `worker, ${options.load}`]: await drains(
-      servers,
-      contenders,
-      options,
-    ),
-  }),
+  run: async (servers, contenders, options) => {
+    const { load, concurrency } = options;
+    const name = [
+      "worker",
+      ...(load === "insert" ? [] : [load]),
+      ...(concurrency === 20 ? [] : [`${concurrency} at once`]),
+    ].join(", ");
+    return { [name]: await drains(servers, contenders, options) };
+  },
 };
 
 export const careful = {
