@@ -40,9 +40,9 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     name: "what an event that failed in a group has written stays",
     edits: [
       {
-        file: `${LEDGER}/attempt-group.ts`,
-        from: "    if (this.isSaved && !this.isKept) {\n",
-        to: "    if (this.isSaved && this.broken !== undefined) {\n",
+        file: `${LEDGER}/group-runs.ts`,
+        from: "      await this.held.client.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);\n",
+        to: "      if (this.held.broken) throw new Error(savepoint);\n",
       },
     ],
     trials: [...GROUPS, run("redis", "queue", "F27/killed at worker.group_ran")],
@@ -52,13 +52,13 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/attempt-group.ts`,
-        from: "  private broken: unknown;\n",
-        to: "  private broken: unknown;\n  committing: Promise<void> = Promise.resolve();\n",
+        from: "  private readonly sentMore = new Set<GroupUnit>();\n",
+        to: "  private readonly sentMore = new Set<GroupUnit>();\n  committing = Promise.resolve();\n",
       },
       {
         file: `${LEDGER}/attempt-group.ts`,
-        from: "    await this.complete(transactionId);\n",
-        to: `    this.committing = this.complete(transactionId);
+        from: "    await this.complete(transactionId, isAlive);\n",
+        to: `    this.committing = this.complete(transactionId, isAlive);
     for (const [member, { outcome }] of this.finished) {
       this.ends.set(member, { kind: "completed", outcome });
     }
@@ -82,13 +82,14 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/attempt-group.ts`,
-        from: "      for (const { member } of admitted) this.ends.set(member, end);\n",
-        to: `      for (const { member, event, isWaiting } of admitted) {
-        this.ends.set(member, end);
-        if (end.kind !== "failed") continue;
-        const { bodyDedup } = member;
-        const run = { event, isWaiting, outcome: "handled", ranMs: 0, bodyDedup, recorded: 0 } as const;
-        this.finished.set(member, run);
+        from: "      } else this.end(admitted, end);\n",
+        to: `      } else {
+        this.end(admitted, end);
+        for (const { member, event, isWaiting } of end.kind === "failed" ? admitted : []) {
+          const { bodyDedup } = member;
+          const run = { event, isWaiting, outcome: "handled", ranMs: 0, bodyDedup, recorded: 0 } as const;
+          this.finished.set(member, run);
+        }
       }
 `,
       },

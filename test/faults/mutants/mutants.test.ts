@@ -1,0 +1,17 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { GROUP_MUTANTS } from "./group-mutants.ts";
+import { LEDGER_MUTANTS } from "./ledger-mutants.ts";
+import { PIPELINE_MUTANTS } from "./pipeline-mutants.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+
+test.each([...GROUP_MUTANTS, ...LEDGER_MUTANTS, ...PIPELINE_MUTANTS])(
+  "$name: each of its texts stands in its file exactly once",
+  ({ edits }) => {
+    for (const { file, from } of edits) {
+      expect([file, readFileSync(ROOT + file, "utf8").split(from).length - 1]).toEqual([file, 1]);
+    }
+  },
+);
