@@ -1,10 +1,37 @@
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { LongestFirst } from "./test/support/longest-first.ts";
 
+// What takes long, starts servers of many kinds, or wants what a laptop may not have.
 const RELEASE = [
-  ...["test/package/**/*.test.ts", "test/infra/built-image.test.ts"],
-  ...["test/examples/apps.test.ts", "test/embedded-postgres/first-start.test.ts"],
+  "test/attacks/**/*.test.ts",
   "test/bench/smallest.test.ts",
+  "test/browser/health.test.ts",
+  "test/browser/on-call.test.ts",
+  "test/browser/runs.test.ts",
+  "test/cli/runs.test.ts",
+  "test/dashboard/health.test.ts",
+  "test/embedded-postgres/first-start.test.ts",
+  "test/embedded-postgres/later-start.test.ts",
+  "test/examples/apps.test.ts",
+  "test/infra/built-image.test.ts",
+  "test/infra/set-ups.test.ts",
+  "test/intake/redelivered-after-restore.test.ts",
+  "test/integration/crashes.test.ts",
+  "test/integration/reconciler.test.ts",
+  "test/integration/waits.test.ts",
+  "test/ledger/leader.test.ts",
+  "test/ledger/model.test.ts",
+  "test/operations/bulk-runs.test.ts",
+  "test/operations/reconcile-faults.test.ts",
+  "test/operations/reconcile-postgres-lost.test.ts",
+  "test/operations/reconcile-queue-lost.test.ts",
+  "test/operations/retention-archive.test.ts",
+  "test/operations/retention-model.test.ts",
+  "test/package/**/*.test.ts",
+  "test/queue/redis-outage.test.ts",
+  "test/redis/**/*.test.ts",
+  "test/servers/**/*.test.ts",
+  "test/testing/endless-chains.test.ts",
 ];
 const FAULTS = ["test/faults/**/*.test.ts"];
 const EXCLUDED = ["**/node_modules/**", "**/dist/**"];

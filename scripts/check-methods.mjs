@@ -10,7 +10,7 @@ import { API, SignatureKind } from "typescript/unstable/sync";
 /** Methods that are called where the types do not show it, and where that is. */
 const CALLED_ELSEWHERE = {
   "EmbeddedPostgres.kill": "tests of a crash",
-  "Guard.query": "drizzle, as a connection's",
+  "RetryLater.fromResponse": "handlers of users",
 };
 /** What users import has methods for them alone. */
 const FOR_USERS = join("packages", "millrace", "src");
@@ -100,7 +100,16 @@ function has(node, kind) {
 
 function isPublicMethod(member) {
   const isMethod = is.isMethodDeclaration(member) || is.isGetAccessorDeclaration(member);
-  return isMethod && !has(member, SyntaxKind.PrivateKeyword) && is.isIdentifier(member.name);
+  // What overrides a method is called by that one's name.
+  const isOwn = [SyntaxKind.PrivateKeyword, SyntaxKind.OverrideKeyword].every(
+    (kind) => !has(member, kind),
+  );
+  return isMethod && isOwn && is.isIdentifier(member.name) && !isReacts(member.name.text);
+}
+
+/** Called by React. */
+function isReacts(name) {
+  return name === "getDerivedStateFromError";
 }
 
 function isMethodSignature(member) {

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
+import { relative } from "node:path";
 
 const REMEDIES = {
   "redis-server": "not on this machine: apt-get install redis-server, or brew install redis",
+  gcc: "not on this machine: apt-get install gcc libc6-dev",
   chromium: "not on this machine: apt-get install chromium, or name one in CHROMIUM",
   "FAULTS=all": "the long form: FAULTS=all npm run test:faults",
 };
@@ -11,22 +13,33 @@ const REMEDIES = {
  * as one that failed; so does a report that was never written.
  */
 export function countTests(report) {
-  const counts = { passed: 0, failed: 0, skipped: 0, skippedTitles: [] };
+  const counts = { passed: 0, failed: 0, skipped: 0, skippedTitles: [], failures: [] };
   const files = readReport(report);
-  if (files === undefined) return { ...counts, failed: 1 };
+  if (files === undefined) return { ...counts, failed: 1, failures: ["vitest wrote no report"] };
   for (const file of files) {
     const before = counts.failed;
+    const name = relative(process.cwd(), file.name);
     for (const test of file.assertionResults) {
       if (test.status === "passed") counts.passed += 1;
-      else if (test.status === "failed") counts.failed += 1;
-      else {
+      else if (test.status === "failed") {
+        counts.failed += 1;
+        counts.failures.push(`${name} > ${test.fullName}: ${test.failureMessages[0]}`);
+      } else {
         counts.skipped += 1;
         counts.skippedTitles.push(test.fullName);
       }
     }
-    if (file.status === "failed" && counts.failed === before) counts.failed += 1;
+    if (file.status === "failed" && counts.failed === before) {
+      counts.failed += 1;
+      counts.failures.push(`${name}: ${file.message}`);
+    }
   }
   return counts;
+}
+
+/** A line for each test that failed: its file, its title, and the first line of its error. */
+export function failedLines({ failures }) {
+  return failures.map((text) => `FAILED: ${text.split("\n", 1)[0].trim()}`);
 }
 
 /**

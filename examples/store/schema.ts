@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { bigint, integer, pgSchema, primaryKey, text, timestamp } from "drizzle-orm/pg-core";
 
-// The store's tables, as migrations/0001_store.sql makes them.
+// The store's tables, as the files in migrations/ make them.
 const store = pgSchema("store");
 
 export const users = store.table("users", {
@@ -56,6 +56,14 @@ export const messages = store.table("messages", {
   id: text().primaryKey(),
   type: text().notNull(),
   receivedAt: timestamp("received_at", { withTimezone: true })
+    .notNull()
+    .default(sql`now()`),
+});
+
+export const mails = store.table("mails", {
+  messageId: text("message_id").primaryKey(),
+  recipient: text().notNull(),
+  sentAt: timestamp("sent_at", { withTimezone: true })
     .notNull()
     .default(sql`now()`),
 });

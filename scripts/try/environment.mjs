@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 
 const OURS =
-  /^(npm_.*|NODE_ENV|LANG|LANGUAGE|LC_.*|DATABASE_URL|REDIS_URL|HOST|LOG_LEVEL|CI|PG.*|MILLRACE_.*|DASHBOARD_.*|.*_PORT|.*_WEBHOOK_SECRET(_FILE)?)$/;
+  /^(npm_.*|NODE_ENV|LANG|LANGUAGE|LC_.*|(RETENTION_)?DATABASE_URL|REDIS_URL|HOST|LOG_LEVEL|CI|PG.*|MILLRACE_.*|DASHBOARD_.*|.*_PORT|.*_WEBHOOK_SECRET(_FILE)?)$/;
 const NETWORK = ["registry", "cafile", "proxy", "https-proxy"];
 let network;
 

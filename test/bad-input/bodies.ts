@@ -102,6 +102,14 @@ export function bodies(tests: LineTests, target: () => Target): void {
       expect(await target().refusal(request)).toBe("415 unsupported_encoding");
     });
   }
+  tests.refuses(25, "a transfer that is compressed is answered 415", async () => {
+    const packed = gzipSync(text);
+    const size = `${packed.length.toString(16)}\r\n`;
+    const body = Buffer.concat([Buffer.from(size), packed, Buffer.from("\r\n0\r\n\r\n")]);
+    const signed = { ...github("packed_2", packed), body, hasLength: false };
+    const request = withHeader(signed, "transfer-encoding", "gzip, chunked");
+    expect(await target().refusal(request)).toBe("415 unsupported_encoding");
+  });
   tests.proves(26, "content-encoding identity is accepted", async () => {
     const good = stripe(json("identity_1"));
     await target().take(withHeader(good, "content-encoding", "identity"), "identity_1");

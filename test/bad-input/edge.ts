@@ -10,21 +10,21 @@ const HEAD = "POST /webhooks/a HTTP/1.1\r\nhost: localhost\r\n";
 const SPOOFED = "203.0.113.77";
 
 const PATHS: readonly (readonly [string, string])[] = [
-  ["/webhooks/nobody", "unknown_source"],
-  ["/webhooks/__proto__", "unknown_source"],
-  ["/webhooks/constructor", "unknown_source"],
-  ["/webhooks/", "unknown_source"],
-  ["/webhooks/stripe/", "unknown_source"],
-  ["/webhooks/stripe/more", "unknown_source"],
-  ["/webhooks/STRIPE", "unknown_source"],
-  ["/webhooks/%73tripe", "unknown_source"],
-  ["/webhooks/stripe%2f", "unknown_source"],
-  ["/webhooks/..%2fstripe", "unknown_source"],
-  ["/webhooks/%zz", "unknown_source"],
-  ["/webhooks", "not_found"],
-  ["/Webhooks/stripe", "not_found"],
-  ["//webhooks/stripe", "not_found"],
-  ["/%zz", "not_found"],
+  ["/webhooks/nobody", "401 invalid_signature"],
+  ["/webhooks/__proto__", "401 invalid_signature"],
+  ["/webhooks/constructor", "401 invalid_signature"],
+  ["/webhooks/", "401 invalid_signature"],
+  ["/webhooks/stripe/", "401 invalid_signature"],
+  ["/webhooks/stripe/more", "401 invalid_signature"],
+  ["/webhooks/STRIPE", "401 invalid_signature"],
+  ["/webhooks/%73tripe", "401 invalid_signature"],
+  ["/webhooks/stripe%2f", "401 invalid_signature"],
+  ["/webhooks/..%2fstripe", "401 invalid_signature"],
+  ["/webhooks/%zz", "401 invalid_signature"],
+  ["/webhooks", "404 not_found"],
+  ["/Webhooks/stripe", "404 not_found"],
+  ["//webhooks/stripe", "404 not_found"],
+  ["/%zz", "404 not_found"],
 ];
 
 /** What is no request that can be read: line, title, the rest of the head and the body, answer. */
@@ -72,9 +72,9 @@ export function edge(tests: LineTests, target: () => Target): void {
     expect(connection.received()).not.toContain("method_not_allowed");
   });
 
-  for (const [path, code] of PATHS) {
-    tests.refuses(50, `${path} is answered 404`, async () => {
-      expect(await target().refusal({ ...stripe(stripeBody("path_1")), path })).toBe(`404 ${code}`);
+  for (const [path, answer] of PATHS) {
+    tests.refuses(50, `${path} is answered ${answer}`, async () => {
+      expect(await target().refusal({ ...stripe(stripeBody("path_1")), path })).toBe(answer);
     });
   }
 
@@ -105,7 +105,7 @@ export function edge(tests: LineTests, target: () => Target): void {
     const bad = plain("a", '{"id":""}');
     const missing = { ...bad, path: "/webhooks/nobody" };
     connection.write(Buffer.concat([missing, bad, missing].map(toBytes)));
-    expect(await connection.statuses(3)).toEqual([404, 400, 404]);
+    expect(await connection.statuses(3)).toEqual([401, 400, 401]);
     expect(connection.isFinished).toBe(false);
   });
 
@@ -132,7 +132,7 @@ export function edge(tests: LineTests, target: () => Target): void {
         await until(() => open().length <= bound, { what: "the rest closed" });
         const [kept] = open();
         kept?.write(toBytes({ ...plain("a", "{}"), path: "/webhooks/nobody" }));
-        expect(await kept?.statuses(1)).toEqual([404]);
+        expect(await kept?.statuses(1)).toEqual([401]);
       } finally {
         for (const connection of idle) connection.abort();
       }

@@ -54,7 +54,7 @@ export const LINES = {
   47: "source a-b with id c, and source a with id b-c: two events",
   48: "the same id with another body: the first is kept, the conflict counted",
   49: "a method that the provider does not deliver by: 405",
-  50: "a source that is not configured, under any spelling: 404",
+  50: "a source that is not configured, under any spelling: 401, as a wrong signature",
   51: "lengths that contradict, HTTP/1.0 without one, pipelining, a strange Expect",
   52: "100 headers of a kilobyte: 431",
   53: "X-Forwarded-For: nothing is believed of it",

@@ -6,6 +6,10 @@ import type { Target } from "./target.ts";
 import { toBytes } from "./wire.ts";
 
 const HEAD = "POST /webhooks/standard HTTP/1.1\r\nhost: localhost\r\n";
+/** A head that looks signed, so that its body is read. */
+const signedHead = () =>
+  `${HEAD}webhook-id: slow_1\r\nwebhook-timestamp: ${Math.floor(Date.now() / 1_000)}\r\n` +
+  `webhook-signature: v1,${Buffer.alloc(32).toString("base64")}\r\n`;
 const IN_FLIGHT = "millrace_ingress_bytes_in_flight";
 
 /** Lines 28 to 30 and 56: bodies that are too long, too slow, or never come. */
@@ -38,12 +42,12 @@ export function slowSenders(tests: LineTests, target: () => Target): void {
 
   tests.refuses(29, "a chunked body without end is cut at the limit", async () => {
     const chunk = `1000\r\n${"x".repeat(4_096)}\r\n`;
-    const answer = await trickle(`${HEAD}transfer-encoding: chunked\r\n\r\n`, chunk, 2);
+    const answer = await trickle(`${signedHead()}transfer-encoding: chunked\r\n\r\n`, chunk, 2);
     expect(answer).toMatch(/^HTTP\/1\.1 413 [^]*"body_too_large"/);
   });
 
   tests.refuses(29, "a body that trickles in is answered 408, and the end", async () => {
-    const answer = await trickle(`${HEAD}content-length: 60000\r\n\r\n`, "x", 100);
+    const answer = await trickle(`${signedHead()}content-length: 60000\r\n\r\n`, "x", 100);
     expect(answer).toMatch(/^HTTP\/1\.1 408 [^]*"body_timeout"/);
   });
 
@@ -51,10 +55,17 @@ export function slowSenders(tests: LineTests, target: () => Target): void {
     29,
     "chunks of one byte that trickle in are answered 408, and the end",
     async () => {
-      const begin = `${HEAD}transfer-encoding: chunked\r\n\r\n`;
+      const begin = `${signedHead()}transfer-encoding: chunked\r\n\r\n`;
       expect(await trickle(begin, "1\r\nx\r\n", 100)).toMatch(/^HTTP\/1\.1 408 [^]*"body_timeout"/);
     },
   );
+
+  tests.refuses(29, "a body that is not signed is answered 401 before it comes", async () => {
+    const connection = await target().open();
+    connection.write(`${HEAD}content-length: 60000\r\n\r\n`);
+    expect(await connection.statuses(1)).toEqual([401]);
+    expect(connection.received()).toContain('"invalid_signature"');
+  });
 
   tests.refuses(29, "headers that trickle in are answered 408, and the end", async () => {
     expect(await trickle(HEAD, "x: y\r\n", 100)).toMatch(/^HTTP\/1\.1 408 [^]*"request_timeout"/);

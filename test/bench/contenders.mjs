@@ -3,7 +3,7 @@ import { start } from "./processes.mjs";
 
 // `ingress` and `worker` start a process, with `env` besides the shared environment. `fill` puts events into the
 // queue that the worker drains. `stored` counts what the ingress has stored; `done` what the worker has done of
-// so many events, where that is not the number of effects; `figures` what else a worker knows of them.
+// so many events, where that is not the number of effects; `figures` what else the workers know.
 
 const launch = (script) => (env) => start(`contenders/${script}`, [], env);
 // What fills the queues is loaded when it is needed: `--help` answers at once.
@@ -59,14 +59,21 @@ export const graphile = {
 
 const roles = { ingress: role("ingress"), worker: role("worker"), figures: groupFigures };
 
-/** How many of the events shared a transaction with others. */
-async function groupFigures(workers, events) {
+/** How many of the jobs that the workers ran shared a transaction with others. */
+async function groupFigures(workers) {
   let shared = 0;
+  let jobs = 0;
   for (const { port } of workers) {
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    shared += Number(/^millrace_worker_group_size_sum\{.*\} (\d+)$/m.exec(metrics)?.[1] ?? 0);
+    shared += sumOf(metrics, "millrace_worker_group_size_sum");
+    jobs += sumOf(metrics, "millrace_worker_jobs_total");
   }
-  return { "% in groups": (shared / events) * 100 };
+  return { "% in groups": (shared / Math.max(1, jobs)) * 100 };
+}
+
+function sumOf(metrics, name) {
+  const lines = metrics.split("\n").filter((line) => line.startsWith(`${name}{`));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
 
 export const millrace = {

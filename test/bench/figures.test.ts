@@ -52,6 +52,12 @@ test("a ratio is that of the same round, as a median with the lowest and the hig
   expect(sizes).toContain("Redis' one core ends at about 20,000 events/s (50 µs an event)");
 });
 
+test("a part that is measured again changes neither the machine nor the comparison of the whole", () => {
+  const { pipeline } = measured.results;
+  const blocks = blocksOf({ ...measured, results: { worker: pipeline } });
+  expect(Object.keys(blocks)).toEqual(["worker"]);
+});
+
 test("a chart has a bar for each contender, with its lowest and highest, and escapes their names", () => {
   const charts = chartsOf(measured);
   expect(Object.keys(charts)).toEqual(["pipeline-rate.svg", "pipeline-cpu.svg"]);

@@ -1,5 +1,6 @@
 // Fills the contenders' queues, before any clock runs.
 import { createHash } from "node:crypto";
+import { QueueKeys } from "@millrace/core";
 import { createLedger, createPool } from "@millrace/ledger";
 import { createPostgresQueues, createRedisQueues, queueName } from "@millrace/queue";
 import { Queue } from "bullmq";
@@ -31,7 +32,11 @@ export async function fillMillrace(env, events, { ledger = false } = {}) {
   const queues =
     env.REDIS_URL === undefined
       ? await createPostgresQueues({ ...settings, url: env.DATABASE_URL })
-      : createRedisQueues({ ...settings, url: env.REDIS_URL });
+      : createRedisQueues({
+          ...settings,
+          url: env.REDIS_URL,
+          keys: new QueueKeys(env.MILLRACE_QUEUE_KEY),
+        });
   await queues.ping();
   const pool = createPool({ url: env.DATABASE_URL, max: 1, applicationName: "bench" });
   const { intake, repair } = createLedger({ pool });
@@ -40,7 +45,7 @@ export async function fillMillrace(env, events, { ledger = false } = {}) {
   const epoch = (await queues.epochs()).get("bench");
   if (epoch !== undefined) await repair.writeEpochs(new Map([[queueName("bench"), epoch]]));
   await inBatches(events, async (numbers) => {
-    const batch = numbers.map(incomingEvent);
+    const batch = numbers.map((number) => incomingEvent(number, env.BENCH_LOAD === "unsigned"));
     if (ledger) checkAccepted(await intake.accept(batch));
     checkAccepted(await queues.enqueue(batch, { identityOnly: ledger }));
     if (ledger) await intake.markEnqueued(batch);
@@ -49,25 +54,27 @@ export async function fillMillrace(env, events, { ledger = false } = {}) {
   await pool.end();
 }
 
-const bodyHash = createHash("sha256").update(BODY).digest("base64url");
+const hashOf = (body) => createHash("sha256").update(body).digest("base64url");
+const BODY_HASH = hashOf(BODY);
 
-/** As the ingress stores it. */
-function incomingEvent(number) {
+/** As the ingress stores it. Equal bodies under ids that nobody signed would be replays. */
+function incomingEvent(number, unsigned) {
   const id = eventId(number);
+  const body = unsigned ? Buffer.from(JSON.stringify({ ...EVENT, id })) : BODY;
   return {
     source: "bench",
     eventId: id,
     generation: 0,
     type: EVENT_TYPE,
     acceptedAtMs: Date.now(),
-    bodyHash,
+    bodyHash: unsigned ? hashOf(body) : BODY_HASH,
     headers: {
       "content-type": "application/json",
       "webhook-id": id,
       "webhook-timestamp": String(Math.floor(Date.now() / 1_000)),
     },
-    unsigned: false,
-    body: BODY,
+    unsigned,
+    body,
   };
 }
 

@@ -18,6 +18,11 @@ export const LOADS = {
     before: () => {},
     statements: () => [],
   },
+  unsigned: {
+    title: "one INSERT a handler, and ids that no signature covers, as GitHub's",
+    before: () => {},
+    statements: () => [],
+  },
   contended: {
     title: `every handler updates one of ${ROWS} rows`,
     before: () => {},

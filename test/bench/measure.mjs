@@ -61,14 +61,16 @@ export function cpuUsOf(before, after, events) {
 
 /**
  * Deliveries to completed effects, after a warm-up of a tenth: the rate from the first delivery to the last
- * effect, and the CPU of all processes. Each event has its effect once, or the round does not count.
+ * effect, and the CPU of all processes. Each event has its effect once, or the round does not count. `lastRows` of a
+ * contender is the table that an event's last row is in.
  */
 export async function measurePipeline(servers, contender, options) {
   const { events } = options;
+  const { lastRows = "effects" } = contender;
   const stores = await servers.fresh();
   const env = envOf(stores, contender, options);
   const running = await startContender(contender, env, options);
-  const effects = () => stores.count("effects");
+  const effects = () => stores.count(lastRows);
   const warmUp = Math.max(1, Math.round(events / 10));
   await postClosed(env, running.url, { count: warmUp });
   await untilCount(effects, warmUp);
@@ -105,7 +107,7 @@ export async function measureDrain(stores, contender, options) {
       if (to === undefined && done >= events * MEASURED.to) to = { now, done, cpu: cpuMs() };
     },
   });
-  const figures = await contender.figures?.(running.workers, events);
+  const figures = await contender.figures?.(running.workers);
   await running.stop();
   // So few events that all were done between two counts.
   if (from.done === to.done) from = atStart;

@@ -28,6 +28,7 @@ export async function startServers(settings = {}) {
   });
   const shared = {
     REDIS_URL: redis.url,
+    MILLRACE_QUEUE_KEY: randomBytes(32).toString("hex"),
     BENCH_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("base64")}`,
     MILLRACE_CONFIG: fileURLToPath(new URL("millrace/millrace.config.mjs", import.meta.url)),
     HOST: "127.0.0.1",

@@ -1,9 +1,14 @@
+import { readFile } from "node:fs/promises";
+import { createLedger } from "@millrace/ledger";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
 import { onPostgres } from "../support/backends.ts";
+import { aJob, anEvent } from "../support/events.ts";
+import { failure } from "../support/ledger-fixture.ts";
+import { until } from "../support/until.ts";
 
 const FAILED = "/event?source=hookmesh&id=evt_order_1";
 
@@ -60,6 +65,86 @@ describeInBrowser("an event on the ledger's page", () => {
     await close();
   });
 
+  test("that waits says until when, and why", async () => {
+    const ledger = createLedger({ pool: store.database });
+    const waiting = anEvent({ source: "hookmesh", eventId: "evt_waits_1" });
+    await ledger.intake.accept([waiting]);
+    await ledger.intake.markEnqueued([waiting]);
+    await ledger.claims.record([aJob(waiting)]);
+    await ledger.claims.fail(waiting, 1, {
+      ...failure,
+      ...{ code: "retry_later", message: "RetryLater: The carrier is closed" },
+      ...{ counts: false, afterMs: 4_000_000 },
+    });
+    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
+    await page.goto("/?status=pending");
+    await page.getByText("waits, next attempt in 1 h").waitFor();
+    await page.getByRole("link", { name: "evt_waits_1" }).click();
+    const timeline = page.getByRole("region", { name: "Timeline" });
+    await timeline.getByText("Attempt 1 asked to wait").waitFor();
+    await timeline.getByText("Waits, as its handler asked").waitFor();
+    await timeline.getByText("until").getByText("in 1 h").waitFor();
+    await expectAccessible(page, "an event that waits");
+    await page.getByRole("button", { name: "Give up…" }).click();
+    await page.getByLabel("Reason").fill("The carrier is gone");
+    await page.getByRole("button", { name: "Give up", exact: true }).click();
+    await page.getByText("Given up: the event is failed.").waitFor();
+    await timeline.getByText("Failed for good").waitFor();
+    expectQuiet();
+    await close();
+  });
+
+  test("a large body is read in parts, once, however often the event is looked at again", async () => {
+    const ledger = createLedger({ pool: store.database });
+    // One line of JSON, as senders write it.
+    const body = Buffer.from(
+      JSON.stringify({ items: Array.from({ length: 60_000 }, (_, n) => n) }),
+    );
+    const large = anEvent({ source: "hookmesh", eventId: "evt_large_1", body });
+    await ledger.intake.accept([large]);
+    await ledger.intake.markEnqueued([large]);
+    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    const countOf = (end: string) => asked.filter((pathname) => pathname.endsWith(end)).length;
+    await page.goto("/event?source=hookmesh&id=evt_large_1");
+    const payload = page.getByRole("region", { name: "Payload" });
+    await payload.getByText("The first 262,144 of").waitFor();
+    await payload.getByRole("button", { name: "Show more" }).click();
+    await payload.getByRole("button", { name: "Copy the payload" }).waitFor();
+    // It is pending, so the event is asked for every 3 s: without its body.
+    const before = countOf("evt_large_1");
+    await until(() => countOf("evt_large_1") >= before + 2);
+    expect(countOf("/body")).toBe(2);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      payload.getByRole("link", { name: "Download" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("hookmesh-evt_large_1.bin");
+    expect((await readFile(await download.path())).equals(body)).toBe(true);
+    expectQuiet();
+    await close();
+  });
+
+  test("that came more than once lists its deliveries", async () => {
+    for (let times = 0; times < 2; times += 1) {
+      await store.command("send", "hookmesh", "user.created", "--id", "evt_again_1");
+    }
+    // It is noted behind the answer, and the page asks for a settled event every 15 s.
+    await until(async () => {
+      const text = "select from millrace.deliveries where event_id = 'evt_again_1'";
+      return (await store.database.query(text)).rowCount === 1;
+    });
+    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
+    await page.goto("/event?source=hookmesh&id=evt_again_1");
+    const deliveries = page.getByRole("region", { name: "Deliveries" });
+    await deliveries.getByText("Delivered 2 times").waitFor();
+    expect(await deliveries.getByRole("listitem").count()).toBe(2);
+    await expectAccessible(page, "an event with deliveries");
+    expectQuiet();
+    await close();
+  });
+
   test("is reached, and run again, with nothing but a keyboard", async () => {
     const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
     await page.goto("/?status=failed");
@@ -84,7 +169,10 @@ describeInBrowser("an event on the ledger's page", () => {
     await page.keyboard.press("Enter");
     await page.getByText("Retried: the event is pending again.").waitFor();
     // Nothing was mended: it fails once more, for the same cause.
-    await page.getByText("Attempt 2 failed").waitFor();
+    const steps = page.getByRole("region", { name: "Timeline" }).getByRole("listitem");
+    await steps.filter({ hasText: "Attempt 2 failed" }).waitFor();
+    const told = (await steps.allTextContents()).join("\n");
+    expect(told).toMatch(/Attempt 1 failed[^]*Retry by [^]*by hand[^]*Attempt 2 failed/);
     expectQuiet();
     await close();
   });
@@ -125,6 +213,21 @@ describeInBrowser("an event on the ledger's page", () => {
       const width = await page.evaluate("document.documentElement.scrollWidth");
       expect([path, width]).toEqual([path, 400]);
     }
+    // The lines of a failed event, by where its cells begin.
+    await page.goto("/?status=failed");
+    await page.getByText('Unknown carrier "pigeon"').waitFor();
+    const lines = await page
+      .locator("tr.failed")
+      .filter({ hasText: "evt_order_1" })
+      .evaluate((row) => {
+        const cells = [...row.querySelectorAll("td, .badge")].map((cell) =>
+          cell.getBoundingClientRect(),
+        );
+        const tall = cells.filter(({ height }) => height > 0);
+        return { cells: tall.length, height: row.getBoundingClientRect().height };
+      });
+    expect(lines.cells).toBeGreaterThan(5);
+    expect(lines.height).toBeLessThan(80);
     expectQuiet();
     await close();
   });

@@ -1,5 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
@@ -128,6 +129,116 @@ describeInBrowser("the list of the ledger's page", () => {
     tab.expectQuiet();
   });
 
+  test("failures with one error are one row, with its events, its stack, and its state", async () => {
+    await page.goto("/errors");
+    const row = page.getByRole("row").filter({ hasText: "order.shipped" });
+    await row.getByRole("link", { name: `${LOST} events failed` }).waitFor();
+    expect(await row.count()).toBe(1);
+    await expectAccessible(page, "the errors");
+    await row.getByRole("link", { name: `${LOST} events failed` }).click();
+    await page.getByText(`${LOST} events on this page`).waitFor();
+    await page.locator("td.id a").first().click();
+    const stack = page.getByText("Stack ·").first();
+    await stack.click();
+    await page.locator(".stack .own").first().waitFor();
+    await page.goto("/errors");
+    await row.getByRole("button", { name: "Resolve…" }).click();
+    await page.getByLabel("Note").fill("The carrier has a van now");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.getByText("Resolved.").waitFor();
+    await page.getByRole("heading", { name: "No open errors" }).waitFor();
+    await page.getByLabel("State").selectOption("resolved");
+    await page.getByText("The carrier has a van now").waitFor();
+    tab.expectQuiet();
+  });
+
+  test("the total is told, and the oldest can come first", async () => {
+    await page.goto("/?source=hookmesh");
+    await page.getByText(`50 events on this page of ${USERS + LOST}`).waitFor();
+    const [newest = ""] = await ids();
+    await page.getByRole("button", { name: "Oldest first" }).click();
+    await page.waitForURL("/?source=hookmesh&order=asc");
+    await until(async () => (await ids())[0] !== newest);
+    await page.getByRole("button", { name: "Newer →" }).click();
+    await until(async () => !(await ids()).includes(newest));
+    await page.getByRole("button", { name: "Newer →" }).click();
+    await until(async () => (await ids()).at(-1) === newest);
+    tab.expectQuiet();
+  });
+
+  test("rows are selected and retried together", async () => {
+    await page.goto("/?status=failed&type=order.shipped");
+    await page.getByText(`${LOST} events on this page`).waitFor();
+    const ticks = page.getByRole("cell").getByRole("checkbox");
+    await ticks.nth(0).check();
+    await ticks.nth(2).click({ modifiers: ["Shift"] });
+    await page.getByRole("button", { name: "Retry 3 selected…" }).click();
+    await page.getByLabel("Reason").fill("the carrier is back");
+    await page.getByRole("button", { name: "Retry 3 failed events" }).click();
+    await page.getByText("Retried 3 events.").waitFor();
+    await until(async () => (await countOf("failed")) === LOST);
+    const attempts =
+      "select count(*)::int as n from webhook_events where type = 'order.shipped' and attempts = 2";
+    expect((await store.database.query(attempts)).rows[0]?.n).toBe(3);
+    await page.getByRole("checkbox", { name: "Select all events on this page" }).check();
+    await page.getByRole("button", { name: `Retry ${LOST} selected…` }).waitFor();
+    tab.expectQuiet();
+  });
+
+  test("keys go through the list, are explained, and can be turned off", async () => {
+    await page.goto("/?status=failed&type=order.shipped");
+    await page.getByText(`${LOST} events on this page`).waitFor();
+    const [first = "", second = ""] = await ids();
+    const focused = () => page.evaluate("document.activeElement.textContent");
+    for (const [key, id] of [
+      ["j", first],
+      ["j", second],
+      ["k", first],
+    ] as const) {
+      await page.keyboard.press(key);
+      expect(await focused()).toBe(id);
+    }
+    await page.keyboard.press("r");
+    await page.getByRole("heading", { name: "Retry 1 failed event" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("/");
+    // Typed, and not acted upon.
+    await page.keyboard.type("jkr?");
+    expect(await page.getByLabel("ID starts with").inputValue()).toBe("jkr?");
+    await page.getByLabel("ID starts with").fill("");
+    await page.getByText(`${LOST} events on this page`).waitFor();
+    await page.getByRole("heading", { name: "Events" }).click();
+    await page.keyboard.press("?");
+    const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+    await help.getByText("Next event of the list").waitFor();
+    await expectAccessible(page, "the keys");
+    await help.getByLabel("Use these keys in this browser").uncheck();
+    await help.getByRole("button", { name: "Close" }).click();
+    await page.keyboard.press("?");
+    await page.keyboard.press("j");
+    expect(await help.count()).toBe(0);
+    expect(await focused()).not.toBe(first);
+    await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    await help.getByLabel("Use these keys in this browser").check();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("j");
+    expect(await focused()).toBe(first);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: first }).waitFor();
+    tab.expectQuiet();
+  });
+
+  test("at 1,440 px no type is broken inside a word", async () => {
+    await page.setViewportSize({ width: 1_440, height: 900 });
+    await page.goto("/");
+    await page.getByText("50 events on this page").waitFor();
+    const lines = await page.evaluate<number[]>(LINES_OF_TYPES);
+    expect(new Set(lines)).toEqual(new Set([1]));
+    await page.setViewportSize({ width: 1_280, height: 900 });
+  });
+
   test("all that failed is retried, after a dry run that says how many", async () => {
     await store.command("send", "hookmesh", "carrier.added", "--set", "payload.name=pigeon");
     await page.goto("/?status=failed&type=order.shipped");
@@ -138,9 +249,16 @@ describeInBrowser("the list of the ledger's page", () => {
     expect(await countOf("failed")).toBe(LOST);
     await dialog.getByLabel("Reason").fill("pigeon is a carrier now");
     await dialog.getByRole("button", { name: `Retry ${LOST} events` }).click();
-    await page.getByText(`Retried ${LOST} events.`).waitFor();
+    await page.getByText(/Run \d+ started\./).waitFor();
     await until(async () => (await countOf("failed")) === 0);
     await page.getByText("No matching events").waitFor();
     tab.expectQuiet();
   });
 });
+
+/** How many lines each type takes. */
+const LINES_OF_TYPES = `[...document.querySelectorAll("td.type")].map((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return range.getClientRects().length;
+})`;

@@ -2,6 +2,7 @@ import type { AnswerOf, SourceStats } from "@millrace/api-contract";
 import type { Browser, Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestDashboard, type TestDashboard } from "../dashboard/dashboard-fixture.ts";
+import { expectAccessible } from "../support/accessibility.ts";
 import { onPostgres } from "../support/backends.ts";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
 
@@ -22,7 +23,10 @@ describeInBrowser("the overview of six sources", () => {
     await dashboard?.close();
   });
 
-  const SHOWN: Stats = { sources: Object.fromEntries(SIX.map((name) => [name, QUIET])) };
+  const SHOWN: Stats = {
+    sources: Object.fromEntries(SIX.map((name) => [name, QUIET])),
+    read_lag_ms: null,
+  };
 
   /** Opens the page with these answers of the API. */
   async function open(answers: { stats: Stats; disagreements: Disagreements | ErrorBody }) {
@@ -46,6 +50,16 @@ describeInBrowser("the overview of six sources", () => {
     tab.expectQuiet();
   });
 
+  test("shows how far the standby is behind that lists come from", async () => {
+    const disagreements = { ...COMPARED, kinds: [] };
+    const primary = await open({ stats: SHOWN, disagreements });
+    await expectSeen(primary.getByText("Ledger and queues agree"));
+    expect(await primary.getByText("standby").count()).toBe(0);
+    const page = await open({ stats: { ...SHOWN, read_lag_ms: 3_400 }, disagreements });
+    await expectSeen(page.getByText("Lists come from a standby, at most 4 s behind."));
+    tab.expectQuiet();
+  });
+
   test("shows on what ledger and queues disagree", async () => {
     const page = await open({
       stats: SHOWN,
@@ -57,10 +71,47 @@ describeInBrowser("the overview of six sources", () => {
     tab.expectQuiet();
   });
 
+  test("charts a day, a week, and a month, of a source and a type, and says until when events are counted", async () => {
+    const page = await open({ stats: SHOWN, disagreements: { ...COMPARED, kinds: [] } });
+    const asked: string[] = [];
+    let counted: string | null = null;
+    await page.route("**/api/activity?**", (route) => {
+      const url = new URL(route.request().url());
+      asked.push(url.search);
+      const at = new Date(Date.now() - 3_600_000).toISOString();
+      const bucket = { at, recorded: 1_000, completed: 996, failed: 4 };
+      const latencies = { p50_ms: 30, p95_ms: 90, waited_p95_ms: null };
+      const buckets = counted === null ? [] : [{ ...bucket, ...latencies }];
+      return route.fulfill({
+        json: { bucket_seconds: 3_600, buckets, counted_until: counted },
+      });
+    });
+    const range = page.getByLabel("Time range of the charts");
+    await range.selectOption("24h");
+    await page.getByText("Not counted yet.").waitFor();
+    counted = new Date(Date.now() - 3_600_000).toISOString();
+    await range.focus();
+    await range.selectOption("7d");
+    await page.getByText("Events per hour").waitFor();
+    await page.getByText("Counted until").waitFor();
+    await page.getByText("4 failed (0.4%)").waitFor();
+    counted = new Date().toISOString();
+    await range.selectOption("30d");
+    await page.getByText("Events per 4 hours").waitFor();
+    expect(await page.getByText("Counted until").count()).toBe(0);
+    await page.getByRole("link", { name: "stripe", exact: true }).click();
+    await page.getByText("Events per 4 hours for stripe").waitFor();
+    expect(asked).toEqual([
+      ...["?range=24h", "?range=7d", "?range=30d", "?source=stripe&range=30d"],
+    ]);
+    await expectAccessible(page, "the charts of a month");
+    tab.expectQuiet();
+  });
+
   test("shows that the queues cannot be reached", async () => {
     const unknown = { ...QUIET, queued: null, jobs: null };
     const page = await open({
-      stats: { sources: Object.fromEntries(SIX.map((name) => [name, unknown])) },
+      stats: { ...SHOWN, sources: Object.fromEntries(SIX.map((name) => [name, unknown])) },
       disagreements: { error: { code: "unavailable", message: "Redis is down" } },
     });
     await expectSeen(page.getByText("Redis is down"));
@@ -88,7 +139,7 @@ const disagreement = (event_id: string): Disagreements["kinds"][number] => ({
   count: 1,
   meaning: "In the ledger: pending; its job: none.",
   mend: "The job is added when its queue has capacity.",
-  examples: [{ source: "stripe", event_id, generation: 0 }],
+  examples: [{ source: "stripe", event_id, generation: 0, job_id: null, detail: null }],
 });
 
 /** It lies within the panel as that is shown, so nobody has to scroll for it. */

@@ -76,7 +76,7 @@ describeInBrowser("signing in to the ledger's page", () => {
     await page.getByText("viewer", { exact: false }).first().waitFor();
     await page.getByRole("link", { name: "evt_order_1" }).click();
     await page.getByText('Unknown carrier "pigeon"').waitFor();
-    await page.getByText("Viewers cannot retry or replay").waitFor();
+    await page.getByText("Viewers cannot retry, replay, or give up").waitFor();
     for (const name of [/Retry/, /Replay/, /Pause/]) {
       expect(await page.getByRole("button", { name }).count()).toBe(0);
     }

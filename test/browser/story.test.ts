@@ -56,7 +56,7 @@ describeInBrowser("the ledger's page", () => {
     await audit.getByText("pigeon is a carrier now").waitFor();
     await page.getByRole("link", { name: "Audit", exact: true }).click();
     await page.getByRole("cell", { name: "pigeon is a carrier now" }).waitFor();
-    await page.getByRole("link", { name: "hookmesh / evt_order_1" }).click();
+    await page.getByRole("link", { name: "hookmesh / evt_order_1" }).first().click();
     await page.getByText("Completed by attempt 2").waitFor();
     expectQuiet();
     await close();

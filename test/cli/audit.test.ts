@@ -23,6 +23,8 @@ onEachBackend("what the command does", (prepare) => {
 
   test("is audited under the name of who ran it, with the reason", async () => {
     await stores.fail("evt_cli_1");
+    await stores.fail("evt_cli_2");
+    const RUN = { run: expect.any(Number) };
     const why = ["--reason", "the switch is on"];
     const by = { actor: "tester", role: "operator", via: "cli", reason: "the switch is on" };
     for (const [args, code, entry] of [
@@ -32,8 +34,10 @@ onEachBackend("what the command does", (prepare) => {
         1,
         { action: "replay", result: { skipped: "not_settled" } },
       ],
-      [["retry", "--q", "none"], 0, { action: "retry_many", filter: { q: "none" } }],
-      [["replay", "--q", "none"], 0, { action: "replay_many", filter: { q: "none" } }],
+      [["retry", "--q", "evt_cli_2", "--no-wait"], 0, { action: "retry_many", result: RUN }],
+      [["replay", "--q", "evt_cli_1", "--no-wait"], 0, { action: "replay_many", result: RUN }],
+      [["runs", "rate", "1", "7"], 0, { action: "bulk_run", filter: { run: 1, rate: 7 } }],
+      [["runs", "stop", "1"], 0, { action: "bulk_run", result: { state: "stopped" } }],
       [["pause", "patient"], 0, { action: "pause", source: "patient" }],
       [["resume", "patient"], 0, { action: "resume", source: "patient" }],
     ] as const) {

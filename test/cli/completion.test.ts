@@ -18,7 +18,13 @@ function complete(...words: string[]): string[] {
 test("commands, their options and the words these take are completed", () => {
   expect(complete("re")).toEqual(["retry", "replay", "resume", "retention"]);
   expect(complete("events", "--st")).toEqual(["--status"]);
-  expect(complete("events", "--status", "")).toEqual(["pending", "completed", "failed"]);
+  expect(complete("events", "--status", "")).toEqual([
+    "pending",
+    "completed",
+    "failed",
+    "ignored",
+    "suspected_replay",
+  ]);
 });
 
 test.each(["bash", "zsh", "fish"])("the script for %s asks the command itself", (shell) => {

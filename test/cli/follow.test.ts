@@ -4,7 +4,7 @@ import { onEachBackend } from "../support/backends.ts";
 import { age } from "../support/aged-events.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { startCommand } from "../support/run-in-process.ts";
+import { millrace, startCommand, STORE_CONFIG } from "../support/run-in-process.ts";
 
 const GAVE_UP = { code: "gave_up", message: "the queue gave it up", run: "r1" } as const;
 
@@ -68,5 +68,18 @@ onEachBackend("millrace events --follow", (prepare) => {
       expect(lines()[1]).toMatch(/^[\d:.]{12} {2}failed +acme +evt_old /);
     });
     expect(code).toBe(0);
+  });
+
+  test("a list of a source that the config does not have names the nearest one", async () => {
+    const env = { DATABASE_URL: stores.servers.databaseUrl, MILLRACE_CONFIG: STORE_CONFIG };
+    const wrong = await millrace(["events", "--source", "hookmsh"], { env });
+    expect([wrong.code, wrong.stderr]).toEqual([
+      1,
+      expect.stringContaining('Did you mean "hookmesh"?'),
+    ]);
+    const known = await millrace(["events", "--source", "hookmesh"], { env });
+    expect([known.code, known.stdout]).toEqual([0, "No event matches.\n"]);
+    const ignored = await millrace(["events", "--status", "ignored"], { env });
+    expect([ignored.code, ignored.stdout]).toEqual([0, "No event matches.\n"]);
   });
 });

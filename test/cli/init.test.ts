@@ -57,7 +57,7 @@ test("every sender that it knows makes a project that loads", async () => {
   const sources = EVERY_SENDER.split(",");
   expect(Object.keys(config.sources)).toEqual(sources);
   const handlers = await loadHandlers(config);
-  expect(handlers.map(({ source }) => source)).toEqual(sources);
+  expect(handlers.flatMap((handler) => handler.sources)).toEqual(sources);
 });
 
 test("nothing that is there is written over, and then nothing is written", async () => {

@@ -62,7 +62,7 @@ describe("millrace start that cannot work", () => {
     const { code, output } = await refusedStart(dataDir, { REDIS_URL: url });
     expect(code).toBe(1);
     expect(output).toMatch(
-      /^millrace: Cannot reach Redis: .*ECONNREFUSED.*Is REDIS_URL right.*\(redis_unreachable\)\n$/,
+      /^millrace: Cannot reach Redis: .*ECONNREFUSED.*Check the host and port in REDIS_URL.*\(redis_unreachable\)\n$/,
     );
   });
 

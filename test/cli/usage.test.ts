@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { environmentSchema } from "@millrace/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
@@ -27,8 +28,10 @@ describe("help", () => {
     "events",
     "retry",
     "replay",
+    "give-up",
     "pause",
     "resume",
+    "sessions",
     "doctor",
     "retention",
     "completion",
@@ -54,6 +57,12 @@ describe("help", () => {
     }
     for (const name of Object.keys(environmentSchema.shape)) expect(stdout).toContain(`  ${name} `);
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
+  });
+
+  test("of a command that there is not is an error", async () => {
+    const { code, stdout, stderr } = await millrace(["help", "nosuch"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("unknown command 'nosuch' (invalid_request)");
   });
 
   test("is there as a command too", async () => {
@@ -96,7 +105,15 @@ describe("a wrong command line ends with 2 and says", () => {
     [["start", "--workers", "none"], "whole number, 1 to 64"],
     [["events", "--status", "done"], "choices are pending, completed, failed"],
     [["events", "--since", "yesterday"], "an age (15m, 1h, 7d)"],
-    [["retry", "stripe"], "missing required argument 'id'"],
+    [["events", "--follow", "--until", "2020-01-01T00:00Z"], "--until is in the past"],
+    [["events", "--status", "ignored", "--outcome", "handled"], "give --status ignored or"],
+    [["retry", "evt_1"], "one event needs its source and its id: millrace retry <source> <id>"],
+    [["events", "stripe", "--body"], "--body needs one event"],
+    [["events", "--follow", "--oldest-first"], "remove --oldest-first"],
+    [["send", "stripe", "--count", "2", "--wait"], "--wait needs one event"],
+    [["retry", "stripe", "evt_1", "--no-wait"], "--no-wait is for many events"],
+    [["replay", "stripe", "evt_1", "--timeout", "5s"], "--timeout needs --wait"],
+    [["retry", "stripe", "evt_1", "--wait", "--timeout", "soon"], "a length of time (30s, 5m)"],
   ])("%j", async (args, words) => {
     const { code, stderr } = await millrace(args);
     expect(stderr).toContain(words);
@@ -108,6 +125,9 @@ describe("a wrong command line ends with 2 and says", () => {
 
 describe("a command that cannot work ends with 1 and says", () => {
   const store = { MILLRACE_CONFIG: STORE_CONFIG };
+  const withInternal = fileURLToPath(
+    new URL("../fixtures/doctor/internal.config.ts", import.meta.url),
+  );
 
   test.each<[string, string[], Record<string, string>, string]>([
     ["no config", ["send", "stripe"], {}, "config_not_found"],
@@ -116,6 +136,7 @@ describe("a command that cannot work ends with 1 and says", () => {
     ["no database", ["retry", "stripe", "evt_1"], store, "database_unreachable"],
     ["no database", ["migrate"], store, "database_unreachable"],
     ["an unknown source", ["send", "strip"], store, "unknown_source"],
+    ["an internal source", ["send", "mail"], { MILLRACE_CONFIG: withInternal }, "unknown_source"],
     ["no secret", ["send", "stripe"], store, "missing_secret"],
     ["an id without its source", ["events", "--id", "a"], {}, "invalid_request"],
     ["a URL that is none", ["send", "stripe", "--url", "localhost"], store, "invalid_request"],

@@ -11,6 +11,8 @@ export interface EventStores {
   bodyOf(eventId: string): Promise<string | undefined>;
   /** How many deliveries with another body are noted of an event; undefined without a ledger. */
   conflictsOf?(eventId: string): Promise<number>;
+  /** What each delivery after the first was, oldest first; undefined without a ledger. */
+  repeatsOf?(eventId: string): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -70,6 +72,16 @@ export function eventStoresContract(title: string, open: () => Promise<EventStor
       ]);
       const { conflictsOf } = opened;
       if (conflictsOf !== undefined) await until(async () => (await conflictsOf("evt_4")) === 1);
+    });
+
+    test("is counted each time it comes again, behind the answer", async () => {
+      expect(await deliver({ id: "evt_5", n: 1 })).toBe(202);
+      expect(await deliver({ id: "evt_5", n: 1 })).toBe(200);
+      expect(await deliver({ id: "evt_5", n: 2 })).toBe(200);
+      const { repeatsOf } = opened;
+      if (repeatsOf === undefined) return;
+      const repeats = ["duplicate", "conflict"];
+      await until(async () => String(await repeatsOf("evt_5")) === String(repeats));
     });
 
     test("is accepted with others of its delivery, when all of them are kept", async () => {

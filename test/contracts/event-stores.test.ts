@@ -1,4 +1,10 @@
-import { createLedgerStore, createQueueStore, type ClosableEventStore } from "@millrace/intake";
+import {
+  createDeliveryNotes,
+  createLedgerStore,
+  createQueueStore,
+  type ClosableEventStore,
+  type DeliveryNotes,
+} from "@millrace/intake";
 import { createLedger, createPool, type Ledger } from "@millrace/ledger";
 import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/queue";
 import { plainConfig } from "../intake/plain-config.ts";
@@ -51,13 +57,20 @@ describeOnRedis("with Redis", () => {
 eventStoresContract("the ledger, over a queue on Postgres", async () => {
   const test = await openTestLedger();
   const queues = await createPostgresQueues({ url: test.url, ...shared });
-  const stores = [createLedgerStore({ ledger: test.ledger.intake, queue: queues, sources })];
-  const { bodyInLedger, conflictsOf } = readsOf(test);
+  const ledger = test.ledger.intake;
+  const deliveries = notesIn(test.ledger);
+  const stores = [createLedgerStore({ ledger, queue: queues, sources, deliveries })];
+  const { bodyInLedger, ...reads } = readsOf(test);
   return {
-    ...closing(stores, () => queues.close(), test.close),
+    ...closing(
+      stores,
+      () => deliveries.close(1_000),
+      () => queues.close(),
+      test.close,
+    ),
     ack: "ledger",
     bodyOf: bodyInLedger,
-    conflictsOf,
+    ...reads,
   };
 });
 
@@ -75,16 +88,25 @@ async function openRedisQueues() {
 async function openBoth() {
   const { redis, queues, close } = await openRedisQueues();
   const test = await openTestLedger();
-  const stores = bothStores(queues, test.ledger);
-  return { redis, queues, ...readsOf(test), ...closing(stores, close, test.close) };
+  const deliveries = notesIn(test.ledger);
+  const stores = bothStores(queues, test.ledger, deliveries);
+  const closeNotes = () => deliveries.close(1_000);
+  return { redis, queues, ...readsOf(test), ...closing(stores, closeNotes, close, test.close) };
 }
 
-function bothStores(queues: Queues, ledger: Ledger): ClosableEventStore[] {
+function bothStores(
+  queues: Queues,
+  ledger: Ledger,
+  deliveries?: DeliveryNotes,
+): ClosableEventStore[] {
   return [
-    createQueueStore({ queue: queues, sources, conflicts: ledger.intake }),
-    createLedgerStore({ ledger: ledger.intake, queue: queues, sources }),
+    createQueueStore({ queue: queues, sources, ledger: ledger.intake, deliveries }),
+    createLedgerStore({ ledger: ledger.intake, queue: queues, sources, deliveries }),
   ];
 }
+
+const notesIn = (ledger: Ledger): DeliveryNotes =>
+  createDeliveryNotes(ledger.intake, { ingress: "host-1", onLost: () => {} });
 
 /** Stores, and what closes them and then all that is under them. */
 function closing(
@@ -117,6 +139,16 @@ function readsOf({ ask }: TestLedger) {
         [eventId],
       );
       return row?.deliveries ?? 0;
+    },
+    repeatsOf: async (eventId: string) => {
+      const [row] = await ask<{ outcomes: string[] }>(
+        // Newest first, also those of one millisecond.
+        `select array(select one ->> 'outcome'
+             from jsonb_array_elements(recent) with ordinality as came (one, place) order by place desc) as outcomes
+           from millrace.deliveries where event_id = $1`,
+        [eventId],
+      );
+      return row?.outcomes ?? [];
     },
   };
 }

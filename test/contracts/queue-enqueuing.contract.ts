@@ -9,6 +9,48 @@ export function queueEnqueuing(fixture: QueueFixture): void {
   const enqueue = (...events: readonly ReturnType<typeof event>[]) =>
     fixture.queues.enqueue(events);
 
+  describe("an event with a delay", () => {
+    const later = (events: readonly ReturnType<typeof event>[], delaysMs: readonly number[]) =>
+      fixture.queues.enqueue(events, { identityOnly: true, exact: true, delaysMs });
+
+    it("waits for its time, beside others that do not", async () => {
+      const events = ["evt_1", "evt_2", "evt_3"].map((id) => event(id));
+      expect(await later(events, [3_600_000, 0, 0.5])).toEqual([
+        "accepted",
+        "accepted",
+        "accepted",
+      ]);
+      expect(await fixture.stateOf("evt_1")).toBe("delayed");
+      expect(await fixture.stateOf("evt_2")).toBe("waiting");
+      const { runs } = work(() => ({ kind: "completed", outcome: "handled" }));
+      await untilState("evt_2", "completed");
+      await untilState("evt_3", "completed");
+      expect(runs.map((job) => job.event.eventId).toSorted()).toEqual(["evt_2", "evt_3"]);
+      expect(await fixture.stateOf("evt_1")).toBe("delayed");
+    });
+
+    it("is a duplicate of a job that the queue has, which keeps its time", async () => {
+      expect(await later([event("evt_1"), event("evt_2")], [0, 3_600_000])).toEqual([
+        "accepted",
+        "accepted",
+      ]);
+      expect(await later([event("evt_1"), event("evt_2")], [3_600_000, 3_600_000])).toEqual([
+        "duplicate",
+        "duplicate",
+      ]);
+      expect(await later([event("evt_2")], [0])).toEqual(["duplicate"]);
+      expect(await fixture.stateOf("evt_1")).toBe("waiting");
+      expect(await fixture.stateOf("evt_2")).toBe("delayed");
+    });
+
+    it("is called failed when its job has failed", async () => {
+      await enqueue(event("evt_1"));
+      work(() => ({ kind: "failed", code: "handler_failed", message: "", recorded: true }));
+      await untilState("evt_1", "failed");
+      expect(await later([event("evt_1")], [3_600_000])).toEqual(["failed"]);
+    });
+  });
+
   describe("an event that is enqueued again", () => {
     it("is called failed when its job has failed for good, and stays so", async () => {
       expect(await enqueue(event("evt_1"), event("evt_2"))).toEqual(["accepted", "accepted"]);

@@ -27,7 +27,9 @@ export function queueRunning(fixture: QueueFixture): void {
       ).toEqual(["duplicate", "accepted", "duplicate"]);
       const { runs } = work(() => COMPLETED);
       await untilState("evt_2", "completed");
-      expect(await fixture.queues.enqueue([event("evt_1")])).toEqual(["duplicate"]);
+      // Postgres is restored with its queue, so there is no need to tell that the job has completed.
+      const known = fixture.queues.backend === "redis" ? "completed" : "duplicate";
+      expect(await fixture.queues.enqueue([event("evt_1")])).toEqual([known]);
       expect(runs.map((job) => job.event.eventId)).toEqual(["evt_1", "evt_2"]);
     });
 

@@ -75,6 +75,24 @@ export function queueSettling(fixture: QueueFixture): void {
     });
   });
 
+  describe("keeping completed jobs", () => {
+    it("counts those that completed and that it no longer has", async () => {
+      const sinceMs = Date.now();
+      const ids = ["evt_1", "evt_2", "evt_3", "evt_4", "evt_5"];
+      await fixture.queues.enqueue(ids.map((id) => event(id)));
+      // One that fails does not count.
+      work(({ event: { eventId } }) =>
+        eventId === "evt_5" ? { kind: "failed", code: "handler_failed", message: "" } : COMPLETED,
+      );
+      for (const id of ids) await untilState(id, id === "evt_5" ? "failed" : "completed");
+      expect(await fixture.queues.forgotten("acme", sinceMs)).toMatchObject({ count: 0 });
+      for (const id of ids.slice(0, 3)) await fixture.queues.queues.get("acme")?.remove(id);
+      const count = fixture.queues.backend === "redis" ? 3 : 0;
+      expect(await fixture.queues.forgotten("acme", sinceMs)).toMatchObject({ count });
+      expect(await fixture.queues.forgotten("acme", sinceMs + 120_000)).toMatchObject({ count: 0 });
+    });
+  });
+
   describe("retrying", () => {
     const FAILED: JobResult = { kind: "failed", code: "handler_failed", message: "no" };
 

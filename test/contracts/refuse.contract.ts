@@ -24,7 +24,7 @@ export function refuseContract(title: string, open: OpenAdapter): void {
     test("a 401 says the same whatever failed", async () => {
       const stale = await it.deliver({ id: "evt_no" }, "plain", { "x-stale": "1" });
       const unsigned = await it.adapter.send({ source: "plain", body: '{"id":"evt_no"}' });
-      expect([stale.status, codeOf(stale)]).toEqual([401, "invalid_timestamp"]);
+      expect([stale.status, codeOf(stale)]).toEqual([401, "invalid_signature"]);
       const message = (answer: { text: string }) => JSON.parse(answer.text).error.message;
       expect(message(stale)).toBe(message(unsigned));
     });
@@ -58,11 +58,22 @@ export function refuseContract(title: string, open: OpenAdapter): void {
     });
 
     test.each(["nobody", "__proto__", "constructor", "Plain", "toString"])(
-      "the source %s is unknown",
+      "the source %s is unknown, and answered as a wrong signature",
       async (source) => {
         const answer = await it.deliver({ id: "x" }, source);
-        expect([answer.status, codeOf(answer)]).toEqual([404, "unknown_source"]);
-        expect(it.notices.at(-1)).toMatchObject({ kind: "answered", source: undefined });
+        expect([answer.status, codeOf(answer)]).toEqual([401, "invalid_signature"]);
+        const notice = { kind: "answered", source: undefined, code: "unknown_source" };
+        const asked = source === "nobody" || source === "constructor" ? source : undefined;
+        expect(it.notices.at(-1)).toMatchObject({ ...notice, asked });
+      },
+    );
+
+    test.each(["GET", "PUT", "DELETE"])(
+      "%s to an unknown source is answered 405",
+      async (method) => {
+        const answer = await it.adapter.send({ source: "nobody", method });
+        expect([answer.status, codeOf(answer)]).toEqual([405, "method_not_allowed"]);
+        expect(answer.headers["allow"]).toBe("POST");
       },
     );
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
+import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
@@ -30,13 +31,13 @@ onEachBackend("the dashboard's API", (prepare, backend) => {
   const ids = async (query: string) => {
     const answer = await dashboard.get(`/api/events${query}`);
     expect(answer.status).toBe(200);
-    return answer.json.events.map((event: { event_id: string }) => event.event_id);
+    return answer.json.events.map((row: { event_id: string }) => row.event_id);
   };
 
   test("lists events newest first, with the columns of the view in snake case", async () => {
     const { json } = await dashboard.get("/api/events");
     expect(json.next).toBeNull();
-    expect(json.events.map((event: { event_id: string }) => event.event_id).slice(0, 2)).toEqual([
+    expect(json.events.map((row: { event_id: string }) => row.event_id).slice(0, 2)).toEqual([
       ODD_ID,
       "evt_bad_1",
     ]);
@@ -181,7 +182,10 @@ onEachBackend("the dashboard's API", (prepare, backend) => {
         body: '{"id":"evt_queued_1"}',
         body_encoding: "utf8",
         attempt_log: [],
+        deliveries: { total: 1, recent: [{ outcome: "accepted", ingress: null }] },
       });
+      const { bytes } = await dashboard.get(`${path("evt_queued_1")}/body?offset=1&length=4`);
+      expect(bytes.toString()).toBe('"id"');
       const retried = await dashboard.send("POST", `${path("evt_queued_1")}/retry`);
       expect([retried.status, retried.json.error.code]).toEqual([409, "not_failed"]);
     });
@@ -207,11 +211,27 @@ onEachBackend("the dashboard's API", (prepare, backend) => {
     ]);
   });
 
+  test("a pending event is given up, and another is not", async () => {
+    await dashboard.ledger.intake.accept([event("evt_hopeless_1")]);
+    const given = await dashboard.send("POST", `${path("evt_hopeless_1")}/give-up`);
+    expect([given.status, given.json]).toEqual([200, { given_up: 1 }]);
+    expect((await dashboard.row("evt_hopeless_1"))?.last_error_code).toBe("given_up");
+    const answers = await Promise.all([
+      dashboard.send("POST", `${path("evt_hopeless_1")}/give-up`),
+      dashboard.send("POST", `${path("evt_none_1")}/give-up`),
+    ]);
+    expect(answers.map(({ status, json }) => [status, json.error.code])).toEqual([
+      [409, "not_pending"],
+      [404, "event_not_found"],
+    ]);
+  });
+
   test("counts events by source and status, and the queue apart", async () => {
     const { json } = await dashboard.get("/api/stats");
     expect(json.sources.patient).toMatchObject({ pending: 0, completed: 1, failed: 0, queued: 0 });
     expect(json.sources.acme.failed).toBeGreaterThanOrEqual(2);
-    expect(json.sources.acme.jobs.failed).toBe(json.sources.acme.failed);
+    // The event that was given up has no job any more.
+    expect(json.sources.acme.jobs.failed).toBe(json.sources.acme.failed - 1);
   });
 
   test("pauses and resumes a source", async () => {
@@ -236,14 +256,19 @@ onEachBackend("the dashboard's API", (prepare, backend) => {
       ...{ status: "completed", payload: null, headers: {} },
       ...{ body: null, body_encoding: null, body_kept: false },
     });
+    const bytes = await dashboard.get(`${path("evt_ok_2", "patient")}/body`);
+    expect([bytes.status, bytes.json.error.code]).toEqual([410, "body_missing"]);
     const refused = await dashboard.send("POST", `${path("evt_ok_2", "patient")}/replay`);
     expect([refused.status, refused.json.error.code]).toEqual([410, "body_missing"]);
     const filter = { source: "patient", status: "completed" };
     const many = await dashboard.send("POST", "/api/replay", {
       headers: { "content-type": "application/json" },
-      body: JSON.stringify(filter),
+      body: JSON.stringify({ ...filter, dryRun: true }),
     });
-    expect(many.json).toMatchObject({ replayed: 0, skipped: { body_missing: 1 } });
+    // That the body is gone is found by the run.
+    expect(many.json).toEqual({ replayed: 1, skipped: {}, dryRun: true });
+    const counted = await dashboard.get("/api/event-count?source=patient&status=completed");
+    expect(counted.json).toEqual({ count: 1, more: false });
   });
 
   test("other methods and other paths are refused in the same form", async () => {
@@ -256,6 +281,16 @@ onEachBackend("the dashboard's API", (prepare, backend) => {
     ] as const) {
       const answer = await dashboard.send(method, url);
       expect([url, answer.status, answer.json.error.code]).toEqual([url, status, code]);
+    }
+  });
+
+  test("a browser that asks for a path that is none gets the page, and a program an error", async () => {
+    const headers = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+    const page = await dashboard.send("GET", "/bogus", { headers });
+    expect([page.status, page.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
+    for (const under of ["/api/bogus", "/queues/bogus/bogus", "/metrics/bogus"]) {
+      const answer = await dashboard.send("GET", under, { headers });
+      expect([under, answer.status, answer.json?.error.code]).toEqual([under, 404, "not_found"]);
     }
   });
 });

@@ -7,7 +7,7 @@ const OPS = { user: "ops", password: "a long password" };
 const TOKEN = "a-token-for-programs";
 const CREDENTIALS: Credentials = {
   accounts: [{ ...OPS, role: "operator" }],
-  tokens: [{ token: TOKEN, role: "operator" }],
+  tokens: [{ name: "deploy", token: TOKEN, role: "operator" }],
 };
 const JSON_TYPE = { "content-type": "application/json" };
 
@@ -52,8 +52,14 @@ onEachBackend("the dashboard's audit", (prepare) => {
         409,
         { action: "replay", ...event, result: { skipped: "not_settled" } },
       ],
-      ["/api/retry", { q: "none" }, 200, { action: "retry_many", filter: { q: "none" } }],
-      ["/api/replay", { source: "acme", status: "completed" }, 200, { action: "replay_many" }],
+      ["/api/retry", { q: "none" }, 202, { action: "retry_many", filter: { q: "none" } }],
+      ["/api/replay", { source: "acme", status: "completed" }, 202, { action: "replay_many" }],
+      [
+        "/api/runs/1",
+        { rate: 5, state: "stopped" },
+        200,
+        { filter: { run: 1, rate: 5, state: "stopped" } },
+      ],
       ["/api/sources/patient/pause", {}, 200, { action: "pause", source: "patient" }],
       ["/api/sources/patient/resume", {}, 200, { action: "resume", source: "patient" }],
       ["/api/sources/stranger/pause", {}, 404, { result: { error: "unknown_source" } }],
@@ -64,11 +70,11 @@ onEachBackend("the dashboard's audit", (prepare) => {
     }
   });
 
-  test("has writes without a reason, and a program's without a name", async () => {
+  test("has writes without a reason, and a program's under the name of its token", async () => {
     const headers = { authorization: `Bearer ${TOKEN}` };
     await dashboard.send("POST", "/api/sources/acme/resume", { headers });
     expect(await last()).toMatchObject({
-      ...{ actor: null, role: "operator", via: "token", action: "resume", reason: null },
+      ...{ actor: "deploy", role: "operator", via: "token", action: "resume", reason: null },
     });
   });
 

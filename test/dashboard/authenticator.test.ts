@@ -12,7 +12,7 @@ onEachBackend("a dashboard with a door", (prepare) => {
   beforeAll(async () => {
     const credentials: Credentials = {
       accounts: [{ ...OPS, role: "operator" }],
-      tokens: [{ token: VIEWER_TOKEN, role: "viewer" }],
+      tokens: [{ name: "prometheus", token: VIEWER_TOKEN, role: "viewer" }],
     };
     dashboard = await startTestDashboard(await prepare(), { host: "0.0.0.0", credentials });
   });
@@ -26,7 +26,7 @@ onEachBackend("a dashboard with a door", (prepare) => {
     expect(signedIn.json).toEqual({ user: OPS.user, role: "operator", via: "session" });
     const cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
     const authorization = `Bearer ${VIEWER_TOKEN}`;
-    for (const path of ["/queues", "/queues/api/queues", "/api/events", "/metrics"]) {
+    for (const path of ["/queues", "/queues/api/queues", "/api/events"]) {
       const bare = await dashboard.get(path);
       expect([path, bare.status, bare.json.error.code]).toEqual([path, 401, "unauthorized"]);
       for (const headers of [{ cookie }, { authorization }]) {
@@ -34,11 +34,20 @@ onEachBackend("a dashboard with a door", (prepare) => {
         expect([path, known.status]).toEqual([path, 200]);
       }
     }
+    for (const path of ["/metrics", "/METRICS/"]) {
+      const ask = async (headers: Record<string, string>) =>
+        (await dashboard.send("GET", path, { headers })).status;
+      expect([await ask({}), await ask({ cookie }), await ask({ authorization })]).toEqual([
+        ...[401, 403, 200],
+      ]);
+    }
     // The page holds no data: it is how one signs in.
     expect((await dashboard.get("/")).status).toBe(200);
     expect((await dashboard.send("PUT", "/queues/api/queues/pause")).status).toBe(401);
     expect((await dashboard.get("/healthz")).status).toBe(200);
-    expect((await dashboard.get("/readyz")).status).toBe(200);
+    // Neither says more than that: what is away is in the log.
+    const ready = await dashboard.get("/readyz");
+    expect([ready.status, ready.json]).toEqual([200, { status: "ready" }]);
   });
 
   test("lets a viewer write nothing, through the API or bull-board", async () => {

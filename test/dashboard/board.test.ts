@@ -145,6 +145,7 @@ describeOnRedis("the queue board", () => {
     const all = answers.join("\n");
     expect(all).toContain("evt_seen_1");
     expect(all).toContain("order.paid");
+    expect(all).toContain('"href":"/event?source=acme&id=evt_seen_1&generation=0"');
     expect(all).not.toContain(CANARY);
     await queue.removeJobScheduler("s");
     await (await queue.getJob("forged_1"))?.remove();

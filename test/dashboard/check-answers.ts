@@ -20,7 +20,7 @@ interface OperationObject {
 }
 
 interface ResponseObject {
-  readonly content?: { readonly "application/json": { readonly schema: object } };
+  readonly content?: { readonly "application/json"?: { readonly schema: object } };
 }
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
@@ -54,7 +54,8 @@ export function checkAnswers(document: Document): AnswerCheck {
       if (route === undefined || response === undefined) return `${name} is not documented`;
       seen.add(name);
       if (response.content === undefined) return answer.text === "" ? undefined : "has a body";
-      const { schema } = response.content["application/json"];
+      const { schema } = response.content["application/json"] ?? {};
+      if (schema === undefined) return answer.json === undefined ? undefined : "is JSON";
       const validate = validators.get(name) ?? ajv.compile({ ...schema, components });
       validators.set(name, validate);
       if (validate(answer.json)) return undefined;

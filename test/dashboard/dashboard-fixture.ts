@@ -22,6 +22,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
+  readonly bytes: Buffer;
   // The tests compare what comes with what they expect, whatever its shape.
   readonly json: any; // oxlint-disable-line typescript/no-explicit-any
 }
@@ -62,10 +63,11 @@ function sendRequest(
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("end", () => {
-        const text = Buffer.concat(chunks).toString();
+        const bytes = Buffer.concat(chunks);
+        const text = bytes.toString();
         const { statusCode: status = 0, headers } = response;
         const isJson = headers["content-type"]?.startsWith("application/json") === true;
-        resolve({ status, headers, text, json: isJson ? JSON.parse(text) : undefined });
+        resolve({ status, headers, text, bytes, json: isJson ? JSON.parse(text) : undefined });
       });
     });
     sent.on("error", reject);

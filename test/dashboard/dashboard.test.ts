@@ -13,8 +13,8 @@ const TOO_SHORT: readonly (readonly [Credentials, RegExp])[] = [
     /the password of the operator is shorter than 8 characters/,
   ],
   [
-    { accounts: [], tokens: [{ token: "fifteen-letters", role: "viewer" }] },
-    /a token of the viewer is shorter than 16 characters/,
+    { accounts: [], tokens: [{ name: "ci", token: "fifteen-letters", role: "viewer" }] },
+    /the token ci of the viewer is shorter than 16 characters/,
   ],
 ];
 

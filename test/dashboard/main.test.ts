@@ -21,6 +21,7 @@ afterAll(() => database?.drop());
 test.each([
   [{ HOST: "0.0.0.0" }, /Cannot open the dashboard on "0.0.0.0": DASHBOARD_USER and/],
   [{ HOST: "::" }, /Cannot open the dashboard on "::"/],
+  [{ DASHBOARD_HOSTS: "dash.example.com" }, /Cannot open the dashboard as "dash.example.com"/],
   [{ HOST: "0.0.0.0", DASHBOARD_USER: "ops" }, /DASHBOARD_PASSWORD is not set/],
   [{ HOST: "0.0.0.0", DASHBOARD_USER: "ops", DASHBOARD_PASSWORD: "" }, /PASSWORD is not set/],
   [{ DATABASE_URL: "" }, /DATABASE_URL is not set/],

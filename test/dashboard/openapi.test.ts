@@ -2,6 +2,7 @@ import type { Credentials } from "@millrace/dashboard";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
+import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { checkAnswers, type AnswerCheck } from "./check-answers.ts";
 import {
@@ -17,10 +18,10 @@ const TOKEN = "a-token-that-may-do-all";
 const CREDENTIALS: Credentials = {
   accounts: [{ ...OPS, role: "operator" }],
   tokens: [
-    { token: TOKEN, role: "operator" },
-    { token: VIEWER, role: "viewer" },
+    { name: "deploy", token: TOKEN, role: "operator" },
+    { name: "prometheus", token: VIEWER, role: "viewer" },
     // Short enough to guess, so wrong tokens are limited.
-    { token: "short", role: "viewer" },
+    { name: "old", token: "short", role: "viewer" },
   ],
 };
 const JSON_TYPE = { "content-type": "application/json" };
@@ -33,13 +34,26 @@ const CALLS: readonly (readonly [method: string, path: string])[] = [
   ["DELETE", "/api/session"],
   ["GET", "/api/openapi.json"],
   ["GET", "/api/events"],
+  ["GET", "/api/event-count"],
   ["GET", "/api/events/acme/evt_bad_1"],
+  ["GET", "/api/events/acme/evt_bad_1/body"],
   ["POST", "/api/events/acme/evt_bad_1/retry"],
   ["POST", "/api/events/acme/evt_bad_1/replay"],
+  ["POST", "/api/events/acme/evt_bad_1/give-up"],
   ["POST", "/api/retry"],
   ["POST", "/api/replay"],
+  ["POST", "/api/give-up"],
+  ["GET", "/api/runs"],
+  ["GET", "/api/runs/1"],
+  ["POST", "/api/runs/1"],
   ["POST", "/api/sources/acme/pause"],
   ["POST", "/api/sources/acme/resume"],
+  ["GET", "/api/errors"],
+  ["GET", "/api/errors/1-"],
+  ["POST", "/api/errors/1-"],
+  ["GET", "/api/sessions"],
+  ["POST", "/api/sessions/none/end"],
+  ["GET", "/api/health"],
   ["GET", "/api/stats"],
   ["GET", "/api/activity"],
   ["GET", "/api/disagreements"],
@@ -96,6 +110,7 @@ onEachBackend("the API's document", (prepare, backend) => {
     await ask(204, ["DELETE", "/api/session"]);
     await ask(200, ["GET", "/api/openapi.json"]);
     await ask(200, ["GET", "/api/events"]);
+    await ask(200, ["GET", "/api/event-count?status=failed"]);
     await ask(200, ["GET", "/api/events?limit=1&status=failed&since=2020-01-01T00:00:00Z"]);
     for (const [source, id] of [
       ["acme", "evt_bad_1"],
@@ -104,6 +119,8 @@ onEachBackend("the API's document", (prepare, backend) => {
     ]) {
       await ask(200, ["GET", `/api/events/${source}/${id}?generation=0`]);
     }
+    await ask(200, ["GET", "/api/events/acme/evt_bad_1?body=false"]);
+    await ask(200, ["GET", "/api/events/acme/evt_bytes_1/body?offset=1"]);
     if (backend === "redis") {
       await dashboard.take("evt_queued_1");
       const shown = await ask(200, ["GET", "/api/events/acme/evt_queued_1"]);
@@ -119,10 +136,42 @@ onEachBackend("the API's document", (prepare, backend) => {
     await ask(200, ["POST", "/api/events/patient/evt_good_1/replay"]);
     await ask(200, ["GET", "/api/events/patient/evt_good_1"]);
     await ask(200, ["POST", "/api/retry"], { body: { source: "patient", dryRun: true } });
-    await ask(200, ["POST", "/api/retry"], { body: { all: true, rate: 100, limit: 10 } });
-    await ask(200, ["POST", "/api/replay"], { body: { status: "completed", reason: "why" } });
+    const events = [{ source: "patient", event_id: "evt_good_1", generation: 0 }];
+    await ask(200, ["POST", "/api/retry"], { body: { events } });
+    await ask(409, ["POST", "/api/retry"], { body: { all: true } });
+    for (const path of ["/api/replay", "/api/give-up"]) {
+      await ask(409, ["POST", path], { body: { all: true, expected: 1_000 } });
+    }
+    const started = await ask(202, ["POST", "/api/retry"], {
+      body: { all: true, rate: 100, limit: 1, expected: 1 },
+    });
+    await ask(202, ["POST", "/api/replay"], { body: { status: "completed", reason: "why" } });
+    await ask(200, ["POST", "/api/replay"], { body: { status: "completed", dryRun: true } });
+    await ask(202, ["POST", "/api/give-up"], { body: { source: "patient", type: "none" } });
+    await ask(200, ["POST", "/api/give-up"], {
+      body: { status: "pending", dryRun: true, all: true },
+    });
+    await ask(200, ["GET", "/api/event-count?source=acme"]);
+    await ask(200, ["GET", "/api/runs?limit=2"]);
+    const run = `/api/runs/${started.json.run.id}` as const;
+    await ask(200, ["GET", run]);
+    await ask(200, ["POST", run], { body: { state: "stopped", reason: "why" } });
+    await ask(409, ["POST", run], { body: { rate: 5 } });
     await ask(200, ["POST", "/api/sources/acme/pause"], { body: { reason: "why" } });
     await ask(200, ["POST", "/api/sources/acme/resume"]);
+    await ask(200, ["POST", "/api/session"], { body: OPS });
+    const { sessions } = (await ask(200, ["GET", "/api/sessions"])).json;
+    await ask(200, ["POST", `/api/sessions/${sessions[0].id}/end`], { body: { reason: "why" } });
+    const errors = (await ask(200, ["GET", "/api/errors?state=open&source=acme"])).json;
+    const { fingerprint } = errors.errors[0];
+    await ask(200, ["GET", `/api/errors/${fingerprint}`]);
+    const resolved = { state: "resolved", note: "fixed", reason: "why" };
+    await ask(200, ["POST", `/api/errors/${fingerprint}`], { body: resolved });
+    await ask(200, ["GET", "/api/health"]);
+    await dashboard.ledger.intake.accept([event("evt_hopeless_1")]);
+    await ask(200, ["POST", "/api/events/acme/evt_hopeless_1/give-up"], {
+      body: { reason: "why" },
+    });
     await ask(200, ["GET", "/api/stats"]);
     await ask(200, ["GET", "/api/activity?source=acme"]);
     await ask(200, ["GET", "/api/disagreements"]);
@@ -133,13 +182,18 @@ onEachBackend("the API's document", (prepare, backend) => {
   test("says what each call is refused with", async () => {
     for (const query of [
       ...["/api/events?limit=0", "/api/events/acme/evt_bad_1?generation=x"],
+      ...["/api/activity?source=", "/api/audit?cursor=x", "/api/errors?state=lost"],
+      ...["/api/events/acme/evt_bad_1/body?offset=-1", "/api/events?order=up"],
       ...["/api/activity?source=", "/api/audit?cursor=x"],
+      ...["/api/event-count?source=", "/api/runs?limit=0"],
     ]) {
       await ask(400, ["GET", query]);
     }
     for (const call of POSTS) {
       await ask(400, call, { body: { colour: "red" } });
-      await ask(413, call, { body: { reason: "x".repeat(20_000) } });
+      // A retry may name 500 events.
+      const size = call[1] === "/api/retry" ? 2_000_000 : 20_000;
+      await ask(413, call, { body: { reason: "x".repeat(size) } });
     }
     for (const call of WRITES) await ask(415, call, { headers: { "content-type": "text/plain" } });
     for (const call of GUARDED) await ask(401, call, { headers: { authorization: "" } });
@@ -150,6 +204,7 @@ onEachBackend("the API's document", (prepare, backend) => {
       await ask(403, call, { headers: bearer(VIEWER) });
     }
     await ask(404, ["GET", "/api/events/acme/evt_none_1"]);
+    await ask(404, ["GET", "/api/events/acme/evt_none_1/body"]);
     for (const verb of ["retry", "replay"]) {
       await ask(404, ["POST", `/api/events/acme/evt_none_1/${verb}`]);
       await ask(404, ["POST", `/api/events/stranger/evt_none_1/${verb}`]);
@@ -157,10 +212,22 @@ onEachBackend("the API's document", (prepare, backend) => {
       await ask(409, ["POST", `/api/events/acme/evt_bytes_1/${verb}`]);
     }
     await ask(409, ["POST", "/api/events/patient/evt_good_1/replay?generation=0"]);
+    await ask(404, ["POST", "/api/events/acme/evt_none_1/give-up"]);
+    await ask(409, ["POST", "/api/events/acme/evt_bad_1/give-up"]);
+    await dashboard.pool.query(
+      "INSERT INTO millrace.errors (fingerprint, title, code) VALUES ('9-a', '', ''), ('9-b', '', '')",
+    );
+    await ask(400, ["GET", "/api/errors/9-"]);
+    await ask(404, ["GET", "/api/errors/none"]);
+    await ask(404, ["POST", "/api/errors/none"], { body: { state: "open" } });
+    await ask(404, ["POST", "/api/sessions/none/end"]);
+    await ask(404, ["GET", "/api/runs/none"]);
+    await ask(404, ["POST", "/api/runs/999"]);
     await ask(404, ["POST", "/api/sources/stranger/pause"]);
     await ask(404, ["POST", "/api/sources/stranger/resume"]);
     await dashboard.fail("evt_lost_1");
     await dashboard.pool.query("DELETE FROM millrace.bodies");
+    await ask(410, ["GET", "/api/events/acme/evt_lost_1/body"]);
     for (const verb of ["retry", "replay"]) {
       await ask(410, ["POST", `/api/events/acme/evt_lost_1/${verb}`]);
     }
@@ -174,9 +241,17 @@ onEachBackend("the API's document", (prepare, backend) => {
       await ask(429, call, { headers: bearer("wrong") });
     }
     await ask(200, ["GET", "/api/events"]);
-    const wrong = { body: { ...OPS, password: "wrong" } };
-    for (let times = 0; times < 9; times += 1) await ask(401, ["POST", "/api/session"], wrong);
-    await ask(429, ["POST", "/api/session"], wrong);
+    // More at once than may wait.
+    const body = JSON.stringify({ ...OPS, password: "wrong" });
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () =>
+        dashboard.send("POST", "/api/session", { headers: JSON_TYPE, body }),
+      ),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 429]));
+    for (const answer of answers) {
+      expect(check.problemOf("POST", "/api/session", answer)).toBeUndefined();
+    }
   });
 
   test("says nothing of answers that never come", () => {
@@ -187,7 +262,7 @@ onEachBackend("the API's document", (prepare, backend) => {
 
   test("an answer that it does not know would be found", () => {
     const answer = (status: number, json: unknown): Answer => ({
-      ...{ status, json, headers: {}, text: JSON.stringify(json) },
+      ...{ status, json, headers: {}, text: JSON.stringify(json), bytes: Buffer.alloc(0) },
     });
     const known = { user: null, role: "viewer", via: "token" };
     const problem = (status: number, json: unknown) =>

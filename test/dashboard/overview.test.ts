@@ -1,3 +1,4 @@
+import { DISAGREEMENT_KINDS } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
@@ -26,7 +27,12 @@ onEachBackend("the dashboard's overviews", (prepare) => {
     expect(busy.p95_ms).toBeGreaterThan(0);
     const other = await dashboard.get("/api/activity?source=patient");
     expect(sum(other.json.buckets, "recorded")).toBe(0);
-    for (const query of ["?source=", "?colour=red", "?source=a&source=b"]) {
+    const day = await dashboard.get("/api/activity?range=24h&type=test.effect");
+    expect([day.status, day.json]).toEqual([
+      200,
+      { bucket_seconds: 600, buckets: [], counted_until: null },
+    ]);
+    for (const query of ["?source=", "?colour=red", "?source=a&source=b", "?range=2h"]) {
       const refused = await dashboard.get(`/api/activity${query}`);
       expect([query, refused.status, refused.json.error.code]).toEqual([
         ...[query, 400, "invalid_request"],
@@ -38,7 +44,7 @@ onEachBackend("the dashboard's overviews", (prepare) => {
     const before = await dashboard.get("/api/disagreements");
     expect(before.status).toBe(200);
     expect(before.json.kinds.map(({ count }: { count: number }) => count)).toEqual(
-      Array.from({ length: 6 }, () => 0),
+      DISAGREEMENT_KINDS.map(() => 0),
     );
     // A job that a person removed from the queue leaves this behind.
     await dashboard.ledger.intake.accept([event("evt_lost_1")]);
@@ -52,7 +58,9 @@ onEachBackend("the dashboard's overviews", (prepare) => {
         count: 1,
         meaning: "In the ledger: pending; its job: none.",
         mend: "The job is added when its queue has capacity.",
-        examples: [{ source: "acme", event_id: "evt_lost_1", generation: 0 }],
+        examples: [
+          { source: "acme", event_id: "evt_lost_1", generation: 0, job_id: null, detail: null },
+        ],
       },
     ]);
     expect(Date.parse(found.checked_at)).toBeGreaterThan(Date.parse(before.json.checked_at));

@@ -87,7 +87,7 @@ test("what the smallest sender signs is verified and identified", () => {
   const secret = "a secret of some length";
   const sent = signOrder({ id: "o_1", type: "order.created" }, secret);
   const { verified, identified } = received(orders, secret, sent);
-  expect(verified).toEqual({ ok: true });
+  expect(verified).toMatchObject({ ok: true });
   expect(identified).toMatchObject({ events: [{ eventId: "o_1", type: "order.created" }] });
   expect(orders.provider.idIsSigned).toBe(true);
   expect(received(orders, "another secret", sent).verified).toMatchObject({ ok: false });
@@ -97,10 +97,10 @@ test("what the sender with every option signs is verified and identified", () =>
   const secret = randomBytes(24).toString("base64");
   const sent = signBill("b_1", { name: "bill.due" }, secret);
   const { verified, identified } = received(billing, secret, sent);
-  expect(verified).toEqual({ ok: true });
+  expect(verified).toMatchObject({ ok: true });
   expect(identified).toMatchObject({ events: [{ eventId: "b_1", type: "bill.due" }] });
   expect(billing.provider.idIsSigned).toBe(true);
-  expect(received(billing, \`whsec_\${secret}\`, sent).verified).toEqual({ ok: true });
+  expect(received(billing, \`whsec_\${secret}\`, sent).verified).toMatchObject({ ok: true });
   const other = { ...sent, headers: { ...sent.headers, "x-billing-id": "b_2" } };
   expect(received(billing, secret, other).verified).toMatchObject({ code: "invalid_signature" });
 });

@@ -3,7 +3,7 @@ export const FURTHER_TESTS = `import { createServer } from "node:http";
 import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import config from "./millrace.config.ts";
-import { orders, payments, products, receipts, shows } from "./schema.ts";
+import { cancellations, orders, payments, products, receipts, shows } from "./schema.ts";
 
 let environment: TestEnvironment;
 beforeAll(async () => {
@@ -49,6 +49,18 @@ test("a coupon counts once, and the second order is placed all the same", async 
   ]);
 });
 
+test("a delivered order emits its mails once, and not before it completes", async () => {
+  const payload = { order_id: "o7", email: "ada@example.com" };
+  const order = await environment.deliver("shop", "order.delivered", { payload }, { id: "evt_7" });
+  const emitted = await environment.emitted(order);
+  expect(emitted.map(({ event }) => event.event_id)).toEqual([
+    "shop|evt_7|0|receipt|#1",
+    "shop|evt_7|0|review|#1",
+  ]);
+  expect(emitted[0]?.nextAttemptInMs).toBeUndefined();
+  expect(emitted[1]?.nextAttemptInMs).toBeGreaterThan(6 * 86_400_000);
+});
+
 test("a receipt is sent under one key, however many attempts it takes", async () => {
   const keys: (string | undefined)[] = [];
   const mailer = createServer((request, response) => {
@@ -64,7 +76,20 @@ test("a receipt is sent under one key, however many attempts it takes", async ()
   mailer.closeAllConnections();
   mailer.close();
   expect(sent).toMatchObject({ status: "completed", attempts: 2 });
-  expect(keys).toEqual(["evt_9.0", "evt_9.0"]);
+  expect(keys).toEqual(["stripe.evt_9.0.receipt", "stripe.evt_9.0.receipt"]);
   expect(await environment.db.select().from(receipts)).toEqual([{ id: "in_1" }]);
+});
+
+test("a cancelled order that does not match fails by its path, and one that is not paid is ignored", async () => {
+  const wrong = { payload: { order_id: "o8", paid: "yes", payment_intent: "pi_8" } };
+  const failed = await environment.deliver("shop", "order.cancelled", wrong);
+  expect(failed).toMatchObject({ status: "failed", error: { code: "payload_mismatch" } });
+  expect(failed.error?.message).toContain("payload.paid");
+  const unpaid = { payload: { order_id: "o9", paid: false, payment_intent: "pi_9" } };
+  expect(await environment.deliver("shop", "order.cancelled", unpaid)).toMatchObject({
+    status: "completed",
+    outcome: "ignored",
+  });
+  expect(await environment.db.select().from(cancellations)).toEqual([]);
 });
 `;

@@ -22,7 +22,7 @@ describe("the samples of the page on handlers", () => {
 
   test("are all there: every code block belongs to the project", async () => {
     const page = await readFile(join(ROOT, "docs/handlers.md"), "utf8");
-    expect(files.size).toBe(13);
+    expect(files.size).toBe(17);
     expect(page.match(/^```\w+$/gm)).toHaveLength(files.size);
   });
 
@@ -33,6 +33,6 @@ describe("the samples of the page on handlers", () => {
   test("run, and do what the page says", async () => {
     const { failures, ...report } = await project.test();
     expect(failures).toEqual([]);
-    expect(report).toEqual({ success: true, numPassedTests: 7 });
+    expect(report).toEqual({ success: true, numPassedTests: 11 });
   });
 });

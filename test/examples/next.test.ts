@@ -37,7 +37,7 @@ test("the route handler of the example for Next.js takes signed bytes in, and no
     status: 401,
     body: { error: { code: "invalid_signature" } },
   });
-  expect(await call("nobody", signed)).toMatchObject({ status: 404 });
+  expect(await call("nobody", signed)).toMatchObject({ status: 401 });
   expect(await call("stripe", {}, route.GET)).toMatchObject({ status: 405 });
 
   const rows = await queryOnce(database.url, "select body from millrace.bodies");

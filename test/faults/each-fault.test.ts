@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describeBehindPgbouncer } from "../support/describe-on-servers.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { FAULTS } from "./faults/catalogue.ts";
+import { canStrike } from "./faults/fault.ts";
 import { plainEvent } from "./load/plan.ts";
 import { startFaultTest, type FaultTest } from "./start-fault-test.ts";
 import type { EnvironmentOptions } from "./environment/environment.ts";
@@ -19,19 +21,28 @@ const QUICK = [
     "F21/fails",
   ],
   ...["F24/another's hash", "F27/killed at worker.group_ran"],
+  ...["F31/synchronous", "F32/behind", "F33/killed", "F34/behind"],
 ];
 const isWanted = (way: string) => ALL || QUICK.includes(way);
 
-function suite(where: Pick<EnvironmentOptions, "backend" | "ack">): void {
+/** Faults that are struck by name alone, or all others. */
+function suite(
+  where: Pick<EnvironmentOptions, "backend" | "ack" | "setUp">,
+  named?: readonly string[],
+): void {
   let faultTest: FaultTest;
   beforeAll(async () => {
     faultTest = await startFaultTest(where);
   });
   afterAll(() => faultTest?.close());
 
-  for (const { id, title, ways, applies } of FAULTS) {
+  const { setUp = "direct" } = where;
+  for (const fault of FAULTS) {
+    const { id, title, ways, byName = false } = fault;
+    if (named === undefined ? byName : !named.includes(id)) continue;
+    if (!canStrike(fault, { ...where, setUp, groups: true })) continue;
     for (const [way, strike] of Object.entries(ways)) {
-      if (!isWanted(`${id}/${way}`) || applies?.({ ...where, groups: true }) === false) continue;
+      if (!isWanted(`${id}/${way}`)) continue;
       test(`${id} ${title}: ${way}`, { timeout: 180_000 }, async () => {
         const before = faultTest.environment.struck.get(id) ?? 0;
         await strike(faultTest);
@@ -62,5 +73,14 @@ if (ALL) {
     suite({ backend: "redis", ack: "ledger" }),
   );
 }
+describeOnRedis("a failover of Postgres to a standby that is behind, ledger first", () =>
+  suite({ backend: "redis", ack: "ledger" }, ["F32"]),
+);
+describeBehindPgbouncer("faults of a PgBouncer", () =>
+  suite({ backend: "redis", ack: "queue", setUp: "pooled" }, ["F33"]),
+);
+describeOnRedis("faults of Redis behind Sentinel", () =>
+  suite({ backend: "redis", ack: "queue", setUp: "sentinel" }, ["F34"]),
+);
 describe("one fault after the other, queue on Postgres", () =>
   suite({ backend: "postgres", ack: "ledger" }));

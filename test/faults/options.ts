@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { FAULTS } from "./faults/catalogue.ts";
+import type { Fault } from "./faults/fault.ts";
 import type { AckName, BackendName } from "./environment/environment.ts";
 
 /** What `npm run faults` was asked for. */
@@ -33,8 +34,14 @@ Runs Millrace on real servers and processes, breaks them at random, heals them, 
   --help
 
 Faults:
-${FAULTS.map(({ id, title }) => `  ${id.padEnd(5)} ${title}`).join("\n")}
+${FAULTS.map((fault) => `  ${fault.id.padEnd(5)} ${fault.title}${needsName(fault) ? " (by name)" : ""}`).join("\n")}
+
+Without --only, what stands there by name is not struck.
 `;
+
+function needsName({ byName, setUp, ways }: Fault): boolean {
+  return byName === true || setUp !== undefined || Object.keys(ways).length === 0;
+}
 
 /** @throws when an option is unknown or makes no sense. */
 export function readOptions(args: readonly string[]): FaultsOptions {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { check, totalsOf, type Totals } from "./check/invariants.ts";
 import type { Finding } from "./check/evidence.ts";
 import { FAULTS } from "./faults/catalogue.ts";
-import type { Fault } from "./faults/fault.ts";
+import { canStrike, type Fault } from "./faults/fault.ts";
 import { startLoad } from "./load/load.ts";
 import { createRandom } from "./random.ts";
 import { drawSchedule, strikeSchedule, type Entry } from "./schedule.ts";
@@ -12,6 +12,7 @@ import {
   type BackendName,
   type FaultEnvironment,
 } from "./environment/environment.ts";
+import type { SetUp } from "./environment/servers.ts";
 
 export interface RunOptions {
   readonly seed: number;
@@ -59,10 +60,11 @@ const LONG_HANDLER = { FAULTS_HANDLER_TIMEOUT_MS: "45000" };
 export async function runFaults(options: RunOptions): Promise<Report> {
   const { seed, backend, ack, groups = true, say } = options;
   const random = createRandom(seed);
-  const schedule = drawSchedule(chosen(options), options.faultsMs, random.fork());
+  const setUp = setUpOf(options.only);
+  const schedule = drawSchedule(chosen(options, setUp), options.faultsMs, random.fork());
   say(`seed ${seed}, queue on ${backend}, ack ${ack}, groups ${groups ? "on" : "off"}`);
   const environment = await openEnvironment({
-    ...{ backend, ack, groups },
+    ...{ backend, ack, groups, setUp },
     env: sparesOthers(schedule) ? LONG_HANDLER : {},
     say: (line) => say(`  ${line}`),
   });
@@ -78,10 +80,23 @@ export async function runFaults(options: RunOptions): Promise<Report> {
   }
 }
 
-function chosen({ only, backend, ack, groups = true }: RunOptions): Fault[] {
-  const applies = FAULTS.filter((fault) => fault.applies?.({ backend, ack, groups }) ?? true);
-  if (only.length === 0) return applies.map((fault) => ({ ...fault, longWays: {} }));
-  return applies.flatMap((fault) => narrow(fault, only));
+/** The set-up that the named faults need. @throws when they need several. */
+function setUpOf(only: readonly string[]): SetUp {
+  const needed = FAULTS.filter((fault) => narrow(fault, only).length > 0).flatMap(
+    ({ setUp = [] }) => setUp,
+  );
+  const [setUp = "direct", ...others] = new Set(needed);
+  if (others.length === 0) return setUp;
+  throw new Error(`Cannot strike ${only.join(", ")} in one run: they need different set-ups`);
+}
+
+function chosen({ only, backend, ack, groups = true }: RunOptions, setUp: SetUp): Fault[] {
+  const possible = FAULTS.filter((fault) => canStrike(fault, { backend, ack, groups, setUp }));
+  if (only.length === 0) {
+    const drawn = possible.filter(({ byName }) => byName !== true);
+    return drawn.map((fault) => ({ ...fault, longWays: {} }));
+  }
+  return possible.flatMap((fault) => narrow(fault, only));
 }
 
 /** A fault with those of its ways that are wanted: by its id all of them. */
@@ -117,7 +132,12 @@ async function runOn(
     await sleep(isMeasured ? QUIET_MS : WARM_UP_MS);
     const struckMs = Date.now();
     say(`striking ${schedule.map(({ fault, way }) => `${fault.id}/${way}`).join(", ")}`);
-    const troubles = await strikeSchedule(environment, schedule, { ...senders, log }, signal);
+    const troubles = await strikeSchedule(
+      environment,
+      schedule,
+      { ...senders, log },
+      { forMs: options.faultsMs, signal },
+    );
     signal.throwIfAborted();
     const stretches = {
       quiet: { fromMs: beganMs, toMs: struckMs },

@@ -51,13 +51,14 @@ export function drawSchedule(faults: readonly Fault[], forMs: number, random: Ra
 
 /**
  * Strikes at the times of the schedule. Faults of different resources overlap; those of one come one
- * after the other, as nobody can kill what is dead. Returns what went wrong with the striking itself.
+ * after the other, as nobody can kill what is dead. What has no turn within `forMs` is left out, unless its fault has
+ * not struck at all. Returns what went wrong with the striking itself.
  */
 export async function strikeSchedule(
   environment: FaultEnvironment,
   schedule: readonly Entry[],
   context: Pick<FaultContext, "send" | "burst" | "log">,
-  signal: AbortSignal,
+  { forMs, signal }: { readonly forMs: number; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
   const busy = new Map<Resource, Promise<unknown>>();
   const troubles: string[] = [];
@@ -68,14 +69,16 @@ export async function strikeSchedule(
     if (signal.aborted) break;
     const before = fault.uses.map((resource) => busy.get(resource) ?? Promise.resolve());
     const strike = strikeAfter(before, async () => {
+      const isLate = performance.now() > beganMs + forMs;
+      if (isLate && environment.struck.has(fault.id)) return;
       const strikeIt = fault.ways[way] ?? fault.longWays?.[way];
       // Poison of another strike may have ended a worker since.
       if (fault.uses.includes("worker")) await environment.startAgain("worker");
       if (!signal.aborted) await strikeIt?.({ ...context, environment, random });
     }).catch((error: unknown) => {
-      troubles.push(
-        `${fault.id} ${way}: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      const trouble = `${fault.id} ${way}: ${error instanceof Error ? error.message : String(error)}`;
+      environment.say(trouble);
+      troubles.push(trouble);
     });
     for (const resource of fault.uses) busy.set(resource, strike);
     strikes.push(strike);

@@ -61,7 +61,8 @@ export async function startFaultTest(
     expectInvariants: async ({ stretches, except } = {}) => {
       await environment.heal();
       const found = await check(await load.settle({ withinMs: 180_000, stretches }));
-      expect(found.filter(({ invariant }) => invariant !== except)).toEqual([]);
+      const broken = found.filter(({ invariant }) => invariant !== except);
+      expect(broken.map(({ invariant, text }) => `${invariant}: ${text}`).join("; ")).toBe("");
     },
     close: async () => {
       await load.close();

@@ -3,12 +3,14 @@ import { millrace } from "../support/run-in-process.ts";
 /** Arguments and flags of every command, one a line, as its help has them. */
 export async function commands(): Promise<string[]> {
   const { stdout } = await millrace(["--help"]);
-  const names = [...section(stdout, "Commands").matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name);
+  const names = [...section(stdout, "Commands").matchAll(/^ {2}([\w-]+)/gm)].map(
+    ([, name]) => name,
+  );
   const lines = [...flags("millrace", stdout)];
   for (const name of names) {
     if (name === undefined || name === "help") continue;
     const help = (await millrace([name, "--help"])).stdout;
-    const usage = /^Usage: millrace \w+(?: \[options\])?(.*)$/m.exec(help)?.[1] ?? "";
+    const usage = /^Usage: millrace [\w-]+(?: \[options\])?(.*)$/m.exec(help)?.[1] ?? "";
     lines.push(`millrace ${name}${usage}`, ...flags(`millrace ${name}`, help));
   }
   return lines;

@@ -43,6 +43,8 @@ export async function sqlStates(pool: pg.Pool): Promise<string[]> {
     `${await stateOf("DELETE FROM millrace.events")} deleting an event that is not completed`,
     `${await stateOf("UPDATE millrace.events SET generation = generation + 1")} an illegal update`,
     `${await stateOf("SELECT millrace.refuse('no')")} millrace.refuse()`,
+    `${await stateOf("SELECT millrace.refuse('no', 'MR003')")} millrace.refuse() for another transaction`,
+    `${await stateOf("DELETE FROM millrace.audit")} changing the audit`,
   ];
 }
 

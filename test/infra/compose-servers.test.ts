@@ -11,6 +11,7 @@ import { freePort } from "../support/free-port.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { environmentOf, readComposeFile, settingsOf } from "./compose-file.ts";
+import { ROOT } from "./context.ts";
 
 describeOnRedis("the compose file's Redis", () => {
   let folder: string;
@@ -28,8 +29,9 @@ describeOnRedis("the compose file's Redis", () => {
     port = await freePort();
     env = { PATH: process.env["PATH"] ?? "", ...(await environmentOf(redis)) };
     const here = ["--port", String(port), "--bind", "127.0.0.1"];
-    server = spawn(shell, [...words, ...here], { cwd: folder, env, stdio: "ignore" });
-    url = `redis://:${encodeURIComponent(env["REDISCLI_AUTH"] ?? "")}@127.0.0.1:${port}`;
+    const mounted = words.map((word) => word.replace(/^\/millrace\//, `${ROOT}infra/redis/`));
+    server = spawn(shell, [...mounted, ...here], { cwd: folder, env, stdio: "ignore" });
+    url = `redis://admin:${encodeURIComponent(env["REDISCLI_AUTH"] ?? "")}@127.0.0.1:${port}`;
     await until(() => checkRedis(url, { allowVolatile: false }));
   });
   afterAll(async () => {
@@ -49,6 +51,18 @@ describeOnRedis("the compose file's Redis", () => {
     expect(await client.config("GET", "appendfsync")).toEqual(["appendfsync", "everysec"]);
     expect(await client.config("GET", "save")).toEqual(["save", ""]);
     await client.quit();
+  });
+
+  test("takes each role by its own user and password, and not by another's", async () => {
+    const as = (user: string, password: string) =>
+      checkRedis(`redis://millrace-${user}:${encodeURIComponent(password)}@127.0.0.1:${port}`, {
+        allowVolatile: false,
+      });
+    for (const user of ["ingress", "worker", "dashboard"]) {
+      const password = env[`REDIS_${user.toUpperCase()}_PASSWORD`] ?? "";
+      expect(await as(user, password)).toMatchObject({ aof: true });
+      await expect(as(user, env["REDISCLI_AUTH"] ?? "")).rejects.toThrow("WRONGPASS");
+    }
   });
 
   test("takes nobody without the password", async () => {

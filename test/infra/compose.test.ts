@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dashboardConnections, ingressConnections, workerConnections } from "@millrace/connect";
-import { environmentSchema, readEnvironment, secretVariable } from "@millrace/core";
+import { environmentSchema, readEnvironment, secretVariable, withUrl } from "@millrace/core";
 import { loadConfig } from "@millrace/service";
 import { beforeAll, expect, test } from "vitest";
 import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
 import {
   environmentOf,
   readComposeFile,
-  readExample,
   settingsOf,
   type ComposeFile,
   type Service,
@@ -16,6 +16,8 @@ import {
 import { ROOT } from "./context.ts";
 
 const ROLES = ["ingress", "worker", "dashboard"];
+/** What runs once and ends: the logins, the tables, and the rights on them. */
+const ONCE = ["roles", "migrate", "grants"];
 let compose: ComposeFile;
 let ours: [name: string, service: Service][];
 beforeAll(async () => {
@@ -51,7 +53,7 @@ test("every role is asked for its own readiness, ends by its signal, and writes 
 
 test("every role gets variables that it knows, and takes their values", async () => {
   const { config } = await loadConfig(STORE_CONFIG);
-  const secrets = Object.keys(config.sources).map(secretVariable);
+  const secrets = Object.keys(withUrl(config.sources)).map(secretVariable);
   const known = Object.keys(environmentSchema.shape);
   for (const [, service] of ours) {
     const env = await environmentOf(service);
@@ -62,7 +64,9 @@ test("every role gets variables that it knows, and takes their values", async ()
         .toSorted(),
     ).toEqual(isIngress ? secrets.toSorted() : []);
     expect(() => readEnvironment(env)).not.toThrow();
-    expect(env).toMatchObject({ DATABASE_URL: expect.any(String), REDIS_URL: expect.any(String) });
+    expect(env).toHaveProperty("DATABASE_URL");
+    expect("REDIS_URL" in env).toBe(roleOf(service) !== "migrate");
+    expect("RETENTION_DATABASE_URL" in env).toBe(roleOf(service) === "worker");
   }
 });
 
@@ -78,20 +82,54 @@ test("only the dashboard is given its password and token, and Prometheus' name i
   }
 });
 
-test("the URLs name the services, with the passwords that those are given", async () => {
-  const { DATABASE_URL = "", REDIS_URL = "" } = await readExample("env/stores.env");
-  const postgres = await environmentOf(compose.services["postgres"]);
+test("each role has its own login, with the password that the servers are given for it", async () => {
+  const roles = await environmentOf(compose.services["roles"]);
   const redis = await environmentOf(compose.services["redis"]);
-  expect(partsOf(DATABASE_URL)).toEqual({
-    host: "postgres:5432",
-    user: postgres["POSTGRES_USER"],
-    password: postgres["POSTGRES_PASSWORD"],
-    path: `/${postgres["POSTGRES_DB"]}`,
-  });
-  expect(partsOf(REDIS_URL)).toMatchObject({
-    host: "redis:6379",
-    password: redis["REDISCLI_AUTH"],
-  });
+  for (const [, service] of ours) {
+    const role = roleOf(service);
+    const { DATABASE_URL, RETENTION_DATABASE_URL, REDIS_URL } = await environmentOf(service);
+    const login = role === "migrate" ? "owner" : role;
+    const logins = { [login]: DATABASE_URL, retention: RETENTION_DATABASE_URL };
+    for (const [name, url] of Object.entries(logins).filter(([, text]) => text !== undefined)) {
+      expect(partsOf(url ?? "")).toEqual({
+        host: "postgres:5432",
+        user: `millrace_${name}`,
+        password: roles[`MILLRACE_${name.toUpperCase()}_PASSWORD`],
+        path: `/${roles["POSTGRES_DB"]}`,
+      });
+    }
+    if (REDIS_URL === undefined) continue;
+    expect(partsOf(REDIS_URL)).toMatchObject({
+      host: "redis:6379",
+      user: `millrace-${role}`,
+      password: redis[`REDIS_${role.toUpperCase()}_PASSWORD`],
+    });
+  }
+});
+
+test("the superuser has not the name of Millrace's schema, where its tables would be made", async () => {
+  expect((await environmentOf(compose.services["postgres"]))["POSTGRES_USER"]).toBe("postgres");
+});
+
+test("every role of roles.sql and user of users.acl has a password from the environment", async () => {
+  const read = (...path: string[]) => readFile(join(ROOT, "infra", ...path), "utf8");
+  const [sql, passwords] = [
+    await read("postgres", "roles.sql"),
+    await read("postgres", "passwords.sql"),
+  ];
+  const logins = [...new Set(sql.match(/'millrace_\w+'/g))].map((name) => name.slice(1, -1));
+  const given = await environmentOf(compose.services["roles"]);
+  expect(logins).toHaveLength(5);
+  for (const login of logins) {
+    const name = login.replace("millrace_", "");
+    expect(passwords).toContain(`\\getenv ${name} MILLRACE_${name.toUpperCase()}_PASSWORD\n`);
+    expect(passwords).toContain(`ALTER ROLE ${login} PASSWORD :'${name}';\n`);
+    expect(given).toHaveProperty(`MILLRACE_${name.toUpperCase()}_PASSWORD`);
+  }
+  const [acl, start] = [await read("redis", "users.acl"), await read("redis", "start.sh")];
+  const marks = [...acl.matchAll(/ #(\w+) /g)].map(([, mark = ""]) => mark);
+  expect(marks).toHaveLength(4);
+  for (const mark of marks) expect(start).toContain(`s/#${mark}/`);
 });
 
 function partsOf(text: string) {
@@ -104,11 +142,16 @@ test("who waits for a service's health waits for one that is checked, and all wa
     for (const [name, { condition }] of Object.entries(service.depends_on ?? {})) {
       const other = compose.services[name];
       if (condition === "service_healthy") expect(other?.healthcheck?.test).toBeDefined();
-      else expect([name, condition]).toEqual(["migrate", "service_completed_successfully"]);
+      else {
+        expect(condition).toBe("service_completed_successfully");
+        expect(ONCE).toContain(name);
+      }
     }
-    if (roleOf(service) !== "migrate") expect(service.depends_on).toHaveProperty("migrate");
+    const before = roleOf(service) === "migrate" ? "roles" : "grants";
+    expect(service.depends_on).toHaveProperty(before);
   }
-  expect(compose.services["migrate"]?.restart).toBe("no");
+  expect(compose.services["grants"]?.depends_on).toHaveProperty("migrate");
+  for (const name of ONCE) expect(compose.services[name]?.restart).toBe("no");
 });
 
 test("ports are published on loopback alone, each once, and those of the roles are the defaults", () => {

@@ -36,7 +36,7 @@ test("the page gives the reason of each setting of Postgres and Redis", () => {
   const rows = found(page, /^\| `(\w+=\w+)` /gm);
   expect(rows).toEqual(postgres.map(([name, value]) => `${name}=${value}`));
 
-  const words = (compose.services["redis"]?.command ?? []).slice(4);
+  const words = (compose.services["redis"]?.command ?? []).slice(3);
   const redis = words.flatMap((word, index) =>
     word.startsWith("--") ? [`${word.slice(2)} ${words[index + 1] || '""'}`] : [],
   );

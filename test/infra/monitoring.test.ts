@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { request } from "node:http";
 import { basename, dirname, join } from "node:path";
 import { environmentSchema, ERROR_CODES } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -193,9 +194,27 @@ async function makeTraffic(pipeline: Pipeline, ingress: Listening): Promise<void
   await post(ingress.url, { id: "msg_bad", type: "test.never" });
   const unsigned = await fetch(`${ingress.url}/webhooks/acme`, { method: "POST", body: "{}" });
   expect(unsigned.status).toBe(401);
+  expect(await sendCutUp(ingress)).toBe(400);
   for (const [id, status] of Object.entries(settled)) {
     await until(async () => (await eventOf(pipeline.database, id))?.status === status);
   }
+}
+
+/** Sends a body in chunks of one byte, with a head that looks signed; gives the status of the answer. */
+function sendCutUp({ url }: Listening): Promise<number | undefined> {
+  const headers = {
+    "webhook-id": "msg_cut_up",
+    "webhook-timestamp": String(Math.floor(Date.now() / 1_000)),
+    "webhook-signature": `v1,${Buffer.alloc(32).toString("base64")}`,
+  };
+  return new Promise((resolve, reject) => {
+    const sent = request(`${url}/webhooks/acme`, { method: "POST", headers }, (response) => {
+      resolve(response.statusCode);
+      sent.destroy();
+    });
+    sent.on("error", reject);
+    for (let chunks = 0; chunks < 300; chunks += 1) sent.write("x");
+  });
 }
 
 /** Labels that Prometheus gives to what it scrapes. */

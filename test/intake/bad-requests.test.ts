@@ -199,25 +199,25 @@ describe("what a stranger sends over a socket", () => {
   });
 
   test.each([
-    ["/webhooks/nobody", "unknown_source"],
-    ["/webhooks/__proto__", "unknown_source"],
-    ["/webhooks/constructor", "unknown_source"],
-    ["/webhooks/", "unknown_source"],
-    ["/webhooks/plain/", "unknown_source"],
-    ["/webhooks/plain/more", "unknown_source"],
-    ["/webhooks/Plain", "unknown_source"],
-    ["/webhooks/%70lain", "unknown_source"],
-    ["/webhooks/plain%2f", "unknown_source"],
-    ["/webhooks/%zz", "unknown_source"],
-    ["/webhooks/plain;x=y", "unknown_source"],
-    ["/webhooks", "not_found"],
-    ["/Webhooks/plain", "not_found"],
-    ["//webhooks/plain", "not_found"],
-    ["/%zz", "not_found"],
-    ["http://localhost/webhooks/plain", "not_found"],
-  ])("%s is answered 404 in JSON", async (path, code) => {
+    ["/webhooks/nobody", 401, "invalid_signature"],
+    ["/webhooks/__proto__", 401, "invalid_signature"],
+    ["/webhooks/constructor", 401, "invalid_signature"],
+    ["/webhooks/", 401, "invalid_signature"],
+    ["/webhooks/plain/", 401, "invalid_signature"],
+    ["/webhooks/plain/more", 401, "invalid_signature"],
+    ["/webhooks/Plain", 401, "invalid_signature"],
+    ["/webhooks/%70lain", 401, "invalid_signature"],
+    ["/webhooks/plain%2f", 401, "invalid_signature"],
+    ["/webhooks/%zz", 401, "invalid_signature"],
+    ["/webhooks/plain;x=y", 401, "invalid_signature"],
+    ["/webhooks", 404, "not_found"],
+    ["/Webhooks/plain", 404, "not_found"],
+    ["//webhooks/plain", 404, "not_found"],
+    ["/%zz", 404, "not_found"],
+    ["http://localhost/webhooks/plain", 404, "not_found"],
+  ])("%s is answered %d in JSON", async (path, status, code) => {
     connection.write(rawRequest({ id: "lost" }).replace("/webhooks/plain", path));
-    expect(await connection.statuses(1)).toEqual([404]);
+    expect(await connection.statuses(1)).toEqual([status]);
     expect(connection.received()).toContain(`"${code}"`);
     expect(connection.received()).not.toMatch(/x-powered-by|etag/i);
     expect(ingress.store.calls).toEqual([]);

@@ -20,17 +20,17 @@ describe("what many strangers send at once", () => {
 
   const LARGE = "POST /webhooks/large HTTP/1.1\r\nhost: localhost\r\n";
 
-  test("200 slow bodies hold no more than their bound; what does not fit is answered 503", async () => {
+  test("200 slow bodies hold no more than their source's half; older ones give way, answered 503", async () => {
     const inFlightBytesMax = 1_000_000;
     ingress = await startTestIngress({ inFlightBytesMax, bodyTimeoutMs: 20_000 });
     const senders = await openMany(200, ingress.port);
     for (const sender of senders) {
       sender.write(`${LARGE}transfer-encoding: chunked\r\n\r\n4e20\r\n${"x".repeat(20_000)}\r\n`);
     }
-    // 50 bodies of 20,000 bytes fit.
-    await until(() => senders.filter((sender) => sender.isFinished).length === 150);
+    // 25 bodies of 20,000 bytes fit, or fewer where one came in two pieces and its buffer grew.
+    await until(() => senders.filter((sender) => sender.isFinished).length >= 175);
     const held = await ingress.metric("millrace_ingress_bytes_in_flight");
-    expect(held).toBeLessThanOrEqual(inFlightBytesMax);
+    expect(held).toBeLessThanOrEqual(inFlightBytesMax / 2);
     expect(held).toBeGreaterThan(0);
     const refused = senders.filter((sender) => sender.isFinished);
     for (const sender of refused) expect(sender.received()).toMatch(/503 .*retry-after: [1-5]/is);

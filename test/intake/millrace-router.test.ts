@@ -85,7 +85,8 @@ test("a router leaves other paths, and other routes of the app, to the app", asy
   for (const source of ["", "plain/", "plain/more", "?x=1"]) {
     expect((await sendTo(port, { source })).status).toBe(418);
   }
-  expect((await sendTo(port, { source: "nobody" })).status).toBe(404);
+  const unknown = await sendTo(port, { source: "nobody", ...signed({ id: "evt_1" }) });
+  expect(unknown.status).toBe(401);
 });
 
 test("a router passes a query on as it stood, with the mount", async () => {

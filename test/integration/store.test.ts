@@ -53,6 +53,62 @@ onEachBackend("the example store", (prepare) => {
     ]);
   });
 
+  test("--wait prints what became of an event, and exits with 1 unless it is completed", async () => {
+    const done = await run(
+      "send",
+      "hookmesh",
+      "carrier.added",
+      ...set("payload.name=owl"),
+      "--wait",
+    );
+    expect([done.code, done.stdout]).toEqual([
+      0,
+      expect.stringMatching(/\ncompleted after 1 attempt\n$/),
+    ]);
+    const owl = ["order.shipped", "--id", "evt_owl_1", ...set("payload.carrier=heron")];
+    const failed = await run("send", "hookmesh", ...owl, "--wait");
+    const why = /failed after 1 attempt: .*Unknown carrier "heron".*\(permanent_error\)\n$/;
+    expect([failed.code, failed.stdout]).toEqual([1, expect.stringMatching(why)]);
+    const retried = await run("retry", "hookmesh", "evt_owl_1", "--wait", "--json");
+    expect([retried.code, JSON.parse(retried.stdout)]).toMatchObject([
+      1,
+      { retried: 1, event: { status: "failed", attempts: 2, last_error_code: "permanent_error" } },
+    ]);
+    await send("hookmesh", "carrier.added", ...set("payload.name=heron"));
+    const replayed = await run("replay", "hookmesh", "evt_owl_1", "--wait");
+    expect([replayed.code, replayed.stdout]).toEqual([
+      0,
+      "replayed hookmesh evt_owl_1 as generation 1\ncompleted after 1 attempt\n",
+    ]);
+    const early = await run(
+      ...["send", "hookmesh", "subscription.created", ...set("payload.user_id=nobody")],
+      ...["--wait", "--timeout", "1s"],
+    );
+    expect([early.code, early.stdout]).toEqual([
+      1,
+      expect.stringMatching(/still pending after 1 s and \d attempts?: .*not created yet/),
+    ]);
+  });
+
+  test("the body of an event is written byte for byte, and one that is no text is dumped", async () => {
+    await send("hookmesh", "user.created", "--id", "evt_body_1");
+    await reaches("evt_body_1", "completed");
+    const written = await run("events", "hookmesh", "evt_body_1", "--body");
+    const [row] = await rows(
+      `select convert_from(b.body, 'UTF8') as body from millrace.events e
+         join millrace.bodies b on (b.day, b.id) = (e.body_day, e.body_id) where event_id = 'evt_body_1'`,
+    );
+    expect(written.stdout).toBe(row?.body);
+    await store.database.query(
+      `update millrace.bodies b set body = '\\x22ff0022' from millrace.events e
+        where (b.day, b.id) = (e.body_day, e.body_id) and event_id = 'evt_body_1'`,
+    );
+    const { stdout } = await run("events", "hookmesh", "evt_body_1");
+    expect(stdout).toMatch(/payload\n {2}000000 {2}22 ff 00 22 +"\.\."\n$/);
+    const unknown = await run("events", "hookmesh", "evt_none_1", "--body");
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("event_not_found")]);
+  });
+
   test("a body that is given is sent as it is, and identified by its own id", async () => {
     const body = JSON.stringify({
       event_id: "evt_given_1",

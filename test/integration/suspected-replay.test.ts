@@ -1,30 +1,24 @@
 import { randomUUID } from "node:crypto";
 import { sign } from "@octokit/webhooks-methods";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { millrace } from "../support/run-in-process.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
-import { createPipeline, SECRETS, type Pipeline } from "../support/pipeline.ts";
+import { SECRETS, startStack, type Pipeline, type Stack } from "../support/pipeline.ts";
 import { effectsOf, eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("a body that comes again under an id that nobody signed", (prepare) => {
-  let servers: TestServers;
+  let stack: Stack;
   let pipeline: Pipeline;
   let ingress: RoleInProcess;
   let dashboard: RoleInProcess;
 
   beforeAll(async () => {
-    servers = await prepare();
-    pipeline = await createPipeline(servers);
-    ingress = await pipeline.startInProcess("ingress");
-    dashboard = await pipeline.startInProcess("dashboard");
-    await pipeline.startInProcess("worker");
+    stack = await startStack(prepare);
+    ({ pipeline, ingress, dashboard } = stack);
   });
-  afterAll(async () => {
-    await pipeline?.stop();
-    await servers?.release();
-  });
+  afterAll(() => stack?.close());
 
   async function push(source: "github" | "mirror", body: string): Promise<string> {
     const id = randomUUID();

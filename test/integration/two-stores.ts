@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import type { ConfigInput } from "@millrace/core";
 import config from "../fixtures/two-stores/millrace.config.ts";
 import { SECRET, signed } from "../intake/plain-config.ts";
 import { sendTo } from "../intake/send-to.ts";
@@ -6,7 +7,9 @@ import type { ServerUrls } from "../support/server-urls.ts";
 import { createPipeline, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
-const CONFIG = fileURLToPath(new URL("../fixtures/two-stores/millrace.config.ts", import.meta.url));
+export const CONFIG = fileURLToPath(
+  new URL("../fixtures/two-stores/millrace.config.ts", import.meta.url),
+);
 const SECRETS = Object.fromEntries(
   ["FAST", "SAFE", "QUIET", "NARROW", "LARGE"].map((name) => [`${name}_WEBHOOK_SECRET`, SECRET]),
 );
@@ -16,9 +19,16 @@ interface Ingress {
   readonly url: string;
 }
 
-/** A migrated pipeline whose ingresses have both event stores. */
-export function createTwoStorePipeline(urls: ServerUrls): Promise<Pipeline> {
-  return createPipeline(urls, { MILLRACE_CONFIG: CONFIG, ...SECRETS }, config);
+/** A migrated pipeline whose ingresses have both event stores; `settings` hold for roles in this process. */
+export function createTwoStorePipeline(
+  urls: ServerUrls,
+  {
+    env = {},
+    settings = {},
+  }: { env?: Readonly<Record<string, string>>; settings?: Partial<ConfigInput> } = {},
+): Promise<Pipeline> {
+  const variables = { MILLRACE_CONFIG: CONFIG, ...SECRETS, ...env };
+  return createPipeline(urls, variables, { ...config, ...settings });
 }
 
 /** Delivers one event to an ingress. */

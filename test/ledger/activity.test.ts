@@ -26,18 +26,26 @@ const bucket = async (at: string, source?: string) => {
 
 /** Writes events that ended, which the ledger's triggers let nobody do. */
 async function insert(
-  rows: readonly { source: string; status: "completed" | "failed"; from: string; ms: number }[],
+  rows: readonly {
+    source: string;
+    status: "completed" | "failed";
+    from: string;
+    ms: number;
+    retried?: boolean;
+    generation?: number;
+  }[],
 ): Promise<void> {
   const client = await it.connect();
   try {
     await client.query("SET session_replication_role = replica");
-    for (const [index, { source, status, from, ms }] of rows.entries()) {
+    for (const [index, row] of rows.entries()) {
+      const { source, status, from, ms, retried = false, generation = 0 } = row;
       await client.query(
-        `INSERT INTO millrace.events (source, event_id, generation, type, status, outcome, attempts,
+        `INSERT INTO millrace.events (source, event_id, generation, type, status, outcome, attempts, attempts_at_retry,
            unsigned, body_hash, body_id, received_at, recorded_at, processed_at, last_error_code)
-         VALUES ($1, $2, 0, 't', $3, CASE WHEN $3 = 'completed' THEN 'handled' END, 1, false, 'h', 0,
+         VALUES ($1, $2, $7, 't', $3, CASE WHEN $3 = 'completed' THEN 'handled' END, 1, $6::int, false, 'h', 0,
            $4, $4, $4::timestamptz + $5 * interval '1 ms', CASE WHEN $3 = 'failed' THEN 'x' END)`,
-        [source, `old_${from}_${index}`, status, from, ms],
+        [source, `old_${from}_${index}`, status, from, ms, retried ? 1 : 0, generation],
       );
     }
     await client.query("RESET session_replication_role");
@@ -56,7 +64,7 @@ test("has every minute of an hour, oldest first, the one that is not over among 
   expect(Date.parse(buckets[59]?.at ?? "")).toBeGreaterThanOrEqual(minute);
   expect(buckets[30]).toEqual({
     ...{ at: buckets[30]?.at, recorded: 0, completed: 0, failed: 0 },
-    ...{ p50_ms: null, p95_ms: null },
+    ...{ p50_ms: null, p95_ms: null, waited_p95_ms: null },
   });
 });
 
@@ -97,6 +105,17 @@ test("tells the latency of what ended in a minute, wherever it began", async () 
   });
   expect(await bucket(minutesAgo(4), "slow")).toMatchObject({
     ...{ recorded: 0, completed: 0, failed: 1, p50_ms: 1_996 * 60_000 },
+  });
+});
+
+test("tells the latency of what waited for a person apart", async () => {
+  await insert([
+    { source: "again", status: "completed", from: minutesAgo(9), ms: 100 },
+    { source: "again", status: "completed", from: minutesAgo(29), ms: 20 * 60_000, retried: true },
+    { source: "again", status: "completed", from: minutesAgo(29), ms: 20 * 60_000, generation: 1 },
+  ]);
+  expect(await bucket(minutesAgo(9), "again")).toMatchObject({
+    ...{ completed: 3, p50_ms: 100, p95_ms: 100, waited_p95_ms: 20 * 60_000 },
   });
 });
 

@@ -150,6 +150,25 @@ describe.each<[string, () => Promise<unknown>]>([
     expect(indexes).not.toContain("events_unplaced");
   });
 
+  test("what was signed is looked up by the message, whoever asks", async () => {
+    const { signal } = new AbortController();
+    const event = anEvent({ unsigned: true });
+    const first = anEvent({ unsigned: true });
+    const limits = { bodyDedup: true, onRecorded: () => {}, onUnsafe: () => {} };
+    const calls = [
+      () => it.ledger.intake.accept([event]),
+      () => it.ledger.claims.record([aJob(anEvent({ unsigned: true }))]),
+      () =>
+        it.ledger.claims.attemptFirst(aJob(first), handled, { ...patient(), ...limits, signal }),
+    ];
+    for (const call of calls) {
+      const indexes = await indexesOfCall(call);
+      expect(indexes).toContain("events_signed");
+      expect(indexes).not.toContain("events_recorded_at");
+      expect(indexes).not.toContain("events_unsigned_body");
+    }
+  });
+
   test("a group of first attempts looks up the bodies that wait for it one by one", async () => {
     const units = Array.from({ length: 32 }, () => ({
       members: [{ event: anEvent(), bodyDedup: false }],

@@ -1,6 +1,16 @@
-import { createLeader, type Leader } from "@millrace/ledger";
+import { createLeader, findLeader, type Leader } from "@millrace/ledger";
+import { hostname } from "node:os";
 import type pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  expect,
+  onTestFinished,
+  test,
+  vi,
+} from "vitest";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { openTestLedger, testPool, type TestLedger } from "../support/ledger-fixture.ts";
@@ -23,19 +33,16 @@ beforeEach(async () => {
   second = theirs;
 });
 afterEach(async () => {
-  first.close();
-  second.close();
+  await Promise.all([first.close(), second.close()]);
   await Promise.all(pools.map((pool) => pool.end()));
   await proxy.close();
-  // A lead ends with its connection, which Postgres may notice a moment later.
-  await until(async () => (await it.ask(`SELECT ${LEADERS}`)).length === 0);
+  await it.ask("DELETE FROM millrace.leaders");
 });
 
-// The leaders of other files' databases are on the same server.
-const LEADERS = `pg_terminate_backend(pid) FROM pg_stat_activity
-  WHERE application_name = 'millrace-leader' AND datname = current_database()`;
-
-const killLeader = () => it.ask(`SELECT ${LEADERS}`);
+/** The lease as it would be after its time, or before it. */
+const shiftLease = (by: string) =>
+  it.ask(`UPDATE millrace.leaders
+    SET renewed_at = renewed_at + interval '${by}', expires_at = expires_at + interval '${by}'`);
 
 test("One of two leads, until it gives the lead up", async () => {
   const signal = await first.lead();
@@ -43,9 +50,9 @@ test("One of two leads, until it gives the lead up", async () => {
   expect(await second.lead()).toBeUndefined();
   expect(await first.lead()).toBe(signal);
   expect([first.leading, second.leading]).toEqual([true, false]);
-  first.close();
+  await first.close();
   expect(signal?.aborted).toBe(true);
-  await until(() => second.lead());
+  expect(await second.lead()).toBeDefined();
   expect([first.leading, second.leading]).toEqual([false, true]);
   expect(await first.lead()).toBeUndefined();
 });
@@ -54,39 +61,116 @@ test("Two processes lead under two names", async () => {
   const other = createLeader({ pool: it.pool }, "other chores");
   expect(await first.lead()).toBeDefined();
   expect(await other.lead()).toBeDefined();
-  other.close();
+  await other.close();
 });
 
-test("A leader whose connection is killed hears of it, and another one takes over", async () => {
+test("Who asks for a lead that another transaction is about to take does not get it", async () => {
+  const winner = await it.connect();
+  onTestFinished(() => winner.release());
+  await winner.query("BEGIN");
+  await winner.query(`INSERT INTO millrace.leaders VALUES
+    ('chores', 'the winner', 'there', clock_timestamp(), clock_timestamp() + interval '10 s')`);
+  const losing = second.lead();
+  await until(async () => {
+    const [row] = await it.ask<{ waits: boolean }>(
+      `SELECT EXISTS (SELECT FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND datname = current_database()) AS waits`,
+    );
+    return row?.waits;
+  });
+  await winner.query("COMMIT");
+  expect(await losing).toBeUndefined();
+  expect(second.leading).toBe(false);
+});
+
+test("A leader keeps the lead beyond its lease, by renewing it", async () => {
   const signal = await first.lead();
-  await killLeader();
-  await until(() => signal?.aborted);
+  const [taken] = await it.ask<{ ends: Date }>("SELECT expires_at AS ends FROM millrace.leaders");
+  await until(async () => {
+    const [row] = await it.ask<{ over: boolean }>("SELECT clock_timestamp() > $1 AS over", [
+      taken?.ends,
+    ]);
+    return row?.over;
+  });
+  expect(await second.lead()).toBeUndefined();
+  expect(await first.lead()).toBe(signal);
+  expect(signal?.aborted).toBe(false);
+});
+
+test("A leader that Postgres does not answer stops before another one may begin", async () => {
+  const signal = await first.lead();
+  const began: string[] = [];
+  signal?.addEventListener("abort", () => began.push("stopped"));
+  proxy.freeze();
+  await until(() => second.lead());
+  began.push("another leads");
+  expect(began).toEqual(["stopped", "another leads"]);
   expect(first.leading).toBe(false);
-  expect(await second.lead()).toBeDefined();
+  proxy.thaw();
   expect(await first.lead()).toBeUndefined();
 });
 
-test("A leader that lost its connection leads again on a new one", async () => {
+test("A leader whose connections are cut once keeps the lead", async () => {
   const signal = await first.lead();
-  await killLeader();
-  await until(() => signal?.aborted);
-  const again = await first.lead();
-  expect(again?.aborted).toBe(false);
-  expect(again).not.toBe(signal);
-});
-
-test("A leader that Postgres does not answer stands down", async () => {
-  const signal = await first.lead();
-  proxy.freeze();
-  await expect(first.lead()).rejects.toMatchObject({ code: "database_unavailable" });
-  expect(signal?.aborted).toBe(true);
-  proxy.thaw();
+  const [before] = await it.ask<{ at: Date }>("SELECT renewed_at AS at FROM millrace.leaders");
   proxy.cut();
-  await until(() => second.lead());
+  await until(async () => {
+    const [row] = await it.ask<{ at: Date }>("SELECT renewed_at AS at FROM millrace.leaders");
+    return row !== undefined && before !== undefined && row.at > before.at;
+  });
+  expect(await first.lead()).toBe(signal);
+  expect(signal?.aborted).toBe(false);
 });
 
-test("Who asks twice at once leads once, and holds one connection", async () => {
+test("A leader finds at its next renewal that its lease is another's", async () => {
+  const signal = await first.lead();
+  await shiftLease("-1 minute");
+  expect(await second.lead()).toBeDefined();
+  await until(() => signal?.aborted);
+  expect(await first.lead()).toBeUndefined();
+});
+
+test("A machine that slept does not lead when it wakes, before any timer has run", async () => {
+  const signal = await first.lead();
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 60_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  expect(first.leading).toBe(false);
+  expect(signal?.aborted).toBe(true);
+});
+
+test("A lease that lies in the future keeps nobody out: the database's clock was set back", async () => {
+  await first.lead();
+  await shiftLease("1 hour");
+  expect(await second.lead()).toBeDefined();
+});
+
+test("While a build leads that does so by a session's lock, nobody else does", async () => {
+  const older = await it.connect();
+  onTestFinished(() => older.release(true));
+  const lock =
+    "SELECT pg_try_advisory_lock(hashtextextended('millrace.leader.chores', 0)) AS taken";
+  expect(await first.lead()).toBeDefined();
+  expect((await older.query(lock)).rows).toEqual([{ taken: true }]);
+  await until(() => !first.leading);
+  await shiftLease("-1 minute");
+  expect(await second.lead()).toBeUndefined();
+  expect(await findLeader(it.pool, "chores")).toEqual({ host: undefined, seenMsAgo: undefined });
+  await older.query("SELECT pg_advisory_unlock_all()");
+  expect(await second.lead()).toBeDefined();
+});
+
+test("The leader is found by its machine, and nobody once it has given up", async () => {
+  expect(await findLeader(it.pool, "chores")).toBeUndefined();
+  await first.lead();
+  const found = await findLeader(it.pool, "chores");
+  expect(found?.host).toBe(hostname());
+  expect(found?.seenMsAgo).toBeGreaterThanOrEqual(0);
+  await first.close();
+  expect(await findLeader(it.pool, "chores")).toBeUndefined();
+});
+
+test("Who asks twice at once leads once, and holds no connection", async () => {
   const [one, two] = await Promise.all([first.lead(), first.lead()]);
   expect(one).toBe(two);
-  expect(pools[0]?.totalCount).toBe(1);
+  expect(pools[0]).toMatchObject({ totalCount: 1, idleCount: 1 });
 });

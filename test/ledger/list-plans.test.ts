@@ -1,3 +1,4 @@
+import { latestTypes } from "@millrace/ledger";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
@@ -42,7 +43,7 @@ async function indexesOf(call: () => Promise<unknown>): Promise<string[]> {
     values: values as unknown,
   }));
   asked.mockRestore();
-  const found = statements.find(({ text }) => text.includes('from "millrace"."events"'));
+  const found = statements.find(({ text }) => /from "?millrace"?\."?events/i.test(text));
   if (found === undefined) throw new Error("Cannot explain: nothing was asked of events");
   const values = Array.isArray(found.values) ? found.values : [];
   const [row] = await it.ask<{ "QUERY PLAN": { Plan: Node }[] }>(
@@ -63,6 +64,13 @@ function scansOf(node: Node): string[] {
   const mine = node["Index Name"] ?? (node["Node Type"] === "Seq Scan" ? "Seq Scan" : undefined);
   return [...(mine === undefined ? [] : [mine]), ...(node.Plans ?? []).flatMap(scansOf)];
 }
+
+test("the types of the latest events are read from the end of an index", async () => {
+  expect(await indexesOf(() => latestTypes(it.pool))).toEqual(["events_recorded_at"]);
+  const types = await latestTypes(it.pool);
+  expect([...types.keys()].toSorted()).toEqual(["bank", "shop"]);
+  expect(types.get("shop")?.toSorted()).toEqual(["order.2", "order.3", "order.4"]);
+});
 
 test.each([
   ["the newest", {}, "events_recorded_at"],

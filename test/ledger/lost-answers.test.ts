@@ -59,7 +59,53 @@ test("A failure that does not count and whose answer was lost gives one attempt 
   expect(proxy.struck).toBe(1);
   await until(async () => (await it.ledger.reads.findEvent(event))?.attemptLog.length === 2);
   expect(await ledger.claims.fail(keyOf(event), 2, fault)).toBe("recorded");
-  expect(await ledger.claims.record([aJob(event)])).toEqual([
+  expect(await ledger.claims.record([aJob(event)])).toMatchObject([
     { kind: "claimed", attempt: 3, attemptSinceRetry: 2 },
   ]);
+});
+
+test.each([
+  [0, 1],
+  [100, 0],
+])("A wait after %i others whose answer was lost is recorded once", async (waits, logged) => {
+  const event = anEvent();
+  await claim(ledger, event);
+  await it.ask("update millrace.events set waits = $2 where event_id = $1", [event.eventId, waits]);
+  const wait = { ...failure, code: "retry_later", counts: false } as const;
+  proxy.cutAfter("COMMIT");
+  await expect(ledger.claims.fail(keyOf(event), 1, wait)).rejects.toMatchObject({
+    code: "database_unavailable",
+  });
+  expect(proxy.struck).toBe(1);
+  const row = async () => {
+    const columns = "waits, attempts_at_retry, next_attempt_at::text AS due";
+    const text = `select ${columns} from millrace.events where event_id = $1`;
+    return (await it.ask<{ waits: number; due: string | null }>(text, [event.eventId]))[0];
+  };
+  const recorded = await until(async () => {
+    const found = await row();
+    return found?.due === null ? undefined : found;
+  });
+  expect(recorded).toMatchObject({ waits: waits + 1, attempts_at_retry: 1 });
+  expect(await ledger.claims.fail(keyOf(event), 1, wait)).toBe("recorded");
+  expect(await row()).toEqual(recorded);
+  expect((await it.ledger.reads.findEvent(event))?.attemptLog).toHaveLength(logged);
+});
+
+test("A stale wait of an event that was given up and retried changes nothing, logged or not", async () => {
+  const wait = { ...failure, code: "retry_later", counts: false } as const;
+  for (const waits of [0, 100]) {
+    const event = anEvent();
+    await claim(ledger, event);
+    await it.ask("update millrace.events set waits = $2 where event_id = $1", [
+      event.eventId,
+      waits,
+    ]);
+    const reason = { code: "gave_up", message: "stalled", run: "run-1" } as const;
+    await ledger.repair.abandonEvent(keyOf(event), reason);
+    await ledger.retries.retryMany([keyOf(event)]);
+    await ledger.claims.fail(keyOf(event), 1, wait);
+    const text = "select waits, next_attempt_at from millrace.events where event_id = $1";
+    expect(await it.ask(text, [event.eventId])).toEqual([{ waits, next_attempt_at: null }]);
+  }
 });

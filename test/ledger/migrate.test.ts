@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { attempts, bodies, checkSchema, conflicts, events, migrate } from "@millrace/ledger";
@@ -8,6 +8,7 @@ import type pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { testPool } from "../support/ledger-fixture.ts";
+import { until } from "../support/until.ts";
 
 const FILES = new URL("../../packages/ledger/migrations/", import.meta.url);
 const OURS = (await readdir(FILES)).map((file) => basename(file, ".sql")).toSorted();
@@ -59,6 +60,32 @@ describe("migrate", () => {
   test("of many migrators at once one does it, and the others wait and find it done", async () => {
     const results = await Promise.all(Array.from({ length: 4 }, () => migrate({ pool })));
     expect(results.filter((names) => names.length > 0)).toEqual([OURS]);
+  });
+
+  test("waits for an attempt that holds its row and goes on to change it", async () => {
+    for (const name of OURS.filter((ours) => ours < "0008")) {
+      await copyFile(new URL(`${name}.sql`, FILES), join(folder, `${name}.sql`));
+    }
+    await migrate({ pool, folder });
+    await pool.query(
+      `INSERT INTO millrace.events (received_at, body_id, generation, unsigned, source, event_id, type, body_hash)
+       VALUES (now(), 1, 0, false, 'shop', 'evt_1', 't', '')`,
+    );
+    const attempt = await pool.connect();
+    try {
+      await attempt.query("BEGIN; SELECT FROM millrace.events FOR UPDATE");
+      const migrating = migrate({ pool });
+      await until(async () => {
+        const waiting = await pool.query(
+          "SELECT FROM pg_locks WHERE NOT granted AND relation = 'millrace.events'::regclass",
+        );
+        return waiting.rowCount === 1;
+      });
+      await attempt.query("UPDATE millrace.events SET attempts = attempts + 1; COMMIT");
+      expect(await migrating).toEqual(OURS.filter((ours) => ours >= "0008"));
+    } finally {
+      attempt.release();
+    }
   });
 
   test("applies a user's folder under a scope of its own, in order of numbers", async () => {

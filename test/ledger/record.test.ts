@@ -1,3 +1,4 @@
+import type { IncomingEvent } from "@millrace/core";
 import type { LedgerClient } from "@millrace/intake";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
@@ -21,14 +22,25 @@ afterAll(() => it.close());
 
 const completed = () => Promise.resolve("handled" as const);
 
+/** What a claim says of an event that became pending with it. */
+const FRESH = { waits: 0, pendingForMs: 0 };
+
+/** What a claim says of an event that the ledger has. */
+const storedOf = ({ type, unsigned, acceptedAtMs }: IncomingEvent) => {
+  return { type, unsigned, acceptedAtMs };
+};
+
 describe("record", () => {
   test("inserts a new event with its first attempt, and counts one for each time it comes", async () => {
     const event = anEvent();
     expect(await it.ledger.claims.record([aJob(event)])).toEqual([
-      { kind: "claimed", attempt: 1, attemptSinceRetry: 1, isNew: true },
+      { kind: "claimed", attempt: 1, attemptSinceRetry: 1, ...FRESH, isNew: true },
     ]);
     expect(await it.ledger.claims.record([aJob(withoutBody(event))])).toEqual([
-      { kind: "claimed", attempt: 2, attemptSinceRetry: 2 },
+      {
+        ...{ kind: "claimed", attempt: 2, attemptSinceRetry: 2, waits: 0 },
+        ...{ pendingForMs: expect.any(Number), stored: storedOf(event) },
+      },
     ]);
   });
 
@@ -76,7 +88,7 @@ describe("record", () => {
       });
     }
     expect(await it.ledger.claims.record([aJob(event, "run-2")])).toEqual([
-      { kind: "claimed", attempt: 3, attemptSinceRetry: 1 },
+      { kind: "claimed", attempt: 3, attemptSinceRetry: 1, ...FRESH, stored: storedOf(event) },
     ]);
     expect(await statusOf(it, event)).toBe("pending");
   });
@@ -120,10 +132,11 @@ describe("record", () => {
     await claim(it.ledger, event);
     const forged = anEvent({ eventId: event.eventId, body: Buffer.from('{"amount":1}') });
     const [pending] = await it.ledger.claims.record([aJob(forged)]);
-    expect(pending).toEqual({
+    expect(pending).toMatchObject({
       kind: "claimed",
       attempt: 2,
       attemptSinceRetry: 2,
+      stored: storedOf(event),
       conflict: true,
     });
     await it.ledger.claims.attempt(keyOf(event), 2, completed, patient());
@@ -141,6 +154,25 @@ describe("record", () => {
         [event.eventId],
       ),
     ).toEqual([{ source: event.source, body_hash: forged.bodyHash, deliveries: 2 }]);
+  });
+
+  test("claims an event by its row where a job has another type or `unsigned`, and says so", async () => {
+    const event = anEvent();
+    await it.ledger.intake.accept([event]);
+    for (const over of [{ type: "another" }, { unsigned: true }]) {
+      const job = aJob(withoutBody({ ...event, ...over, acceptedAtMs: 1 }));
+      expect(await it.ledger.claims.record([job])).toMatchObject([
+        { kind: "claimed", stored: storedOf(event), conflict: true },
+      ]);
+    }
+    // A job that is not believed has no hash, and its time is never compared.
+    const nothing = { ...withoutBody(event), bodyHash: "", type: "forged" };
+    const sameButTime = withoutBody({ ...event, acceptedAtMs: 1 });
+    for (const job of [aJob(nothing), aJob(sameButTime)]) {
+      const [claimed] = await it.ledger.claims.record([job]);
+      expect(claimed).toMatchObject({ kind: "claimed", stored: storedOf(event) });
+      expect(claimed).not.toHaveProperty("conflict");
+    }
   });
 
   test("does not record an unknown event that is older than identities are kept", async () => {
@@ -250,8 +282,8 @@ describe("record", () => {
     await other.query("BEGIN");
     await other.query(
       `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned, received_at, body_id)
-       VALUES ($1, $2, 0, 't', $3, false, now(), 0)`,
-      [event.source, event.eventId, event.bodyHash],
+       VALUES ($1, $2, 0, $4, $3, false, now(), 0)`,
+      [event.source, event.eventId, event.bodyHash, event.type],
     );
     const recorded = it.ledger.claims.record([aJob(event)]);
     await until(async () => {
@@ -260,6 +292,6 @@ describe("record", () => {
     });
     await other.query("COMMIT");
     other.release();
-    expect(await recorded).toEqual([{ kind: "claimed", attempt: 1, attemptSinceRetry: 1 }]);
+    expect(await recorded).toMatchObject([{ kind: "claimed", attempt: 1, attemptSinceRetry: 1 }]);
   });
 });

@@ -15,12 +15,16 @@ describe("A deletion of keys", () => {
   test("takes completed events past their time with all that is known of them", async () => {
     const key = await it.event("failed");
     await it.ledger.retries.retryMany([key]);
-    await it.settle(key, await claim(it.ledger, { ...anEvent(), ...key }, "run-2"), "completed");
+    const attempt = await claim(it.ledger, { ...anEvent(), ...key }, "run-2");
+    await it.ledger.claims.recordStep(key, attempt, { name: "refund", result: null });
+    await it.settle(key, attempt, "completed");
     await it.ledger.intake.noteConflicts([{ ...key, bodyHash: "another" }]);
+    const repeated = { ...key, outcome: "duplicate", atMs: Date.now() } as const;
+    await it.ledger.intake.noteDeliveries("host-1", [repeated]);
     await it.age(key, 91);
     expect(await it.retention.countExpiredKeys(expired)).toBe(1);
     expect(await it.retention.deleteKeys(expired)).toMatchObject({ deleted: 1 });
-    for (const table of ["events", "attempts", "conflicts"]) {
+    for (const table of ["events", "attempts", "steps", "conflicts", "deliveries"]) {
       expect(await it.ask(`SELECT FROM millrace.${table}`)).toEqual([]);
     }
   });

@@ -68,10 +68,25 @@ describe("A handler that would end its transaction", () => {
         const client = busiestClient();
         await client.query(trick);
       });
-      expect(end).toMatchObject({ code: "tx_control_refused" });
+      expect(end).toMatchObject({ code: "tx_changed" });
       expect(status).toBe("pending");
     }
   });
+
+  for (const text of [
+    "savepoint millrace_1",
+    'release savepoint "millrace_1"',
+    "/* x */ ROLLBACK TO Millrace_1",
+    'rollback to U&"\\006dillrace_1"',
+  ]) {
+    test(`is refused a savepoint that may be the ledger's: ${text}`, async () => {
+      const { end, status } = await it.attempt(async (tx) => {
+        await tx.execute(sql.raw(text)).catch(() => undefined);
+      });
+      expect(end).toMatchObject({ code: "tx_control_refused" });
+      expect(status).toBe("pending");
+    });
+  }
 
   test("does not hand its session's settings to the next", async () => {
     const settings: unknown[] = [];

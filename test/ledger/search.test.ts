@@ -125,6 +125,16 @@ describe("findEvent", () => {
     });
     expect(await it.ledger.reads.findEvent({ ...lookup, generation: 2 })).toBeUndefined();
     expect(await it.ledger.reads.findEvent({ ...lookup, eventId: "\0" })).toBeUndefined();
+
+    const { findStatus } = it.ledger.reads;
+    expect(await findStatus(lookup)).toEqual({
+      generation: 1,
+      status: "pending",
+      last_error_code: null,
+    });
+    expect(await findStatus(first)).toMatchObject({ generation: 0 });
+    expect(await findStatus({ ...lookup, generation: 2 })).toBeUndefined();
+    expect(await findStatus({ ...lookup, eventId: "\0" })).toBeUndefined();
   });
 
   test("gives rows that survive JSON", async () => {

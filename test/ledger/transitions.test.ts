@@ -151,7 +151,7 @@ describe("A failed attempt", () => {
     const event = anEvent();
     const fault = { ...failure, code: "database_unavailable", counts: false } as const;
     await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), fault);
-    expect(await it.ledger.claims.record([aJob(event)])).toEqual([
+    expect(await it.ledger.claims.record([aJob(event)])).toMatchObject([
       { kind: "claimed", attempt: 2, attemptSinceRetry: 1 },
     ]);
   });
@@ -174,7 +174,7 @@ describe("retryMany", () => {
     const failed = await eventIn("failed");
     expect(await retry(failed)).toBe("retried");
     expect(await retry(failed)).toBe("pending");
-    expect(await it.ledger.claims.record([aJob(failed)])).toEqual([
+    expect(await it.ledger.claims.record([aJob(failed)])).toMatchObject([
       { kind: "claimed", attempt: 2, attemptSinceRetry: 1 },
     ]);
     expect(await retry(await eventIn("completed"))).toBe("completed");
@@ -209,6 +209,21 @@ describe("abandonEvent", () => {
     const found = await it.ledger.reads.findEvent(event);
     expect(found?.event).toMatchObject({ status: "failed", attempts: 0 });
     expect(found?.payload).toMatchObject({ amount: 4200 });
+  });
+
+  test("records an event without its body only as failed: pending, nobody could run it", async () => {
+    const lost = { ...reason, code: "body_lost" } as const;
+    const cut = withoutBody(anEvent());
+    // Its row is written first, and this refuses what follows.
+    await it.ask(
+      `ALTER TABLE millrace.attempts ADD CONSTRAINT cut CHECK (event_id <> '${cut.eventId}')`,
+    );
+    await expect(it.ledger.claims.abandonEvent(cut, lost)).rejects.toThrow("cut");
+    expect(await it.ledger.reads.findEvent(cut)).toBeUndefined();
+    await it.ask("ALTER TABLE millrace.attempts DROP CONSTRAINT cut");
+    expect(await it.ledger.claims.abandonEvent(cut, lost)).toBe("failed");
+    const found = await it.ledger.reads.findEvent(cut);
+    expect(found?.event).toMatchObject({ status: "failed", last_error_code: "body_lost" });
   });
 
   test("leaves what has settled", async () => {

@@ -4,6 +4,7 @@ import { onEachBackend } from "../support/backends.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 const OPS: Actor = { user: "ops", role: "operator", via: "session", reason: "mended the cause" };
+const ACT = { actor: null, role: "operator", via: "cli", action: "retry" } as const;
 
 onEachBackend("the audit", (prepare) => {
   let stores: TestStores;
@@ -47,16 +48,18 @@ onEachBackend("the audit", (prepare) => {
     await stores.fail("evt_many_1");
     const before = await entries();
     const filter = { q: "evt_many", since: new Date("2026-01-31T12:00:00Z") };
-    await operator().retryMany({ filter, dryRun: true });
-    await operator().replayMany({ filter, dryRun: true });
+    await operator().countRun("retry", { filter });
+    await operator().countRun("replay", { filter });
     expect(await entries()).toEqual(before);
-    await operator().retryMany({ filter, limit: 10, ratePerSecond: 5 });
+    const run = await operator().startRun("retry", { filter, limit: 10, ratePerSecond: 5 });
     expect(await last()).toMatchObject({
       ...{ action: "retry_many", source: null, event_id: null },
       filter: { q: "evt_many", since: "2026-01-31T12:00:00.000Z", limit: 10, rate: 5 },
-      result: { retried: 1, skipped: {} },
+      result: { run: run.id },
     });
-    await expect(operator().replayMany({ filter: {} })).rejects.toThrow("Cannot run all");
+    await expect(operator().startRun("replay", { filter: {} })).rejects.toThrow(
+      "Cannot replay all",
+    );
     expect(await last()).toMatchObject({
       ...{ action: "replay_many", filter: {}, result: { error: "invalid_request" } },
     });
@@ -90,8 +93,10 @@ onEachBackend("the audit", (prepare) => {
     const before = await entries();
     await expect(acts.retryEvent(key("evt_first_1"))).rejects.toThrow("no audit");
     await expect(acts.replayEvent(key("evt_first_1"))).rejects.toThrow("no audit");
-    await expect(acts.retryMany({ filter: { q: "evt_first" } })).rejects.toThrow("no audit");
-    await expect(acts.replayMany({ filter: { q: "evt_first" } })).rejects.toThrow("no audit");
+    await expect(acts.startRun("retry", { filter: { q: "evt_first" } })).rejects.toThrow(
+      "no audit",
+    );
+    await expect(acts.changeRun(1, { rate: 5 })).rejects.toThrow("no audit");
     await expect(acts.pause("acme")).rejects.toThrow("no audit");
     await expect(acts.resume("acme")).rejects.toThrow("no audit");
     expect([await entries(), seen]).toEqual([before, []]);
@@ -111,13 +116,74 @@ onEachBackend("the audit", (prepare) => {
     expect(await last()).toMatchObject({ event_id: "evt_after_1", result: null });
   });
 
+  test("is only added to: nobody changes, deletes or ends an act twice", async () => {
+    const before = await entries();
+    for (const text of [
+      "update millrace.audit set actor = 'nobody'",
+      "update millrace.audit set result = '{}'",
+      "update millrace.audit_results set result = '{}'",
+      "delete from millrace.audit",
+      "delete from millrace.audit_results",
+      "truncate millrace.audit cascade",
+    ]) {
+      await expect(stores.ask(text), text).rejects.toMatchObject({ code: "MR004" });
+    }
+    const id = before.find(({ result }) => result !== null)?.id ?? "";
+    await stores.ledger.audit.end(id, { retried: 47 });
+    expect(await entries()).toEqual(before);
+  });
+
+  test("has the result of an act that the build before ends, which is no update of the row", async () => {
+    const id = await stores.ledger.audit.begin(ACT);
+    const end = `update millrace.audit set result = $2, finished_at = clock_timestamp() where id = $1`;
+    await stores.ask(end, [id, '{"retried":1}']);
+    expect(await last()).toMatchObject({ id, result: { retried: 1 } });
+    const [row] = await stores.ask("select result, finished_at from millrace.audit where id = $1", [
+      id,
+    ]);
+    expect(row).toEqual({ result: null, finished_at: null });
+    await expect(stores.ask(end, [id, '{"retried":2}'])).rejects.toMatchObject({ code: "MR004" });
+    expect(await last()).toMatchObject({ id, result: { retried: 1 } });
+  });
+
+  test("has the result of an act that ended before its results had a table", async () => {
+    const id = await stores.ledger.audit.begin(ACT);
+    await stores.ask("alter table millrace.audit disable trigger user");
+    await stores.ask(`update millrace.audit set result = '{"retried":1}' where id = $1`, [id]);
+    await stores.ask("alter table millrace.audit enable always trigger guard");
+    await stores.ask("alter table millrace.audit enable always trigger end_audit");
+    expect(await last()).toMatchObject({ id, result: { retried: 1 } });
+  });
+
+  test("loses old acts with their results where its owner says so, as the documents show", async () => {
+    const client = await stores.connect();
+    const count = async () => (await entries(200)).length;
+    try {
+      const before = await count();
+      await client.query("begin");
+      await client.query("set local millrace.delete_audit = 'on'");
+      const { rowCount } = await client.query(
+        "delete from millrace.audit where id = (select min(id) from millrace.audit)",
+      );
+      await client.query("commit");
+      expect([rowCount, await count()]).toEqual([1, before - 1]);
+      const [row] = await stores.ask<{ n: number }>(
+        "select count(*)::int as n from millrace.audit_results where id < (select min(id) from millrace.audit)",
+      );
+      expect(row?.n).toBe(0);
+    } finally {
+      client.release();
+    }
+  });
+
   test("holds names that no event has: with a NUL, half a character, or no end", async () => {
     const names = ["a\0b", "half \ud83d", "é".repeat(4_000)];
     for (const eventId of names) {
       const nobody: Actor = { ...OPS, user: eventId, reason: eventId };
       await operator({}, nobody).retryEvent({ source: "acme", eventId });
     }
-    await operator().retryMany({ filter: { q: "a\0 \ud83d" } });
+    const many = operator().startRun("retry", { filter: { q: "a\0 \ud83d" } });
+    await expect(many).rejects.toMatchObject({ code: "invalid_request" });
     expect(await last()).toMatchObject({ filter: { q: "a\u{FFFD} \u{FFFD}" } });
     const [long, half, nul] = (await entries(4)).slice(1);
     expect([nul?.event_id, half?.actor]).toEqual(["a\u{FFFD}b", "half \u{FFFD}"]);

@@ -35,7 +35,7 @@ export function startReconciler(
     notices,
     close: async () => {
       await reconciler.close();
-      leader.close();
+      await leader.close();
     },
   };
 }

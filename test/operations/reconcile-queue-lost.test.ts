@@ -5,7 +5,7 @@ import { loseQueue } from "../support/lose-queue.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce, startReconciler } from "./reconcile-once.ts";
-import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
+import { key, openTestStores, type TestStores } from "../support/stores-fixture.ts";
 
 /** Three pages of two sources' pending events; the last is empty. */
 const MANY = 30;
@@ -80,7 +80,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
     await claims.record([aJob(lost)]);
     await claims.fail(lost, 1, {
       ...{ code: "lost_claim", message: "the job's lock is lost" },
-      ...{ final: false, counts: false, run: "1" },
+      ...{ final: false, counts: false, afterMs: 0, run: "1" },
     });
     const { found, mended } = await reconcileOnce(stores);
     expect({ found, mended }).toEqual({
@@ -128,6 +128,22 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
     expect(await depth()).toBe(9);
     await runAll(ids);
     await reconciler.close();
+  });
+
+  test("was flushed and has no room for all, adds also what an ingress marks afterwards, as it had enqueued it before", async () => {
+    const ids = await take("evt_late_mark", MANY);
+    await loseQueue(stores.servers.redisUrl, stores.pool);
+    let depthMax = 10;
+    const reconciler = startReconciler(stores, { queueDepthMax: () => depthMax });
+    await until(() =>
+      reconciler.notices.find((notice) => notice.kind === "passed" && notice.isFull),
+    );
+    await stores.ledger.intake.markEnqueued(ids.map(key));
+    depthMax = 100_000;
+    const depth = async () => (await stores.queues.counts()).get("acme")?.waiting;
+    await until(async () => (await depth()) === MANY);
+    await reconciler.close();
+    await runAll(ids);
   });
 
   test("is paused, still adds its jobs", async () => {

@@ -72,6 +72,37 @@ onEachBackend("the reconciler", (prepare) => {
     await until(async () => (await stores.row("evt_none_1"))?.status === "completed");
   });
 
+  test("adds the job of an event that is due later with the rest of its delay", async () => {
+    await accept("evt_due_later_1");
+    await accept("evt_was_due_1");
+    const dueIn = (eventId: string, seconds: number) =>
+      stores.pool.query(
+        `UPDATE millrace.events SET next_attempt_at = now() + make_interval(secs => $2)
+         WHERE event_id = $1`,
+        [eventId, seconds],
+      );
+    await dueIn("evt_due_later_1", 3_600);
+    await dueIn("evt_was_due_1", -3_600);
+    expect((await reconcile()).mended).toEqual({ pending_without_job: 2 });
+    expect(await stateOf("evt_was_due_1")).toBe("waiting");
+    expect(await stateOf("evt_due_later_1")).toBe("delayed");
+    const queue = stores.queues.queues.get("acme");
+    const { delay = 0 } = (await queue?.getJob("evt_due_later_1")) ?? {};
+    expect(delay).toBeGreaterThan(3_590_000);
+    expect(delay).toBeLessThanOrEqual(3_600_000);
+    await agree();
+    await queue?.remove("evt_due_later_1");
+    await dueIn("evt_due_later_1", 0);
+    await stores.pool.query(
+      "UPDATE millrace.events SET enqueued_at = NULL WHERE status = 'pending'",
+    );
+    expect((await reconcile()).mended).toEqual({ pending_without_job: 1 });
+    await stores.work(
+      () => {},
+      () => until(async () => (await stores.row("evt_due_later_1"))?.status === "completed"),
+    );
+  });
+
   test("leaves a pending event alone whose job waits, and remembers that it does", async () => {
     await accept("evt_unmarked_1");
     await enqueue("evt_unmarked_1");
@@ -180,8 +211,11 @@ onEachBackend("the reconciler", (prepare) => {
     await job?.updateData({ ...job.data, body: "forged" });
     await queue?.add("made up", { no: "envelope" }, { jobId: "evt_forged_2" });
     await endBlindly("evt_forged_1", "failed");
-    await agree();
+    await until(async () => (await queue?.getJobState("evt_forged_2")) === "failed");
+    expect(await reconcile()).toEqual({ found: { unreadable_job: 1 }, mended: {} });
     expect(await stores.row("evt_forged_1")).toBeUndefined();
+    await queue?.remove("evt_forged_2");
+    await agree();
   });
 
   test("says nothing of a job that is older than what the ledger remembers", async () => {

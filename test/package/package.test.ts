@@ -7,6 +7,7 @@ import { samplesOf } from "../support/samples.ts";
 import { until } from "../support/until.ts";
 import { installPackage, type InstalledPackage } from "./installed-package.ts";
 import { CONSUMER, PROJECT, tsconfig } from "./project.ts";
+import { TYPED } from "./typed-project.ts";
 
 // The tarball as a user has it: packed from this clone, installed by npm, away from the repository.
 
@@ -76,7 +77,10 @@ describe("the package", { timeout: 300_000 }, () => {
       const page = await fetch(dashboardUrl);
       expect(page.status).toBe(200);
       const [, script = "none"] = /<script[^>]* src="([^"]+)"/.exec(await page.text()) ?? [];
-      expect(await fetch(new URL(script, dashboardUrl))).toMatchObject({ status: 200 });
+      const loaded = await fetch(new URL(script, dashboardUrl));
+      expect(loaded.status).toBe(200);
+      // What is not read keeps the connection open.
+      expect((await loaded.text()).length).toBeGreaterThan(1_000);
     } finally {
       await start.interrupt();
     }
@@ -126,6 +130,20 @@ describe("the package", { timeout: 300_000 }, () => {
     await project.put({ "package.json": '{ "private": true, "type": "module" }\n' });
     await project.put({ "tsconfig.json": tsconfig(way) });
     expect(await project.run(process.execPath, TSC, "-p", ".")).toEqual({ code: 0, output: "" });
+  });
+
+  test("refuses a wrong source, type, field and table in handlers that know the config", async () => {
+    await project.put({ ...TYPED, "typed/tsconfig.json": tsconfig("nodenext") });
+    const { output } = await project.run(process.execPath, TSC, "-p", "typed", "--pretty", "false");
+    const found = [...output.matchAll(/^(\S+)\((\d+),\d+\): error/gm)].map(
+      ([, file, line]) => `${file} ${line}`,
+    );
+    const lines = TYPED["typed/probe.ts"].split("\n");
+    const wrong = lines.flatMap((text, index) =>
+      text.includes("// wrong") ? [`typed/probe.ts ${index + 1}`] : [],
+    );
+    expect(wrong).toHaveLength(14);
+    expect([...new Set(found)]).toEqual(wrong);
   });
 });
 

@@ -1,4 +1,4 @@
-import { MillraceError, on, PermanentError, RetryLater, type EventJob } from "@millrace/core";
+import { MillraceError, on, PermanentError, type EventJob } from "@millrace/core";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { anEvent } from "../support/events.ts";
@@ -95,28 +95,6 @@ test("PermanentError fails the event at once, also from another copy of the modu
   expect(await repeatJob(processors, thenThrow(foreign)).next()).toMatchObject({
     kind: "failed",
     code: "permanent_error",
-  });
-});
-
-test("RetryLater sets the delay, and is an attempt like any other", async () => {
-  const { next } = repeatJob(processors, thenThrow(new RetryLater({ afterMs: 77 })), {
-    attempts: 2,
-  });
-  expect(await next()).toMatchObject({ kind: "retry", afterMs: 77 });
-  expect(await next()).toMatchObject({ kind: "failed", code: "handler_failed" });
-});
-
-test.each([
-  [Number.NaN, 0],
-  ["soon", 0],
-  [-5, 0],
-  [Infinity, 30 * 86_400_000],
-  [1.5, 2],
-])("a delay of %s from another copy of the module becomes %s", async (given, afterMs) => {
-  const foreign = { [Symbol.for("millrace.retry-later")]: true, afterMs: given };
-  expect(await repeatJob(processors, thenThrow(foreign)).next()).toMatchObject({
-    kind: "retry",
-    afterMs,
   });
 });
 

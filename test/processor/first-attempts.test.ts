@@ -120,6 +120,19 @@ test("a job that was started before is recorded before it is attempted, as the n
   expect(await effects()).toBe(1);
 });
 
+test("a replay whose job starts twice has one attempt: its handlers run only after a record", async () => {
+  const { process, processor, eventId } = first();
+  await process();
+  await processors.ledger.retries.replay([{ source: "shop", eventId, generation: 0 }]);
+  const again = makeJob({ eventId, generation: 1, body: undefined, startedBefore: true });
+  expect(await processor.process(again)).toMatchObject({ kind: "completed" });
+  const attempts = await processors.ask(
+    "select attempts from millrace.events where event_id = $1 order by generation",
+    [eventId],
+  );
+  expect(attempts).toEqual([{ attempts: 1 }, { attempts: 1 }]);
+});
+
 test("two events of one unsigned body are handled once, also when both are first attempts", async () => {
   const body = JSON.stringify({ once: eventBody() });
   const [one, two] = [0, 1].map(() => first(() => {}, { unsigned: true, body }));

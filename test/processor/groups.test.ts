@@ -136,6 +136,45 @@ test("a SET LOCAL does not reach the next event, and its type goes alone from th
   for (const { event } of jobs) expect(await processors.effects(event.eventId)).toBe(1);
 });
 
+test("a temporary table that a function makes takes none of its group's writes", async () => {
+  await processors.ask(`create function hides_a_table() returns void language plpgsql as $$
+    begin execute 'create te' || 'mp table effects (event_id text, note text)'; end $$`);
+  const { together } = await warm(async (event, { tx }) => {
+    if (event.headers["x-hide"]) await tx.execute(sql`select hides_a_table()`);
+  });
+  const jobs = Array.from({ length: 20 }, (_, index) =>
+    fresh({ headers: index === 3 ? { "x-hide": "1" } : {} }),
+  );
+  const results = await together(jobs);
+  expect(results.every(({ kind }) => kind === "completed")).toBe(true);
+  for (const { event } of jobs) expect(await processors.effects(event.eventId)).toBe(1);
+});
+
+test("the savepoints of other events, and of the group, are out of an event's reach", async () => {
+  const { together } = await warm(async (event, { tx }) => {
+    const { "x-set": isSetter, "x-reach": reach } = event.headers;
+    if (isSetter) {
+      await tx.execute(sql`savepoint own`);
+      await tx.execute(sql`rollback to savepoint own`);
+      await tx.execute(sql`insert into effects values (${event.id}, 'more')`);
+    }
+    if (reach) await tx.execute(sql.raw(reach));
+  });
+  const texts = ["rollback to savepoint own", "rollback to millrace_1", "release millrace_2"];
+  const jobs = Array.from({ length: 20 }, (_, index) => {
+    const reach = texts[(index - 5) / 5];
+    return fresh({ headers: reach === undefined ? { "x-set": "1" } : { "x-reach": reach } });
+  });
+  const results = await together(jobs);
+  for (const [index, { event }] of jobs.entries()) {
+    const { "x-reach": reach } = event.headers;
+    const code = reach === texts[0] ? "handler_failed" : "tx_control_refused";
+    const isBad = reach !== undefined;
+    expect(results[index]).toMatchObject(isBad ? { kind: "retry", code } : { kind: "completed" });
+    expect(await processors.effects(event.eventId)).toBe(isBad ? 0 : 2);
+  }
+});
+
 test("an event that another connection records meanwhile undoes the group, and nothing is doubled", async () => {
   let hold: Promise<void> | undefined;
   let isInside = false;

@@ -44,11 +44,10 @@ test("a suspected replay is completed without a run; only a first generation of 
   const again = makeJob({ unsigned: true, body });
   expect(await processor.process(again)).toMatchObject({ outcome: "suspected_replay" });
   expect(await processors.effects(again.event.eventId)).toBe(0);
-  const others = [
-    makeJob({ unsigned: false, body }),
-    makeJob({ unsigned: true, generation: 1, body }),
-  ];
-  for (const job of others) {
+  // It begins in the ledger.
+  const replay = makeJob({ unsigned: true, generation: 1, body });
+  await processors.ledger.intake.accept([{ ...replay.event, body: Buffer.from(body) }]);
+  for (const job of [makeJob({ unsigned: false, body }), replay]) {
     expect(await processor.process(job)).toMatchObject({ outcome: "handled" });
   }
   const careless = processors.create(handlers, { bodyDedup: false });
@@ -80,11 +79,19 @@ test("a job whose body was changed is failed, and the ledger does not have it", 
   expect(await processors.row(forged.event.eventId)).toBeUndefined();
 });
 
-test("a job without a body that the ledger does not know is failed", async () => {
+test("a job without a body that the ledger does not know is failed, and people see its event", async () => {
   const processor = processors.create([]);
-  expect(await processor.process(makeJob({ body: undefined }))).toMatchObject({
-    kind: "failed",
-    code: "body_missing",
+  const job = makeJob({ body: undefined });
+  expect(await processor.process(job)).toMatchObject({ kind: "failed", code: "body_lost" });
+  expect(await processors.row(job.event.eventId)).toMatchObject({
+    status: "failed",
+    last_error: expect.stringContaining("Postgres has lost its event"),
+  });
+  // Another run of the job finds no body either, and must not take the event for one that is too old.
+  const again = { ...job, run: "again" };
+  expect(await processor.process(again)).toMatchObject({ kind: "failed", code: "body_lost" });
+  expect(await processors.row(job.event.eventId)).toMatchObject({
+    ...{ status: "failed", attempts: 0 },
   });
 });
 

@@ -1,13 +1,21 @@
 import {
   on,
+  type EmittedEvent,
   type EventJob,
   type Handler,
   type HandlerFunction,
   type IncomingEvent,
   type SourcePolicy,
+  type TableSchema,
 } from "@millrace/core";
 import { createLedger } from "@millrace/ledger";
-import { createProcessor, type Notice, type Processor } from "@millrace/processor";
+import {
+  createProcessor,
+  type Notice,
+  type Processor,
+  type ProcessorDeps,
+} from "@millrace/processor";
+import { internal } from "millrace";
 import { sql } from "drizzle-orm";
 import type pg from "pg";
 import { aJob, anEvent } from "../support/events.ts";
@@ -20,15 +28,23 @@ export interface TestProcessors extends TestLedger, SeenEvents {
   readonly pools: readonly pg.Pool[];
   /** What handlers left for an event, in order. */
   notes(eventId: string): Promise<string[]>;
-  create(handlers: readonly Handler[], options?: Options): Processor & { notices: Notice[] };
+  create(
+    handlers: readonly Handler[],
+    options?: Options,
+  ): Processor & { notices: Notice[]; emitted: EmittedEvent[] };
 }
 
 export interface Options {
   readonly attempts?: number;
   readonly backoff?: SourcePolicy["backoff"];
+  readonly waitMaxMs?: number;
   readonly bodyDedup?: boolean;
   readonly handlerTimeoutMs?: number;
   readonly concurrency?: number;
+  readonly callsMax?: number;
+  readonly openLog?: ProcessorDeps["openLog"];
+  /** Tables that handlers find in `tx.query`. */
+  readonly schema?: TableSchema;
   /** Makes first attempts without a record before them, several in a transaction. */
   readonly groups?: boolean;
   /** False for a handler that leaves no effect of its own before what a test gives it. */
@@ -39,12 +55,20 @@ export interface Options {
   readonly beforeRecord?: (jobs: readonly EventJob[]) => Promise<void> | void;
   /** The same between the record of an attempt and its transaction. */
   readonly beforeAttempt?: () => Promise<void> | void;
+  /** The same before it is decided whether an event that makes calls is a replay. */
+  readonly beforeDecision?: () => Promise<void> | void;
+  /** The same after that. */
+  readonly afterDecision?: () => Promise<void> | void;
+  /** The same between a step and its record. */
+  readonly beforeStep?: () => Promise<void> | void;
   /** The same before a failed attempt is recorded. */
   readonly beforeFail?: (attempt: number) => Promise<void> | void;
   /** The same before an event is failed without an attempt. */
   readonly beforeAbandon?: () => Promise<void> | void;
 }
 
+/** The internal sources `mail`, of small bodies, and `audit`. */
+const MAIL = internal();
 const BACKOFF = { firstMs: 10, factor: 1, maxMs: 10 };
 const WORKER = { lockTimeoutMs: 500, idleInTransactionTimeoutMs: 35_000 };
 
@@ -61,10 +85,12 @@ export async function openTestProcessors(): Promise<TestProcessors> {
       const own = testPool(test.url, 12);
       pools.push(own);
       const notices: Notice[] = [];
-      const ledger = createLedger({ pool: own }, WORKER);
+      const emitted: EmittedEvent[] = [];
+      const ledger = createLedger({ pool: own }, { ...WORKER, schema: options.schema });
       const { attempts = 3, backoff = BACKOFF, bodyDedup = true } = options;
+      const { waitMaxMs = 259_200_000 } = options;
       const { concurrency = 8, handlerTimeoutMs = 10_000, databaseRetryMs, random } = options;
-      const policy = { attempts, backoff, bodyDedup };
+      const policy = { attempts, backoff, waitMaxMs, bodyDedup };
       const processor = createProcessor(
         {
           ledger: {
@@ -77,6 +103,16 @@ export async function openTestProcessors(): Promise<TestProcessors> {
               await options.beforeAttempt?.();
               return await ledger.claims.attempt(key, attempt, work, limits);
             },
+            decideOriginal: async (key, attempt) => {
+              await options.beforeDecision?.();
+              const answer = await ledger.claims.decideOriginal(key, attempt);
+              await options.afterDecision?.();
+              return answer;
+            },
+            recordStep: async (key, attempt, step) => {
+              await options.beforeStep?.();
+              return await ledger.claims.recordStep(key, attempt, step);
+            },
             fail: async (key, attempt, failure) => {
               await options.beforeFail?.(attempt);
               return await ledger.claims.fail(key, attempt, failure);
@@ -87,12 +123,19 @@ export async function openTestProcessors(): Promise<TestProcessors> {
             },
           },
           handlers,
-          sources: { shop: { options: policy }, bank: { options: policy } },
+          sources: {
+            ...{ shop: { options: policy }, bank: { options: policy } },
+            mail: { provider: MAIL.provider, options: { ...policy, bodyBytesMax: 1_000 } },
+            audit: { provider: MAIL.provider, options: policy },
+          },
+          onEmitted: (events) => emitted.push(...events),
           notify: (notice) => notices.push(notice),
+          openLog: options.openLog,
           ...(random === undefined ? {} : { random }),
         },
         {
           concurrency,
+          ...(options.callsMax === undefined ? {} : { callsMax: options.callsMax }),
           handlerTimeoutMs,
           ...(databaseRetryMs === undefined ? {} : { databaseRetryMs }),
           ...(options.groups === true ? { mayShare: () => true } : {}),
@@ -102,7 +145,7 @@ export async function openTestProcessors(): Promise<TestProcessors> {
         await processor.close();
         await own.end();
       });
-      return Object.assign(processor, { notices });
+      return Object.assign(processor, { notices, emitted });
     },
     notes: async (eventId) => {
       const text = "select note from effects where event_id = $1 order by ctid";

@@ -1,4 +1,4 @@
-import { on, PermanentError, type EventJob } from "@millrace/core";
+import { on, PermanentError, RetryLater, type EventJob } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
@@ -13,18 +13,21 @@ const fresh = (over: Parameters<typeof makeJob>[0] = {}) =>
   makeJob({ startedBefore: false, ...over });
 
 /** A set-based handler whose type has had calm runs enough for groups, and the sizes of its sets. */
-async function warmSet(throwFor: (eventId: string) => boolean) {
+async function warmSet(
+  throwFor: (eventId: string) => boolean,
+  errorOf = (eventId: string): Error => new PermanentError(`no: ${eventId}`),
+) {
   const sets: number[] = [];
   const processor = processors.create(
     [
-      on("shop", "*", { batch: 100 }, async (events, { tx }) => {
+      on(["bank", "shop"], "order.*", { batch: 100 }, async (events, { tx }) => {
         sets.push(events.length);
         const ids = events.map(({ id }) => id);
         await tx.execute(
           sql`insert into effects select id, 'effect' from unnest(${sql.param(ids)}::text[]) as id`,
         );
         const bad = ids.find(throwFor);
-        if (bad !== undefined) throw new PermanentError(`no: ${bad}`);
+        if (bad !== undefined) throw errorOf(bad);
       }),
     ],
     { groups: true, concurrency: 50 },
@@ -64,6 +67,19 @@ test("a set that throws is undone and halved, until the event that it throws for
       expect(results[index]).toMatchObject({ message: `PermanentError: no: ${event.eventId}` });
   }
   expect(sets.filter((size) => size === 1).length).toBeGreaterThanOrEqual(2);
+});
+
+test("a set-based handler may wait for one of its events, and the others complete", async () => {
+  const waiting = new Set<string>();
+  const { together } = await warmSet(
+    (eventId) => waiting.has(eventId),
+    () => new RetryLater({ afterMs: 5_000 }),
+  );
+  const jobs = Array.from({ length: 32 }, () => fresh());
+  waiting.add(jobs[7]?.event.eventId ?? "");
+  const results = await together(jobs);
+  expect(results[7]).toMatchObject({ kind: "retry", code: "retry_later", afterMs: 5_000 });
+  expect(results.filter(({ kind }) => kind === "completed")).toHaveLength(31);
 });
 
 test("a set-based handler gets an event that was started before alone", async () => {

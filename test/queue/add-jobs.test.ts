@@ -1,5 +1,11 @@
 import { createRedisQueues, jobId, queueName, type Queues } from "@millrace/queue";
-import { toEnvelope, type Envelope, type IncomingEvent } from "@millrace/core";
+import {
+  makeQueueKey,
+  QueueKeys,
+  toEnvelope,
+  type Envelope,
+  type IncomingEvent,
+} from "@millrace/core";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -31,6 +37,23 @@ describeOnRedis("adding jobs", () => {
     const before = await scriptsRun(client);
     await queues.enqueue([event("evt_1"), event("evt_2"), event("evt_3")]);
     expect((await scriptsRun(client)) - before).toBe(1);
+  });
+
+  it("signs a job that begins later as it does every other", async () => {
+    const signing = openQueues(redis, new QueueKeys(makeQueueKey()));
+    try {
+      await until(() => signing.ping().then(() => true));
+      const events = [event("evt_now"), event("evt_later")];
+      await signing.enqueue(events, { identityOnly: true, delaysMs: [0, 60_000] });
+      for (const each of events) {
+        const job = await signing.findJob(each);
+        expect(job?.event).toMatchObject({ eventId: each.eventId, bodyHash: each.bodyHash });
+        expect(job?.mac).toBeUndefined();
+      }
+      expect((await queues.findJob(event("evt_later")))?.state).toBe("delayed");
+    } finally {
+      await signing.close();
+    }
   });
 
   it("leaves in Redis what queue.add leaves there, value for value", async () => {
@@ -100,13 +123,16 @@ describeOnRedis("adding jobs", () => {
     expect(await queues.enqueue(events)).toEqual(["duplicate", "accepted", "accepted"]);
   });
 
-  it("answers every event with the error of a replica", async () => {
+  it("answers every event with the error of a replica, and connects anew", async () => {
     await client.replicaof("127.0.0.1", 1);
     for (const answer of await queues.enqueue([event("evt_1"), event("evt_2")])) {
       expect(String(answer)).toMatch(/^MillraceError: Cannot enqueue: READONLY/);
     }
     await client.replicaof("NO", "ONE");
-    expect(await queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
+    // The connection was closed, for wherever its name points by then.
+    await until(async () => {
+      return String(await queues.enqueue([event("evt_1")])) === "accepted";
+    });
   });
 
   it("takes more at once than one script is given", async () => {
@@ -119,9 +145,10 @@ describeOnRedis("adding jobs", () => {
 
 const PREFIX = `bull:${queueName("acme")}:`;
 
-function openQueues(redis: TestRedis): Queues {
+function openQueues(redis: TestRedis, keys?: QueueKeys): Queues {
   return createRedisQueues({
     url: redis.url,
+    keys,
     sources: ["acme"],
     role: "ingress",
     notify: () => undefined,
@@ -148,7 +175,7 @@ function shapes(): IncomingEvent[] {
 /** What adds a job in the plainest way, told apart from our code: every option stands here. */
 async function addPlainly(queue: Queue, data: Envelope): Promise<void> {
   await queue.add(data.type, data, {
-    attempts: 1_000_000,
+    attempts: 100_000_000,
     backoff: { type: "millrace" },
     stackTraceLimit: 0,
     jobId: jobId(data.id, data.generation),

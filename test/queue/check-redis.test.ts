@@ -1,9 +1,10 @@
 import { createServer } from "node:net";
 import { checkRedis } from "@millrace/queue";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { Redis } from "ioredis";
 import { freePort } from "../support/free-port.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
 
 describeOnRedis("checkRedis", () => {
   let redis: TestRedis;
@@ -23,6 +24,9 @@ describeOnRedis("checkRedis", () => {
     expect(await checkRedis(redis.url, { allowVolatile: false })).toEqual({
       version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
       aof: true,
+      writes: true,
+      maxmemoryPolicy: "noeviction",
+      replicas: 0,
       timeMs: expect.any(Number),
     });
   });
@@ -42,6 +46,48 @@ describeOnRedis("checkRedis", () => {
       message: expect.stringContaining("CONFIG SET appendonly yes"),
     });
     expect(await checkRedis(redis.url, { allowVolatile: true })).toMatchObject({ aof: false });
+  });
+
+  it("names both faults of a Redis that has two", async () => {
+    await client.config("SET", "appendonly", "no");
+    await client.config("SET", "maxmemory-policy", "allkeys-lru");
+    const refusal = await checkRedis(redis.url, { allowVolatile: false }).catch(String);
+    expect(refusal).toMatch(/allkeys-lru.*no AOF.*noeviction.*appendonly yes/);
+  });
+
+  it("refuses a database that Redis does not have, where ioredis goes on with database 0", async () => {
+    await expect(checkRedis(`${redis.url}/99`, { allowVolatile: false })).rejects.toMatchObject({
+      code: "redis_unreachable",
+      message: expect.stringContaining("DB index is out of range"),
+    });
+  });
+
+  it("refuses a node of a Redis Cluster, a replica, and a Sentinel, with what to set", async () => {
+    // Redis waits five seconds for further replicas before it sends one its data.
+    await client.config("SET", "repl-diskless-sync-delay", "0");
+    const replicaOf = ["--replicaof", "127.0.0.1", String(redis.port)];
+    const [node, replica] = await Promise.all([
+      startRedis({ args: ["--cluster-enabled", "yes"] }),
+      startRedis({ args: replicaOf }),
+    ]);
+    onTestFinished(async () => void (await Promise.all([node.stop(), replica.stop()])));
+    await expect(checkRedis(node.url, { allowVolatile: false })).rejects.toMatchObject({
+      code: "redis_topology",
+      message: expect.stringContaining("Redis Cluster"),
+    });
+    await expect(checkRedis(replica.url, { allowVolatile: false })).rejects.toMatchObject({
+      code: "redis_topology",
+      message: expect.stringContaining(`Set REDIS_URL to its primary (127.0.0.1:${redis.port})`),
+    });
+    await until(async () => {
+      return (await checkRedis(redis.url, { allowVolatile: false })).replicas === 1;
+    });
+    // No Sentinel answers here.
+    const url = `redis+sentinel://127.0.0.1:${redis.port}/main`;
+    await expect(checkRedis(url, { allowVolatile: false })).rejects.toMatchObject({
+      code: "redis_topology",
+      message: expect.stringContaining("no Sentinel answers"),
+    });
   });
 
   it("asks nothing but INFO, which managed services answer", async () => {

@@ -36,6 +36,13 @@ describe("the check of methods", () => {
       "Thing.unused",
     ],
     [
+      "a class that overrides another's methods",
+      "class Base { run() { this.step(); } step() {} }\n" +
+        "export class Thing extends Base { override step() {} used() { this.run(); } unused() {} }\n" +
+        "export const it = () => new Thing();",
+      "Thing.unused",
+    ],
+    [
       "an object that a function returns",
       "export function it() { return { used: () => 1, unused: () => 2 }; }",
       "it().unused",

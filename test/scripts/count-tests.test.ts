@@ -8,12 +8,14 @@ interface Counts {
   failed: number;
   skipped: number;
   skippedTitles: string[];
+  failures: string[];
 }
 
 // Plain JavaScript, which has to run before anything is built, and so without types.
 const script = new URL("../../scripts/count-tests.mjs", import.meta.url).href;
-const { countTests, notRun } = (await import(script)) as {
+const { countTests, failedLines, notRun } = (await import(script)) as {
   countTests: (report: string) => Counts;
+  failedLines: (counts: Counts) => string[];
   notRun: (counts: Counts) => string[];
 };
 
@@ -59,11 +61,25 @@ test("what was not run is said, with what is missing and how to get it", async (
   ]);
 });
 
+test("each failure is one line: its file, its title, and what the error says first", async () => {
+  const failures = await counted([file("failed", ["failed", "passed"]), file("failed", [])]);
+  expect(failedLines(failures)).toEqual([
+    "FAILED: test/one.test.ts > a test: Error: not equal",
+    "FAILED: test/one.test.ts: Cannot find module",
+  ]);
+});
+
 async function counted(testResults: object[]): Promise<Counts> {
   await writeFile(join(folder, "report.json"), JSON.stringify({ testResults }));
   return countTests(join(folder, "report.json"));
 }
 
 function file(status: string, statuses: string[], fullName = "a test"): object {
-  return { status, assertionResults: statuses.map((each) => ({ status: each, fullName })) };
+  return {
+    ...{ name: join(process.cwd(), "test", "one.test.ts"), status, message: "Cannot find module" },
+    assertionResults: statuses.map((each) => ({
+      ...{ status: each, fullName },
+      failureMessages: each === "failed" ? ["Error: not equal\n    at here"] : [],
+    })),
+  };
 }

@@ -4,12 +4,13 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { LEDGER_MUTANTS } from "../faults/mutants/ledger-mutants.ts";
 import { PIPELINE_MUTANTS } from "../faults/mutants/pipeline-mutants.ts";
+import { SIGNING_MUTANTS } from "../faults/mutants/signing-mutants.ts";
 
 // `npm run faults:mutants` takes an hour, so a mutant that the source has moved away from would stay
 // unnoticed for long. What it edits, and the suites that try it, are checked here.
 
 const pathOf = (file: string) => fileURLToPath(new URL(`../../${file}`, import.meta.url));
-const MUTANTS = [...LEDGER_MUTANTS, ...PIPELINE_MUTANTS];
+const MUTANTS = [...LEDGER_MUTANTS, ...PIPELINE_MUTANTS, ...SIGNING_MUTANTS];
 
 test.each(MUTANTS)("every edit of '$name' applies exactly once", async ({ edits }) => {
   const texts = new Map<string, string>();

@@ -1,5 +1,4 @@
-import { accessSync, constants } from "node:fs";
-import { delimiter, join } from "node:path";
+import { executablePath } from "./executable-path.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -7,15 +6,5 @@ const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-s
 export function chromiumPath(): string | undefined {
   const named = process.env["CHROMIUM"];
   if (named !== undefined && named !== "") return named;
-  const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/bin"];
-  return folders.flatMap((folder) => NAMES.map((name) => join(folder, name))).find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return NAMES.map((name) => executablePath(name, ["/usr/bin"])).find((path) => path !== undefined);
 }

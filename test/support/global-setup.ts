@@ -5,6 +5,8 @@ import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import type { TestProject } from "vitest/node";
 import { chromiumPath } from "./chromium.ts";
 import { endWithThisProcess } from "./end-with-process.ts";
+import { pgbouncerPath } from "./pgbouncer.ts";
+import { postgresProgramsPath } from "./postgres-standby.ts";
 import { redisServerPath } from "./redis.ts";
 
 declare module "vitest" {
@@ -15,6 +17,10 @@ declare module "vitest" {
     folder: string;
     /** Whether this machine has a redis-server; use `describeOnRedis`. */
     hasRedis: boolean;
+    /** Whether this machine has a PgBouncer; use `describeBehindPgbouncer`. */
+    hasPgbouncer: boolean;
+    /** Whether this machine has the programs of a Postgres server; use `describeOnStandby`. */
+    hasPostgresPrograms: boolean;
     /** Where this machine has a Chromium; use `describeInBrowser`. */
     chromium: string | undefined;
   }
@@ -22,20 +28,7 @@ declare module "vitest" {
 
 /** One Postgres for the run, in a folder of its own; suites that kill servers start their own. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const hasRedis = redisServerPath() !== undefined;
-  if (!hasRedis && process.env["CI"] === "true") {
-    throw new Error(
-      "Cannot run the Redis suites: no redis-server on PATH (apt-get install redis-server)",
-    );
-  }
-  project.provide("hasRedis", hasRedis);
-  const chromium = chromiumPath();
-  if (chromium === undefined && process.env["CI"] === "true") {
-    throw new Error(
-      "Cannot run the browser suites: no chromium on PATH (apt-get install chromium, or set CHROMIUM)",
-    );
-  }
-  project.provide("chromium", chromium);
+  provideServers(project);
 
   const folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
   const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
@@ -50,4 +43,30 @@ export default async function setup(project: TestProject): Promise<() => Promise
     release();
     await rm(folder, { recursive: true, force: true });
   };
+}
+
+/** Says which servers this machine has. In CI, one that is missing fails the run. */
+function provideServers(project: TestProject): void {
+  const chromium = chromiumPath();
+  const found = {
+    hasRedis: redisServerPath() !== undefined,
+    hasPgbouncer: pgbouncerPath() !== undefined,
+    hasPostgresPrograms: postgresProgramsPath() !== undefined,
+  };
+  const servers = [
+    ["Redis", "redis-server", found.hasRedis],
+    ["PgBouncer", "pgbouncer", found.hasPgbouncer],
+    ["standby", "postgresql", found.hasPostgresPrograms],
+    ["browser", "chromium", chromium !== undefined],
+  ] as const;
+  const missing = servers.filter(([, , isThere]) => !isThere);
+  if (missing.length > 0 && process.env["CI"] === "true") {
+    const suites = missing.map(([suite]) => suite).join(", ");
+    const packages = missing.map(([, name]) => name).join(" ");
+    throw new Error(`Cannot run the suites of ${suites}: apt-get install ${packages}`);
+  }
+  project.provide("hasRedis", found.hasRedis);
+  project.provide("hasPgbouncer", found.hasPgbouncer);
+  project.provide("hasPostgresPrograms", found.hasPostgresPrograms);
+  project.provide("chromium", chromium);
 }

@@ -73,6 +73,7 @@ export const failure = {
   message: "No such customer",
   final: false,
   counts: true,
+  afterMs: 2_000,
   run: "run-1",
 } as const;
 

@@ -11,6 +11,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 /** The samples of a page as a project in a temporary folder. */
 export interface PageProject {
+  readonly folder: string;
   /** Compiles all of it; gives the compiler's messages. */
   compile(): Promise<{ readonly code: number | null; readonly output: string }>;
   /** Runs its tests. */
@@ -57,6 +58,7 @@ export async function createPageProject(files: ReadonlyMap<string, string>): Pro
   }
 
   return {
+    folder,
     compile: () => run("typescript/bin/tsc", "-p", "."),
     test: async () => {
       // One process that loads Millrace once: the files have a database each.

@@ -6,6 +6,7 @@ import { migrate, USER_SCOPE } from "@millrace/ledger";
 import pg from "pg";
 import { Webhook } from "standardwebhooks";
 import exported from "../fixtures/pipeline/millrace.config.ts";
+import { openOn, type TestServers } from "./backends.ts";
 import { startInProcess, type RoleInProcess, type RoleOptions } from "./in-process.ts";
 import { startRole, type MillraceProcess } from "./millrace-process.ts";
 import type { ServerUrls } from "./server-urls.ts";
@@ -95,6 +96,44 @@ export async function createPipeline(
       await database.end();
     },
   };
+}
+
+/** A running ingress, dashboard and worker, on servers of a suite's own. */
+export interface Stack {
+  readonly servers: TestServers;
+  readonly pipeline: Pipeline;
+  readonly ingress: RoleInProcess;
+  readonly dashboard: RoleInProcess;
+  /** Ends all of it, and releases the servers. */
+  close(): Promise<void>;
+}
+
+interface StackOptions {
+  readonly env?: Variables;
+  readonly config?: unknown;
+  readonly dashboard?: RoleOptions;
+  /** False where a suite starts workers of its own. */
+  readonly worker?: boolean;
+}
+
+export async function startStack(
+  prepare: () => Promise<TestServers>,
+  { env, config, dashboard: options, worker = true }: StackOptions = {},
+): Promise<Stack> {
+  const servers = await prepare();
+  return await openOn(servers, async () => {
+    const pipeline = await createPipeline(servers, env, config);
+    const [ingress, dashboard] = await Promise.all([
+      pipeline.startInProcess("ingress"),
+      pipeline.startInProcess("dashboard", {}, options),
+      worker ? pipeline.startInProcess("worker") : undefined,
+    ]);
+    const close = async () => {
+      await pipeline.stop();
+      await servers.release();
+    };
+    return { servers, pipeline, ingress, dashboard, close };
+  });
 }
 
 /** A delivery's answer. */

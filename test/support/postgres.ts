@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
@@ -12,9 +12,15 @@ export interface TestPostgres {
   /** SIGKILL, and wait until it is gone. */
   kill(): Promise<void>;
   restart(): Promise<void>;
+  /** Stops it, copies its folder, and starts it again: what a backup of this moment has. */
+  backUp(): Promise<void>;
+  /** Kills it, puts the copy in its folder's place, and starts it on that. The copy stays. */
+  restore(): Promise<void>;
   /** SIGSTOP and SIGCONT, the backends too. */
   freeze(): void;
   thaw(): void;
+  /** What it has logged. */
+  log(): Promise<string>;
   /** Ends it and removes its folder. */
   stop(): Promise<void>;
 }
@@ -30,19 +36,38 @@ export async function startPostgres(): Promise<TestPostgres> {
     process.kill(postgres.pid, signal);
     for (const pid of childrenOf(postgres.pid)) signalIfThere(pid, signal);
   };
+  const kill = async () => {
+    await postgres.kill();
+    release();
+  };
+  const restart = async () => {
+    await postgres.restart();
+    release();
+    release = endWithThisProcess(postgres.pid, folder);
+  };
+  const copy = async (from: string, to: string) => {
+    await rm(to, { recursive: true, force: true });
+    // Its files are those of the user that it runs as.
+    execFileSync("cp", ["-a", from, to]);
+  };
+  const backup = join(folder, "backup");
   return {
     url: postgres.url,
-    kill: async () => {
-      await postgres.kill();
-      release();
+    kill,
+    restart,
+    backUp: async () => {
+      await kill();
+      await copy(dataDir, backup);
+      await restart();
     },
-    restart: async () => {
-      await postgres.restart();
-      release();
-      release = endWithThisProcess(postgres.pid, folder);
+    restore: async () => {
+      await kill();
+      await copy(backup, dataDir);
+      await restart();
     },
     freeze: () => signalAll("SIGSTOP"),
     thaw: () => signalAll("SIGCONT"),
+    log: () => readFile(join(dataDir, "postgres.log"), "utf8"),
     stop: async () => {
       await postgres.stop("immediate");
       release();

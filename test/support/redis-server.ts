@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { accessSync, constants } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { endWithThisProcess } from "./end-with-process.ts";
+import { executablePath } from "./executable-path.ts";
 import { freePort } from "./free-port.ts";
 import { until } from "./until.ts";
 
@@ -27,8 +27,14 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
+export interface RedisServerOptions {
+  readonly args?: readonly string[];
+  /** Further variables of its environment. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** Starts a Redis as Millrace wants it (AOF everysec, noeviction); `args` come after and win. */
-export async function startRedis(options: { args?: readonly string[] } = {}): Promise<TestRedis> {
+export async function startRedis(options: RedisServerOptions = {}): Promise<TestRedis> {
   const path = redisServerPath();
   if (path === undefined) throw new Error("Cannot start Redis: no redis-server on PATH");
   const folder = await mkdtemp(join(tmpdir(), "millrace-redis-"));
@@ -38,7 +44,8 @@ export async function startRedis(options: { args?: readonly string[] } = {}): Pr
     ...["--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction"],
     ...(options.args ?? []),
   ];
-  let child = await launch(path, args, { port, folder });
+  const place = { port, folder, env: options.env };
+  let child = await launch(path, args, place);
   const kill = async (signal: NodeJS.Signals = "SIGKILL") => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((resolve) => child.once("exit", resolve));
@@ -55,7 +62,7 @@ export async function startRedis(options: { args?: readonly string[] } = {}): Pr
     kill: () => kill(),
     restart: async () => {
       await kill();
-      child = await launch(path, args, { port, folder });
+      child = await launch(path, args, place);
     },
     freeze: () => void child.kill("SIGSTOP"),
     thaw: () => void child.kill("SIGCONT"),
@@ -66,27 +73,18 @@ export async function startRedis(options: { args?: readonly string[] } = {}): Pr
   };
 }
 
-/** Where redis-server lies on PATH. */
+/** Where redis-server lies. */
 export function redisServerPath(): string | undefined {
-  const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/local/bin", "/usr/bin"];
-  return folders.map((folder) => join(folder, "redis-server")).find(isExecutable);
+  return executablePath("redis-server", ["/usr/local/bin", "/usr/bin"]);
 }
 
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function launch(
+/** Starts a process of redis-server, and waits until it answers. */
+export async function launch(
   path: string,
   args: readonly string[],
-  { port, folder }: { port: number; folder: string },
+  { port, folder, env }: { port: number; folder: string; env?: RedisServerOptions["env"] },
 ): Promise<ChildProcess> {
-  const child = spawn(path, args, { stdio: "ignore" });
+  const child = spawn(path, args, { stdio: "ignore", env: { ...process.env, ...env } });
   if (child.pid !== undefined) child.once("exit", endWithThisProcess(child.pid, folder));
   const over = once(child, "exit").then(([code]) => {
     throw new Error(`Cannot start Redis: it exited with ${code}`);
@@ -110,6 +108,6 @@ function answersPing(port: number): Promise<boolean> {
     socket.setTimeout(1_000, () => finish(false));
     socket.once("error", () => finish(false));
     socket.once("connect", () => socket.write("PING\r\n"));
-    socket.once("data", (data) => finish(data.toString().startsWith("+PONG")));
+    socket.once("data", (data) => finish(/^(\+PONG|-NOAUTH)/.test(data.toString())));
   });
 }

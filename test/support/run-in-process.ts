@@ -17,6 +17,8 @@ export interface CommandOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
   readonly stdin?: string;
+  /** Answers as a person at a terminal. */
+  readonly ask?: CliContext["ask"];
 }
 
 /** Runs a command line in this process, with an environment of its own. */
@@ -36,7 +38,7 @@ export interface RunningCommand {
 /** Starts a command line in this process, with an environment of its own. */
 export function startCommand(
   args: readonly string[],
-  { env = {}, cwd = "/", stdin = "" }: CommandOptions = {},
+  { env = {}, cwd = "/", stdin = "", ask }: CommandOptions = {},
 ): RunningCommand {
   const written = { stdout: "", stderr: "" };
   const listeners = new Set<(signal: NodeJS.Signals) => void>();
@@ -49,6 +51,7 @@ export function startCommand(
     stdout: { write: (text) => (written.stdout += text), columns: 100 },
     stderr: { write: (text) => (written.stderr += text), columns: 100 },
     readStdin: async () => Buffer.from(stdin),
+    ask,
     onStopSignal: (listener) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);

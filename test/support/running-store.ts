@@ -16,7 +16,8 @@ export interface RunningStore {
   stop(): Promise<void>;
 }
 
-const SECRETS = {
+/** The secrets of its sources. */
+export const STORE_SECRETS = {
   HOOKMESH_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
   STRIPE_WEBHOOK_SECRET: "whsec_a_stripe_secret",
   GITHUB_WEBHOOK_SECRET: "a-github-secret",
@@ -29,7 +30,7 @@ export function startStore(servers: TestServers, options: RoleOptions = {}): Pro
 }
 
 async function startRoles(servers: TestServers, options: RoleOptions): Promise<RunningStore> {
-  const over = { MILLRACE_CONFIG: STORE_CONFIG, ...SECRETS };
+  const over = { MILLRACE_CONFIG: STORE_CONFIG, ...STORE_SECRETS };
   const pipeline = await createPipeline(servers, over, exported);
   const roles = await Promise.all(
     (["ingress", "worker", "worker", "dashboard"] as const).map((role) =>

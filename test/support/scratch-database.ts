@@ -41,6 +41,35 @@ async function createTemplate(): Promise<string> {
   return name;
 }
 
+/** A database as it was at a time: what a dump of it would bring back, into the same server. */
+export interface DatabaseCopy {
+  /** Replaces the database by the copy. Connections to it are cut. */
+  restore(): Promise<void>;
+  drop(): Promise<void>;
+}
+
+/** Copies a database. Connections to it are cut, and refused until this resolves. */
+export async function copyDatabase(url: string): Promise<DatabaseCopy> {
+  const name = new URL(url).pathname.slice(1);
+  const copy = `copy_${randomBytes(6).toString("hex")}`;
+  const copyOver = async (from: string, to: string) => {
+    await onServer(`ALTER DATABASE ${from} ALLOW_CONNECTIONS false`);
+    await onServer(
+      `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${from}'`,
+    );
+    await onServer(`CREATE DATABASE ${to} TEMPLATE ${from}`);
+    await onServer(`ALTER DATABASE ${from} ALLOW_CONNECTIONS true`);
+  };
+  await copyOver(name, copy);
+  return {
+    restore: async () => {
+      await onServer(`DROP DATABASE ${name} WITH (FORCE)`);
+      await copyOver(copy, name);
+    },
+    drop: () => onServer(`DROP DATABASE IF EXISTS ${copy} WITH (FORCE)`),
+  };
+}
+
 function urlOf(name: string): string {
   const url = new URL(inject("postgresUrl"));
   url.pathname = `/${name}`;

@@ -21,11 +21,13 @@ export interface TcpProxy {
   strandAfter(text: string | undefined): void;
   /** Every byte comes so many milliseconds late, each way; 0 ends it. */
   delay(ms: number): void;
+  /** What a Redis sends a replica comes so many milliseconds late; 0 ends it. What is on its way is lost with `cut`. */
+  lag(ms: number): void;
   /** Cuts every connection, and every new one, until `admit`. */
   refuse(): void;
   admit(): void;
-  /** New connections go to another server; those that are there are cut. */
-  retarget(serverUrl: string): void;
+  /** New connections go to another server; those that are there are cut, unless told otherwise. */
+  retarget(serverUrl: string, options?: { cut?: boolean }): void;
   /** Cuts every connection. */
   cut(): void;
   close(): Promise<void>;
@@ -41,6 +43,7 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
   let frozen = false;
   let refusing = false;
   let delayMs = 0;
+  let lagMs = 0;
 
   const server = createServer((client) => {
     client.on("error", () => client.destroy());
@@ -60,7 +63,8 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
       });
     }
     const passes = (): boolean => !stranded.has(pair);
-    const toClient = createLane(() => delayMs);
+    let isReplica = false;
+    const toClient = createLane(() => (isReplica ? lagMs : delayMs));
     const toServer = createLane(() => delayMs);
     upstream.on("data", (data) => toClient(() => passes() && client.write(data)));
     upstream.on("end", () => toClient(() => passes() && client.end()));
@@ -69,6 +73,7 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
     client.on("error", () => passes() && upstream.destroy());
     client.on("data", (data) => {
       if (!passes()) return;
+      isReplica ||= data.includes("PSYNC");
       if (strandingText !== undefined && data.includes(strandingText)) {
         struck += 1;
         upstream.write(data);
@@ -118,14 +123,15 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
     },
     strandAfter: (text) => (strandingText = text),
     delay: (ms) => (delayMs = ms),
+    lag: (ms) => (lagMs = ms),
     refuse: () => {
       refusing = true;
       cut();
     },
     admit: () => (refusing = false),
-    retarget: (url_) => {
+    retarget: (url_, options) => {
       target = new URL(url_);
-      cut();
+      if (options?.cut !== false) cut();
     },
     cut,
     close: () =>

@@ -12,6 +12,8 @@ export interface StartedWorker {
   readonly notices: readonly Notice[];
   /** What `onFailed` threw. */
   readonly hookErrors: readonly unknown[];
+  /** Why jobs of emitted events were left to the reconciler. */
+  readonly leftBehind: readonly unknown[];
   /** Closes the worker, unless the test did, and its stores. */
   close(): Promise<void>;
 }
@@ -32,11 +34,14 @@ export async function startWorker(
   const queues = await openTestQueues(servers, "worker", Object.keys(config.sources));
   const notices: Notice[] = [];
   const hookErrors: unknown[] = [];
+  const leftBehind: unknown[] = [];
   const worker = createWorker(
     {
       ledger: createLedger({ pool }, config.worker).claims,
       queues: {
         backend: queues.backend,
+        enqueue: (...given) => queues.enqueue(...given),
+        pressure: () => queues.pressure(),
         work: (options) =>
           queues.work({
             ...options,
@@ -50,6 +55,7 @@ export async function startWorker(
       handlers,
       notify: (notice) => notices.push(notice),
       onHookError: (error) => hookErrors.push(error),
+      onLeftBehind: (error) => leftBehind.push(error),
     },
     config,
   );
@@ -57,6 +63,7 @@ export async function startWorker(
     worker,
     notices,
     hookErrors,
+    leftBehind,
     close: async () => {
       if (worker.open) await worker.close();
       await queues.close();

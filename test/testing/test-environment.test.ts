@@ -120,6 +120,17 @@ describe("a test environment", () => {
     expect(await note("later")).toMatchObject({ status: "pending", nextAttemptInMs: 60_000 });
   });
 
+  test("stops at an event that asks to wait, unless it was told how many attempts to make", async () => {
+    const id = "evt_1";
+    expect(await note("later", { id, attempts: Infinity })).toMatchObject({
+      ...{ status: "pending", attempts: 1, nextAttemptInMs: 60_000 },
+      error: { code: "retry_later" },
+    });
+    expect(await environment.attempt("hookmesh", id, { attempts: 4 })).toMatchObject({
+      ...{ status: "pending", attempts: 5, nextAttemptInMs: 60_000 },
+    });
+  });
+
   test("handles an event once, however often it is delivered", async () => {
     await note("a", { id: "evt_1" });
     expect(await note("a", { id: "evt_1" })).toMatchObject({

@@ -52,6 +52,21 @@ test("SIGTERM gives what runs its time, undoes it and exits 0", async () => {
   });
 });
 
+test("what a handler writes to its log stands in the worker's, with its event", async () => {
+  const { worker, eventId } = await hangingWorker();
+  const line = await until(() =>
+    worker
+      .output()
+      .split("\n")
+      .find((one) => one.includes("the handler has begun")),
+  );
+  expect(JSON.parse(line)).toMatchObject({
+    ...{ role: "worker", msg: "the handler has begun", order: "o1" },
+    ...{ source: "shop", event_id: eventId, generation: 0, attempt: 1 },
+  });
+  await worker.end("SIGKILL");
+});
+
 test("a second signal ends the process at once", async () => {
   const { worker } = await hangingWorker();
   worker.signal("SIGTERM");

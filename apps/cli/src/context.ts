@@ -1,6 +1,6 @@
 /** Where a command writes; a terminal says so. */
 export interface Output {
-  write(text: string): unknown;
+  write(data: string | Uint8Array): unknown;
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
 }
@@ -17,6 +17,8 @@ export interface CliContext {
   readonly user: string | null;
   /** All of standard input. */
   readStdin(): Promise<Buffer>;
+  /** Asks the person at the terminal; undefined where nobody can answer. */
+  readonly ask?: ((question: string) => Promise<string>) | undefined;
   /** Calls back on each Ctrl-C, SIGTERM and SIGHUP until the returned function is called. */
   onStopSignal(listener: (signal: NodeJS.Signals) => void): () => void;
   /** What the process will end with: 0 ok, 1 failure, 2 usage. */

@@ -1,4 +1,4 @@
-import { type Config, MillraceError, type Provider, secretVariable } from "@millrace/core";
+import { type Config, MillraceError, type Provider, secretVariable, withUrl } from "@millrace/core";
 import { resolveSecrets } from "@millrace/service";
 import { writePrivateFile } from "./write-private-file.ts";
 import { readFile } from "node:fs/promises";
@@ -60,7 +60,9 @@ export async function secretVariables(
   from: { env: Readonly<Record<string, string | undefined>>; dataDir: string },
 ): Promise<Record<string, string>> {
   const own = resolveSecrets(config, from.env);
-  const without = Object.entries(config.sources).filter(([name]) => !Object.hasOwn(own, name));
+  const without = Object.entries(withUrl(config.sources)).filter(
+    ([name]) => !Object.hasOwn(own, name),
+  );
   const providers = without.map(([name, source]) => [name, source.provider] as const);
   const secrets = await ensureDevelopmentSecrets(from.dataDir, Object.fromEntries(providers));
   return Object.fromEntries(

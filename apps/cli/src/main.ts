@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { realpathSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline/promises";
 import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { config as loadDotenv } from "dotenv";
@@ -33,6 +34,7 @@ function processContext(): CliContext {
     stdout: process.stdout,
     stderr: process.stderr,
     readStdin: () => buffer(process.stdin),
+    ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
     onStopSignal(listener) {
       for (const signal of STOP_SIGNALS) process.on(signal, listener);
       return () => {
@@ -44,6 +46,15 @@ function processContext(): CliContext {
     },
     exit: (code) => process.exit(code),
   };
+}
+
+async function ask(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await terminal.question(question);
+  } finally {
+    terminal.close();
+  }
 }
 
 // A container may run as a number that has no name.

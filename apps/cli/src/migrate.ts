@@ -36,13 +36,20 @@ export async function migrateAll(
 ): Promise<void> {
   await eachPart(loaded, stores, async (pool, { name, options }) => {
     const applied = await migrate({ pool, ...options });
-    for (const file of applied) say(`${name}: applied ${file}`);
-    if (applied.length === 0) say(`${name}: up to date`);
+    say(`${name}: ${appliedText(applied)}`);
   });
   if (stores.redisUrl !== undefined) return;
   // Opening the queues makes their tables where they are not.
   await withQueues(stores, Object.keys(loaded.config.sources), async () => {});
   say("queue: up to date");
+}
+
+/** What was done. Numbers of migrations have gaps: a list of many would look as if one were missing. */
+function appliedText(applied: readonly string[]): string {
+  const [first, ...others] = applied;
+  if (first === undefined) return "up to date";
+  if (others.length < 3) return `applied ${applied.join(", ")}`;
+  return `applied ${applied.length} migrations, ${first} to ${others.at(-1) ?? first}`;
 }
 
 /**
@@ -66,7 +73,8 @@ async function eachPart(
   stores: Stores,
   visit: (pool: ReturnType<typeof createPool>, part: MigrationPart) => Promise<void>,
 ): Promise<void> {
-  const pool = createPool({ url: stores.databaseUrl, max: 2, applicationName: "millrace-migrate" });
+  const url = stores.sessionUrl ?? stores.databaseUrl;
+  const pool = createPool({ url, max: 2, applicationName: "millrace-migrate" });
   try {
     for (const part of partsOf(loaded)) await visit(pool, part);
   } finally {

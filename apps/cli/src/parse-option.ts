@@ -23,13 +23,21 @@ export function positiveNumber(text: string): number {
   return number;
 }
 
+/** How long `--wait` waits unless `--timeout` says. */
+export const WAIT_MS = 60_000;
+
+/** Reads a length of time (`500ms`, `90s`, `15m`) as milliseconds. */
+export function duration(text: string): number {
+  const read = DURATION.exec(text);
+  if (read === null) throw new InvalidArgumentError("It must be a length of time (30s, 5m).");
+  return Number(read[1]) * UNITS_MS[read[2] as keyof typeof UNITS_MS];
+}
+
+const DURATION = /^(\d{1,9})(ms|s|m|h|d)$/;
+
 /** Reads a moment: ISO 8601, or how long ago (`90s`, `15m`, `1h`, `7d`). */
 export function moment(text: string): Date {
-  const ago = /^(\d+)(ms|s|m|h|d)$/.exec(text);
-  if (ago !== null) {
-    const unitMs = UNITS_MS[ago[2] as keyof typeof UNITS_MS];
-    return new Date(Date.now() - Number(ago[1]) * unitMs);
-  }
+  if (DURATION.test(text)) return new Date(Date.now() - duration(text));
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) {
     throw new InvalidArgumentError(

@@ -1,11 +1,14 @@
+import { addErrorsCommand } from "./commands/errors.ts";
 import { addEventsCommand } from "./commands/events.ts";
 import {
   addDoctorCommand,
   addMigrateCommand,
   addPauseCommands,
   addRetentionCommand,
+  addRunsCommand,
+  addSessionsCommand,
 } from "./commands/maintenance.ts";
-import { addReplayCommand, addRetryCommand } from "./commands/retry-replay.ts";
+import { addGiveUpCommand, addReplayCommand, addRetryCommand } from "./commands/retry-replay.ts";
 import { addRoleCommands, addStartCommand } from "./commands/roles.ts";
 import { addSendCommand } from "./commands/send.ts";
 import { addCompletion, addInitCommand } from "./commands/setup.ts";
@@ -21,6 +24,7 @@ Examples:
   $ millrace start                              run everything on this machine
   $ millrace send hookmesh user.created         send a signed sample event
   $ millrace events --status failed             list failed events and their errors
+  $ millrace errors                             list what went wrong, grouped
   $ millrace retry hookmesh evt_1               run a failed event again
   $ millrace replay hookmesh evt_1              run a completed event again
   $ millrace doctor                             find problems and their fixes
@@ -35,7 +39,7 @@ export function createProgram(context: CliContext): Command {
     .description("Takes webhooks in, exactly once.")
     .version(version(), "-v, --version", "print the version")
     .helpOption("-h, --help", "print help")
-    .helpCommand("help [command]", "print help for a command")
+    .helpCommand(false)
     .addHelpText("after", HELP)
     .showHelpAfterError("Try: millrace --help")
     .exitOverride()
@@ -53,16 +57,36 @@ export function createProgram(context: CliContext): Command {
   addMigrateCommand(program, context);
   addSendCommand(program, context);
   addEventsCommand(program, context);
+  addErrorsCommand(program, context);
   addRetryCommand(program, context);
   addReplayCommand(program, context);
+  addGiveUpCommand(program, context);
+  addRunsCommand(program, context);
   addPauseCommands(program, context);
+  addSessionsCommand(program, context);
   addDoctorCommand(program, context);
   addRetentionCommand(program, context);
   addCompletion(program);
+  addHelpCommand(program);
   for (const command of program.commands) {
     command.showHelpAfterError(`Try: millrace ${command.name()} --help`);
   }
   return program;
+}
+
+/** Commander's own prints the help of all for a command that there is not, and no error. */
+function addHelpCommand(program: Command): void {
+  program
+    .command("help")
+    .description("print help for a command")
+    .argument("[command]")
+    .helpOption(false)
+    .action((name: string | undefined) => {
+      const known = program.commands.find((command) => command.name() === name);
+      if (name === undefined) program.help();
+      if (known === undefined) program.error(`error: unknown command '${name}'`);
+      known.help();
+    });
 }
 
 /** Gives commander's errors the form of all our errors. */

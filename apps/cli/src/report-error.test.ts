@@ -24,6 +24,6 @@ test("of a list of problems the code stands above them, and none seems to have i
 test("a server that does not answer names the variable to look at", () => {
   const error = new MillraceError("database_unavailable", "Cannot use Postgres: ECONNREFUSED");
   expect(told(error)).toContain(
-    "ECONNREFUSED. Is DATABASE_URL right, and does Postgres run there?",
+    "ECONNREFUSED. Check the host and port in DATABASE_URL, and that the server runs there",
   );
 });

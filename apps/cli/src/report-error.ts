@@ -1,11 +1,5 @@
-import { isMillraceError, type ErrorCode } from "@millrace/core";
+import { connectionHint, isMillraceError, type ErrorCode } from "@millrace/core";
 import type { Output } from "./context.ts";
-
-/** What to look at first; the message itself says what happened. */
-const HINTS: Partial<Record<ErrorCode, string>> = {
-  database_unavailable: "Is DATABASE_URL right, and does Postgres run there?",
-  redis_unreachable: "Is REDIS_URL right, and does Redis run there?",
-};
 
 /**
  * Tells people why a command failed: one line, its code last; of a list of problems the code stands
@@ -18,13 +12,12 @@ export function reportError(
 ): { code: string; message: string } {
   const code: ErrorCode = isMillraceError(error) ? error.code : "internal";
   const message = messageOf(error);
-  to.write(`millrace: ${withCode(message, code)}\n`);
+  to.write(`millrace: ${withCode(message, code, connectionHint(error))}\n`);
   if (options.withStack) to.write(`${stackOf(error)}\n`);
   return { code, message };
 }
 
-function withCode(message: string, code: ErrorCode): string {
-  const hint = HINTS[code];
+function withCode(message: string, code: ErrorCode, hint: string | undefined): string {
   const text = hint === undefined ? message : `${message}. ${hint}`;
   const list = text.indexOf(":\n");
   return list < 0 ? `${text} (${code})` : `${text.slice(0, list)} (${code})${text.slice(list)}`;

@@ -1,15 +1,7 @@
 import type { EventLookup } from "@millrace/core";
-import type { Ledger } from "@millrace/ledger";
-import type {
-  BulkOptions,
-  BulkResult,
-  ReplayResult,
-  RetryResult,
-  Skip,
-} from "@millrace/operations";
+import type { ReplayResult, RetryResult, Skip } from "@millrace/operations";
+import { awaitEnd, describeEnd, exitCodeOf } from "./await-end.ts";
 import type { CliContext } from "./context.ts";
-import { createProgress } from "./progress.ts";
-import { onStopRequest } from "./stop-request.ts";
 import { printable } from "./terminal-text.ts";
 import { withOperator } from "./stores.ts";
 
@@ -19,7 +11,7 @@ export type Verb = "retry" | "replay";
 const DONE: Record<Verb, string> = { retry: "retried", replay: "replayed" };
 
 /** Why an event was left alone, in words. */
-const REASONS: Record<Skip, string> = {
+export const REASONS: Record<Skip | "not_pending" | "event_running", string> = {
   not_failed: "not failed, or on its way already",
   not_settled: "pending",
   superseded: "a later generation is there",
@@ -27,116 +19,56 @@ const REASONS: Record<Skip, string> = {
   unknown_source: "the config has no source of this name, so no worker would run it",
   only_in_queue: "only its job is there, which no worker could record: see the queue dashboard",
   body_missing: "its body is no longer kept",
+  not_pending: "completed or failed already",
+  event_running: "its handler was running",
 };
 
-/** Retries or replays one event, and says what became of it. Gives the exit code. */
+/** Which event is run again, and how. */
+export interface OneOptions {
+  readonly lookup: EventLookup;
+  readonly json: boolean;
+  readonly reason: string | undefined;
+  /** Milliseconds to wait for what becomes of it; undefined for not to wait. */
+  readonly waitMs: number | undefined;
+}
+
+/** Retries or replays one event, and says whether it was, and what became of it if it is waited for. Gives the exit code. */
 export async function runOne(
   context: CliContext,
   verb: Verb,
-  { lookup, json, reason }: { lookup: EventLookup; json: boolean; reason: string | undefined },
+  { lookup, json, reason, waitMs }: OneOptions,
 ): Promise<number> {
-  const result = await withOperator<RetryResult | ReplayResult>(context, reason, (operator) =>
-    verb === "retry" ? operator.retryEvent(lookup) : operator.replayEvent(lookup),
-  );
-  const name = `${lookup.source} ${printable(lookup.eventId)}`;
-  const isDone = result.kind !== "skipped";
-  if (json) {
-    const outcome = {
-      [DONE[verb]]: isDone ? 1 : 0,
-      skipped: isDone ? {} : { [result.reason]: 1 },
-      ...(result.kind === "replayed" ? { generation: result.generation } : {}),
-    };
-    context.stdout.write(`${JSON.stringify(outcome)}\n`);
-  } else if (result.kind === "skipped") {
-    const why = result.reason;
-    context.stdout.write(`not ${DONE[verb]} ${name}: ${REASONS[why]} (${why})\n`);
-  } else {
-    const as = result.kind === "replayed" ? ` as generation ${result.generation}` : "";
-    context.stdout.write(`${DONE[verb]} ${name}${as}\n`);
-  }
-  return isDone ? 0 : 1;
-}
-
-/** What many events are run again by. */
-export interface ManyOptions extends Pick<
-  BulkOptions,
-  "filter" | "all" | "limit" | "dryRun" | "ratePerSecond"
-> {
-  readonly json: boolean;
-  readonly reason: string | undefined;
-}
-
-/**
- * Retries or replays the events of a filter with a bar, and says how far it came; Ctrl-C stops it
- * after what it is just doing. Gives the exit code.
- *
- * @throws what stopped it, when that was a failure; how far it came was told by then.
- */
-export async function runMany(
-  context: CliContext,
-  verb: Verb,
-  { json, reason, ...options }: ManyOptions,
-): Promise<number> {
-  const stop = onStopRequest(context, () => context.exit(1));
-  try {
-    const result = await withOperator(context, reason, async (operator, ledger) => {
-      const count = await countFor(context, ledger, verb, options);
-      const progress = createProgress(count, context.stderr);
-      const act = verb === "retry" ? operator.retryMany : operator.replayMany;
-      try {
-        return await act({
-          ...options,
-          signal: stop.signal,
-          onProgress: ({ done, skipped }) => progress.reach(done + total(skipped)),
-        });
-      } finally {
-        progress.stop();
-      }
-    });
-    tell(context, json ? asJson(verb, options, result) : asText(verb, options, result));
-    if (result.stopped instanceof Error) throw result.stopped;
-    return result.stopped === undefined ? 0 : 1;
-  } finally {
-    stop.dispose();
-  }
-}
-
-/** Counting is for the bar, and nobody watches where there is none. */
-async function countFor(
-  context: CliContext,
-  ledger: Pick<Ledger, "reads">,
-  verb: Verb,
-  { filter, limit = Infinity }: Omit<ManyOptions, "json" | "reason">,
-): Promise<number> {
-  if (context.stderr.isTTY !== true) return 0;
-  const counted = verb === "retry" ? { ...filter, status: "failed" as const } : filter;
-  return Math.min(limit, await ledger.reads.countEvents(counted));
-}
-
-const total = (skipped: BulkResult["skipped"]): number =>
-  Object.values(skipped).reduce((sum, count) => sum + count, 0);
-
-const tell = (context: CliContext, text: string) => context.stdout.write(`${text}\n`);
-
-function asJson(verb: Verb, { dryRun }: Partial<ManyOptions>, result: BulkResult): string {
-  return JSON.stringify({
-    [DONE[verb]]: result.done,
-    skipped: result.skipped,
-    dryRun: dryRun === true,
-    ...(result.stopped === undefined ? {} : { stopped: stoppedBy(result.stopped) }),
+  return await withOperator(context, reason, async (operator, ledger) => {
+    const result: RetryResult | ReplayResult =
+      verb === "retry" ? await operator.retryEvent(lookup) : await operator.replayEvent(lookup);
+    const isDone = result.kind !== "skipped";
+    const waits = isDone && waitMs !== undefined;
+    if (!json) context.stdout.write(`${oneAsText(verb, lookup, result)}\n`);
+    const run = result.kind === "replayed" ? { ...lookup, generation: result.generation } : lookup;
+    const ended = waits ? await awaitEnd(ledger, run, waitMs) : undefined;
+    if (json) {
+      const event = waits ? { event: ended ?? null } : {};
+      context.stdout.write(`${JSON.stringify({ ...oneAsJson(verb, result), ...event })}\n`);
+    } else if (waits) context.stdout.write(`${describeEnd(ended, waitMs)}\n`);
+    return waits ? exitCodeOf(ended) : isDone ? 0 : 1;
   });
 }
 
-function asText(verb: Verb, { dryRun }: Partial<ManyOptions>, result: BulkResult): string {
-  const { done, skipped, stopped } = result;
-  const lines = [`${dryRun === true ? "would be " : ""}${DONE[verb]}: ${done}`];
-  for (const [reason, count] of Object.entries(skipped)) {
-    lines.push(`skipped: ${count}, ${REASONS[reason as keyof typeof skipped]} (${reason})`);
-  }
-  if (stopped !== undefined) lines.push(`stopped before the end: ${stoppedBy(stopped)}`);
-  else if (done + total(skipped) === 0) lines.push("No event matches.");
-  return lines.join("\n");
+function oneAsJson(verb: Verb, result: RetryResult | ReplayResult) {
+  const isDone = result.kind !== "skipped";
+  return {
+    [DONE[verb]]: isDone ? 1 : 0,
+    skipped: isDone ? {} : { [result.reason]: 1 },
+    ...(result.kind === "replayed" ? { generation: result.generation } : {}),
+  };
 }
 
-const stoppedBy = (stopped: "cancelled" | Error): string =>
-  stopped instanceof Error ? "failed" : stopped;
+function oneAsText(verb: Verb, lookup: EventLookup, result: RetryResult | ReplayResult): string {
+  const name = `${lookup.source} ${printable(lookup.eventId)}`;
+  if (result.kind === "skipped") {
+    const why = result.reason;
+    return `not ${DONE[verb]} ${name}: ${REASONS[why]} (${why})`;
+  }
+  const as = result.kind === "replayed" ? ` as generation ${result.generation}` : "";
+  return `${DONE[verb]} ${name}${as}`;
+}

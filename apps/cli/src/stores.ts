@@ -5,27 +5,38 @@ import { createOperator, type Operator } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import { loadConfig } from "@millrace/service";
 import type { CliContext } from "./context.ts";
+import { readQueueKey } from "./queue-key.ts";
 import { readRun } from "./run-file.ts";
 import { readSettings, type Settings } from "./settings.ts";
 
 /** Where the ledger is, and the queue; without `redisUrl` the queue is on Postgres too. */
 export interface Stores {
   readonly databaseUrl: string;
+  /** The same database by connections of their own; undefined where `databaseUrl` gives these. */
+  readonly sessionUrl?: string | undefined;
+  /** A standby of it, for lists. */
+  readonly readUrl?: string | undefined;
   readonly redisUrl: string | undefined;
+  /** Signs jobs on Redis; undefined where jobs are not signed. */
+  readonly queueKey?: string | undefined;
 }
 
 /**
  * Finds the stores that a command works on: those of the environment, else those of the
- * `millrace start` that runs here.
+ * `millrace start` that runs here. The key of jobs is the environment's, else the one that a `start` made here.
  *
  * @throws `database_unreachable` when neither names a database.
  */
 export async function findStores({ environment, dataDir }: Settings): Promise<Stores> {
   const { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } = environment;
-  if (databaseUrl !== undefined) return { databaseUrl, redisUrl };
+  const { DATABASE_SESSION_URL: sessionUrl, DATABASE_READ_URL: readUrl } = environment;
+  const queueKey = environment.MILLRACE_QUEUE_KEY ?? (await readQueueKey(dataDir));
+  if (databaseUrl !== undefined) {
+    return { databaseUrl, sessionUrl, readUrl, redisUrl, queueKey };
+  }
   const run = await readRun(dataDir);
   if (run !== undefined) {
-    return { databaseUrl: run.database_url, redisUrl: redisUrl ?? run.redis_url };
+    return { databaseUrl: run.database_url, redisUrl: redisUrl ?? run.redis_url, queueKey };
   }
   throw new MillraceError(
     "database_unreachable",
@@ -74,7 +85,7 @@ export async function withLedger<Result>(
  * @throws `invalid_config`, `config_not_found`, `database_unreachable`, `database_unavailable`,
  * `migration_needed`, `redis_unreachable`.
  */
-async function withStores<Result>(
+export async function withStores<Result>(
   context: CliContext,
   work: (stores: { ledger: Ledger; queues: Queues }) => Promise<Result>,
 ): Promise<Result> {
@@ -88,8 +99,13 @@ async function withStores<Result>(
   }
 }
 
-function variablesOf({ databaseUrl, redisUrl }: Stores) {
-  return { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl };
+function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey }: Stores) {
+  return {
+    DATABASE_URL: databaseUrl,
+    DATABASE_SESSION_URL: sessionUrl,
+    REDIS_URL: redisUrl,
+    MILLRACE_QUEUE_KEY: queueKey,
+  };
 }
 
 /**

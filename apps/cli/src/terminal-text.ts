@@ -11,6 +11,34 @@ export function printable(text: string): string {
   });
 }
 
+/** Bytes of a dump. */
+export const DUMP_BYTES_MAX = 4_096;
+
+/** The first bytes of what is not text, as the event's page has them: offset, hexadecimal, and what is ASCII. */
+export function hexDump(bytes: Uint8Array): string[] {
+  const lines: string[] = [];
+  for (let at = 0; at < Math.min(bytes.byteLength, DUMP_BYTES_MAX); at += 16) {
+    const row = Buffer.from(bytes.subarray(at, at + 16));
+    const codes = row.toString("hex").replaceAll(/..(?!$)/g, "$& ");
+    const text = row.toString("latin1").replaceAll(/[^\x20-\x7e]/g, ".");
+    lines.push(`${at.toString(16).padStart(6, "0")}  ${codes.padEnd(47)}  ${text}`);
+  }
+  return lines;
+}
+
+/** Columns of a terminal that does not say how many it has. */
+const COLUMNS_DEFAULT = 80;
+
+/** Where a terminal breaks a line; undefined for what is no terminal. */
+export function widthOf(to: {
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+}): number | undefined {
+  if (to.isTTY !== true) return undefined;
+  // Some terminals say 0.
+  return to.columns === undefined || to.columns < 1 ? COLUMNS_DEFAULT : to.columns;
+}
+
 /** Lays rows out in columns; `width` cuts each line where a terminal would break it. */
 export function formatTable(rows: readonly (readonly string[])[], width?: number): string {
   const columns = Math.max(0, ...rows.map((row) => row.length));
@@ -23,7 +51,8 @@ export function formatTable(rows: readonly (readonly string[])[], width?: number
     .join("\n");
 }
 
-function cut(line: string, width: number | undefined): string {
+/** A line as a terminal shows it without breaking it. */
+export function cut(line: string, width: number | undefined): string {
   if (width === undefined || line.length <= width) return line;
   return `${line.slice(0, Math.max(0, width - 1))}…`;
 }

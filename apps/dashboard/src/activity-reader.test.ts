@@ -7,17 +7,17 @@ const MINUTE = 60_000;
 
 /** A ledger whose clock a test sets, and whose rows tell in which call they were counted. */
 function ledgerAt(clock: { minute: number }) {
-  const calls: { source: string | undefined; before: string | undefined }[] = [];
+  const calls: Record<"source" | "type" | "before", string | undefined>[] = [];
   let failsAt = Infinity;
   const ledger: Pick<Ledger["reads"], "activity"> = {
-    activity: async ({ source, minutes, before }) => {
-      calls.push({ source, before });
+    activity: async ({ source, type, minutes, before }) => {
+      calls.push({ source, type, before });
       if (calls.length >= failsAt) throw new Error("too slow");
       const end = before === undefined ? clock.minute + 1 : Date.parse(before) / MINUTE;
       return Array.from({ length: minutes }, (_, index): ActivityBucket => {
         const at = new Date((end - minutes + index) * MINUTE).toISOString();
         const counted = { recorded: calls.length, completed: 0, failed: 0 };
-        return { at, ...counted, p50_ms: null, p95_ms: null };
+        return { at, ...counted, p50_ms: null, p95_ms: null, waited_p95_ms: null };
       });
     },
   };
@@ -31,11 +31,11 @@ test("the first reading counts an hour slice by slice, the next ones what is new
   const clock = { minute: 29_000_000 };
   const { ledger, calls } = ledgerAt(clock);
   const read = createActivityReader(ledger);
-  expect((await read(undefined)).map(({ at }) => at)).toEqual(hourAt(clock.minute));
+  expect((await read({})).map(({ at }) => at)).toEqual(hourAt(clock.minute));
   expect(calls).toHaveLength(12);
   for (const passed of [0, 1, 4]) {
     clock.minute += passed;
-    const rows = await read(undefined);
+    const rows = await read({});
     expect(rows.map(({ at }) => at)).toEqual(hourAt(clock.minute));
     expect(rows.slice(-5).map(({ recorded }) => recorded)).toEqual(Array(5).fill(calls.length));
   }
@@ -46,13 +46,13 @@ test("after a while without one the gap is counted, and after an hour all of it"
   const clock = { minute: 29_000_000 };
   const { ledger, calls } = ledgerAt(clock);
   const read = createActivityReader(ledger);
-  await read("acme");
+  await read({ source: "acme" });
   clock.minute += 20;
-  expect((await read("acme")).map(({ at }) => at)).toEqual(hourAt(clock.minute));
+  expect((await read({ source: "acme" })).map(({ at }) => at)).toEqual(hourAt(clock.minute));
   expect(calls.length).toBeLessThanOrEqual(12 + 5);
   clock.minute += 500;
   const before = calls.length;
-  expect((await read("acme")).map(({ at }) => at)).toEqual(hourAt(clock.minute));
+  expect((await read({ source: "acme" })).map(({ at }) => at)).toEqual(hourAt(clock.minute));
   expect(calls.length - before).toBe(12);
 });
 
@@ -61,11 +61,11 @@ test("each source has its own minutes, and a reading that failed goes on where i
   const { ledger, calls, failFrom } = ledgerAt(clock);
   const read = createActivityReader(ledger);
   failFrom(8);
-  await expect(read("acme")).rejects.toThrow("too slow");
+  await expect(read({ source: "acme" })).rejects.toThrow("too slow");
   failFrom(Infinity);
   const before = calls.length;
-  expect(await read("acme")).toHaveLength(60);
+  expect(await read({ source: "acme" })).toHaveLength(60);
   expect(calls.length - before).toBe(1 + 5);
-  await read("patient");
-  expect(calls.filter(({ source }) => source === "patient")).toHaveLength(12);
+  await read({ source: "acme", type: "order.paid" });
+  expect(calls.filter(({ type }) => type === "order.paid")).toHaveLength(12);
 });

@@ -4,27 +4,34 @@ import type { Ledger } from "@millrace/ledger";
 /** Minutes of a statement: a few of them are read within its time, however many events come. */
 const SLICE = 5;
 const HOUR = 60;
-/** Sources whose minutes are kept; the oldest is forgotten first. */
-const SOURCES_MAX = 100;
+/** Sources and types whose minutes are kept; the oldest is forgotten first. */
+const KEPT_MAX = 100;
+
+/** What is counted: all without either. */
+export interface ActivityOf {
+  readonly source?: string | undefined;
+  readonly type?: string | undefined;
+}
 
 /**
- * Reads the last hour by minute, of a source or of all. Minutes that are over for a while are counted
+ * Reads the last hour by minute, of a source, of a type, or of all. Minutes that are over for a while are counted
  * once and kept: a reading costs what a few minutes cost, and only the first one an hour, slice by slice.
  * A minute's failures are those that had not been retried when it was counted.
  */
 export function createActivityReader(
   reads: Pick<Ledger["reads"], "activity">,
-): (source: string | undefined) => Promise<readonly ActivityBucket[]> {
-  const known = new Map<string | undefined, Map<string, ActivityBucket>>();
-  return async (source) => {
-    const minutes = known.get(source) ?? new Map<string, ActivityBucket>();
-    known.delete(source);
-    known.set(source, minutes);
-    const [oldest] = known.keys();
-    if (known.size > SOURCES_MAX) known.delete(oldest);
+): (of: ActivityOf) => Promise<readonly ActivityBucket[]> {
+  const known = new Map<string, Map<string, ActivityBucket>>();
+  return async ({ source, type }) => {
+    const key = JSON.stringify([source, type]);
+    const minutes = known.get(key) ?? new Map<string, ActivityBucket>();
+    known.delete(key);
+    known.set(key, minutes);
+    const [oldest = ""] = known.keys();
+    if (known.size > KEPT_MAX) known.delete(oldest);
 
     const read = async (before?: string) => {
-      const rows = await reads.activity({ source, minutes: SLICE, before });
+      const rows = await reads.activity({ source, type, minutes: SLICE, before });
       for (const row of rows) minutes.set(row.at, row);
       return rows.at(-1)?.at ?? "";
     };

@@ -35,7 +35,7 @@ export function registerMetrics(registry: Registry, deps: Deps): void {
   });
   const jobs = new Gauge({
     name: "millrace_queue_jobs",
-    help: "Jobs in a source's queue. Completed ones are kept for ten minutes.",
+    help: "Jobs in a source's queue. Completed ones are kept for queue.keepCompletedMs.",
     labelNames: ["source", "state"],
     registers: [registry],
     collect: async () => {

@@ -1,6 +1,5 @@
-import { MillraceError } from "@millrace/core";
+import { isLoopback, MillraceError } from "@millrace/core";
 import type { CompareOptions } from "./overviews.ts";
-import { isLoopback } from "./security/check-host.ts";
 import { weaknessOf, type Credentials } from "./security/credentials.ts";
 
 export interface DashboardOptions {
@@ -8,6 +7,11 @@ export interface DashboardOptions {
   readonly host: string;
   /** Further names that the dashboard is reached by, such as `dash.example.com`. */
   readonly hosts?: readonly string[];
+  /**
+   * Who is believed about `X-Forwarded-For`: so many proxies in front, or these addresses and networks.
+   * Default: nobody, and a client's address is that of its connection.
+   */
+  readonly trustProxy?: number | readonly string[];
   /** Who may come in; without them only loopback is listened on, and everybody is an operator. */
   readonly credentials?: Credentials | undefined;
   /** How ledger and queues are compared; default: as the config's defaults have it. */
@@ -16,15 +20,22 @@ export interface DashboardOptions {
   readonly shutdownTimeoutMs?: number;
 }
 
+/** Whether only this machine reaches the dashboard: on loopback, and by no further name, as a proxy in front has one. */
+export function isLocal({ host, hosts = [] }: Pick<DashboardOptions, "host" | "hosts">): boolean {
+  return isLoopback(host) && hosts.length === 0;
+}
+
 /**
  * Refuses to open the dashboard to strangers.
  *
- * @throws `invalid_config` for any host but loopback without credentials, or with a password shorter
+ * @throws `invalid_config` where other machines reach it without credentials, or with a password shorter
  * than 8 characters or a token shorter than 16.
  */
-export function checkOptions({ host, credentials }: DashboardOptions): void {
-  if (isLoopback(host)) return;
+export function checkOptions(options: DashboardOptions): void {
+  if (isLocal(options)) return;
+  const { host, hosts = [], credentials } = options;
   const problem = weaknessOf(credentials ?? { accounts: [], tokens: [] });
   if (problem === undefined) return;
-  throw new MillraceError("invalid_config", `Cannot open the dashboard on "${host}": ${problem}`);
+  const where = isLoopback(host) ? `as "${hosts.join(", ")}" (DASHBOARD_HOSTS)` : `on "${host}"`;
+  throw new MillraceError("invalid_config", `Cannot open the dashboard ${where}: ${problem}`);
 }

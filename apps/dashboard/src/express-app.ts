@@ -7,20 +7,22 @@ import { createApi } from "./api/create-api.ts";
 import { createOpenRoutes } from "./api/open-routes.ts";
 import { createBoardAudit } from "./board/board-audit.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
-import type { DashboardOptions } from "./dashboard-options.ts";
+import { isLocal, type DashboardOptions } from "./dashboard-options.ts";
 import { createPageRoutes } from "./page-routes.ts";
-import type { DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
+import type { DashboardLedger, DashboardLists, DashboardQueues, Overviews } from "./ports.ts";
 import { checkHost } from "./security/check-host.ts";
 import { checkWrite } from "./security/check-write.ts";
-import { createAuthenticator } from "./security/authenticator.ts";
-import { guard } from "./security/guard.ts";
+import type { Authenticator } from "./security/authenticator.ts";
+import { guard, requireToken } from "./security/guard.ts";
 import { BOARD_CSP, OWN_CSP, securityHeaders } from "./security/security-headers.ts";
 
 interface Deps {
   readonly ledger: DashboardLedger;
+  readonly lists: DashboardLists;
   readonly queues: DashboardQueues;
   readonly overviews: Overviews;
   readonly registry: Registry;
+  readonly authenticator: Authenticator;
   readonly readiness: () => Promise<Readiness>;
   readonly onError: (error: unknown) => void;
 }
@@ -28,24 +30,28 @@ interface Deps {
 /**
  * The dashboard's routes, each behind the same guards. Only `/healthz` and `/readyz` stand outside:
  * they tell no more than whether it works, and a prober knows neither name nor password. Who signs in
- * has passed the checks of `Host` and origin, and no other.
+ * has passed the checks of `Host` and origin, and no other. Where other machines reach it, `/readyz` gives no
+ * reasons, and `/metrics` is for programs: a page that runs in somebody's session has no use for them.
  */
 export function createExpressApp(deps: Deps, options: DashboardOptions): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
+  // By this alone Express reads X-Forwarded-For; Host and origin are checked as they come.
+  app.set("trust proxy", options.trustProxy ?? 0);
   app.use(securityHeaders(OWN_CSP));
 
-  const status = statusRouter(deps);
+  const status = statusRouter({ ...deps, reasons: isLocal(options) });
   app.get(["/healthz", "/readyz"], status);
   app.use(checkHost({ boundHost: options.host, ...(options.hosts && { hosts: options.hosts }) }));
   app.use(checkWrite());
-  const authenticator = createAuthenticator(options.credentials);
+  const { authenticator } = deps;
   app.use("/api", createOpenRoutes(authenticator));
   app.use(createPageRoutes());
   // From here on only a known user or program is served.
   app.use(guard(authenticator));
 
+  if (!isLocal(options)) app.use("/metrics", requireToken());
   app.use(status);
   const showWorkers = deps.queues.backend !== "postgres";
   const audit = createBoardAudit(deps.ledger);

@@ -7,6 +7,7 @@ import {
   loadConfig,
   onTermination,
   notifyParent,
+  refuseExampleSecrets,
 } from "@millrace/service";
 import { createDashboard } from "./create-dashboard.ts";
 import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
@@ -17,25 +18,26 @@ import { credentialsOf } from "./security/credentials.ts";
  * A Redis that is away does not keep it from showing the ledger.
  *
  * @throws `invalid_config` (also for a host beyond loopback without credentials),
- * `config_not_found`, `port_in_use`, `migration_needed`, `database_unavailable`,
- * `database_unreachable`.
+ * `example_secret`, `config_not_found`, `port_in_use`, `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`,
+ * `database_unavailable`, `database_unreachable`.
  */
 export async function main(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const environment = readEnvironment(env);
   requireDatabase(environment, "dashboard");
   const options = optionsOf(environment);
   checkOptions(options);
+  refuseExampleSecrets({ env, host: options.host });
   const { config } = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
   const logger = createLogger({ role: "dashboard", level: environment.LOG_LEVEL });
   const stores = openStores(environment, config, "dashboard", {
     onError: createErrorLog(logger),
   });
   try {
-    const { ledger, queues } = await stores.opened;
+    const { ledger, lists, queues } = await stores.opened;
     const checks = { ledger: () => ledger.reads.ping(), queue: () => queues.ping() };
     const registry = createRegistry({ role: "dashboard" });
     const dashboard = createDashboard(
-      { ledger, queues, checks, logger, registry },
+      { ledger, lists, queues, checks, logger, registry },
       {
         ...options,
         compare: { graceMs: config.reconciler.graceMs, keysDays: config.retention.keysDays },
@@ -55,10 +57,14 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
 }
 
 function optionsOf(environment: Environment): DashboardOptions {
-  const hosts = (environment.DASHBOARD_HOSTS ?? "").split(",").map((host) => host.trim());
+  const hosts = listOf(environment.DASHBOARD_HOSTS ?? "");
+  const trusted = environment.TRUST_PROXY ?? "0";
   return {
     host: environment.HOST ?? "127.0.0.1",
     hosts: hosts.filter((host) => host !== ""),
+    trustProxy: /^\d+$/.test(trusted) ? Number(trusted) : listOf(trusted),
     credentials: credentialsOf(environment),
   };
 }
+
+const listOf = (text: string): string[] => text.split(",").map((part) => part.trim());

@@ -6,7 +6,9 @@ import express, { Router } from "express";
 import { PAGE_CSP, securityHeaders } from "./security/security-headers.ts";
 
 /** The paths that the page answers in the browser; each is served the same document. */
-const PATHS = ["/", "/event", "/audit"];
+const PATHS = ["/", "/event", "/errors", "/runs", "/runs/:id", "/audit"];
+/** What is served to programs, or by others than this page. */
+const OTHERS = /^\/(?:api|assets|metrics|queues)(?:\/|$)/;
 /** Seconds. The names of assets carry their content's hash, so what they name never changes. */
 const FOR_EVER = 31_536_000;
 
@@ -31,6 +33,16 @@ export function createPageRoutes(): Router {
         response.setHeader("Cache-Control", `public, max-age=${FOR_EVER}, immutable`);
       },
     }),
+  );
+  // A browser that asks for a path that is none gets the page, which says so. A program gets an error.
+  router.get(
+    "/{*path}",
+    (request, _response, next) => {
+      const isBrowser = request.accepts(["json", "html"]) === "html";
+      next(isBrowser && !OTHERS.test(request.path) ? undefined : "route");
+    },
+    securityHeaders(PAGE_CSP),
+    (_request, response) => void response.status(404).type("html").send(document),
   );
   return router;
 }

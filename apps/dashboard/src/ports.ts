@@ -1,10 +1,26 @@
-import type { ActivityBucket, SourceStats } from "@millrace/api-contract";
+import type { Activity, ACTIVITY_RANGES, Health, SourceStats } from "@millrace/api-contract";
 import type { Ledger } from "@millrace/ledger";
 import type { Diagnosis } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
+import type { ActivityOf } from "./activity-reader.ts";
 
 /** What the dashboard needs of the ledger. */
-export type DashboardLedger = Pick<Ledger, "reads" | "retries" | "repair" | "audit">;
+export type DashboardLedger = Pick<
+  Ledger,
+  "reads" | "retries" | "repair" | "audit" | "bulkRuns" | "errors" | "sessions"
+>;
+
+/** What may come from a standby. */
+export type DashboardLists = Pick<
+  Ledger["reads"],
+  | "findEvents"
+  | "countEvents"
+  | "countUndone"
+  | "countCompleted"
+  | "activity"
+  | "countedActivity"
+  | "replicaLagMs"
+>;
 
 /** What the dashboard needs of the queues. */
 export type DashboardQueues = Pick<
@@ -15,12 +31,16 @@ export type DashboardQueues = Pick<
   | "findJob"
   | "retryJob"
   | "rerunJob"
+  | "removeJob"
   | "enqueue"
   | "pause"
   | "resume"
   | "counts"
+  | "measurePressure"
   | "jobStatuses"
   | "finishedJobs"
+  | "forgotten"
+  | "ledgerMarks"
 >;
 
 /** Every source in numbers, counted a moment ago. */
@@ -32,10 +52,18 @@ export interface Comparison {
   readonly diagnosis: Diagnosis;
 }
 
+/** A stretch of time, of a source, of a type, or of all. */
+export interface ActivityQuery extends ActivityOf {
+  readonly range: keyof typeof ACTIVITY_RANGES;
+}
+
 /** What costs more than a page, and is therefore shared for a while by all who ask. */
 export interface Overviews {
   readonly stats: ReadStats;
-  /** The last hour, of one source or of all. */
-  readonly activity: (source?: string) => Promise<readonly ActivityBucket[]>;
+  /** Milliseconds that the standby is behind which the lists come from; undefined where it is the primary. */
+  readonly lagMs: () => Promise<number | undefined>;
+  readonly activity: (query: ActivityQuery) => Promise<Activity>;
   readonly comparison: () => Promise<Comparison>;
+  /** Answers within its time, whatever is down. */
+  readonly health: () => Promise<Health>;
 }

@@ -1,4 +1,4 @@
-import type { Config } from "@millrace/core";
+import { withUrl, type Config } from "@millrace/core";
 import {
   createNodeAdapter,
   type EventStore,
@@ -67,7 +67,7 @@ export function createIngress(deps: IngressDeps): Ingress {
   });
   const { pressure } = deps;
   if (pressure !== undefined) {
-    registerQueueGauges(registry, { sources: Object.keys(config.sources), pressure });
+    registerQueueGauges(registry, { sources: Object.keys(withUrl(config.sources)), pressure });
   }
 
   async function readiness(): Promise<Readiness> {
@@ -81,9 +81,9 @@ export function createIngress(deps: IngressDeps): Ingress {
   const server = createIngressServer({
     adapter,
     app: createStatusApp({ registry: deps.shared ?? registry, readiness, onError }),
-    sharesPort: deps.shared !== undefined,
     limits: config.ingress,
     onDrop: countDropped(registry),
+    onIdleClosed: countIdleClosed(registry),
   });
 
   return {
@@ -106,8 +106,17 @@ export function createIngress(deps: IngressDeps): Ingress {
 function countDropped(registry: Registry): () => void {
   const dropped = new Counter({
     name: "millrace_ingress_connections_dropped_total",
-    help: "Connections rejected because ingress.connectionsMax was reached.",
+    help: "Connections closed because ingress.connectionsMax was reached.",
     registers: [registry],
   });
   return () => dropped.inc();
+}
+
+function countIdleClosed(registry: Registry): () => void {
+  const closed = new Counter({
+    name: "millrace_ingress_idle_closed_total",
+    help: "Times that idle connections were closed because more than half of ingress.connectionsMax were open.",
+    registers: [registry],
+  });
+  return () => closed.inc();
 }

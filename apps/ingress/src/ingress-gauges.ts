@@ -76,7 +76,18 @@ export function registerQueueGauges(
     "How long the oldest job has waited for its first attempt; 0 when none waits.",
     ({ oldestAgeMs }) => (oldestAgeMs ?? 0) / 1_000,
   );
-  for (const gauge of [memory, depth, oldest]) registry.registerMetric(gauge);
+  const atRisk = new Gauge({
+    name: "millrace_ingress_queue_at_risk",
+    help: "1 while Redis may lose what it confirms, by reason (redis_disk_slow, redis_no_replica).",
+    labelNames: ["reason"],
+    registers: [],
+    collect() {
+      const { risk } = state.pressure();
+      for (const reason of RISKS) this.set({ reason }, risk === reason ? 1 : 0);
+    },
+  });
+  for (const gauge of [memory, atRisk, depth, oldest]) registry.registerMetric(gauge);
 }
 
+const RISKS: readonly NonNullable<Pressure["risk"]>[] = ["redis_disk_slow", "redis_no_replica"];
 type SourcePressure = ReturnType<Pressure["of"]>;

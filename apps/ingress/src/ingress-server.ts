@@ -5,13 +5,17 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { errorBody, statusOf, type IngressConfig } from "@millrace/core";
 import { earlyRejection, type NodeAdapter } from "@millrace/intake";
+import { OpenConnections } from "./open-connections.ts";
 
 // A load balancer that keeps connections for 60 s must not find one closed that it just chose.
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_TIMEOUT_MS_MAX = 10_000;
+/** Request line and headers together. */
+const HEAD_BYTES_MAX = 16_384;
 
 /**
  * The hardened HTTP server of the ingress: what a stranger can hold open, send slowly or send too much
@@ -21,10 +25,10 @@ export function createIngressServer(deps: {
   adapter: NodeAdapter;
   app: RequestListener;
   limits: IngressConfig;
-  /** Called for each connection above `connectionsMax`. */
+  /** Called for each connection that was closed because `connectionsMax` was reached. */
   onDrop: () => void;
-  /** Whether other processes of a cluster listen on the same port. */
-  sharesPort?: boolean;
+  /** Called when idle connections are closed for the sake of new ones. */
+  onIdleClosed?: () => void;
 }): Server {
   const { adapter, app, limits } = deps;
   const headersTimeout = Math.min(HEADERS_TIMEOUT_MS_MAX, limits.bodyTimeoutMs);
@@ -36,24 +40,30 @@ export function createIngressServer(deps: {
       // How often node checks the two above; its default of 30 s would add to both.
       connectionsCheckingInterval: Math.min(1_000, headersTimeout / 2),
       keepAliveTimeout: KEEP_ALIVE_MS,
-      maxHeaderSize: 16_384,
+      maxHeaderSize: HEAD_BYTES_MAX,
       // Checked below (RFC 9112, section 3.2): node's own response says nothing.
       requireHostHeader: false,
     },
-    (request, response) => {
-      if (request.headers.host === undefined && request.httpVersion === "1.1") {
-        return adapter.reject(request, response, earlyRejection("malformed_request"));
-      }
-      const source = hotRoute(request.url ?? "");
-      if (source === undefined) app(request, response);
-      else adapter.handle(request, response, source);
-    },
+    (request, response) => serve(request, response),
   );
-  if (deps.sharesPort === true) dropExcess(server, limits.connectionsMax, deps.onDrop);
-  else {
-    server.maxConnections = limits.connectionsMax;
-    server.on("drop", deps.onDrop);
+  // Or node drops what comes after the 2,000th header, and it is not counted below.
+  server.maxHeadersCount = 0;
+
+  function serve(request: IncomingMessage, response: ServerResponse, askForBody?: () => void) {
+    const problem = problemOfHead(request);
+    if (problem !== undefined) {
+      return adapter.reject(request, response, earlyRejection(problem));
+    }
+    const source = hotRoute(request.url ?? "");
+    if (source === undefined) app(request, response);
+    else adapter.handle(request, response, source, askForBody);
   }
+
+  limitConnections(server, deps);
+  // Without a listener, node asks for the body of a request before anybody has looked at its head.
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    serve(request, response, () => response.writeContinue());
+  });
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     adapter.reject(request, response, earlyRejection("expectation_failed"));
   });
@@ -64,17 +74,54 @@ export function createIngressServer(deps: {
 }
 
 /**
- * What `maxConnections` does, for a server in a cluster: there Node gives a connection that one process refuses to
- * the next, in turn and without end while all of them are full.
+ * What is wrong with a head that node takes. Node counts names and values alone, so thousands of tiny headers would be
+ * far more than its `maxHeaderSize`; and of several hosts it gives the first, where a proxy may have meant the last.
  */
-function dropExcess(server: Server, connectionsMax: number, onDrop: () => void): void {
-  let open = 0;
-  server.on("connection", (socket) => {
-    open += 1;
-    socket.once("close", () => (open -= 1));
-    if (open <= connectionsMax) return;
-    onDrop();
-    socket.destroy();
+function problemOfHead({
+  method = "",
+  url = "",
+  httpVersion,
+  rawHeaders,
+}: IncomingMessage): "malformed_request" | "headers_too_large" | undefined {
+  let bytes = `${method} ${url} HTTP/1.1\r\n\r\n`.length;
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
+    bytes += name.length + (rawHeaders[at + 1] ?? "").length + ": \r\n".length;
+    if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
+  }
+  if (bytes > HEAD_BYTES_MAX) return "headers_too_large";
+  return hosts > 1 || (hosts === 0 && httpVersion === "1.1") ? "malformed_request" : undefined;
+}
+
+const IDLE_INTERVAL_MS = 1_000;
+
+/**
+ * A connection that does nothing must not keep out one that has something to deliver. While more than half of
+ * `connectionsMax` are open, those that wait for their next request are closed: at most once a second, for all of them are
+ * looked at. For each one above `connectionsMax` the oldest that is not being answered is closed.
+ *
+ * Node's own `maxConnections` closes the new one, whoever holds the others; and in a cluster it gives what one process refuses
+ * to the next, in turn and without end while all of them are full.
+ */
+function limitConnections(
+  server: Server,
+  { adapter, limits, onDrop, onIdleClosed = () => {} }: Parameters<typeof createIngressServer>[0],
+): void {
+  const open = new OpenConnections();
+  const isAnswering = (socket: Socket) => adapter.isAnswering(socket);
+  let closedMs = -IDLE_INTERVAL_MS;
+  server.on("connection", (socket: Socket) => {
+    open.add(socket);
+    if (open.count > limits.connectionsMax) {
+      onDrop();
+      open.endOldest(isAnswering);
+    }
+    if (open.count <= limits.connectionsMax / 2) return;
+    if (performance.now() - closedMs < IDLE_INTERVAL_MS) return;
+    closedMs = performance.now();
+    server.closeIdleConnections();
+    onIdleClosed();
   });
 }
 

@@ -37,6 +37,7 @@ function createIntakeMetrics(registry: Registry): Notify {
       deliveries.inc({ source, outcome: notice.outcome });
       if (notice.outcome === "rejected") rejected.inc({ source, code: notice.code ?? "internal" });
       else ack.observe({ source }, notice.durationMs / 1_000);
+      if (notice.admission !== undefined) rare.admission.inc({ source, reason: notice.admission });
     } else if (notice.kind === "batch") {
       batch.observe(notice.size);
       store.observe({ store: notice.store }, notice.durationMs / 1_000);
@@ -49,6 +50,8 @@ function createIntakeMetrics(registry: Registry): Notify {
       rare.redeliveries.inc({ source: notice.source, result });
     } else if (notice.kind === "left_behind") {
       rare.leftBehind.inc(notice.events);
+    } else if (notice.kind === "deliveries_unnoted") {
+      rare.unnoted.inc(notice.deliveries);
     }
   };
 }
@@ -113,7 +116,18 @@ function rareInstruments(registers: Registry[]) {
     help: "Events stored in the ledger that the ingress could not enqueue. The reconciler enqueues them.",
     registers,
   });
-  return { conflicts, redeliveries, leftBehind };
+  const unnoted = new Counter({
+    name: "millrace_deliveries_unnoted_total",
+    help: "Deliveries of known events that are missing in the count of their event: too many waited to be noted, or Postgres did not answer.",
+    registers,
+  });
+  const admission = new Counter({
+    name: "millrace_ingress_admission_refused_total",
+    help: "Deliveries rejected before their body was whole, by source and reason.",
+    labelNames: ["source", "reason"],
+    registers,
+  });
+  return { conflicts, redeliveries, leftBehind, unnoted, admission };
 }
 
 /** Turns notices into log lines: no secret, no body, and no line for each request of a flood. */
@@ -124,6 +138,8 @@ function logNotices(logger: Logger): Notify {
     if (notice.kind === "store_failed") return logError(notice.store, notice.error);
     if (notice.kind === "left_behind")
       return logError("enqueue deferred to the reconciler", notice.error);
+    if (notice.kind === "deliveries_unnoted")
+      return logError("deliveries not counted", notice.error);
     if (notice.kind === "redelivered") return logRedelivery(notice);
     if (notice.kind === "conflict") return logConflict(notice);
     if (notice.kind === "unexpected") {
@@ -144,11 +160,20 @@ function logNotices(logger: Logger): Notify {
     );
   }
 
-  function logRejection({ source, code }: IntakeNotice & { kind: "answered" }): void {
+  function logRejection({ source, asked, code }: IntakeNotice & { kind: "answered" }): void {
     // A store that fails has been logged already.
     if (code === undefined || code === "unavailable") return;
-    rejections(`rejected: ${source ?? "unknown"}: ${code}`, ERROR_CODES[code].meaning);
+    rejections(
+      `rejected: ${source ?? "unknown"}: ${code}`,
+      code === "unknown_source" ? notConfigured(asked) : ERROR_CODES[code].meaning,
+    );
   }
+}
+
+// The sender reads that its signature is wrong, so this line is where a misspelled name is found.
+function notConfigured(asked: string | undefined): string {
+  const what = asked === undefined ? "a path that names no source" : `"${asked}" is not a source`;
+  return `${what} of this config. The sender was answered 401, as for a wrong signature`;
 }
 
 // A provider's error may quote the body: JSON.parse does. Where it came from is enough.

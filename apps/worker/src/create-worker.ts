@@ -1,18 +1,35 @@
-import type { Config, EventKey, Handler } from "@millrace/core";
+import {
+  createEnqueueLater,
+  type Config,
+  type EventKey,
+  type Handler,
+  type OnEmitted,
+} from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import { createProcessor, type Notice } from "@millrace/processor";
-import type { Queues } from "@millrace/queue";
+import {
+  createProcessor,
+  type Notice,
+  type ProcessorDeps,
+  type Signing,
+} from "@millrace/processor";
+import { createQueueLimits, type Queues } from "@millrace/queue";
 
 export interface WorkerDeps {
   readonly ledger: Ledger["claims"];
-  readonly queues: Pick<Queues, "work" | "backend">;
+  readonly queues: Pick<Queues, "work" | "backend" | "enqueue" | "pressure">;
   readonly handlers: readonly Handler[];
   /** Whether first attempts of a source share a transaction; undefined when none is made that way. */
   readonly mayShare?: ((source: string) => boolean) | undefined;
+  /** How jobs are taken; undefined when the queues sign none. */
+  readonly signing?: Signing | undefined;
   /** Gets what happens to events; for logs and metrics. */
   readonly notify: (notice: Notice) => void;
+  /** Opens the log of an attempt's handlers. */
+  readonly openLog?: ProcessorDeps["openLog"];
   /** Gets what the user's `onFailed` threw. */
   readonly onHookError: (error: unknown) => void;
+  /** Gets why the jobs of emitted events are left to the reconciler. */
+  readonly onLeftBehind: (error: unknown) => void;
 }
 
 export interface Worker {
@@ -29,27 +46,51 @@ export interface Worker {
   close(): Promise<void>;
 }
 
-type WorkerConfig = Pick<Config, "sources" | "worker" | "onFailed">;
+type WorkerConfig = Pick<Config, "sources" | "worker" | "queue" | "errors" | "onFailed">;
+
+/** Milliseconds that a stopping worker takes to enqueue what its handlers emitted. */
+const EMITTED_CLOSE_MS = 2_000;
 
 /** Takes jobs from every source's queue and processes their events, until it is closed. */
 export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
-  const { ledger, queues, handlers, notify, onHookError, mayShare } = deps;
+  const { ledger, queues, handlers, notify, onHookError, onLeftBehind, openLog } = deps;
+  const { mayShare, signing } = deps;
   const { sources, worker, onFailed } = config;
+  const emitted = createEnqueueLater({
+    queue: queues,
+    markEnqueued: (keys) => ledger.markEnqueued(keys),
+    onLost: (_, error) => onLeftBehind(error),
+  });
+  const isQueueFull = createQueueLimits(queues, sources);
+  const onEmitted: OnEmitted = (events) => {
+    for (const event of events) {
+      if (!isQueueFull(event.source)) emitted.add(event, event.afterMs);
+    }
+  };
   const processor = createProcessor(
-    { ledger, handlers, sources, onFailed, onHookError, notify },
+    { ledger, handlers, sources, onEmitted, onFailed, onHookError, notify, openLog },
     {
       concurrency: worker.concurrency,
+      callsMax: worker.callsMax,
       handlerTimeoutMs: worker.handlerTimeoutMs,
+      keepsStacks: config.errors.stack,
       mayShare,
+      signing,
     },
   );
   const workers = queues.work({
     worker,
+    // Each event that makes calls lets one more job in, so that a source takes no more to wait than it would without calls.
     concurrency: (source) =>
       sources[source]?.options.concurrency ??
       // On Postgres each job is fetched and finished by itself: a whole group at once was seen to end in deadlocks.
-      (queues.backend === "redis" ? processor.jobsMax(source) : worker.concurrency),
+      processor.calling(source) +
+        (queues.backend === "redis" ? processor.jobsMax(source) : worker.concurrency),
     rate: (source) => sources[source]?.options.rate,
+    keepCompletedMs: config.queue.keepCompletedMs,
+    keepCompletedBytes: config.queue.keepCompletedBytes,
+    // A job of such a source has a body only if Postgres was away. Then a restored Postgres is no reason to keep it.
+    keepsBodies: (source) => sources[source]?.options.ack !== "ledger",
     run: processor.process,
     onAbandoned: processor.abandon,
   });
@@ -58,6 +99,7 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
     processor.drain();
     await workers.close({ timeoutMs: worker.shutdownTimeoutMs });
     await processor.close();
+    await emitted.close(EMITTED_CLOSE_MS);
   }
 
   let closed: Promise<void> | undefined;

@@ -1,4 +1,4 @@
-import { openStores, requireDatabase } from "@millrace/connect";
+import { openStores, requireDatabase, warnIfUnsigned } from "@millrace/connect";
 import { isMillraceError, readEnvironment } from "@millrace/core";
 import {
   createLogger,
@@ -8,6 +8,7 @@ import {
   onTermination,
   logUnhandledRejections,
   notifyParent,
+  refuseExampleSecrets,
 } from "@millrace/service";
 import { createWorkerRole } from "./worker-role.ts";
 
@@ -15,17 +16,21 @@ import { createWorkerRole } from "./worker-role.ts";
  * Runs a worker in this process. Resolves when it takes jobs, which waits for Postgres and the
  * queue; SIGTERM and SIGINT end the process.
  *
- * @throws `invalid_config`, `config_not_found`, `handlers_not_loaded`, `port_in_use`,
- * `migration_needed`, `too_many_connections`, `redis_evicts`, `redis_volatile`.
+ * @throws `invalid_config`, `config_not_found`, `example_secret`, `handlers_not_loaded`, `port_in_use`,
+ * `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`, `too_many_connections`, `redis_evicts`, `redis_volatile`,
+ * `queue_key_missing`.
  */
 export async function main(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const environment = readEnvironment(env);
   requireDatabase(environment, "worker");
+  const host = environment.HOST ?? "0.0.0.0";
+  refuseExampleSecrets({ env, host });
   const loaded = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
   const { config } = loaded;
   const handlers = await loadHandlers(config);
   const logger = createLogger({ role: "worker", level: environment.LOG_LEVEL });
   logUnhandledRejections(logger);
+  warnIfUnsigned(environment, logger);
   const role = createWorkerRole({
     config,
     handlers,
@@ -36,7 +41,6 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   });
   onTermination(logger, () => role.close());
   try {
-    const host = environment.HOST ?? "0.0.0.0";
     const port = await role.listen({ port: environment.WORKER_PORT, host });
     logger.info({ host, port }, "listening");
     notifyParent({ kind: "listening", role: "worker", port });

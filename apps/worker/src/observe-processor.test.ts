@@ -1,7 +1,7 @@
 import type { Notice } from "@millrace/processor";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { createProcessorMetrics } from "./observe-processor.ts";
+import { createProcessorMetrics, observeProcessor } from "./observe-processor.ts";
 
 const finished: Notice & { kind: "finished" } = {
   kind: "finished",
@@ -45,6 +45,33 @@ test("groups are counted by source, and a source without any has none", async ()
   expect(text).toContain('millrace_worker_group_size_count{source="shop"} 2');
   expect(text).toContain('millrace_worker_group_size_sum{source="shop"} 50');
   expect(text).toContain('millrace_worker_group_size_count{source="bank"} 0');
+});
+
+test("a handler that asks to wait is a line of its own, and no error", () => {
+  const lines: unknown[] = [];
+  const errors: unknown[] = [];
+  const logger = { info: (fields: object, message: string) => lines.push([fields, message]) };
+  const observe = observeProcessor({
+    registry: new Registry(),
+    logger: { ...logger, isLevelEnabled: () => true } as never,
+    logError: (...line) => void errors.push(line),
+    running: () => 0,
+    sources: ["shop"],
+  });
+  observe({
+    kind: "attempt_failed",
+    key: finished.key,
+    type: "order.packed",
+    attempt: 4,
+    code: "retry_later",
+    message: "RetryLater: Not packed yet",
+    final: false,
+    counts: false,
+  });
+  expect(errors).toEqual([]);
+  expect(lines).toEqual([
+    [expect.objectContaining({ attempt: 4, reason: "RetryLater: Not packed yet" }), "event waits"],
+  ]);
 });
 
 test("what a sender or an edited job names makes no label", async () => {

@@ -33,9 +33,10 @@ export function createProcessorMetrics({
 }: Pick<Deps, "registry" | "running" | "sources">): (notice: Notice) => void {
   const counters = createCounters(registry);
   const histograms = createHistograms(registry);
-  // Few sources have groups: a ratio of what was never counted would be nothing, and not 0.
+  // A ratio of what was never counted would be nothing, and not 0; a counter that begins with 1 did not increase.
   for (const source of sources) {
     counters.groupsUndone.inc({ source }, 0);
+    for (const labels of MAC_FAILURES) counters.macFailures.inc({ source, ...labels }, 0);
     histograms.groupSize.zero({ source });
   }
   registry.registerMetric(
@@ -73,6 +74,8 @@ export function createProcessorMetrics({
         return histograms.queueAge.observe({ source }, seconds(notice.queueAgeMs));
       case "conflict":
         return counters.conflicts.inc({ source });
+      case "mac_invalid":
+        return counters.macFailures.inc(macLabels(notice));
       case "finished":
         return countFinished(notice);
       case "attempt_failed":
@@ -83,6 +86,17 @@ export function createProcessorMetrics({
         return counters.ignoredAborts.inc({ source });
     }
   };
+}
+
+const MAC_FAILURES = [
+  { mac: "missing", result: "refused" },
+  { mac: "missing", result: "run" },
+  { mac: "wrong", result: "refused" },
+  { mac: "wrong", result: "run" },
+] as const;
+
+function macLabels({ key: { source }, mac, refused }: Notice & { kind: "mac_invalid" }) {
+  return { source, mac, result: refused ? "refused" : "run" };
 }
 
 function createCounters(registry: Registry) {
@@ -107,8 +121,13 @@ function createCounters(registry: Registry) {
     ),
     conflicts: counter(
       "conflicts",
-      "Jobs whose event is known with a different body. The first body is kept.",
+      "Jobs whose event is known with a different body or type. The first is kept.",
       ["source"],
+    ),
+    macFailures: counter(
+      "job_mac_failures",
+      "Runs of jobs without a valid MAC, by what is wrong with it (missing, wrong) and result (refused, run).",
+      ["source", "mac", "result"],
     ),
     unrecorded: counter(
       "ledger_write_failures",
@@ -180,7 +199,13 @@ function log(notice: Notice, { logger, logError }: Deps): void {
     case "conflict":
       return logError(
         `conflict: ${source}`,
-        `event ${eventId} came with a different body; the first body is kept`,
+        `event ${eventId} came with a different body or type; the first is kept`,
+      );
+    case "mac_invalid":
+      if (notice.mac === "missing" && !notice.refused) return;
+      return logError(
+        `job MAC ${notice.mac}: ${source}`,
+        `a job of event ${eventId} ${notice.refused ? "was refused" : "ran with what the ledger has"}`,
       );
     case "finished":
       if (notice.result === "failed" && notice.handlerMs === undefined) {
@@ -190,8 +215,9 @@ function log(notice: Notice, { logger, logError }: Deps): void {
     case "attempt_failed": {
       const { attempt, code, final, counts } = notice;
       const reason = notice.message.slice(0, MESSAGE_CHARS_MAX);
-      if (!counts) return logError(`attempt: ${code}`, reason);
       const fields = { ...names, attempt, code, reason };
+      if (code === "retry_later") return logger.info(fields, "event waits");
+      if (!counts) return logError(`attempt: ${code}`, reason);
       return final ? logger.error(fields, "event failed") : logger.warn(fields, "attempt failed");
     }
     case "unrecorded":

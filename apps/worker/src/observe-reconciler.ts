@@ -1,4 +1,4 @@
-import { DISAGREEMENT_KINDS, type ReconcilerNotice } from "@millrace/operations";
+import { DISAGREEMENT_KINDS, LEDGER_CHANGES, type ReconcilerNotice } from "@millrace/operations";
 import type { ErrorLog, Logger } from "@millrace/service";
 import { Counter, Gauge, type Registry } from "prom-client";
 
@@ -13,8 +13,10 @@ interface Deps {
 /** Counts what the reconciler finds and repairs, then logs it. */
 export function observeReconciler(deps: Deps): (notice: ReconcilerNotice) => void {
   const count = createReconcilerMetrics(deps.registry, deps.leading);
+  const countChanges = createLedgerMetrics(deps.registry);
   return (notice) => {
     count(notice);
+    if (notice.kind === "ledger_changed") countChanges(notice.changes);
     log(notice, deps);
   };
 }
@@ -58,15 +60,19 @@ function createReconcilerMetrics(
     }),
   );
 
+  const last = new Map<string, number>();
   function reset(): void {
+    last.clear();
     for (const kind of DISAGREEMENT_KINDS) disagreements.set({ kind }, 0);
   }
 
   function countPass(pass: ReconcilerNotice & { kind: "passed" }): void {
     for (const kind of DISAGREEMENT_KINDS) {
-      // Only a pass over everything compares what has completed.
-      if (kind === "unrecorded_job_completed" && !pass.whole) continue;
-      disagreements.set({ kind }, pass.found.get(kind)?.count ?? 0);
+      const count = pass.found.get(kind)?.count ?? 0;
+      // Only a pass over everything compares all jobs that have ended: another may find more, never fewer.
+      if (SEEN_WHOLE.has(kind) && !pass.whole && count <= (last.get(kind) ?? 0)) continue;
+      last.set(kind, count);
+      disagreements.set({ kind }, count);
     }
     for (const [kind, count] of pass.repairedByKind) repaired.inc({ kind }, count);
     compared.inc(pass.looked);
@@ -81,6 +87,39 @@ function createReconcilerMetrics(
   };
 }
 
+type LedgerChanges = (ReconcilerNotice & { kind: "ledger_changed" })["changes"];
+
+/** Registers the metrics of what Postgres has lost. */
+function createLedgerMetrics(registry: Registry): (changes: LedgerChanges) => void {
+  const registers = [registry];
+  const counter = new Counter({
+    name: "millrace_ledger_changes_total",
+    help: "Queues that knew another Postgres, or a later state of it, by how it differs.",
+    labelNames: ["kind"],
+    registers,
+  });
+  const unnamed = new Gauge({
+    name: "millrace_ledger_unnamed_events",
+    help: "Completed events of a source that its ledger had lost when that was last found, and whose jobs were gone.",
+    labelNames: ["source"],
+    registers,
+  });
+  for (const kind of LEDGER_CHANGES) counter.inc({ kind }, 0);
+  return (changes) => {
+    for (const [source, change] of changes) {
+      counter.inc({ kind: change.kind });
+      if (change.kind !== "restarted") unnamed.set({ source }, change.unnamed);
+    }
+  };
+}
+
+/** Nobody repairs these, so that they are found again, and by nothing but a pass over everything. */
+const SEEN_WHOLE: ReadonlySet<string> = new Set([
+  "unrecorded_job_completed",
+  "unrecorded_job_unsigned",
+  "unreadable_job",
+]);
+
 /** One line for each pass that found anything, with a few examples. */
 function log(notice: ReconcilerNotice, { logger, logError }: Deps): void {
   switch (notice.kind) {
@@ -89,6 +128,8 @@ function log(notice: ReconcilerNotice, { logger, logError }: Deps): void {
         { sources: notice.sources },
         "a queue is new or was restarted, flushed, or restored; comparing all pending events with it",
       );
+    case "ledger_changed":
+      return logLedgerChange(notice.changes, logger);
     case "progress":
       return logger.info({ compared: notice.looked, repaired: notice.repaired }, "reconciling");
     case "passed":
@@ -106,11 +147,32 @@ function log(notice: ReconcilerNotice, { logger, logError }: Deps): void {
   }
 }
 
+/** A restart is an error only when it turns out to have lost something; then it is logged again. */
+function logLedgerChange(changes: LedgerChanges, logger: Logger): void {
+  for (const [source, { kind, unnamed, fromMs, tillMs }] of changes) {
+    if (kind === "restarted") {
+      logger.info({ source }, "Postgres was restarted; comparing all jobs that completed with it");
+      continue;
+    }
+    const lost = {
+      unnamed,
+      from: new Date(fromMs).toISOString(),
+      till: new Date(tillMs).toISOString(),
+    };
+    logger.error(
+      { source, change: kind, ...lost },
+      "Postgres was failed over or restored; comparing everything with it, and running again what it has lost",
+    );
+  }
+}
+
 function passFields({ found, repaired, looked, tookMs }: ReconcilerNotice & { kind: "passed" }) {
   const kinds = [...found].map(([kind, { count, examples }]) => {
-    const shown = examples.map(({ source, eventId, generation }) => {
-      return { source, event_id: eventId, generation };
-    });
+    const shown = examples.map(({ source, event, jobId, detail }) =>
+      event === undefined
+        ? { source, job_id: jobId, detail }
+        : { source, event_id: event.eventId, generation: event.generation },
+    );
     return [kind, { count, examples: shown }] as const;
   });
   return { compared: looked, repaired, took_ms: tookMs, found: Object.fromEntries(kinds) };

@@ -9,7 +9,7 @@ export interface RetentionObserver {
   /** Gets what a run came to. */
   onResult(result: RetentionResult): void;
   /** Gets what made a task fail. */
-  onError(task: "partitions" | "retention", error: unknown): void;
+  onError(task: "partitions" | "retention" | "completed jobs" | "activity", error: unknown): void;
 }
 
 /** Counts what the retention does, then logs it: one line per day of bodies, and one per run. */

@@ -1,6 +1,12 @@
-import { settlesWithin, type RetentionConfig } from "@millrace/core";
-import { createRetentionLedger, ensurePartitions, type createPool } from "@millrace/ledger";
+import { settlesWithin, type Config } from "@millrace/core";
+import {
+  countActivity,
+  createRetentionLedger,
+  ensurePartitions,
+  type createPool,
+} from "@millrace/ledger";
 import { runRetention } from "@millrace/operations";
+import type { Queues } from "@millrace/queue";
 import type { RetentionObserver } from "./observe-retention.ts";
 
 const HOUR_MS = 3_600_000;
@@ -9,24 +15,44 @@ const RETRY_MS = 60_000;
 /** Milliseconds that a batch in progress has to end. */
 const CLOSE_MS = 3_000;
 
+type Pool = ReturnType<typeof createPool>;
+
 export interface PeriodicTasks {
   /** Stops what runs as soon as it can. Bounded. */
   close(): Promise<void>;
 }
 
-/** Creates the partitions of the coming days, and drops what the retention no longer keeps. */
+/** How often what happened is counted for the charts. */
+const ACTIVITY_EVERY_MS = 60_000;
+/** How often completed jobs are removed: a twentieth of the time that they stay, within these bounds. */
+const COMPLETED_SHARE = 20;
+const COMPLETED_EVERY_MS = { min: 1_000, max: 30_000 };
+/** While Redis has used more of its maxmemory, the time that completed jobs stay is halved at each removal. */
+const MEMORY_SHARE_MAX = 0.5;
+const KEEP_MS_MIN = 1_000;
+
+/**
+ * Creates the partitions of the coming days, drops what the retention no longer keeps, removes completed jobs whose time
+ * is up, and counts what happened.
+ */
 export function startPeriodicTasks(
   deps: {
-    readonly pool: ReturnType<typeof createPool>;
+    readonly pool: Pool;
+    /** For what drops and deletes; its login may do more than that of the other. */
+    readonly retentionPool: Pool;
+    readonly queues: Pick<Queues, "removeCompleted" | "measurePressure">;
+    /** True while this process is the one that looks after the queues. */
+    readonly leading: () => boolean;
     /** Absolute path of the folder for archives, if there is one. */
     readonly archiveDir: string | undefined;
     readonly observer: RetentionObserver;
   },
-  config: RetentionConfig,
+  config: Pick<Config, "retention" | "queue">,
 ): PeriodicTasks {
-  const { pool, archiveDir, observer } = deps;
-  const ledger = createRetentionLedger({ pool });
-  const policy = { ...config, archiveDir };
+  const { pool, retentionPool, queues, leading, archiveDir, observer } = deps;
+  const { keepCompletedMs } = config.queue;
+  const ledger = createRetentionLedger({ pool: retentionPool });
+  const policy = { ...config.retention, archiveDir };
 
   const partitions = startTask({
     run: () => ensurePartitions(pool),
@@ -41,11 +67,37 @@ export function startPeriodicTasks(
     everyMs: HOUR_MS,
     onError: (error) => observer.onError("retention", error),
   });
+  let keepMs = keepCompletedMs;
+  const completed = startTask({
+    run: async (signal) => {
+      if (!leading()) return;
+      const { memoryShare = 0 } = await queues.measurePressure();
+      keepMs =
+        memoryShare > MEMORY_SHARE_MAX
+          ? Math.max(keepMs / 2, Math.min(KEEP_MS_MIN, keepCompletedMs))
+          : Math.min(keepMs * 2, keepCompletedMs);
+      await queues.removeCompleted(keepMs, signal);
+    },
+    everyMs: clamp(keepCompletedMs / COMPLETED_SHARE, COMPLETED_EVERY_MS),
+    onError: (error) => observer.onError("completed jobs", error),
+  });
+  const activity = startTask({
+    run: async (signal) => {
+      if (leading()) await countActivity(pool, signal);
+    },
+    everyMs: ACTIVITY_EVERY_MS,
+    onError: (error) => observer.onError("activity", error),
+  });
+  const tasks = [partitions, retention, completed, activity];
   return {
     close: async () => {
-      await settlesWithin(Promise.all([partitions.close(), retention.close()]), CLOSE_MS);
+      await settlesWithin(Promise.all(tasks.map((task) => task.close())), CLOSE_MS);
     },
   };
+}
+
+function clamp(value: number, { min, max }: { min: number; max: number }): number {
+  return Math.min(Math.max(value, min), max);
 }
 
 interface Task {

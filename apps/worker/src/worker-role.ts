@@ -1,9 +1,9 @@
 import { createServer, type Server } from "node:http";
 import type { Opening, Stores, StoreWatch } from "@millrace/connect";
-import { MillraceError, type Config, type Handler } from "@millrace/core";
-import type { Ledger } from "@millrace/ledger";
-import type { ReconcilerNotice } from "@millrace/operations";
-import type { Notice } from "@millrace/processor";
+import { isMillraceError, MillraceError, type Config, type Handler } from "@millrace/core";
+import type { ConnectionReset, Ledger } from "@millrace/ledger";
+import type { BulkNotice, ReconcilerNotice } from "@millrace/operations";
+import type { Notice, Signing } from "@millrace/processor";
 import type { Notify } from "@millrace/queue";
 import {
   checkParts,
@@ -18,6 +18,8 @@ import {
   type Readiness,
 } from "@millrace/service";
 import { createWorker, type Worker } from "./create-worker.ts";
+import { observeBulkRuns } from "./observe-bulk-runs.ts";
+import { observeLedger } from "./observe-ledger.ts";
 import { observeProcessor } from "./observe-processor.ts";
 import { observeQueue } from "./observe-queue.ts";
 import { observeReconciler } from "./observe-reconciler.ts";
@@ -67,7 +69,7 @@ class Role implements WorkerRole {
   private readonly observers: Observers;
   private readonly status: Server;
   /** What `/readyz` says while no jobs are taken. */
-  private state = "starting";
+  private state: Readonly<Record<string, string>> = { worker: "starting" };
   private opening: Opening | undefined;
   private stores: Stores | undefined;
   private tasks: PeriodicTasks | undefined;
@@ -82,18 +84,21 @@ class Role implements WorkerRole {
     this.logError = createErrorLog(logger);
     const registry = createRegistry({ role: "worker" });
     const observed = { registry, logger, logError: this.logError };
+    const sources = Object.keys(deps.config.sources);
     this.observers = {
       processor: observeProcessor({
         ...observed,
         running: () => this.worker?.running ?? 0,
-        sources: Object.keys(deps.config.sources),
+        sources,
       }),
+      ledger: observeLedger({ ...observed, sources }),
       queue: observeQueue(observed),
       reconciler: observeReconciler({
         ...observed,
         leading: () => this.reconciler?.leading ?? false,
       }),
       retention: observeRetention(observed),
+      bulkRuns: observeBulkRuns(observed),
     };
     this.status = createServer(
       createStatusApp({
@@ -116,23 +121,32 @@ class Role implements WorkerRole {
     this.opening = this.deps.openStores({
       onError: this.logError,
       onAway: (store, error) => this.waitFor(store, error),
+      onFinding: ({ detail, fix }) => logger.warn(`${detail}. ${fix}`),
+      onConnections: ({ given, pools, mayTake, others }) =>
+        logger.info({ given, pools, may_take: mayTake, others }, "connections of Postgres"),
       onQueueNotice: this.observers.queue,
+      onConnectionReset: this.observers.ledger,
     });
     this.stores = await this.opening.opened;
-    const { pool, ledger, queues } = this.stores;
+    const { pool, retentionPool, ledger, queues } = this.stores;
+    const leading = () => this.reconciler?.leading ?? false;
     this.tasks = startPeriodicTasks(
-      { pool, archiveDir, observer: this.observers.retention },
-      config.retention,
+      { pool, retentionPool, queues, leading, archiveDir, observer: this.observers.retention },
+      config,
     );
     const mayShare = await this.sourcesThatMayShare(ledger.claims);
+    const signing = await this.signing(this.stores);
     const worker = createWorker(
       {
         mayShare,
+        signing,
         ledger: ledger.claims,
         queues,
         handlers,
         notify: this.observers.processor,
+        openLog: (fields) => logger.child(fields),
         onHookError: (error) => this.logError("onFailed", error),
+        onLeftBehind: (error) => this.logError("enqueue deferred to the reconciler", error),
       },
       config,
     );
@@ -142,6 +156,7 @@ class Role implements WorkerRole {
         pool,
         ledger,
         queues,
+        notifyRuns: this.observers.bulkRuns,
         notify: (notice) => {
           this.observers.reconciler(notice);
           if (notice.kind !== "job_abandoned") return;
@@ -174,18 +189,46 @@ class Role implements WorkerRole {
     return (source) => config.sources[source]?.options.groups === true;
   }
 
+  /** How jobs are taken: undefined when they are not signed. The ledger keeps how long unsigned ones still run. */
+  private async signing({ ledger: { claims }, queues }: Stores): Promise<Signing | undefined> {
+    const { config, logger } = this.deps;
+    if (queues.backend === "postgres") return undefined;
+    const step = async () => {
+      if (queues.signsJobs) return await claims.unsignedJobsMs(config.worker.unsignedJobsDays);
+      await claims.noteUnsignedJobs();
+      return undefined;
+    };
+    const leftMs = await retryUntilAvailable(step, {
+      signal: this.closing.signal,
+      onAway: (error) => this.waitFor("ledger", error),
+    });
+    this.closing.signal.throwIfAborted();
+    if (leftMs === undefined) return undefined;
+    const endsAtMs = performance.now() + leftMs;
+    if (leftMs > 0) {
+      const until = new Date(Date.now() + leftMs).toISOString();
+      logger.info(
+        { until },
+        "jobs without a MAC run, because an earlier build may have written them",
+      );
+    }
+    return { runsUnsigned: () => performance.now() < endsAtMs };
+  }
+
   private waitFor(store: keyof typeof SERVERS, error: unknown): void {
-    this.state = `waiting for ${SERVERS[store]}`;
-    this.logError(this.state, error);
+    const worker = `waiting for ${SERVERS[store]}`;
+    const isReadOnly = isMillraceError(error) && error.code === "database_read_only";
+    this.state = isReadOnly ? { worker, postgres: error.code } : { worker };
+    this.logError(worker, error);
   }
 
   private async readiness(): Promise<Readiness> {
     const { stores, worker } = this;
     if (stores === undefined || worker?.open !== true) {
-      return { ready: false, parts: { worker: this.state } };
+      return { ready: false, parts: this.state };
     }
     return await checkParts(
-      { postgres: () => stores.pool.query("select 1"), queue: () => stores.queues.ping() },
+      { postgres: () => stores.ledger.claims.ping(), queue: () => stores.queues.ping() },
       { onFailure: (part, error) => this.logError(`readiness: ${part}`, error) },
     );
   }
@@ -196,7 +239,7 @@ class Role implements WorkerRole {
 
   /** Closes what was started, also when the start did not get to its end. */
   private async closeAll(): Promise<void> {
-    this.state = "closing";
+    this.state = { worker: "closing" };
     this.closing.abort(new MillraceError("shutting_down", "Cannot start: the worker is closing"));
     // Stores that are still being opened are given up first, so that no work begins on them.
     if (this.stores === undefined) await this.opening?.close();
@@ -209,7 +252,9 @@ class Role implements WorkerRole {
 
 interface Observers {
   readonly processor: (notice: Notice) => void;
+  readonly ledger: (reset: ConnectionReset) => void;
   readonly queue: Notify;
   readonly reconciler: (notice: ReconcilerNotice) => void;
   readonly retention: RetentionObserver;
+  readonly bulkRuns: (notice: BulkNotice) => void;
 }

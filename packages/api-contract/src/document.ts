@@ -33,7 +33,7 @@ export function createDocument(): AnswerOf<"get /openapi.json"> {
 }
 
 const SECURITY_SCHEMES: Json = {
-  token: { type: "http", scheme: "bearer", description: "DASHBOARD_TOKEN, DASHBOARD_VIEWER_TOKEN" },
+  token: { type: "http", scheme: "bearer", description: "DASHBOARD_TOKENS and the others" },
   session: {
     ...{ type: "apiKey", in: "cookie", name: "millrace_session" },
     description: "Set by signing in; over TLS its name begins with `__Host-`.",
@@ -83,11 +83,18 @@ function queryParameters({ query }: Operation): Json[] {
   }));
 }
 
-function success({ answer }: Operation): Json {
+function success({ answer, download, starts }: Operation): Json {
+  if (download === true) {
+    const content = {
+      "application/octet-stream": { schema: { type: "string", format: "binary" } },
+    };
+    return { 200: { description: "The bytes.", content } };
+  }
   if (answer === undefined) return { 204: { description: "Done." } };
   const [name] = answer;
   const content = json({ $ref: `#/components/schemas/${name}` });
-  return { 200: { description: name, content } };
+  const done = { description: name, content };
+  return starts === true ? { 200: done, 202: done } : { 200: done };
 }
 
 /** Every code that a call may be refused with. */

@@ -1,4 +1,4 @@
-import { EVENT_STATUSES, OUTCOMES } from "@millrace/core";
+import { DELIVERY_OUTCOMES, EVENT_STATUSES, OUTCOMES } from "@millrace/core";
 import { z } from "zod";
 import { count, errorCode, instant, text, type Wire } from "./values.ts";
 
@@ -16,8 +16,12 @@ export const eventRow = z.strictObject({
   recorded_at: instant("By the database's clock; lists are ordered by it."),
   started_at: instant("When the latest attempt began.").nullable(),
   processed_at: instant("When it was completed or failed.").nullable(),
+  next_attempt_at: instant(
+    "When the next attempt of a pending event is due; it may begin a little later. Null while an attempt runs, and when there is nothing to wait for.",
+  ).nullable(),
   last_error: text("Kept when a later attempt succeeds.").nullable(),
   last_error_code: errorCode().nullable(),
+  fingerprint: text("Of the error's group; null where there is none.").nullable(),
 });
 export type EventRow = Wire<typeof eventRow>;
 
@@ -33,9 +37,37 @@ const attempt = z.strictObject({
   finished_at: instant(),
   code: errorCode("A code of the error registry."),
   message: text(),
-  counted: z.boolean().describe("False when the database was at fault."),
+  counted: z
+    .boolean()
+    .describe(
+      "Whether it used up one of the source's attempts. Not when its handler asked to wait, or when the database was at fault.",
+    ),
+  fingerprint: text("Of the error's group; null where there is none.").nullable(),
+  stack: z
+    .array(
+      z.strictObject({
+        file: text("Relative to the project."),
+        line: count().nullable(),
+        column: count().nullable(),
+        function: text().nullable(),
+        own: z.boolean().describe("Whether it is the project's own code."),
+      }),
+    )
+    .nullable()
+    .describe("Where it was thrown, the innermost call first."),
+  log: z
+    .array(
+      z.strictObject({
+        at: instant("By the worker's clock."),
+        level: z.enum(["debug", "info", "warn", "error"]),
+        text: text(),
+      }),
+    )
+    .nullable()
+    .describe("The last lines that its handlers logged."),
+  log_dropped: count("How many lines came before those.").nullable(),
 });
-/** An attempt that failed. */
+/** An attempt that failed, or whose handler asked to wait. */
 export type Attempt = Wire<typeof attempt>;
 
 const conflict = z.strictObject({
@@ -46,6 +78,27 @@ const conflict = z.strictObject({
 });
 /** Deliveries of an event with one other body, which was not kept. */
 export type Conflict = Wire<typeof conflict>;
+
+const delivery = z.strictObject({
+  at: instant("By the ingress's clock."),
+  outcome: z
+    .enum(DELIVERY_OUTCOMES)
+    .describe(
+      "`accepted` is the first; `conflict` came with another body; `failed` found the event failed, which a redelivery retries.",
+    ),
+  ingress: text(
+    "The host that it came to; null for the first, of which it is not kept.",
+  ).nullable(),
+});
+/** One delivery of an event. */
+export type Delivery = Wire<typeof delivery>;
+
+const deliveries = z.strictObject({
+  total: count("With the first. A repeat is counted about a second after it came."),
+  recent: z.array(delivery).describe("The last ten, newest first."),
+});
+/** How often an event was delivered. */
+export type Deliveries = Wire<typeof deliveries>;
 
 const generation = eventRow.pick({
   generation: true,
@@ -59,12 +112,83 @@ const generation = eventRow.pick({
 /** The event as received, or one replay of it. */
 export type Generation = Wire<typeof generation>;
 
+const sameMessage = z.strictObject({
+  total: count("How many there are; the list has the first hundred."),
+  events: z
+    .array(
+      eventRow.pick({
+        event_id: true,
+        type: true,
+        status: true,
+        outcome: true,
+        recorded_at: true,
+        last_error_code: true,
+      }),
+    )
+    .describe("In the order in which they came."),
+});
+/** Other events of the source that came with the same signed message, where ids are not signed. */
+export type SameMessage = Wire<typeof sameMessage>;
+
+const emittedBy = eventRow.pick({ source: true, event_id: true, generation: true });
+/** The event whose handler emitted another one. */
+export type EmittedBy = Wire<typeof emittedBy>;
+
+const emitted = z.strictObject({
+  total: count("How many there are; the list has the first hundred."),
+  events: z
+    .array(
+      eventRow.pick({
+        source: true,
+        event_id: true,
+        type: true,
+        status: true,
+        outcome: true,
+        recorded_at: true,
+        last_error_code: true,
+      }),
+    )
+    .describe("In the order in which they were recorded, without their replays."),
+});
+/** Events that the handlers of an event emitted. */
+export type EmittedEvents = Wire<typeof emitted>;
+
+const act = z.strictObject({
+  at: instant("When it was done, or its bulk run was started."),
+  action: text(
+    "`retry`, `replay`, `give_up`; `retry_many`, `replay_many`, `give_up_many` by a bulk run.",
+  ),
+  actor: text("The user, or the name of a program's token, if one is known.").nullable(),
+  via: text("As in the audit."),
+  reason: text().nullable(),
+  generation: count("Of the event that was meant.").nullable(),
+  run: count("The bulk run that reached the event; null for an act on this event.").nullable(),
+});
+/** What somebody did with an event. */
+export type EventAct = Wire<typeof act>;
+
+const step = z.strictObject({
+  at: instant("When it ended, by the database's clock."),
+  name: text("As the handler calls it."),
+  attempt: count("The attempt that ran it."),
+});
+/** A step (`once`) of an event that has ended. */
+export type EventStep = Wire<typeof step>;
+
 const body = {
-  payload: z.unknown().describe("The body parsed; null when it is no JSON or is not at hand."),
+  payload: z
+    .unknown()
+    .describe(
+      "The body parsed; null when it is no JSON, is larger than 256 kB, or is not at hand.",
+    ),
   headers: z.record(z.string(), z.string()),
-  body: text("The exact bytes, in the encoding of `body_encoding`.").nullable(),
+  body: text(
+    "The exact bytes, in the encoding of `body_encoding`: the first 256 kB of them. Null with `body=false`.",
+  ).nullable(),
   body_encoding: z.enum(["utf8", "base64"]).nullable(),
   body_kept: z.boolean(),
+  body_bytes: count("Bytes of the whole body.").nullable(),
+  body_truncated: z.boolean().describe("Whether `body` is a part of it: the rest is at `/body`."),
 };
 
 /** An event that the ledger has. */
@@ -74,6 +198,14 @@ const recordedEvent = eventRow.extend({
   attempt_log: z.array(attempt).describe("Attempts that failed."),
   conflicts: z.array(conflict),
   generations: z.array(generation).describe("Newest first."),
+  same_message: sameMessage.describe("Other events with the same signed message."),
+  emitted_by: emittedBy.nullable().describe("The event whose handler emitted this one."),
+  emitted: emitted.describe("Events that the handlers of this generation emitted."),
+  deliveries,
+  acts: z.array(act).describe("Who ran it again or gave it up: the last 50, oldest first."),
+  steps: z
+    .array(step)
+    .describe("Steps (`once`) of this generation that have ended: the first 100, oldest first."),
 });
 /** An event that only its queue has: no worker has recorded it yet, or none could. */
 const queuedEvent = z.strictObject({
@@ -92,6 +224,12 @@ const queuedEvent = z.strictObject({
   attempt_log: z.array(attempt).max(0),
   conflicts: z.array(conflict).max(0),
   generations: z.array(generation).max(0),
+  same_message: sameMessage,
+  emitted_by: z.null(),
+  emitted,
+  deliveries,
+  acts: z.array(act).max(0),
+  steps: z.array(step).max(0),
 });
 export const eventDetail = z.union([recordedEvent, queuedEvent]);
 /** An event with its body and its history. `stage` says whether the ledger has it, or only its queue. */

@@ -11,9 +11,40 @@
 // No I/O. The page imports types alone, so that a browser loads none of this; where it needs a value,
 // such as the outcomes to choose from, the value has the type of the one here.
 export { OUTCOMES } from "@millrace/core";
-export type { AuditEntry, AuditPage, Principal, Role } from "./audit.ts";
+export type { AuditEntry, AuditPage, Principal, Role, SessionEntry } from "./audit.ts";
+export {
+  BULK_STATES,
+  COUNT_MAX,
+  RATE_DEFAULT,
+  UNCONFIRMED_MAX,
+  type BulkRun,
+  type BulkState,
+  type BulkVerb,
+  type EventCount,
+} from "./bulk-runs.ts";
 export { createDocument } from "./document.ts";
-export type { Attempt, Conflict, EventDetail, EventPage, EventRow, Generation } from "./events.ts";
+export {
+  ERROR_STATES,
+  type ErrorGroup,
+  type ErrorGroupPage,
+  type ErrorState,
+} from "./error-groups.ts";
+export type {
+  Attempt,
+  Conflict,
+  Deliveries,
+  Delivery,
+  EmittedBy,
+  EmittedEvents,
+  EventAct,
+  EventDetail,
+  EventPage,
+  EventRow,
+  EventStep,
+  Generation,
+  SameMessage,
+} from "./events.ts";
+export type { Health, HealthItem } from "./health.ts";
 export {
   OPERATIONS,
   splitName,
@@ -27,7 +58,7 @@ export {
   type ReadQueryOf,
 } from "./operations.ts";
 export { readRequest } from "./read-request.ts";
-export { REASON_LENGTH_MAX } from "./requests.ts";
+export { ACTIVITY_RANGES, REASON_LENGTH_MAX } from "./requests.ts";
 export {
   type Activity,
   type ActivityBucket,

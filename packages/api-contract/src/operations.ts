@@ -1,16 +1,35 @@
 import type { ErrorCode } from "@millrace/core";
 import { z } from "zod";
-import { auditPage, principal } from "./audit.ts";
+import { auditPage, principal, sessionList } from "./audit.ts";
+import { errorGroup, errorGroupPage } from "./error-groups.ts";
+import {
+  bulkRuns,
+  eventCount,
+  givenUpMany,
+  replayedMany,
+  retriedMany,
+  skippedCounts as skipped,
+  startedRun,
+} from "./bulk-runs.ts";
 import { eventDetail, eventPage } from "./events.ts";
+import { health } from "./health.ts";
 import { activity, disagreements, stats } from "./overviews.ts";
 import {
   activityQuery,
   auditQuery,
+  errorQuery,
+  errorStateBody,
+  bodyQuery,
+  detailQuery,
+  eventCountQuery,
   eventQuery,
   generationQuery,
+  giveUpBody,
   reasonBody,
   replayBody,
   retryBody,
+  runBody,
+  runsQuery,
   signInBody,
 } from "./requests.ts";
 import { count, text, type Wire } from "./values.ts";
@@ -22,24 +41,27 @@ export interface Operation {
   readonly who: "anyone" | "viewer" | "operator";
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
+  /** Bytes that the body of a call may have. Default: 16 kB. */
+  readonly bodyBytesMax?: number;
   /** What a call that went well is answered: a schema with its name, or nothing, with 204. */
   readonly answer?: readonly [name: string, schema: z.ZodType];
+  /** Whether it is answered bytes, which its handler sends. */
+  readonly download?: true;
+  /** True if the call may also start work that goes on after the answer, which then has status 202. */
+  readonly starts?: true;
   /** What it may be refused with, besides what every call may. */
   readonly errors?: readonly ErrorCode[];
 }
 
-const skipped = z
-  .record(z.string(), z.int().min(1))
-  .describe("How many events were left alone, by reason.");
 const retried = z.strictObject({ retried: z.literal(1), skipped });
+const givenUp = z.strictObject({ given_up: z.literal(1) });
 const replayed = z.strictObject({
   replayed: z.literal(1),
   skipped,
   generation: count("The new one."),
 });
-const retriedMany = z.strictObject({ retried: count(), skipped, dryRun: z.boolean() });
-const replayedMany = z.strictObject({ replayed: count(), skipped, dryRun: z.boolean() });
 const paused = z.strictObject({ source: text(), paused: z.boolean() });
+const ended = z.strictObject({ id: text(), ended: z.literal(true) });
 const document = z.looseObject({ openapi: z.literal("3.1.0") });
 
 /** Every call of the API. */
@@ -58,7 +80,7 @@ export const OPERATIONS = {
     errors: ["unauthorized", "too_many_failures"],
   },
   "delete /session": {
-    summary: "Signs out: the browser forgets its cookie.",
+    summary: "Signs out: the session ends, and the browser forgets its cookie.",
     who: "anyone",
   },
   "get /openapi.json": {
@@ -67,18 +89,33 @@ export const OPERATIONS = {
     answer: ["OpenApi", document],
   },
   "get /events": {
-    summary: "Events of a filter, newest first.",
+    summary: "Events of a filter, newest first, or with `order=asc` oldest first.",
     who: "viewer",
     query: eventQuery,
     answer: ["EventPage", eventPage],
     errors: ["invalid_request"],
   },
-  "get /events/:source/:eventId": {
-    summary: "One event with its payload, failed attempts and generations; the id is URL-encoded.",
+  "get /event-count": {
+    summary: "How many events match a filter, up to `max`.",
     who: "viewer",
-    query: generationQuery,
+    query: eventCountQuery,
+    answer: ["EventCount", eventCount],
+    errors: ["invalid_request"],
+  },
+  "get /events/:source/:eventId": {
+    summary:
+      "One event with the first 256 kB of its body, failed attempts and generations; the id is URL-encoded.",
+    who: "viewer",
+    query: detailQuery,
     answer: ["EventDetail", eventDetail],
     errors: ["invalid_request", "event_not_found"],
+  },
+  "get /events/:source/:eventId/body": {
+    summary: "The exact bytes of an event's body, or of a range of it, as a download.",
+    who: "viewer",
+    query: bodyQuery,
+    download: true,
+    errors: ["invalid_request", "event_not_found", "body_missing"],
   },
   "post /events/:source/:eventId/retry": {
     summary: "Runs a failed event again, with all its attempts.",
@@ -96,19 +133,79 @@ export const OPERATIONS = {
     answer: ["Replayed", replayed],
     errors: ["event_not_found", "unknown_source", "not_settled", "superseded", "body_missing"],
   },
+  "post /events/:source/:eventId/give-up": {
+    summary: "Gives a pending event up: it fails with `given_up`, and only a retry runs it again.",
+    who: "operator",
+    query: generationQuery,
+    body: reasonBody,
+    answer: ["GivenUp", givenUp],
+    errors: ["event_not_found", "not_pending", "event_running"],
+  },
   "post /retry": {
-    summary: "Retries the failed events of a filter; an empty one needs `all`.",
+    summary:
+      "Starts a run that retries the failed events of a filter, or retries up to 500 that are named; a dry run counts.",
     who: "operator",
     body: retryBody,
+    bodyBytesMax: 1024 * 1024,
     answer: ["RetriedMany", retriedMany],
-    errors: ["unknown_source"],
+    starts: true,
+    errors: ["unknown_source", "count_mismatch"],
   },
   "post /replay": {
-    summary: "Replays the settled events of a filter; an empty one needs `all`.",
+    summary: "Starts a run that replays the settled events of a filter; a dry run counts them.",
     who: "operator",
     body: replayBody,
     answer: ["ReplayedMany", replayedMany],
-    errors: ["unknown_source"],
+    starts: true,
+    errors: ["unknown_source", "count_mismatch"],
+  },
+  "post /give-up": {
+    summary: "Starts a run that gives the pending events of a filter up; a dry run counts them.",
+    who: "operator",
+    body: giveUpBody,
+    answer: ["GivenUpMany", givenUpMany],
+    starts: true,
+    errors: ["count_mismatch"],
+  },
+  "get /errors": {
+    summary: "Groups of equal errors, last seen first.",
+    who: "viewer",
+    query: errorQuery,
+    answer: ["ErrorGroupPage", errorGroupPage],
+    errors: ["invalid_request"],
+  },
+  "get /errors/:fingerprint": {
+    summary: "One group of equal errors; the beginning of its fingerprint is enough.",
+    who: "viewer",
+    answer: ["ErrorGroup", errorGroup],
+    errors: ["invalid_request", "error_not_found"],
+  },
+  "post /errors/:fingerprint": {
+    summary: "Resolves, ignores or reopens a group of equal errors.",
+    who: "operator",
+    body: errorStateBody,
+    answer: ["ErrorGroup", errorGroup],
+    errors: ["invalid_request", "error_not_found"],
+  },
+  "get /runs": {
+    summary: "Bulk runs, newest first.",
+    who: "viewer",
+    query: runsQuery,
+    answer: ["BulkRuns", bulkRuns],
+    errors: ["invalid_request"],
+  },
+  "get /runs/:id": {
+    summary: "One bulk run and what became of its events.",
+    who: "viewer",
+    answer: ["BulkRunFound", startedRun],
+    errors: ["run_not_found"],
+  },
+  "post /runs/:id": {
+    summary: "Pauses, resumes, or stops a bulk run, or changes its rate.",
+    who: "operator",
+    body: runBody,
+    answer: ["BulkRunFound", startedRun],
+    errors: ["run_not_found", "run_ended"],
   },
   "post /sources/:source/pause": {
     summary: "Makes every worker leave a source's events alone.",
@@ -124,13 +221,31 @@ export const OPERATIONS = {
     answer: ["Paused", paused],
     errors: ["unknown_source"],
   },
+  "get /sessions": {
+    summary: "Who is signed in, the newest first.",
+    who: "viewer",
+    answer: ["Sessions", sessionList],
+  },
+  "post /sessions/:id/end": {
+    summary: "Ends a session, at every dashboard within ten seconds.",
+    who: "operator",
+    body: reasonBody,
+    answer: ["Ended", ended],
+    errors: ["session_not_found"],
+  },
+  "get /health": {
+    summary:
+      "What needs attention: Redis, Postgres, leader, disagreements, waiting and paused events.",
+    who: "viewer",
+    answer: ["Health", health],
+  },
   "get /stats": {
     summary: "Events by source and status, and jobs by source and state.",
     who: "viewer",
     answer: ["Stats", stats],
   },
   "get /activity": {
-    summary: "The last hour by minute.",
+    summary: "What was recorded and ended in the last hour, day, week, or 30 days.",
     who: "viewer",
     query: activityQuery,
     answer: ["Activity", activity],

@@ -5,7 +5,7 @@ const jobCounts = z.strictObject({
   waiting: count(),
   active: count(),
   delayed: count(),
-  completed: count("Kept for ten minutes."),
+  completed: count("Kept for `queue.keepCompletedMs`."),
   failed: count(),
   paused: z.boolean(),
 });
@@ -20,25 +20,41 @@ const sourceStats = z.strictObject({
 /** A source in numbers; without its queue's where that does not answer or is not configured. */
 export type SourceStats = Wire<typeof sourceStats>;
 
-export const stats = z.strictObject({ sources: z.record(z.string(), sourceStats) });
+export const stats = z.strictObject({
+  sources: z.record(z.string(), sourceStats),
+  read_lag_ms: z
+    .number()
+    .nullable()
+    .describe("How far the standby is behind, at most, that lists come from; null without one."),
+});
 export type Stats = Wire<typeof stats>;
 
 const latency = (about: string) => z.number().nullable().describe(about);
 
 const activityBucket = z.strictObject({
-  at: instant("When the minute began."),
+  at: instant("When it began."),
   recorded: count(),
   completed: count(),
   failed: count("Failed, and not retried before it was counted."),
-  p50_ms: latency("Half of what ended took no longer, from the record to the end."),
+  p50_ms: latency(
+    "Half of what ended took no longer, from the record to the end. Without what somebody had run again.",
+  ),
   p95_ms: latency("19 of 20 took no longer."),
+  waited_p95_ms: latency(
+    "The same of events that somebody retried or replayed: they waited for that.",
+  ),
 });
-/** What happened within one minute. */
+/** What happened within one stretch of time. */
 export type ActivityBucket = Wire<typeof activityBucket>;
 
 export const activity = z.strictObject({
-  bucket_seconds: z.literal(60),
-  buckets: z.array(activityBucket).length(60).describe("The last hour, oldest first."),
+  bucket_seconds: z.int().describe("60, 600, 3,600 or 14,400: for 1h, 24h, 7d, and 30d."),
+  buckets: z
+    .array(activityBucket)
+    .describe("Oldest first, up to `counted_until`. Latencies of more than an hour are estimates."),
+  counted_until: instant(
+    "Until when events are counted: the leading worker counts them every minute. Null while none are.",
+  ).nullable(),
 });
 export type Activity = Wire<typeof activity>;
 
@@ -48,8 +64,12 @@ const DISAGREEMENT_KINDS = [
   "pending_job_failed",
   "pending_retry_unfinished",
   "pending_job_completed",
+  "failed_job_completed",
   "unrecorded_job_failed",
+  "unrecorded_job_undone",
   "unrecorded_job_completed",
+  "unrecorded_job_unsigned",
+  "unreadable_job",
 ] as const;
 export type DisagreementKind = (typeof DISAGREEMENT_KINDS)[number];
 
@@ -58,7 +78,15 @@ const disagreement = z.strictObject({
   count: count(),
   meaning: text(),
   mend: text("What a worker will do about it."),
-  examples: z.array(z.strictObject({ source: text(), event_id: text(), generation: count() })),
+  examples: z.array(
+    z.strictObject({
+      source: text(),
+      event_id: text("Null for a job whose event is not known.").nullable(),
+      generation: count().nullable(),
+      job_id: text("Of a job that cannot be read; null for an event.").nullable(),
+      detail: text("Why its job failed or cannot be read.").nullable(),
+    }),
+  ),
 });
 /** How many events of one kind there are, and some of them. */
 export type Disagreement = Wire<typeof disagreement>;

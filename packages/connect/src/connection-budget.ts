@@ -1,6 +1,7 @@
-import { MillraceError, type Config } from "@millrace/core";
-import type { createPool } from "@millrace/ledger";
+import { MillraceError, readPoolName, type Config } from "@millrace/core";
+import { readServerFacts, type createPool, type ServerFacts } from "@millrace/ledger";
 import { connectionsWanted } from "@millrace/queue";
+import type { Finding } from "./check-database.ts";
 
 type Pool = ReturnType<typeof createPool>;
 
@@ -16,6 +17,9 @@ export const dashboardConnections = 4;
 
 /** Connections that the ledger's pool of a command takes at most. */
 export const cliConnections = 2;
+
+/** Connections that the retention of a worker takes at most where it has a login of its own. */
+export const retentionConnections = 2;
 
 /** Besides the handlers: two batches that are recorded, a failure, the readiness check, the
  * reconciler, the retention, and the leadership of both. */
@@ -50,9 +54,87 @@ export async function checkConnections(
 
 /** Connections that Postgres gives to those who are not superusers. */
 export async function connectionsGiven(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ given: number }>(
-    "select current_setting('max_connections')::int" +
-      " - current_setting('superuser_reserved_connections')::int as given",
-  );
-  return rows[0]?.given ?? 0;
+  return givenBy(await readServerFacts(pool));
+}
+
+function givenBy({ maxConnections, reservedConnections }: ServerFacts): number {
+  return maxConnections - reservedConnections;
+}
+
+/** The connections of a Postgres, or of a login that has a limit of its own: what there is, and who takes them. */
+export interface ConnectionUse {
+  readonly given: number;
+  /** Where `given` comes from. */
+  readonly limit: string;
+  /** Open connections by what holds them, most first. */
+  readonly held: ReadonlyMap<string, number>;
+  /** Pools of Millrace that hold a connection now, and connections that all of them may take. */
+  readonly pools: number;
+  readonly mayTake: number;
+  /** Open connections that are not of such a pool: other programs', and those of builds before this one. */
+  readonly others: number;
+}
+
+/**
+ * Who holds connections, which any login may see of all others. A walsender has no database, and takes none of
+ * `max_connections`.
+ */
+const HELD = `
+SELECT usename AS login, coalesce(application_name, '') AS name, count(*)::int AS count
+FROM pg_catalog.pg_stat_activity
+WHERE usesysid IS NOT NULL AND datid IS NOT NULL
+  AND coalesce(backend_type, 'client backend') = 'client backend'
+GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2`;
+
+interface HeldRow {
+  readonly login: string;
+  readonly name: string;
+  readonly count: number;
+}
+
+/**
+ * Reads who holds connections and who may take how many: of the limits that there are, the one with the least left. A
+ * pool that holds none at the moment is not seen.
+ */
+export async function readConnectionUse(pool: Pool): Promise<ConnectionUse> {
+  const facts = await readServerFacts(pool);
+  const { login, loginLimit, maxConnections, reservedConnections } = facts;
+  const { rows } = await pool.query<HeldRow>(HELD);
+  const limit = `max_connections is ${maxConnections}, and ${reservedConnections} are reserved`;
+  const ofServer = useOf(rows, givenBy(facts), limit);
+  if (loginLimit < 0) return ofServer;
+  const own = rows.filter((row) => row.login === login);
+  const ofLogin = useOf(own, loginLimit, `the CONNECTION LIMIT of the login "${login}"`);
+  return left(ofLogin) < left(ofServer) ? ofLogin : ofServer;
+}
+
+const left = ({ given, mayTake, others }: ConnectionUse): number => given - mayTake - others;
+
+function useOf(rows: readonly HeldRow[], given: number, limit: string): ConnectionUse {
+  const held = new Map<string, number>();
+  let [pools, mayTake, others] = [0, 0, 0];
+  for (const { name, count } of rows) {
+    const pool = readPoolName(name);
+    const holder = pool?.name ?? name;
+    held.set(holder, (held.get(holder) ?? 0) + count);
+    if (pool === undefined) {
+      others += count;
+    } else {
+      pools += 1;
+      mayTake += pool.connectionsMax;
+    }
+  }
+  return { given, limit, held, pools, mayTake, others };
+}
+
+/** What is wrong when all pools together may take more than there is; undefined where they fit. */
+export function connectionFinding(use: ConnectionUse): Finding | undefined {
+  const { given, limit, pools, mayTake, others } = use;
+  if (left(use) >= 0) return undefined;
+  return {
+    detail:
+      `${pools} pools of Millrace may take ${mayTake} connections and others hold ${others}, ` +
+      `but Postgres gives ${given} (${limit})`,
+    fix: "Raise max_connections, lower worker.concurrency, or run fewer workers",
+  };
 }

@@ -2,19 +2,24 @@
  * Connect: `openStores` opens the stores of every role, the ledger on Postgres and the queues on Redis, or on
  * Postgres where there is no `REDIS_URL`. A store is unopened → open → closed.
  *
- * A store opens when its server has passed a check: the ledger's schema is this build's; for a worker Postgres
- * has the connections; for ingress and worker Redis keeps what it is given.
+ * A store opens when its server has passed a check: Postgres' version, the rights of the login, and the ledger's schema
+ * (check-database.ts); for a worker Postgres has the connections (connection-budget.ts); for ingress and worker Redis
+ * keeps what it is given. `millrace doctor` reports by the same functions.
  * - Ingress and worker try again while a server is away; a dashboard and a command fail. What waiting does not
  *   solve (`migration_needed`, `redis_evicts`) rejects `opened` in every role.
  * - An ingress has one store or two. Each takes events as soon as it is open (ingress-stores.ts).
  * - Errors that no caller waits for go to `StoreWatch`. `close` also ends what is still being opened.
  */
+export { requireServer, settingFindings, type Finding } from "./check-database.ts";
 export {
+  connectionFinding,
   connectionsGiven,
   dashboardConnections,
   ingressConnections,
+  readConnectionUse,
   workerConnections,
 } from "./connection-budget.ts";
-export { openLedger } from "./open-ledger.ts";
+export { openLedger, sessionNeeded } from "./open-ledger.ts";
 export { openQueues, type StoreWatch } from "./open-queues.ts";
+export { queueKeys, warnIfUnsigned } from "./queue-keys.ts";
 export { openStores, requireDatabase, type Opening, type Stores } from "./open-stores.ts";

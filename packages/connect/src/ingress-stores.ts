@@ -1,16 +1,30 @@
-import { MillraceError, type Config, type EventKey, type EventLookup } from "@millrace/core";
+import { hostname } from "node:os";
 import {
+  isMillraceError,
+  MillraceError,
+  withHint,
+  withUrl,
+  type Config,
+  type EventKey,
+  type EventLookup,
+  type IncomingEvent,
+} from "@millrace/core";
+import {
+  createDeliveryNotes,
   createLedgerStore,
   createQueueStore,
   storeTimeoutMs,
   type ClosableEventStore,
+  type DeliveryNotes,
+  type Notify,
   type QueueClient,
   type RedeliveryPort,
 } from "@millrace/intake";
-import { checkSchema, type Ledger } from "@millrace/ledger";
-import { retryEvent } from "@millrace/operations";
+import type { Ledger } from "@millrace/ledger";
+import { retryDelivered } from "@millrace/operations";
 import type { Pressure, Queues } from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
+import { checkDatabase, settingFindings } from "./check-database.ts";
 import { ingressConnections } from "./connection-budget.ts";
 import { connectLedger, type ConnectedLedger } from "./open-ledger.ts";
 import { openQueues, type StoreUrls, type StoreWatch } from "./open-queues.ts";
@@ -35,8 +49,9 @@ export class IngressStores {
   readonly redelivery: RedeliveryPort;
   /** Resolves when each server was tried once, also if it is away. Rejects as `opened`. */
   readonly tried: Promise<unknown>;
-  /** Resolves when every store is open, or closed before. Rejects with `redis_evicts`, `redis_volatile`,
-   * `migration_needed`, `migration_changed` or `migration_unknown`, which waiting does not solve. */
+  /** Resolves when every store is open, or closed before. Rejects with `redis_topology`, `redis_evicts`, `redis_volatile`,
+   * `migration_needed`, `migration_changed`, `migration_unknown`, `postgres_too_old`, `unsupported_isolation`, `missing_rights` or
+   * `session_needed`, which waiting does not solve. */
   readonly opened: Promise<unknown>;
   readonly #urls: StoreUrls;
   readonly #config: Config;
@@ -45,30 +60,37 @@ export class IngressStores {
   readonly #timeoutMs: number;
   readonly #closing = new AbortController();
   readonly #postgres: ConnectedLedger | undefined;
+  readonly #deliveries: DeliveryNotes | undefined;
   /** Undefined until it is open. */
   #queues: Queues | undefined;
   /** Undefined until its schema has been checked. */
   #ledger: Ledger | undefined;
+  /** Set while the ledger cannot be opened because Postgres takes no writes. */
+  #readOnly: MillraceError | undefined;
 
   /** @throws `invalid_config` when the environment names neither server. */
   constructor(urls: StoreUrls, config: Config, watch: StoreWatch) {
     const { REDIS_URL, DATABASE_URL } = requireStore(urls);
     this.#urls = urls;
-    this.#config = config;
+    // What has no URL comes from handlers, and never through an ingress.
+    this.#config = { ...config, sources: withUrl(config.sources) };
     this.#watch = watch;
     this.#timeoutMs = storeTimeoutMs(config.ingress, REDIS_URL && DATABASE_URL ? 2 : 1);
     this.#postgres = DATABASE_URL ? this.#connectLedger(DATABASE_URL) : undefined;
     const queue = this.#queueClient();
-    const { sources } = config;
+    const { sources } = this.#config;
     const { onIntakeNotice: notify } = watch;
     const ledger = this.#postgres && this.#ledgerClient(this.#postgres.ledger);
+    this.#deliveries = ledger && createNotes(ledger, notify);
+    const shared = { queue, sources, deliveries: this.#deliveries };
     this.eventStores = [
-      ...(REDIS_URL
-        ? [createQueueStore({ queue, sources, ...(ledger && { conflicts: ledger }) })]
-        : []),
-      ...(ledger ? [createLedgerStore({ ledger, queue, sources, ...(notify && { notify }) })] : []),
+      ...(REDIS_URL ? [createQueueStore({ ...shared, ...(ledger && { ledger }) })] : []),
+      ...(ledger ? [createLedgerStore({ ...shared, ledger, ...(notify && { notify }) })] : []),
     ];
-    this.redelivery = { retry: (event) => this.#retry(event) };
+    this.redelivery = {
+      retry: (event) => this.#retry(event),
+      areNotCompleted: ledger && ((events) => this.#requireLedger().intake.areNotCompleted(events)),
+    };
     const openings = [
       ...(REDIS_URL ? [this.#open("queue", () => this.#openQueues())] : []),
       ...(this.#postgres ? [this.#open("ledger", () => this.#openLedger())] : []),
@@ -86,7 +108,8 @@ export class IngressStores {
 
   /** Does what was left for later, for a moment, and disconnects. */
   async close(): Promise<void> {
-    await Promise.all(this.eventStores.map((store) => store.close(CLOSE_TIMEOUT_MS)));
+    const closed = this.eventStores.map((store) => store.close(CLOSE_TIMEOUT_MS));
+    await Promise.all([...closed, this.#deliveries?.close(CLOSE_TIMEOUT_MS)]);
     this.#closing.abort();
     await Promise.allSettled([this.opened]);
     await this.#queues?.close();
@@ -112,7 +135,9 @@ export class IngressStores {
     const triedOnce = new Promise<void>((resolve) => (onFirstTry = resolve));
     const { signal } = this.#closing;
     const onAway = (error: unknown) => {
-      this.#watch.onAway?.(name, error);
+      const isReadOnly = isMillraceError(error) && error.code === "database_read_only";
+      this.#readOnly = isReadOnly ? error : undefined;
+      this.#watch.onAway?.(name, withHint(error));
       onFirstTry();
     };
     const opened = retryUntilAvailable(open, { signal, onAway }).catch((error: unknown) => {
@@ -124,15 +149,21 @@ export class IngressStores {
   async #openQueues(): Promise<void> {
     const sources = Object.keys(this.#config.sources);
     const enqueueTimeoutMs = Math.min(this.#timeoutMs, ENQUEUE_TIMEOUT_MS_MAX);
-    const settings = { role: "ingress", sources, enqueueTimeoutMs } as const;
+    const { replicas } = this.#config.queue;
+    const settings = { role: "ingress", sources, enqueueTimeoutMs, replicas } as const;
     this.#queues = await openQueues(this.#urls, settings, this.#watch);
   }
 
   /** Opens the ledger and, where there is no Redis, the queues on its Postgres. */
   async #openLedger(): Promise<void> {
     if (this.#postgres === undefined) return;
-    await checkSchema(this.#postgres.pool);
-    if (this.#urls.REDIS_URL === undefined) await this.#openQueues();
+    const { facts } = await checkDatabase(this.#postgres.pool, "ingress");
+    for (const finding of settingFindings(facts)) this.#watch.onFinding?.(finding);
+    if (this.#urls.REDIS_URL === undefined) {
+      // Opening these may write.
+      await this.#postgres.ledger.intake.ping();
+      await this.#openQueues();
+    }
     this.#ledger = this.#postgres.ledger;
   }
 
@@ -158,25 +189,33 @@ export class IngressStores {
   }
 
   /** The latest generation, for the sender knows of no replay. */
-  async #retry({ source, eventId }: EventLookup): Promise<"retried" | "not_needed"> {
+  async #retry(event: IncomingEvent): Promise<"retried" | "not_needed"> {
     const queues = this.#requireQueues();
     if (this.#postgres === undefined) {
       // The worker's record makes the row pending again when the job comes.
-      const answer = await queues.retryJob(await latestJob(queues, { source, eventId }));
+      const answer = await queues.retryJob(await latestJob(queues, event));
       return answer === "retried" ? "retried" : "not_needed";
     }
-    const deps = { ledger: this.#requireLedger(), queues };
-    const { kind } = await retryEvent(deps, { source, eventId });
+    const { kind } = await retryDelivered({ ledger: this.#requireLedger(), queues }, event);
     return kind === "retried" ? "retried" : "not_needed";
   }
 
   #requireQueues(): Queues {
-    return this.#queues ?? notOpen("queue");
+    if (this.#queues !== undefined) return this.#queues;
+    throw notOpen("queue");
   }
 
   #requireLedger(): Ledger {
-    return this.#ledger ?? notOpen("ledger");
+    if (this.#ledger !== undefined) return this.#ledger;
+    throw this.#readOnly ?? notOpen("ledger");
   }
+}
+
+function createNotes(ledger: Ledger["intake"], notify: Notify | undefined): DeliveryNotes {
+  return createDeliveryNotes(ledger, {
+    ingress: hostname(),
+    onLost: (deliveries, error) => notify?.({ kind: "deliveries_unnoted", deliveries, error }),
+  });
 }
 
 // What is not open takes nothing; that it is open is seen without a probe.
@@ -196,8 +235,8 @@ async function latestJob(queues: Queues, { source, eventId }: EventLookup): Prom
   }
 }
 
-function notOpen(name: StoreName): never {
-  throw new MillraceError("unavailable", `Cannot reach the ${name}: not connected yet`);
+function notOpen(name: StoreName): MillraceError {
+  return new MillraceError("unavailable", `Cannot reach the ${name}: not connected yet`);
 }
 
 function requireStore(urls: StoreUrls): StoreUrls {

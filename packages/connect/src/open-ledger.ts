@@ -1,10 +1,12 @@
-import { settlesWithin } from "@millrace/core";
+import { MillraceError, poolName, settlesWithin } from "@millrace/core";
 import {
   checkSchema,
   createLedger,
   createPool,
+  findPooler,
   type Ledger,
   type LedgerOptions,
+  type Pooler,
 } from "@millrace/ledger";
 import { cliConnections } from "./connection-budget.ts";
 
@@ -24,7 +26,8 @@ export function connectLedger(
   poolOptions: Parameters<typeof createPool>[0],
   options: LedgerOptions = {},
 ): ConnectedLedger {
-  const pool = createPool(poolOptions);
+  const { applicationName, max } = poolOptions;
+  const pool = createPool({ ...poolOptions, applicationName: poolName(applicationName, max) });
   let ending: Promise<unknown> | undefined;
   return {
     pool,
@@ -37,15 +40,37 @@ export function connectLedger(
 }
 
 /**
+ * Checks what a pool connects to before it is used.
+ *
+ * @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown`.
+ */
+export async function checkLedger({ pool }: Pick<ConnectedLedger, "pool">): Promise<Pooler> {
+  await checkSchema(pool);
+  return await findPooler(pool);
+}
+
+/** What cannot work behind a pooler is not begun. `variable` names where the pooler answers. */
+export function sessionNeeded(
+  who: string,
+  variable: "DATABASE_URL" | "DATABASE_SESSION_URL" | "RETENTION_DATABASE_URL",
+): MillraceError {
+  const fix = variable === "DATABASE_URL" ? "Set DATABASE_SESSION_URL" : "Set it";
+  return new MillraceError(
+    "session_needed",
+    `Cannot start: ${who} needs connections to Postgres that no pooler shares, and a pooler answers at ` +
+      `${variable}. ${fix} to the URL of Postgres itself`,
+  );
+}
+
+/**
  * Opens the ledger alone, for a command that needs no queue.
  *
  * @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown`.
  */
-export async function openLedger(url: string): Promise<ConnectedLedger> {
+export async function openLedger(url: string): Promise<ConnectedLedger & { pooler: Pooler }> {
   const store = connectLedger({ url, max: cliConnections, applicationName: "millrace-cli" });
   try {
-    await checkSchema(store.pool);
-    return store;
+    return { ...store, pooler: await checkLedger(store) };
   } catch (error) {
     await store.close();
     throw error;

@@ -1,5 +1,6 @@
 import { isMillraceError, MillraceError, wait, type Environment } from "@millrace/core";
 import type { Notify as NotifyIntake } from "@millrace/intake";
+import { findPooler, type ConnectionReset } from "@millrace/ledger";
 import {
   checkRedis,
   createPostgresQueues,
@@ -10,10 +11,23 @@ import {
   type Queues,
 } from "@millrace/queue";
 import { reasonOf } from "@millrace/service";
+import type { Finding } from "./check-database.ts";
+import type { ConnectionUse } from "./connection-budget.ts";
+import { connectLedger, sessionNeeded } from "./open-ledger.ts";
+import { queueKeys } from "./queue-keys.ts";
 
 /** The variables that name the servers. The queues are on Postgres where there is no `REDIS_URL`. */
 export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
-  Partial<Pick<Environment, "MILLRACE_REDIS_VOLATILE">>;
+  Partial<
+    Pick<
+      Environment,
+      | "MILLRACE_REDIS_VOLATILE"
+      | "MILLRACE_QUEUE_KEY"
+      | "RETENTION_DATABASE_URL"
+      | "DATABASE_SESSION_URL"
+      | "DATABASE_READ_URL"
+    >
+  >;
 
 /** What a process is told about its stores. */
 export interface StoreWatch {
@@ -26,6 +40,12 @@ export interface StoreWatch {
   readonly onQueueNotice?: NotifyQueue;
   /** Called with events of an ingress that the ledger keeps and the queue was not given. */
   readonly onIntakeNotice?: NotifyIntake;
+  /** Called at the start with what a server's settings put at risk although the role can work. */
+  readonly onFinding?: (finding: Finding) => void;
+  /** Called at the start of a worker with who takes the connections of Postgres. */
+  readonly onConnections?: (use: ConnectionUse) => void;
+  /** Called in a worker when a connection to Postgres is closed because of what a handler did to it. */
+  readonly onConnectionReset?: (reset: ConnectionReset) => void;
 }
 
 interface QueueSettings {
@@ -33,6 +53,8 @@ interface QueueSettings {
   readonly sources: readonly string[];
   /** Milliseconds within which an enqueue is answered. */
   readonly enqueueTimeoutMs?: number;
+  /** Replicas of Redis that must have an event before `enqueue` answers for it. Default 0. */
+  readonly replicas?: number;
 }
 
 /** Roles that put events on the queue or take them from it. The others only look, and show what is wrong. */
@@ -56,14 +78,16 @@ const FIRST_ANSWER_PAUSE_MS = 10;
 /**
  * Opens a role's queues, after a check of Redis where the role's events depend on it.
  *
- * @throws `redis_unreachable` or `database_unreachable` while the server is away; `redis_evicts`,
- * `redis_volatile` when waiting does not help.
+ * @throws `redis_unreachable`, `database_unreachable` or `database_unavailable` while the server is away;
+ * `redis_topology`, `redis_evicts`, `redis_volatile`, `queue_key_missing`, `session_needed` when waiting does not help.
  */
 export async function openQueues(
-  { DATABASE_URL = "", REDIS_URL, MILLRACE_REDIS_VOLATILE }: StoreUrls,
+  urls: StoreUrls,
   settings: QueueSettings,
   { onQueueNotice, onError }: StoreWatch = {},
 ): Promise<Queues> {
+  const { REDIS_URL, MILLRACE_REDIS_VOLATILE } = urls;
+  const keys = queueKeys(urls);
   if (REDIS_URL !== undefined && CHECKS_REDIS[settings.role]) {
     await checkRedis(REDIS_URL, { allowVolatile: MILLRACE_REDIS_VOLATILE === "1" });
   }
@@ -76,8 +100,8 @@ export async function openQueues(
   };
   const queues =
     REDIS_URL === undefined
-      ? await createPostgresQueues({ ...settings, notify, url: DATABASE_URL })
-      : createRedisQueues({ ...settings, notify, url: REDIS_URL });
+      ? await createPostgresQueues({ ...settings, notify, url: await urlOfQueues(urls) })
+      : createRedisQueues({ ...settings, notify, keys, url: REDIS_URL });
   const withinMs = FIRST_ANSWER_MS[settings.role];
   if (withinMs === undefined) return queues;
   try {
@@ -87,6 +111,25 @@ export async function openQueues(
     await queues.close();
     throw withReason(error, lastError);
   }
+}
+
+/**
+ * Where queues on Postgres are. They listen for new jobs, and each connection names their schema as it starts, which
+ * poolers refuse or leave out.
+ *
+ * @throws `session_needed`, `database_unavailable`
+ */
+async function urlOfQueues(urls: StoreUrls): Promise<string> {
+  const variable =
+    urls.DATABASE_SESSION_URL === undefined ? "DATABASE_URL" : "DATABASE_SESSION_URL";
+  const url = urls[variable] ?? "";
+  const { pool, close } = connectLedger({ url, max: 2, applicationName: "millrace-queue" });
+  try {
+    if ((await findPooler(pool)) === "none") return url;
+  } finally {
+    await close();
+  }
+  throw sessionNeeded("the queue", variable);
 }
 
 /** Waits until a connection that was just begun works. */

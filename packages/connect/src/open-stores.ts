@@ -1,19 +1,34 @@
-import { MillraceError, type Config } from "@millrace/core";
-import { checkSchema, isDatabaseUnavailable, type LedgerOptions } from "@millrace/ledger";
+import { MillraceError, withHint, type Config } from "@millrace/core";
+import {
+  isDatabaseUnavailable,
+  type Ledger,
+  type LedgerOptions,
+  type Pooler,
+} from "@millrace/ledger";
 import type { QueueRole, Queues } from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
+import { checkDatabase, retentionFinding, settingFindings } from "./check-database.ts";
 import {
   checkConnections,
   cliConnections,
+  connectionFinding,
   dashboardConnections,
+  readConnectionUse,
+  retentionConnections,
   workerConnections,
 } from "./connection-budget.ts";
 import { IngressStores } from "./ingress-stores.ts";
-import { connectLedger, type ConnectedLedger } from "./open-ledger.ts";
+import { checkLedger, connectLedger, sessionNeeded, type ConnectedLedger } from "./open-ledger.ts";
 import { openQueues, type StoreUrls, type StoreWatch } from "./open-queues.ts";
+import { queueKeys } from "./queue-keys.ts";
 
 /** The stores of a worker, a dashboard or a command. */
 export interface Stores extends Pick<ConnectedLedger, "pool" | "ledger"> {
+  /** For what drops bodies and deletes events: in a worker `RETENTION_DATABASE_URL` or `DATABASE_SESSION_URL`,
+   * else `pool`. */
+  readonly retentionPool: ConnectedLedger["pool"];
+  /** For lists: of the standby that `DATABASE_READ_URL` names in a dashboard or a command, else the ledger's own. */
+  readonly lists: Ledger["reads"];
   readonly queues: Queues;
 }
 
@@ -22,9 +37,10 @@ export interface Opening {
   /**
    * The stores, once their servers were checked.
    *
-   * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unreachable`; in a
-   * worker also `too_many_connections`, `redis_evicts`, `redis_volatile`; elsewhere `database_unavailable`
-   * and in a command `redis_unreachable`; `shutting_down` when it is closed before.
+   * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unreachable`; except in a command
+   * `postgres_too_old`, `unsupported_isolation`, `missing_rights`; in a worker also `too_many_connections`, `session_needed`,
+   * `redis_topology`, `redis_evicts`, `redis_volatile`; elsewhere `database_unavailable` and in a command `redis_unreachable`;
+   * `shutting_down` when it is closed before.
    */
   readonly opened: Promise<Stores>;
   /** Stops waiting for a server, and disconnects. Bounded. */
@@ -38,7 +54,8 @@ type FullRole = Exclude<QueueRole, "ingress">;
  * Opens the stores of a role on the servers that the environment names. Returns at once; `opened` tells
  * when they can be used. The caller closes them, also after `opened` has rejected.
  *
- * @throws `invalid_config` when the environment does not name a server that the role needs.
+ * @throws `invalid_config` when the environment does not name a server that the role needs;
+ * `queue_key_missing`.
  */
 export function openStores(
   environment: StoreUrls,
@@ -62,6 +79,8 @@ export function openStores(
     onAway: (store, error) => given.onError?.(`${store}: away`, error),
     ...given,
   };
+  // Whoever starts a role learns it at once, whatever server is away.
+  queueKeys(environment);
   return role === "ingress"
     ? new IngressStores(environment, config, watch)
     : openBoth(environment, config, role, watch);
@@ -81,16 +100,19 @@ function openBoth(
       applicationName: `millrace-${role}`,
       onError: (error) => watch.onError?.("postgres", error),
     },
-    role === "worker" ? workerOptions(config) : {},
+    role === "worker" ? workerOptions(config, watch) : {},
   );
+  const aside = connectAside(environment, role, watch);
   const closing = new AbortController();
   let queues: Queues | undefined;
 
   async function open(): Promise<Stores> {
-    await step("ledger", () => checkSchema(postgres.pool));
     if (role === "worker") {
-      const queuesOnPostgres = environment.REDIS_URL === undefined;
-      await step("ledger", () => checkConnections(postgres.pool, config, { queuesOnPostgres }));
+      const both = { postgres, retention: aside };
+      await step("ledger", () => checkForWorker(both, environment, config, watch));
+    } else {
+      await (role === "dashboard" ? checkDatabase(postgres.pool, role) : checkLedger(postgres));
+      if (aside !== undefined) await checkLedger(aside);
     }
     const opened = await step("queue", () => openQueues(environment, { role, sources }, watch));
     if (closing.signal.aborted) {
@@ -98,7 +120,10 @@ function openBoth(
       throw closing.signal.reason;
     }
     queues = opened;
-    return { pool: postgres.pool, ledger: postgres.ledger, queues };
+    if (role === "worker") await step("ledger", () => reportConnections(postgres, watch));
+    const { pool, ledger } = postgres;
+    const { pool: retentionPool, ledger: forLists } = aside ?? postgres;
+    return { pool, retentionPool, ledger, lists: forLists.reads, queues };
   }
 
   /** Only a worker waits: people see at once what a dashboard or a command cannot reach. */
@@ -107,7 +132,7 @@ function openBoth(
     return retryUntilAvailable(work, {
       signal: closing.signal,
       isAway: isDatabaseUnavailable,
-      onAway: (error) => watch.onAway?.(name, error),
+      onAway: (error) => watch.onAway?.(name, withHint(error)),
     });
   }
 
@@ -119,9 +144,77 @@ function openBoth(
     close: async () => {
       closing.abort(new MillraceError("shutting_down", `Cannot go on: the ${role} is closing`));
       await queues?.close();
-      await postgres.close();
+      await Promise.all([postgres.close(), aside?.close()]);
     },
   };
+}
+
+/**
+ * What a worker needs of Postgres, and what it is told about it: Postgres takes writes and has the connections, and no
+ * pooler shares those of the retention, which detaches a day of bodies outside of a transaction, with time limits that belong
+ * to the session.
+ */
+async function checkForWorker(
+  { postgres, retention }: { postgres: ConnectedLedger; retention: ConnectedLedger | undefined },
+  environment: StoreUrls,
+  config: Config,
+  watch: StoreWatch,
+): Promise<void> {
+  const { pool } = postgres;
+  const { facts, pooler } = await checkDatabase(pool, "worker");
+  await postgres.ledger.claims.ping();
+  const hasOwnLogin = environment.RETENTION_DATABASE_URL !== undefined;
+  if ((await poolerOfRetention()) === "transaction") {
+    throw sessionNeeded("the retention", retentionVariable(environment));
+  }
+  const queuesOnPostgres = environment.REDIS_URL === undefined;
+  await checkConnections(pool, config, { queuesOnPostgres });
+  for (const finding of settingFindings(facts, config.worker)) watch.onFinding?.(finding);
+  const finding = hasOwnLogin ? undefined : await retentionFinding((retention ?? postgres).pool);
+  if (finding !== undefined) watch.onFinding?.(finding);
+
+  async function poolerOfRetention(): Promise<Pooler> {
+    if (retention === undefined) return pooler;
+    if (!hasOwnLogin) return await checkLedger(retention);
+    return (await checkDatabase(retention.pool, "retention")).pooler;
+  }
+}
+
+/** Says who takes the connections of Postgres, once all pools of this process hold one. */
+async function reportConnections(
+  { pool }: Pick<ConnectedLedger, "pool">,
+  watch: StoreWatch,
+): Promise<void> {
+  const use = await readConnectionUse(pool);
+  watch.onConnections?.(use);
+  const finding = connectionFinding(use);
+  if (finding !== undefined) watch.onFinding?.(finding);
+}
+
+/**
+ * A second pool, if there is to be one: of a worker's retention, by a login that may delete or past a pooler; or of the
+ * standby that the others list events from.
+ */
+function connectAside(
+  environment: StoreUrls,
+  role: FullRole,
+  { onError }: StoreWatch,
+): ConnectedLedger | undefined {
+  const isWorker = role === "worker";
+  const variable = isWorker ? retentionVariable(environment) : "DATABASE_READ_URL";
+  const url = environment[variable];
+  if (url === undefined || variable === "DATABASE_URL") return undefined;
+  return connectLedger({
+    url,
+    max: isWorker ? retentionConnections : dashboardConnections,
+    applicationName: isWorker ? "millrace-retention" : `millrace-${role}-lists`,
+    onError: (error) => onError?.(isWorker ? "postgres" : "standby", error),
+  });
+}
+
+function retentionVariable({ RETENTION_DATABASE_URL, DATABASE_SESSION_URL }: StoreUrls) {
+  if (RETENTION_DATABASE_URL !== undefined) return "RETENTION_DATABASE_URL";
+  return DATABASE_SESSION_URL === undefined ? "DATABASE_URL" : "DATABASE_SESSION_URL";
 }
 
 function connectionsMax(role: FullRole, { worker }: Config): number {
@@ -129,8 +222,8 @@ function connectionsMax(role: FullRole, { worker }: Config): number {
   return role === "dashboard" ? dashboardConnections : cliConnections;
 }
 
-function workerOptions({ worker, retention }: Config): LedgerOptions {
-  return { ...worker, keysDays: retention.keysDays };
+function workerOptions({ worker, retention, schema }: Config, watch: StoreWatch): LedgerOptions {
+  return { ...worker, keysDays: retention.keysDays, schema, onReset: watch.onConnectionReset };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ErrorCode } from "./error-codes.ts";
+import type { EmittedEvent } from "./event.ts";
 import type { StopSignal } from "./lazy-signal.ts";
 
 /**
@@ -12,14 +13,20 @@ export type StoreResult =
   | "duplicate"
   /** Stored before, and failed for good since. */
   | "failed"
+  /** Stored before, and its job has completed since. Only the queue answers it: the ledger knows whether the event has. */
+  | "completed"
   /** Stored before with another body, which is kept. Takes precedence over `failed`. */
   | "conflict"
   /** Not stored. */
   | Error;
 
+/** What a delivery of an event was: its first, one more, one with another body, or one of an event that had failed. */
+export const DELIVERY_OUTCOMES = ["accepted", "duplicate", "conflict", "failed"] as const;
+export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
+
 /** What the ledger answers when a job is recorded: an attempt that is ours to run, or why there is none. */
 export type Claim = ClaimKind & {
-  /** The job's body differs from the body that came first for this event, which is kept. */
+  /** The job's body, type, or `unsigned` differs from what came first for this event, which is kept. */
   readonly conflict?: true;
 };
 
@@ -31,8 +38,18 @@ type ClaimKind =
       readonly attempt: number;
       /** Which attempt this is since the event was first seen or last retried, from 1. */
       readonly attemptSinceRetry: number;
+      /** Attempts of this event so far in which its handler asked to wait (`RetryLater`). */
+      readonly waits: number;
+      /** Milliseconds since the event became pending, by the database's clock. */
+      readonly pendingForMs: number;
       /** The event was new: the ledger's headers and body are those of the job. */
       readonly isNew?: true;
+      /** What the ledger has of an event that was not new. */
+      readonly stored?: {
+        readonly type: string;
+        readonly unsigned: boolean;
+        readonly acceptedAtMs: number;
+      };
     }
   /** Completed before: the job is a duplicate. */
   | { readonly kind: "completed" }
@@ -52,8 +69,8 @@ type ClaimKind =
 export interface LockedEvent {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** True when the body is another event's and the id is not signed: no handler may run. Always
-   * false without `bodyDedup`. */
+  /** True when the signed message is another event's and the id is not signed: no handler may run.
+   * Always false without `bodyDedup`. */
   readonly suspectedReplay: boolean;
 }
 
@@ -66,8 +83,48 @@ export interface AttemptLimits {
   readonly signal: StopSignal;
   /** The event's headers and body, if the caller knows what the ledger has; they are read otherwise. */
   readonly event?: Pick<LockedEvent, "headers" | "body"> | undefined;
-  /** True to compare the event's body with the bodies of the 24 hours before it. Default false. */
+  /** True to look for the event's signed message among those that came before. Default false. */
   readonly bodyDedup?: boolean;
+  /** Called after the COMMIT with what the handlers emitted, if they did. */
+  readonly onEmitted?: OnEmitted | undefined;
+}
+
+/** Gets the events that the handlers of an attempt emitted, once they are committed. */
+export type OnEmitted = (events: readonly EmittedEvent[]) => void;
+
+/** One call of a stack, without the message of the error. */
+export interface StackFrame {
+  /** Relative to the project for its own code; `node_modules/<package>/...` or `node:...` for others'. */
+  readonly file: string;
+  readonly line: number | null;
+  readonly column: number | null;
+  /** Null outside of any function. */
+  readonly function: string | null;
+  /** True for the project's own code. */
+  readonly own: boolean;
+}
+
+/** A line that a handler logged during an attempt. */
+export interface LoggedLine {
+  /** In ISO 8601, by the worker's clock. */
+  readonly at: string;
+  readonly level: "debug" | "info" | "warn" | "error";
+  /** The message and the fields as JSON, cut to 1 kB. */
+  readonly text: string;
+}
+
+/** What a failure is known by, and what helps to understand it. */
+export interface ErrorDetails {
+  /** `1-` and 16 hexadecimal digits; equal errors have the same one. The number is the version of the way it is made. */
+  readonly fingerprint: string;
+  /** The error's text with what varies replaced. */
+  readonly title: string;
+  /** Where it was thrown: at most 32 frames, the innermost first. */
+  readonly stack: readonly StackFrame[];
+  /** The last lines that the handlers logged, at most 64 and 16 kB. */
+  readonly log: readonly LoggedLine[];
+  /** How many lines came before those. */
+  readonly logDropped: number;
 }
 
 /** How an attempt failed, as the ledger records it. */
@@ -77,8 +134,12 @@ export interface AttemptFailure {
   readonly message: string;
   /** True makes the event `failed`; false leaves it `pending` for the next attempt. */
   readonly final: boolean;
-  /** False when the attempt is given back: Postgres was at fault, or the worker was closing. */
+  /** False when the attempt is given back: its handler asked to wait, Postgres was at fault, or the worker was closing. */
   readonly counts: boolean;
+  /** Milliseconds until the next attempt is due; of no account when it was the last one. */
+  readonly afterMs: number;
   /** The queue's run, kept with a final failure. */
   readonly run: string;
+  /** Undefined where the failure is nobody's error: the attempt was given back, or another worker has the event. */
+  readonly details?: ErrorDetails | undefined;
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { sourceSchema } from "./source-schema.ts";
+import type { TableSchema } from "./handler.ts";
+import { sourceSchema, withUrl } from "./source-schema.ts";
 import type { HandlersOption, OnFailed } from "./settings.ts";
 
 export const SOURCE_NAME = /^[a-z][a-z0-9-]{0,39}$/;
@@ -7,20 +8,21 @@ export const SOURCE_NAME = /^[a-z][a-z0-9-]{0,39}$/;
 const ms = (options: { min: number; max: number }) => z.int().min(options.min).max(options.max);
 
 export const ingressSchema = z.strictObject({
-  bodyTimeoutMs: ms({ min: 100, max: 120_000 }).default(10_000),
+  bodyTimeoutMs: ms({ min: 100, max: 120_000 }).default(30_000),
   answerTimeoutMs: ms({ min: 100, max: 30_000 }).default(2_000),
   inFlightBytesMax: z
     .int()
     .min(65_536)
     .default(64 * 1024 * 1024),
   connectionsMax: z.int().min(1).default(10_000),
-  batchMax: z.int().min(1).max(1_000).default(25),
+  batchMax: z.int().min(1).max(1_000).default(100),
   shutdownTimeoutMs: ms({ min: 0, max: 600_000 }).default(10_000),
 });
 
 export const workerSchema = z
   .strictObject({
     concurrency: z.int().min(1).max(500).default(20),
+    callsMax: z.int().min(1).max(10_000).default(200),
     handlerTimeoutMs: ms({ min: 10, max: 3_600_000 }).default(30_000),
     idleInTransactionTimeoutMs: ms({ min: 10, max: 3_660_000 }).default(35_000),
     lockTimeoutMs: ms({ min: 10, max: 60_000 }).default(2_000),
@@ -28,6 +30,7 @@ export const workerSchema = z
     stalledIntervalMs: ms({ min: 500, max: 600_000 }).default(5_000),
     maxStalledCount: z.int().min(1).max(1_000).default(20),
     shutdownTimeoutMs: ms({ min: 0, max: 600_000 }).default(25_000),
+    unsignedJobsDays: z.int().min(0).max(365).default(7),
   })
   .superRefine((worker, context) => {
     for (const [path, message] of contradictions(worker)) {
@@ -52,6 +55,14 @@ const reconcilerSchema = z.strictObject({
   sweepIntervalMs: ms({ min: 100, max: 86_400_000 }).default(600_000),
 });
 
+const queueSchema = z.strictObject({
+  keepCompletedMs: ms({ min: 0, max: 86_400_000 }).default(600_000),
+  replicas: z.int().min(0).max(1).default(0),
+  keepCompletedBytes: z.int().min(1_048_576).max(1_099_511_627_776).default(268_435_456),
+});
+
+const errorsSchema = z.strictObject({ stack: z.boolean().default(true) });
+
 const onFailedSchema = z.custom<OnFailed>(
   (value) => typeof value === "function",
   "must be a function (event) => ...",
@@ -65,6 +76,11 @@ const handlersSchema = z.custom<HandlersOption>(
   "must be a list of on(...), or a function that imports one",
 );
 
+const tablesSchema = z.custom<TableSchema>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  'must be an object of Drizzle tables: import * as schema from "./schema.ts"',
+);
+
 /** Checks `millrace.config.ts`; `ConfigInput` says what each setting means. */
 export const configSchema = z.strictObject({
   sources: z
@@ -72,12 +88,19 @@ export const configSchema = z.strictObject({
       error: ({ code, input }) =>
         code === "invalid_type" && input === undefined ? NO_SOURCES : undefined,
     })
-    .refine((sources) => Object.keys(sources).length > 0, "must name at least one source"),
+    .refine((sources) => Object.keys(sources).length > 0, "must name at least one source")
+    .refine(
+      (sources) => Object.keys(sources).length === 0 || Object.keys(withUrl(sources)).length > 0,
+      "must name at least one source with a URL: all of them are internal",
+    ),
   handlers: handlersSchema.default(() => []),
+  schema: tablesSchema.optional(),
   migrations: z.string().min(1).optional(),
   onFailed: onFailedSchema.optional(),
   retention: retentionSchema.prefault({}),
   reconciler: reconcilerSchema.prefault({}),
+  queue: queueSchema.prefault({}),
+  errors: errorsSchema.prefault({}),
   ingress: ingressSchema.prefault({}),
   worker: workerSchema.prefault({}),
 });
@@ -114,7 +137,6 @@ function contradictions(worker: Times): [keyof Times, string][] {
   return found;
 }
 
-export type RetentionConfig = z.infer<typeof retentionSchema>;
 export type ReconcilerConfig = z.infer<typeof reconcilerSchema>;
 export type IngressConfig = z.infer<typeof ingressSchema>;
 export type WorkerConfig = z.infer<typeof workerSchema>;

@@ -37,10 +37,10 @@ test("each of many waits ends when its own time is up, and one that was ended do
   const deadlines = new Deadlines<string>(100, (item) => ended.push(item));
   deadlines.add("first");
   vi.advanceTimersByTime(40);
-  deadlines.add("answered");
+  const answered = deadlines.add("answered");
   vi.advanceTimersByTime(20);
   deadlines.add("last");
-  deadlines.delete("answered");
+  deadlines.delete(answered);
   vi.advanceTimersByTime(39);
   expect(ended).toEqual([]);
   vi.advanceTimersByTime(1);
@@ -51,11 +51,31 @@ test("each of many waits ends when its own time is up, and one that was ended do
   expect(ended).toEqual(["first", "last"]);
 });
 
+test("a wait that begins as another ends holds up none of those between", () => {
+  vi.useFakeTimers();
+  const ended: string[] = [];
+  const deadlines = new Deadlines<string>(100, (item) => {
+    ended.push(item);
+    if (item === "again") deadlines.add("its second");
+  });
+  deadlines.add("again");
+  vi.advanceTimersByTime(40);
+  deadlines.add("between");
+  vi.advanceTimersByTime(60);
+  expect(ended).toEqual(["again"]);
+  vi.advanceTimersByTime(40);
+  expect(ended).toEqual(["again", "between"]);
+  vi.advanceTimersByTime(60);
+  expect(ended).toEqual(["again", "between", "its second"]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 test("no timer is left when nothing waits", () => {
   vi.useFakeTimers();
   const deadlines = new Deadlines<string>(100, () => {});
-  deadlines.add("a");
-  deadlines.delete("a");
+  const a = deadlines.add("a");
+  deadlines.delete(a);
+  deadlines.delete(a);
   expect(vi.getTimerCount()).toBe(0);
   deadlines.add("b");
   vi.advanceTimersByTime(100);

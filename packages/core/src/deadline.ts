@@ -17,15 +17,30 @@ export function withDeadline<T>(
   });
 }
 
+/** One wait of `Deadlines`. */
+export interface Deadline<Item> {
+  readonly item: Item;
+  /** When the time is up, by `performance.now()`. */
+  readonly dueMs: number;
+  /** Undefined when the wait has ended. */
+  before: Deadline<Item> | undefined;
+  after: Deadline<Item> | undefined;
+}
+
 /**
  * One timer for many waits of the same length. A timer of its own for each request is started and cleared
  * thousands of times a second, and nearly never fires.
+ *
+ * A list and not a Map: where entries come and go, V8 replaces the table of a Map again and again, and each old
+ * table refers to the next one. As soon as one of them is old enough to be left out of the quick garbage
+ * collections, none of the entries that follow it is collected by those either.
  */
 export class Deadlines<Item> {
   readonly #timeoutMs: number;
   readonly #onLate: (item: Item) => void;
-  /** When the time of each is up. All wait equally long, so the first that came is the first that is late. */
-  readonly #dueMs = new Map<Item, number>();
+  /** All wait equally long, so the first that came is the first that is late. */
+  #first: Deadline<Item> | undefined;
+  #last: Deadline<Item> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** @param onLate - called with each item that is still here when its time is up. */
@@ -34,30 +49,47 @@ export class Deadlines<Item> {
     this.#onLate = onLate;
   }
 
-  add(item: Item): void {
-    this.#dueMs.set(item, performance.now() + this.#timeoutMs);
+  add(item: Item): Deadline<Item> {
+    const dueMs = performance.now() + this.#timeoutMs;
+    const added: Deadline<Item> = { item, dueMs, before: this.#last, after: undefined };
+    if (this.#last === undefined) this.#first = added;
+    else this.#last.after = added;
+    this.#last = added;
     this.#timer ??= setTimeout(() => this.#endLate(), this.#timeoutMs);
+    return added;
   }
 
-  /** Ends the wait of an item, which may have ended before. */
-  delete(item: Item): void {
-    this.#dueMs.delete(item);
-    if (this.#dueMs.size > 0) return;
+  /** Ends a wait, which may have ended before. */
+  delete(deadline: Deadline<Item>): void {
+    this.#remove(deadline);
+    if (this.#first !== undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 
+  #remove(deadline: Deadline<Item>): void {
+    const { before, after } = deadline;
+    if (before === undefined) {
+      if (this.#first !== deadline) return;
+      this.#first = after;
+    } else before.after = after;
+    if (after === undefined) this.#last = before;
+    else after.before = before;
+    deadline.before = undefined;
+    deadline.after = undefined;
+  }
+
   #endLate(): void {
-    this.#timer = undefined;
     const nowMs = performance.now();
-    for (const [item, dueMs] of this.#dueMs) {
-      if (dueMs > nowMs) {
-        this.#timer ??= setTimeout(() => this.#endLate(), dueMs - nowMs);
-        return;
-      }
-      this.#dueMs.delete(item);
+    // The timer stays set meanwhile: a wait that begins in `onLate` is not the first, and needs none.
+    while (this.#first !== undefined && this.#first.dueMs <= nowMs) {
+      const { item } = this.#first;
+      this.#remove(this.#first);
       this.#onLate(item);
     }
+    clearTimeout(this.#timer);
+    this.#timer =
+      this.#first && setTimeout(() => this.#endLate(), this.#first.dueMs - performance.now());
   }
 }
 
@@ -87,5 +119,19 @@ export function wait(ms: number, signal?: StopSignal): Promise<void> {
     };
     const timer = setTimeout(finish, ms);
     signal?.addEventListener("abort", finish);
+  });
+}
+
+/**
+ * Waits for a promise, but no longer than until the signal aborts.
+ *
+ * @throws the signal's reason, as its owner gave it
+ */
+export function unlessAborted<T>(signal: StopSignal, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop);
+    promise.finally(() => signal.removeEventListener("abort", stop)).then(resolve, reject);
   });
 }

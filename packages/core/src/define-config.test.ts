@@ -55,6 +55,17 @@ test.each([
   expect(refusal({ sources, worker })).toContain(path);
 });
 
+test("an internal source has no secret, and is not the only one", () => {
+  const internal = { ...provider, isInternal: true } as Provider;
+  const mail = { provider: internal, options: { secret: "whsec_a" } };
+  expect(refusal({ sources: { ...sources, mail } })).toContain(
+    "sources.mail.options.secret: cannot be set: an internal source has no URL",
+  );
+  expect(refusal({ sources: { mail: { provider: internal, options: {} } } })).toContain(
+    "must name at least one source with a URL: all of them are internal",
+  );
+});
+
 test("a config without sources, or with a source that no provider made, is refused", () => {
   expect(refusal({ sources: {} })).toContain("at least one source");
   expect(refusal({ sources: { acme: {} } })).toContain("provider");

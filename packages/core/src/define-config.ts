@@ -1,11 +1,15 @@
 import type { z } from "zod";
 import { configSchema, type Config } from "./config-schema.ts";
 import { MillraceError } from "./errors.ts";
+import type { TableSchema } from "./handler.ts";
 import { plainWords } from "./plain-words.ts";
-import type { ConfigInput } from "./settings.ts";
+import type { ConfigInput, SourceDefinition } from "./settings.ts";
 
-/** Types a config file; it is checked by the process that loads it. */
-export function defineConfig(config: ConfigInput): ConfigInput {
+/** Types a config file, for `defineHandlers` too; it is checked by the process that loads it. */
+export function defineConfig<
+  Sources extends Record<string, SourceDefinition>,
+  Tables extends TableSchema = TableSchema,
+>(config: ConfigInput<Sources, Tables>): ConfigInput<Sources, Tables> {
   return config;
 }
 

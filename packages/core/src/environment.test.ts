@@ -37,11 +37,51 @@ test("a source's variable is its name in capitals", () => {
 test.each([
   [{ INGRESS_PORT: "1.5" }, "INGRESS_PORT: must be a whole number, 0 to 65535"],
   [{ WORKER_PORT: "65536" }, "WORKER_PORT: must be a whole number, 0 to 65535"],
+  [{ MILLRACE_QUEUE_KEY: "change-me" }, "MILLRACE_QUEUE_KEY: each key must be 32 bytes"],
   [{ LOG_LEVEL: "loud" }, "LOG_LEVEL: must be one of trace, debug, info, warn"],
   [{ REDIS_URL: "redis://h:99999" }, "REDIS_URL: must be a URL"],
+  [
+    { REDIS_URL: "redis://h", REDIS_CA_FILE: "ca.pem" },
+    "REDIS_CA_FILE: needs a REDIS_URL that begins with rediss://",
+  ],
+  [
+    { REDIS_URL: "redis+sentinel://h1,h2/main", REDIS_CA_FILE: "ca.pem" },
+    "REDIS_CA_FILE: needs a REDIS_URL that begins with rediss:// or rediss+sentinel://",
+  ],
+  [{ REDIS_URL: "redis+sentinel://:pa#ss@h1,h2/main" }, "REDIS_URL: must be a URL"],
+  [{ REDIS_URL: "redis://h1:1,h2:2" }, "REDIS_URL: must be a URL"],
+  [{ REDIS_CA_FILE: "ca.pem" }, "REDIS_CA_FILE: needs a REDIS_URL"],
   [{ DATABASE_URL: "postgres://u:pa#ss@h/db" }, "DATABASE_URL: must be a URL"],
+  [{ TRUST_PROXY: "true" }, "TRUST_PROXY: must be a number of proxies"],
+  [{ TRUST_PROXY: "11" }, "TRUST_PROXY: must be a number of proxies"],
+  [{ TRUST_PROXY: "10.0.0.1, proxy.internal" }, "TRUST_PROXY: must be a number of proxies"],
+  [{ TRUST_PROXY: "0.0.0.0/0" }, "TRUST_PROXY: must be a number of proxies"],
+  [{ TRUST_PROXY: "10.0.0.1,::/0" }, "TRUST_PROXY: must be a number of proxies"],
+  [{ DASHBOARD_TOKENS: "a-token-without-a-name" }, "DASHBOARD_TOKENS: must be name:token"],
+  [{ DASHBOARD_VIEWER_TOKENS: "a b:token" }, "DASHBOARD_VIEWER_TOKENS: must be name:token"],
 ])("a wrong variable is told what it must be: %j", (env, message) => {
   expect(() => readEnvironment(env)).toThrow(message);
+});
+
+test.each(["0", "1", "10", "10.0.0.1", "10.0.0.0/8, 2001:db8::/32,::1"])(
+  "TRUST_PROXY may be %j",
+  (TRUST_PROXY) => {
+    expect(readEnvironment({ TRUST_PROXY })).toMatchObject({ TRUST_PROXY });
+  },
+);
+
+test("a private CA becomes a part of Redis' URL, as it is in one of Postgres", () => {
+  const read = (url: string) =>
+    readEnvironment({ REDIS_URL: url, REDIS_CA_FILE: "/etc/a ca&.pem" }).REDIS_URL;
+  const ca = "sslrootcert=%2Fetc%2Fa%20ca%26.pem";
+  expect(read("rediss://:p%23w@h:6380/1")).toBe(`rediss://:p%23w@h:6380/1?${ca}`);
+  expect(read("rediss://h?family=6")).toBe(`rediss://h?family=6&${ca}`);
+  expect(read("rediss+sentinel://h1:1,h2/main")).toBe(`rediss+sentinel://h1:1,h2/main?${ca}`);
+});
+
+test("a URL of several Sentinels is taken", () => {
+  const REDIS_URL = "redis+sentinel://user:p%23w@10.0.0.1:26379,[::1]:26380,h3/main?db=2";
+  expect(readEnvironment({ REDIS_URL })).toMatchObject({ REDIS_URL });
 });
 
 test("URLs of sockets, with parameters and with encoded passwords are taken", () => {

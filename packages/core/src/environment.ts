@@ -2,6 +2,7 @@ import { z } from "zod";
 import { problems } from "./define-config.ts";
 import { MillraceError } from "./errors.ts";
 import { plainWords } from "./plain-words.ts";
+import { isQueueKey } from "./queue-keys.ts";
 
 const port = (fallback: number) =>
   z
@@ -20,17 +21,57 @@ const url = (...protocols: string[]) =>
       abort: true,
     })
     // A "#" ends the host, so what stands behind it would be left out without a word.
-    .refine((text) => URL.canParse(text) && new URL(text).hash === "", {
+    .refine((text) => isUrl(withFirstHost(text)), {
       message:
         "must be a URL with a port of at most 65535; in its password write # as %23, / as %2F, @ as %40",
     })
     .optional();
 
+const isUrl = (text: string): boolean => URL.canParse(text) && new URL(text).hash === "";
+
+/** A URL of Sentinels (`redis+sentinel://h1,h2/name`) with the first of its hosts alone: `URL` reads no list. */
+export function withFirstHost(text: string): string {
+  return text.replace(/^(rediss?\+sentinel:\/\/(?:[^/?#@]*@)?[^/?#,]*),[^/?#]*/, "$1");
+}
+
+const address = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
+/** Hops, or addresses and networks. Everybody is no proxy: that would believe what a stranger writes. */
+const isTrust = (text: string): boolean =>
+  /^(?:\d|10)$/.test(text) ||
+  text.split(",").every((part) => address.safeParse(part.trim()).success && !/\/0+\s*$/.test(part));
+
+const namedTokens = z
+  .string()
+  .refine(
+    (text) => text.split(",").every((part) => /^\s*([a-z0-9][a-z0-9._-]{0,63}:.+)?$/.test(part)),
+    {
+      message:
+        "must be name:token, comma-separated; a name has small letters, digits, and . _ - , at most 64",
+    },
+  )
+  .optional();
+
 /** The environment that a process reads in its `main.ts`, and nowhere else. */
 export const environmentSchema = z.object({
   MILLRACE_CONFIG: z.string().optional(),
   DATABASE_URL: url("postgres", "postgresql"),
-  REDIS_URL: url("redis", "rediss"),
+  /** The same database, by connections of their own where a pooler shares those of `DATABASE_URL`. */
+  DATABASE_SESSION_URL: url("postgres", "postgresql"),
+  /** A standby of it, which the lists of the dashboard and of commands come from. */
+  DATABASE_READ_URL: url("postgres", "postgresql"),
+  /** The same database by a login that may drop old bodies and delete old events, for a worker whose own may not. */
+  RETENTION_DATABASE_URL: url("postgres", "postgresql"),
+  REDIS_URL: url("redis", "rediss", "redis+sentinel", "rediss+sentinel"),
+  /** A file with the certificate of the CA that signed Redis' own, in PEM; for `rediss://` and `rediss+sentinel://`. */
+  REDIS_CA_FILE: z.string().optional(),
+  /** Keys that sign jobs on Redis, comma-separated for rotation: the first signs. */
+  MILLRACE_QUEUE_KEY: z
+    .string()
+    .refine(isQueueKey, {
+      message: "each key must be 32 bytes as hex or base64, such as `openssl rand -hex 32` prints",
+    })
+    .optional(),
   INGRESS_PORT: port(3000),
   DASHBOARD_PORT: port(3001),
   WORKER_PORT: port(3002),
@@ -42,8 +83,19 @@ export const environmentSchema = z.object({
   /** What programs sign in with, comma-separated for rotation; the viewer's is Prometheus'. */
   DASHBOARD_TOKEN: z.string().optional(),
   DASHBOARD_VIEWER_TOKEN: z.string().optional(),
+  /** Tokens with a name, which the audit has: `deploy:...,ci:...`. */
+  DASHBOARD_TOKENS: namedTokens,
+  DASHBOARD_VIEWER_TOKENS: namedTokens,
   /** Further names that the dashboard is reached by, comma-separated: `dash.example.com`. */
   DASHBOARD_HOSTS: z.string().optional(),
+  /** Who is believed about `X-Forwarded-For`: a number of proxies, or their addresses. Default: nobody. */
+  TRUST_PROXY: z
+    .string()
+    .refine(isTrust, {
+      message:
+        "must be a number of proxies, 0 to 10, or their addresses or networks, comma-separated",
+    })
+    .optional(),
   HOST: z.string().optional(),
   MILLRACE_DATA_DIR: z.string().default(".millrace"),
   /** `1` starts on a Redis without AOF all the same. */
@@ -55,6 +107,27 @@ export const environmentSchema = z.object({
 
 export type Environment = z.infer<typeof environmentSchema>;
 
+/** Checks the variables one by one, and together. `REDIS_CA_FILE` becomes a part of `REDIS_URL`. */
+const variablesSchema = environmentSchema
+  .refine(
+    ({ REDIS_URL, REDIS_CA_FILE }) =>
+      REDIS_CA_FILE === undefined || /^rediss(\+sentinel)?:/.test(REDIS_URL ?? ""),
+    {
+      path: ["REDIS_CA_FILE"],
+      message: "needs a REDIS_URL that begins with rediss:// or rediss+sentinel://",
+    },
+  )
+  .transform(({ REDIS_URL, REDIS_CA_FILE, ...rest }) => ({
+    ...rest,
+    REDIS_CA_FILE,
+    REDIS_URL: REDIS_URL && REDIS_CA_FILE ? withCa(REDIS_URL, REDIS_CA_FILE) : REDIS_URL,
+  }));
+
+/** The CA's file as a parameter of the URL, by the name that it has in a URL of Postgres. */
+function withCa(redisUrl: string, file: string): string {
+  return `${redisUrl}${redisUrl.includes("?") ? "&" : "?"}sslrootcert=${encodeURIComponent(file)}`;
+}
+
 /**
  * Reads the environment; an empty variable counts as unset.
  *
@@ -62,7 +135,7 @@ export type Environment = z.infer<typeof environmentSchema>;
  */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): Environment {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
-  const parsed = environmentSchema.safeParse(set, { error: plainWords });
+  const parsed = variablesSchema.safeParse(set, { error: plainWords });
   if (parsed.success) return parsed.data;
   throw new MillraceError(
     "invalid_config",

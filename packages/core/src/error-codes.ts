@@ -4,7 +4,10 @@
  */
 export const ERROR_CODES = {
   // What the ingress answers a sender.
-  unknown_source: { status: 404, meaning: "No source with this name is configured." },
+  unknown_source: {
+    status: 404,
+    meaning: "No such source is configured. The ingress answers it as `invalid_signature`.",
+  },
   not_found: { status: 404, meaning: "Nothing is served at this path." },
   method_not_allowed: { status: 405, meaning: "This path does not support this method." },
   invalid_signature: {
@@ -13,7 +16,8 @@ export const ERROR_CODES = {
   },
   invalid_timestamp: {
     status: 401,
-    meaning: "The signed timestamp is missing, malformed, or outside the tolerance.",
+    meaning:
+      "The signed timestamp is missing, malformed, or outside the tolerance. The ingress answers it as `invalid_signature`.",
   },
   invalid_body: { status: 400, meaning: "The body is empty, or not in the provider's format." },
   invalid_event_id: {
@@ -26,6 +30,7 @@ export const ERROR_CODES = {
   },
   body_too_large: { status: 413, meaning: "The body is larger than this source accepts." },
   body_timeout: { status: 408, meaning: "The body did not arrive in time." },
+  too_many_chunks: { status: 400, meaning: "The body came in too many tiny chunks." },
   body_incomplete: { status: 400, meaning: "The connection ended before the body was complete." },
   body_already_read: {
     status: 500,
@@ -49,17 +54,55 @@ export const ERROR_CODES = {
     meaning: "The job's data is not a valid envelope, does not match its job, or cannot be stored.",
   },
   unknown_envelope_version: { meaning: "A later version of Millrace wrote the job." },
+  job_mac_invalid: {
+    meaning:
+      "The job has no valid MAC, so Millrace may not have written it, and the ledger does not know its event.",
+  },
   body_hash_mismatch: { meaning: "The job's body does not match the hash of the verified body." },
   body_missing: {
     status: 410,
     meaning: "Neither the job nor the ledger has the event's body.",
   },
+  body_lost: {
+    meaning:
+      "Postgres no longer has the event's body, which only it had: it was failed over or restored. The sender's redelivery runs it.",
+  },
   identity_expired: {
     meaning: "The event was accepted longer ago than identities are kept. It is never run.",
+  },
+  suspected_replay: {
+    meaning:
+      "What was signed came before under another id, more than 24 hours earlier or as another event. A retry runs it.",
+  },
+  replay_lost: {
+    meaning:
+      "The ledger has the event, but not this replay of it. It may have completed before the ledger was restored.",
   },
   handler_failed: { meaning: "The handler threw an error." },
   handler_timeout: { meaning: "The handler ran longer than its timeout." },
   permanent_error: { meaning: "The handler threw PermanentError: a retry cannot help." },
+  payload_mismatch: {
+    meaning:
+      "The payload does not match the schema of the event's handler. A retry checks it again.",
+  },
+  retry_later: {
+    meaning: "The handler threw RetryLater: the event waits, and uses up no attempt.",
+  },
+  waited_too_long: {
+    meaning: "The handler threw RetryLater for longer than the source's waitMaxMs.",
+  },
+  step_refused: {
+    meaning:
+      "A step of `once` has the name of another one of its attempt, or a result that cannot be kept as JSON of 64 kB.",
+  },
+  emit_refused: {
+    meaning:
+      "An event cannot be emitted: its source is not an internal one, or its type, key, data, or delay is not valid.",
+  },
+  emit_too_deep: {
+    meaning:
+      "An event cannot be emitted: it is the 17th of a chain of events that emit each other.",
+  },
   attempts_exhausted: {
     meaning:
       "All attempts were used up, and the last one was interrupted before it reported a result.",
@@ -69,6 +112,10 @@ export const ERROR_CODES = {
     meaning:
       "Postgres failed during the attempt. The attempt does not count, unless this happens more than 50 times.",
   },
+  database_read_only: {
+    meaning:
+      "Postgres takes no writes: it is a standby, or a primary that was demoted. As `database_unavailable`.",
+  },
   lost_claim: {
     meaning: "Another worker has claimed the event in the meantime. Nothing was written.",
   },
@@ -76,21 +123,52 @@ export const ERROR_CODES = {
     meaning:
       "The transaction was used after the handler returned, or a nested one was still open then.",
   },
-  tx_control_refused: { meaning: "A handler tried to begin or end a transaction." },
+  tx_control_refused: {
+    meaning: "A handler tried to begin or end a transaction, or to COPY from STDIN or to STDOUT.",
+  },
+  tx_changed: {
+    meaning:
+      "The handler returned in another transaction than the one it was given. What it committed by itself stays, so it is not retried.",
+  },
   illegal_transition: { meaning: "The ledger does not allow this change of status." },
+  given_up: { meaning: "A person gave the event up while it was pending; only a retry runs it." },
 
   // What people and programs are told.
   invalid_config: { meaning: "The config file or the environment is not valid." },
   config_not_found: { meaning: "There is no config file at the path." },
   file_exists: { meaning: "A file that would be written already exists." },
   handlers_not_loaded: { meaning: "The handlers could not be imported." },
+  example_secret: { meaning: "A secret is one that Millrace's documents print." },
   missing_secret: { meaning: "A source has no secret, or an empty one." },
   port_in_use: { meaning: "Another process listens on the port." },
   database_unreachable: { meaning: "Postgres does not answer." },
   redis_unreachable: { meaning: "Redis does not answer." },
   ingress_unreachable: { meaning: "No ingress answers at the URL." },
+  queue_key_missing: {
+    meaning:
+      "Redis is on another machine, and MILLRACE_QUEUE_KEY is not set, so jobs are not signed.",
+  },
   redis_evicts: { meaning: "Redis may evict jobs: maxmemory-policy is not noeviction." },
   redis_volatile: { meaning: "Redis keeps nothing on disk: it has no append-only file (AOF)." },
+  redis_not_writing: {
+    meaning: "Redis cannot write its append-only file, so it refuses writes. Its disk may be full.",
+  },
+  postgres_too_old: { meaning: "The version of Postgres is not supported." },
+  unsupported_isolation: {
+    meaning: "Transactions of the login in Postgres do not begin as read committed.",
+  },
+  missing_rights: { meaning: "The login in Postgres may not do what this role does." },
+  redis_topology: {
+    meaning:
+      "REDIS_URL does not fit what answers: a node of a Redis Cluster, a replica, or a Sentinel without the name of its primary.",
+  },
+  redis_disk_slow: {
+    meaning:
+      "Redis holds writes back in memory because its disk is slow, so it may lose what it confirms.",
+  },
+  redis_no_replica: {
+    meaning: "No replica of Redis has the event in time, and queue.replicas wants one.",
+  },
   migration_needed: { meaning: "The database's schema is older than this build." },
   migration_changed: { meaning: "The text of an applied migration has changed." },
   migration_unknown: {
@@ -99,8 +177,16 @@ export const ERROR_CODES = {
   archive_failed: {
     meaning: "A day's bodies cannot be archived. They are kept until they can.",
   },
+  session_needed: {
+    meaning:
+      "A pooler shares the connections to Postgres, and something needs one of its own. Set DATABASE_SESSION_URL.",
+  },
   too_many_connections: { meaning: "The connection pools together could exceed max_connections." },
   already_running: { meaning: "Another `millrace start` runs in this folder." },
+  endless_chain: {
+    meaning:
+      "In a test environment, handlers emit or wait without end: 1,000 attempts were made, and more are due.",
+  },
   postgres_not_started: { meaning: "The embedded Postgres could not be started." },
   unauthorized: { status: 401, meaning: "A user and password, or a token, is required." },
   forbidden: { status: 403, meaning: "This is not allowed." },
@@ -113,16 +199,49 @@ export const ERROR_CODES = {
     meaning: "A write needs application/json, or an empty body.",
   },
   invalid_request: { status: 400, meaning: "The request's parameters are not valid." },
+  session_not_found: { status: 404, meaning: "No session with this id is live." },
+  error_not_found: {
+    status: 404,
+    meaning: "No group of errors has a fingerprint that begins so.",
+  },
   event_not_found: { status: 404, meaning: "No event with this source and id is known." },
   not_failed: { status: 409, meaning: "Only a failed event can be retried." },
   not_settled: {
     status: 409,
     meaning: "Only an event that is completed or failed can be replayed.",
   },
+  not_pending: { status: 409, meaning: "Only a pending event can be given up." },
+  event_running: {
+    status: 409,
+    meaning: "A handler of the event is running, so it cannot be given up now.",
+  },
+  queue_unreadable: {
+    status: 409,
+    meaning:
+      "A key of the queue in Redis, or a job, is not as BullMQ writes it: somebody has changed it.",
+  },
+  count_mismatch: {
+    status: 409,
+    meaning:
+      "A run of all events, or of more than 1,000, must say how many they are, and they are another number.",
+  },
+  run_not_found: { status: 404, meaning: "No bulk run with this id is known." },
+  run_ended: { status: 409, meaning: "The bulk run has ended, so it cannot be changed." },
   superseded: { status: 409, meaning: "The event has a later generation." },
 } as const satisfies Record<string, { status?: number; meaning: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
+
+/**
+ * With these an event has failed that may have had its effect, may be somebody's repetition, or was given up: only a
+ * retry by a person runs it again, and neither its sender's redelivery nor its job.
+ */
+export const LEFT_TO_A_PERSON: readonly ErrorCode[] = [
+  "suspected_replay",
+  "replay_lost",
+  "tx_changed",
+  "given_up",
+];
 
 /** The HTTP status of a code; 500 for one that was not meant for the wire. */
 export function statusOf(code: ErrorCode): number {

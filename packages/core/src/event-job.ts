@@ -1,10 +1,12 @@
 import type { ErrorCode } from "./error-codes.ts";
-import type { EnvelopedEvent, Outcome } from "./event.ts";
+import type { EnvelopedEvent, MacProblem, Outcome } from "./event.ts";
 import type { StopSignal } from "./lazy-signal.ts";
 
 /** A job as the queue hands it to the processor: its event, and which run of the job this is. */
 export interface EventJob {
   readonly event: EnvelopedEvent;
+  /** Why the event is not known to be one that Millrace enqueued; undefined when it is. */
+  readonly mac?: MacProblem | undefined;
   /**
    * The queue's name for this run of the job. It changes when someone retries the failed job or adds
    * it again, and stays the same when a worker died or handed the job back. So when the job of a

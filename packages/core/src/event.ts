@@ -1,7 +1,9 @@
 import { isUtf8 } from "node:buffer";
-import { hash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { z } from "zod";
 import { MillraceError } from "./errors.ts";
+import type { SignedMessage } from "./provider.ts";
+import type { QueueKeys } from "./queue-keys.ts";
 
 /** The states of an event in the ledger (pending, then completed or failed). */
 export const EVENT_STATUSES = ["pending", "completed", "failed"] as const;
@@ -9,7 +11,7 @@ export type EventStatus = (typeof EVENT_STATUSES)[number];
 
 /**
  * How a completed event came to be completed: a handler ran; none was registered for its type; or
- * another event of the source, whose id is not signed either, had the very same body.
+ * another event of the source, whose id is not signed either, had the very same signed message.
  */
 export const OUTCOMES = ["handled", "ignored", "suspected_replay"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
@@ -39,6 +41,11 @@ export interface EnvelopedEvent extends EventKey {
   readonly headers: Readonly<Record<string, string>>;
   /** True when the id stands outside what the signature covers (GitHub's delivery id). */
   readonly unsigned: boolean;
+  /**
+   * Of an unsigned id: SHA-256 of the signed message, base64url without padding, where that message is another than
+   * the body. It names what was signed under whatever id it comes. See `signedDigest`.
+   */
+  readonly digest?: string | undefined;
   /** The exact bytes that were signed. */
   readonly body: Uint8Array | undefined;
 }
@@ -48,9 +55,40 @@ export interface IncomingEvent extends EnvelopedEvent {
   readonly body: Uint8Array;
 }
 
+/** An event of an internal source, as a handler emits it. */
+export interface EmittedEvent extends IncomingEvent {
+  /** The event whose handler emits it. */
+  readonly parent: EventKey;
+  /** Milliseconds after which it is to run, at the earliest; 0 for at once. */
+  readonly afterMs: number;
+}
+
 /** SHA-256 of a body, base64url without padding: 43 characters. */
 export function bodyHash(body: Uint8Array): string {
   return hash("sha256", body, "base64url");
+}
+
+/**
+ * The digest of what was signed, for an event whose id is not signed. Where the message is the body alone, its hash is the
+ * digest already.
+ */
+export function signedDigest(event: EnvelopedEvent): string {
+  return event.digest ?? event.bodyHash;
+}
+
+/** SHA-256 of a signed message, base64url without padding. */
+export function messageDigest(message: SignedMessage): string {
+  const state = createHash("sha256");
+  for (const piece of message) {
+    if (typeof piece === "string") state.update(piece, "latin1");
+    else state.update(piece);
+  }
+  return state.digest("base64url");
+}
+
+/** The digest of one of several events that came in one signed message, by its place among them. */
+export function placeDigest(digest: string, place: number): string {
+  return hash("sha256", `${digest}#${place}`, "base64url");
 }
 
 /** Bytes of UTF-8 that an event id may take. */
@@ -82,16 +120,27 @@ export function isStorableWithin(text: string, bytesMax: number): boolean {
  */
 export const ENVELOPE_VERSION = 1;
 
+/** The last generation that a column of type `integer` holds. */
+const GENERATION_MAX = 2_147_483_647;
+/** The last millisecond that both a JavaScript Date and a Postgres timestamptz hold. */
+const TIME_MAX_MS = 8_640_000_000_000_000;
+
 const envelopeSchema = z.object({
   v: z.literal(ENVELOPE_VERSION),
   source: z.string().min(1),
   id: z.string().min(1),
   type: z.string().min(1),
-  generation: z.int().nonnegative(),
-  accepted_at: z.number(),
+  // As the ledger's columns: a value that they cannot hold would fail whoever looks the event up.
+  generation: z.int().min(0).max(GENERATION_MAX),
+  accepted_at: z.number().min(0).max(TIME_MAX_MS),
   body_hash: z.string().length(43),
   headers: z.record(z.string(), z.string()),
   unsigned: z.boolean(),
+  /** Added without a new version: a worker of a build that does not know them leaves them out. */
+  digest: z.string().length(43).optional(),
+  kid: z.string().optional(),
+  mac: z.string().optional(),
+  headers_hash: z.string().optional(),
   body: z.string().optional(),
   body_encoding: z.enum(["utf8", "base64"]).optional(),
 });
@@ -105,28 +154,58 @@ export type Envelope = z.infer<typeof envelopeSchema>;
 interface EnvelopeOptions {
   /** Leaves the body and the headers to the ledger. */
   readonly identityOnly?: boolean;
+  /** Sign the job. Without keys it carries no MAC. */
+  readonly keys?: QueueKeys | undefined;
 }
 
 /** Writes an event as job data. */
-export function toEnvelope(event: IncomingEvent, options?: EnvelopeOptions): Envelope {
-  if (options?.identityOnly === true) return identityOf(event, {});
-  return { ...identityOf(event, { ...event.headers }), ...bodyOf(event) };
+export function toEnvelope(event: IncomingEvent, options: EnvelopeOptions = {}): Envelope {
+  const { identityOnly = false, keys } = options;
+  const headers = identityOnly ? {} : { ...event.headers };
+  const identity = identityOf(
+    event,
+    keys && (identityOnly ? IN_LEDGER : headersHash(JSON.stringify(headers))),
+  );
+  const seal = keys && { kid: keys.kid, mac: keys.sign(JSON.stringify(identity)) };
+  return { ...identity, ...seal, headers, ...(identityOnly ? {} : bodyOf(event)) };
 }
 
 /**
  * Writes an event as job data in JSON: the text that `JSON.stringify(toEnvelope(event))` gives. A body is most
- * of it, and a text by itself is written in half the time that a property of an object takes.
+ * of it, and a text by itself is written in half the time that a property of an object takes. What is signed is
+ * the beginning of it.
  */
-export function toEnvelopeText(event: IncomingEvent, options?: EnvelopeOptions): string {
-  if (options?.identityOnly === true) return JSON.stringify(identityOf(event, {}));
+export function toEnvelopeText(event: IncomingEvent, options: EnvelopeOptions = {}): string {
+  const { identityOnly = false, keys } = options;
+  const headers = identityOnly ? "{}" : JSON.stringify(event.headers);
+  const hashOfHeaders = keys && (identityOnly ? IN_LEDGER : headersHash(headers));
+  const identity = JSON.stringify(identityOf(event, hashOfHeaders));
+  const seal = keys === undefined ? "" : `,"kid":"${keys.kid}","mac":"${keys.sign(identity)}"`;
+  const text = `${identity.slice(0, -1)}${seal},"headers":${headers}`;
+  if (identityOnly) return `${text}}`;
   const { body, body_encoding } = bodyOf(event);
-  const identity = JSON.stringify(identityOf(event, event.headers)).slice(0, -1);
-  return `${identity},"body":${JSON.stringify(body)},"body_encoding":"${body_encoding}"}`;
+  return `${text},"body":${JSON.stringify(body)},"body_encoding":"${body_encoding}"}`;
 }
 
-function identityOf(event: IncomingEvent, headers: Envelope["headers"]) {
+/** The hash of the headers of a job that has none: they are in the ledger, and no headers match it. */
+const IN_LEDGER = "";
+
+/** SHA-256 of headers as JSON. A job's headers keep their order. */
+function headersHash(headers: string): string {
+  return hash("sha256", headers, "base64url");
+}
+
+/**
+ * What is signed of an event, as JSON: always these fields in this order, so that no two events have one text.
+ * The hashes stand for body and headers, which leave the job when the ledger has them.
+ */
+function identityOf(
+  event: EnvelopedEvent,
+  hashOfHeaders: string | undefined,
+  v: Envelope["v"] = ENVELOPE_VERSION,
+) {
   return {
-    v: ENVELOPE_VERSION,
+    v,
     source: event.source,
     id: event.eventId,
     type: event.type,
@@ -134,7 +213,9 @@ function identityOf(event: IncomingEvent, headers: Envelope["headers"]) {
     accepted_at: event.acceptedAtMs,
     body_hash: event.bodyHash,
     unsigned: event.unsigned,
-    headers,
+    // JSON leaves out what is undefined.
+    digest: event.digest,
+    headers_hash: hashOfHeaders,
   } as const;
 }
 
@@ -144,13 +225,35 @@ function bodyOf({ body }: IncomingEvent) {
   return { body: bytes.toString(encoding), body_encoding: encoding } as const;
 }
 
+/** Why a job is not known to be one that Millrace wrote: it has no MAC, or not the one of a live key. */
+export type MacProblem = "missing" | "wrong";
+
+/** An event as its job says it, and whether the job may be believed. */
+export interface ReadEnvelope {
+  readonly event: EnvelopedEvent;
+  /** Undefined when the MAC is valid, or when there are no keys. */
+  readonly mac: MacProblem | undefined;
+}
+
 /**
- * Reads job data back. Nothing of it is trusted: a job may have been edited or added by hand.
+ * Reads job data back and checks its MAC. Nothing of it is trusted before: a job may have been edited or added
+ * by hand.
  *
  * @throws `invalid_envelope` when it is not an envelope, `unknown_envelope_version` when it is a
  * later one.
  */
+export function readEnvelope(data: unknown, keys: QueueKeys | undefined): ReadEnvelope {
+  const envelope = parseEnvelope(data);
+  const event = fromParsed(envelope);
+  return { event, mac: keys && macProblem(envelope, event, keys) };
+}
+
+/** Reads job data back as `readEnvelope` does, without its MAC. */
 export function fromEnvelope(data: unknown): EnvelopedEvent {
+  return fromParsed(parseEnvelope(data));
+}
+
+function parseEnvelope(data: unknown): Envelope {
   const version = isRecord(data) ? data["v"] : undefined;
   if (typeof version === "number" && version > ENVELOPE_VERSION) {
     throw new MillraceError(
@@ -164,7 +267,20 @@ export function fromEnvelope(data: unknown): EnvelopedEvent {
       cause: parsed.error,
     });
   }
-  return fromParsed(parsed.data);
+  return parsed.data;
+}
+
+function macProblem(
+  { v, kid, mac, headers_hash, headers, body }: Envelope,
+  event: EnvelopedEvent,
+  keys: QueueKeys,
+): MacProblem | undefined {
+  if (kid === undefined || mac === undefined || headers_hash === undefined) return "missing";
+  // A job that was stripped has neither body nor headers, and keeps both hashes.
+  const hasHeaders = body !== undefined || Object.keys(headers).length > 0;
+  if (hasHeaders && headersHash(JSON.stringify(headers)) !== headers_hash) return "wrong";
+  const text = JSON.stringify(identityOf(event, headers_hash, v));
+  return keys.verify(text, { kid, mac }) ? undefined : "wrong";
 }
 
 function fromParsed(envelope: Envelope): EnvelopedEvent {
@@ -177,6 +293,7 @@ function fromParsed(envelope: Envelope): EnvelopedEvent {
     bodyHash: envelope.body_hash,
     headers: envelope.headers,
     unsigned: envelope.unsigned,
+    digest: envelope.digest,
     body:
       envelope.body === undefined
         ? undefined

@@ -1,3 +1,5 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { ExtractTablesWithRelations } from "drizzle-orm";
 import type { NodePgQueryResultHKT } from "drizzle-orm/node-postgres";
 import type { PgTransaction } from "drizzle-orm/pg-core";
 
@@ -7,9 +9,9 @@ import type { PgTransaction } from "drizzle-orm/pg-core";
 export type JsonPayload = any;
 
 /** The event that a handler gets. */
-export interface WebhookEvent<Payload = JsonPayload> {
+export interface WebhookEvent<Payload = JsonPayload, Data = JsonPayload> {
   readonly source: string;
-  /** The sender's id of the event. Use it as the idempotency key of calls to other systems. */
+  /** The sender's id of the event. */
   readonly id: string;
   readonly type: string;
   readonly generation: number;
@@ -23,30 +25,153 @@ export interface WebhookEvent<Payload = JsonPayload> {
   /** The body parsed as JSON on first use; of a form, the JSON in its field `payload`, as GitHub
    * and Slack send it. Throws a PermanentError when there is none. */
   readonly payload: Payload;
+  /**
+   * The payload without the sender's wrapper, such as `data` of Stripe or `payload` of Hook Mesh. The payload itself where the
+   * provider has no wrapper, or the payload has no such field.
+   */
+  readonly data: Data;
   /** The exact bytes that were signed. */
   readonly body: Uint8Array;
+  /**
+   * The same for each attempt, and another for each replay: `<source>.<id>.<generation>`, hashed where that is longer than
+   * 200 bytes. `once` adds the name of its step.
+   */
+  readonly idempotencyKey: string;
 }
+
+/** Drizzle tables and relations by name, as `drizzle()` takes them for its `schema`. */
+export type TableSchema = Record<string, unknown>;
 
 /** A drizzle transaction on Postgres: its writes are committed together with the event's status
  * `completed`, or not at all. A nested `transaction()` is a savepoint; COMMIT and ROLLBACK are
- * refused. */
-export type HandlerTransaction = PgTransaction<NodePgQueryResultHKT, Record<string, unknown>>;
+ * refused. `Tables` is the `schema` of the config, for `tx.query`. */
+export type HandlerTransaction<Tables extends TableSchema = TableSchema> = PgTransaction<
+  NodePgQueryResultHKT,
+  Tables,
+  ExtractTablesWithRelations<Tables>
+>;
 
-export interface HandlerContext {
-  readonly tx: HandlerTransaction;
+/** What `write`, and a handler that is a function, gets. */
+export interface HandlerContext<Tables extends TableSchema = TableSchema> {
+  readonly tx: HandlerTransaction<Tables>;
   /** Aborts when the handler's time is up, its claim is lost, or the worker closes. */
   readonly signal: AbortSignal;
+  readonly emit: Emit;
+  /** Writes lines with the event's source, id, generation, and attempt. */
+  readonly log: HandlerLog;
 }
 
-export type HandlerFunction<Payload = JsonPayload> = (
-  event: WebhookEvent<Payload>,
-  context: HandlerContext,
-) => Promise<void> | void;
+/** What `call` gets. No transaction is open while it runs. */
+export interface CallContext {
+  readonly once: Once;
+  /** Aborts when the call's time is up, the queue's lock is lost, or the worker closes. */
+  readonly signal: AbortSignal;
+  /** Writes lines with the event's source, id, generation, and attempt. */
+  readonly log: HandlerLog;
+}
+
+/**
+ * Runs a step of an event, and keeps its result. Once recorded, the step is never run again in this generation: a
+ * later attempt gets the result that was recorded. After a crash between the step and its record it is run again, with
+ * the same key.
+ *
+ * @param name - the step's name; no two steps of an attempt have the same.
+ * @param run - gets the key that is the same for each attempt, for the API that it calls, and what it returns
+ *   must be JSON of at most 64 kB.
+ */
+export type Once = <Result>(
+  name: string,
+  run: (key: string) => Promise<Result> | Result,
+) => Promise<Result>;
+
+/**
+ * Emits an event of an internal source, in the handler's transaction: it is there exactly when the handler's own event
+ * completes, however many attempts that takes. It runs after the commit, and whether it fails is its own affair. An event
+ * that cannot be emitted is refused at once.
+ *
+ * @param source - the name of an `internal()` source.
+ * @param data - the event's payload; what `JSON.stringify` makes of it is its body.
+ * @throws `emit_refused`, `emit_too_deep`, `tx_closed`
+ */
+export type Emit = (
+  source: string,
+  type: string,
+  data: JsonPayload,
+  options?: EmitOptions,
+) => Promise<void>;
+
+export interface EmitOptions {
+  /** Tells apart events of one source and type that a handler emits. Two with one key are refused. Default: their count. */
+  readonly key?: string | undefined;
+  /** Milliseconds after which the event runs, at the earliest: 0 to 31,536,000,000 (365 days). Default: 0. */
+  readonly afterMs?: number | undefined;
+}
+
+/** A logger, as pino makes them: an object to merge and a message, or a message. */
+export interface HandlerLog {
+  debug: LogLine;
+  info: LogLine;
+  warn: LogLine;
+  error: LogLine;
+}
+export interface LogLine {
+  (fields: object, message?: string): void;
+  (message: string): void;
+}
+
+export type HandlerFunction<
+  Payload = JsonPayload,
+  Data = JsonPayload,
+  Tables extends TableSchema = TableSchema,
+> = (event: WebhookEvent<Payload, Data>, context: HandlerContext<Tables>) => Promise<void> | void;
+
+/** A handler that has more parts than a function for the database. */
+export interface HandlerParts<
+  Payload = JsonPayload,
+  Called = unknown,
+  Data = JsonPayload,
+  Tables extends TableSchema = TableSchema,
+> {
+  /**
+   * Checks the payload, and types it: a schema of zod, valibot, arktype, or another library of the Standard Schema. An
+   * event that does not match fails at once (`payload_mismatch`).
+   */
+  schema?: StandardSchemaV1<unknown, Payload> | undefined;
+  /** Whether the handler runs for the event. When no handler of an event does, it is completed as `ignored`. */
+  when?: ((event: WebhookEvent<Payload, Data>) => boolean) | undefined;
+  /**
+   * Calls other systems. It runs before the transaction begins, and no connection to Postgres waits for it. What it
+   * returns is handed to `write`.
+   */
+  call?:
+    | ((event: WebhookEvent<Payload, Data>, context: CallContext) => Promise<Called> | Called)
+    | undefined;
+  /** Milliseconds that `call` may take. Default: `worker.handlerTimeoutMs`. */
+  timeoutMs?: number | undefined;
+  /** Writes to the database, in the transaction that completes the event. */
+  write?:
+    | ((
+        event: WebhookEvent<Payload, Data>,
+        context: HandlerContext<Tables>,
+        called: Called,
+      ) => Promise<void> | void)
+    | undefined;
+}
+
+/** What a set-based handler gets. It has no `emit`: none of its events is the one that an emitted event would belong to. */
+export type SetHandlerContext<Tables extends TableSchema = TableSchema> = Omit<
+  HandlerContext<Tables>,
+  "emit"
+>;
 
 /** Handles several events at once, in one transaction; what it throws undoes all of them. */
-export type SetHandlerFunction<Payload = JsonPayload> = (
-  events: readonly WebhookEvent<Payload>[],
-  context: HandlerContext,
+export type SetHandlerFunction<
+  Payload = JsonPayload,
+  Data = JsonPayload,
+  Tables extends TableSchema = TableSchema,
+> = (
+  events: readonly WebhookEvent<Payload, Data>[],
+  context: SetHandlerContext<Tables>,
 ) => Promise<void> | void;
 
 export interface HandlerOptions {
@@ -57,25 +182,38 @@ export interface HandlerOptions {
   batch: number;
 }
 
-/** A handler bound to a source and to event types, as `on` returns it. */
+/** A handler bound to sources and to event types, as `on` returns it. */
 export interface Handler {
-  readonly source: string;
-  /** The event types that it handles; `*` is every type. */
+  /** The sources that it hears; `*` is every source with a URL. */
+  readonly sources: readonly string[];
+  /** The event types that it handles; a `*` at the end of one stands for any text. */
   readonly types: readonly string[];
-  /** Handles one event. */
-  readonly run: HandlerFunction;
+  readonly schema?: StandardSchemaV1 | undefined;
+  readonly when?: HandlerParts["when"];
+  readonly call?: HandlerParts["call"];
+  /** Milliseconds that `call` may take. */
+  readonly timeoutMs?: number | undefined;
+  /** Handles one event in its transaction. */
+  readonly write?: HandlerParts["write"];
   /** Of a set-based handler: handles several events, at most `max`. */
   readonly set?: { readonly max: number; readonly run: SetHandlerFunction };
 }
 
 /**
- * Binds a handler to events of a source: one type, a list of types, or `*` for all. When several
- * handlers match an event, they run in order, in one transaction.
+ * Binds a handler to events of a source, of several, or of every source that has a URL (`*`): one type, a list of types,
+ * or `*` for all. A `*` may end a type: `payment.*`. When several handlers match an event, they run in order: first what
+ * they call, and then what they write, in one transaction.
  */
 export function on<Payload = JsonPayload>(
-  source: string,
+  source: string | readonly string[],
   type: string | readonly string[],
   run: HandlerFunction<Payload>,
+): Handler;
+/** Binds a handler of several parts: `schema`, `when`, `call`, and `write`. */
+export function on<Payload = JsonPayload, Called = undefined>(
+  source: string | readonly string[],
+  type: string | readonly string[],
+  parts: HandlerParts<Payload, Called>,
 ): Handler;
 /**
  * Binds a set-based handler: it gets the events that wait at the same time, up to `batch` of them, in one
@@ -85,71 +223,72 @@ export function on<Payload = JsonPayload>(
  * ordinary ones.
  */
 export function on<Payload = JsonPayload>(
-  source: string,
+  source: string | readonly string[],
   type: string | readonly string[],
   options: HandlerOptions,
   run: SetHandlerFunction<Payload>,
 ): Handler;
 export function on(
-  source: string,
+  source: string | readonly string[],
   type: string | readonly string[],
-  ...given: [HandlerFunction] | [HandlerOptions, SetHandlerFunction]
+  ...given: [HandlerFunction | HandlerParts] | [HandlerOptions, SetHandlerFunction]
 ): Handler {
-  const bound = { source, types: typeof type === "string" ? [type] : [...type] };
-  const [optionsOrRun, runSet] = given;
-  if (typeof optionsOrRun === "function") return { ...bound, run: optionsOrRun };
-  if (typeof runSet !== "function") {
-    throw new TypeError(`Cannot bind a handler to ${source}: it is not a function`);
+  const bound = { sources: listOf(source), types: listOf(type) };
+  const name = bound.sources.join(", ");
+  const [first, runSet] = given;
+  if (typeof first === "function") return { ...bound, write: first };
+  if ("batch" in first) return { ...bound, ...bindSet(name, first, runSet) };
+  return { ...bound, ...bindParts(name, first) };
+}
+
+function bindParts(name: string, parts: HandlerParts): HandlerParts {
+  const { schema, when, call, timeoutMs, write } = parts;
+  if (call === undefined && write === undefined) {
+    throw new TypeError(`Cannot bind a handler to ${name}: it has neither call nor write`);
   }
-  const { batch: max } = optionsOrRun;
-  if (!Number.isInteger(max) || max < SET_MIN || max > SET_MAX) {
+  for (const [part, run] of Object.entries({ when, call, write })) {
+    if (run !== undefined && typeof run !== "function") {
+      throw new TypeError(`Cannot bind a handler to ${name}: ${part} is not a function`);
+    }
+  }
+  if (schema !== undefined && typeof schema["~standard"]?.validate !== "function") {
+    throw new TypeError(`Cannot bind a handler to ${name}: schema is not a Standard Schema`);
+  }
+  const isTime = timeoutMs === undefined || (timeoutMs >= 10 && timeoutMs <= TIMEOUT_MS_MAX);
+  if (!isTime) {
     throw new RangeError(
-      `Cannot bind a handler to ${source}: batch is ${max}, and must be ${SET_MIN} to ${SET_MAX}`,
+      `Cannot bind a handler to ${name}: timeoutMs is ${timeoutMs}, and must be 10 to ${TIMEOUT_MS_MAX}`,
     );
   }
-  return {
-    ...bound,
-    run: (event, context) => runSet([event], context),
-    set: { max, run: runSet },
-  };
+  return { schema, when, call, timeoutMs, write };
 }
 
+/** Whether an event's type is one that `on` names; a `*` at its end stands for any text. */
+export function matchesType(type: string, pattern: string): boolean {
+  return pattern.endsWith("*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
+}
+
+function listOf(names: string | readonly string[]): readonly string[] {
+  return typeof names === "string" ? [names] : [...names];
+}
+
+function bindSet(
+  name: string,
+  { batch: max }: HandlerOptions,
+  run: SetHandlerFunction | undefined,
+): Pick<Handler, "write" | "set"> {
+  if (typeof run !== "function") {
+    throw new TypeError(`Cannot bind a handler to ${name}: it is not a function`);
+  }
+  if (!Number.isInteger(max) || max < SET_MIN || max > SET_MAX) {
+    throw new RangeError(
+      `Cannot bind a handler to ${name}: batch is ${max}, and must be ${SET_MIN} to ${SET_MAX}`,
+    );
+  }
+  return { write: (event, context) => run([event], context), set: { max, run } };
+}
+
+/** An hour, as of `worker.handlerTimeoutMs`. */
+const TIMEOUT_MS_MAX = 3_600_000;
 const SET_MIN = 2;
 const SET_MAX = 500;
-
-const PERMANENT = Symbol.for("millrace.permanent-error");
-const RETRY_LATER = Symbol.for("millrace.retry-later");
-
-/** Throw it from a handler when no retry will help: the event fails at once. */
-export class PermanentError extends Error {
-  constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.name = "PermanentError";
-    Object.defineProperty(this, PERMANENT, { value: true });
-  }
-}
-
-/**
- * Throw it from a handler to be run again after `afterMs` milliseconds instead of the source's
- * backoff. It is an attempt like any other, so it ends too.
- */
-export class RetryLater extends Error {
-  readonly afterMs: number;
-
-  constructor(options: { afterMs: number; reason?: string; cause?: unknown }) {
-    super(options.reason ?? `Retry in ${options.afterMs} ms`, { cause: options.cause });
-    this.name = "RetryLater";
-    this.afterMs = Math.max(0, options.afterMs);
-    Object.defineProperty(this, RETRY_LATER, { value: true });
-  }
-}
-
-// By brand, not by class: a user's bundle may hold another copy of this module.
-
-export function isPermanentError(error: unknown): error is PermanentError {
-  return typeof error === "object" && error !== null && PERMANENT in error;
-}
-
-export function isRetryLater(error: unknown): error is RetryLater {
-  return typeof error === "object" && error !== null && RETRY_LATER in error;
-}

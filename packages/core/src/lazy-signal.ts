@@ -10,8 +10,9 @@ export interface StopSignal {
 export class LazySignal implements StopSignal {
   private controller: AbortController | undefined;
   private abortedFor: { readonly reason: unknown } | undefined;
-  // A set, because an AbortSignal finds a listener that is removed by looking at all of them.
-  private readonly listeners = new Set<() => void>();
+  // No Set: a signal that lives as long as its process would keep the listeners of all groups from being collected, as
+  // `Deadlines` says of a Map. No AbortSignal either: what is removed from it still refers to what came next.
+  private listeners: (() => void)[] = [];
 
   get signal(): AbortSignal {
     this.controller ??= new AbortController();
@@ -32,15 +33,17 @@ export class LazySignal implements StopSignal {
     if (this.abortedFor !== undefined) return;
     this.abortedFor = { reason };
     this.controller?.abort(reason);
-    for (const listener of this.listeners) listener();
-    this.listeners.clear();
+    const { listeners } = this;
+    this.listeners = [];
+    for (const listener of listeners) listener();
   }
 
   addEventListener(_type: "abort", listener: () => void): void {
-    if (!this.aborted) this.listeners.add(listener);
+    if (!this.aborted) this.listeners.push(listener);
   }
 
   removeEventListener(_type: "abort", listener: () => void): void {
-    this.listeners.delete(listener);
+    const index = this.listeners.indexOf(listener);
+    if (index !== -1) this.listeners.splice(index, 1);
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parsePayload } from "./payload.ts";
+import { parsePayload, shownPayload, shownText } from "./payload.ts";
 
 const read = (body: string | Uint8Array) => parsePayload(Buffer.from(body));
 
@@ -10,10 +10,34 @@ test("a body is read as JSON in UTF-8", () => {
   expect(read("")).toBeUndefined();
 });
 
+test("a part of a body is text up to the character that its end cuts in two", () => {
+  const bytes = Buffer.from("\ufeff1 €");
+  expect(shownText(bytes.subarray(0, -1), false)).toBe("\ufeff1 ");
+  expect(shownText(bytes.subarray(0, -1), true)).toBeUndefined();
+  expect(shownText(bytes, true)).toBe("\ufeff1 €");
+  expect(shownText(Uint8Array.of(0x22, 0xff, 0x22), false)).toBeUndefined();
+});
+
 test("a form is read by its one payload field", () => {
   expect(read("payload=%7B%22a%22%3A%22b+c%22%7D")).toEqual({ value: { a: "b c" } });
   expect(read("token=x&payload=5")).toEqual({ value: 5 });
   for (const body of ["a=5", "payload", "payload=", "payload=5&payload=5", "payload=%zz", "%=5"]) {
     expect(read(body)).toBeUndefined();
   }
+});
+
+const nested = (levels: number, open = "[", close = "]") =>
+  Buffer.from(open.repeat(levels) + close.repeat(levels));
+
+test("a payload is shown, up to where it could not be written out again", () => {
+  expect(shownPayload(Buffer.from('{"a":[1]}'))).toEqual({ a: [1] });
+  expect(shownPayload(Buffer.from("no JSON"))).toBeNull();
+  expect(JSON.stringify(shownPayload(nested(1_000)))).toHaveLength(2_000);
+  for (const levels of [1_002, 500_000]) expect(shownPayload(nested(levels))).toBeNull();
+  const form = Buffer.from(`payload=${"%5B".repeat(9_000)}${"%5D".repeat(9_000)}`);
+  expect(shownPayload(form)).toBeNull();
+});
+
+test("a payload of 500,000 levels is read for a handler", () => {
+  expect(parsePayload(nested(500_000))?.value).toBeInstanceOf(Array);
 });

@@ -17,6 +17,42 @@ export function parsePayload(body: Uint8Array): { readonly value: unknown } | un
   return parseJson(text) ?? parseJson(formPayload(body) ?? "");
 }
 
+/** Levels of nesting up to which a payload is shown. No sender comes near; JSON.stringify fails some thousand deep. */
+const SHOWN_DEPTH_MAX = 1_000;
+
+/**
+ * A body's JSON for those who write it out again; null where it has none, or is nested so deep that to write it
+ * would overflow the stack. Its exact text is shown in any case.
+ */
+export function shownPayload(body: Uint8Array): unknown {
+  const value = parsePayload(body)?.value ?? null;
+  // A level takes two bytes at least.
+  const mayBeDeep = body.byteLength > 2 * SHOWN_DEPTH_MAX;
+  return mayBeDeep && isDeeperThan(value, SHOWN_DEPTH_MAX) ? null : value;
+}
+
+/** A body, or the first bytes of one, as text; undefined where it is not UTF-8. A character that the end of a part cuts in two
+ * is left out. */
+export function shownText(bytes: Uint8Array, isWhole: boolean): string | undefined {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  try {
+    return decoder.decode(bytes, { stream: !isWhole });
+  } catch {
+    return undefined;
+  }
+}
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  let level: readonly unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > levels) return true;
+    level = level.flatMap((item) =>
+      typeof item === "object" && item !== null ? Object.values(item) : [],
+    );
+  }
+  return false;
+}
+
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 function formPayload(body: Uint8Array): string | undefined {

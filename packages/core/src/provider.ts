@@ -12,6 +12,9 @@ export interface Delivery {
   readonly receivedAtMs: number;
 }
 
+/** A delivery of which only the head has come. */
+export type DeliveryHead = Omit<Delivery, "body">;
+
 /** Why a delivery is not accepted: a code, and a sentence that says nothing secret. */
 export interface Refusal {
   readonly ok: false;
@@ -20,10 +23,19 @@ export interface Refusal {
 }
 
 /**
- * Whether a delivery is who it says it is from. `handshake` is there where the delivery asks for proof of the
- * secret: it is what to answer, and nothing is enqueued.
+ * What a signature covers, in pieces, so that a body is never copied. Text is one byte a character. The bytes of the pieces
+ * one behind the other are the signed message: the same for every delivery that the same signature fits.
  */
-export type Verification = { readonly ok: true; readonly handshake?: Answer } | Refusal;
+export type SignedMessage = readonly (string | Uint8Array)[];
+
+/**
+ * Whether a delivery is who it says it is from. `handshake` is there where the delivery asks for proof of the
+ * secret: it is what to answer, and nothing is enqueued. `signed` is the message that the signature fits, where that is
+ * another than the body as it came.
+ */
+export type Verification =
+  | { readonly ok: true; readonly handshake?: Answer; readonly signed?: SignedMessage | undefined }
+  | Refusal;
 
 /** One event within a delivery. `body` is given only where it is not the whole delivery's. */
 export interface IdentifiedEvent {
@@ -56,6 +68,12 @@ export interface Answer {
 export interface Verifier {
   /** Checks a delivery against each live secret, in constant time, over the raw bytes. */
   verify(delivery: Delivery): Verification;
+  /**
+   * Refuses by its head a delivery that `verify` would refuse whatever its body: a signature that is missing or
+   * malformed, a time that is out of tolerance. Undefined lets the body be read. Never refuses what `verify` would
+   * accept within the next `readMs` milliseconds, the longest that a body may take.
+   */
+  precheck?(head: DeliveryHead, readMs: number): Refusal | undefined;
 }
 
 /** What a sample is made of; everything else in it follows from the id, so that runs differ. */
@@ -76,7 +94,7 @@ export interface SignRequest extends SampleRequest {
  * How one kind of sender signs, names and types its events. Pure functions on bytes: no I/O, no
  * clock of its own.
  */
-export interface Provider {
+export interface Provider<DataField extends string = string> {
   /** Kebab-case, as in `millrace send` and the docs: `standard-webhooks`. */
   readonly name: string;
   /** Methods that deliver; others are answered 405. */
@@ -85,8 +103,14 @@ export interface Provider {
   readonly bodyBytesMax: number;
   /** Lower-case names of the headers that are kept with an event. */
   readonly keptHeaders: readonly string[];
+  /** Event types that the sender documents. Undefined where its users name them, or where nobody lists them. */
+  readonly types?: readonly string[];
+  /** The field of a payload that holds the event's own data, where the sender wraps it. */
+  readonly dataField?: DataField;
   /** False when the event id stands outside what the signature covers. */
   readonly idIsSigned: boolean;
+  /** True for the one of internal sources: they have no URL, and handlers emit their events. */
+  readonly isInternal?: true;
   /** Provider's own answers, which go before 202 and 200. */
   readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
 

@@ -1,20 +1,28 @@
 import type { ErrorCode } from "./error-codes.ts";
 import type { EventKey } from "./event.ts";
-import type { Handler } from "./handler.ts";
+import type { Handler, TableSchema } from "./handler.ts";
 import type { Provider } from "./provider.ts";
 
 // What a user writes, with the sentences that their editor shows. The schemas beside this file check
 // it and hold the limits and defaults; a type test keeps both equal.
 
 /** `millrace.config.ts`: the argument of `defineConfig`. */
-export interface ConfigInput {
+export interface ConfigInput<
+  Sources extends Record<string, SourceDefinition> = Record<string, SourceDefinition>,
+  Tables extends TableSchema = TableSchema,
+> {
   /** Senders by name. A name matches `^[a-z][a-z0-9-]{0,39}$`, and its URL is `/webhooks/<name>`. */
-  sources: Record<string, SourceDefinition>;
+  sources: Sources;
   /**
    * The handlers: a list of `on(...)`, or a function that imports one, such as
    * `() => import("./handlers.ts")`. The ingress never calls the function. Default: none.
    */
   handlers?: HandlersOption | undefined;
+  /**
+   * Your Drizzle tables and relations, as `drizzle()` takes them: `import * as schema from "./schema.ts"`. It gives handlers
+   * `tx.query`, and with `defineHandlers` its types. Default: none.
+   */
+  schema?: Tables | undefined;
   /**
    * Folder with numbered SQL files for your own tables, relative to the config file. `millrace
    * migrate` applies them after Millrace's own. Default: none.
@@ -29,20 +37,32 @@ export interface ConfigInput {
   retention?: RetentionOptions | undefined;
   /** How often the reconciler compares the ledger with the queue. */
   reconciler?: ReconcilerOptions | undefined;
+  /** How long completed jobs stay in the queue, and whether a replica of Redis must have what it takes. */
+  queue?: QueueOptions | undefined;
+  /** What is kept of the errors of handlers. */
+  errors?: ErrorsOptions | undefined;
   /** Limits and timeouts of the ingress. */
   ingress?: IngressOptions | undefined;
   /** Concurrency and timeouts of the worker. */
   worker?: WorkerOptions | undefined;
 }
 
-/** What a provider's function (`stripe()`, `hmac({...})`) returns: a provider and the source's options. */
-export interface SourceDefinition {
-  readonly provider: Provider;
-  readonly options: SourceOptions;
+/**
+ * What a provider's function (`stripe()`, `hmac({...})`) returns: a provider and the source's options. `Type` are the
+ * event types that the compiler allows, and `DataField` is the field of a payload that `event.data` is.
+ */
+export interface SourceDefinition<Type extends string = string, DataField extends string = string> {
+  readonly provider: Provider<DataField>;
+  readonly options: SourceOptions<Type>;
 }
 
 /** Options of one source, as every provider's function takes them. */
-export interface SourceOptions {
+export interface SourceOptions<Type extends string = string> {
+  /**
+   * Event types that this sender has, beside those that Millrace lists for it. For `defineHandlers` and `millrace doctor`
+   * alone: every type is accepted. Default: what Millrace lists; where that is nothing, any text.
+   */
+  types?: readonly Type[] | undefined;
   /**
    * The sender's secret, or several during a rotation. Prefer the environment variable
    * `<SOURCE>_WEBHOOK_SECRET`, which takes precedence.
@@ -62,6 +82,11 @@ export interface SourceOptions {
   attempts?: number | undefined;
   /** Delays between attempts: exponential with full jitter. Default: 2 s, times 3, at most 1 h. */
   backoff?: BackoffOptions | undefined;
+  /**
+   * Milliseconds that the handlers of a pending event may ask to wait (`RetryLater`) before it is failed, 1,000 to
+   * 31,536,000,000. It counts from when the event became pending. Default: 259,200,000 (3 days).
+   */
+  waitMaxMs?: number | undefined;
   /** Jobs of this source that one worker process runs at once, up to 500. Default: `worker.concurrency`. */
   concurrency?: number | undefined;
   /** Rate limit over all workers; events above it wait in the queue. Default: no limit. */
@@ -79,9 +104,9 @@ export interface SourceOptions {
    */
   redelivery?: "retry" | "ignore" | undefined;
   /**
-   * For senders that do not sign the event id (GitHub): treat a second id with the same body within 24
-   * hours as a replay, and complete it without running handlers (outcome `suspected_replay`).
-   * Default: true.
+   * For senders that do not sign the event id (GitHub): treat a second id with the same signed message as
+   * a replay. Within 24 hours it is completed without running handlers (outcome `suspected_replay`); later, or
+   * as another type, it fails with that code, and a retry runs it. Default: true.
    */
   bodyDedup?: boolean | undefined;
   /**
@@ -123,7 +148,10 @@ export interface RateOptions {
 
 /** Limits and timeouts of the ingress. */
 export interface IngressOptions {
-  /** Milliseconds within which a request body must arrive, else 408. 100 to 120,000. Default: 10,000. */
+  /**
+   * Milliseconds within which a request body must arrive, else 408. It must bring 20 kB in each five seconds
+   * but the first, too. 100 to 120,000. Default: 30,000.
+   */
   bodyTimeoutMs?: number | undefined;
   /**
    * Milliseconds that an answer may take after the body arrived, else 503, and the sender retries.
@@ -133,25 +161,40 @@ export interface IngressOptions {
   answerTimeoutMs?: number | undefined;
   /**
    * Bytes of request bodies held at once, by all adapters of a receiver together; further requests get
-   * 503. It counts body bytes only: the process uses more memory than that. At least 65,536. Default:
-   * 64 MiB.
+   * 503. One of several sources holds half of it at most, and bodies above 64 kB leave an eighth to smaller
+   * ones. It counts the buffers of bodies only: the process uses more memory than that. At least 65,536.
+   * Default: 64 MiB.
    */
   inFlightBytesMax?: number | undefined;
-  /** Connections held at once; further ones are closed. Default: 10,000. */
+  /**
+   * Connections held at once. For each further one, the oldest on which no answer is being made is closed; while
+   * more than half of them are open, idle ones are closed. Default: 10,000.
+   */
   connectionsMax?: number | undefined;
   /**
-   * Events that share one round trip to an event store, up to 1,000. Larger batches gain little and
-   * add latency. Default: 25.
+   * Events that share one round trip to an event store, up to 1,000. What waits goes at once, however
+   * little it is; larger batches gain little and hold up Redis for longer. Default: 100.
    */
   batchMax?: number | undefined;
   /** Milliseconds that a stopping ingress keeps answering requests it has read. Default: 10,000. */
   shutdownTimeoutMs?: number | undefined;
 }
 
+/** What is kept of the errors of handlers. */
+export interface ErrorsOptions {
+  /** Whether the stack of a failed attempt is kept: files, lines and functions, never the message. Default: true. */
+  stack?: boolean | undefined;
+}
+
 /** Concurrency and timeouts of the worker. */
 export interface WorkerOptions {
   /** Handlers that run at once in a process, up to 500. Each holds a Postgres connection. Default: 20. */
   concurrency?: number | undefined;
+  /**
+   * Events of this process whose handlers make calls (`call`) at once, up to 10,000. They hold no connection to
+   * Postgres, and none of the slots of `concurrency`. Default: 200.
+   */
+  callsMax?: number | undefined;
   /**
    * Milliseconds that a handler may run; then its transaction is rolled back and the attempt fails. 10
    * to 3,600,000. Default: 30,000.
@@ -184,6 +227,34 @@ export interface WorkerOptions {
    * again elsewhere. Default: 25,000.
    */
   shutdownTimeoutMs?: number | undefined;
+  /**
+   * Days for which jobs without a MAC still run after the first worker with a `MILLRACE_QUEUE_KEY` has started:
+   * a build before this one wrote them. The date is kept in the ledger. Later such a job runs only if the ledger
+   * has its event. 0 to 365. Default: 7.
+   */
+  unsignedJobsDays?: number | undefined;
+}
+
+/** How long completed jobs stay in the queue, and whether a replica of Redis must have what it takes. */
+export interface QueueOptions {
+  /**
+   * Milliseconds that a completed job stays in the queue, and on Redis its body with it, 0 to 86,400,000. While
+   * it stays, the queue recognizes a redelivery, and its event can run again when Postgres was restored to an earlier
+   * time, or a standby that lagged was promoted. 0 removes a job in the call that completes it. Default: 600,000.
+   */
+  keepCompletedMs?: number | undefined;
+  /**
+   * Replicas of Redis that must have an event before its sender gets an answer, 0 or 1. With 1, an event that the
+   * queue takes outlives a failover. What the replica does not have in time, a quarter of what the queue has for
+   * a delivery, goes to the ledger too. On Postgres it has no effect. Default: 0.
+   */
+  replicas?: number | undefined;
+  /**
+   * Bytes of Redis that the completed jobs of all sources may take, about, 1,048,576 to 1,099,511,627,776. Each source
+   * has an equal share, and may always keep 10,000 jobs. When they do not fit, the oldest are removed before their time.
+   * Default: 268,435,456.
+   */
+  keepCompletedBytes?: number | undefined;
 }
 
 /** How long data of completed events is kept. Pending and failed events are always kept. */
@@ -229,4 +300,5 @@ export interface FailedEvent extends EventKey {
 
 export type OnFailed = (event: FailedEvent) => Promise<void> | void;
 export type HandlersOption = readonly Handler[] | (() => Promise<HandlersModule> | HandlersModule);
-export type HandlersModule = readonly Handler[] | { readonly default: readonly Handler[] };
+/** `default` is a list of `on(...)`. Its type is not looked at, because it may depend on the config's (`defineHandlers`). */
+export type HandlersModule = readonly Handler[] | { readonly default: unknown };

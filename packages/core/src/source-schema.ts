@@ -3,6 +3,7 @@ import type { Provider } from "./provider.ts";
 
 /** Checks a source's options; `SourceOptions` says what each of them means. */
 export const sourceOptionsSchema = z.strictObject({
+  types: z.array(z.string().min(1)).readonly().optional(),
   secret: z
     .union([z.string(), z.array(z.string())], "must be a string, or a list of strings")
     .optional(),
@@ -20,6 +21,11 @@ export const sourceOptionsSchema = z.strictObject({
       maxMs: z.int().min(0).max(86_400_000).default(3_600_000),
     })
     .prefault({}),
+  waitMaxMs: z
+    .int()
+    .min(1_000)
+    .max(365 * 86_400_000)
+    .default(3 * 86_400_000),
   concurrency: z.int().min(1).max(500).optional(),
   rate: z
     .strictObject({
@@ -40,10 +46,28 @@ const providerSchema = z.custom<Provider>(
   "must come from a provider's function, such as stripe() or hmac({...})",
 );
 
-export const sourceSchema = z.strictObject(
-  { provider: providerSchema, options: sourceOptionsSchema.prefault({}) },
-  "must come from a provider's function, such as stripe() or hmac({...})",
-);
+export const sourceSchema = z
+  .strictObject(
+    { provider: providerSchema, options: sourceOptionsSchema.prefault({}) },
+    "must come from a provider's function, such as stripe() or hmac({...})",
+  )
+  .superRefine((source, context) => {
+    if (!isInternal(source) || source.options.secret === undefined) return;
+    const message = "cannot be set: an internal source has no URL, and nothing to verify";
+    context.addIssue({ code: "custom", path: ["options", "secret"], message });
+  });
+
+/** Whether a source has no URL: its events are emitted by handlers. */
+export function isInternal({ provider }: { readonly provider: Provider }): boolean {
+  return provider.isInternal === true;
+}
+
+/** The sources that have a URL. */
+export function withUrl<S extends { readonly provider: Provider }>(
+  sources: Readonly<Record<string, S>>,
+): Record<string, S> {
+  return Object.fromEntries(Object.entries(sources).filter(([, source]) => !isInternal(source)));
+}
 
 /** A source as the processes read it: every default filled in. */
 export type Source = z.infer<typeof sourceSchema>;

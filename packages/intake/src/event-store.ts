@@ -1,4 +1,10 @@
-import type { CircuitBreaker, EventKey, IncomingEvent, StoreResult } from "@millrace/core";
+import type {
+  CircuitBreaker,
+  ErrorCode,
+  EventKey,
+  IncomingEvent,
+  StoreResult,
+} from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 
@@ -14,6 +20,8 @@ export interface EventStore {
   /** True when the store answers but should not receive more events of this source. Called for
    * every delivery. */
   isFull(source: string): boolean;
+  /** Why the store may lose what it confirms; undefined when it does not. */
+  risk?(): ErrorCode | undefined;
   /** The circuit breaker of the store's client, which then gives each call its deadline too. A store
    * that has none gets both from its `StoreWriter`. */
   readonly breaker?: StoreBreaker | undefined;
@@ -34,9 +42,13 @@ export type QueueClient = Pick<Queues, "enqueue" | "ping" | "pressure">;
 /** What the event stores use of the ledger. */
 export type LedgerClient = Pick<Ledger["intake"], "accept" | "markEnqueued" | "ping">;
 
-/** Retries the latest generation of a failed event because its sender has delivered it again. */
+/** Runs events again because their sender has delivered them again. */
 export interface RedeliveryPort {
-  /** Resolves with `retried` when its job waits because of this call, and with `not_needed` when there
-   * was nothing to do. */
-  retry(event: EventKey): Promise<"retried" | "not_needed">;
+  /** Runs the latest generation of an event whose job has ended. Resolves with `retried` when its job waits because of
+   * this call, and with `not_needed` when there was nothing to do. */
+  retry(event: IncomingEvent): Promise<"retried" | "not_needed">;
+  /** Tells of each event, whose job has completed, whether the ledger does not have it as completed. Undefined where
+   * there is no ledger to ask. */
+  readonly areNotCompleted?:
+    ((events: readonly EventKey[]) => Promise<readonly boolean[]>) | undefined;
 }

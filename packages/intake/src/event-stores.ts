@@ -1,4 +1,10 @@
-import { failpoint, type Config, type IncomingEvent, type StoreResult } from "@millrace/core";
+import {
+  failpoint,
+  type Config,
+  type ErrorCode,
+  type IncomingEvent,
+  type StoreResult,
+} from "@millrace/core";
 import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
 import type { Notify } from "./notice.ts";
 import { createRedeliver, type Redeliver } from "./redeliver.ts";
@@ -9,7 +15,7 @@ interface Deps {
   readonly config: Pick<Config, "ingress">;
   /** One event store, or two. */
   readonly stores: readonly EventStore[];
-  /** Retries failed events; without it nothing does. */
+  /** Runs events again that have ended; without it nothing does. */
   readonly redelivery?: RedeliveryPort | undefined;
   readonly notify: Notify;
 }
@@ -24,6 +30,14 @@ export interface ActiveStore {
   readonly active: StoreName | undefined;
   /** The store that takes it when all is well. */
   readonly preferred: StoreName | undefined;
+}
+
+/** A delivery's events, of which some have ended before. */
+interface Ended {
+  readonly events: readonly IncomingEvent[];
+  readonly results: readonly StoreResult[];
+  /** Milliseconds that are left of the answer's time. */
+  readonly leftMs: () => number;
 }
 
 /** The part of an answer's time that the stores share. The rest is for a retry, and for us. */
@@ -77,12 +91,34 @@ export class EventStores {
     for (const { eventId } of having("conflict", events, results)) {
       this.#notify({ kind: "conflict", source: source.name, eventId });
     }
-    if (this.#redeliver !== undefined && source.redelivery === "retry") {
-      const failed = having("failed", events, results);
-      const leftMs = this.#timeoutMs - (performance.now() - startedMs);
-      if (failed.length > 0 && !(await this.#redeliver(failed, leftMs))) return "unavailable";
+    const hasEnded = results.includes("failed") || results.includes("completed");
+    if (hasEnded && this.#redeliver !== undefined) {
+      const leftMs = () => this.#timeoutMs - (performance.now() - startedMs);
+      if (!(await this.#runAgain(this.#redeliver, source, { events, results, leftMs }))) {
+        return "unavailable";
+      }
     }
     return results.includes("accepted") ? "accepted" : "duplicate";
+  }
+
+  /** Why a store may lose what it confirms; undefined when it does not. */
+  riskOf(name: string): ErrorCode | undefined {
+    return this.#writers.find((writer) => writer.name === name)?.risk;
+  }
+
+  /** Runs events again that have ended and were delivered again; false when that is not done in time. */
+  async #runAgain(
+    redeliver: Redeliver,
+    { name, redelivery }: ReadySource,
+    { events, results, leftMs }: Ended,
+  ): Promise<boolean> {
+    const failed = redelivery === "retry" ? having("failed", events, results) : NONE;
+    const completed = having("completed", events, results);
+    // A ledger that is down is not waited for: the reconciler looks at what completed when it is back.
+    const asks = completed.length > 0 && this.#orders.ledger[0]?.takes(name) === true;
+    const undone = asks ? await redeliver.findUndone(completed, leftMs()) : NONE;
+    const again = [...failed, ...undone];
+    return again.length === 0 || (await redeliver.retry(again, leftMs()));
   }
 
   /** Where a source's next delivery goes. */
@@ -138,7 +174,7 @@ async function putMissing(
 }
 
 function having(
-  wanted: "conflict" | "failed",
+  wanted: "conflict" | "failed" | "completed",
   events: readonly IncomingEvent[],
   results: readonly StoreResult[],
 ): readonly IncomingEvent[] {

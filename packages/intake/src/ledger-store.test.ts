@@ -40,7 +40,8 @@ function storeOver(ledger: Answers, enqueue: Enqueue = async (ids) => ids.map(()
     },
     queue: {
       enqueue: async (events, options) => {
-        expect(options).toEqual({ identityOnly: true });
+        const delaysMs = events.map(() => 0);
+        expect(options).toEqual({ identityOnly: true, exact: true, delaysMs });
         enqueued.push(...events);
         return await enqueue(events.map(({ eventId }) => eventId));
       },

@@ -2,6 +2,20 @@ import type { ErrorCode } from "@millrace/core";
 import type { StoreName } from "./event-store.ts";
 
 /**
+ * Why the admission refused a delivery: what its head says (`bad_head`, `too_large`), what its source or all sources
+ * hold (`source_share`, `budget`, `gave_way`), or how its body came (`too_slow`, `timeout`, `too_many_chunks`).
+ */
+export type AdmissionReason =
+  | "bad_head"
+  | "too_large"
+  | "source_share"
+  | "budget"
+  | "gave_way"
+  | "too_slow"
+  | "timeout"
+  | "too_many_chunks";
+
+/**
  * What the intake reports to its one subscriber, who turns it into logs and metrics. `source` is a
  * configured name, or undefined when the sender named none of them. Never a body or a secret.
  */
@@ -10,9 +24,13 @@ export type IntakeNotice =
   | {
       readonly kind: "answered";
       readonly source: string | undefined;
+      /** What the sender named instead of a source, if a source could have that name. */
+      readonly asked?: string | undefined;
       readonly outcome: "accepted" | "duplicate" | "handshake" | "rejected";
       /** Why it was rejected. */
       readonly code: ErrorCode | undefined;
+      /** Why it was refused before its body was whole, if the admission did that. */
+      readonly admission?: AdmissionReason | undefined;
       /** From the last byte of the body until the response is known, milliseconds. */
       readonly durationMs: number;
     }
@@ -33,6 +51,8 @@ export type IntakeNotice =
     }
   /** Events that the ledger has were not put on the queue by this process: the reconciler will. */
   | { readonly kind: "left_behind"; readonly events: number; readonly error: unknown }
+  /** Deliveries of known events were not counted in the ledger: too many waited, or it did not answer. */
+  | { readonly kind: "deliveries_unnoted"; readonly deliveries: number; readonly error: unknown }
   /** A known event came with another body; the first is kept. */
   | { readonly kind: "conflict"; readonly source: string; readonly eventId: string }
   /** A failed event was delivered again: it is retried, or could not be in time. */

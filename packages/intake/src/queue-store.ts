@@ -1,14 +1,17 @@
-import type { Config, IncomingEvent } from "@millrace/core";
+import { createBacklog, type Backlog, type Config, type IncomingEvent } from "@millrace/core";
 import type { ConflictingDelivery, Ledger } from "@millrace/ledger";
-import { createBacklog, type Backlog } from "./backlog.ts";
+import { createQueueLimits } from "@millrace/queue";
+import type { DeliveryNotes } from "./delivery-notes.ts";
 import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-store.ts";
 
 export interface QueueStoreDeps {
   readonly queue: QueueClient & { readonly breaker: StoreBreaker };
   readonly sources: Config["sources"];
-  /** Keeps a note of deliveries that the queue calls a `conflict`, in the background and while there is
-   * capacity. */
-  readonly conflicts?: ConflictLog;
+  /** The other store, where there is one. It takes the events while the queue may lose what it confirms, and keeps a
+   * note of deliveries that the queue calls a `conflict`, in the background and while there is capacity. */
+  readonly ledger?: ConflictLog;
+  /** Counts what was delivered again. */
+  readonly deliveries?: DeliveryNotes | undefined;
 }
 
 type ConflictLog = Pick<Ledger["intake"], "noteConflicts">;
@@ -17,12 +20,16 @@ type ConflictLog = Pick<Ledger["intake"], "noteConflicts">;
 export function createQueueStore({
   queue,
   sources,
-  conflicts,
+  ledger,
+  deliveries,
 }: QueueStoreDeps): ClosableEventStore {
-  const notes = conflicts && createNotes(conflicts);
+  const notes = ledger && createNotes(ledger);
+  const isFull = createQueueLimits(queue, sources);
+  const risk = () => queue.pressure().risk;
 
   async function put(events: readonly IncomingEvent[]) {
     const results = await queue.enqueue(events);
+    deliveries?.add(events, results);
     if (notes !== undefined && results.includes("conflict")) {
       for (const [index, { source, eventId, bodyHash }] of events.entries()) {
         if (results[index] === "conflict") notes.add({ source, eventId, bodyHash });
@@ -35,7 +42,9 @@ export function createQueueStore({
     name: "queue",
     put,
     ping: () => queue.ping(),
-    isFull: createQueueLimits(queue, sources),
+    // Alone, it takes them at that risk.
+    isFull: ledger === undefined ? isFull : (source) => isFull(source) || risk() !== undefined,
+    risk,
     // A getter: the client of a queue that is not open yet has another one.
     get breaker() {
       return queue.breaker;
@@ -54,27 +63,4 @@ function createNotes(conflicts: ConflictLog): Backlog<ConflictingDelivery> {
     lingerMs: 200,
     onLost: () => {},
   });
-}
-
-/** Above it Redis is close to refusing every write, including those that would drain it. */
-const MEMORY_SHARE_MAX = 0.8;
-
-/**
- * Tells whether a source's queue, or the memory that all queues share, is past its limits. A ledger asks
- * too, before it enqueues what it has stored.
- */
-export function createQueueLimits(
-  queue: Pick<QueueClient, "pressure">,
-  sources: Config["sources"],
-): (source: string) => boolean {
-  return (source) => {
-    const policy = sources[source]?.options;
-    if (policy === undefined) return false;
-    const pressure = queue.pressure();
-    if ((pressure.memoryShare ?? 0) > MEMORY_SHARE_MAX) return true;
-    const { depth, oldestAgeMs } = pressure.of(source);
-    const { queueDepthMax, queueAgeMsMax } = policy;
-    if (depth >= queueDepthMax) return true;
-    return queueAgeMsMax !== undefined && (oldestAgeMs ?? 0) > queueAgeMsMax;
-  };
 }

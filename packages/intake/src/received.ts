@@ -71,9 +71,12 @@ function retryAfter(): Record<string, string> {
   return { "retry-after": String(1 + Math.floor(Math.random() * 5)) };
 }
 
-/** The response to a name that is not configured. */
-export function unknownSource(): Received {
-  return rejection("unknown_source", "Cannot receive webhooks here: no such source is configured");
+/**
+ * The response to a delivery whose signature nobody has checked: that of a wrong one, so that a stranger does not
+ * learn which sources there are. Log and metrics have the code.
+ */
+export function unverified(code: ErrorCode): Received {
+  return { ...rejection("invalid_signature", ""), code };
 }
 
 /** The response to a method that the provider does not deliver by. */
@@ -85,10 +88,12 @@ export function methodNotAllowed(methods: readonly string[]): Received {
 }
 
 const MESSAGES = {
-  malformed_request: "Cannot read the request: it has no Host",
+  malformed_request: "Cannot read the request: it needs one Host header",
+  headers_too_large: "Cannot read the request: its headers are larger than 16 kB",
   expectation_failed: "Cannot meet the request's Expect: only 100-continue is known",
   body_too_large: "Cannot take the body: it is larger than this source accepts",
   body_timeout: "Cannot take the body: it did not arrive in time",
+  too_many_chunks: "Cannot take the body: it came in too many tiny chunks",
   body_incomplete: "Cannot take the body: the connection ended before it did",
   body_already_read:
     "Cannot verify the delivery: its body was read before. Mount receiver.express() before express.json() and any other body parser, and give receiver.fetch() the raw request",
@@ -109,9 +114,11 @@ export function endsConnection({ code }: Received): boolean {
 
 const ENDING: ReadonlySet<ErrorCode> = new Set([
   "malformed_request",
+  "headers_too_large",
   "expectation_failed",
   "body_too_large",
   "body_timeout",
+  "too_many_chunks",
   "body_incomplete",
   "unsupported_encoding",
   "overloaded",

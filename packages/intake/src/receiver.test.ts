@@ -1,5 +1,16 @@
-import { MillraceError, parseConfig, type Provider, type SourceDefinition } from "@millrace/core";
+import {
+  bodyHash,
+  messageDigest,
+  MillraceError,
+  parseConfig,
+  placeDigest,
+  type IncomingEvent,
+  type Provider,
+  type SignedMessage,
+  type SourceDefinition,
+} from "@millrace/core";
 import { describe, expect, test } from "vitest";
+import type { EventStore } from "./event-store.ts";
 import { Receiver } from "./receiver.ts";
 
 const provider = {
@@ -64,4 +75,53 @@ test("a receiver that was closed answers 503", async () => {
   await receiver.close();
   const request = { source: "one", method: "POST", url: "/", headers: {}, body: Buffer.from("x") };
   expect(await receiver.receive(request)).toMatchObject({ status: 503, code: "shutting_down" });
+});
+
+/** The digests of the events that a delivery's body of ids makes. */
+async function digestsOf(
+  ids: readonly string[],
+  { idIsSigned, signed, isPart }: { idIsSigned: boolean; signed?: SignedMessage; isPart?: boolean },
+): Promise<readonly (string | undefined)[]> {
+  const stored: IncomingEvent[] = [];
+  const store: EventStore = {
+    name: "queue",
+    put: (events) => Promise.resolve(events.map((event) => (stored.push(event), "accepted"))),
+    ping: () => Promise.resolve(),
+    isFull: () => false,
+  };
+  const unsigned = {
+    ...provider,
+    idIsSigned,
+    createVerifier: () => ({ verify: () => ({ ok: true, signed }) }),
+    identify: () => ({
+      ok: true,
+      kind: "events",
+      events: ids.map((eventId) =>
+        isPart === true
+          ? { eventId, type: "t", body: Buffer.from(eventId) }
+          : { eventId, type: "t" },
+      ),
+    }),
+  } as unknown as Provider;
+  const config = parseConfig({ sources: { one: { provider: unsigned, options: {} } } });
+  const receiver = new Receiver({ config, secrets: { one: ["s"] }, stores: [store] });
+  const body = Buffer.from(ids.join());
+  await receiver.receive({ source: "one", method: "POST", url: "/", headers: {}, body });
+  await receiver.close();
+  return stored.map(({ digest }) => digest);
+}
+
+test("a digest is made only where no id is signed, and the body's hash is not one already", async () => {
+  const signed = ["v0:", Buffer.from("a")];
+  expect(await digestsOf(["a"], { idIsSigned: true, signed })).toEqual([undefined]);
+  expect(await digestsOf(["a"], { idIsSigned: false })).toEqual([undefined]);
+  expect(await digestsOf(["a"], { idIsSigned: false, signed })).toEqual([messageDigest(signed)]);
+});
+
+test("each event of a delivery has a digest by its place in what was signed", async () => {
+  const whole = bodyHash(Buffer.from("a,a"));
+  const places = [placeDigest(whole, 0), placeDigest(whole, 1)];
+  expect(await digestsOf(["a", "a"], { idIsSigned: false, isPart: true })).toEqual(places);
+  const alone = bodyHash(Buffer.from("a"));
+  expect(await digestsOf(["a"], { idIsSigned: false, isPart: true })).toEqual([alone]);
 });

@@ -1,10 +1,10 @@
 import {
-  bodyHash,
   EVENT_ID_BYTES_MAX,
   EVENT_TYPE_BYTES_MAX,
   failpoint,
   isMillraceError,
   isStorableWithin,
+  withUrl,
   type Answer,
   type Config,
   type Delivery,
@@ -12,20 +12,22 @@ import {
   type IncomingEvent,
   type IngressConfig,
 } from "@millrace/core";
+import { Admission, unknownSources, type SourceLimits } from "./admission.ts";
+import { ByteBudget } from "./byte-budget.ts";
 import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
 import { EventStores, type ActiveStore } from "./event-stores.ts";
 import { InFlight } from "./in-flight.ts";
+import { toIncomingEvents } from "./incoming-events.ts";
 import type { Notify } from "./notice.ts";
 import {
   methodNotAllowed,
   providerAnswer,
   rejection,
-  unknownSource,
+  unverified,
   type Received,
   type ReceiveRequest,
 } from "./received.ts";
-import { createByteBudget, type ByteBudget, type SourceLimits } from "./request-body.ts";
-import { readySources, type ReadySource } from "./sources.ts";
+import { bodyBytesMaxOf, digestOfSecrets, readySources, type ReadySource } from "./sources.ts";
 
 export interface ReceiverDeps {
   /** The whole config; only `sources` and `ingress` are read. */
@@ -65,8 +67,11 @@ export class Receiver {
   readonly limits: IngressConfig;
   /** The bytes of bodies in flight, of all adapters together. */
   readonly budget: ByteBudget;
+  /** What is refused before its body is read. */
+  readonly admission: Admission;
   readonly notify: Notify;
   readonly #sources: ReadonlyMap<string, ReadySource>;
+  readonly #unknown: (name: string) => SourceLimits;
   readonly #stores: EventStores;
   readonly #nowMs: () => number;
   readonly #inFlight = new InFlight();
@@ -75,11 +80,16 @@ export class Receiver {
   /** @throws `missing_secret` with every source that has no usable secret. */
   constructor(deps: ReceiverDeps, options: ReceiverOptions = {}) {
     this.limits = deps.config.ingress;
-    this.budget = createByteBudget(this.limits.inFlightBytesMax);
     this.notify = safeNotify(deps.notify);
-    this.#sources = readySources(deps.config, deps.secrets);
+    // To a sender, an internal source does not exist.
+    const config = { sources: withUrl(deps.config.sources) };
+    this.budget = new ByteBudget(this.limits.inFlightBytesMax, bodyBytesMaxOf(config));
+    this.#sources = readySources(config, deps.secrets, this.budget);
+    const digest = digestOfSecrets({ ...deps, config });
+    this.#unknown = unknownSources([...this.#sources.values()], digest);
     this.#stores = new EventStores({ ...deps, notify: this.notify }, options);
     this.#nowMs = deps.nowMs ?? Date.now;
+    this.admission = new Admission(this.limits, { notify: this.notify, nowMs: this.#nowMs });
     this.checks = this.#stores.checks;
   }
 
@@ -92,10 +102,11 @@ export class Receiver {
   async receive(request: ReceiveRequest): Promise<Received> {
     const startedMs = performance.now();
     const source = this.#sources.get(request.source);
+    const { methods, asked }: SourceLimits = source ?? this.#unknown(request.source);
     this.#inFlight.begin();
     let received: Received;
     try {
-      const read = this.#read(source, request);
+      const read = this.#read(source, methods, request);
       received = "status" in read ? read : await this.#store(read);
     } catch (error) {
       this.notify({ kind: "unexpected", source: source?.name, error });
@@ -105,6 +116,7 @@ export class Receiver {
     this.notify({
       kind: "answered",
       source: source?.name,
+      asked,
       outcome: received.outcome,
       code: received.code,
       durationMs: performance.now() - startedMs,
@@ -112,10 +124,9 @@ export class Receiver {
     return received;
   }
 
-  /** A configured source, or undefined. */
-  source(name: string): SourceLimits | undefined {
-    const source = this.#sources.get(name);
-    return source && { methods: source.provider.methods, bodyBytesMax: source.bodyBytesMax };
+  /** The limits of a source; one that is not configured has limits too. */
+  source(name: string): SourceLimits {
+    return this.#sources.get(name) ?? this.#unknown(name);
   }
 
   /** Checks every event store, each with the deadline of a write. One that does not answer it is down
@@ -124,10 +135,11 @@ export class Receiver {
     if (this.#closing) {
       return { status: "not_ready", parts: { receiver: "closing" }, stores: {} };
     }
-    const checks = Object.entries(this.checks).map(
-      async ([name, check]) => [name, await stateOf(check)] as const,
-    );
-    const parts = Object.fromEntries(await Promise.all(checks));
+    const checks = Object.entries(this.checks).map(async ([name, check]) => {
+      const state = await stateOf(check);
+      return [name, state === "ok" ? (this.#stores.riskOf(name) ?? state) : state] as const;
+    });
+    const parts: Record<string, string> = Object.fromEntries(await Promise.all(checks));
     const stores = this.activeStores();
     const isWhole =
       Object.values(parts).every((state) => state === "ok") &&
@@ -153,19 +165,23 @@ export class Receiver {
   }
 
   /** The life of a delivery until it is stored. Each step may answer it. */
-  #read(source: ReadySource | undefined, request: ReceiveRequest): Received | VerifiedDelivery {
+  #read(
+    source: ReadySource | undefined,
+    methods: readonly string[],
+    request: ReceiveRequest,
+  ): Received | VerifiedDelivery {
     if (this.#closing) return rejection("shutting_down", "Cannot take the delivery: closing");
-    if (source === undefined) return unknownSource();
-    const { provider, verifier } = source;
-    if (!provider.methods.includes(request.method)) return methodNotAllowed(provider.methods);
+    if (!methods.includes(request.method)) return methodNotAllowed(methods);
     if (request.body.byteLength === 0 && !BODILESS.has(request.method)) {
       return rejection("invalid_body", "Cannot verify the delivery: its body is empty");
     }
+    if (source === undefined) return unverified("unknown_source");
+    const { provider, verifier } = source;
     const { method, url, headers, body } = request;
     const delivery: Delivery = { method, url, headers, body, receivedAtMs: this.#nowMs() };
 
     const verification = verifier.verify(delivery);
-    if (!verification.ok) return rejection(verification.code, verification.message);
+    if (!verification.ok) return unverified(verification.code);
     if (verification.handshake !== undefined) {
       return providerAnswer("handshake", verification.handshake);
     }
@@ -178,7 +194,7 @@ export class Receiver {
       const refusal = refuseIdentity(event);
       if (refusal !== undefined) return refusal;
     }
-    const events = toIncomingEvents(source, delivery, identified.events);
+    const events = toIncomingEvents(source, delivery, identified.events, verification.signed);
     return { source, events, answer: identified.answer };
   }
 
@@ -240,39 +256,4 @@ function refuseIdentity({ eventId, type }: IdentifiedEvent): Received | undefine
 // A provider of a user's own may return anything.
 function isText(text: unknown, bytesMax: number): boolean {
   return typeof text === "string" && isStorableWithin(text, bytesMax);
-}
-
-/** The events of a verified delivery, as an event store takes them. */
-function toIncomingEvents(
-  source: ReadySource,
-  delivery: Delivery,
-  identified: readonly IdentifiedEvent[],
-): readonly IncomingEvent[] {
-  const headers = keptHeaders(delivery.headers, source.provider.keptHeaders);
-  return identified.map((event) => {
-    const body = event.body ?? delivery.body;
-    return {
-      source: source.name,
-      eventId: event.eventId,
-      generation: 0,
-      type: event.type,
-      acceptedAtMs: delivery.receivedAtMs,
-      bodyHash: bodyHash(body),
-      headers,
-      unsigned: !source.provider.idIsSigned,
-      body,
-    };
-  });
-}
-
-function keptHeaders(
-  headers: Readonly<Record<string, string | undefined>>,
-  names: readonly string[],
-): Readonly<Record<string, string>> {
-  const kept: Record<string, string> = {};
-  for (const name of names) {
-    const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
-    if (value !== undefined) kept[name] = value;
-  }
-  return kept;
 }

@@ -1,19 +1,38 @@
-import { createBatcher, failpoint, withDeadline, type EventKey } from "@millrace/core";
+import {
+  createBatcher,
+  failpoint,
+  withDeadline,
+  type EventKey,
+  type IncomingEvent,
+} from "@millrace/core";
 import type { RedeliveryPort } from "./event-store.ts";
 import type { Notify } from "./notice.ts";
 
 type Retried = Awaited<ReturnType<RedeliveryPort["retry"]>>;
 
-/** Retries failed events. False when not all of them could be retried in time; what was begun goes
- * on. Never rejects. */
-export type Redeliver = (events: readonly EventKey[], timeoutMs: number) => Promise<boolean>;
+/** Runs events again that were delivered again. */
+export interface Redeliver {
+  /** Retries events whose jobs have ended. False when not all of them could be retried in time; what was begun goes
+   * on. Never rejects. */
+  retry(events: readonly IncomingEvent[], timeoutMs: number): Promise<boolean>;
+  /** Of events whose jobs have completed, those that the ledger does not have as completed: Postgres was restored or
+   * failed over. None when the ledger does not answer in time: the reconciler compares them too. Never rejects. */
+  findUndone(
+    events: readonly IncomingEvent[],
+    timeoutMs: number,
+  ): Promise<readonly IncomingEvent[]>;
+}
 
 /** Retries in flight at once. Each takes connections that deliveries wait for. */
 const RETRIES_MAX = 2;
+/** Events in one question to the ledger. */
+const LOOKUPS_MAX = 100;
+/** The share of an answer's time that the ledger has to say whether an event has completed. */
+const LOOKUP_SHARE = 0.5;
 
-/** Makes the retry of delivered events. A retry is not begun once its sender has been answered. */
+/** Makes what runs delivered events again. A retry is not begun once its sender has been answered. */
 export function createRedeliver(port: RedeliveryPort, notify: Notify): Redeliver {
-  const turns = createBatcher<{ event: EventKey; deadlineMs: number }, Retried>(
+  const turns = createBatcher<{ event: IncomingEvent; deadlineMs: number }, Retried>(
     async ([turn]) => {
       if (turn === undefined) return [];
       if (performance.now() > turn.deadlineMs) throw late();
@@ -24,19 +43,42 @@ export function createRedeliver(port: RedeliveryPort, notify: Notify): Redeliver
     },
     { sizeMax: 1, inFlightMax: RETRIES_MAX },
   );
+  const { areNotCompleted } = port;
+  const lookups =
+    areNotCompleted &&
+    createBatcher<EventKey, boolean>(
+      async (events) => {
+        const ask = () => areNotCompleted(events);
+        // A server that was restored has cut the connection; the second try makes another one.
+        return await ask().catch(ask);
+      },
+      { sizeMax: LOOKUPS_MAX, inFlightMax: 1 },
+    );
 
-  return async (events, timeoutMs) => {
-    const deadlineMs = performance.now() + timeoutMs;
-    const source = events[0]?.source ?? "";
-    try {
-      const retries = events.map((event) => turns.add({ event, deadlineMs }));
-      const results = await withDeadline(Promise.all(retries), timeoutMs, late);
-      if (results.includes("retried")) notify({ kind: "redelivered", source });
-      return true;
-    } catch (error) {
-      notify({ kind: "redelivered", source, error });
-      return false;
-    }
+  return {
+    retry: async (events, timeoutMs) => {
+      const deadlineMs = performance.now() + timeoutMs;
+      const source = events[0]?.source ?? "";
+      try {
+        const retries = events.map((event) => turns.add({ event, deadlineMs }));
+        const results = await withDeadline(Promise.all(retries), timeoutMs, late);
+        if (results.includes("retried")) notify({ kind: "redelivered", source });
+        return true;
+      } catch (error) {
+        notify({ kind: "redelivered", source, error });
+        return false;
+      }
+    },
+    findUndone: async (events, timeoutMs) => {
+      if (lookups === undefined) return [];
+      const answers = Promise.all(events.map((event) => lookups.add(event)));
+      try {
+        const undone = await withDeadline(answers, timeoutMs * LOOKUP_SHARE, late);
+        return events.filter((_, index) => undone[index] === true);
+      } catch {
+        return [];
+      }
+    },
   };
 }
 

@@ -1,191 +1,91 @@
 import type { IncomingMessage } from "node:http";
-import type { Deadlines } from "@millrace/core";
-import { earlyRejection, methodNotAllowed, unknownSource, type Received } from "./received.ts";
+import { lengthOf, type SourceLimits } from "./admission.ts";
+import { poolFor } from "./byte-budget.ts";
+import { IncomingBody, refused, type BodyClock, type BodyRead } from "./incoming-body.ts";
 
-/** Bytes held at once, over all requests of a receiver. What does not fit is refused, never queued. */
-export interface ByteBudget {
-  /** Takes bytes, or refuses and takes none. */
-  take(bytes: number): boolean;
-  /** Whether this many would fit now. */
-  fits(bytes: number): boolean;
-  release(bytes: number): void;
-  readonly taken: number;
+/**
+ * The body of a node:http request that came whole together with its head, as nearly every webhook does: it is the
+ * buffer that the parser made, and nothing waits for it. Undefined when there is more to come.
+ */
+export function readArrived(request: IncomingMessage, source: SourceLimits): BodyRead | undefined {
+  const bytes = lengthOf(request);
+  // What comes in chunks is counted by chunks, and what somebody else reads as well comes piece by piece.
+  if (bytes === undefined || bytes !== request.readableLength) return undefined;
+  if (request.readableFlowing !== null) return undefined;
+  const pool = poolFor(source.bytes, bytes);
+  const shortage = pool.take(bytes);
+  if (shortage !== undefined) return refused("overloaded", shortage);
+  const body = (request.read() as Buffer | null) ?? Buffer.alloc(0);
+  // Its end has not come yet: a middleware that waits for it, or for the close behind it, gets both.
+  request.resume();
+  return { ok: true, body, pool, bytes };
 }
 
-/** Makes a budget of `bytesMax` bytes. */
-export function createByteBudget(bytesMax: number): ByteBudget {
-  let taken = 0;
-  const fits = (bytes: number) => taken + bytes <= bytesMax;
-  return {
-    fits,
-    take: (bytes) => {
-      if (!fits(bytes)) return false;
-      taken += bytes;
-      return true;
-    },
-    release: (bytes) => {
-      taken -= bytes;
-    },
-    get taken() {
-      return taken;
-    },
-  };
-}
-
-/** What an adapter needs to know of a source before it reads a body. */
-export interface SourceLimits {
-  readonly methods: readonly string[];
-  readonly bodyBytesMax: number;
-}
-
-/** The head of a request, of any framework. Header names are lower-case. */
-export interface RequestHead {
-  readonly method?: string | undefined;
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-}
-
-/** Rejects what can be rejected by the request's head alone; undefined lets the body be read. */
-export function rejectEarly(
-  request: RequestHead,
-  source: SourceLimits | undefined,
-  budget: ByteBudget,
-): Received | undefined {
-  if (source === undefined) return unknownSource();
-  if (!source.methods.includes(request.method ?? "")) return methodNotAllowed(source.methods);
-  const encoding = String(request.headers["content-encoding"] ?? "identity");
-  if (encoding.trim().toLowerCase() !== "identity") return earlyRejection("unsupported_encoding");
-  // Node has refused what is not a number, and two that differ.
-  const announced = Number(request.headers["content-length"] ?? 0);
-  if (announced > source.bodyBytesMax) return earlyRejection("body_too_large");
-  if (!budget.fits(announced)) return earlyRejection("overloaded");
-  return undefined;
-}
-
-/** A body that came whole, or why it did not. Its bytes stay taken until the caller releases them. */
-export type BodyRead = { readonly ok: true; readonly body: Buffer } | BodyRefused;
-
-interface BodyRefused {
-  readonly ok: false;
-  readonly code: "body_too_large" | "body_timeout" | "body_incomplete" | "overloaded";
-}
-
-interface BodyLimits {
-  readonly bytesMax: number;
-  /** Bytes are taken from it as they arrive and not as they are announced: a sender that announces
-   * much and sends nothing takes no capacity from the others. */
-  readonly budget: ByteBudget;
+/** Refuses a body that those that are held now leave no chance. */
+export function refuseUnfit(source: SourceLimits, bytes: number): BodyRead | undefined {
+  const shortage = poolFor(source.bytes, bytes).admits(bytes);
+  return shortage && refused("overloaded", shortage);
 }
 
 /**
- * Reads the body of a node:http request as the bytes that came, under a limit, a deadline and the
- * budget of all requests. After a refusal the request is paused, and nothing of it is kept.
+ * Reads the body of a node:http request as the bytes that came. What comes after a refusal is dropped, and nothing of
+ * the body is kept. `onBegin` is called when the body is wanted.
  */
 export function readBody(
   request: IncomingMessage,
-  limits: BodyLimits & { deadlines: Deadlines<() => void> },
+  source: SourceLimits,
+  { clock, onBegin }: { clock: BodyClock; onBegin?: (() => void) | undefined },
 ): Promise<BodyRead> {
+  const length = lengthOf(request);
+  const unfit = refuseUnfit(source, length ?? 0);
+  if (unfit !== undefined) return Promise.resolve(unfit);
+  // It was cut off before anyone listened.
+  if (request.destroyed) return Promise.resolve(refused("body_incomplete"));
   return new Promise((resolve) => {
-    const collected = new CollectedBody(limits);
-    let isOver = false;
-
-    function onData(chunk: Buffer): void {
-      const problem = collected.add(chunk);
-      if (problem !== undefined) refuse(problem);
-    }
-
-    function onEnd(): void {
-      isOver = true;
-      limits.deadlines.delete(onLate);
-      resolve({ ok: true, body: collected.join() });
-    }
-
-    function onCut(): void {
-      // A request that has ended is closed later.
-      if (!isOver) refuse("body_incomplete");
-    }
-
-    function onLate(): void {
-      refuse("body_timeout");
-    }
-
-    function refuse(code: BodyRefused["code"]): void {
-      isOver = true;
-      limits.deadlines.delete(onLate);
-      request.pause();
-      request.off("data", onData).off("end", onEnd).off("close", onCut).off("error", onCut);
-      resolve(collected.discard(code));
-    }
-
-    limits.deadlines.add(onLate);
-    request.on("data", onData).on("end", onEnd).on("close", onCut).on("error", onCut);
+    const { bytes, bodyBytesMax: bytesMax } = source;
+    const body = new IncomingBody({ bytesMax, bytes, clock, length }, resolve);
+    // A request that has ended is closed later, when its body is over.
+    const onCut = () => body.refuse("body_incomplete");
+    request
+      .on("data", (chunk: Buffer) => body.add(chunk))
+      .on("end", () => body.end())
+      .on("close", onCut)
+      .on("error", onCut);
+    onBegin?.();
   });
 }
 
-/**
- * Reads the body of a fetch request, as `readBody` does for node:http. After a refusal the stream is
- * cancelled, and nothing of it is kept.
- */
-export async function readStream(
-  stream: ReadableStream<Uint8Array> | null,
-  limits: BodyLimits & { timeoutMs: number },
+/** Reads the body of a fetch request, as `readBody` does for node:http. A refusal cancels the stream. */
+export function readStream(
+  stream: ReadableStream<Uint8Array>,
+  source: SourceLimits,
+  { clock, length }: { clock: BodyClock; length: number | undefined },
 ): Promise<BodyRead> {
-  const collected = new CollectedBody(limits);
-  if (stream === null) return { ok: true, body: collected.join() };
-  const reader = stream.getReader();
-  const refuse = (code: BodyRefused["code"]): BodyRead => {
-    // The sender may be gone already.
-    reader.cancel().catch(() => {});
-    return collected.discard(code);
-  };
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(resolve, limits.timeoutMs, "late");
+  const unfit = refuseUnfit(source, length ?? 0);
+  if (unfit !== undefined) return Promise.resolve(unfit);
+  return new Promise((resolve) => {
+    const { bytes, bodyBytesMax: bytesMax } = source;
+    const reader = stream.getReader();
+    const body = new IncomingBody({ bytesMax, bytes, clock, length }, (read) => {
+      // The sender may be gone already.
+      if (!read.ok) reader.cancel().catch(() => {});
+      resolve(read);
+    });
+    void pump(reader, body);
   });
+}
+
+async function pump(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  body: IncomingBody,
+): Promise<void> {
   try {
-    for (;;) {
-      const read = await Promise.race([reader.read(), late]);
-      if (read === "late") return refuse("body_timeout");
-      if (read.done) return { ok: true, body: collected.join() };
-      const problem = collected.add(read.value);
-      if (problem !== undefined) return refuse(problem);
+    while (!body.isOver) {
+      const { done, value } = await reader.read();
+      if (done) return body.end();
+      body.add(value);
     }
   } catch {
-    return refuse("body_incomplete");
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** The chunks of one body, as far as limit and budget let them in. */
-class CollectedBody {
-  readonly #limits: BodyLimits;
-  readonly #chunks: Uint8Array[] = [];
-  #bytes = 0;
-
-  constructor(limits: BodyLimits) {
-    this.#limits = limits;
-  }
-
-  add(chunk: Uint8Array): "body_too_large" | "overloaded" | undefined {
-    if (this.#bytes + chunk.length > this.#limits.bytesMax) return "body_too_large";
-    if (!this.#limits.budget.take(chunk.length)) return "overloaded";
-    this.#bytes += chunk.length;
-    this.#chunks.push(chunk);
-    return undefined;
-  }
-
-  /** Nearly every webhook comes in one piece, and is not copied. */
-  join(): Buffer {
-    const [first] = this.#chunks;
-    if (first === undefined || this.#chunks.length > 1) {
-      return Buffer.concat(this.#chunks, this.#bytes);
-    }
-    if (Buffer.isBuffer(first)) return first;
-    return Buffer.from(first.buffer, first.byteOffset, first.byteLength);
-  }
-
-  discard(code: BodyRefused["code"]): BodyRefused {
-    this.#limits.budget.release(this.#bytes);
-    return { ok: false, code };
+    body.refuse("body_incomplete");
   }
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   isMillraceError,
   MillraceError,
@@ -8,6 +9,7 @@ import {
   type SourcePolicy,
   type Verifier,
 } from "@millrace/core";
+import type { ByteBudget, SourceBytes } from "./byte-budget.ts";
 import { ownAnswer, providerAnswer, type Received } from "./received.ts";
 
 /** A source prepared at start, so that no request decodes a key or builds a response. */
@@ -15,7 +17,9 @@ export interface ReadySource {
   readonly name: string;
   readonly provider: Provider;
   readonly verifier: Verifier;
+  readonly methods: readonly string[];
   readonly bodyBytesMax: number;
+  readonly bytes: SourceBytes;
   readonly ack: SourcePolicy["ack"];
   readonly redelivery: SourcePolicy["redelivery"];
   readonly accepted: Received;
@@ -31,12 +35,14 @@ export interface ReadySource {
 export function readySources(
   config: Pick<Config, "sources">,
   secrets: Readonly<Record<string, readonly string[]>>,
+  budget: Pick<ByteBudget, "of">,
 ): ReadonlyMap<string, ReadySource> {
   const ready = new Map<string, ReadySource>();
   const problems: string[] = [];
   for (const [name, source] of Object.entries(config.sources)) {
     try {
-      ready.set(name, readySource(name, source, liveSecrets(name, source, secrets)));
+      const prepared = prepareSource(source, liveSecrets(name, source, secrets));
+      ready.set(name, { ...prepared, name, bytes: budget.of(name) });
     } catch (error) {
       if (!isMillraceError(error)) throw error;
       problems.push(`  ${name}: ${error.message} (set ${secretVariable(name)})`);
@@ -44,6 +50,17 @@ export function readySources(
   }
   if (problems.length === 0) return ready;
   throw new MillraceError("missing_secret", `Cannot receive webhooks:\n${problems.join("\n")}`);
+}
+
+/** A digest of all live secrets, that no stranger can compute. */
+export function digestOfSecrets(deps: {
+  config: Pick<Config, "sources">;
+  secrets: Readonly<Record<string, readonly string[]>>;
+}): Buffer {
+  const live = Object.entries(deps.config.sources).map(([name, source]) =>
+    liveSecrets(name, source, deps.secrets),
+  );
+  return createHash("sha256").update(JSON.stringify(live)).digest();
 }
 
 function liveSecrets(
@@ -56,7 +73,19 @@ function liveSecrets(
   return own === undefined ? [] : [own].flat();
 }
 
-function readySource(name: string, source: Source, secrets: readonly string[]): ReadySource {
+/** The longest body of each source, by its name. */
+export function bodyBytesMaxOf({ sources }: Pick<Config, "sources">): ReadonlyMap<string, number> {
+  return new Map(Object.entries(sources).map(([name, source]) => [name, bodyBytesMax(source)]));
+}
+
+function bodyBytesMax({ provider, options }: Source): number {
+  return options.bodyBytesMax ?? provider.bodyBytesMax;
+}
+
+function prepareSource(
+  source: Source,
+  secrets: readonly string[],
+): Omit<ReadySource, "name" | "bytes"> {
   // Providers refuse these too. A source that anyone can sign for must not depend on one check.
   if (secrets.length === 0) throw new MillraceError("missing_secret", "it has no secret");
   if (secrets.some((secret) => secret.trim() === "")) {
@@ -65,13 +94,13 @@ function readySource(name: string, source: Source, secrets: readonly string[]): 
   const { provider, options } = source;
   const { accepted, duplicate } = provider.answers ?? {};
   return {
-    name,
     provider,
+    methods: provider.methods,
     verifier: provider.createVerifier(
       secrets,
       options.toleranceMs === undefined ? {} : { toleranceMs: options.toleranceMs },
     ),
-    bodyBytesMax: options.bodyBytesMax ?? provider.bodyBytesMax,
+    bodyBytesMax: bodyBytesMax(source),
     ack: options.ack,
     redelivery: options.redelivery,
     accepted: accepted ? providerAnswer("accepted", accepted) : ownAnswer("accepted"),

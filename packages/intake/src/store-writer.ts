@@ -7,6 +7,7 @@ import {
   withDeadline,
   type Batcher,
   type CircuitBreaker,
+  type Deadline,
   type ErrorCode,
   type IncomingEvent,
   type StoreResult,
@@ -46,6 +47,7 @@ interface Waiting {
 const OUTAGES: ReadonlySet<ErrorCode> = new Set([
   "unavailable",
   "database_unavailable",
+  "database_read_only",
   "database_unreachable",
   "redis_unreachable",
 ] as const);
@@ -89,6 +91,11 @@ export class StoreWriter {
     });
   }
 
+  /** Why the store may lose what it confirms. */
+  get risk(): ErrorCode | undefined {
+    return this.#store.risk?.();
+  }
+
   /** Whether the store takes events of a source now: it answers and is not full. */
   takes(source: string): boolean {
     if (this.#isDown || this.#abandonedBytes > this.#options.abandonedBytesMax) return false;
@@ -102,12 +109,12 @@ export class StoreWriter {
   put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
     return new Promise((resolve) => {
       const delivery: Delivery = { events, results: [], open: events.length, resolve };
-      this.#deadlines.add(delivery);
+      const deadline = this.#deadlines.add(delivery);
       for (const index of events.keys()) {
         this.#batcher.push(
           { delivery, index },
-          (result) => this.#settle(delivery, index, result),
-          (error) => this.#settle(delivery, index, asError(error)),
+          (result) => this.#settle(deadline, index, result),
+          (error) => this.#settle(deadline, index, asError(error)),
         );
       }
     });
@@ -208,11 +215,12 @@ export class StoreWriter {
     this.#restsUntilMs = performance.now() + this.#options.restMs;
   }
 
-  #settle(delivery: Delivery, index: number, result: StoreResult): void {
+  #settle(deadline: Deadline<Delivery>, index: number, result: StoreResult): void {
+    const { item: delivery } = deadline;
     delivery.results[index] = result;
     delivery.open -= 1;
     if (delivery.open > 0) return;
-    this.#deadlines.delete(delivery);
+    this.#deadlines.delete(deadline);
     delivery.events = undefined;
     delivery.resolve(delivery.results);
   }

@@ -1,9 +1,10 @@
-import type { EnvelopedEvent, IncomingEvent } from "@millrace/core";
+import { signedDigest, type EnvelopedEvent, type IncomingEvent } from "@millrace/core";
 import type pg from "pg";
 import { pipeline } from "./connection.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { PLAN_BY_KEY, PLAN_FOR_HANDLERS } from "./transaction.ts";
+import { CAME_BEFORE, MESSAGE_LOCK } from "./same-message.ts";
+import { PATH_FOR_HANDLERS, PLAN_BY_KEY, PLAN_FOR_HANDLERS } from "./transaction.ts";
 
 /** What the ledger answers for a job whose event may be new. */
 export type Admission =
@@ -14,14 +15,14 @@ export type Admission =
       /** True when the ledger has its row already (`ack: "ledger"`). */
       readonly isWaiting: boolean;
     }
-  /** Another transaction has its identity. */
+  /** Another transaction has its identity, or its message. */
   | { readonly kind: "busy" }
-  /** It is for a record to decide: known, expired, without a body, or perhaps a replay. */
+  /** It is for a record to decide: known otherwise, expired, without a body, or perhaps a replay. */
   | { readonly kind: "record_first" };
 
 export interface Candidate {
   readonly event: EnvelopedEvent;
-  /** True to compare its body with the bodies of the 24 hours before it. */
+  /** True to look for its signed message among those that came before, if nobody signed its id. */
   readonly bodyDedup: boolean;
 }
 
@@ -50,41 +51,25 @@ export const IDENTITY_LOCK = (source: string, eventId: string) => `pg_try_adviso
     hashtextextended(concat_ws(' ', 'millrace.event', ${source}, ${eventId}), 0)
   )`;
 
-/** The lock that `suspectReplay` takes too: of events with one body, one is handled at a time. */
-const BODY_LOCK = `pg_try_advisory_xact_lock(
-    hashtextextended(concat_ws(' ', 'millrace.body', $1::text, given.body_hash), 0)
-  )`;
-
-/**
- * Another event with the body of one whose id nobody signed, near enough to make it a replay. More are
- * found than are replays; the attempt after a record tells.
- */
-export const SAME_BODY = (event: string, recordedAt: string) => `(
-    SELECT true FROM millrace.events other
-    WHERE other.unsigned AND other.source = $1 AND other.body_hash = ${event}.body_hash
-      AND other.event_id <> ${event}.event_id AND other.generation = 0
-      AND other.outcome IS DISTINCT FROM 'suspected_replay'
-      AND other.recorded_at > ${recordedAt} - interval '24 hours'
-    LIMIT 1
-  ) IS TRUE`;
-
 /**
  * Tells for each event whether its first attempt may begin in this transaction, and takes the locks of
  * those. An event that waits in the ledger comes with what is written there; its body is looked up in one
- * day's partition only, one at a time (LIMIT 1): a join may be planned to read the whole partition. The statement also sets the transaction's limits, as LOCK of attempt.ts does.
+ * day's partition only, one at a time (LIMIT 1): a join may be planned to read the whole partition. An event
+ * whose message another transaction is handling is busy: recorded now, it would bring a second copy of a body that is
+ * about to be committed. The statement also sets the transaction's limits, as LOCK of attempt.ts does.
  */
 const ADMIT = (day: string) => `
 WITH limits AS MATERIALIZED (
   SELECT set_config('lock_timeout', $7, true), set_config('statement_timeout', $8, true),
     set_config('idle_in_transaction_session_timeout', $9, true),
-    ${PLAN_FOR_HANDLERS},
+    ${PLAN_FOR_HANDLERS}, ${PATH_FOR_HANDLERS},
     set_config('millrace.first_attempts', pg_current_xact_id()::text, true)
 ),
 given AS MATERIALIZED (
   SELECT i.*, ${IDENTITY_LOCK("$1::text", "i.event_id")} AS is_mine
   FROM limits CROSS JOIN
-    unnest($2::text[], $3::text[], $4::bool[], $5::bool[], $6::float8[])
-    AS i (event_id, body_hash, has_body, is_unsigned, received_at_ms)
+    unnest($2::text[], $3::text[], $4::bool[], $5::text[], $6::float8[])
+    AS i (event_id, body_hash, has_body, message, received_at_ms)
 ),
 known AS MATERIALIZED (
   SELECT given.event_id, (
@@ -98,7 +83,7 @@ waiting AS MATERIALIZED (
   SELECT e.*
   FROM known JOIN given USING (event_id)
   CROSS JOIN LATERAL (
-    SELECT event_id, type, unsigned, received_at, recorded_at, body_day, body_id
+    SELECT event_id, type, unsigned, received_at, own_headers, body_day, body_id
     FROM millrace.events e
     WHERE source = $1 AND event_id = given.event_id AND generation = 0
       AND ${IS_PENDING("e")} AND attempts = 0 AND body_hash = given.body_hash
@@ -115,15 +100,14 @@ SELECT given.event_id, pg_current_xact_id()::text AS transaction_id,
     WHEN NOT known.is_known
       AND to_timestamp(given.received_at_ms / 1000) < now() - make_interval(days => $10::int)
       THEN 'record_first'
-    WHEN given.is_unsigned
-      AND ${SAME_BODY("given", "coalesce(waiting.recorded_at, now())")} THEN 'record_first'
-    WHEN given.is_unsigned AND NOT ${BODY_LOCK} THEN 'record_first'
+    WHEN given.message IS NOT NULL AND ${CAME_BEFORE("given")} THEN 'record_first'
+    WHEN given.message IS NOT NULL AND NOT ${MESSAGE_LOCK("$1::text", "given.message")} THEN 'busy'
     WHEN known.is_known THEN 'waiting'
     ELSE 'fresh'
   END AS kind,
   waiting.type, waiting.unsigned,
   (extract(epoch FROM waiting.received_at) * 1000)::float8 AS received_at_ms,
-  b.headers, b.body
+  coalesce(waiting.own_headers, b.headers) AS headers, b.body
 FROM given
 LEFT JOIN known USING (event_id)
 LEFT JOIN waiting USING (event_id)
@@ -157,7 +141,9 @@ export async function admit(
         events.map(({ eventId }) => eventId),
         events.map(({ bodyHash }) => bodyHash),
         events.map(({ body }) => body !== undefined),
-        candidates.map(({ event, bodyDedup }) => bodyDedup && event.unsigned),
+        candidates.map(({ event, bodyDedup }) =>
+          bodyDedup && event.unsigned ? signedDigest(event) : null,
+        ),
         events.map(({ acceptedAtMs }) => acceptedAtMs),
         ...texts,
         keysDays,
@@ -166,17 +152,18 @@ export async function admit(
   ]);
   const { rows } = answer as pg.QueryResult<AdmitRow>;
   const byId = new Map(rows.map((row) => [row.event_id, row] as const));
-  const bodies = new Set<string>();
+  const messages = new Set<string>();
   const admissions = candidates.map(({ event, bodyDedup }): Admission => {
     const row = byId.get(event.eventId);
     if (row === undefined || row.kind === "record_first") return { kind: "record_first" };
     if (row.kind === "busy") return { kind: "busy" };
     const admitted = toAdmitted(event, row);
     if (admitted === undefined) return { kind: "record_first" };
-    // The transaction has the lock of a body for all of its events.
+    // The transaction has the lock of a message for all of its events.
     if (bodyDedup && admitted.unsigned) {
-      if (bodies.has(event.bodyHash)) return { kind: "record_first" };
-      bodies.add(event.bodyHash);
+      const message = signedDigest(event);
+      if (messages.has(message)) return { kind: "record_first" };
+      messages.add(message);
     }
     return { kind: "admitted", event: admitted, isWaiting: row.kind === "waiting" };
   });
@@ -187,10 +174,10 @@ function toAdmitted(event: EnvelopedEvent, row: AdmitRow): IncomingEvent | undef
   const body = event.body ?? row.body ?? undefined;
   if (body === undefined) return undefined;
   if (row.kind === "fresh") return { ...event, body };
+  // A record runs it by the row and notes the conflict.
+  if (row.type !== event.type || row.unsigned !== event.unsigned) return undefined;
   return {
     ...event,
-    type: row.type ?? event.type,
-    unsigned: row.unsigned ?? event.unsigned,
     acceptedAtMs: row.received_at_ms ?? event.acceptedAtMs,
     headers: event.body === undefined ? (row.headers ?? {}) : event.headers,
     body,

@@ -1,24 +1,31 @@
 import {
   failpoint,
+  unlessAborted,
   type EventJob,
   type HandlerTransaction,
   type IncomingEvent,
+  type OnEmitted,
   type Outcome,
   type StopSignal,
 } from "@millrace/core";
 import { admit } from "./admit.ts";
 import { complete } from "./complete-first.ts";
 import { lease } from "./connection.ts";
+import type { EmitTarget } from "./emit.ts";
 import { ledgerError } from "./database-errors.ts";
-import type { LedgerContext } from "./ledger-context.ts";
+import { releaseHandlers, type LedgerContext } from "./ledger-context.ts";
 import { recordRunning } from "./record.ts";
-import { runGuarded, settleError, undo, unlessAborted } from "./run-guarded.ts";
+import { runGuarded, settleError, undo } from "./run-guarded.ts";
 import { rollback } from "./transaction.ts";
 
 /** Milliseconds after which an attempt that still runs is recorded, so that people see it. */
 const VISIBLE_AFTER_MS = 250;
 
-export type FirstWork = (tx: HandlerTransaction, event: IncomingEvent) => Promise<Outcome>;
+export type FirstWork = (
+  tx: HandlerTransaction,
+  event: IncomingEvent,
+  target: EmitTarget,
+) => Promise<Outcome>;
 
 /** How a first attempt ended whose handlers did not throw. */
 export type FirstAttemptEnd =
@@ -42,6 +49,8 @@ export interface FirstAttemptLimits {
   readonly onRecorded: () => void;
   /** Called when a statement of the handlers had an effect that no savepoint undoes. */
   readonly onUnsafe: () => void;
+  /** Called after the COMMIT with what the handlers emitted, if they did. */
+  readonly onEmitted?: OnEmitted | undefined;
 }
 
 /**
@@ -50,7 +59,7 @@ export interface FirstAttemptLimits {
  * before; an attempt that still runs after 250 ms is recorded by another connection.
  *
  * @throws what `work` threw; the signal's reason; `database_unavailable`, `tx_control_refused`,
- * `tx_closed`, `handler_failed`
+ * `tx_changed`, `tx_closed`, `handler_failed`
  */
 export async function attemptFirst(
   ledger: LedgerContext,
@@ -58,7 +67,7 @@ export async function attemptFirst(
   work: FirstWork,
   limits: FirstAttemptLimits,
 ): Promise<FirstAttemptEnd> {
-  const { signal, bodyDedup, statementTimeoutMs } = limits;
+  const { signal, bodyDedup, statementTimeoutMs, onEmitted } = limits;
   if (signal.aborted) throw signal.reason;
   const held = await lease(ledger.pool);
   const late = new LateRecord(ledger, job, limits.onRecorded);
@@ -78,14 +87,20 @@ export async function attemptFirst(
     const { event, isWaiting } = admission;
     if (!isWaiting) late.start();
     const startedMs = performance.now();
-    const { guard, outcome } = await runGuarded(held, signal, (tx) => work(tx, event));
+    const { guard, outcome } = await runGuarded(
+      held,
+      signal,
+      (tx, target) => work(tx, event, target),
+      ledger.tables,
+    );
     failpoint("worker.handled");
     if (guard.isUnsafe) limits.onUnsafe();
     const recorded = await late.end();
     const ranMs = performance.now() - startedMs;
+    const emitted = guard.emittedIfAny === undefined ? [] : [guard.emittedIfAny];
     const run = { event, isWaiting, outcome, ranMs, bodyDedup, recorded };
     try {
-      return await complete(ledger, held, [run], transactionId);
+      return await complete(ledger, held, { runs: [run], emitted, transactionId, onEmitted });
     } catch (error) {
       throw settleError(error, held, guard);
     }
@@ -94,7 +109,7 @@ export async function attemptFirst(
     throw error;
   } finally {
     await late.end();
-    held.release();
+    releaseHandlers(ledger, held, job.event.source);
   }
 }
 

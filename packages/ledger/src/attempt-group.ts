@@ -2,26 +2,32 @@ import {
   failpoint,
   type HandlerTransaction,
   type IncomingEvent,
+  type OnEmitted,
   type Outcome,
   type StopSignal,
 } from "@millrace/core";
 import { admit, type Admission, type Candidate, type FirstLimits } from "./admit.ts";
 import { complete, isOfLedger, type FinishedRun } from "./complete-first.ts";
 import { lease, type Lease } from "./connection.ts";
+import type { Emitted, EmitTarget } from "./emit.ts";
 import { isDatabaseUnavailable } from "./database-errors.ts";
 import { GroupRuns, type GroupRun, type GroupWork } from "./group-runs.ts";
 import type { Guard } from "./guard.ts";
-import type { LedgerContext } from "./ledger-context.ts";
+import { releaseHandlers, type LedgerContext } from "./ledger-context.ts";
 import { Patience } from "./patience.ts";
 import { settleError } from "./run-guarded.ts";
-import { isDataError } from "./sqlstate.ts";
+import { isDataError, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 import { rollback } from "./transaction.ts";
 
 /** Events of a group that are handled together, behind one savepoint: one, or those of a set-based handler. */
 export interface GroupUnit {
   readonly members: readonly Candidate[];
   /** Runs the handlers of those that are admitted; of a set that threw, also of parts of it. */
-  run(tx: HandlerTransaction, events: readonly IncomingEvent[]): Promise<Outcome>;
+  run(
+    tx: HandlerTransaction,
+    events: readonly IncomingEvent[],
+    target: EmitTarget,
+  ): Promise<Outcome>;
   /** True when its handlers are known to send one query, so that others may begin while it is answered. */
   readonly sendsOneQuery: boolean;
   /** Called when `run` is waited for no longer. */
@@ -65,6 +71,8 @@ export interface GroupLimits extends FirstLimits {
   readonly patienceMs: number;
   /** When it aborts, no further handlers are begun, and those that run are undone. */
   readonly stop: StopSignal;
+  /** Called after the COMMIT with what the handlers emitted, if they did. */
+  readonly onEmitted?: OnEmitted | undefined;
 }
 
 /**
@@ -84,6 +92,8 @@ export async function attemptGroup(
   units: readonly GroupUnit[],
   limits: GroupLimits,
 ): Promise<readonly UnitEnd[]> {
+  // All of them are of one source.
+  const source = units[0]?.members[0]?.event.source ?? "";
   const held = await lease(ledger.pool);
   // For a server that does not answer at all; one that answers ends each statement itself.
   const deadlineMs = ledger.short.deadlineMs + units.length * limits.patienceMs;
@@ -94,7 +104,7 @@ export async function attemptGroup(
   } finally {
     clearTimeout(timer);
     group.close();
-    held.release();
+    releaseHandlers(ledger, held, source);
   }
 }
 
@@ -115,6 +125,7 @@ class Group {
   private readonly patience: Patience;
   private readonly ends = new Map<Candidate, MemberEnd>();
   private readonly finished = new Map<Candidate, FinishedRun>();
+  private readonly emitted: Emitted[] = [];
   private readonly ranMs = new Map<GroupUnit, number>();
   private readonly sentMore = new Set<GroupUnit>();
 
@@ -173,8 +184,8 @@ class Group {
 
   /** Runs the handlers of all parts; false when the transaction is lost. */
   private async runAll(parts: readonly Part[]): Promise<boolean> {
-    const { held, limits } = this;
-    const runs = new GroupRuns(held, parts);
+    const { ledger, held, limits } = this;
+    const runs = new GroupRuns(held, parts, ledger.tables);
     const isOver = () => limits.stop.aborted || runs.broken !== undefined || held.broken;
     for (let run = runs.next(); run !== undefined; run = isOver() ? undefined : runs.next()) {
       await this.run(runs, run);
@@ -202,6 +213,7 @@ class Group {
         const { bodyDedup } = member;
         this.finished.set(member, { event, isWaiting, outcome, ranMs, bodyDedup, recorded: 0 });
       }
+      if (guard.emittedIfAny !== undefined) this.emitted.push(guard.emittedIfAny);
     } catch (thrown) {
       guard.seal();
       const error = guard.explain(thrown);
@@ -244,7 +256,8 @@ class Group {
   }
 
   private async complete(transactionId: string, isAlive: boolean): Promise<void> {
-    const { ledger, held, finished, ends } = this;
+    const { ledger, held, finished, ends, emitted } = this;
+    const { onEmitted } = this.limits;
     const settle = (end: (run: FinishedRun) => MemberEnd) => {
       for (const [member, run] of finished) ends.set(member, end(run));
     };
@@ -254,7 +267,8 @@ class Group {
       return;
     }
     try {
-      const end = await complete(ledger, held, [...finished.values()], transactionId);
+      const runs = [...finished.values()];
+      const end = await complete(ledger, held, { runs, emitted, transactionId, onEmitted });
       settle(({ outcome }) => {
         if (end === "completed") return { kind: "completed", outcome };
         return end === "unknown"
@@ -262,6 +276,7 @@ class Group {
           : { kind: "record_first", trouble: "undone" };
       });
     } catch (error) {
+      if (sqlStateOf(error) === SQLSTATE.transactionChanged) held.spoil("uncleaned");
       await rollback(held);
       // A deferred constraint: whose it is shows when each is attempted alone.
       const trouble = isDataError(error) && !isOfLedger(error) ? "unsafe" : "undone";
@@ -276,6 +291,6 @@ function toPart(unit: GroupUnit, admitted: readonly Admitted[]): Part {
     unit,
     admitted,
     sendsOneQuery: unit.sendsOneQuery,
-    begin: (tx) => unit.run(tx, events),
+    begin: (tx, target) => unit.run(tx, events, target),
   };
 }

@@ -1,6 +1,6 @@
 import {
   failpoint,
-  MillraceError,
+  unlessAborted,
   type EventKey,
   type HandlerTransaction,
   type Outcome,
@@ -12,11 +12,21 @@ import { ledgerError } from "./database-errors.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { Guard } from "./guard.ts";
 import { lease, pipeline, type Lease } from "./connection.ts";
-import type { LedgerContext } from "./ledger-context.ts";
-import { runGuarded, settleError, undo, unlessAborted } from "./run-guarded.ts";
+import { emitStatements, type EmitTarget } from "./emit.ts";
+import { releaseHandlers, type LedgerContext } from "./ledger-context.ts";
+import { digestOf, MESSAGE_LOCK } from "./same-message.ts";
+import { BODY_OF, CONTENT, readContent, today, type ContentRow } from "./read-event.ts";
+import { REFUSE_TRANSACTION, runGuarded, settleError, undo } from "./run-guarded.ts";
 import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 import { suspectReplay } from "./suspect-replay.ts";
-import { PLAN_BY_KEY, PLAN_FOR_HANDLERS, requireCommitted, rollback } from "./transaction.ts";
+import {
+  PATH_FOR_HANDLERS,
+  PLAN_BY_KEY,
+  PLAN_FOR_HANDLERS,
+  requireCommitted,
+  rollback,
+} from "./transaction.ts";
+import { endOf } from "./transaction-end.ts";
 
 /** An attempt that was recorded: the event, and the fence. */
 interface AttemptClaim {
@@ -24,13 +34,17 @@ interface AttemptClaim {
   readonly attempt: number;
 }
 
-export type AttemptWork = (tx: HandlerTransaction, event: LockedEvent) => Promise<Outcome>;
+export type AttemptWork = (
+  tx: HandlerTransaction,
+  event: LockedEvent,
+  target: EmitTarget,
+) => Promise<Outcome>;
 
 /**
  * Runs `work` in a transaction that holds the event's row, and completes the event in that same
- * transaction. What `work` throws undoes all of it and is thrown on. `lost` when the row is not
+ * transaction, with what its handlers emitted. What `work` throws undoes all of it and is thrown on. `lost` when the row is not
  * pending any longer, its attempts are not ours, or another transaction does not let go of it or of
- * its body (`bodyDedup`).
+ * its message (`bodyDedup`).
  *
  * A query that the handler did not await is waited for and belongs to the transaction; a nested
  * transaction that it left open fails the attempt. The caller's signal ends the attempt at any time
@@ -40,7 +54,7 @@ export type AttemptWork = (tx: HandlerTransaction, event: LockedEvent) => Promis
  * completed (`database_unavailable`), and the next claim tells.
  *
  * @throws what `work` threw; the signal's reason; `database_unavailable`, `tx_control_refused`,
- * `tx_closed`, `handler_failed`, `body_missing`
+ * `tx_changed`, `tx_closed`, `handler_failed`, `body_missing`, `suspected_replay`
  */
 export async function attempt(
   ledger: LedgerContext,
@@ -59,15 +73,22 @@ export async function attempt(
       await unlessAborted(signal, rollback(held));
       return "lost";
     }
-    const { guard, outcome } = await runGuarded(held, signal, (tx) => work(tx, locked.event));
+    failpoint("worker.locked");
+    const { guard, outcome } = await runGuarded(
+      held,
+      signal,
+      (tx, target) => work(tx, locked.event, target),
+      ledger.tables,
+    );
     failpoint("worker.handled");
     await settle(ledger, held, { claim, outcome, locked, guard });
+    if (guard.emittedIfAny !== undefined) limits.onEmitted?.(guard.emittedIfAny.all);
     return "completed";
   } catch (error) {
     await undo(held, signal);
     throw error;
   } finally {
-    held.release();
+    releaseHandlers(ledger, held, key.source);
   }
 }
 
@@ -78,49 +99,38 @@ interface RowLock {
   readonly transactionId: string;
   /** The row's address in its table, valid for as long as that transaction lasts. */
   readonly ctid: string;
+  /** Whether the transaction has the lock of the event's message too; null when it was not asked for. */
+  readonly hasMessage: boolean | null;
 }
 
 interface LockRow {
   readonly transaction_id: string;
   readonly ctid: string;
+  readonly has_message: boolean | null;
 }
 
-interface BodyRow {
-  readonly headers: Record<string, string> | null;
-  readonly body: Buffer | null;
-}
-
-type LockAndReadRow = LockRow & BodyRow & { readonly body_day: string; readonly body_id: string };
+type LockAndReadRow = LockRow & ContentRow;
 
 /**
- * Locks an attempt's event. The statement also sets the handler's limits ($5 to $7, milliseconds), which
- * costs less than a SET for each; they apply before the row is locked.
+ * Locks an attempt's event, and tries to lock its message ($8), so that the statement after this one sees what
+ * whoever had that lock before has written. The statement also sets the handler's limits ($5 to $7, milliseconds),
+ * which costs less than a SET for each; they apply before the row is locked.
  */
 const LOCK = ({ columns = "", join = "" } = {}) => `
 WITH limits AS MATERIALIZED (
   SELECT set_config('lock_timeout', $5, true), set_config('statement_timeout', $6, true),
     set_config('idle_in_transaction_session_timeout', $7, true),
-    ${PLAN_FOR_HANDLERS}
+    ${PLAN_FOR_HANDLERS}, ${PATH_FOR_HANDLERS}
 )
-SELECT e.ctid::text AS ctid, pg_current_xact_id()::text AS transaction_id${columns}
+SELECT e.ctid::text AS ctid, pg_current_xact_id()::text AS transaction_id,
+  CASE WHEN $8::bool THEN ${MESSAGE_LOCK("e.source", digestOf("e"))} END AS has_message${columns}
 FROM limits CROSS JOIN millrace.events e ${join}
 WHERE e.source = $1 AND e.event_id = $2 AND e.generation = $3
   AND ${IS_PENDING("e")} AND e.attempts = $4
 FOR UPDATE OF e`;
 
-/**
- * Locks an attempt's event and reads it. The body is looked up in one day's partition only: a plan over
- * all partitions would lock each of them, every time. If the event's body is in another partition, the
- * row comes without it and `READ_BODY` reads it.
- */
-const LOCK_AND_READ = (day: string) =>
-  LOCK({
-    columns: ", e.body_day::text AS body_day, e.body_id, b.headers, b.body",
-    join: `LEFT JOIN millrace.bodies b
-  ON b.day = DATE '${day}' AND b.id = e.body_id AND e.body_day = b.day`,
-  });
-
-const READ_BODY = `SELECT headers, body FROM millrace.bodies WHERE day = $1::date AND id = $2`;
+/** Locks an attempt's event and reads it. */
+const LOCK_AND_READ = (day: string) => LOCK({ columns: `, ${CONTENT}`, join: BODY_OF(day) });
 
 async function lock(
   ledger: LedgerContext,
@@ -130,8 +140,8 @@ async function lock(
 ): Promise<RowLock | undefined> {
   try {
     const locked = await lockEvent(ledger, held, claim, limits);
-    if (locked === undefined || limits.bodyDedup !== true) return locked;
-    return await judge(held, claim.key, locked);
+    if (locked === undefined || locked.hasMessage === null) return locked;
+    return await judge(held, claim.key, locked, locked.hasMessage);
   } catch (error) {
     if (sqlStateOf(error) === SQLSTATE.lockNotAvailable) return undefined;
     throw ledgerError(error);
@@ -146,53 +156,37 @@ async function lockEvent(
   { lockTimeoutMs, idleInTransactionTimeoutMs }: LedgerContext,
   { client }: Lease,
   { key, attempt: number }: AttemptClaim,
-  { statementTimeoutMs, event: known }: AttemptLimits,
+  { statementTimeoutMs, event: known, bodyDedup = false }: AttemptLimits,
 ): Promise<RowLock | undefined> {
   const limits = [lockTimeoutMs, statementTimeoutMs, idleInTransactionTimeoutMs];
   // set_config takes text.
   const limitTexts = limits.map((milliseconds) => String(Math.ceil(milliseconds)));
-  // Most events are handled on the day they arrive.
-  const today = new Date().toISOString().slice(0, 10);
+  const day = today();
   const statement =
     known === undefined
-      ? { name: `millrace_lock_${today}`, text: LOCK_AND_READ(today) }
+      ? { name: `millrace_lock_${day}`, text: LOCK_AND_READ(day) }
       : { name: "millrace_lock", text: LOCK() };
-  const values = [key.source, key.eventId, key.generation, number, ...limitTexts];
+  const values = [key.source, key.eventId, key.generation, number, ...limitTexts, bodyDedup];
   const [, answer] = await pipeline(client, [
     { text: `BEGIN; ${PLAN_BY_KEY}` },
     { ...statement, values },
   ]);
   const row = (answer as pg.QueryResult<LockRow>).rows[0];
   if (row === undefined) return undefined;
-  const { transaction_id: transactionId, ctid } = row;
-  const event =
-    known === undefined
-      ? await readEvent(client, row as LockAndReadRow)
-      : { ...known, suspectedReplay: false };
-  return { event, transactionId, ctid };
+  const { transaction_id: transactionId, ctid, has_message: hasMessage } = row;
+  const content = known ?? (await readContent(client, row as LockAndReadRow));
+  return { event: { ...content, suspectedReplay: false }, transactionId, ctid, hasMessage };
 }
 
-/** @throws `body_missing` */
-async function readEvent(client: pg.PoolClient, row: LockAndReadRow): Promise<LockedEvent> {
-  const event = toEvent(row);
-  if (event !== undefined) return event;
-  const { rows } = await client.query<BodyRow>(READ_BODY, [row.body_day, row.body_id]);
-  const moved = rows[0] && toEvent(rows[0]);
-  if (moved !== undefined) return moved;
-  throw new MillraceError(
-    "body_missing",
-    `Cannot read the event's body: it is not among the bodies of ${row.body_day}`,
-  );
-}
-
-function toEvent({ headers, body }: BodyRow): LockedEvent | undefined {
-  return headers === null || body === null ? undefined : { headers, body, suspectedReplay: false };
-}
-
-async function judge(held: Lease, key: EventKey, locked: RowLock): Promise<RowLock | undefined> {
-  const verdict = await suspectReplay(held.client, key);
-  if (verdict === "undecided") return undefined;
-  return { ...locked, event: { ...locked.event, suspectedReplay: verdict === "replay" } };
+async function judge(
+  held: Lease,
+  key: EventKey,
+  locked: RowLock,
+  hasMessage: boolean,
+): Promise<RowLock | undefined> {
+  const suspectedReplay = await suspectReplay(held.client, key, hasMessage);
+  if (suspectedReplay === undefined) return undefined;
+  return { ...locked, event: { ...locked.event, suspectedReplay } };
 }
 
 interface Settling {
@@ -203,10 +197,10 @@ interface Settling {
 }
 
 /**
- * Completes an attempt's event, in the transaction that locked it ($6) and in no other. The row is
- * found where it was locked ($7): nothing can have moved it since. It raises
- * instead of writing nothing, so that the COMMIT which is sent right behind it cannot keep a
- * handler's writes without the event being completed.
+ * Completes an attempt's event, in the transaction that locked it ($6) and in no other: behind the list of
+ * statements that a handler may not send, this finds one that got round it. The row is found where it was
+ * locked ($7): nothing can have moved it since. It raises instead of writing nothing, so that the COMMIT which is
+ * sent right behind it cannot keep a handler's writes without the event being completed.
  */
 const SETTLE = `
 WITH settled AS (
@@ -220,7 +214,8 @@ WITH settled AS (
 )
 SELECT CASE
   WHEN EXISTS (SELECT FROM settled) THEN true
-  ELSE millrace.refuse('Cannot complete the event outside the transaction that holds it')
+  WHEN pg_current_xact_id() <> $6::xid8 THEN ${REFUSE_TRANSACTION}
+  ELSE millrace.refuse('Cannot complete the event: its handler has changed it')
 END AS settled`;
 
 async function settle(ledger: LedgerContext, held: Lease, settling: Settling): Promise<void> {
@@ -231,12 +226,12 @@ async function settle(ledger: LedgerContext, held: Lease, settling: Settling): P
   const timer = setTimeout(() => held.destroy(), ledger.short.deadlineMs);
   try {
     const answering = pipeline(held.client, [
+      ...emitStatements(guard.emittedIfAny?.unwritten ?? [], transactionId),
       { name: "millrace_settle", text: SETTLE, values },
-      { text: "COMMIT" },
+      endOf(held, "COMMIT"),
     ]);
     failpoint("worker.commit_sent");
-    const [, commit] = await answering;
-    requireCommitted(commit);
+    requireCommitted((await answering).at(-1));
   } catch (error) {
     throw settleError(error, held, guard);
   } finally {

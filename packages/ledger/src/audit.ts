@@ -26,6 +26,11 @@ interface AuditIntent extends AuditedAct {
   readonly reason?: string | undefined;
 }
 
+/** Something that happened, such as a sign-in: its entry is whole at once. */
+export interface AuditedFact extends Omit<AuditIntent, "filter" | "reason"> {
+  readonly result: AuditJson;
+}
+
 export interface AuditQuery {
   readonly source?: string | undefined;
   readonly eventId?: string | undefined;
@@ -46,18 +51,29 @@ INSERT INTO millrace.audit
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 RETURNING id::text AS id`;
 
-/** Adds what became of it. */
+/** Adds what became of it, as a row of its own: the audit refuses an UPDATE. */
 const END_AUDIT = `
-UPDATE millrace.audit SET result = $2, finished_at = clock_timestamp() WHERE id = $1`;
+INSERT INTO millrace.audit_results (id, result) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
 
-/** A page, newest first; what is null does not matter. */
+/** Writes down what happened. */
+const RECORD_AUDIT = `
+INSERT INTO millrace.audit
+  (actor, role, via, action, source, event_id, generation, result, finished_at)
+SELECT actor, role, via, action, source, "eventId", generation, result, clock_timestamp()
+FROM jsonb_to_recordset($1::jsonb) AS fact (actor text, role text, via text, action text, source text,
+  "eventId" text, generation integer, result jsonb)`;
+
+/**
+ * A page, newest first; what is null does not matter. What happened at once has its result in its own row, and so
+ * do acts that ended before migration 0009.
+ */
 const FIND_AUDIT = `
-SELECT id::text AS id, at, actor, role, via, action, source, event_id, generation, filter, reason,
-  result
-FROM millrace.audit
+SELECT audit.id::text AS id, audit.at, actor, role, via, action, source, event_id, generation, filter,
+  reason, coalesce(ended.result, audit.result) AS result
+FROM millrace.audit LEFT JOIN millrace.audit_results ended ON ended.id = audit.id
 WHERE ($1::text IS NULL OR source = $1)
   AND ($2::text IS NULL OR event_id = $2)
-  AND ($3::bigint IS NULL OR id < $3)
+  AND ($3::bigint IS NULL OR audit.id < $3)
 ORDER BY audit.id DESC
 LIMIT $4`;
 
@@ -99,6 +115,25 @@ export async function endAudit(
 }
 
 /**
+ * Writes down what happened, all or nothing.
+ *
+ * @throws `database_unavailable`
+ */
+export async function recordAudit(
+  ledger: LedgerContext,
+  facts: readonly AuditedFact[],
+): Promise<void> {
+  const rows = facts.map(({ actor, source, eventId, ...fact }) => ({
+    ...fact,
+    actor: actor === null ? null : cutText(actor, ID_BYTES_MAX),
+    source: source === undefined ? null : cutText(source, NAME_BYTES_MAX),
+    eventId: eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
+  }));
+  const query = { text: RECORD_AUDIT, values: [toJson(rows)] };
+  await runStatement(ledger.pool, query, ledger.short);
+}
+
+/**
  * Lists entries, newest first.
  *
  * @throws `invalid_request` for a cursor that is none, `database_unavailable`
@@ -123,7 +158,7 @@ export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promi
 }
 
 // jsonb takes no text that Postgres cannot store, not even escaped.
-const toJson = (json: AuditJson): string =>
+const toJson = (json: AuditJson | readonly AuditJson[]): string =>
   JSON.stringify(json, (_key, value: unknown) =>
     typeof value === "string" ? cutText(value) : value,
   );

@@ -1,18 +1,47 @@
 import { createConnection } from "node:net";
 import type pg from "pg";
 import { ledgerError } from "./database-errors.ts";
+import { withKnownName } from "./prepared-name.ts";
+import { SQLSTATE } from "./sqlstate.ts";
+import { TransactionEnd } from "./transaction-end.ts";
+
+/**
+ * Why a connection that works is closed: a handler changed its session by a statement of its own (`session`),
+ * or what a handler may have left on it was not removed (`uncleaned`).
+ */
+export type ResetReason = "session" | "uncleaned";
 
 /** A connection taken from the pool, which goes back only when its state is known. */
 export interface Lease {
   readonly client: pg.PoolClient;
   /** True once the connection has died or was destroyed. */
   readonly broken: boolean;
-  /** Keeps the connection from being reused: its session was changed. */
-  spoil(): void;
+  /** True from a handler's first query until the end of its transaction has removed what it may have left. */
+  isTouched: boolean;
+  /** Keeps the connection from being reused; the reason is what `release` gives. */
+  spoil(reason?: ResetReason): void;
   /** Cancels what the backend is doing and cuts the connection, without waiting for an answer. */
   destroy(): void;
-  /** Gives it back: for reuse when no transaction is open on it, otherwise to be closed. */
-  release(): void;
+  /**
+   * Gives it back: for reuse when no transaction is open on it and no handler has left anything, otherwise to
+   * be closed. Says why if it is a handler's doing.
+   */
+  release(): ResetReason | undefined;
+}
+
+/** Connections to a server that has turned out to be read-only. */
+const readOnly = new WeakSet<pg.ClientBase>();
+
+/**
+ * Lets each connection on which Postgres refuses a write as read-only be closed instead of reused: the name that it
+ * was opened by may lead to another server by now.
+ */
+export function closeReadOnly(pool: pg.Pool): void {
+  pool.on("connect", (client) => {
+    client.connection.on("errorMessage", ({ code }: { code?: string }) => {
+      if (code === SQLSTATE.readOnlyTransaction) readOnly.add(client);
+    });
+  });
 }
 
 /**
@@ -23,19 +52,22 @@ export interface Lease {
 export async function lease(pool: pg.Pool): Promise<Lease> {
   const client = await connect(pool);
   let broken = false;
-  let spoiled = false;
+  let isSpoiled = false;
+  let reset: ResetReason | undefined;
   const onEnd = () => {
     broken = true;
   };
   client.on("error", onEnd);
   client.on("end", onEnd);
-  return {
+  const held: Lease = {
     client,
     get broken() {
       return broken;
     },
-    spoil: () => {
-      spoiled = true;
+    isTouched: false,
+    spoil: (reason) => {
+      isSpoiled = true;
+      reset ??= reason;
     },
     destroy: () => {
       if (!broken) requestCancel(client);
@@ -45,9 +77,14 @@ export async function lease(pool: pg.Pool): Promise<Lease> {
     release: () => {
       client.off("error", onEnd);
       client.off("end", onEnd);
-      client.release(broken || spoiled || client.getTransactionStatus() !== "I");
+      const { isTouched } = held;
+      const isClean = !broken && !isSpoiled && !isTouched && !readOnly.has(client);
+      client.release(!isClean || client.getTransactionStatus() !== "I");
+      if (broken) return undefined;
+      return reset ?? (isTouched ? "uncleaned" : undefined);
     },
   };
+  return held;
 }
 
 async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
@@ -85,19 +122,21 @@ function requestCancel(client: pg.PoolClient): void {
   socket.resume();
 }
 
+type Sendable = pg.QueryConfig | TransactionEnd;
+
 /**
  * Sends statements together on a pipelined connection, waits for all answers, and throws the first
  * error. On a connection without a pipeline they are sent one by one.
  */
 export async function pipeline(
   client: pg.PoolClient,
-  queries: readonly pg.QueryConfig[],
+  queries: readonly Sendable[],
 ): Promise<pg.QueryResult[]> {
   if (!client.pipeline) return await oneByOne(client, queries);
   // All of them are awaited even after an error, so that the connection's state is known.
   const { stream } = client.connection;
   stream.cork();
-  const sent = queries.map((query) => client.query(query));
+  const sent = queries.map((query) => send(client, query));
   stream.uncork();
   const answers = await Promise.allSettled(sent);
   return answers.map((answer) => {
@@ -108,9 +147,14 @@ export async function pipeline(
 
 async function oneByOne(
   client: pg.PoolClient,
-  queries: readonly pg.QueryConfig[],
+  queries: readonly Sendable[],
 ): Promise<pg.QueryResult[]> {
   const answers: pg.QueryResult[] = [];
-  for (const query of queries) answers.push(await client.query(query));
+  for (const query of queries) answers.push(await send(client, query));
   return answers;
+}
+
+function send(client: pg.PoolClient, query: Sendable): Promise<pg.QueryResult> {
+  if (query instanceof TransactionEnd) return query.send(client);
+  return client.query(withKnownName(client, query));
 }

@@ -1,40 +1,80 @@
 import type pg from "pg";
 import { abandonEvent } from "./abandon-event.ts";
 import { accept } from "./accept.ts";
-import { activity } from "./activity.ts";
+import { activity, countedActivity } from "./activity.ts";
 import { attempt } from "./attempt.ts";
-import { beginAudit, endAudit, findAudit } from "./audit.ts";
+import { beginAudit, endAudit, findAudit, recordAudit } from "./audit.ts";
+import { decideOriginal, readBegun } from "./begin-calls.ts";
 import { bind, type Methods } from "./bind.ts";
+import { workBatch } from "./bulk-batch.ts";
+import {
+  changeRun,
+  findRuns,
+  getRun,
+  keepRunResults,
+  noteRunError,
+  openRuns,
+  startRun,
+} from "./bulk-runs.ts";
+import { completeCalled } from "./complete-called.ts";
 import { countCompleted, countUndone } from "./count-events.ts";
+import { findErrors, getError, setErrorState } from "./errors.ts";
+import { findDeliveries, noteDeliveries } from "./deliveries.ts";
 import { fail } from "./fail.ts";
 import { attemptFirst } from "./attempt-first.ts";
 import { attemptGroup } from "./attempt-group.ts";
-import { findEvent } from "./find-event.ts";
+import { findEvent, findStatus } from "./find-event.ts";
 import { countEvents, findEvents } from "./find-events.ts";
+import { findOpen } from "./find-open.ts";
+import { findGivenUpJobs, giveUpMany, noteJobsRemoved } from "./give-up.ts";
 import { createContext, type LedgerContext, type LedgerOptions } from "./ledger-context.ts";
+import { findLeader } from "./leader.ts";
 import { groupHazards } from "./group-hazards.ts";
-import { ledgerStatuses } from "./ledger-status.ts";
+import { areNotCompleted, ledgerStatuses } from "./ledger-status.ts";
+import { restoreBody } from "./lost-body.ts";
 import { markEnqueued, unmarkEnqueued } from "./mark-enqueued.ts";
 import { noteConflicts } from "./note-conflicts.ts";
+import { ping, pingPrimary } from "./ping.ts";
 import { pendingPage } from "./pending-page.ts";
-import { readEpochs, writeEpochs } from "./queue-epochs.ts";
+import { countPass, readEpochs, writeEpochs } from "./queue-epochs.ts";
+import { readBody } from "./read-body.ts";
 import { record } from "./record.ts";
 import { replay } from "./replay.ts";
+import { replicaLagMs } from "./replica-lag.ts";
 import { retryMany } from "./retry-many.ts";
-import { runStatement } from "./transaction.ts";
+import { serverEpoch } from "./server-epoch.ts";
+import { endSession, findSessions, seeSession } from "./sessions.ts";
+import { recordStep } from "./steps.ts";
+import { noteUnsignedJobs, unsignedJobsMs } from "./unsigned-jobs.ts";
 
 // One part for each kind of user, which takes only its part. A function that two of them need is in both
 // parts.
-const intake = { accept, noteConflicts, markEnqueued, ping };
+const intake = {
+  accept,
+  noteConflicts,
+  noteDeliveries,
+  markEnqueued,
+  restoreBody,
+  areNotCompleted,
+  ping: pingPrimary,
+};
 const claims = {
+  ping: pingPrimary,
   record,
+  decideOriginal,
+  readBegun,
+  recordStep,
+  completeCalled,
   attempt,
   attemptFirst,
   attemptGroup,
   groupHazards,
   fail,
+  markEnqueued,
   abandonEvent,
   findEvent,
+  noteUnsignedJobs,
+  unsignedJobsMs,
 };
 const repair = {
   pendingPage,
@@ -44,10 +84,37 @@ const repair = {
   abandonEvent,
   readEpochs,
   writeEpochs,
+  countPass,
+  serverEpoch,
+  findGivenUpJobs,
 };
-const retries = { retryMany, replay, markEnqueued };
-const reads = { findEvent, findEvents, countEvents, countUndone, countCompleted, activity, ping };
-const audit = { begin: beginAudit, end: endAudit, find: findAudit };
+const retries = { retryMany, replay, giveUpMany, noteJobsRemoved, markEnqueued };
+const reads = {
+  findEvent,
+  readBody,
+  findDeliveries,
+  findStatus,
+  findEvents,
+  countEvents,
+  countUndone,
+  countCompleted,
+  activity,
+  countedActivity,
+  replicaLagMs,
+  findOpen,
+  findLeader: ({ pool }: LedgerContext, name: string) => findLeader(pool, name),
+  ping,
+};
+const audit = { begin: beginAudit, end: endAudit, record: recordAudit, find: findAudit };
+const errors = { find: findErrors, get: getError, setState: setErrorState };
+const bulkRuns = { start: startRun, find: findRuns, get: getRun, change: changeRun };
+const bulkWork = {
+  open: openRuns,
+  workBatch,
+  noteError: noteRunError,
+  keepResults: keepRunResults,
+};
+const sessions = { see: seeSession, end: endSession, find: findSessions };
 
 type Part<Functions> = Methods<LedgerContext, Functions>;
 
@@ -59,12 +126,20 @@ export interface Ledger {
   readonly claims: Part<typeof claims>;
   /** For the reconciler: finds what is pending and notes which events have a job. */
   readonly repair: Part<typeof repair>;
-  /** For people and their programs: runs events again. */
+  /** For people and their programs: runs events again, or gives them up. */
   readonly retries: Part<typeof retries>;
   /** For people and their programs: lists, shows and counts events. */
   readonly reads: Part<typeof reads>;
   /** For the dashboard and the command: who did what. */
   readonly audit: Part<typeof audit>;
+  /** For people and their programs: groups of equal errors. */
+  readonly errors: Part<typeof errors>;
+  /** For the dashboard and the command: starts bulk runs, shows, and changes them. */
+  readonly bulkRuns: Part<typeof bulkRuns>;
+  /** For the leading worker: works bulk runs off. */
+  readonly bulkWork: Part<typeof bulkWork>;
+  /** For the dashboard and the command: who is signed in. */
+  readonly sessions: Part<typeof sessions>;
 }
 
 /**
@@ -84,10 +159,9 @@ export function createLedger(
     retries: bind(context, retries),
     reads: bind(context, reads),
     audit: bind(context, audit),
+    errors: bind(context, errors),
+    bulkRuns: bind(context, bulkRuns),
+    bulkWork: bind(context, bulkWork),
+    sessions: bind(context, sessions),
   };
-}
-
-/** @throws `database_unavailable` when Postgres does not answer in time. */
-async function ping(ledger: LedgerContext): Promise<void> {
-  await runStatement(ledger.pool, { text: "SELECT 1" }, ledger.short);
 }

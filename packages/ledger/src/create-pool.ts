@@ -1,4 +1,6 @@
 import pg from "pg";
+import { closeReadOnly } from "./connection.ts";
+import { learnForgotten } from "./prepared-name.ts";
 
 export interface PoolOptions {
   readonly url: string;
@@ -41,5 +43,7 @@ export function createPool(options: PoolOptions): pg.Pool {
   };
   pool.on("error", report);
   pool.on("connect", (client) => client.on("error", report));
+  learnForgotten(pool);
+  closeReadOnly(pool);
   return pool;
 }

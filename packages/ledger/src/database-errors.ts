@@ -1,4 +1,4 @@
-import { isMillraceError, MillraceError } from "@millrace/core";
+import { isMillraceError, MillraceError, type ErrorCode } from "@millrace/core";
 import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 
 // Connection exceptions, authorization (a password that is being changed), insufficient resources.
@@ -17,8 +17,14 @@ const TROUBLE_STATES: ReadonlySet<string> = new Set([
 ]);
 // What pg says itself, without a SQLSTATE.
 const DRIVER_MESSAGES =
-  /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|timeout expired|Cannot use a pool after)/;
+  /^(Connection terminated|The server does not support SSL connections|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|timeout expired|Cannot use a pool after)/;
+const UNAVAILABLE_CODES: ReadonlySet<ErrorCode> = new Set([
+  "database_unavailable",
+  "database_read_only",
+] as const);
 const SOCKET_CODES = /^(E(CONN|HOST|NET)[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/;
+// A certificate that cannot be checked, which another one or a CA's file may repair.
+const TLS_CODES = /^(DEPTH_ZERO_)?SELF_SIGNED_CERT|^UNABLE_TO_(VERIFY|GET)|^CERT_|^ERR_TLS_CERT/;
 
 /**
  * True when Postgres was at fault, so that an attempt is given back and made again later: connections
@@ -32,7 +38,7 @@ const SOCKET_CODES = /^(E(CONN|HOST|NET)[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGA
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   for (const link of causes(error)) {
-    if (isMillraceError(link) && link.code === "database_unavailable") return true;
+    if (isMillraceError(link) && UNAVAILABLE_CODES.has(link.code)) return true;
     if (DRIVER_MESSAGES.test(link.message)) return true;
   }
   const state = sqlStateOf(error);
@@ -45,12 +51,24 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 export function isConnectionError(error: unknown): boolean {
   if (isDatabaseUnavailable(error)) return true;
   return [...causes(error)].some(
-    (link) => "code" in link && typeof link.code === "string" && SOCKET_CODES.test(link.code),
+    (link) =>
+      "code" in link &&
+      typeof link.code === "string" &&
+      (SOCKET_CODES.test(link.code) || TLS_CODES.test(link.code)),
   );
 }
 
+/** The ledger's own statement took too long, or its name was not as this connection left it: another try may
+ * succeed. */
+const OF_OUR_STATEMENT: ReadonlySet<string> = new Set([
+  SQLSTATE.queryCanceled,
+  SQLSTATE.idleInTransactionTimeout,
+  SQLSTATE.invalidSqlStatementName,
+  SQLSTATE.duplicatePreparedStatement,
+]);
+
 /**
- * Turns an error of a statement that the ledger sent into `database_unavailable` or
+ * Turns an error of a statement that the ledger sent into `database_unavailable`, `database_read_only` or
  * `illegal_transition`, or returns it unchanged.
  */
 export function ledgerError(error: unknown): unknown {
@@ -59,15 +77,22 @@ export function ledgerError(error: unknown): unknown {
   if (state === SQLSTATE.illegalTransition) {
     return new MillraceError("illegal_transition", messageOf(error), { cause: error });
   }
-  const ours = state === SQLSTATE.queryCanceled || state === SQLSTATE.idleInTransactionTimeout;
+  const ours = OF_OUR_STATEMENT.has(state ?? "");
   return ours || isConnectionError(error) ? databaseUnavailable(error) : error;
 }
 
 /** Marks an error as Postgres' fault. */
 export function databaseUnavailable(cause: unknown): MillraceError {
+  if (sqlStateOf(cause) === SQLSTATE.readOnlyTransaction) return databaseReadOnly(cause);
   return new MillraceError("database_unavailable", `Cannot use Postgres: ${messageOf(cause)}`, {
     cause,
   });
+}
+
+/** The server is a standby, or a primary that was demoted. */
+export function databaseReadOnly(cause?: unknown): MillraceError {
+  const message = "Cannot write to Postgres: this server is read-only, such as a standby";
+  return new MillraceError("database_read_only", message, { cause });
 }
 
 /**

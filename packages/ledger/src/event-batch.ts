@@ -5,6 +5,7 @@ import {
   type EventLookup,
   type IncomingEvent,
 } from "@millrace/core";
+import { COMMON_BODY, keptDigest, messageText } from "./same-message.ts";
 
 // What the statements on many events share: keys, and the events as parameters and rows.
 
@@ -35,10 +36,10 @@ export function isStorableKey({ source, eventId }: EventLookup): boolean {
 }
 
 /**
- * The events of one call as rows, from parallel arrays ($1 to $10), with all bodies in one binary value
- * ($11), which costs Postgres far less than an array of bodies. `known` says whether the statement's
+ * The events of one call as rows, from parallel arrays ($1 to $11), with all bodies in one binary value
+ * ($12), which costs Postgres far less than an array of bodies. `known` says whether the statement's
  * snapshot has the event; it is looked up with LIMIT 1, because an EXISTS may be answered from a hash of
- * the whole table.
+ * the whole table. `common_body` is the body of another event that has the same one.
  */
 export const INCOMING = `
 incoming AS MATERIALIZED (
@@ -46,12 +47,12 @@ incoming AS MATERIALIZED (
     SELECT true FROM millrace.events e
     WHERE e.source = i.source AND e.event_id = i.event_id AND e.generation = i.generation
     LIMIT 1
-  ) IS TRUE AS known
+  ) IS TRUE AS known, ${COMMON_BODY} AS common_body
   FROM unnest(
-    $1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bool[], $7::float8[],
-    $8::text[], $9::int[], $10::int[]
+    $1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::float8[],
+    $9::text[], $10::int[], $11::int[]
   ) AS i (
-    source, event_id, generation, type, body_hash, unsigned, received_at_ms,
+    source, event_id, generation, type, body_hash, unsigned, digest, received_at_ms,
     headers, body_from, body_length
   )
 )`;
@@ -66,17 +67,18 @@ interface BegunEvent {
   readonly uncounted: string;
 }
 
-/** Inserts new events, and their bodies separately. Rows are inserted in the order of their keys, so that
- * two calls cannot deadlock. A row that another call inserts at the same time is waited for and left
- * out. */
+/** Inserts new events, and their bodies separately, unless another event has the same body. Rows are
+ * inserted in the order of their keys, so that two calls cannot deadlock. A row that another call inserts
+ * at the same time is waited for and left out. */
 export const INSERT_FRESH = (begun?: BegunEvent) => `
 fresh AS (
   INSERT INTO millrace.events (
-    source, event_id, generation, type, body_hash, unsigned, received_at, body_id,
-    attempts, attempts_at_retry, started_at, enqueued_at
+    source, event_id, generation, type, body_hash, unsigned, digest, received_at, body_id,
+    own_headers, attempts, attempts_at_retry, started_at, enqueued_at
   )
-  SELECT source, event_id, generation, type, body_hash, unsigned,
-    to_timestamp(received_at_ms / 1000), nextval('millrace.body_id'),
+  SELECT source, event_id, generation, type, body_hash, unsigned, digest,
+    to_timestamp(received_at_ms / 1000), coalesce(common_body, nextval('millrace.body_id')),
+    CASE WHEN common_body IS NOT NULL THEN headers::jsonb END,
     ${
       begun === undefined
         ? "0, 0, NULL::timestamptz, NULL::timestamptz"
@@ -91,11 +93,12 @@ fresh AS (
 stored AS (
   INSERT INTO millrace.bodies (day, id, headers, body)
   SELECT fresh.body_day, fresh.body_id, incoming.headers::jsonb,
-    substring($11::bytea FROM incoming.body_from FOR incoming.body_length)
+    substring($12::bytea FROM incoming.body_from FOR incoming.body_length)
   FROM fresh JOIN incoming USING (source, event_id, generation)
+  WHERE incoming.common_body IS NULL
 )`;
 
-/** Events as the parameters $1 to $11 of the statements that insert them. */
+/** Events as the parameters $1 to $12 of the statements that insert them. */
 export function packEvents(events: readonly (IncomingEvent | EnvelopedEvent)[]): unknown[] {
   const bodies: Uint8Array[] = [];
   const from: (number | null)[] = [];
@@ -115,6 +118,7 @@ export function packEvents(events: readonly (IncomingEvent | EnvelopedEvent)[]):
     events.map((event) => event.type),
     events.map((event) => event.bodyHash),
     events.map((event) => event.unsigned),
+    events.map(keptDigest),
     events.map((event) => event.acceptedAtMs),
     events.map((event) => JSON.stringify(event.headers)),
     from,
@@ -126,8 +130,29 @@ export function packEvents(events: readonly (IncomingEvent | EnvelopedEvent)[]):
 const EVENTS_MAX = 500;
 const BYTES_MAX = 16 * 1024 * 1024;
 
-/** Splits a list so that no statement has more than 500 events, or more than 16 MiB unless it is one. */
+/**
+ * Splits a list into the events of one statement after the other. Of events that have one signed message and body in
+ * common, the first goes before all others, which find its body stored.
+ */
 export function chunkEvents<Item>(
+  items: readonly Item[],
+  eventOf: (item: Item) => IncomingEvent | EnvelopedEvent,
+): Item[][] {
+  const messages = new Set<string>();
+  const repeats: Item[] = [];
+  const firsts = items.filter((item) => {
+    const message = messageText(eventOf(item));
+    if (message === undefined) return true;
+    const isFirst = !messages.has(message);
+    if (isFirst) messages.add(message);
+    else repeats.push(item);
+    return isFirst;
+  });
+  return [...chunkBySize(firsts, eventOf), ...chunkBySize(repeats, eventOf)];
+}
+
+/** No statement has more than 500 events, or more than 16 MiB unless it is one. */
+export function chunkBySize<Item>(
   items: readonly Item[],
   eventOf: (item: Item) => IncomingEvent | EnvelopedEvent,
 ): Item[][] {

@@ -1,4 +1,12 @@
-import type { Attempt, Conflict, EventRow, Generation } from "@millrace/api-contract";
+import type {
+  Attempt,
+  Conflict,
+  EmittedBy,
+  EmittedEvents,
+  EventRow,
+  Generation,
+  SameMessage,
+} from "@millrace/api-contract";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import { attempts, conflicts, events } from "./schema.ts";
 
@@ -21,8 +29,10 @@ export const EVENT_COLUMNS = {
   recorded_at: events.recordedAt,
   started_at: events.startedAt,
   processed_at: events.processedAt,
+  next_attempt_at: events.nextAttemptAt,
   last_error: events.lastError,
   last_error_code: events.lastErrorCode,
+  fingerprint: events.fingerprint,
 } satisfies ColumnsOf<EventRow>;
 
 export const GENERATION_COLUMNS = {
@@ -35,6 +45,26 @@ export const GENERATION_COLUMNS = {
   last_error: events.lastError,
 } satisfies ColumnsOf<Generation>;
 
+export const SAME_MESSAGE_COLUMNS = {
+  event_id: events.eventId,
+  type: events.type,
+  status: events.status,
+  outcome: events.outcome,
+  recorded_at: events.recordedAt,
+  last_error_code: events.lastErrorCode,
+} satisfies ColumnsOf<SameMessage["events"][number]>;
+
+export const PARENT_COLUMNS = {
+  source: events.parentSource,
+  event_id: events.parentEventId,
+  generation: events.parentGeneration,
+} satisfies ColumnsOf<EmittedBy>;
+
+export const EMITTED_COLUMNS = {
+  source: events.source,
+  ...SAME_MESSAGE_COLUMNS,
+} satisfies ColumnsOf<EmittedEvents["events"][number]>;
+
 export const ATTEMPT_COLUMNS = {
   attempt: attempts.attempt,
   started_at: attempts.startedAt,
@@ -42,6 +72,10 @@ export const ATTEMPT_COLUMNS = {
   code: attempts.code,
   message: attempts.message,
   counted: attempts.counted,
+  fingerprint: attempts.fingerprint,
+  stack: attempts.stack,
+  log: attempts.log,
+  log_dropped: attempts.logDropped,
 } satisfies ColumnsOf<Attempt>;
 
 export const CONFLICT_COLUMNS = {

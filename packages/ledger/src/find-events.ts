@@ -1,6 +1,7 @@
 import type { EventPage } from "@millrace/api-contract";
 import { isStorable, MillraceError, type EventStatus, type Outcome } from "@millrace/core";
-import { and, desc, eq, gte, lt, sql, type SQL } from "drizzle-orm";
+import { and, asc, count, desc, eq, gte, lt, sql, type SQL } from "drizzle-orm";
+import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { EVENT_COLUMNS, toWire } from "./event-row.ts";
 import { read, type LedgerContext } from "./ledger-context.ts";
@@ -12,6 +13,8 @@ export interface EventFilter {
   readonly type?: string | undefined;
   readonly status?: EventStatus | undefined;
   readonly outcome?: Outcome | undefined;
+  /** The fingerprint of the last error. */
+  readonly error?: string | undefined;
   /** An event id, or how it begins. */
   readonly q?: string | undefined;
   /** Recorded at this time or later, and before that one, by the database's clock. */
@@ -19,8 +22,12 @@ export interface EventFilter {
   readonly until?: Date | undefined;
   /** Recorded, or completed or failed, within so many milliseconds, by the database's clock. */
   readonly changedWithinMs?: number | undefined;
+  /** Recorded before this bulk run was started; and, where failed events are listed, failed before. */
+  readonly snapshotOfRun?: number | undefined;
   /** Rows of a page, 1 to 500. Default 50. */
   readonly limit?: number | undefined;
+  /** By the time of their record: newest first (`desc`, the default) or oldest first. */
+  readonly order?: "asc" | "desc" | undefined;
   /** Where the page before this one ended. */
   readonly cursor?: string | undefined;
 }
@@ -29,7 +36,7 @@ const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 
 /**
- * Lists events, newest first.
+ * Lists events in order of their record.
  *
  * @throws `invalid_request` for a limit or a cursor that is none, `database_unavailable`
  */
@@ -38,11 +45,8 @@ export async function findEvents(ledger: LedgerContext, filter: EventFilter): Pr
   if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
     throw new MillraceError("invalid_request", `Cannot list ${limit} events: 1 to ${LIMIT_MAX}`);
   }
-  const texts = [filter.source, filter.type, filter.q];
-  if (!texts.every((text) => text === undefined || isStorable(text))) {
-    return { events: [], next: null };
-  }
-  const rows = await selectRows(ledger, filter, limit + 1);
+  if (!canMatch(filter)) return { events: [], next: null };
+  const rows = await read(ledger, (db) => selectRows(db, filter, limit + 1));
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
@@ -52,55 +56,84 @@ export async function findEvents(ledger: LedgerContext, filter: EventFilter): Pr
 }
 
 /**
- * Counts the events of a filter, whose limit and cursor do not matter. It reads all of them.
+ * Counts the events of a filter, whose limit and cursor do not matter, by source and status: `countMax` at most, and
+ * one more where there are more.
  *
  * @throws `database_unavailable`
  */
-export async function countEvents(ledger: LedgerContext, filter: EventFilter): Promise<number> {
-  const texts = [filter.source, filter.type, filter.q];
-  if (!texts.every((text) => text === undefined || isStorable(text))) return 0;
-  return await read(ledger, (db) =>
-    db.$count(events, and(...conditions({ ...filter, cursor: undefined }))),
-  );
+export async function countEvents(
+  ledger: LedgerContext,
+  filter: EventFilter,
+  countMax: number,
+): Promise<readonly EventCounts[]> {
+  if (!canMatch(filter)) return [];
+  return await read(ledger, (db) => {
+    const found = db
+      .select({ source: events.source, status: events.status })
+      .from(events)
+      .where(and(...conditions({ ...filter, cursor: undefined })))
+      .limit(countMax + 1)
+      .as("found");
+    return db
+      .select({ source: found.source, status: found.status, count: count() })
+      .from(found)
+      .groupBy(found.source, found.status);
+  });
 }
 
-function cursorOf({ event, recordedAtText }: Awaited<ReturnType<typeof selectRows>>[number]) {
+/** False for what Postgres cannot even compare with. */
+function canMatch({ source, type, error, q }: EventFilter): boolean {
+  return [source, type, error, q].every((text) => text === undefined || isStorable(text));
+}
+
+/** How many events of a filter have a source and a status. */
+export interface EventCounts {
+  readonly source: string;
+  readonly status: EventStatus;
+  readonly count: number;
+}
+
+/** Where a page ended whose last row this is. */
+export function cursorOf({
+  event,
+  recordedAtText,
+}: Awaited<ReturnType<typeof selectRows>>[number]): string {
   const { source, event_id: eventId, generation } = event;
   return writeCursor({ recordedAt: recordedAtText, key: { source, eventId, generation } });
 }
 
-async function selectRows(ledger: LedgerContext, filter: EventFilter, limit: number) {
-  return await read(ledger, (db) =>
-    db
-      .select({
-        event: EVENT_COLUMNS,
-        recordedAtText: sql<string>`(${events.recordedAt} AT TIME ZONE 'UTC')::text`,
-      })
-      .from(events)
-      .where(and(...conditions(filter)))
-      .orderBy(
-        desc(events.recordedAt),
-        desc(events.source),
-        desc(events.eventId),
-        desc(events.generation),
-      )
-      .limit(limit),
-  );
+/** The events of a filter, newest first, with the sort key of each. */
+export async function selectRows(db: NodePgDatabase, filter: EventFilter, limit: number) {
+  return await db
+    .select({
+      event: EVENT_COLUMNS,
+      recordedAtText: sql<string>`(${events.recordedAt} AT TIME ZONE 'UTC')::text`,
+    })
+    .from(events)
+    .where(and(...conditions(filter)))
+    .orderBy(...SORT_KEY.map(filter.order === "asc" ? asc : desc))
+    .limit(limit);
 }
 
+/** What a cursor holds of a row. */
+const SORT_KEY = [events.recordedAt, events.source, events.eventId, events.generation];
+
 function conditions(filter: EventFilter): (SQL | undefined)[] {
-  const { source, type, status, outcome, q, since, until, changedWithinMs, cursor } = filter;
+  const { source, type, status, outcome, error, q, since, until, changedWithinMs, cursor } = filter;
+  const { snapshotOfRun: run } = filter;
   return [
     source === undefined ? undefined : eq(events.source, source),
     type === undefined ? undefined : eq(events.type, type),
     // The status stands in the text, so that the planner may take its partial index.
     status === undefined ? undefined : sql`${events.status} = ${sql.raw(STATUS_LITERALS[status])}`,
     outcome === undefined ? undefined : eq(events.outcome, outcome),
+    error === undefined ? undefined : eq(events.fingerprint, error),
     q === undefined || q === "" ? undefined : beginsWith(q, source),
     since === undefined ? undefined : gte(events.recordedAt, since),
     until === undefined ? undefined : lt(events.recordedAt, until),
     changedWithinMs === undefined ? undefined : changedWithin(changedWithinMs),
-    cursor === undefined ? undefined : after(cursor),
+    cursor === undefined ? undefined : after(cursor, filter.order),
+    run === undefined ? undefined : inSnapshot(run, status),
   ];
 }
 
@@ -133,8 +166,16 @@ function changedWithin(ms: number): SQL {
   return sql`(${events.recordedAt} >= ${since} OR ${events.processedAt} >= ${since})`;
 }
 
-function after(text: string): SQL {
+function after(text: string, order: EventFilter["order"]): SQL {
   const { recordedAt, key } = readCursor(text);
+  const isBehind = sql.raw(order === "asc" ? ">" : "<");
   return sql`(${events.recordedAt}, ${events.source}, ${events.eventId}, ${events.generation})
-    < (${`${recordedAt}+00`}::timestamptz, ${key.source}, ${key.eventId}, ${key.generation}::int)`;
+    ${isBehind} (${`${recordedAt}+00`}::timestamptz, ${key.source}, ${key.eventId}, ${key.generation}::int)`;
+}
+
+// The moment stays in the database: a Date would cut its microseconds.
+function inSnapshot(run: number, status: EventStatus | undefined): SQL {
+  const moment = sql`(SELECT snapshot_at FROM millrace.bulk_runs WHERE id = ${run}::bigint)`;
+  const recorded = sql`${events.recordedAt} <= ${moment}`;
+  return status === "failed" ? sql`${recorded} AND ${events.processedAt} <= ${moment}` : recorded;
 }

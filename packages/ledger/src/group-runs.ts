@@ -1,12 +1,15 @@
 import type { Outcome } from "@millrace/core";
 import type pg from "pg";
 import type { Lease } from "./connection.ts";
+import type { EmitTarget } from "./emit.ts";
 import { Guard, handlerTransaction, type SharedTransaction } from "./guard.ts";
+import type { UserTables } from "./ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
+import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
 /** What a run does with the transaction of its group. */
 export interface GroupWork {
-  begin(tx: ReturnType<typeof handlerTransaction>): Promise<Outcome>;
+  begin(tx: ReturnType<typeof handlerTransaction>, target: EmitTarget): Promise<Outcome>;
   /** True when the next handlers may begin as soon as these have sent a query: they send no other. */
   readonly sendsOneQuery: boolean;
 }
@@ -75,13 +78,15 @@ export class GroupRuns<Work extends GroupWork> {
   /** What Postgres said of a savepoint; the transaction is lost then. */
   broken: unknown;
   private readonly held: Lease;
+  private readonly tables: UserTables | undefined;
   private readonly runs: GroupRun<Work>[];
   private at = -1;
   private savepoints = 0;
   private isFlushing = false;
 
-  constructor(held: Lease, works: readonly Work[]) {
+  constructor(held: Lease, works: readonly Work[], tables: UserTables | undefined) {
     this.held = held;
+    this.tables = tables;
     this.runs = works.map((work) => this.createRun(work));
   }
 
@@ -143,7 +148,7 @@ export class GroupRuns<Work extends GroupWork> {
   private begin(run: GroupRun<Work>): void {
     if (run.outcome !== undefined) return;
     run.startedMs = performance.now();
-    run.outcome = run.work.begin(handlerTransaction(run.guard));
+    run.outcome = run.work.begin(handlerTransaction(run.guard, this.tables), run.guard);
     const settled = () => {
       run.settledMs = performance.now();
       this.follow(run);
@@ -248,6 +253,6 @@ export class GroupRuns<Work extends GroupWork> {
 
   private nextSavepoint(): string {
     this.savepoints += 1;
-    return `millrace_${this.savepoints}`;
+    return `${SAVEPOINT_PREFIX}${this.savepoints}`;
   }
 }

@@ -1,12 +1,19 @@
-import { MillraceError, type HandlerTransaction } from "@millrace/core";
+import { MillraceError, type EmittedEvent, type HandlerTransaction } from "@millrace/core";
 import { NodePgSession, NodePgTransaction } from "drizzle-orm/node-postgres";
 import { PgDialect } from "drizzle-orm/pg-core";
 import type pg from "pg";
 import { databaseUnavailable, isConnectionError } from "./database-errors.ts";
 import type { Lease } from "./connection.ts";
-import { isStale, preparedName } from "./prepared-name.ts";
+import { Emitted, emitStatements, type EmitTarget } from "./emit.ts";
+import type { UserTables } from "./ledger-context.ts";
+import { forgetPrepared, isStale, preparedName, withKnownName } from "./prepared-name.ts";
 import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
-import { classify, Savepoints, type StatementKind } from "./transaction-control.ts";
+import {
+  classify,
+  SAVEPOINT_PREFIX,
+  Savepoints,
+  type StatementKind,
+} from "./transaction-control.ts";
 
 /** What is special about a handler that shares its transaction with handlers of other events. */
 export interface SharedTransaction {
@@ -21,12 +28,14 @@ const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
   [SQLSTATE.queryCanceled, "slow"],
 ]);
 
+const DONE = Promise.resolve();
+
 /**
  * Guards a connection while a handler has it: refuses transaction control, and can be revoked. Every query
  * uses the extended protocol, which takes a single statement, so a COMMIT cannot hide behind another
  * statement in the same string.
  */
-export class Guard {
+export class Guard implements EmitTarget {
   /** The first error of a query, even if the handler swallowed it. */
   firstError: unknown;
   /** True once a statement had an effect that no savepoint undoes. */
@@ -40,6 +49,7 @@ export class Guard {
   private refusal: MillraceError | undefined;
   private savepoints: Savepoints | undefined;
   private seen: WeakSet<Error> | undefined;
+  private emits: Emitted | undefined;
 
   constructor(held: Lease, shared?: SharedTransaction) {
     this.held = held;
@@ -48,16 +58,22 @@ export class Guard {
 
   /** What drizzle calls in place of the connection. */
   async query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> {
-    const query = readQuery(config, values);
-    const kind = this.admit(query.text);
+    const read = readQuery(config, values);
+    const kind = this.admit(read.text);
     // Only in a group: should the prepared statement have become stale, the event is attempted alone.
-    if (this.shared !== undefined && kind === "other") query.name ??= preparedName(query.text);
+    if (this.shared !== undefined && kind === "other") read.name ??= preparedName(read.text);
+    const query = withKnownName(this.held.client, read);
+    this.held.isTouched = true;
     const sent = this.shared?.send(query) ?? this.held.client.query(query);
     this.inFlight.add(sent);
     try {
       const result = await sent;
       if (kind === "savepoint" || kind === "savepoint_end") {
-        (this.savepoints ??= new Savepoints()).apply(query.text);
+        const kept = (this.savepoints ??= new Savepoints()).apply(
+          query.text,
+          this.emits?.count ?? 0,
+        );
+        if (kept !== undefined) this.emits?.keep(kept);
       }
       return result;
     } catch (error) {
@@ -68,28 +84,66 @@ export class Guard {
     }
   }
 
+  /** What the handlers have emitted; undefined when they have not, which is most often so. */
+  get emittedIfAny(): Emitted | undefined {
+    return this.emits;
+  }
+
+  get emitted(): Emitted {
+    return (this.emits ??= new Emitted());
+  }
+
+  emit(event: EmittedEvent): Promise<void> {
+    this.requireOpen();
+    const isWritten = this.savepoints?.isAnyOpen === true;
+    this.emitted.add(event, { isWritten });
+    return isWritten ? this.writeNow(event) : DONE;
+  }
+
+  private async writeNow(event: EmittedEvent): Promise<void> {
+    for (const { text, values } of emitStatements([event], null)) await this.query(text, values);
+  }
+
+  private requireOpen(): void {
+    if (!this.isSealed) return;
+    throw new MillraceError("tx_closed", "Cannot use the transaction: its handler has returned");
+  }
+
   private admit(text: string): StatementKind {
-    if (this.isSealed) {
-      throw new MillraceError("tx_closed", "Cannot use the transaction: its handler has returned");
-    }
-    const { kind, reachesPastSavepoint } = classify(text);
-    if (reachesPastSavepoint) {
-      this.isUnsafe = true;
-      if (this.shared !== undefined) {
-        this.trouble ??= "unsafe";
-        this.firstError ??= new Error("Cannot run this statement in a group of first attempts");
-        throw this.firstError;
-      }
+    this.requireOpen();
+    const { kind, reachesPastSavepoint, isReserved, mayDeallocate } = classify(text);
+    if (mayDeallocate) forgetPrepared(this.held.client);
+    if (reachesPastSavepoint) this.isUnsafe = true;
+    if (this.shared !== undefined && (reachesPastSavepoint || this.endsForeign(kind, text))) {
+      this.trouble ??= "unsafe";
+      this.firstError ??= new Error("Cannot run this statement in a group of first attempts");
+      throw this.firstError;
     }
     if (kind === "control") {
-      this.refusal ??= new MillraceError(
-        "tx_control_refused",
-        "Cannot begin or end a transaction in a handler: it is committed with the event",
-      );
-      throw this.refusal;
+      this.refuse("begin or end a transaction in a handler: it is committed with the event");
     }
-    if (kind === "session") this.held.spoil();
+    if (kind === "copy") {
+      // Nothing sends the rows that Postgres would wait for, or reads those that it would send.
+      this.refuse(
+        "use COPY with STDIN or STDOUT in a handler: write rows with INSERT, and read them with SELECT",
+      );
+    }
+    if (isReserved) {
+      this.refuse(
+        `use this savepoint in a handler: names that begin with ${SAVEPOINT_PREFIX} are the ledger's`,
+      );
+    }
+    if (kind === "session") this.held.spoil("session");
     return kind;
+  }
+
+  private refuse(what: string): never {
+    throw (this.refusal ??= new MillraceError("tx_control_refused", `Cannot ${what}`));
+  }
+
+  /** True for the end of a savepoint that this handler has not set; in a group, another one may have. */
+  private endsForeign(kind: StatementKind, text: string): boolean {
+    return kind === "savepoint_end" && this.savepoints?.has(text) !== true;
   }
 
   private note(error: unknown): void {
@@ -138,20 +192,20 @@ export class Guard {
 
 /**
  * The transaction that a handler gets. It is drizzle's transaction and not its database, so that a
- * nested `transaction()` is a savepoint; a database would send BEGIN and COMMIT on our connection.
+ * nested `transaction()` is a savepoint; a database would send BEGIN and COMMIT on our connection. Its `query`
+ * has the tables; without any, drizzle makes none.
  */
-export function handlerTransaction(guard: Guard): HandlerTransaction {
+export function handlerTransaction(
+  guard: Guard,
+  tables: UserTables | undefined,
+): HandlerTransaction {
   // drizzle calls nothing of a client but `query`.
   const client = guard as unknown as ConstructorParameters<typeof NodePgSession>[0];
   // One for each transaction: a dialect remembers the columns of a table by the table's name, and another
   // handler may define that table with other columns.
   const dialect = new PgDialect();
-  const session = new NodePgSession<Record<string, unknown>, Record<string, never>>(
-    client,
-    dialect,
-    undefined,
-  );
-  return new NodePgTransaction(dialect, session, undefined);
+  const session = new NodePgSession(client, dialect, tables);
+  return new NodePgTransaction(dialect, session, tables);
 }
 
 // drizzle passes pg's own config. Only the parts that are known to be safe are passed on: `queryMode` is
@@ -171,11 +225,16 @@ function readQuery(
   return {
     text: given.text,
     values: values ?? given.values ?? [],
-    name: given.name,
+    name: isLedgerName(given.name) ? undefined : given.name,
     types: given.types,
     ...rowMode,
     queryMode: "extended",
   };
+}
+
+/** A statement that is prepared by one of the ledger's names would keep the ledger's own off the connection. */
+function isLedgerName(name: unknown): boolean {
+  return typeof name === "string" && name.startsWith("millrace_");
 }
 
 function isQueryConfig(value: unknown): value is pg.QueryConfig & { rowMode?: "array" } {

@@ -4,31 +4,47 @@
  * States: pending → completed or failed; failed → pending by a retry. Triggers refuse all else.
  * Data: `intake.accept` or `claims.record` inserts an event and its body; `claims.attempt` locks the
  * row, runs the handler and completes the event in one transaction; `claims.fail` records why an attempt
- * failed; `claims.attemptFirst` and `claims.attemptGroup` do without a record: they run the handlers of
+ * failed; `claims.decideOriginal`, `readBegun`, and `recordStep` are what an attempt asks and writes while its handlers
+ * call other systems, each in a commit of its own; `claims.attemptFirst` and `claims.attemptGroup` do without a record: they run the handlers of
  * new events, then insert these as completed; `retries` make an event pending again; retention drops
  * bodies and deletes old events.
  * Deduplication: the primary key (source, event_id, generation), here and nowhere else.
  * Deadlines: Postgres' timeouts of a statement, a lock and an idle transaction, and one deadline for
  * each transaction, after which its connection is destroyed (ledger-context.ts, transaction.ts). How
  * long a handler may run is the caller's to say: an attempt ends when its signal aborts (attempt.ts).
+ * What handlers leave on a connection ends with their transaction (transaction-end.ts).
+ * What stands between a pool and Postgres is found out once, at the start (pooler.ts). One process leads by a lease,
+ * whose length and renewals are the leader's (leader.ts).
  * Nothing is retried here; an error that is worth a retry is `database_unavailable`.
  */
-export type { AuditedAct, AuditJson } from "./audit.ts";
+export type { AuditedAct, AuditedFact, AuditJson } from "./audit.ts";
+export type { SeenSession } from "./sessions.ts";
 export type { AttemptWork } from "./attempt.ts";
+export type { BegunEvent } from "./begin-calls.ts";
+export type { BulkBatch } from "./bulk-batch.ts";
+export type { BulkFilter, BulkRunChange, OpenBulkRun } from "./bulk-runs.ts";
 export { checkSchema } from "./check-schema.ts";
 export { createLedger, type Ledger } from "./create-ledger.ts";
-export type { LedgerOptions } from "./ledger-context.ts";
+export type { ConnectionReset, LedgerOptions } from "./ledger-context.ts";
 export { createPool } from "./create-pool.ts";
+export type { RepeatedDelivery } from "./deliveries.ts";
+export type { EmitTarget } from "./emit.ts";
 export { isDatabaseUnavailable, messageOf } from "./database-errors.ts";
 export type { ConflictingDelivery } from "./note-conflicts.ts";
 export type { FirstAttemptEnd, FirstWork } from "./attempt-first.ts";
 export type { GroupUnit, GroupTrouble, MemberEnd, UnitEnd } from "./attempt-group.ts";
-export type { EventRecord } from "./find-event.ts";
+export { BODY_BYTES_SHOWN, type EventRecord } from "./find-event.ts";
+export type { BodyPart } from "./read-body.ts";
 export type { EventFilter } from "./find-events.ts";
 export type { AbandonAnswer } from "./abandon-event.ts";
 export { createLeader, findLeader, type Leader } from "./leader.ts";
 export { migrate } from "./migrate.ts";
+export { misplacedTables } from "./misplaced-tables.ts";
+export { missingRights, type RightsRole } from "./rights.ts";
+export { readServerFacts, requireSupported, type ServerFacts } from "./server-facts.ts";
+export { findPooler, type Pooler } from "./pooler.ts";
 export { USER_SCOPE } from "./migration-files.ts";
+export { countActivity } from "./count-activity.ts";
 export { ensurePartitions } from "./bodies.ts";
 export type { PendingQuery } from "./pending-page.ts";
 export type { ArchivedRow } from "./retention/archive-pages.ts";
@@ -37,8 +53,12 @@ export {
   createRetentionLedger,
   type RetentionLedger,
 } from "./retention/create-retention-ledger.ts";
+export type { GiveUpAnswer } from "./give-up.ts";
 export type { RetryManyAnswer } from "./retry-many.ts";
-export { attempts, bodies, conflicts, events, millrace } from "./schema.ts";
+export { LATEST_EVENTS, latestTypes } from "./latest-types.ts";
+export { attempts, bodies, conflicts, events, millrace, steps } from "./schema.ts";
 export type { LedgerStatus } from "./ledger-status.ts";
-export { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
+export type { KeptChange } from "./queue-epochs.ts";
+export type { ServerEpoch } from "./server-epoch.ts";
+export { isDataError, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 export { transaction } from "./transaction.ts";

@@ -1,6 +1,13 @@
+import {
+  createTableRelationsHelpers,
+  extractTablesRelationalConfig,
+  type RelationalSchemaConfig,
+  type TablesRelationalConfig,
+} from "drizzle-orm";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import type pg from "pg";
-import { transaction, type TransactionOptions } from "./transaction.ts";
+import type { Lease, ResetReason } from "./connection.ts";
+import { INDEXED_ONLY, PLAN_BY_KEY, transaction, type TransactionOptions } from "./transaction.ts";
 
 export interface LedgerOptions {
   /** Milliseconds that the ledger's own statements may take. */
@@ -11,7 +18,20 @@ export interface LedgerOptions {
   readonly idleInTransactionTimeoutMs?: number;
   /** Days that a completed event is known. Default 90. */
   readonly keysDays?: number;
+  /** The tables and relations that handlers find in `tx.query`. */
+  readonly schema?: Record<string, unknown> | undefined;
+  /** Called when a connection is closed because of what a handler did to it. */
+  readonly onReset?: ((reset: ConnectionReset) => void) | undefined;
 }
+
+/** A connection that is closed because of what a handler of this source did to it. */
+export interface ConnectionReset {
+  readonly source: string;
+  readonly reason: ResetReason;
+}
+
+/** The user's tables and relations, as drizzle wants them. */
+export type UserTables = RelationalSchemaConfig<TablesRelationalConfig>;
 
 /** What all functions of the ledger share. */
 export interface LedgerContext {
@@ -28,6 +48,9 @@ export interface LedgerContext {
   readonly lockTimeoutMs: number;
   /** Milliseconds that Postgres lets a handler's transaction sit idle. */
   readonly idleInTransactionTimeoutMs: number;
+  /** Undefined where the config names none. */
+  readonly tables: UserTables | undefined;
+  readonly onReset: LedgerOptions["onReset"];
 }
 
 /** Fills in the defaults, and the deadlines that follow from them. */
@@ -39,13 +62,29 @@ export function createContext(pool: pg.Pool, options: LedgerOptions): LedgerCont
   const deadlineMs = statementTimeoutMs + 2_000;
   return {
     pool,
-    short: { limits: { ...limits, indexedOnly: true }, deadlineMs },
-    prepared: { limits: { ...limits, planOnce: true }, deadlineMs },
+    short: { limits: { ...limits, planning: INDEXED_ONLY }, deadlineMs },
+    prepared: { limits: { ...limits, planning: PLAN_BY_KEY }, deadlineMs },
     reads: { limits, deadlineMs },
     lockTimeoutMs,
     keysDays: options.keysDays ?? 90,
     idleInTransactionTimeoutMs: options.idleInTransactionTimeoutMs ?? 35_000,
+    tables: options.schema && readTables(options.schema),
+    onReset: options.onReset,
   };
+}
+
+function readTables(schema: Record<string, unknown>): UserTables {
+  const { tables, tableNamesMap } = extractTablesRelationalConfig(
+    schema,
+    createTableRelationsHelpers,
+  );
+  return { fullSchema: schema, schema: tables, tableNamesMap };
+}
+
+/** Gives back a connection that a handler of a source may have had. */
+export function releaseHandlers(ledger: LedgerContext, held: Lease, source: string): void {
+  const reason = held.release();
+  if (reason !== undefined) ledger.onReset?.({ source, reason });
 }
 
 /** Reads through drizzle, with the timeouts of the ledger's own statements. */

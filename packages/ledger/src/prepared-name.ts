@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 
 /** Postgres parses and plans a statement each time, unless it is prepared: a third of what an INSERT costs. */
@@ -26,10 +27,65 @@ export function preparedName(text: string): string | undefined {
   return name;
 }
 
+/**
+ * Connections on which what is prepared may be gone: a handler deallocated it, or a pooler gave the next transaction
+ * another server. pg does not notice, and names statements that are not there.
+ */
+const forgetful = new WeakSet<pg.ClientBase>();
+
+/** Sends every statement on a connection without a name from now on. */
+export function forgetPrepared(client: pg.ClientBase): void {
+  forgetful.add(client);
+}
+
+/** Whether what was prepared on a connection is still there, as far as can be told. */
+export function keepsPrepared(client: pg.ClientBase): boolean {
+  return !forgetful.has(client);
+}
+
+/** A query as it may be sent on a connection: without its name where that may be gone. */
+export function withKnownName<Query extends pg.QueryConfig>(
+  client: pg.ClientBase,
+  query: Query,
+): Query {
+  if (query.name === undefined || keepsPrepared(client)) return query;
+  return { ...query, name: undefined };
+}
+
+/**
+ * Learns from a pool's connections that a prepared statement was gone, or was there already: a function that a handler
+ * calls can deallocate out of sight, and a pooler changes the server. Its connection sends no names from then on;
+ * where it was a statement of the ledger, no connection of the pool does, because the next event would do it again.
+ */
+export function learnForgotten(pool: pg.Pool): void {
+  const clients = new Set<pg.PoolClient>();
+  let isTold = false;
+  pool.on("connect", (client) => {
+    clients.add(client);
+    if (isTold) forgetPrepared(client);
+    client.connection.on(
+      "errorMessage",
+      ({ code, message }: { code?: string; message: string }) => {
+        if (!NAME_STATES.has(code ?? "")) return;
+        forgetPrepared(client);
+        if (!message.includes("millrace_")) return;
+        isTold = true;
+        for (const each of clients) forgetPrepared(each);
+      },
+    );
+  });
+  pool.on("remove", (client) => clients.delete(client));
+}
+
+const NAME_STATES: ReadonlySet<string> = new Set([
+  SQLSTATE.invalidSqlStatementName,
+  SQLSTATE.duplicatePreparedStatement,
+]);
+
 /** True when a prepared statement no longer fits the tables, because a column was added or changed its type. */
 export function isStale(error: unknown): boolean {
   const state = sqlStateOf(error);
-  if (state === SQLSTATE.invalidSqlStatementName) return true;
+  if (NAME_STATES.has(state ?? "")) return true;
   // The same state also says that Postgres lacks a feature, and the message is translated.
   const isOfPlan = [...causes(error)].some(
     (link) => "routine" in link && link.routine === "RevalidateCachedQuery",

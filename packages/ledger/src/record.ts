@@ -1,5 +1,6 @@
 import {
   isStorable,
+  LEFT_TO_A_PERSON,
   type Claim,
   type ErrorCode,
   type EventJob,
@@ -9,7 +10,7 @@ import { isDatabaseUnavailable, messageOf } from "./database-errors.ts";
 import { IDENTITY_LOCK } from "./admit.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "./event-batch.ts";
-import { withPartitions } from "./bodies.ts";
+import { BODY_KEPT, withPartitions } from "./bodies.ts";
 import { isDataError } from "./sqlstate.ts";
 import { runStatement } from "./transaction.ts";
 
@@ -18,7 +19,13 @@ interface RecordRow extends EventKey {
   /** Null but for `claimed`. */
   readonly attempt: number;
   readonly attemptSinceRetry: number;
+  readonly waits: number;
+  readonly pendingForMs: number;
   readonly isNew: boolean;
+  /** Of the row that was there before; null without one. */
+  readonly type: string | null;
+  readonly unsigned: boolean | null;
+  readonly receivedAtMs: number | null;
   readonly lastError: string | null;
   readonly lastErrorCode: ErrorCode | null;
   readonly conflict: true | null;
@@ -121,30 +128,35 @@ async function recordOnce(
   return claims;
 }
 
-const IS_EXPIRED = "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => $13::int)";
+const FINAL_CODES = LEFT_TO_A_PERSON.map((code) => `'${code}'`).join(", ");
+
+const IS_EXPIRED = "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => $14::int)";
 
 /**
- * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event has an
- * attempt counted; a failed event too, and becomes pending again, unless it failed in this very run
- * ($12) or has a later generation: what replaced it may have completed. A row that another transaction
- * holds is skipped (`busy`), so that a handler delays only its own event. `again` is a row inserted after
- * the statement's snapshot. An event whose first attempt another transaction makes (admit.ts) is `busy`
- * too. If handlers have run that nobody counted ($14), the attempt that follows has the next number, and
- * uses up what one attempt does. A new event that was accepted more than $13 days ago is left out: it may have
- * been deleted since. A known event that comes with another body keeps the first, and the conflict is
- * noted.
+ * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event has an attempt counted,
+ * and one that was not due before its first has been pending from then on; a failed event too, and becomes pending again,
+ * unless it failed in this very run ($13), has a later generation (what replaced it may have completed), is left to a
+ * person (`LEFT_TO_A_PERSON`), waits for its body (`body_lost`), or the job is not believed. A row that another transaction holds is skipped (`busy`), so
+ * that a handler delays only its own event. `again` is a row inserted after the statement's snapshot. An event whose first
+ * attempt another transaction makes (admit.ts) is `busy` too. If handlers have run that nobody counted ($15), the attempt
+ * that follows has the next number, and uses up what one attempt does. An attempt that begins is due no longer. A new
+ * event that was accepted more than $14 days ago is left out: it may have been deleted since. A known event that comes
+ * with another body, type, or `unsigned` keeps the first, and the conflict is noted; a job that is not believed
+ * (process-event.ts) comes without a body hash.
  */
 const RECORD = `
 WITH ${INCOMING},
 run AS MATERIALIZED (
-  SELECT r.*, r.generation > 0 OR $15::bool OR ${IDENTITY_LOCK("r.source", "r.event_id")} AS is_free
-  FROM unnest($1::text[], $2::text[], $3::int[], $12::text[], $14::int[])
-    AS r (source, event_id, generation, run, uncounted)
+  SELECT r.*, r.generation > 0 OR $16::bool OR ${IDENTITY_LOCK("r.source", "r.event_id")} AS is_free
+  FROM unnest($1::text[], $2::text[], $3::int[], $5::text[], $13::text[], $15::int[])
+    AS r (source, event_id, generation, given_hash, run, uncounted)
 ),
 held AS MATERIALIZED (
   SELECT e.source, e.event_id, e.generation, e.status, e.last_error, e.last_error_code,
-    e.body_hash, CASE e.attempts WHEN 0 THEN run.uncounted ELSE 0 END AS uncounted,
-    CASE e.status WHEN 'failed' THEN e.failed_run IS NOT DISTINCT FROM run.run OR EXISTS (
+    e.body_hash, e.type, e.unsigned, e.received_at, CASE e.attempts WHEN 0 THEN run.uncounted ELSE 0 END AS uncounted,
+    CASE e.status WHEN 'failed' THEN e.failed_run IS NOT DISTINCT FROM run.run
+      OR run.given_hash = '' OR e.last_error_code IN (${FINAL_CODES})
+      OR (e.last_error_code = 'body_lost' AND NOT ${BODY_KEPT("e")}) OR EXISTS (
       SELECT FROM millrace.events l
       WHERE l.source = e.source AND l.event_id = e.event_id AND l.generation > e.generation
     ) END AS stays_failed
@@ -160,15 +172,19 @@ counted AS (
     attempts_at_retry = held.uncounted
       + CASE held.status WHEN 'failed' THEN e.attempts ELSE e.attempts_at_retry END,
     enqueued_at = coalesce(e.enqueued_at, now()),
-    pending_since = CASE held.status WHEN 'failed' THEN now() ELSE e.pending_since END,
+    pending_since = CASE
+      WHEN held.status = 'failed' OR (e.attempts = 0 AND e.next_attempt_at IS NOT NULL) THEN now()
+      ELSE e.pending_since END,
     started_at = clock_timestamp(),
     processed_at = NULL,
-    failed_run = NULL
+    failed_run = NULL,
+    next_attempt_at = NULL
   FROM held
   WHERE e.source = held.source AND e.event_id = held.event_id AND e.generation = held.generation
     AND (held.status = 'pending' OR (held.status = 'failed' AND NOT held.stays_failed))
   RETURNING e.source, e.event_id, e.generation, e.attempts,
-    e.attempts - e.attempts_at_retry AS since_retry
+    e.attempts - e.attempts_at_retry AS since_retry, e.waits,
+    (extract(epoch FROM now() - e.pending_since) * 1000)::float8 AS pending_for_ms
 ), ${INSERT_FRESH({
   join: "JOIN run USING (source, event_id, generation)",
   where: `run.is_free AND NOT ${IS_EXPIRED}`,
@@ -187,9 +203,13 @@ SELECT i.source, i.event_id AS "eventId", i.generation,
   END AS kind,
   coalesce(counted.attempts, fresh.attempts) AS attempt,
   coalesce(counted.since_retry, 1) AS "attemptSinceRetry",
-  fresh.body_id IS NOT NULL AS "isNew",
+  coalesce(counted.waits, 0) AS waits, coalesce(counted.pending_for_ms, 0) AS "pendingForMs",
+  fresh.body_id IS NOT NULL AS "isNew", held.type, held.unsigned,
+  floor(extract(epoch FROM held.received_at) * 1000)::float8 AS "receivedAtMs",
   held.last_error AS "lastError", held.last_error_code AS "lastErrorCode",
-  CASE WHEN held.body_hash <> i.body_hash THEN
+  CASE WHEN i.body_hash <> '' AND (
+    held.body_hash <> i.body_hash OR held.type <> i.type OR held.unsigned <> i.unsigned
+  ) THEN
     millrace.note_conflict(i.source, i.event_id, i.body_hash, i.body_from IS NOT NULL)
   END AS conflict
 FROM incoming i
@@ -241,8 +261,12 @@ function withConflict(claim: Claim, { conflict }: RecordRow): Claim {
 function toClaim(row: RecordRow): Claim {
   switch (row.kind) {
     case "claimed": {
-      const { kind, attempt, attemptSinceRetry, isNew } = row;
-      return { kind, attempt, attemptSinceRetry, ...(isNew ? { isNew } : {}) };
+      const { kind, attempt, attemptSinceRetry, waits, pendingForMs } = row;
+      const claim = { kind, attempt, attemptSinceRetry, waits, pendingForMs };
+      if (row.isNew) return { ...claim, isNew: true };
+      const { type, unsigned, receivedAtMs } = row;
+      if (type === null || unsigned === null || receivedAtMs === null) return claim;
+      return { ...claim, stored: { type, unsigned, acceptedAtMs: receivedAtMs } };
     }
     case "completed":
       return { kind: "completed" };

@@ -3,7 +3,7 @@ import type { LedgerContext } from "./ledger-context.ts";
 import { isStorableKey, packKeys } from "./event-batch.ts";
 import { BODY_KEPT, withPartitions } from "./bodies.ts";
 import { eventColumn } from "./stored-event.ts";
-import { runStatement } from "./transaction.ts";
+import { runStatement, type Send } from "./transaction.ts";
 
 /** What became of one event of a replay. */
 export type ReplayAnswer =
@@ -28,15 +28,26 @@ export async function replay(
   lookups: readonly EventLookup[],
   options: { dryRun?: boolean } = {},
 ): Promise<readonly ReplayAnswer[]> {
+  const send: Send = (query) =>
+    withPartitions(ledger.pool, () => runStatement(ledger.pool, query, ledger.short));
+  return await replayOn(send, lookups, options);
+}
+
+/** The same by statements that the caller sends, for example in a transaction of its own. */
+export async function replayOn(
+  send: Send,
+  lookups: readonly EventLookup[],
+  options: { dryRun?: boolean } = {},
+): Promise<readonly ReplayAnswer[]> {
   const dryRun = options.dryRun === true;
   const wanted = new Map<string, EventLookup>();
   for (const lookup of lookups) if (isStorableKey(lookup)) wanted.set(nameOf(lookup), lookup);
-  const answers = await runReplay(ledger, [...wanted.values()], dryRun);
+  const answers = await runReplay(send, [...wanted.values()], dryRun);
   const again = [...wanted].filter(([name]) => answers.get(name) === "again");
   if (again.length > 0) {
     // The next snapshot sees the generation that another replay has made in the meantime.
     const lookAgain = again.map(([, lookup]) => lookup);
-    for (const [name, answer] of await runReplay(ledger, lookAgain, dryRun)) {
+    for (const [name, answer] of await runReplay(send, lookAgain, dryRun)) {
       answers.set(name, answer === "again" ? { kind: "not_settled" } : answer);
     }
   }
@@ -71,9 +82,11 @@ WITH latest AS MATERIALIZED (
 ),
 fresh AS (
   INSERT INTO millrace.events (
-    source, event_id, generation, type, body_hash, unsigned, received_at, body_id
+    source, event_id, generation, type, body_hash, unsigned, received_at, body_id, own_headers,
+    parent_source, parent_event_id, parent_generation
   )
-  SELECT source, event_id, generation + 1, type, body_hash, unsigned, received_at, body_id
+  SELECT source, event_id, generation + 1, type, body_hash, unsigned, received_at, body_id, own_headers,
+    parent_source, parent_event_id, parent_generation
   FROM latest
   WHERE NOT $4::bool AND status <> 'pending' AND body_kept
     AND coalesce(wanted, generation) = generation
@@ -104,15 +117,12 @@ LEFT JOIN fresh f ON f.source = l.source AND f.event_id = l.event_id
   AND f.generation = l.generation + 1`;
 
 async function runReplay(
-  ledger: LedgerContext,
+  send: Send,
   lookups: readonly EventLookup[],
   dryRun: boolean,
 ): Promise<Map<string, ReplayAnswer | "again">> {
   const values = [...packKeys(lookups), dryRun];
-  const query = { name: "millrace_replay", text: REPLAY, values };
-  const { rows } = await withPartitions(ledger.pool, () =>
-    runStatement<Row>(ledger.pool, query, ledger.short),
-  );
+  const { rows } = await send<Row>({ name: "millrace_replay", text: REPLAY, values });
   return new Map(
     rows.map((row) => {
       const generation = row.wanted ?? undefined;

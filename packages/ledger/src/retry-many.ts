@@ -3,7 +3,7 @@ import type { EnvelopedEvent, EventKey } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "./event-batch.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 import { eventColumn } from "./stored-event.ts";
-import { runStatement } from "./transaction.ts";
+import { runStatement, type Send } from "./transaction.ts";
 
 /** What became of one event of a retry. */
 export type RetryManyAnswer =
@@ -25,14 +25,24 @@ export async function retryMany(
   keys: readonly EventKey[],
   options: { dryRun?: boolean } = {},
 ): Promise<readonly RetryManyAnswer[]> {
+  const send: Send = (query) => runStatement(ledger.pool, query, ledger.short);
+  return await retryManyOn(send, keys, options);
+}
+
+/** The same by statements that the caller sends, for example in a transaction of its own. */
+export async function retryManyOn(
+  send: Send,
+  keys: readonly EventKey[],
+  options: { dryRun?: boolean } = {},
+): Promise<readonly RetryManyAnswer[]> {
   const dryRun = options.dryRun === true;
   const wanted = new Map(keys.filter(isStorableKey).map((key) => [keyText(key), key] as const));
-  const found = await runRetry(ledger, [...wanted.values()], dryRun);
+  const found = await runRetry(send, [...wanted.values()], dryRun);
   const again = [...wanted].filter(([name]) => found.get(name)?.kind === "again");
   if (again.length > 0) {
     // The next snapshot sees what another transaction did to these while this one waited for them.
     const lookAgain = again.map(([, key]) => key);
-    for (const [name, row] of await runRetry(ledger, lookAgain, dryRun)) found.set(name, row);
+    for (const [name, row] of await runRetry(send, lookAgain, dryRun)) found.set(name, row);
   }
   return keys.map((key) => {
     const row = found.get(keyText(key));
@@ -85,14 +95,11 @@ FROM wanted JOIN millrace.events e USING (source, event_id, generation)
 LEFT JOIN retried r USING (source, event_id, generation)`;
 
 async function runRetry(
-  ledger: LedgerContext,
+  send: Send,
   keys: readonly EventKey[],
   dryRun: boolean,
 ): Promise<Map<string, Row>> {
-  const { rows } = await runStatement<Row>(
-    ledger.pool,
-    { name: "millrace_retry_many", text: RETRY_MANY, values: [...packKeys(keys), dryRun] },
-    ledger.short,
-  );
+  const values = [...packKeys(keys), dryRun];
+  const { rows } = await send<Row>({ name: "millrace_retry_many", text: RETRY_MANY, values });
   return new Map(rows.map((row) => [keyText(row.event), row]));
 }

@@ -1,12 +1,15 @@
 import {
   MillraceError,
+  unlessAborted,
   type HandlerTransaction,
   type Outcome,
   type StopSignal,
 } from "@millrace/core";
 import { databaseUnavailable, ledgerError, messageOf } from "./database-errors.ts";
+import type { EmitTarget } from "./emit.ts";
 import { Guard, handlerTransaction } from "./guard.ts";
 import type { Lease } from "./connection.ts";
+import type { UserTables } from "./ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 import { rollback } from "./transaction.ts";
 
@@ -17,12 +20,13 @@ import { rollback } from "./transaction.ts";
 export async function runGuarded(
   held: Lease,
   signal: StopSignal,
-  work: (tx: HandlerTransaction) => Promise<Outcome>,
+  work: (tx: HandlerTransaction, target: EmitTarget) => Promise<Outcome>,
+  tables: UserTables | undefined,
 ): Promise<{ guard: Guard; outcome: Outcome }> {
   const guard = new Guard(held);
   try {
     const run = async () => {
-      const outcome = await work(handlerTransaction(guard));
+      const outcome = await work(handlerTransaction(guard, tables), guard);
       guard.seal();
       await guard.idle();
       return outcome;
@@ -37,6 +41,11 @@ export async function runGuarded(
   }
 }
 
+/** In a statement that completes events: it fails because the transaction is not the one that was begun. */
+export const REFUSE_TRANSACTION = `millrace.refuse(
+    'Cannot complete the event: the handler has left its transaction, and what it wrote there may be committed',
+    '${SQLSTATE.transactionChanged}')`;
+
 /** What to throw when the statement that completes the event, or its COMMIT, has failed. */
 export function settleError(error: unknown, held: Lease, guard: Guard): unknown {
   if (held.broken) return databaseUnavailable(error);
@@ -49,6 +58,9 @@ export function settleError(error: unknown, held: Lease, guard: Guard): unknown 
           { cause: guard.firstError },
         ),
       );
+    case SQLSTATE.transactionChanged:
+      held.spoil("uncleaned");
+      return new MillraceError("tx_changed", messageOf(error), { cause: error });
     case SQLSTATE.notSettled:
       return new MillraceError("tx_control_refused", messageOf(error), { cause: error });
     default:
@@ -67,18 +79,4 @@ export async function undo(held: Lease, signal: StopSignal): Promise<void> {
   } catch {
     held.destroy();
   }
-}
-
-/**
- * Waits for a promise, but no longer than until the signal aborts.
- *
- * @throws the signal's reason, as its owner gave it
- */
-export function unlessAborted<T>(signal: StopSignal, promise: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop);
-    promise.finally(() => signal.removeEventListener("abort", stop)).then(resolve, reject);
-  });
 }

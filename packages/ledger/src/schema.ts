@@ -12,7 +12,8 @@ import {
   text,
   timestamp,
 } from "drizzle-orm/pg-core";
-import type { ErrorCode, EventStatus, Outcome } from "@millrace/core";
+import type { Delivery } from "@millrace/api-contract";
+import type { ErrorCode, EventStatus, LoggedLine, Outcome, StackFrame } from "@millrace/core";
 
 // The tables as drizzle reads them. The migrations make them; a test compares the two.
 
@@ -44,8 +45,17 @@ export const events = millrace.table(
     bodyHash: text("body_hash").notNull(),
     lastError: text("last_error"),
     lastErrorCode: text("last_error_code").$type<ErrorCode>(),
+    fingerprint: text("fingerprint"),
     failedRun: text("failed_run"),
     enqueuedAt: instant("enqueued_at"),
+    digest: text("digest"),
+    ownHeaders: jsonb("own_headers").$type<Record<string, string>>(),
+    nextAttemptAt: instant("next_attempt_at"),
+    waits: integer("waits").notNull().default(0),
+    original: boolean("original"),
+    parentSource: text("parent_source"),
+    parentEventId: text("parent_event_id"),
+    parentGeneration: integer("parent_generation"),
   },
   (table) => [
     primaryKey({ columns: [table.source, table.eventId, table.generation] }),
@@ -65,6 +75,15 @@ export const events = millrace.table(
     index("events_unsigned_body")
       .on(table.source, table.bodyHash)
       .where(sql`unsigned`),
+    index("events_signed")
+      .on(sql`coalesce(digest, body_hash)`, sql`(recorded_at AT TIME ZONE 'UTC')`)
+      .where(sql`unsigned AND generation = 0`),
+    index("events_emitted")
+      .on(table.parentSource, table.parentEventId, table.parentGeneration)
+      .where(sql`parent_source IS NOT NULL`),
+    index("events_fingerprint")
+      .on(table.fingerprint, table.status, table.recordedAt)
+      .where(sql`fingerprint IS NOT NULL`),
     index("events_moved")
       .on(table.bodyDay, table.recordedAt, table.source, table.eventId, table.generation)
       .where(sql`body_day <> (recorded_at AT TIME ZONE 'UTC')::date`),
@@ -96,6 +115,10 @@ export const attempts = millrace.table(
     code: text("code").$type<ErrorCode>().notNull(),
     message: text("message").notNull(),
     counted: boolean("counted").notNull(),
+    fingerprint: text("fingerprint"),
+    stack: jsonb("stack").$type<readonly StackFrame[]>(),
+    log: jsonb("log").$type<readonly LoggedLine[]>(),
+    logDropped: integer("log_dropped"),
   },
   (table) => [
     primaryKey({ columns: [table.source, table.eventId, table.generation, table.attempt] }),
@@ -114,4 +137,34 @@ export const conflicts = millrace.table(
     lastSeenAt: instant("last_seen_at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.source, table.eventId, table.bodyHash] })],
+);
+
+/** A delivery as its row has it; `at` in milliseconds since the epoch. */
+export type StoredDelivery = Omit<Delivery, "at"> & { readonly at: number };
+
+/** Deliveries of events after the first. */
+export const deliveries = millrace.table(
+  "deliveries",
+  {
+    repeats: integer("repeats").notNull(),
+    source: text("source").notNull(),
+    eventId: text("event_id").notNull(),
+    recent: jsonb("recent").$type<readonly StoredDelivery[]>().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.source, table.eventId] })],
+);
+
+/** Results of the steps of `call` that have ended. */
+export const steps = millrace.table(
+  "steps",
+  {
+    source: text("source").notNull(),
+    eventId: text("event_id").notNull(),
+    generation: integer("generation").notNull(),
+    name: text("name").notNull(),
+    attempt: integer("attempt").notNull(),
+    result: text("result"),
+    recordedAt: instant("recorded_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.source, table.eventId, table.generation, table.name] })],
 );

@@ -8,8 +8,10 @@ export const SQLSTATE = {
   transactionAborted: "25P02",
   featureNotSupported: "0A000",
   invalidSqlStatementName: "26000",
+  duplicatePreparedStatement: "42P05",
   idleInTransactionTimeout: "25P03",
   invalidCatalogName: "3D000",
+  insufficientPrivilege: "42501",
   uniqueViolation: "23505",
   checkViolation: "23514",
   serializationFailure: "40001",
@@ -25,8 +27,10 @@ export const SQLSTATE = {
   invalidSchemaName: "3F000",
   /** Our own: the ledger's triggers refused a change of status. */
   illegalTransition: "MR001",
-  /** Our own: an attempt was settled outside the transaction that it began in. */
+  /** Our own: an event was not completed because its row is not as the attempt left it. */
   notSettled: "MR002",
+  /** Our own: a handler returned in another transaction than the one that was begun for it. */
+  transactionChanged: "MR003",
 } as const;
 
 /** The first SQLSTATE in an error and its causes; drizzle keeps it in the cause. */

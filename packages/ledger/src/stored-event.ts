@@ -3,8 +3,9 @@
  * `event` of JSON. Body and headers stay in the ledger.
  */
 export const eventColumn = (e: string, generation = `${e}.generation`) => `
-  json_build_object(
+  json_strip_nulls(json_build_object(
     'source', ${e}.source, 'eventId', ${e}.event_id, 'generation', ${generation}, 'type', ${e}.type,
     'acceptedAtMs', floor(extract(epoch FROM ${e}.received_at) * 1000), 'bodyHash', ${e}.body_hash,
-    'headers', '{}'::json, 'unsigned', ${e}.unsigned
-  ) AS event`;
+    'headers', '{}'::json, 'unsigned', ${e}.unsigned,
+    'digest', CASE ${generation} WHEN 0 THEN ${e}.digest END
+  )) AS event`;

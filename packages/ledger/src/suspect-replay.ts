@@ -1,60 +1,116 @@
-import type { EventKey } from "@millrace/core";
+import { MillraceError, type EventKey } from "@millrace/core";
 import type pg from "pg";
-import { pipeline } from "./connection.ts";
-
-/** The first event with its body; one that came after it; or undecided, while another event with this
- * body is being handled: only at the end of that it is known which of them is the first. */
-export type ReplayVerdict = "original" | "replay" | "undecided";
+import { digestOf, SAME_MESSAGE, timeOf } from "./same-message.ts";
 
 /**
- * Another event of the source with the same body, recorded at most a day apart, that makes `mine` a
- * replay: one that comes before it, or one that has been handled already because it could not see the
- * earlier one, which was not committed yet.
+ * What a signed message says about an event whose id nobody signed: `original` came first, or a person retried it;
+ * `replay` repeats an event of the last day; `suspect` repeats an older one, or says that it is another event, and
+ * may be genuine; `undecided` while another event with the message is being handled: only at the end of that it is
+ * known which of them is the first.
  */
-const ORIGINAL = `
-  SELECT FROM millrace.events other
-  WHERE other.unsigned AND other.source = mine.source AND other.body_hash = mine.body_hash
-    AND other.event_id <> mine.event_id AND other.generation = 0
-    AND other.outcome IS DISTINCT FROM 'suspected_replay'
-    AND other.recorded_at BETWEEN mine.recorded_at - interval '24 hours'
-      AND mine.recorded_at + interval '24 hours'
-    AND (other.status = 'completed'
-      OR (other.recorded_at, other.event_id) < (mine.recorded_at, mine.event_id))`;
-
-const MINE = `
-  FROM millrace.events mine
-  WHERE mine.source = $1 AND mine.event_id = $2 AND mine.generation = $3`;
+type ReplayVerdict = "original" | "replay" | "suspect" | "undecided";
 
 /**
- * Whether the event is a replay. If it seems to be original, takes a lock that keeps others from
- * handling this body until the transaction ends; `undecided` if another transaction has that lock.
+ * An event with the message of `mine` that has a better claim to be the first than an event: one that was recorded before
+ * it, or one that has been handled already, or makes its calls (`original`), because it could not see the earlier one,
+ * which was not committed yet.
  */
-const SUSPECT_REPLAY = `
+const EARLIER_THAN = (event: string) => `
+  ${SAME_MESSAGE("mine.source", digestOf("mine"))}
+  AND other.event_id <> ${event}.event_id
+  AND (
+    (other.status = 'completed' AND other.outcome <> 'suspected_replay')
+    OR other.original
+    OR (other.recorded_at, other.event_id) < (${event}.recorded_at, ${event}.event_id)
+  )`;
+const EARLIER = EARLIER_THAN("mine");
+
+/** An id without the last of its parts, which are joined with `|`: of Shopify's, the shop and the topic. */
+const SCOPE = (event: string) => `regexp_replace(${event}.event_id, '[^|]*$', '')`;
+
+/**
+ * Whether an event of at most a day apart, which is not suspected itself, is what `mine` says that it is too. It is among
+ * the first of that time. Behind a hundred deliveries nothing is looked for: `mine` is suspect then. A pending event
+ * counts if it is the first, or makes its calls: any other will be found to be a replay, or suspect.
+ */
+const REPEATS = `EXISTS (
+  SELECT FROM (
+    SELECT * FROM millrace.events other
+    WHERE ${EARLIER}
+      AND ${timeOf("other")} BETWEEN ${timeOf("mine")} - interval '24 hours'
+        AND ${timeOf("mine")} + interval '24 hours'
+    ORDER BY ${timeOf("other")} LIMIT 100
+  ) AS one
+  WHERE one.type = mine.type AND ${SCOPE("one")} = ${SCOPE("mine")}
+    AND one.outcome IS DISTINCT FROM 'suspected_replay'
+    AND NOT (one.status = 'failed' AND one.last_error_code = 'suspected_replay')
+    AND NOT (
+      one.status = 'pending' AND one.original IS NOT TRUE
+      AND EXISTS (SELECT FROM millrace.events other WHERE ${EARLIER_THAN("one")})
+    )
+)`;
+
+/** A suspected event is pending again only if a person retried it. Its log remembers it, whatever its later attempts do. */
+const WAS_RETRIED = `EXISTS (
+  SELECT FROM millrace.attempts a
+  WHERE a.source = mine.source AND a.event_id = mine.event_id AND a.generation = mine.generation
+    AND a.code = 'suspected_replay'
+)`;
+
+/** Most messages came once, and are looked up once. $4 is true if this transaction has the lock of the message. */
+const VERDICT = `
 SELECT CASE
-  WHEN EXISTS (${ORIGINAL}) THEN 'replay'
-  WHEN pg_try_advisory_xact_lock(
-    hashtextextended(concat_ws(' ', 'millrace.body', mine.source, mine.body_hash), 0)
-  ) THEN 'original'
-  ELSE 'undecided'
-END AS verdict ${MINE}`;
-
-/** Looks again: this statement began when no one else could handle the body, and sees all that had. */
-const SUSPECT_REPLAY_AGAIN = `SELECT EXISTS (${ORIGINAL}) AS is_replay ${MINE}`;
+  WHEN mine.original THEN 'original'
+  WHEN NOT EXISTS (SELECT FROM millrace.events other WHERE ${EARLIER})
+    THEN CASE WHEN $4::bool OR ${WAS_RETRIED} THEN 'original' ELSE 'undecided' END
+  WHEN ${WAS_RETRIED} THEN 'original'
+  WHEN ${REPEATS} THEN 'replay'
+  ELSE 'suspect'
+END AS verdict
+FROM millrace.events mine
+WHERE mine.source = $1 AND mine.event_id = $2 AND mine.generation = $3`;
 
 /**
- * Decides whether a locked event with an unsigned id has the body of another event of the last 24 hours.
- * Of several at the same time exactly one is the original: the handler of a body holds a lock on it and
- * looks again under that lock. The statements are not prepared: a plan from when the table was small
- * would read all of it later.
+ * Decides whether a locked event with an unsigned id has the signed message of another event: true for a replay. Undefined
+ * while that is not known. Of several at the same time exactly one is the original: who handles a message holds a lock on it
+ * (`hasMessage`), which this statement comes after, so that it sees what whoever had it before has written. The statement is
+ * not prepared: a plan from when the table was small would read all of it later.
+ *
+ * @throws `suspected_replay` for one that may be genuine
  */
-export async function suspectReplay(client: pg.PoolClient, key: EventKey): Promise<ReplayVerdict> {
+export async function suspectReplay(
+  client: pg.PoolClient,
+  key: EventKey,
+  hasMessage: boolean,
+): Promise<boolean | undefined> {
   const values = [key.source, key.eventId, key.generation];
-  const [first, again] = await pipeline(client, [
-    { text: SUSPECT_REPLAY, values },
-    { text: SUSPECT_REPLAY_AGAIN, values },
-  ]);
-  const { verdict } = (first as pg.QueryResult<{ verdict: ReplayVerdict }>).rows[0] ?? {};
-  if (verdict !== "original") return verdict ?? "undecided";
-  const [row] = (again as pg.QueryResult<{ is_replay: boolean }>).rows;
-  return row?.is_replay === false ? "original" : "replay";
+  const { rows } = await client.query<{ verdict: ReplayVerdict }>(VERDICT, [...values, hasMessage]);
+  const verdict = rows[0]?.verdict ?? "undecided";
+  if (verdict === "undecided") return undefined;
+  if (verdict === "suspect") throw await suspected(client, values);
+  return verdict === "replay";
+}
+
+const FIRST = `
+SELECT other.event_id, other.type, other.recorded_at
+FROM millrace.events mine JOIN millrace.events other ON ${EARLIER}
+WHERE mine.source = $1 AND mine.event_id = $2 AND mine.generation = $3
+ORDER BY other.recorded_at LIMIT 1`;
+
+interface FirstRow {
+  readonly event_id: string;
+  readonly type: string;
+  readonly recorded_at: Date;
+}
+
+async function suspected(client: pg.PoolClient, values: unknown[]): Promise<MillraceError> {
+  const { rows } = await client.query<FirstRow>(FIRST, values);
+  const first = rows.map(
+    ({ event_id, type, recorded_at }) =>
+      ` as ${JSON.stringify(event_id)} of type ${JSON.stringify(type)} at ${recorded_at.toISOString()}`,
+  );
+  return new MillraceError(
+    "suspected_replay",
+    `Cannot run event: what was signed came before${first.join("")}. If both are genuine, retry this event`,
+  );
 }

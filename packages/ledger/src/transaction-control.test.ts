@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { statementKind } from "./transaction-control.ts";
+import { classify, statementKind } from "./transaction-control.ts";
 
 describe("statementKind", () => {
   test.each([
@@ -35,6 +35,12 @@ describe("statementKind", () => {
     ["set local statement_timeout = 0", "other"],
     ["prepare x as select 1", "session"],
     ["listen x", "session"],
+    ["copy effects from stdin", "copy"],
+    ["COPY effects (id) FROM /* x */ STDIN WITH (FORMAT csv)", "copy"],
+    ["copy effects from stdout", "copy"],
+    ["copy (select 1) to stdout", "copy"],
+    ["copy effects from '/tmp/effects'", "other"],
+    ["copying", "other"],
     ["select 'commit'", "other"],
     ["commitment", "other"],
     ["insert into commit values (1)", "other"],
@@ -43,4 +49,23 @@ describe("statementKind", () => {
   ])("takes %j for %s", (text, kind) => {
     expect(statementKind(text)).toBe(kind);
   });
+});
+
+describe("classify", () => {
+  test.each([
+    "savepoint millrace_1",
+    "SAVEPOINT Millrace_x",
+    'release savepoint "millrace_1"',
+    "rollback /* x */ to millrace_2;",
+    'rollback to savepoint U&"\\006dillrace_1"',
+  ])("sees that the savepoint of %j may be the ledger's", (text) => {
+    expect(classify(text).isReserved).toBe(true);
+  });
+
+  test.each(["savepoint sp1", 'release "Millrace_1"', "rollback to my_millrace_1", "select 1"])(
+    "sees that %j names none of the ledger's savepoints",
+    (text) => {
+      expect(classify(text).isReserved).toBe(false);
+    },
+  );
 });

@@ -8,12 +8,18 @@ export type StatementKind =
   | "savepoint_end"
   /** Changes the session beyond the transaction. */
   | "session"
+  /** Copies from or to the client. */
+  | "copy"
   | "other";
 
 /** What is known of a statement by its text. */
 export interface StatementClass {
   readonly kind: StatementKind;
   readonly reachesPastSavepoint: boolean;
+  /** True when prepared statements may be gone after it. */
+  readonly mayDeallocate: boolean;
+  /** True for a savepoint that may be the ledger's own, between the events of a group. */
+  readonly isReserved: boolean;
 }
 
 /** A handler sends the same few texts again and again. */
@@ -23,7 +29,13 @@ const known = new Map<string, StatementClass>();
 export function classify(text: string): StatementClass {
   const before = known.get(text);
   if (before !== undefined) return before;
-  const found = { kind: statementKind(text), reachesPastSavepoint: reachesPastSavepoint(text) };
+  const kind = statementKind(text);
+  const found = {
+    kind,
+    reachesPastSavepoint: reachesPastSavepoint(text),
+    isReserved: (kind === "savepoint" || kind === "savepoint_end") && isReservedName(text),
+    mayDeallocate: mayDeallocate(text),
+  };
   // Values that stand in the text make it another one each time.
   if (known.size >= KNOWN_MAX) known.clear();
   known.set(text, found);
@@ -64,10 +76,15 @@ export function statementKind(text: string): StatementKind {
     case "unlisten":
     case "load":
       return "session";
+    case "copy":
+      return CLIENT.test(text) ? "copy" : "other";
     default:
       return "other";
   }
 }
+
+/** Postgres takes either word for either direction. */
+const CLIENT = /\bstd(?:in|out)\b/i;
 
 const FIRST_WORDS: ReadonlySet<string> = new Set([
   "set",
@@ -96,6 +113,14 @@ export function reachesPastSavepoint(text: string): boolean {
   return FIRST_WORDS.has(first ?? "") || ANYWHERE.test(text);
 }
 
+/** `DO` and `CALL` run code whose statements nobody sees. DISCARD ALL cannot run in a transaction. */
+const DEALLOCATING: ReadonlySet<string> = new Set(["deallocate", "do", "call"]);
+
+function mayDeallocate(text: string): boolean {
+  const [first] = leadingWords(text);
+  return DEALLOCATING.has(first ?? "");
+}
+
 /**
  * The savepoints of one transaction, in the way that Postgres keeps them: a stack on which a name may
  * occur more than once and hides the earlier ones. RELEASE ends a savepoint and all that were set after
@@ -104,32 +129,54 @@ export function reachesPastSavepoint(text: string): boolean {
  * @see https://www.postgresql.org/docs/current/sql-savepoint.html
  */
 export class Savepoints {
-  readonly #stack: { readonly name: string; isEmpty: boolean }[] = [];
+  readonly #stack: { readonly name: string; readonly emitted: number; isEmpty: boolean }[] = [];
 
   /** True while there is a savepoint that was not released or rolled back to. */
   get isAnyOpen(): boolean {
     return this.#stack.some((savepoint) => !savepoint.isEmpty);
   }
 
-  /** Applies a SAVEPOINT, RELEASE or ROLLBACK TO that Postgres has run without an error. */
-  apply(text: string): void {
-    const words = [...leadingWords(text)];
-    // Some words of each statement are optional; the name is always the last one.
-    const name = unquote(words.at(-1) ?? "");
-    if (words[0] === "savepoint") {
-      this.#stack.push({ name, isEmpty: false });
-      return;
+  /**
+   * Applies a SAVEPOINT, RELEASE or ROLLBACK TO that Postgres has run without an error, when the handlers had emitted so
+   * many events. Of a ROLLBACK TO, returns how many they had emitted when the savepoint was set: the rest is undone.
+   */
+  apply(text: string, emitted: number): number | undefined {
+    const name = savepointName(text);
+    const [first] = leadingWords(text);
+    if (first === "savepoint") {
+      this.#stack.push({ name, emitted, isEmpty: false });
+      return undefined;
     }
-    const index = this.#stack.findLastIndex((savepoint) => savepoint.name === name);
+    const index = this.#find(name);
     const named = this.#stack[index];
-    if (named === undefined) return;
+    if (named === undefined) return undefined;
     named.isEmpty = true;
-    this.#stack.length = words[0] === "release" ? index : index + 1;
+    this.#stack.length = first === "release" ? index : index + 1;
+    return first === "release" ? undefined : named.emitted;
+  }
+
+  /** True when the savepoint that a RELEASE or ROLLBACK TO names is one of these. */
+  has(text: string): boolean {
+    return this.#find(savepointName(text)) !== -1;
+  }
+
+  #find(name: string): number {
+    return this.#stack.findLastIndex((savepoint) => savepoint.name === name);
   }
 }
 
-function unquote(identifier: string): string {
-  return identifier.startsWith('"') ? identifier.slice(1, -1).replaceAll('""', '"') : identifier;
+/** What the names of the ledger's own savepoints begin with. */
+export const SAVEPOINT_PREFIX = "millrace_";
+
+// U&"..." can write any name with escapes.
+function isReservedName(text: string): boolean {
+  return savepointName(text).startsWith(SAVEPOINT_PREFIX) || /u&"/i.test(text);
+}
+
+/** The name in SAVEPOINT, RELEASE or ROLLBACK TO. Some of their words are optional; the name is always the last one. */
+function savepointName(text: string): string {
+  const name = [...leadingWords(text)].at(-1) ?? "";
+  return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name;
 }
 
 const WORD = /"(?:[^"]|"")*"|[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y;

@@ -2,31 +2,42 @@ import { MillraceError } from "@millrace/core";
 import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
 import { lease, pipeline, type Lease } from "./connection.ts";
+import { endOf } from "./transaction-end.ts";
 
 /** Timeouts that Postgres enforces within one transaction, in milliseconds. */
 export interface TransactionLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  /**
-   * Keeps the planner from sequential scans. A statement that was prepared while its table was small
-   * keeps its plan, and would go on to read all of a table that has grown since.
-   */
-  readonly indexedOnly?: boolean;
-  /** Plans a prepared statement once in a connection, as `PLAN_BY_KEY` does. It finds rows by indexes only. */
-  readonly planOnce?: boolean;
+  /** How statements are planned: `INDEXED_ONLY` or `PLAN_BY_KEY`. Default: as Postgres likes. */
+  readonly planning?: string;
 }
+
+/**
+ * Keeps the planner from sequential scans. A statement that was prepared while its table was small
+ * keeps its plan, and would go on to read all of a table that has grown since.
+ */
+export const INDEXED_ONLY = "SET LOCAL enable_seqscan = off";
 
 /**
  * For the statements that find each event by its key, in a transaction: they are planned once in a connection.
  * Postgres would plan them for the length of their arrays each time, which takes longer than to run them for
- * one event. Sequential scans are off, as with `indexedOnly`. What handlers run is planned as they like:
- * `PLAN_FOR_HANDLERS` is part of the statement that runs before them.
+ * one event. What handlers run is planned as they like: `PLAN_FOR_HANDLERS` is part of the statement that runs
+ * before them.
  */
-export const PLAN_BY_KEY =
-  "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan";
+export const PLAN_BY_KEY = `${INDEXED_ONLY}; SET LOCAL plan_cache_mode = force_generic_plan`;
 export const PLAN_FOR_HANDLERS =
   "set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)";
+
+/**
+ * For a login that is named like our schema: by Postgres' default, the unqualified tables of a user would be made among
+ * our own. They are made in `public`; those that are among ours already are still found there.
+ */
+export const PATH_FOR_HANDLERS = `CASE
+    WHEN current_user = 'millrace' AND current_setting('search_path') = '"$user", public'
+      AND has_schema_privilege(to_regnamespace('public'), 'CREATE')
+    THEN set_config('search_path', 'public, "$user"', true)
+  END`;
 
 export interface TransactionOptions {
   readonly limits: TransactionLimits;
@@ -56,21 +67,35 @@ export async function transaction<T>(
   });
 }
 
+/** Sends one statement, in a transaction of its own or in the caller's. */
+export type Send = <Row extends pg.QueryResultRow>(
+  query: pg.QueryConfig,
+) => Promise<pg.QueryResult<Row>>;
+
 /** Runs one statement in its own transaction, sent in one round trip with its BEGIN and COMMIT. */
 export async function runStatement<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   query: pg.QueryConfig,
   options: TransactionOptions,
 ): Promise<pg.QueryResult<Row>> {
-  return await withLease(pool, options.deadlineMs, async ({ client }) => {
-    const [, result, commit] = await pipeline(client, [
-      { text: beginText(options.limits) },
-      query,
-      { text: "COMMIT" },
-    ]);
-    requireCommitted(commit);
-    return result as pg.QueryResult<Row>;
-  });
+  return await withLease(pool, options.deadlineMs, ({ client }) =>
+    runStatementOn<Row>(client, query, options.limits),
+  );
+}
+
+/** The same on a connection that the caller holds, within the caller's deadline. */
+export async function runStatementOn<Row extends pg.QueryResultRow>(
+  client: pg.PoolClient,
+  query: pg.QueryConfig,
+  limits: TransactionLimits,
+): Promise<pg.QueryResult<Row>> {
+  const [, result, commit] = await pipeline(client, [
+    { text: beginText(limits) },
+    query,
+    { text: "COMMIT" },
+  ]);
+  requireCommitted(commit);
+  return result as pg.QueryResult<Row>;
 }
 
 /** BEGIN with its timeouts, in one string and one round trip. */
@@ -80,8 +105,7 @@ function beginText(limits: TransactionLimits): string {
     `SET LOCAL statement_timeout = ${Math.ceil(limits.statementTimeoutMs)}`,
     `SET LOCAL lock_timeout = ${Math.ceil(limits.lockTimeoutMs)}`,
     `SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(limits.idleTimeoutMs)}`,
-    ...(limits.planOnce === true ? [PLAN_BY_KEY] : []),
-    ...(limits.indexedOnly === true ? ["SET LOCAL enable_seqscan = off"] : []),
+    ...(limits.planning === undefined ? [] : [limits.planning]),
   ].join("; ");
 }
 
@@ -98,18 +122,27 @@ export function requireCommitted(commit: pg.QueryResult | undefined): void {
   );
 }
 
-/** Rolls back what is open on a connection, and destroys the connection if that does not answer. */
+/**
+ * Rolls back what is open on a connection, removes what a handler left on it, and destroys the connection if that
+ * does not answer.
+ */
 export async function rollback(held: Lease): Promise<void> {
   if (held.broken || held.client.getTransactionStatus() === "I") return;
   try {
-    await held.client.query("ROLLBACK");
+    await pipeline(held.client, [endOf(held, "ROLLBACK")]);
   } catch {
     // The first error says what went wrong; this one only says that the connection is broken.
     held.destroy();
   }
 }
 
-async function withLease<T>(
+/**
+ * Runs `body` on a connection of its own, for `deadlineMs` at most: then the connection is destroyed. After an error,
+ * what is open on it is rolled back.
+ *
+ * @throws `database_unavailable`, `illegal_transition`, or what `body` threw.
+ */
+export async function withLease<T>(
   pool: pg.Pool,
   deadlineMs: number,
   body: (held: Lease) => Promise<T>,

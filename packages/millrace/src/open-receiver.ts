@@ -12,7 +12,7 @@ import {
   type Received,
   type ReceiveRequest,
 } from "@millrace/intake";
-import { resolveSecrets } from "@millrace/service";
+import { refuseExampleSecrets, resolveSecrets } from "@millrace/service";
 
 export interface OpenReceiverOptions {
   /** Called with everything that happens to a delivery, for logs and metrics. What it throws is dropped. */
@@ -43,11 +43,12 @@ export interface Receiver {
 
 /**
  * Opens a receiver on the stores that variables name, as `millrace ingress` does, for an app of your own:
- * `await openReceiver(config, process.env)`. It reads `REDIS_URL`, `DATABASE_URL` and
- * `<SOURCE>_WEBHOOK_SECRET`. Resolves also while a server is away: events go to the other store, or are
+ * `await openReceiver(config, process.env)`. It reads `REDIS_URL`, `DATABASE_URL`,
+ * `MILLRACE_QUEUE_KEY` and `<SOURCE>_WEBHOOK_SECRET`. Resolves also while a server is away: events go to the other store, or are
  * answered 503 while there is none.
  *
- * @throws `invalid_config`, `missing_secret`; `redis_evicts`, `redis_volatile`, `migration_needed`.
+ * @throws `invalid_config`, `missing_secret`, `example_secret`; `queue_key_missing`, `redis_evicts`, `redis_volatile`,
+ * `migration_needed`.
  */
 export async function openReceiver(
   input: ConfigInput,
@@ -59,15 +60,19 @@ export async function openReceiver(
   const onError = options.onBackgroundError ?? createWarnings();
   const stores = openStores(environment, config, "ingress", {
     onError,
+    onFinding: ({ detail, fix }) => onError("postgres: setting", new Error(`${detail}. ${fix}`)),
     onIntakeNotice: (notice) => receiver.notify(notice),
   });
   let receiver: IntakeReceiver;
   try {
+    const secrets = resolveSecrets(config, env);
+    // Where the app listens is not known here: NODE_ENV and where its stores are tell a first try.
+    refuseExampleSecrets({ env, host: environment.HOST ?? "127.0.0.1", secrets });
     receiver = new IntakeReceiver({
       config,
       stores: stores.eventStores,
       redelivery: stores.redelivery,
-      secrets: resolveSecrets(config, env),
+      secrets,
       ...(options.notify && { notify: options.notify }),
     });
     await stores.tried;

@@ -21,14 +21,14 @@ interface Deps {
 /**
  * Does something under audit: the intent is written before, the result after.
  * Nothing is done when the intent cannot be written. When the result cannot, the act is done all the same:
- * the entry stays without a result, and the caller gets the result.
+ * the entry stays without a result, and the caller gets the result. `act` gets the id of the entry.
  *
  * @throws `database_unavailable`, and what `act` throws.
  */
 export async function underAudit<Result>(
   { ledger, actor }: Deps,
   intent: AuditedAct,
-  act: () => Promise<Result>,
+  act: (auditId: string) => Promise<Result>,
   resultOf: (result: Result) => AuditJson,
 ): Promise<Result> {
   const { user, role, via, reason } = actor;
@@ -41,7 +41,7 @@ export async function underAudit<Result>(
     }
   };
   try {
-    const result = await act();
+    const result = await act(id);
     await end(resultOf(result));
     return result;
   } catch (error) {

@@ -1,15 +1,23 @@
-import { isMillraceError, type EventLookup } from "@millrace/core";
-import type { AuditJson, Ledger } from "@millrace/ledger";
+import type { BulkRun, BulkVerb } from "@millrace/api-contract";
+import type { EventKey, EventLookup } from "@millrace/core";
+import type { BulkRunChange, Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { underAudit, type Actor } from "./audit.ts";
-import type { BulkOptions, BulkResult } from "./bulk.ts";
+import {
+  changeBulkRun,
+  countBulk,
+  startBulkRun,
+  type BulkCount,
+  type BulkOptions,
+  type BulkRunOptions,
+} from "./bulk-runs.ts";
 import { pauseSource, resumeSource } from "./pause-source.ts";
-import { replayEvent, replayMany, type ReplayResult } from "./replay.ts";
-import { retryEvent, retryMany, type RetryManyOptions, type RetryResult } from "./retry.ts";
+import { replayEvent, type ReplayResult } from "./replay.ts";
+import { countResults, retryEvent, retryEvents, type RetryResult } from "./retry.ts";
 import type { RunAgainQueues } from "./run-again.ts";
 
 interface Deps {
-  readonly ledger: Pick<Ledger, "reads" | "retries" | "audit">;
+  readonly ledger: Pick<Ledger, "reads" | "retries" | "audit" | "bulkRuns">;
   readonly queues: RunAgainQueues & Pick<Queues, "pause" | "resume">;
 }
 
@@ -17,35 +25,29 @@ interface Deps {
 export interface Operator {
   retryEvent(lookup: EventLookup): Promise<RetryResult>;
   replayEvent(lookup: EventLookup): Promise<ReplayResult>;
-  retryMany(options: RetryManyOptions): Promise<BulkResult>;
-  replayMany(options: BulkOptions): Promise<BulkResult>;
+  retryEvents(keys: readonly EventKey[]): Promise<readonly RetryResult[]>;
+  /** Changes nothing and is not audited. */
+  countRun(verb: BulkVerb, options: BulkOptions): Promise<BulkCount>;
+  startRun(verb: BulkVerb, options: BulkRunOptions): Promise<BulkRun>;
+  changeRun(id: number, change: BulkRunChange): Promise<BulkRun>;
   pause(source: string): Promise<void>;
   resume(source: string): Promise<void>;
 }
 
 /**
- * Makes the operations of an actor: those of the same names, each under audit. A dry run changes
- * nothing and is not audited. Besides their own errors they throw `database_unavailable` before
+ * Makes the operations of an actor: those of the same names, each under audit. Besides their own errors they throw `database_unavailable` before
  * anything is done, when it cannot be written down.
  */
 export function createOperator(deps: Deps, actor: Actor): Operator {
   const audit = { ledger: deps.ledger, actor };
-  const many =
-    <Options extends BulkOptions>(
-      action: string,
-      verbed: string,
-      act: (deps: Deps, options: Options) => Promise<BulkResult>,
-    ) =>
-    async (options: Options) => {
-      if (options.dryRun === true) return await act(deps, options);
-      const intent = { action, source: options.filter.source, filter: askedFor(options) };
-      return await underAudit(
+  const setPaused =
+    (paused: boolean, act: (deps: Deps, source: string) => Promise<void>) => (source: string) =>
+      underAudit(
         audit,
-        intent,
-        () => act(deps, options),
-        (result) => bulkResult(verbed, result),
+        { action: paused ? "pause" : "resume", source },
+        () => act(deps, source),
+        () => ({ paused }),
       );
-    };
   return {
     retryEvent: (lookup) =>
       underAudit(
@@ -64,33 +66,17 @@ export function createOperator(deps: Deps, actor: Actor): Operator {
             ? { replayed: 1, generation: result.generation }
             : { skipped: result.reason },
       ),
-    retryMany: many("retry_many", "retried", retryMany),
-    replayMany: many("replay_many", "replayed", replayMany),
-    pause: (source) =>
+    retryEvents: (keys) =>
       underAudit(
         audit,
-        { action: "pause", source },
-        () => pauseSource(deps, source),
-        () => ({ paused: true }),
+        { action: "retry_many", filter: { events: keys } },
+        () => retryEvents(deps, keys),
+        countResults,
       ),
-    resume: (source) =>
-      underAudit(
-        audit,
-        { action: "resume", source },
-        () => resumeSource(deps, source),
-        () => ({ paused: false }),
-      ),
+    countRun: (verb, options) => countBulk(deps, verb, options),
+    startRun: (verb, options) => startBulkRun({ ...deps, actor }, verb, options),
+    changeRun: (id, change) => changeBulkRun(audit, id, change),
+    pause: setPaused(true, pauseSource),
+    resume: setPaused(false, resumeSource),
   };
-}
-
-/** What was asked for, with the limits that were set to it. */
-function askedFor({ filter, all, limit, ratePerSecond }: BulkOptions): AuditJson {
-  return { ...filter, all, limit, rate: ratePerSecond };
-}
-
-function bulkResult(verbed: string, { done, skipped, stopped }: BulkResult): AuditJson {
-  const counts = { [verbed]: done, skipped };
-  if (stopped === undefined) return counts;
-  if (stopped === "cancelled") return { ...counts, stopped };
-  return { ...counts, stopped: isMillraceError(stopped) ? stopped.code : "internal" };
 }

@@ -1,13 +1,10 @@
 import type { EventLookup } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import { runBulk, type BulkOptions, type BulkResult, type SearchLedger } from "./bulk.ts";
 import { addJobs } from "./requeue.ts";
 import {
   enqueuePending,
   skipped,
   skipUnrecorded,
-  type LedgerAnswer,
-  type RunAgainAnswer,
   type RunAgainQueues,
   type SkippedEvent,
 } from "./run-again.ts";
@@ -30,45 +27,16 @@ export type ReplayResult =
  * reconciler enqueues it. `database_unavailable` when Postgres fails.
  */
 export async function replayEvent(deps: Deps, lookup: EventLookup): Promise<ReplayResult> {
-  const { queues } = deps;
+  const { ledger, queues } = deps;
   if (!queues.queues.has(lookup.source)) return skipped("unknown_source");
   await queues.ping();
-  const [answer = skipped("not_found")] = await replayBatch(deps, [lookup], { dryRun: false });
-  if (answer.kind === "unqueued") throw answer.cause;
-  if (answer.kind === "done") return { kind: "replayed", generation: answer.event.generation };
-  // A missing generation is not looked for in the queue: only the ledger makes them.
-  const isUnknown = answer.reason === "not_found" && (lookup.generation ?? 0) === 0;
-  return isUnknown ? await skipUnrecorded(queues, lookup, "not_settled") : answer;
-}
-
-/**
- * Replays every settled event of a filter, newest first, each once, however many of its generations
- * match: all but the latest are `superseded`.
- *
- * @throws `invalid_request` for no filter without `all`, `unknown_source`. What happens later is in
- * the result.
- */
-export async function replayMany(
-  deps: Deps & { readonly ledger: SearchLedger },
-  options: BulkOptions,
-): Promise<BulkResult> {
-  return await runBulk(deps, options, (keys, how) => replayBatch(deps, keys, how));
-}
-
-/**
- * Replays some events together: all of them in the ledger first, then their jobs. One answer a lookup.
- *
- * @throws `database_unavailable`
- */
-async function replayBatch(
-  { ledger, queues }: Deps,
-  lookups: readonly EventLookup[],
-  options: { dryRun: boolean },
-): Promise<readonly RunAgainAnswer[]> {
-  const results = await ledger.retries.replay(lookups, options);
-  const batch = results.map((result): LedgerAnswer =>
-    result.kind === "replayed" ? { kind: "done", event: result.event } : skipped(result.kind),
-  );
-  if (options.dryRun) return batch;
-  return await enqueuePending(ledger, batch, (events) => addJobs(queues, events));
+  const [result = { kind: "not_found" as const }] = await ledger.retries.replay([lookup]);
+  if (result.kind !== "replayed") {
+    // A missing generation is not looked for in the queue: only the ledger makes them.
+    const isUnknown = result.kind === "not_found" && (lookup.generation ?? 0) === 0;
+    if (isUnknown) return await skipUnrecorded(queues, lookup, "not_settled");
+    return skipped(result.kind);
+  }
+  await enqueuePending(ledger, [result.event], (events) => addJobs(queues, events));
+  return { kind: "replayed", generation: result.event.generation };
 }

@@ -3,7 +3,10 @@ import type { Queues } from "@millrace/queue";
 import { mapConcurrent } from "./map-concurrent.ts";
 
 /** What it takes to give the jobs of pending events back to their queues. */
-export type RequeueQueues = Pick<Queues, "retryJob" | "rerunJob" | "findJob" | "enqueue">;
+export type RequeueQueues = Pick<
+  Queues,
+  "retryJob" | "rerunJob" | "removeJob" | "findJob" | "enqueue"
+>;
 
 /**
  * What was done about a job: it waits to be run because of this call; it was on its way before; or the
@@ -19,15 +22,16 @@ const ACTIVE_RETRY_DELAY_MS = 25;
 
 /**
  * Makes the jobs of events wait that the ledger has pending: one that ended is moved back, one that is
- * gone is added again, with the identity alone. With `awaitActive`, a job that is just being
- * failed gets the time to arrive in `failed`.
+ * gone is added again, with the identity alone. With `atOnce`, for events that a person retries, a job that is just
+ * being failed gets the time to arrive in `failed`, and one that is due later is added anew: the event was given up
+ * while its queue was away.
  */
 export async function requeueJobs(
   queues: RequeueQueues,
   events: readonly EnvelopedEvent[],
-  { awaitActive }: { awaitActive: boolean },
+  { atOnce }: { atOnce: boolean },
 ): Promise<readonly Requeued[]> {
-  const requeue = awaitActive ? requeueUntilInactive : requeueOnce;
+  const requeue = atOnce ? requeueAtOnce : requeueOnce;
   const found = await mapConcurrent(events, CONCURRENCY, (event) => requeue(queues, event));
   const missing = events.filter((_, index) => found[index] === "missing");
   if (missing.length === 0) return found.map(toRequeued);
@@ -52,7 +56,7 @@ export async function addJobs(
   const isKnown = (index: number) =>
     !(added[index] instanceof Error) && added[index] !== "accepted";
   const known = events.filter((_, index) => isKnown(index));
-  const requeued = (await requeueJobs(queues, known, { awaitActive: false })).values();
+  const requeued = (await requeueJobs(queues, known, { atOnce: false })).values();
   return added.map((result, index) => {
     if (result instanceof Error) return result;
     return isKnown(index) ? (requeued.next().value ?? "on_its_way") : "requeued";
@@ -64,10 +68,10 @@ const NO_BODY = new Uint8Array();
 /** An event as its job needs it when the ledger has the body: the identity alone, on either backend. */
 export const withoutBody = (event: EnvelopedEvent) => ({ ...event, headers: {}, body: NO_BODY });
 
-type JobFound = "requeued" | "on_its_way" | "active" | "missing";
+type JobFound = "requeued" | "on_its_way" | "delayed" | "active" | "missing";
 
 function toRequeued(job: JobFound | Error): Requeued {
-  return job === "active" || job === "missing" ? "on_its_way" : job;
+  return job === "requeued" || job instanceof Error ? job : "on_its_way";
 }
 
 /**
@@ -75,13 +79,11 @@ function toRequeued(job: JobFound | Error): Requeued {
  * still active, and would fail right after a retry that found it so. One whose worker died between
  * the two stays active; the stall check runs it again, and the ledger has it pending by then.
  */
-async function requeueUntilInactive(
-  queues: RequeueQueues,
-  event: EnvelopedEvent,
-): Promise<JobFound> {
+async function requeueAtOnce(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobFound> {
   const deadline = Date.now() + ACTIVE_TIMEOUT_MS;
   for (;;) {
     const job = await requeueOnce(queues, event);
+    if (job === "delayed") return (await queues.removeJob(event)) ? "missing" : "on_its_way";
     if (job !== "active" || Date.now() >= deadline) return job;
     await wait(ACTIVE_RETRY_DELAY_MS);
   }
@@ -93,7 +95,8 @@ async function requeueOnce(queues: RequeueQueues, event: EnvelopedEvent): Promis
   const job = answer === "not_found" ? undefined : await queues.findJob(event);
   if (job === undefined) return "missing";
   if (job.state === "completed") return await rerun(queues, event);
-  return job.state === "waiting" || job.state === "delayed" ? "on_its_way" : "active";
+  if (job.state === "waiting") return "on_its_way";
+  return job.state === "delayed" ? "delayed" : "active";
 }
 
 // Should the event be completed after all, its worker finds it so and does nothing.

@@ -31,39 +31,21 @@ export interface SkippedEvent {
 
 export const skipped = (reason: Skip): SkippedEvent => ({ kind: "skipped", reason });
 
-/** What the ledger did for one of several events that are retried or replayed together. */
-export type LedgerAnswer =
-  | SkippedEvent
-  /** It is pending, or in a dry run would be. */
-  | { readonly kind: "done"; readonly event: EnvelopedEvent };
-
-/** The answer for one of several events that are retried or replayed together. The job of a `done` one waits. */
-export type RunAgainAnswer =
-  | LedgerAnswer
-  /** It is pending in the ledger, and the queue did not take its job: the reconciler will add it. */
-  | { readonly kind: "unqueued"; readonly event: EnvelopedEvent; readonly cause: Error };
-
 /**
- * Adds the jobs of events that the ledger has made pending, and marks those that have one by then. The others of
- * the batch keep their answers.
+ * Adds the jobs of events that the ledger has made pending, and marks those that have one by then. The reconciler adds
+ * the others.
  *
- * @throws `database_unavailable`
+ * @throws `database_unavailable`; what the queue answered to the first event that it did not take.
  */
 export async function enqueuePending(
   ledger: Pick<Ledger, "retries">,
-  batch: readonly LedgerAnswer[],
+  events: readonly EnvelopedEvent[],
   enqueue: (events: readonly EnvelopedEvent[]) => Promise<readonly Requeued[]>,
-): Promise<readonly RunAgainAnswer[]> {
-  const pending = batch.flatMap((answer) => (answer.kind === "done" ? [answer.event] : []));
-  const jobs = (await enqueue(pending)).values();
-  const answers = batch.map((answer): RunAgainAnswer => {
-    if (answer.kind === "skipped") return answer;
-    const cause = jobs.next().value;
-    return cause instanceof Error ? { kind: "unqueued", event: answer.event, cause } : answer;
-  });
-  const queued = answers.flatMap((answer) => (answer.kind === "done" ? [answer.event] : []));
-  await ledger.retries.markEnqueued(queued);
-  return answers;
+): Promise<void> {
+  const jobs = await enqueue(events);
+  await ledger.retries.markEnqueued(events.filter((_, index) => !(jobs[index] instanceof Error)));
+  const failure = jobs.find((job) => job instanceof Error);
+  if (failure !== undefined) throw failure;
 }
 
 /** Why an event that the ledger does not know is not run again: what its job says, if it has one. */

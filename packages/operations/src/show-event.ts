@@ -1,32 +1,46 @@
 import type { EventLookup } from "@millrace/core";
+import type { Deliveries } from "@millrace/api-contract";
 import type { EventRecord, Ledger } from "@millrace/ledger";
 import type { FoundJob, Queues } from "@millrace/queue";
 
 /** What is known of one event: by the ledger, or as yet only by its job. */
 export type ShownEvent =
   | { readonly stage: "recorded"; readonly detail: EventRecord }
-  | { readonly stage: "queued"; readonly job: FoundJob };
+  | { readonly stage: "queued"; readonly job: FoundJob; readonly deliveries: Deliveries };
 
-interface Deps {
+/** What showing an event, or its body, needs of the ledger and the queues. */
+export interface ShowDeps {
   readonly ledger: Pick<Ledger, "reads">;
   readonly queues: Pick<Queues, "queues" | "findJob" | "ping">;
 }
 
 /**
- * Finds an event in the ledger, else in the queue; undefined when neither has it. Without a
- * generation it is the latest.
+ * Finds an event in the ledger, with the first `bodyBytesMax` bytes of its body, else in the queue; undefined when neither has
+ * it. Without a generation it is the latest.
  *
  * @throws `database_unavailable`; `redis_unreachable` or `database_unreachable` when it would be
  * the queue's to say and it does not answer.
  */
 export async function showEvent(
-  { ledger, queues }: Deps,
+  deps: ShowDeps,
   lookup: EventLookup,
+  options: { readonly bodyBytesMax?: number } = {},
 ): Promise<ShownEvent | undefined> {
-  const detail = await ledger.reads.findEvent(lookup);
+  const detail = await deps.ledger.reads.findEvent(lookup, options);
   if (detail !== undefined) return { stage: "recorded", detail };
+  const job = await findQueued(deps, lookup);
+  if (job === undefined) return undefined;
+  const { acceptedAtMs } = job.event ?? { acceptedAtMs: job.enqueuedAtMs };
+  const deliveries = await deps.ledger.reads.findDeliveries(lookup, acceptedAtMs);
+  return { stage: "queued", job, deliveries };
+}
+
+/** The job of an event that the ledger does not have. */
+export async function findQueued(
+  { queues }: ShowDeps,
+  lookup: EventLookup,
+): Promise<FoundJob | undefined> {
   if (!queues.queues.has(lookup.source)) return undefined;
   await queues.ping();
-  const job = await queues.findJob({ ...lookup, generation: lookup.generation ?? 0 });
-  return job === undefined ? undefined : { stage: "queued", job };
+  return await queues.findJob({ ...lookup, generation: lookup.generation ?? 0 });
 }

@@ -49,7 +49,7 @@ test("a job whose refusal the ledger could not hear comes again", async () => {
   expect(await unstorable.failed).toEqual(refused);
 });
 
-test("a job that the queue gave up is recorded with its body only when the body is the verified one", async () => {
+test("a job that the queue gave up is recorded only with a valid MAC, and with the body that was verified", async () => {
   const abandoned: unknown[] = [];
   const abandonEvent = (event: unknown): Promise<AbandonAnswer> => {
     abandoned.push(event);
@@ -60,7 +60,9 @@ test("a job that the queue gave up is recorded with its body only when the body 
   await abandonJob(job, "stalled", deps);
   const forged = { ...job, event: { ...job.event, body: Buffer.from("forged") } };
   await abandonJob(forged, "stalled", deps);
-  expect(abandoned).toEqual([job.event, key]);
+  await abandonJob({ ...job, mac: "missing" }, "stalled", deps);
+  await abandonJob({ ...job, mac: "wrong" }, "stalled", deps);
+  expect(abandoned).toEqual([job.event, key, key, key]);
 });
 
 test("onFailed is told of a job that the queue gave up, unless its event had settled before", async () => {

@@ -7,7 +7,8 @@ const LEDGER_UNAVAILABLE_DELAY_MS = 5_000;
 
 /**
  * Fails in the ledger what the worker fails without an attempt, if the ledger knows the event: a
- * person may have edited the job's data. While the ledger is unavailable, the job is retried.
+ * person may have edited the job's data. A replay that the ledger has lost is recorded as failed, and so is an event
+ * whose body it has lost. While the ledger is unavailable, the job is retried.
  */
 export async function failUnattempted(
   job: EventJob,
@@ -16,7 +17,8 @@ export async function failUnattempted(
 ): Promise<JobResult> {
   const { code, message } = result;
   try {
-    await ledger.abandonEvent(keyOf(job), { code, message, run: job.run });
+    const event = code === "body_lost" ? job.event : keyOf(job);
+    await ledger.abandonEvent(event, { code, message, run: job.run });
     return result;
   } catch (error) {
     // An id that Postgres cannot hold is not in the ledger either.
@@ -32,12 +34,13 @@ interface AbandonDeps {
 }
 
 /**
- * Fails in the ledger a job that BullMQ has failed without running it. The body of a job that does
- * not pass the checks is not recorded.
+ * Fails in the ledger a job that BullMQ has failed without running it. The event of a job that has no valid MAC or
+ * does not pass the checks is not recorded.
  */
 export async function abandonJob(job: EventJob, reason: string, deps: AbandonDeps): Promise<void> {
   const key = keyOf(job);
-  const event = checkJob(job) === undefined ? job.event : key;
+  const isSound = job.mac === undefined && checkJob(job) === undefined;
+  const event = isSound ? job.event : key;
   const answer = await deps.ledger.abandonEvent(event, {
     code: "gave_up",
     message: reason,

@@ -1,10 +1,12 @@
 import {
   LazySignal,
   MillraceError,
+  type EnvelopedEvent,
   type EventJob,
   type EventKey,
-  type HandlerContext,
-  type HandlerTransaction,
+  type Handler,
+  type LockedEvent,
+  type OnEmitted,
   type Outcome,
   type StopSignal,
 } from "@millrace/core";
@@ -17,10 +19,13 @@ import {
   type Ledger,
 } from "@millrace/ledger";
 import { readableError } from "./describe-error.ts";
+import type { InternalSources } from "./emit.ts";
 import type { AloneEnd } from "./first-attempts.ts";
+import { createHandlerContext } from "./handler-context.ts";
+import { AttemptLog, type OpenLog } from "./handler-log.ts";
 import type { Notice } from "./notices.ts";
 import type { FailedAttempt } from "./retry-policy.ts";
-import type { Handlers } from "./run-handlers.ts";
+import type { Handlers, Plan } from "./run-handlers.ts";
 
 /** How one attempt ended, and how long its handlers ran. */
 export type AttemptEnd = { readonly handlerMs: number | undefined } & (
@@ -29,40 +34,76 @@ export type AttemptEnd = { readonly handlerMs: number | undefined } & (
   | ({ readonly kind: "failed" } & FailedAttempt)
 );
 
-interface AttemptDeps {
+/** What an attempt takes of the processor. */
+export interface AttemptDeps {
   readonly ledger: Pick<Ledger["claims"], "attempt" | "attemptFirst">;
   readonly handlers: Handlers;
   readonly handlerTimeoutMs: number;
+  readonly openLog: OpenLog;
   readonly notify: (notice: Notice) => void;
+  readonly internalSources: InternalSources;
+  readonly onEmitted: OnEmitted;
 }
 
 interface AttemptConditions {
   readonly stop: StopSignal;
   readonly bodyDedup: boolean;
+  /** Of an event whose handlers make calls. */
+  readonly called?: Called | undefined;
   /** The ledger has the event from this job. */
   readonly isNew?: boolean | undefined;
 }
 
-/** Runs the handlers of a claimed event once, in a transaction that holds the event's row. */
+/** An attempt's event, when its calls are made: what the ledger has of it, and what they returned. */
+export interface Called {
+  readonly content: Pick<LockedEvent, "headers" | "body">;
+  readonly plan: Plan;
+  readonly results: ReadonlyMap<Handler, unknown>;
+  readonly log: AttemptLog;
+}
+
+/** Runs the writes of a claimed event once, in a transaction that holds the event's row. */
 export async function attemptEvent(
   job: EventJob,
   attempt: number,
-  { stop, bodyDedup, isNew }: AttemptConditions,
+  { stop, bodyDedup, isNew, called }: AttemptConditions,
   deps: AttemptDeps,
 ): Promise<AttemptEnd> {
-  const { source, eventId, generation, unsigned, headers, body } = job.event;
+  const { source, eventId, generation, headers, body } = job.event;
   const key = { source, eventId, generation };
-  const { handlers, handlerTimeoutMs: statementTimeoutMs } = deps;
-  // An id that nobody signed can be made up for a body that was. Our own replays are asked for.
-  const isSuspect = bodyDedup && unsigned && generation === 0;
+  const { handlers, handlerTimeoutMs, openLog } = deps;
   // The first body of an event counts. Of an event that was new, it is this job's, as the record wrote it.
-  const event = isNew === true && body !== undefined ? { headers, body } : undefined;
-  return await withDeadline({ job, attempt, stop }, deps, async (watch, signal) => {
-    const work: AttemptWork = (tx, locked) =>
-      watch.run(() => handlers.run(job.event, attempt, { locked, context: contextOf(tx, signal) }));
-    const limits = { statementTimeoutMs, signal, bodyDedup: isSuspect, event };
-    return (await deps.ledger.attempt(key, attempt, work, limits)) === "completed";
+  const own = isNew === true && body !== undefined ? { headers, body } : undefined;
+  const event = called?.content ?? own;
+  const { plan, results } = called ?? {};
+  const log = called?.log ?? new AttemptLog(openLog, [job.event], attempt);
+  const timed = { job, attempt, stop, timeoutMs: handlerTimeoutMs };
+  let outcome: Outcome | undefined;
+  const end = await withDeadline(timed, deps, async (watch, signal) => {
+    const work: AttemptWork = async (tx, locked, target) => {
+      const parent = { ...key, headers: locked.headers };
+      const parts = { parent, target, sources: deps.internalSources, log };
+      const context = createHandlerContext(tx, signal, parts);
+      const input = { locked, context, plan, called: results };
+      outcome = await watch.run(() => handlers.run(job.event, attempt, input));
+      return outcome;
+    };
+    const { onEmitted } = deps;
+    // Before calls, it is decided in a commit of its own.
+    const isSuspect = called === undefined && mayRepeat(job.event, bodyDedup);
+    const limits = {
+      ...{ statementTimeoutMs: handlerTimeoutMs, signal },
+      ...{ bodyDedup: isSuspect, event, onEmitted },
+    };
+    return await deps.ledger.attempt(key, attempt, work, limits);
   });
+  log.end();
+  return toAttemptEnd(end, outcome, log);
+}
+
+/** An id that nobody signed can be made up for a body that was. Our own replays are asked for. */
+export function mayRepeat({ unsigned, generation }: EnvelopedEvent, bodyDedup: boolean): boolean {
+  return bodyDedup && unsigned && generation === 0;
 }
 
 /**
@@ -71,23 +112,29 @@ export async function attemptEvent(
  */
 export async function attemptAlone(
   job: EventJob,
-  { stop, bodyDedup }: AttemptConditions,
+  { stop, bodyDedup, plan }: AttemptConditions & { readonly plan: Plan | undefined },
   deps: AttemptDeps,
 ): Promise<AloneEnd> {
-  const { handlers, handlerTimeoutMs: statementTimeoutMs } = deps;
+  const { handlers, handlerTimeoutMs, openLog } = deps;
+  let outcome: Outcome | undefined;
   let answer: FirstAttemptEnd | undefined;
   let recorded = false;
   let isUnsafe = false;
-  const end = await withDeadline({ job, attempt: 1, stop }, deps, async (watch, signal) => {
-    const work: FirstWork = (tx, event) => {
+  const log = new AttemptLog(openLog, [job.event], 1);
+  const timed = { job, attempt: 1, stop, timeoutMs: handlerTimeoutMs };
+  const timedEnd = await withDeadline(timed, deps, async (watch, signal) => {
+    const work: FirstWork = async (tx, event, target) => {
       const locked = { headers: event.headers, body: event.body, suspectedReplay: false };
-      const input = { locked, context: contextOf(tx, signal) };
-      return watch.run(() => handlers.run(event, 1, input));
+      const parts = { parent: event, target, sources: deps.internalSources, log };
+      const input = { locked, context: createHandlerContext(tx, signal, parts), plan };
+      outcome = await watch.run(() => handlers.run(event, 1, input));
+      return outcome;
     };
     answer = await deps.ledger.attemptFirst(job, work, {
-      statementTimeoutMs,
+      statementTimeoutMs: handlerTimeoutMs,
       signal,
       bodyDedup,
+      onEmitted: deps.onEmitted,
       onRecorded: () => {
         recorded = true;
       },
@@ -95,8 +142,10 @@ export async function attemptAlone(
         isUnsafe = true;
       },
     });
-    return answer === "completed";
+    return answer;
   });
+  log.end();
+  const end = toAttemptEnd(timedEnd, outcome, log);
   // What is wrong with a database that does not even begin an attempt shows when the event is recorded.
   const isBegun = end.handlerMs !== undefined || answer === "busy";
   return !isBegun || answer === "undone"
@@ -104,17 +153,42 @@ export async function attemptAlone(
     : { kind: "ended", end, recorded, isUnsafe };
 }
 
+function toAttemptEnd(
+  end: TimedEnd<AttemptAnswer>,
+  outcome: Outcome | undefined,
+  log: AttemptLog,
+): AttemptEnd {
+  if (end.kind === "failed") return { ...end, log };
+  const { handlerMs } = end;
+  return end.value === "completed" && outcome !== undefined
+    ? { kind: "completed", outcome, handlerMs }
+    : { kind: "lost", handlerMs };
+}
+
+type AttemptAnswer = FirstAttemptEnd | "completed" | "lost";
+
+/** How the handlers' part of an attempt ended, and how long it ran. */
+export type TimedEnd<Value> = { readonly handlerMs: number | undefined } & (
+  { readonly kind: "ended"; readonly value: Value } | ({ readonly kind: "failed" } & FailedAttempt)
+);
+
+interface Timed {
+  readonly job: EventJob;
+  readonly attempt: number;
+  readonly stop: StopSignal;
+  readonly timeoutMs: number;
+}
+
 /**
- * Makes an attempt within the handlers' time. The deadline is here and nowhere else: when the time is up,
- * the signal aborts that the handlers and the ledger listen to. The time covers the connection, the
- * transaction's beginning, and the handlers. The signal also aborts when `stop` does, and when the attempt
- * fails.
+ * Makes an attempt, or a call of one, within the handlers' time. The deadline is here and nowhere else: when the time is
+ * up, the signal aborts that the handlers and the ledger listen to. Of a transaction, the time covers the connection, its
+ * beginning, and the handlers. The signal also aborts when `stop` does, and when the attempt fails.
  */
-async function withDeadline(
-  { job, attempt, stop }: { job: EventJob; attempt: number; stop: StopSignal },
-  { handlerTimeoutMs: timeoutMs, notify }: AttemptDeps,
-  make: (watch: HandlerWatch, signal: LazySignal) => Promise<boolean>,
-): Promise<AttemptEnd> {
+export async function withDeadline<Value>(
+  { job, attempt, stop, timeoutMs }: Timed,
+  { notify }: Pick<AttemptDeps, "notify">,
+  make: (watch: HandlerWatch, signal: LazySignal) => Promise<Value>,
+): Promise<TimedEnd<Value>> {
   const { source, eventId, generation } = job.event;
   const key = { source, eventId, generation };
   const signal = new AttemptSignal([stop]);
@@ -122,10 +196,8 @@ async function withDeadline(
   const clock = setTimeout(() => signal.abort(timeoutError(timeoutMs)), timeoutMs);
   const watch = new HandlerWatch(signal);
   try {
-    const isCompleted = await make(watch, signal);
-    const { outcome, ranMs: handlerMs } = watch;
-    if (!isCompleted || outcome === undefined) return { kind: "lost", handlerMs };
-    return { kind: "completed", outcome, handlerMs };
+    const value = await make(watch, signal);
+    return { kind: "ended", value, handlerMs: watch.ranMs };
   } catch (error) {
     // Postgres limits each statement to the same time, and its answer may be read before the clock fires.
     const isOver = performance.now() - startedMs >= timeoutMs;
@@ -140,16 +212,6 @@ async function withDeadline(
   }
 }
 
-/** What handlers get; their signal is made when they ask for it. */
-function contextOf(tx: HandlerTransaction, signal: LazySignal): HandlerContext {
-  return {
-    tx,
-    get signal() {
-      return signal.signal;
-    },
-  };
-}
-
 function timeoutError(timeoutMs: number, cause?: unknown): MillraceError {
   return new MillraceError(
     "handler_timeout",
@@ -159,13 +221,12 @@ function timeoutError(timeoutMs: number, cause?: unknown): MillraceError {
 }
 
 /** An attempt that ended for another reason than what its handlers or the ledger did. */
-function stopped(reason: unknown): FailedAttempt {
+export function stopped(reason: unknown): FailedAttempt {
   return { error: reason, thrownByHandler: false, abortReason: reason };
 }
 
-/** Remembers how the handlers ended: the ledger may have stopped waiting for them before. */
+/** Remembers what the handlers threw: the ledger may have stopped waiting for them before. */
 export class HandlerWatch {
-  outcome: Outcome | undefined;
   private readonly signal: Pick<StopSignal, "aborted" | "reason">;
   private thrown: FailedAttempt | undefined;
   private startedMs: number | undefined;
@@ -175,11 +236,10 @@ export class HandlerWatch {
     this.signal = signal;
   }
 
-  async run(work: () => Promise<Outcome>): Promise<Outcome> {
+  async run<Value>(work: () => Promise<Value>): Promise<Value> {
     this.startedMs = performance.now();
     try {
-      this.outcome = await work();
-      return this.outcome;
+      return await work();
     } catch (unread) {
       const error = readableError(unread);
       const abortReason: unknown = this.signal.aborted ? this.signal.reason : undefined;

@@ -13,12 +13,10 @@ export interface JobRefusal {
   readonly message: string;
 }
 
-// The last day that both a JavaScript Date and a Postgres timestamptz can hold.
-const TIME_MAX_MS = 8_640_000_000_000_000;
-
 /**
  * Checks what a job says by itself; undefined when nothing is wrong. Jobs can be edited or added by
- * hand, so nothing of a job that is refused is written to the ledger.
+ * hand, so nothing of a job that is refused is written to the ledger. Its numbers are within the bounds of the
+ * ledger's columns, or it would not have been read (`fromEnvelope`).
  */
 export function checkJob({ event }: Pick<EventJob, "event">): JobRefusal | undefined {
   if (!isStorableWithin(event.eventId, EVENT_ID_BYTES_MAX)) {
@@ -31,12 +29,6 @@ export function checkJob({ event }: Pick<EventJob, "event">): JobRefusal | undef
     return {
       code: "invalid_envelope",
       message: "Cannot process job: its event type is not one that Millrace accepts",
-    };
-  }
-  if (!(event.acceptedAtMs >= 0 && event.acceptedAtMs <= TIME_MAX_MS)) {
-    return {
-      code: "invalid_envelope",
-      message: "Cannot process job: its time of acceptance is out of range",
     };
   }
   if (event.body !== undefined && bodyHash(event.body) !== event.bodyHash) {
@@ -56,14 +48,3 @@ export function unknownSource({ event }: EventJob): JobRefusal {
     message: `Cannot process job: no source ${name} is configured`,
   };
 }
-
-/** What the ledger says of a job that only it can refuse. */
-export const IDENTITY_EXPIRED: JobRefusal = {
-  code: "identity_expired",
-  message:
-    "Cannot process job: its event was accepted longer ago than identities are kept, and may have been handled",
-};
-export const BODY_MISSING: JobRefusal = {
-  code: "body_missing",
-  message: "Cannot process job: it carries no body, and the ledger does not know the event",
-};

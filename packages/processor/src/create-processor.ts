@@ -7,31 +7,39 @@ import {
   type EventKey,
   type Handler,
   type JobResult,
+  type OnEmitted,
   type OnFailed,
 } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { abandonJob, reportAbandoned } from "./abandon-job.ts";
 import { attemptAlone, AttemptSignal } from "./attempt-event.ts";
 import { createDatabaseRetry } from "./database-retry.ts";
+import { internalSources, type EmitSource } from "./emit.ts";
 import { createFailureHook } from "./failure-hook.ts";
-import { FirstAttempts, type AloneEnd } from "./first-attempts.ts";
+import { FirstAttempts, type AloneEnd, type Attempted } from "./first-attempts.ts";
+import { openSilently, type OpenLog } from "./handler-log.ts";
 import type { Notice } from "./notices.ts";
 import { processEvent, type ProcessContext } from "./process-event.ts";
 import type { AttemptPolicy } from "./retry-policy.ts";
 import { Handlers } from "./run-handlers.ts";
 import { createSlots } from "./slots.ts";
+import type { Signing } from "./trust-job.ts";
 
 export interface ProcessorDeps {
   readonly ledger: Ledger["claims"];
   readonly handlers: readonly Handler[];
-  /** Every configured source with its policy, by name. */
-  readonly sources: Readonly<Record<string, { readonly options: AttemptPolicy }>>;
+  /** Every configured source with its policy, by name. Its provider says what `event.data` is. */
+  readonly sources: Readonly<Record<string, EmitSource & { readonly options: AttemptPolicy }>>;
+  /** Gets the events that handlers emitted, after the COMMIT. Default: the reconciler finds them. */
+  readonly onEmitted?: OnEmitted | undefined;
   /** Called for each event that has failed for good. */
   readonly onFailed?: OnFailed | undefined;
   /** Gets what `onFailed` throws. */
   readonly onHookError?: (error: unknown) => void;
   /** Gets every notice. What it throws is dropped. */
   readonly notify?: (notice: Notice) => void;
+  /** Opens the log of an attempt's handlers. Default: nobody reads what they write. */
+  readonly openLog?: OpenLog | undefined;
   /** A number from 0 to 1; Math.random by default. */
   readonly random?: () => number;
 }
@@ -39,8 +47,12 @@ export interface ProcessorDeps {
 export interface ProcessorOptions {
   /** Handler transactions at once, over all sources. Jobs beyond that wait. */
   readonly concurrency: number;
+  /** Events whose handlers make calls at once, over all sources. Default 200. */
+  readonly callsMax?: number;
   /** Milliseconds that the handlers of an attempt may run. */
   readonly handlerTimeoutMs: number;
+  /** Keeps the stack of what handlers throw. Default true. */
+  readonly keepsStacks?: boolean;
   /** Milliseconds that a step is retried while Postgres is unavailable, before the job is handed back
    * to the queue. Default 60,000. */
   readonly databaseRetryMs?: number;
@@ -51,6 +63,8 @@ export interface ProcessorOptions {
    * transaction. Default: every attempt is recorded before it is made.
    */
   readonly mayShare?: ((source: string) => boolean) | undefined;
+  /** How jobs are taken whose queue signs them. Default: it does not. */
+  readonly signing?: Signing | undefined;
 }
 
 export interface Processor {
@@ -65,6 +79,8 @@ export interface Processor {
   reportAbandoned(key: EventKey, type: string, reason: string): void;
   /** Jobs of a source that may be given at once: more than `concurrency` while they share transactions. */
   jobsMax(source: string): number;
+  /** Events of a source whose handlers make calls now: their jobs are beside those of `jobsMax`. */
+  calling(source: string): number;
   /** Events whose handlers run now. */
   readonly running: number;
   /** Hands jobs that wait for a slot back to the queue, now and from now on. What runs goes on. */
@@ -88,7 +104,9 @@ const UNDO_MS = 3_000;
 export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions): Processor {
   const { ledger, onFailed, onHookError = () => {}, random = Math.random } = deps;
   const slots = createSlots(options.concurrency);
+  const callPlaces = createSlots(options.callsMax ?? 200);
   const hook = onFailed && createFailureHook(onFailed, onHookError);
+  const internal = internalSources(deps.sources);
   const draining = new LazySignal();
   const closing = new LazySignal();
   const parts: Omit<ProcessContext, "firstAttempts"> = {
@@ -97,10 +115,16 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
     database: createDatabaseRetry({ maxMs: options.databaseRetryMs ?? 60_000, random }),
     policies: new Map(Object.entries(deps.sources).map(([name, source]) => [name, source.options])),
     slots,
-    handlers: new Handlers(deps.handlers),
+    callPlaces,
+    handlers: new Handlers(deps.handlers, deps.sources),
     handlerTimeoutMs: options.handlerTimeoutMs,
+    keepsStacks: options.keepsStacks ?? true,
+    internalSources: internal,
+    onEmitted: withoutThrowing(deps.onEmitted),
+    signing: options.signing,
     hook,
     notify: withoutThrowing(deps.notify),
+    openLog: deps.openLog ?? openSilently,
     random,
     draining,
     closing,
@@ -121,8 +145,9 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
       reportAbandoned(key, type, reason, { ledger, hook }).catch(onHookError);
     },
     jobsMax: (source) => Math.max(options.concurrency, firstAttempts?.eventsMax(source) ?? 0),
+    calling: (source) => callPlaces.takenBy(source),
     get running() {
-      return slots.taken;
+      return slots.taken + callPlaces.taken;
     },
     drain: () => draining.abort(shuttingDown()),
     async close() {
@@ -141,7 +166,7 @@ function createFirstAttempts(
   return new FirstAttempts(
     {
       ...context,
-      attemptAlone: (job, policy) => attemptFirstAlone(job, policy, context),
+      attemptAlone: (attempted) => attemptFirstAlone(attempted, context),
       onGroup: (group) => context.notify({ kind: "group_ended", ...group }),
     },
     {
@@ -155,8 +180,7 @@ function createFirstAttempts(
 }
 
 async function attemptFirstAlone(
-  job: EventJob,
-  { bodyDedup }: AttemptPolicy,
+  { job, policy: { bodyDedup }, plan }: Attempted,
   context: Omit<ProcessContext, "firstAttempts">,
 ): Promise<AloneEnd> {
   const { slots, draining, closing } = context;
@@ -164,7 +188,7 @@ async function attemptFirstAlone(
   const release = await slots.acquire(job.event.source, draining);
   try {
     if (release === undefined) return { kind: "record_first", ran: false, isUnsafe: false };
-    return await attemptAlone(job, { stop, bodyDedup }, context);
+    return await attemptAlone(job, { stop, bodyDedup, plan }, context);
   } finally {
     release?.();
     stop.dispose();
@@ -189,10 +213,10 @@ function recordBatched(
   };
 }
 
-function withoutThrowing(notify: ProcessorDeps["notify"]): (notice: Notice) => void {
-  return (notice) => {
+function withoutThrowing<Told>(listener: ((told: Told) => void) | undefined) {
+  return (told: Told): void => {
     try {
-      notify?.(notice);
+      listener?.(told);
     } catch {
       // A listener that fails is no reason to run a handler again.
     }

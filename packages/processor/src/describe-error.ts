@@ -1,12 +1,12 @@
-import { isMillraceError, isPermanentError, isRetryLater } from "@millrace/core";
+import { hideSecrets, isMillraceError, isPermanentError, isRetryLater } from "@millrace/core";
 
 const BYTES_MAX = 8_192;
 const CAUSES_MAX = 3;
 
 /**
  * What people are shown of anything that was thrown: `Name: message`, its causes, and the SQLSTATE
- * where Postgres gave one. Never a stack, a query or its parameters; one line of at most 8 kB,
- * without control characters. Never throws.
+ * where Postgres gave one. Never a stack, a query or its parameters, nor a secret that can be told
+ * from other words; one line of at most 8 kB, without control characters. Never throws.
  */
 export function describeError(error: unknown): string {
   try {
@@ -71,8 +71,7 @@ function read(object: object, key: string): unknown {
 }
 
 function tidy(text: string): string {
-  const line = text
-    .slice(0, BYTES_MAX)
+  const line = hideSecrets(text.slice(0, BYTES_MAX))
     .replace(/\s+/gu, " ")
     .replace(/[\p{Cc}\p{Bidi_Control}]/gu, escaped);
   // Through bytes, so that half a surrogate pair does not reach Postgres; a cut letter is dropped.

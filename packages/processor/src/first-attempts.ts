@@ -1,11 +1,13 @@
-import type { EventJob, StopSignal } from "@millrace/core";
+import type { EventJob, OnEmitted, StopSignal } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { AttemptEnd } from "./attempt-event.ts";
+import type { InternalSources } from "./emit.ts";
 import { FetchSize } from "./fetch-size.ts";
+import type { OpenLog } from "./handler-log.ts";
 import { GroupSize } from "./group-size.ts";
 import { Unit } from "./group-unit.ts";
 import type { AttemptPolicy } from "./retry-policy.ts";
-import type { Handlers, SetHandler } from "./run-handlers.ts";
+import type { Handlers, Plan, SetHandler } from "./run-handlers.ts";
 import type { Slots } from "./slots.ts";
 
 /** How a first attempt ended, or why there was none. */
@@ -18,13 +20,24 @@ export type FirstEnd =
 interface Deps {
   readonly ledger: Pick<Ledger["claims"], "attemptGroup">;
   readonly handlers: Handlers;
+  readonly openLog: OpenLog;
   readonly slots: Slots;
   /** Aborts when nothing more is begun. */
   readonly draining: StopSignal;
   readonly closing: StopSignal;
   /** Makes a first attempt of an event that shares its transaction with none. */
-  readonly attemptAlone: (job: EventJob, policy: AttemptPolicy) => Promise<AloneEnd>;
+  readonly attemptAlone: (attempted: Attempted) => Promise<AloneEnd>;
   readonly onGroup: (group: GroupReport) => void;
+  readonly internalSources: InternalSources;
+  readonly onEmitted: OnEmitted;
+}
+
+/** An event whose first attempt is made. */
+export interface Attempted {
+  readonly job: EventJob;
+  readonly policy: AttemptPolicy;
+  /** The handlers that run, if the event was checked before. */
+  readonly plan: Plan | undefined;
 }
 
 export type AloneEnd = FirstEnd & { readonly isUnsafe: boolean };
@@ -56,11 +69,9 @@ const BYTES_MAX = 4 * 1024 * 1024;
 const FEW = { events: 4, transactions: 8 };
 
 /** An event that waits for its first attempt. */
-export interface Waiting {
+export interface Waiting extends Attempted {
   /** The set-based handler of the event, if it has one. */
   readonly setHandler: SetHandler | undefined;
-  readonly job: EventJob;
-  readonly policy: AttemptPolicy;
   readonly size: GroupSize;
   resolve(end: FirstEnd): void;
 }
@@ -95,15 +106,15 @@ export class FirstAttempts {
     return this.fetch.eventsMax(source, this.options.transactionsMax);
   }
 
-  async attempt(job: EventJob, policy: AttemptPolicy): Promise<FirstEnd> {
+  async attempt({ job, policy, plan }: Attempted): Promise<FirstEnd> {
     const setHandler = this.deps.handlers.setHandlerOf(job.event);
     const size = this.sizeOf(job, setHandler);
     this.fetch.note(job.event, size.current);
-    if (size.current === 1) return await this.alone({ job, policy, size });
+    if (size.current === 1) return await this.alone({ job, policy, plan, size });
     return await new Promise((resolve) => {
       const { source } = job.event;
       const queue = this.waiting.get(source) ?? [];
-      queue.push({ job, policy, size, setHandler, resolve });
+      queue.push({ job, policy, plan, size, setHandler, resolve });
       this.waiting.set(source, queue);
       this.schedule();
     });
@@ -203,11 +214,10 @@ export class FirstAttempts {
   }
 
   private async alone({
-    job,
-    policy,
     size,
-  }: Pick<Waiting, "job" | "policy" | "size">): Promise<FirstEnd> {
-    const end = await this.deps.attemptAlone(job, policy);
+    ...attempted
+  }: Attempted & { readonly size: GroupSize }): Promise<FirstEnd> {
+    const end = await this.deps.attemptAlone(attempted);
     const ranMs = end.kind === "ended" ? end.end.handlerMs : undefined;
     if (ranMs !== undefined) size.noteAlone(ranMs, { isUnsafe: end.isUnsafe });
     return end;
@@ -233,7 +243,7 @@ export class FirstAttempts {
     const units: Unit[] = [];
     for (const waiting of group) {
       const { setHandler } = waiting;
-      if (setHandler === undefined) units.push(new Unit([waiting], this.deps.handlers));
+      if (setHandler === undefined) units.push(this.unit([waiting]));
       else {
         const set = sets.get(setHandler) ?? [];
         set.push(waiting);
@@ -242,14 +252,18 @@ export class FirstAttempts {
     }
     for (const [{ set }, waiting] of sets) {
       for (let at = 0; at < waiting.length; at += set.max) {
-        units.push(new Unit(waiting.slice(at, at + set.max), this.deps.handlers));
+        units.push(this.unit(waiting.slice(at, at + set.max)));
       }
     }
     return units;
   }
 
+  private unit(waiting: readonly Waiting[]): Unit {
+    return new Unit(waiting, this.deps);
+  }
+
   private async attemptGroup(units: readonly Unit[]): Promise<readonly (readonly FirstEnd[])[]> {
-    const { ledger, slots, draining, closing, onGroup } = this.deps;
+    const { ledger, slots, draining, closing, onGroup, onEmitted } = this.deps;
     const events = units.flatMap(({ waiting }) => waiting);
     const source = events[0]?.job.event.source ?? "";
     const sizes = new Map(events.map(({ size }) => [size, size.isSerial] as const));
@@ -262,6 +276,7 @@ export class FirstAttempts {
         lockTimeoutMs: LOCK_TIMEOUT_MS,
         patienceMs,
         stop: closing,
+        onEmitted,
       };
       const startedMs = performance.now();
       const ends = await ledger.attemptGroup(units, limits);

@@ -9,7 +9,7 @@ const group = (count: number, over: Partial<RunReport> = {}): RunReport[] =>
 function grown(max = 50): GroupSize {
   const size = new GroupSize(max);
   for (let run = 0; run < 20; run += 1) size.noteAlone(1, safe);
-  for (let round = 0; round < 20; round += 1) size.noteGroup(group(size.current), 1);
+  for (let round = 0; round < 20; round += 1) size.noteGroup(group(size.current), 1, size.isSerial);
   expect(size.current).toBe(max);
   return size;
 }
@@ -48,27 +48,31 @@ test.each([
   ["handlers that take long", group(30, { ranMs: 50 })],
 ] as [string, RunReport[]][])("the size is halved after %s", (_, reports) => {
   const size = grown(32);
-  size.noteGroup(reports, 1);
+  size.noteGroup(reports, 1, size.isSerial);
   expect(size.current).toBe(16);
 });
 
 test("one failure, one slow event, or one slow group changes nothing", () => {
   const size = grown(32);
-  size.noteGroup(group(30, { ranMs: 20 }), 1);
-  size.noteGroup(group(30).with(0, { ranMs: 1, failed: true }), 1);
-  size.noteGroup(group(30).with(0, { ranMs: 20, failed: false, trouble: "slow" }), 1);
+  size.noteGroup(group(30, { ranMs: 20 }), 1, size.isSerial);
+  size.noteGroup(group(30).with(0, { ranMs: 1, failed: true }), 1, size.isSerial);
+  size.noteGroup(
+    group(30).with(0, { ranMs: 20, failed: false, trouble: "slow" }),
+    1,
+    size.isSerial,
+  );
   expect(size.current).toBe(32);
 });
 
 test("after each trouble it takes twice as many calm runs to grow again, within bounds", () => {
   const size = grown(32);
   const contended = group(32, { trouble: "contended" });
-  for (let times = 0; times < 6; times += 1) size.noteGroup(contended, 1);
+  for (let times = 0; times < 6; times += 1) size.noteGroup(contended, 1, size.isSerial);
   expect(size.current).toBe(1);
   const first = runsUntilGrowth(size);
-  size.noteGroup(contended, 1);
+  size.noteGroup(contended, 1, size.isSerial);
   expect(runsUntilGrowth(size)).toBeGreaterThanOrEqual(first);
-  for (let times = 0; times < 50; times += 1) size.noteGroup(contended, 1);
+  for (let times = 0; times < 50; times += 1) size.noteGroup(contended, 1, size.isSerial);
   expect(runsUntilGrowth(size)).toBe(2_048);
 });
 
@@ -88,15 +92,18 @@ test("handlers of which even the fastest is slow are not tried in groups", () =>
 test("a group waits ten times as long as a type takes, within bounds", () => {
   expect(new GroupSize(50).patienceMs).toBe(50);
   const size = grown();
-  for (let round = 0; round < 50; round += 1) size.noteGroup(group(30, { ranMs: 8 }), 1);
+  for (let round = 0; round < 50; round += 1)
+    size.noteGroup(group(30, { ranMs: 8 }), 1, size.isSerial);
   expect(size.patienceMs).toBeCloseTo(80, 0);
-  for (let round = 0; round < 50; round += 1) size.noteGroup(group(30, { ranMs: 100 }), 1);
+  for (let round = 0; round < 50; round += 1)
+    size.noteGroup(group(30, { ranMs: 100 }), 1, size.isSerial);
   expect(size.patienceMs).toBe(250);
 });
 
 test("handlers that take long because everything does are not slow, and are waited for longer", () => {
   const size = grown(32);
-  for (let round = 0; round < 40; round += 1) size.noteGroup(group(30, { ranMs: 9 }), 60);
+  for (let round = 0; round < 40; round += 1)
+    size.noteGroup(group(30, { ranMs: 9 }), 60, size.isSerial);
   expect(size.current).toBe(32);
   expect(size.patienceMs).toBeCloseTo(120, 0);
 });
@@ -104,21 +111,25 @@ test("handlers that take long because everything does are not slow, and are wait
 test("the next handlers begin early again when many runs in a row have sent one query", () => {
   const size = grown(32);
   expect(size.sendsOneQuery).toBe(true);
-  size.noteGroup(group(30).with(4, { ranMs: 1, failed: false, sentOneQuery: false }), 1);
+  size.noteGroup(
+    group(30).with(4, { ranMs: 1, failed: false, sentOneQuery: false }),
+    1,
+    size.isSerial,
+  );
   expect(size.sendsOneQuery).toBe(false);
-  size.noteGroup(group(30), 1);
-  size.noteGroup(group(30), 1);
+  size.noteGroup(group(30), 1, size.isSerial);
+  size.noteGroup(group(30), 1, size.isSerial);
   expect(size.sendsOneQuery).toBe(false);
-  size.noteGroup(group(30), 1);
+  size.noteGroup(group(30), 1, size.isSerial);
   expect(size.sendsOneQuery).toBe(true);
 });
 
 test("groups that wait for locks run one after the other, and are halved if that is not enough", () => {
   const size = grown(32);
   const contended = group(30).with(3, { ranMs: 1, failed: false, trouble: "contended" });
-  size.noteGroup(contended, 1);
+  size.noteGroup(contended, 1, size.isSerial);
   expect([size.isSerial, size.current]).toEqual([true, 32]);
-  size.noteGroup(contended, 1);
+  size.noteGroup(contended, 1, size.isSerial);
   expect([size.isSerial, size.current]).toEqual([true, 16]);
 });
 
@@ -129,17 +140,17 @@ test("groups that ran at the same time and waited for each other count as one tr
   expect([size.isSerial, size.current]).toEqual([true, 32]);
   for (let round = 0; size.isSerial; round += 1) {
     if (round > 70) throw new Error("still serial");
-    size.noteGroup(group(30), 1);
+    size.noteGroup(group(30), 1, size.isSerial);
   }
 });
 
 test("after many calm runs groups run at the same time again, and after twice as many the next time", () => {
   const size = grown(32);
   const calmRuns = () => {
-    size.noteGroup(group(30, { trouble: "contended" }), 1);
+    size.noteGroup(group(30, { trouble: "contended" }), 1, size.isSerial);
     let runs = 0;
     while (size.isSerial) {
-      size.noteGroup(group(10), 1);
+      size.noteGroup(group(10), 1, size.isSerial);
       runs += 10;
     }
     return runs;

@@ -104,11 +104,7 @@ export class GroupSize {
    * is slow if it takes long, and longer than that. `ranSerially`: no other group of the type ran meanwhile; those
    * that ran when the first one met a lock have met it too.
    */
-  noteGroup(
-    reports: readonly RunReport[],
-    startMs: number,
-    ranSerially: boolean = this.isSerial,
-  ): void {
+  noteGroup(reports: readonly RunReport[], startMs: number, ranSerially: boolean): void {
     if (reports.length === 0) return;
     this.usualStartMs += (startMs - this.usualStartMs) * LATEST_WEIGHT;
     const sentMore = reports.some(({ sentOneQuery }) => sentOneQuery === false);

@@ -1,33 +1,42 @@
-import { LazySignal, type HandlerContext } from "@millrace/core";
+import { LazySignal } from "@millrace/core";
 import type { GroupUnit, MemberEnd, UnitEnd } from "@millrace/ledger";
 import { HandlerWatch, type AttemptEnd } from "./attempt-event.ts";
+import type { InternalSources } from "./emit.ts";
 import type { FirstEnd, Waiting } from "./first-attempts.ts";
 import type { GroupSize, RunReport } from "./group-size.ts";
+import { createHandlerContext } from "./handler-context.ts";
+import { AttemptLog, type OpenLog } from "./handler-log.ts";
 import type { FailedAttempt } from "./retry-policy.ts";
 import type { Handlers } from "./run-handlers.ts";
 
 /** What a set may take, however quick an event of it is. */
 const SET_PATIENCE_MS = 250;
 
+interface UnitDeps {
+  readonly handlers: Handlers;
+  readonly openLog: OpenLog;
+  readonly internalSources: InternalSources;
+}
+
 /** Events of a group that are handled together. */
 export class Unit implements GroupUnit {
   readonly waiting: readonly Waiting[];
   readonly members: GroupUnit["members"];
-  private readonly handlers: Handlers;
+  private readonly deps: UnitDeps;
   private readonly signal = new LazySignal();
   /** One for each time that handlers ran: a set that throws is run again in halves. */
-  private readonly watches: HandlerWatch[] = [];
+  private readonly runs: { readonly watch: HandlerWatch; readonly log: AttemptLog }[] = [];
   private end: UnitEnd | undefined;
   /** When its handlers began; never, if they did not. */
   beganMs = Infinity;
 
-  constructor(waiting: readonly Waiting[], handlers: Handlers) {
+  constructor(waiting: readonly Waiting[], deps: UnitDeps) {
     this.waiting = waiting;
     this.members = waiting.map(({ job, policy }) => ({
       event: job.event,
       bodyDedup: policy.bodyDedup,
     }));
-    this.handlers = handlers;
+    this.deps = deps;
   }
 
   get patienceMs(): number {
@@ -41,26 +50,26 @@ export class Unit implements GroupUnit {
     return this.waiting[0]?.size.sendsOneQuery === true;
   }
 
-  readonly run: GroupUnit["run"] = (tx, events) => {
-    const { signal, handlers } = this;
-    const context: HandlerContext = {
-      tx,
-      get signal() {
-        return signal.signal;
-      },
-    };
+  readonly run: GroupUnit["run"] = (tx, events, target) => {
+    const { signal } = this;
+    const { handlers, openLog, internalSources: sources } = this.deps;
+    const { setHandler, plan } = this.waiting[0] ?? {};
+    const parent = setHandler === undefined ? events[0] : undefined;
+    const log = new AttemptLog(openLog, events, 1);
+    const context = createHandlerContext(tx, signal, { parent, target, sources, log });
     const watch = new HandlerWatch(signal);
     this.beganMs = Math.min(this.beganMs, performance.now());
-    this.watches.push(watch);
-    const setHandler = this.waiting[0]?.setHandler;
+    this.runs.push({ watch, log });
     return watch.run(async () => {
-      if (setHandler !== undefined) return await handlers.runSet(setHandler, events, context);
-      const [event] = events;
-      if (event === undefined) return "ignored";
-      return await handlers.run(event, 1, {
-        context,
-        locked: { ...event, suspectedReplay: false },
-      });
+      try {
+        if (setHandler !== undefined) return await handlers.runSet(setHandler, events, context);
+        const [event] = events;
+        if (event === undefined) return "ignored";
+        const locked = { ...event, suspectedReplay: false };
+        return await handlers.run(event, 1, { context, locked, plan });
+      } finally {
+        log.end();
+      }
     });
   };
 
@@ -103,7 +112,7 @@ export class Unit implements GroupUnit {
   }
 
   private failedWith(error: unknown): FailedAttempt {
-    const all = this.watches.map((watch) => watch.failedWith(error));
+    const all = this.runs.map(({ watch, log }) => ({ ...watch.failedWith(error), log }));
     return all.find(({ thrownByHandler }) => thrownByHandler) ?? all[0] ?? toFailed(error);
   }
 }

@@ -36,3 +36,8 @@ export function handedBack(reason: unknown, random: () => number): JobResult {
     ? retry(reason.code, reason.message, afterMs)
     : { kind: "lost", afterMs };
 }
+
+/** Whether the job was refused or its event attempted; the ledger may have been away, or the event another's. */
+export function isDecided(result: JobResult): boolean {
+  return result.kind === "retry" ? result.recorded : result.kind !== "lost";
+}

@@ -1,4 +1,4 @@
-import type { ErrorCode, EventKey, JobResult, Outcome } from "@millrace/core";
+import type { ErrorCode, EventKey, JobResult, MacProblem, Outcome } from "@millrace/core";
 import type { GroupReport } from "./first-attempts.ts";
 
 /**
@@ -15,7 +15,14 @@ export type Notice =
       /** Milliseconds from when the queue took the job to this claim. */
       readonly queueAgeMs: number;
     }
-  /** A job's event is known with another body, which came first and is kept. */
+  /** A job has no valid MAC. It was refused; or it ran, with what the ledger has or as a job of the build before. */
+  | {
+      readonly kind: "mac_invalid";
+      readonly key: EventKey;
+      readonly mac: MacProblem;
+      readonly refused: boolean;
+    }
+  /** A job's event is known with another body, type, or `unsigned`. What came first is kept. */
   | { readonly kind: "conflict"; readonly key: EventKey }
   /** A run of a job has its result. */
   | {

@@ -1,32 +1,41 @@
 import {
   failpoint,
   wait,
+  withDeadline,
   type AttemptFailure,
   type Claim,
   type EventJob,
   type EventKey,
   type JobResult,
+  type OnEmitted,
   type StopSignal,
 } from "@millrace/core";
 import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
 import { failUnattempted } from "./abandon-job.ts";
 import { attemptEvent, AttemptSignal } from "./attempt-event.ts";
-import { BODY_MISSING, checkJob, IDENTITY_EXPIRED, unknownSource } from "./check-job.ts";
+import { checkJob, unknownSource } from "./check-job.ts";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "./describe-error.ts";
+import { errorDetails } from "./error-details.ts";
+import type { InternalSources } from "./emit.ts";
 import type { FailureHook } from "./failure-hook.ts";
 import type { FirstAttempts, FirstEnd } from "./first-attempts.ts";
+import type { OpenLog } from "./handler-log.ts";
+import { callThenWrite } from "./make-calls.ts";
 import type { Notice } from "./notices.ts";
-import { failed, handedBack, lost, refused, retry } from "./job-results.ts";
+import { failed, handedBack, isDecided, lost, refused, retry } from "./job-results.ts";
 import {
   decideRetry,
   exhausted,
+  FIRST_CLAIM,
   type AttemptPolicy,
   type ClaimedAttempt,
+  type FailedAttempt,
   type RetryDecision,
 } from "./retry-policy.ts";
-import type { Handlers } from "./run-handlers.ts";
+import type { Handlers, Plan } from "./run-handlers.ts";
 import type { Release, Slots } from "./slots.ts";
+import { trustJob, type JobTrust, type Signing } from "./trust-job.ts";
 
 /** What the events of one processor share. */
 export interface ProcessContext {
@@ -35,12 +44,23 @@ export interface ProcessContext {
   readonly record: (job: EventJob) => Promise<RecordedClaim>;
   readonly database: DatabaseRetry;
   readonly policies: ReadonlyMap<string, AttemptPolicy>;
+  /** For transactions: each holds a connection. */
   readonly slots: Slots;
+  /** For events whose handlers make calls, which hold none. */
+  readonly callPlaces: Slots;
   /** Undefined when every attempt is recorded before it is made. */
   readonly firstAttempts: FirstAttempts | undefined;
   readonly handlers: Handlers;
   readonly handlerTimeoutMs: number;
+  /** False keeps no stack of what handlers throw. */
+  readonly keepsStacks: boolean;
+  readonly internalSources: InternalSources;
+  /** Gets what handlers emitted, after the COMMIT. */
+  readonly onEmitted: OnEmitted;
+  /** Undefined where jobs are not signed, and taken at their word. */
+  readonly signing: Signing | undefined;
   readonly hook: FailureHook | undefined;
+  readonly openLog: OpenLog;
   readonly notify: (notice: Notice) => void;
   readonly random: () => number;
   /** Aborts when events that wait for a slot are handed back to the queue. */
@@ -55,15 +75,17 @@ export type RecordedClaim = Exclude<Claim, { readonly kind: "unrecorded" }>;
 /**
  * The life of an event through the worker, from a job of the queue to the job's result:
  *
- * 1. check: refuse a job that the ingress cannot have written (check-job.ts);
+ * 1. check: refuse a job that the ingress cannot have written (check-job.ts). Of a job without a valid MAC nothing
+ *    is taken but which event it names: if the ledger has the event, it runs with what is written there;
  * 2. first: if nobody has attempted the event, admit it, run its handlers and write it as completed, in
  *    one transaction with events that wait at the same time (first-attempts.ts). Most events end here.
- *    What fails is recorded (4, 6); everything else is recorded before it is attempted:
- * 3. slot: wait until one of the handlers' slots is free (slots.ts);
+ *    What fails is recorded (4, 7); everything else is recorded before it is attempted:
+ * 3. slot: wait until one of the handlers' slots is free (slots.ts), or a place for calls if they make any;
  * 4. claim: count the attempt in the ledger, many jobs in one commit (ledger/record.ts);
- * 5. attempt: lock the event, run its handlers and settle it, all in one transaction
+ * 5. call: make the handlers' calls, with nothing of Postgres held, then take a slot (make-calls.ts);
+ * 6. attempt: lock the event, run what its handlers write and settle it, all in one transaction
  *    (attempt-event.ts, ledger/attempt.ts);
- * 6. fail: or decide when the next attempt is due, and record the failure (retry-policy.ts,
+ * 7. fail: or decide when the next attempt is due, and record the failure (retry-policy.ts,
  *    ledger/fail.ts).
  *
  * Never rejects.
@@ -74,20 +96,23 @@ export async function processEvent(job: EventJob, context: ProcessContext): Prom
 
 // An error that is not the database's does not go away in a moment.
 const UNEXPECTED_REPEATS = 4;
-const FIRST_CLAIM: ClaimedAttempt = { kind: "claimed", attempt: 1, attemptSinceRetry: 1 };
-
 /** One run of a job. */
 class EventRun {
   private job: EventJob;
   private readonly key: EventKey;
   private readonly context: ProcessContext;
+  private readonly trust: JobTrust;
   private ownStop: AttemptSignal | undefined;
   private handlerMs: number | undefined;
 
   constructor(job: EventJob, context: ProcessContext) {
     const { source, eventId, generation } = job.event;
-    // Without first attempts, handlers run only after a record.
-    this.job = context.firstAttempts === undefined ? { ...job, startedBefore: false } : job;
+    this.trust = trustJob(job, context.signing);
+    const { job: taken } = this.trust;
+    // Only a first attempt runs handlers before its record, and a replay is none: one whose claim found the row
+    // held starts twice, and has run once.
+    const mayHaveRun = context.firstAttempts !== undefined && generation === 0;
+    this.job = mayHaveRun ? taken : { ...taken, startedBefore: false };
     this.key = { source, eventId, generation };
     this.context = context;
   }
@@ -102,7 +127,9 @@ class EventRun {
       const result = await this.run();
       const isRefused = result.kind === "failed" && result.recorded !== true;
       return this.finished(
-        isRefused ? await failUnattempted(this.job, result, this.context.ledger) : result,
+        isRefused && this.trust.isTrusted
+          ? await failUnattempted(this.job, result, this.context.ledger)
+          : result,
       );
     } catch (error) {
       // An error of our own: the job is retried, and its code is in the logs.
@@ -121,15 +148,24 @@ class EventRun {
     const first = await this.attemptFirst(policy);
     if (first?.kind === "ended") return await this.endFirst(first, policy);
     if (first?.ran === true) this.job = { ...this.job, startedBefore: true };
-    // The slot comes first: an attempt is counted when it is recorded, and must not wait after that.
-    const release = await this.waitForSlot();
+    // It comes first: an attempt is counted when it is recorded, and must not wait for its begin after that.
+    const { slots, callPlaces } = this.context;
+    const place = this.hasCalls() ? callPlaces : slots;
+    const release = await this.waitFor(place);
     if (release === undefined) return this.notStarted();
     try {
       const claim = await this.claim();
-      return claim.kind === "claimed" ? await this.attempt(claim, policy) : claim;
+      if (claim.kind !== "claimed") return claim;
+      // The type of the row counts, which may be another than the job's.
+      const isTwoPhased = place === callPlaces || this.hasCalls();
+      return await this.attempt(claim, policy, isTwoPhased ? release : undefined);
     } finally {
       release();
     }
+  }
+
+  private hasCalls(): boolean {
+    return this.context.handlers.haveCalls(this.job.event);
   }
 
   /** Makes the first attempt of an event that nobody has claimed; undefined when there may have been one. */
@@ -137,8 +173,25 @@ class EventRun {
     const { job, context } = this;
     const { draining, firstAttempts } = context;
     if (job.event.generation > 0 || job.startedBefore !== false) return undefined;
-    if (draining.aborted) return undefined;
-    return await firstAttempts?.attempt(job, policy);
+    if (!this.trust.isTrusted || draining.aborted || this.hasCalls()) return undefined;
+    const plan = await this.check();
+    // It is recorded first, and then fails by what the ledger has of it.
+    return plan === "failed" ? undefined : await firstAttempts?.attempt({ job, policy, plan });
+  }
+
+  /** Checks the body that a job carries, before its event enters a group. */
+  private async check(): Promise<Plan | "failed" | undefined> {
+    const { event } = this.job;
+    const { handlers, handlerTimeoutMs } = this.context;
+    const { headers, body } = event;
+    if (body === undefined || !handlers.haveChecks(event)) return undefined;
+    try {
+      const late = () => new Error("Its schema takes too long");
+      const plan = handlers.plan(event, 1, { headers, body });
+      return await withDeadline(plan, handlerTimeoutMs, late);
+    } catch {
+      return "failed";
+    }
   }
 
   /** The result of a first attempt; one that failed is recorded first, unless it was recorded as it ran. */
@@ -155,7 +208,7 @@ class EventRun {
     const claim = recorded ? FIRST_CLAIM : await this.claimFailed();
     if (claim.kind !== "claimed") return claim;
     this.notifyClaimed(claim);
-    return await this.fail(claim, decideRetry(end, claim, policy, this.context));
+    return await this.fail(claim, decideRetry(end, claim, policy, this.context), end);
   }
 
   private notifyClaimed({ attempt, attemptSinceRetry }: ClaimedAttempt): void {
@@ -163,11 +216,10 @@ class EventRun {
     this.context.notify({ kind: "claimed", key: this.key, attempt, attemptSinceRetry, queueAgeMs });
   }
 
-  private async waitForSlot(): Promise<Release | undefined> {
-    const { slots, draining } = this.context;
-    const waiting = new AttemptSignal([this.stop, draining]);
+  private async waitFor(places: Slots): Promise<Release | undefined> {
+    const waiting = new AttemptSignal([this.stop, this.context.draining]);
     try {
-      return await slots.acquire(this.key.source, waiting);
+      return await places.acquire(this.key.source, waiting);
     } finally {
       waiting.dispose();
     }
@@ -185,6 +237,10 @@ class EventRun {
     if (claim.conflict === true) notify({ kind: "conflict", key: this.key });
     switch (claim.kind) {
       case "claimed":
+        // The row is the truth: another delivery of the event may have told otherwise.
+        if (claim.stored !== undefined) {
+          this.job = { ...this.job, event: { ...this.job.event, ...claim.stored } };
+        }
         return claim;
       case "completed":
         return { kind: "duplicate" };
@@ -194,9 +250,8 @@ class EventRun {
       case "busy":
         return lost(this.context.random);
       case "body_missing":
-        return refused(BODY_MISSING);
       case "identity_expired":
-        return refused(IDENTITY_EXPIRED);
+        return refused(this.trust.unknown[claim.kind]);
     }
   }
 
@@ -220,7 +275,12 @@ class EventRun {
       : retry("internal", message, database.delayMs(UNEXPECTED_REPEATS));
   }
 
-  private async attempt(claim: ClaimedAttempt, policy: AttemptPolicy): Promise<JobResult> {
+  /** @param place - of an event that makes calls: given back when they are made. */
+  private async attempt(
+    claim: ClaimedAttempt,
+    policy: AttemptPolicy,
+    place: Release | undefined,
+  ): Promise<JobResult> {
     const { job, context } = this;
     const { attempt, attemptSinceRetry } = claim;
     this.notifyClaimed(claim);
@@ -228,7 +288,10 @@ class EventRun {
     failpoint("worker.recorded");
     const { bodyDedup } = policy;
     const limits = { stop: this.stop, bodyDedup, isNew: claim.isNew };
-    const end = await attemptEvent(job, attempt, limits, context);
+    const end =
+      place === undefined
+        ? await attemptEvent(job, attempt, limits, context)
+        : await callThenWrite(job, claim, { stop: this.stop, bodyDedup, place }, context);
     this.handlerMs = end.handlerMs;
     switch (end.kind) {
       case "completed":
@@ -236,19 +299,24 @@ class EventRun {
       case "lost":
         return lost(this.context.random);
       case "failed":
-        return await this.fail(claim, decideRetry(end, claim, policy, context));
+        return await this.fail(claim, decideRetry(end, claim, policy, context), end);
     }
   }
 
-  private async fail(claim: ClaimedAttempt, decision: RetryDecision): Promise<JobResult> {
+  /** @param attempted - what failed; undefined when no attempt was made. */
+  private async fail(
+    claim: ClaimedAttempt,
+    decision: RetryDecision,
+    attempted?: FailedAttempt,
+  ): Promise<JobResult> {
     const { key, job, context } = this;
     const { attempt } = claim;
-    const { afterMs, ...failure } = decision;
-    const { code, message, counts } = failure;
-    const recorded = await this.recordFailure(attempt, { ...failure, run: job.run });
+    const { code, message, counts, afterMs } = decision;
+    const details = errorDetails(decision, attempted, { stack: context.keepsStacks });
+    const recorded = await this.recordFailure(attempt, { ...decision, run: job.run, details });
     if (recorded === "lost") return lost(this.context.random);
     const { type } = job.event;
-    const final = failure.final && recorded === "recorded";
+    const final = decision.final && recorded === "recorded";
     context.notify({ kind: "attempt_failed", key, type, attempt, code, message, final, counts });
     if (final) context.hook?.call({ ...key, type, attempts: attempt, code, message });
     if (code === "lost_claim") return lost(this.context.random);
@@ -281,8 +349,12 @@ class EventRun {
   }
 
   private finished(result: JobResult): JobResult {
-    const { event, enqueuedAtMs } = this.job;
+    const { event, enqueuedAtMs, mac } = this.job;
     const now = Date.now();
+    if (mac !== undefined && isDecided(result)) {
+      const isRefused = result.kind === "failed" && result.recorded !== true;
+      this.context.notify({ kind: "mac_invalid", key: this.key, mac, refused: isRefused });
+    }
     this.context.notify({
       kind: "finished",
       key: this.key,

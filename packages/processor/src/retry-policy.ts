@@ -2,6 +2,7 @@ import {
   isMillraceError,
   isPermanentError,
   isRetryLater,
+  waitOf,
   type AttemptFailure,
   type Claim,
   type ErrorCode,
@@ -10,12 +11,22 @@ import {
 import { isDatabaseUnavailable } from "@millrace/ledger";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "./describe-error.ts";
+import type { AttemptLog } from "./handler-log.ts";
 
 /** The part of a source's policy that decides about attempts. */
-export type AttemptPolicy = Pick<SourcePolicy, "attempts" | "backoff" | "bodyDedup">;
+export type AttemptPolicy = Pick<SourcePolicy, "attempts" | "backoff" | "waitMaxMs" | "bodyDedup">;
 
 /** An attempt that was counted in the ledger and is ours to run. */
 export type ClaimedAttempt = Claim & { readonly kind: "claimed" };
+
+/** Of a first attempt that was recorded as it ran, or completes without a record. */
+export const FIRST_CLAIM: ClaimedAttempt = {
+  kind: "claimed",
+  attempt: 1,
+  attemptSinceRetry: 1,
+  waits: 0,
+  pendingForMs: 0,
+};
 
 /** How an attempt ended that did not complete its event. */
 export interface FailedAttempt {
@@ -24,10 +35,12 @@ export interface FailedAttempt {
   readonly thrownByHandler: boolean;
   /** Why the attempt was broken off, if it was. */
   readonly abortReason: unknown;
+  /** What its handlers logged, if they ran. */
+  readonly log?: AttemptLog | undefined;
 }
 
-/** What follows from a failed attempt; `afterMs` is for an event that does not fail with it. */
-export type RetryDecision = Omit<AttemptFailure, "run"> & { readonly afterMs: number };
+/** What follows from a failed attempt. */
+export type RetryDecision = Omit<AttemptFailure, "run" | "details">;
 
 interface Deps {
   readonly database: Pick<DatabaseRetry, "delayMs">;
@@ -35,11 +48,34 @@ interface Deps {
 }
 
 const SHUTDOWN_DELAY_MS_MAX = 1_000;
-// Past it BullMQ's score for a delayed job runs out of digits long before the event would matter.
-const RETRY_LATER_MS_MAX = 30 * 86_400_000;
+// A wait uses up no attempt, so that a handler which asks for none would run again without end and without a pause.
+const WAIT_MS_MIN = 1_000;
 // An unavailable Postgres fails an event about once: after that the event is not even recorded. An
 // event that fails so often is at fault itself: its handler always deadlocks, or brings Postgres down.
 const FORGIVEN_MAX = 50;
+
+/**
+ * What a retry does not change: a body that is gone, a replay that waits for a person, a payload or a step that waits for
+ * another build, and a chain that has no end. What a handler has committed outside of its transaction, a retry would do twice.
+ */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  "body_missing",
+  "suspected_replay",
+  "tx_changed",
+  "emit_too_deep",
+  "payload_mismatch",
+  "step_refused",
+]);
+
+/** Codes of what a handler did with its context, and of its schema; whatever else it throws is `handler_failed`. */
+const OF_CONTEXT: ReadonlySet<ErrorCode> = new Set([
+  "tx_closed",
+  "tx_control_refused",
+  "emit_refused",
+  "emit_too_deep",
+  "payload_mismatch",
+  "step_refused",
+]);
 
 /** Decides what a failed attempt means: its code, whether it counts, and whether it was the last. */
 export function decideRetry(
@@ -73,18 +109,37 @@ export function decideRetry(
     return counted("lost_claim", false, abortReason);
   }
   if (isPermanentError(error)) return counted("permanent_error", true);
-  if (isRetryLater(error)) {
-    return { ...counted("handler_failed", last), afterMs: withinBounds(error.afterMs) };
-  }
+  if (isRetryLater(error)) return decideWait(error, claim, policy);
   if (isDatabaseUnavailable(error)) {
-    // Attempts that the policy does not count: those that were given back, and those before a retry.
-    const earlier = claim.attempt - attemptSinceRetry;
+    // Attempts that the policy does not count, without waits: those that were given back, and those before a retry.
+    const earlier = claim.attempt - attemptSinceRetry - claim.waits;
     return earlier < FORGIVEN_MAX
       ? givenBack("database_unavailable", error, deps.database.delayMs(earlier))
       : counted("database_unavailable", last);
   }
   const code = codeOf(failed);
-  return counted(code, last || code === "body_missing");
+  return counted(code, last || FINAL.has(code));
+}
+
+/**
+ * A handler that asks to wait gets its wait, and at the end of what its source allows one more attempt: a longer wait is cut.
+ * When that attempt asks again, the event fails.
+ */
+function decideWait(
+  error: { readonly afterMs: unknown },
+  { pendingForMs }: ClaimedAttempt,
+  { waitMaxMs }: AttemptPolicy,
+): RetryDecision {
+  const leftMs = waitMaxMs - pendingForMs;
+  const askedMs = Math.max(waitOf(error.afterMs), WAIT_MS_MIN);
+  if (leftMs > 0) return givenBack("retry_later", error, Math.ceil(Math.min(askedMs, leftMs)));
+  return {
+    code: "waited_too_long",
+    message: `Cannot wait any longer: the event is pending for more than the ${waitMaxMs} ms of waitMaxMs (cause: ${describeError(error)})`,
+    final: true,
+    counts: true,
+    afterMs: 0,
+  };
 }
 
 /** The decision for an event whose last attempts died with their workers; no other is begun. */
@@ -103,23 +158,16 @@ function givenBack(code: ErrorCode, cause: unknown, afterMs: number): RetryDecis
   return { code, message: describeError(cause), final: false, counts: false, afterMs };
 }
 
-/** The ledger's own codes are kept. A handler's errors are `handler_failed` whatever they carry,
- * except for the two that say how it misused its transaction. */
+/** The ledger's own codes are kept. A handler's errors are `handler_failed` whatever they carry, except for those that say
+ * how it misused what it was given, or that its schema refused the event. */
 function codeOf({ error, thrownByHandler }: FailedAttempt): ErrorCode {
   if (!isMillraceError(error)) return "handler_failed";
   if (!thrownByHandler) return error.code;
-  return error.code === "tx_closed" || error.code === "tx_control_refused"
-    ? error.code
-    : "handler_failed";
+  return OF_CONTEXT.has(error.code) ? error.code : "handler_failed";
 }
 
 function hasCode(error: unknown, code: ErrorCode): boolean {
   return isMillraceError(error) && error.code === code;
-}
-
-function withinBounds(afterMs: unknown): number {
-  if (typeof afterMs !== "number" || Number.isNaN(afterMs)) return 0;
-  return Math.round(Math.min(Math.max(afterMs, 0), RETRY_LATER_MS_MAX));
 }
 
 /**

@@ -8,6 +8,8 @@ export interface Slots {
   acquire(source: string, signal: StopSignal): Promise<Release | undefined>;
   /** Slots in use. */
   readonly taken: number;
+  /** Those of one source. */
+  takenBy(source: string): number;
 }
 
 /**
@@ -71,6 +73,7 @@ export function createSlots(max: number): Slots {
     get taken() {
       return taken;
     },
+    takenBy: (source) => running.get(source) ?? 0,
   };
 }
 

@@ -3,13 +3,17 @@ import type { Samples } from "./samples/define-samples.ts";
 import type { Scheme } from "./signature/signature-scheme.ts";
 
 /** What a provider is made of: how it signs, how it names its events, and what it sends. */
-export interface ProviderParts {
+export interface ProviderParts<DataField extends string> {
   readonly name: string;
   readonly scheme: Scheme;
   readonly identify: (delivery: Delivery) => Identification;
   readonly idIsSigned: boolean;
   readonly samples: Samples;
   readonly generateSecret: () => string;
+  /** Event types, where the sender documents all of them. */
+  readonly types?: readonly string[];
+  /** Where the payload wraps the event's own data. */
+  readonly dataField?: DataField;
   readonly keptHeaders?: readonly string[];
   /** Headers beside the signature's that name an event: GitHub's delivery id and event. */
   readonly identityHeaders?: (request: SignRequest) => Record<string, string>;
@@ -23,13 +27,17 @@ export interface ProviderParts {
 const BODY_BYTES_MAX = 1024 * 1024;
 
 /** Puts a provider together. */
-export function defineProvider(parts: ProviderParts): Provider {
+export function defineProvider<DataField extends string = never>(
+  parts: ProviderParts<DataField>,
+): Provider<DataField> {
   return {
     name: parts.name,
     methods: parts.methods ?? ["POST"],
     bodyBytesMax: parts.bodyBytesMax ?? BODY_BYTES_MAX,
     keptHeaders: parts.keptHeaders ?? [],
     idIsSigned: parts.idIsSigned,
+    ...(parts.types !== undefined && { types: parts.types }),
+    ...(parts.dataField !== undefined && { dataField: parts.dataField }),
     ...(parts.answers !== undefined && { answers: parts.answers }),
     createVerifier: parts.scheme.createVerifier,
     identify: parts.identify,

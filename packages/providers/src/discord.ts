@@ -70,7 +70,9 @@ const provider = defineProvider({
  * Interactions and webhook events of Discord. Identity: an interaction's `id`, and the SHA-256 of a webhook event,
  * which has none; type: the event's, or the interaction's name (`APPLICATION_COMMAND`).
  */
-export function discord(options: SourceOptions = {}): SourceDefinition {
+export function discord<Type extends string = string>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<NoInfer<Type>, never> {
   return { provider, options };
 }
 

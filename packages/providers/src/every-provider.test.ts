@@ -8,7 +8,8 @@ const IS_SIGNATURE = /sig|hmac/;
 
 test("every provider that there is stands in the loop", () => {
   const looped = new Set(Object.keys(EVERY_SOURCE).map((name) => name.split(" ")[0]));
-  const { newEventId: _, ...functions } = providers;
+  // Nothing comes from outside to an internal source.
+  const { newEventId: _, internal: __, ...functions } = providers;
   expect([...looped].toSorted()).toEqual(Object.keys(functions).toSorted());
 });
 

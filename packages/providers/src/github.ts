@@ -9,6 +9,7 @@ import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
 import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
+import { GITHUB_TYPES } from "./types/github-types.ts";
 
 /**
  * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body alone. Id and type stand in
@@ -28,6 +29,7 @@ const provider = defineProvider({
   }),
   identify: identifyOne({ id: header("x-github-delivery"), type: header("x-github-event") }),
   idIsSigned: false,
+  types: GITHUB_TYPES,
   bodyBytesMax: 25 * 1024 * 1024,
   keptHeaders: [
     "content-type",
@@ -46,6 +48,8 @@ const provider = defineProvider({
 });
 
 /** Events of GitHub. Identity: `X-GitHub-Delivery`; type: `X-GitHub-Event`. */
-export function github(options: SourceOptions = {}): SourceDefinition {
+export function github<Type extends string = never>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<(typeof GITHUB_TYPES)[number] | NoInfer<Type>, never> {
   return { provider, options };
 }

@@ -14,7 +14,7 @@ import { keysIn } from "./signature/prepare-secrets.ts";
 import { standardScheme } from "./signature/signature-scheme.ts";
 import { tokenScheme } from "./signature/token-scheme.ts";
 
-export interface GitlabOptions extends SourceOptions {
+export interface GitlabOptions<Type extends string = string> extends SourceOptions<Type> {
   /**
    * What the secret is: the webhook's signing token (`signature`, the default), or the older secret token (`token`),
    * which GitLab sends as it is and which covers nothing of a delivery.
@@ -44,7 +44,9 @@ const KEPT_HEADERS = [
  *
  * @throws `invalid_config` for an `auth` that is none.
  */
-export function gitlab(options: GitlabOptions = {}): SourceDefinition {
+export function gitlab<Type extends string = string>(
+  options: GitlabOptions<Type> = {},
+): SourceDefinition<NoInfer<Type>, never> {
   const { auth = "signature", ...policy } = options;
   if (auth !== "signature" && auth !== "token") {
     throw new MillraceError(
@@ -57,7 +59,7 @@ export function gitlab(options: GitlabOptions = {}): SourceDefinition {
 
 const type = firstOf(json("object_kind"), json("event_name"));
 
-const withSignature: Provider = defineProvider({
+const withSignature: Provider<never> = defineProvider({
   name: "gitlab",
   scheme: standardScheme(keysIn("base64")),
   identify: identifyOne({ id: header("webhook-id"), type, typeIsOptional: true }),
@@ -69,7 +71,7 @@ const withSignature: Provider = defineProvider({
   identityHeaders: ({ eventId }) => ({ "idempotency-key": textToHeader(eventId) }),
 });
 
-const withToken: Provider = defineProvider({
+const withToken: Provider<never> = defineProvider({
   name: "gitlab",
   scheme: tokenScheme("x-gitlab-token"),
   identify: identifyOne({

@@ -1,8 +1,11 @@
 import { isUtf8 } from "node:buffer";
-import type { Delivery } from "@millrace/core";
+import type { DeliveryHead } from "@millrace/core";
 
 /** A header's value as it came: text of one character a byte (latin1), as node:http gives it. */
-export function headerOf(delivery: Delivery, name: string): string | undefined {
+export function headerOf(
+  delivery: Pick<DeliveryHead, "headers">,
+  name: string,
+): string | undefined {
   // The record may be a plain object, where "constructor" is a function and no header.
   const value: unknown = delivery.headers[name];
   return typeof value === "string" ? value : undefined;

@@ -29,10 +29,12 @@ import { signatureScheme } from "./signature/signature-scheme.ts";
  *
  * @throws `invalid_config` with every problem at once.
  */
-export function hmac(options: HmacOptions & SourceOptions): SourceDefinition {
+export function hmac<Type extends string = string>(
+  options: HmacOptions & SourceOptions<Type>,
+): SourceDefinition<NoInfer<Type>, never> {
   const policyKeys = Object.keys(sourceOptionsSchema.shape);
   const entries = Object.entries(options);
-  const policy: SourceOptions = Object.fromEntries(
+  const policy: SourceOptions<Type> = Object.fromEntries(
     entries.filter(([key]) => policyKeys.includes(key)),
   );
   const own = Object.fromEntries(entries.filter(([key]) => !policyKeys.includes(key)));
@@ -41,7 +43,7 @@ export function hmac(options: HmacOptions & SourceOptions): SourceDefinition {
 
 type ParsedOptions = ReturnType<typeof parseHmacOptions>;
 
-function createHmacProvider(options: ParsedOptions): Provider {
+function createHmacProvider(options: ParsedOptions): Provider<never> {
   const { algorithm, encoding, id, key, message = "{body}", timestamp, type } = options;
   const keptHeaders = [id, type].flatMap((place) => (place?.kind === "header" ? [place.name] : []));
   return defineProvider({

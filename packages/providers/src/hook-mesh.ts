@@ -1,6 +1,6 @@
 import {
   MillraceError,
-  type Delivery,
+  type DeliveryHead,
   type Provider,
   type SourceDefinition,
   type SourceOptions,
@@ -23,7 +23,7 @@ import {
 } from "./signature/prepare-secrets.ts";
 import { plainSignature } from "./signature/signature-format.ts";
 
-export interface HookMeshOptions extends SourceOptions {
+export interface HookMeshOptions<Type extends string = string> extends SourceOptions<Type> {
   /**
    * How the secret becomes a key. Hook Mesh's pages show both a `whsec_` secret and 64 hexadecimal
    * digits and do not say which bytes sign; unset, each reading that fits the secret verifies.
@@ -44,7 +44,9 @@ export interface HookMeshOptions extends SourceOptions {
  *
  * @throws `invalid_config` for a `key` that is no encoding.
  */
-export function hookMesh(options: HookMeshOptions = {}): SourceDefinition {
+export function hookMesh<Type extends string = string>(
+  options: HookMeshOptions<Type> = {},
+): SourceDefinition<NoInfer<Type>, "payload"> {
   const { key, ...policy } = options;
   if (key !== undefined && !KEY_ENCODINGS.includes(key)) {
     const known = KEY_ENCODINGS.join(", ");
@@ -53,7 +55,7 @@ export function hookMesh(options: HookMeshOptions = {}): SourceDefinition {
   return { provider: providerOf(key), options: policy };
 }
 
-function providerOf(key: KeyEncoding | undefined): Provider {
+function providerOf(key: KeyEncoding | undefined): Provider<"payload"> {
   const keys = key === undefined ? anyKey : keysIn(key);
   const standard = standardScheme(keys);
   return defineProvider({
@@ -79,6 +81,7 @@ function providerOf(key: KeyEncoding | undefined): Provider {
       typeIsOptional: true,
     }),
     idIsSigned: true,
+    dataField: "payload",
     keptHeaders: ["content-type", "webhook-id", "webhook-timestamp"],
     answers: OK_ANSWERS,
     samples: hookMeshSamples,
@@ -87,7 +90,7 @@ function providerOf(key: KeyEncoding | undefined): Provider {
 }
 
 /** The form that signs the body alone: it has its own header and not the other's. */
-function isBodyForm({ headers }: Delivery): boolean {
+function isBodyForm({ headers }: DeliveryHead): boolean {
   return (
     headers["webhook-signature"] === undefined && headers["x-hookmesh-signature"] !== undefined
   );

@@ -16,6 +16,7 @@ export { gitlab, type GitlabOptions } from "./gitlab.ts";
 export { hmac } from "./hmac.ts";
 export type { HmacOptions } from "./hmac-options.ts";
 export { hookMesh, type HookMeshOptions } from "./hook-mesh.ts";
+export { internal, type InternalOptions } from "./internal.ts";
 export { linear } from "./linear.ts";
 export { meta, type MetaOptions } from "./meta.ts";
 export { paddle } from "./paddle.ts";

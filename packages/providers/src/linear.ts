@@ -32,6 +32,7 @@ const provider = defineProvider({
     type: firstOf(joined(".", json("type"), json("action")), json("type")),
   }),
   idIsSigned: false,
+  dataField: "data",
   bodyBytesMax: 5 * 1024 * 1024,
   keptHeaders: ["content-type", "linear-delivery", "linear-event"],
   answers: OK_ANSWERS,
@@ -44,6 +45,8 @@ const provider = defineProvider({
 });
 
 /** Events of Linear. Identity: `Linear-Delivery`; type: the body's `type` and `action`, `Issue.create`. */
-export function linear(options: SourceOptions = {}): SourceDefinition {
+export function linear<Type extends string = string>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<NoInfer<Type>, "data"> {
   return { provider, options };
 }

@@ -19,7 +19,7 @@ import { plainSignature } from "./signature/signature-format.ts";
 import { queryToken, queryValue } from "./signature/token-scheme.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 
-export interface MetaOptions extends SourceOptions {
+export interface MetaOptions<Type extends string = string> extends SourceOptions<Type> {
   /** The token of your own that you write beside the URL in Meta's form, at least 8 characters. */
   readonly verifyToken: string;
 }
@@ -37,7 +37,9 @@ export interface MetaOptions extends SourceOptions {
  *
  * @throws `invalid_config` for a `verifyToken` that is too short.
  */
-export function meta(options: MetaOptions): SourceDefinition {
+export function meta<Type extends string = string>(
+  options: MetaOptions<Type>,
+): SourceDefinition<NoInfer<Type>, never> {
   const { verifyToken, ...policy } = options;
   if (typeof verifyToken !== "string" || verifyToken.length < 8) {
     throw new MillraceError(

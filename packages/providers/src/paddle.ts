@@ -9,6 +9,7 @@ import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
 import { pairSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
+import { PADDLE_TYPES } from "./types/paddle-types.ts";
 
 /**
  * Paddle Billing: `Paddle-Signature: ts=<s>;h1=<hex>`, HMAC-SHA256 over `<ts>:<body>`. Of several `h1`, as they are
@@ -29,6 +30,8 @@ const provider = defineProvider({
   }),
   identify: identifyOne({ id: json("event_id"), type: json("event_type") }),
   idIsSigned: true,
+  types: PADDLE_TYPES,
+  dataField: "data",
   keptHeaders: ["content-type"],
   answers: OK_ANSWERS,
   samples: paddleSamples,
@@ -36,6 +39,8 @@ const provider = defineProvider({
 });
 
 /** Events of Paddle Billing. Identity: `event_id`, not `notification_id`; type: `event_type`. */
-export function paddle(options: SourceOptions = {}): SourceDefinition {
+export function paddle<Type extends string = never>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<(typeof PADDLE_TYPES)[number] | NoInfer<Type>, "data"> {
   return { provider, options };
 }

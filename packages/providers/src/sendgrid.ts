@@ -40,6 +40,8 @@ const provider = defineProvider({
 });
 
 /** Events of SendGrid. Identity: `sg_event_id`, or the SHA-256 of an event without; type: `event`. */
-export function sendgrid(options: SourceOptions = {}): SourceDefinition {
+export function sendgrid<Type extends string = string>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<NoInfer<Type>, never> {
   return { provider, options };
 }

@@ -1,4 +1,4 @@
-import type { Delivery, SourceDefinition, SourceOptions } from "@millrace/core";
+import type { DeliveryHead, SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
 import { identifyOne } from "./identity/identify.ts";
@@ -9,6 +9,7 @@ import { eitherScheme, type Scheme, signatureScheme } from "./signature/signatur
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
 import { plainSignature } from "./signature/signature-format.ts";
+import { SHOPIFY_TYPES } from "./types/shopify-types.ts";
 
 /**
  * Shopify: `X-Shopify-Hmac-Sha256: <base64>`, HMAC-SHA256 over the body alone, in newer deliveries without the `X-`.
@@ -34,6 +35,7 @@ const provider = defineProvider({
     type: named("topic"),
   }),
   idIsSigned: false,
+  types: SHOPIFY_TYPES,
   keptHeaders: [
     "content-type",
     ...["topic", "shop-domain", "event-id", "webhook-id", "api-version", "triggered-at"].flatMap(
@@ -52,7 +54,9 @@ const provider = defineProvider({
 });
 
 /** Events of Shopify. Identity: shop, topic and event id, joined with `|`; type: the topic. */
-export function shopify(options: SourceOptions = {}): SourceDefinition {
+export function shopify<Type extends string = never>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<(typeof SHOPIFY_TYPES)[number] | NoInfer<Type>, never> {
   return { provider, options };
 }
 
@@ -65,7 +69,7 @@ function schemeOf(header: string): Scheme {
   });
 }
 
-function isNewer({ headers }: Delivery): boolean {
+function isNewer({ headers }: DeliveryHead): boolean {
   return (
     headers["x-shopify-hmac-sha256"] === undefined && headers["shopify-hmac-sha256"] !== undefined
   );

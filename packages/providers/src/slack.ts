@@ -36,6 +36,7 @@ const provider = defineProvider({
     }),
   ),
   idIsSigned: true,
+  dataField: "event",
   keptHeaders: ["content-type", "x-slack-retry-num", "x-slack-retry-reason"],
   answers: OK_ANSWERS,
   samples: slackSamples,
@@ -43,7 +44,9 @@ const provider = defineProvider({
 });
 
 /** Events of Slack's Events API. Identity: `event_id`; type: the inner event's `type`. */
-export function slack(options: SourceOptions = {}): SourceDefinition {
+export function slack<Type extends string = string>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<NoInfer<Type>, "event"> {
   return { provider, options };
 }
 

@@ -10,7 +10,7 @@ import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 import { readSignedUrl } from "./signature/signed-url.ts";
 
-export interface SquareOptions extends SourceOptions {
+export interface SquareOptions<Type extends string = string> extends SourceOptions<Type> {
   /** The notification URL exactly as it is registered at Square, which signs it. */
   readonly url: string;
 }
@@ -25,7 +25,9 @@ export interface SquareOptions extends SourceOptions {
  *
  * @throws `invalid_config` for a `url` that is none.
  */
-export function square(options: SquareOptions): SourceDefinition {
+export function square<Type extends string = string>(
+  options: SquareOptions<Type>,
+): SourceDefinition<NoInfer<Type>, "data"> {
   const { url, ...policy } = options;
   const provider = defineProvider({
     name: "square",
@@ -37,6 +39,7 @@ export function square(options: SquareOptions): SourceDefinition {
     }),
     identify: identifyOne({ id: json("event_id"), type: json("type") }),
     idIsSigned: true,
+    dataField: "data",
     keptHeaders: [
       "content-type",
       "square-environment",

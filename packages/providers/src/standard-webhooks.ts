@@ -22,12 +22,15 @@ const provider = defineProvider({
     typeIsOptional: true,
   }),
   idIsSigned: true,
+  dataField: "data",
   keptHeaders: ["content-type", "webhook-id", "webhook-timestamp"],
   samples: standardWebhooksSamples,
   generateSecret: randomWhsec,
 });
 
 /** Events of a Standard Webhooks sender. Identity: `webhook-id`; type: the body's `type`. */
-export function standardWebhooks(options: SourceOptions = {}): SourceDefinition {
+export function standardWebhooks<Type extends string = string>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<NoInfer<Type>, "data"> {
   return { provider, options };
 }

@@ -8,6 +8,7 @@ import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
 import { pairSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
+import { STRIPE_TYPES } from "./types/stripe-types.ts";
 
 /**
  * Stripe: `Stripe-Signature: t=<s>,v1=<hex>`, HMAC-SHA256 over `<t>.<body>` with the whole endpoint
@@ -26,11 +27,15 @@ const provider = defineProvider({
   }),
   identify: identifyOne({ id: json("id"), type: json("type") }),
   idIsSigned: true,
+  types: STRIPE_TYPES,
+  dataField: "data",
   samples: stripeSamples,
   generateSecret: randomWhsec,
 });
 
 /** Events of Stripe. Identity: the event's `id`; type: its `type`. */
-export function stripe(options: SourceOptions = {}): SourceDefinition {
+export function stripe<Type extends string = never>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<(typeof STRIPE_TYPES)[number] | NoInfer<Type>, "data"> {
   return { provider, options };
 }

@@ -1,4 +1,4 @@
-import type { Delivery, SourceDefinition, SourceOptions } from "@millrace/core";
+import type { DeliveryHead, SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, json } from "./identity/delivery-reader.ts";
@@ -33,10 +33,12 @@ const provider = defineProvider({
 });
 
 /** Events of a sender that uses Svix. Identity: `svix-id`; type: the body's `type` or `event_type`. */
-export function svix(options: SourceOptions = {}): SourceDefinition {
+export function svix<Type extends string = string>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<NoInfer<Type>, never> {
   return { provider, options };
 }
 
-function isStandard({ headers }: Delivery): boolean {
+function isStandard({ headers }: DeliveryHead): boolean {
   return headers["svix-signature"] === undefined && headers["webhook-signature"] !== undefined;
 }

@@ -18,7 +18,7 @@ import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 import { readSignedUrl, urlFormMessage } from "./signature/signed-url.ts";
 
-export interface TwilioOptions extends SourceOptions {
+export interface TwilioOptions<Type extends string = string> extends SourceOptions<Type> {
   /** The URL that Twilio calls, without its query, which is taken from each delivery. Twilio signs it. */
   readonly url: string;
 }
@@ -42,7 +42,9 @@ const EMPTY_TWIML = {
  *
  * @throws `invalid_config` for a `url` that is none.
  */
-export function twilio(options: TwilioOptions): SourceDefinition {
+export function twilio<Type extends string = string>(
+  options: TwilioOptions<Type>,
+): SourceDefinition<NoInfer<Type>, never> {
   const { url, ...policy } = options;
   const provider = defineProvider({
     name: "twilio",

@@ -30,6 +30,7 @@ const provider = defineProvider({
   }),
   identify: identifyOne({ id: jsonDigest("payload", "event", "event_ts"), type: json("event") }),
   idIsSigned: true,
+  dataField: "payload",
   keptHeaders: ["content-type", "x-zm-trackingid"],
   answers: OK_ANSWERS,
   samples: zoomSamples,
@@ -37,7 +38,9 @@ const provider = defineProvider({
 });
 
 /** Events of Zoom. Identity: it gives none; the SHA-256 of payload, event and time. Type: `event`. */
-export function zoom(options: SourceOptions = {}): SourceDefinition {
+export function zoom<Type extends string = string>(
+  options: SourceOptions<Type> = {},
+): SourceDefinition<NoInfer<Type>, "payload"> {
   return { provider, options };
 }
 

@@ -1,13 +1,15 @@
-import type { IncomingEvent, StoreResult } from "@millrace/core";
+import type { IncomingEvent, QueueKeys, StoreResult } from "@millrace/core";
 import type { Processor, Queue, Worker, WorkerOptions } from "bullmq";
 import type { PressureReading } from "./pressure.ts";
-import type { FinishedFrom, JobCounts } from "./queues.ts";
+import type { FinishedFrom, Forgotten, JobCounts, QueueRisk } from "./queues.ts";
 
 /** A job on its way into a queue. */
 export interface NewJob {
   readonly id: string;
   /** The job is named by its type; an envelope of it is the job's data. */
   readonly event: IncomingEvent;
+  /** Milliseconds after which it may begin; 0 for at once. */
+  readonly delayMs: number;
 }
 
 export interface AddOptions {
@@ -15,6 +17,8 @@ export interface AddOptions {
   readonly exact: boolean;
   /** Whether the ledger has the bodies and headers, and the jobs do without. */
   readonly identityOnly: boolean;
+  /** Called each time that jobs were sent. */
+  readonly onSent?: (() => void) | undefined;
 }
 
 /** A job as the queue has it, without its data. */
@@ -41,9 +45,19 @@ export interface FinishedQuery {
   readonly limit: number;
 }
 
+/** Finds out whether replicas have what a call of `enqueue` wrote. */
+export interface ReplicaWait {
+  /** Something was sent just now. */
+  onSent(): void;
+  /** Whether a replica had all of it in time. Asked when what was sent is answered; never rejects. */
+  confirmed(): Promise<boolean>;
+}
+
 /** What Redis and Postgres do differently. Everything else of this package is written once. */
 export interface Backend {
   readonly name: "redis" | "postgres";
+  /** Sign the jobs. Undefined where jobs are taken at their word: on Postgres, or without a key. */
+  readonly keys: QueueKeys | undefined;
   /** Why no command can be sent now, in words; undefined when one can. */
   unready(): string | undefined;
   /** A producer's queue: it fails fast. */
@@ -59,6 +73,10 @@ export interface Backend {
    * have been added then.
    */
   add(queue: Queue, jobs: readonly NewJob[], options: AddOptions): Promise<readonly StoreResult[]>;
+  /** Begins to follow a call of `enqueue`, where a replica must have what it writes. */
+  readonly waitForReplicas?: (() => ReplicaWait) | undefined;
+  /** Why the server may lose what it confirms; undefined when it does not. The first call starts to look. */
+  risk?(): QueueRisk | undefined;
   /** Whether an error is the fault of one job, so that the others are worth a try without it. */
   isPoison(error: unknown): boolean;
   /** Forgets how often a job lost its worker, so that a retry gets the whole allowance again. */
@@ -70,6 +88,11 @@ export interface Backend {
   /** The epoch in each queue, with whatever else identifies its server. */
   epochs(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(queue: Queue, epoch: string): Promise<void>;
+  /** What `writeLedgerMark` wrote into each queue; nothing where the ledger's own server has the queue. */
+  ledgerMarks(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string>>;
+  writeLedgerMark(queue: Queue, mark: string): Promise<void>;
+  /** How many jobs completed since a time and before the oldest one that the queue still has. */
+  forgotten(queue: Queue, sinceMs: number): Promise<Forgotten>;
   counts(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, JobCounts>>;
   /** How full the server and the queues are, in one round trip. */
   pressure(queues: ReadonlyMap<string, Queue>): Promise<PressureReading>;
@@ -78,3 +101,18 @@ export interface Backend {
   /** Cuts every connection, the workers' too. Bounded, also when the server is dead. */
   close(): Promise<void>;
 }
+
+/** What a backend is asked about its queues, besides what BullMQ itself does. */
+export type QueueQueries = Pick<
+  Backend,
+  | "snapshots"
+  | "finished"
+  | "forgetStalls"
+  | "counts"
+  | "pressure"
+  | "epochs"
+  | "writeEpoch"
+  | "ledgerMarks"
+  | "writeLedgerMark"
+  | "forgotten"
+>;

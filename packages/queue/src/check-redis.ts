@@ -1,9 +1,23 @@
-import { asError, settlesWithin, withDeadline, MillraceError } from "@millrace/core";
-import { Redis } from "ioredis";
+import {
+  asError,
+  settlesWithin,
+  withDeadline,
+  MillraceError,
+  type ErrorCode,
+} from "@millrace/core";
+import type { Redis } from "ioredis";
+import { checkTopology, connectRedis, watchSentinels } from "./redis-address.ts";
+import { onlineReplicas, parseInfo } from "./redis-durability.ts";
 
+/** What a Redis says of itself in INFO. */
 export interface RedisFacts {
   readonly version: string;
   readonly aof: boolean;
+  /** False after a write to its append-only file failed: it refuses writes until one succeeds. */
+  readonly writes: boolean;
+  readonly maxmemoryPolicy: string;
+  /** Replicas that are connected and in step or nearly so. */
+  readonly replicas: number;
   /** Its clock; undefined where INFO does not have it. */
   readonly timeMs: number | undefined;
 }
@@ -11,61 +25,125 @@ export interface RedisFacts {
 const TIMEOUT_MS = 3_000;
 
 /**
- * Refuses a Redis that would lose events: one that evicts keys, or that writes nothing to disk. Reads
- * only INFO, because managed services refuse CONFIG.
+ * Reads only INFO, because managed services refuse CONFIG.
  *
- * @throws `redis_unreachable`, `redis_evicts`, `redis_volatile` (not with `allowVolatile`).
+ * @throws `redis_unreachable`; `redis_topology` for a server that queues do not work on, which a URL may name by mistake
+ */
+export async function readRedisFacts(url: string, timeoutMs = TIMEOUT_MS): Promise<RedisFacts> {
+  const info = parseInfo(await ask(url, timeoutMs, (client) => client.info()));
+  checkTopology(info);
+  const timeMicros = Number(info.get("server_time_usec") ?? Number.NaN);
+  return {
+    version: info.get("redis_version") ?? "unknown",
+    aof: info.get("aof_enabled") === "1",
+    writes: info.get("aof_last_write_status") !== "err",
+    maxmemoryPolicy: info.get("maxmemory_policy") ?? "unknown",
+    replicas: onlineReplicas(info),
+    timeMs: Number.isFinite(timeMicros) ? timeMicros / 1_000 : undefined,
+  };
+}
+
+/** What is wrong with a Redis, and how to repair it. */
+export interface RedisFault {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly fix: string;
+}
+
+/** Names everything for which a Redis is refused, the worst first. */
+export function redisFaults({ maxmemoryPolicy, aof, writes }: RedisFacts): RedisFault[] {
+  const faults: (RedisFault | false)[] = [
+    maxmemoryPolicy !== "noeviction" && {
+      code: "redis_evicts",
+      detail: `its maxmemory-policy is "${maxmemoryPolicy}", so it may throw events away`,
+      fix: "redis-cli CONFIG SET maxmemory-policy noeviction (and in redis.conf)",
+    },
+    !aof && {
+      code: "redis_volatile",
+      detail: "it has no AOF, so a restart loses acknowledged events",
+      fix: "redis-cli CONFIG SET appendonly yes (and in redis.conf)",
+    },
+    !writes && {
+      code: "redis_not_writing",
+      detail: "it cannot write its AOF, so it refuses writes",
+      fix: "Free space on its disk: it tries again by itself",
+    },
+  ];
+  return faults.filter((fault) => fault !== false);
+}
+
+/**
+ * Refuses a Redis that would lose events: one that evicts keys, or that writes nothing to disk.
+ *
+ * @throws `redis_unreachable`, `redis_topology`, `redis_evicts`, `redis_volatile` (not with `allowVolatile`),
+ * `redis_not_writing`.
  */
 export async function checkRedis(
   url: string,
   options: { allowVolatile: boolean; timeoutMs?: number },
 ): Promise<RedisFacts> {
-  const info = parseInfo(await readInfo(url, options.timeoutMs ?? TIMEOUT_MS));
-  const policy = info.get("maxmemory_policy") ?? "unknown";
-  if (policy !== "noeviction") {
-    throw new MillraceError(
-      "redis_evicts",
-      `Cannot use this Redis: its maxmemory-policy is "${policy}", so it may throw events away. ` +
-        "Repair it with: redis-cli CONFIG SET maxmemory-policy noeviction",
-    );
-  }
-  const aof = info.get("aof_enabled") === "1";
-  if (!aof && !options.allowVolatile) {
-    throw new MillraceError(
-      "redis_volatile",
-      "Cannot use this Redis: it has no AOF, so a restart loses acknowledged events. " +
-        "Repair it with: redis-cli CONFIG SET appendonly yes (and in redis.conf), " +
-        "or set MILLRACE_REDIS_VOLATILE=1 to take the risk",
-    );
-  }
-  const timeMicros = Number(info.get("server_time_usec") ?? Number.NaN);
-  const timeMs = Number.isFinite(timeMicros) ? timeMicros / 1_000 : undefined;
-  return { version: info.get("redis_version") ?? "unknown", aof, timeMs };
+  const facts = await readRedisFacts(url, options.timeoutMs);
+  const faults = redisFaults(facts).filter(
+    ({ code }) => code !== "redis_volatile" || !options.allowVolatile,
+  );
+  const [first] = faults;
+  if (first === undefined) return facts;
+  const details = faults.map(({ detail }) => detail).join(", and ");
+  const fixes = faults.map(({ fix }) => fix).join("; ");
+  const choice = faults.some(({ code }) => code === "redis_volatile")
+    ? ", or set MILLRACE_REDIS_VOLATILE=1 to take the risk"
+    : "";
+  throw new MillraceError(
+    first.code,
+    `Cannot use this Redis: ${details}. Repair it with: ${fixes}${choice}`,
+  );
 }
 
-/** What Redis says in INFO, by name. */
-export function parseInfo(text: string): ReadonlyMap<string, string> {
-  const pairs = text.split(/\r?\n/).map((line) => line.split(":", 2));
-  return new Map(pairs.flatMap(([name, value]) => (name && value ? [[name, value]] : [])));
+/**
+ * Reads when Redis forces its AOF to disk: `always`, `everysec` or `no`. Undefined where Redis does not say, as managed
+ * services do. A user of its own, as in infra/redis/users.acl, may not ask, and does not: Redis logs each refusal.
+ *
+ * @throws `redis_unreachable`
+ */
+export async function readAppendfsync(url: string): Promise<string | undefined> {
+  if (new URL(url).username !== "") return undefined;
+  return await ask(url, TIMEOUT_MS, async (client) => {
+    const answer = await client.config("GET", "appendfsync").catch(() => undefined);
+    return Array.isArray(answer) ? String(answer[1]) : undefined;
+  });
 }
 
-async function readInfo(url: string, timeoutMs: number): Promise<string> {
-  const client = new Redis(url, {
+/** Asks a Redis on a connection of its own. */
+async function ask<Answer>(
+  text: string,
+  timeoutMs: number,
+  question: (client: Redis) => Promise<Answer>,
+): Promise<Answer> {
+  const client = connectRedis(text, {
     lazyConnect: true,
     maxRetriesPerRequest: 0,
     connectTimeout: timeoutMs,
     retryStrategy: () => null,
+    sentinelRetryStrategy: () => null,
   });
+  const sentinelProblem = watchSentinels(client);
   let refusal: Error | undefined;
   client.on("error", (error) => (refusal = error));
-  const late = () => new Error(`no answer in ${timeoutMs} ms`);
+  // A server without TLS waits for the end of what it takes for a command.
+  const how = text.startsWith("rediss") ? "by TLS " : "";
+  const late = () => new Error(`no answer ${how}in ${timeoutMs} ms`);
   try {
-    return await withDeadline(
-      client.connect().then(() => client.info()),
+    const answer = await withDeadline(
+      client.connect().then(() => question(client)),
       timeoutMs,
       late,
     );
+    // ioredis goes on with database 0 where it may not select the one of the URL.
+    if (refusal !== undefined) throw refusal;
+    return answer;
   } catch (error) {
+    const problem = sentinelProblem();
+    if (problem !== undefined) throw problem;
     const cause = refusal ?? asError(error);
     throw new MillraceError("redis_unreachable", `Cannot reach Redis: ${cause.message}`, { cause });
   } finally {

@@ -1,5 +1,6 @@
 import { MillraceError } from "@millrace/core";
 import { createQueues, ENQUEUE_TIMEOUT_MS } from "./create-queues.ts";
+import { queueName } from "./names.ts";
 import { createErrorReporter, type Notify } from "./notices.ts";
 import { createPostgresBackend } from "./postgres-backend.ts";
 import { createPostgresPool, migrateBullmq } from "./postgres-pool.ts";
@@ -25,7 +26,7 @@ export async function createPostgresQueues(options: PostgresQueuesOptions): Prom
   const reportError = createErrorReporter(notify);
   const pool = createPostgresPool({ url, role, onError: reportError });
   try {
-    await migrateBullmq(pool);
+    await migrateBullmq(pool, sources.map(queueName));
     const backend = await createPostgresBackend(pool, reportError);
     return createQueues({ backend, sources, notify, reportError, enqueueTimeoutMs });
   } catch (error) {

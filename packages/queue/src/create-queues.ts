@@ -33,7 +33,10 @@ export function createQueues(deps: Deps): Queues {
     queues.set(source, queue);
   }
   const breaker = createCircuitBreaker(() => backend.ping());
-  const gauge = createPressureGauge(() => backend.pressure(queues));
+  const gauge = createPressureGauge(
+    () => backend.pressure(queues),
+    () => backend.risk?.(),
+  );
   let workers: Workers | undefined;
   let closing: Promise<void> | undefined;
 
@@ -48,6 +51,7 @@ export function createQueues(deps: Deps): Queues {
 
   return {
     backend: backend.name,
+    signsJobs: backend.keys !== undefined,
     queues,
     enqueue: createEnqueue({ backend, queues, breaker, timeoutMs: deps.enqueueTimeoutMs }),
     work: (options) => {

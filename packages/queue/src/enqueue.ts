@@ -8,7 +8,7 @@ import {
   type StoreResult,
 } from "@millrace/core";
 import type { Queue } from "bullmq";
-import type { AddOptions, Backend, NewJob } from "./backend.ts";
+import type { AddOptions, Backend, NewJob, ReplicaWait } from "./backend.ts";
 import { jobId } from "./names.ts";
 import type { Queues } from "./queues.ts";
 
@@ -25,15 +25,22 @@ interface Wanted extends NewJob {
   readonly indexes: number[];
 }
 
+interface AddingOptions extends AddOptions {
+  readonly replicas: ReplicaWait | undefined;
+}
+
 /** Adds events to their sources' queues; see {@link Queues.enqueue}. */
 export function createEnqueue(deps: Deps): Queues["enqueue"] {
   return async (events, options) => {
     const answers: StoreResult[] = Array.from({ length: events.length });
     const identityOnly = options?.identityOnly === true;
     // A caller that enqueues identities has mostly asked the ledger before, which knows better.
-    const adding = { identityOnly, exact: options?.exact ?? !identityOnly };
+    // An identity is in the ledger too. To wait for a replica would stop the reconciler where a failover left none.
+    const replicas = identityOnly ? undefined : deps.backend.waitForReplicas?.();
+    const onSent = replicas?.onSent;
+    const adding = { identityOnly, exact: options?.exact ?? !identityOnly, onSent, replicas };
     await Promise.all(
-      [...groupBySource(events)].map(async ([source, group]) => {
+      [...groupBySource(events, options?.delaysMs)].map(async ([source, group]) => {
         const wanted = [...group.values()];
         giveAnswers(wanted, await addToSource(deps, source, wanted, adding), answers);
       }),
@@ -43,7 +50,10 @@ export function createEnqueue(deps: Deps): Queues["enqueue"] {
 }
 
 /** The jobs of a call by source, and of a source by job id and body: what is asked twice is added once. */
-function groupBySource(events: readonly IncomingEvent[]): Map<string, Map<string, Wanted>> {
+function groupBySource(
+  events: readonly IncomingEvent[],
+  delaysMs: readonly number[] | undefined,
+): Map<string, Map<string, Wanted>> {
   const groups = new Map<string, Map<string, Wanted>>();
   for (const [index, event] of events.entries()) {
     let group = groups.get(event.source);
@@ -52,7 +62,8 @@ function groupBySource(events: readonly IncomingEvent[]): Map<string, Map<string
     // The same id with another body is another question: the queue answers that they conflict.
     const key = `${id} ${event.bodyHash}`;
     const same = group.get(key);
-    if (same === undefined) group.set(key, { id, event, indexes: [index] });
+    const delayMs = Math.ceil(delaysMs?.[index] ?? 0);
+    if (same === undefined) group.set(key, { id, event, delayMs, indexes: [index] });
     else same.indexes.push(index);
   }
   return groups;
@@ -63,7 +74,7 @@ async function addToSource(
   deps: Deps,
   source: string,
   jobs: readonly NewJob[],
-  options: AddOptions,
+  options: AddingOptions,
 ): Promise<readonly StoreResult[]> {
   const { backend, breaker, timeoutMs } = deps;
   const queue = deps.queues.get(source);
@@ -78,7 +89,9 @@ async function addToSource(
     return unavailable(`no answer in ${timeoutMs} ms`);
   };
   try {
-    const results = await withDeadline(add(backend, queue, jobs, options), timeoutMs, late);
+    const added = add(backend, queue, jobs, options);
+    const adding = options.replicas === undefined ? added : confirm(added, options.replicas);
+    const results = await withDeadline(adding, timeoutMs, late);
     return results.map((result) => inOurTerms(backend, result));
   } catch (error) {
     return jobs.map(() => asError(error));
@@ -88,6 +101,22 @@ async function addToSource(
 function unready({ backend, breaker }: Deps): string | undefined {
   return backend.unready() ?? (breaker.isOpen ? "it does not answer" : undefined);
 }
+
+/** Takes no job for added that no replica has in time. */
+async function confirm(
+  added: Promise<readonly StoreResult[]>,
+  replicas: ReplicaWait,
+): Promise<readonly StoreResult[]> {
+  const results = await added;
+  if (await replicas.confirmed()) return results;
+  // A job that the queue had before may be as new as this call's: its sender has no answer yet.
+  return results.map((result) => (result instanceof Error ? result : NOT_REPLICATED));
+}
+
+const NOT_REPLICATED = new MillraceError(
+  "redis_no_replica",
+  "Cannot confirm the event: no replica of Redis had it in time",
+);
 
 /** Adds jobs together; where one of them is at fault, each by itself, so that the others get through. */
 async function add(

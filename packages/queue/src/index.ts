@@ -10,13 +10,24 @@
  * - Circuit breaker: one a process (create-queues.ts), for reachability. An enqueue without an answer trips it, and
  *   an answered ping ends that. An ingress trips it too, and looks at it before it sends a delivery here.
  * - Retries of an event belong to the processor, and of a lost job to the reconciler.
+ * - How Redis is set up (one server, Sentinels) is in redis-address.ts alone. Whether it keeps what it confirms (its disk, its
+ *   replicas) is watched in redis-durability.ts, which also waits for a replica.
  * - Back-off: a worker whose errors come too fast pauses for a second (workers.ts).
  */
-export { checkRedis, type RedisFacts } from "./check-redis.ts";
+export {
+  checkRedis,
+  readAppendfsync,
+  readRedisFacts,
+  redisFaults,
+  type RedisFacts,
+} from "./check-redis.ts";
+export { isDiskSlow } from "./redis-durability.ts";
+export { isRedisOnThisMachine } from "./redis-address.ts";
 export { createPostgresQueues, type PostgresQueuesOptions } from "./create-postgres-queues.ts";
 export { createRedisQueues, type RedisQueuesOptions } from "./create-redis-queues.ts";
 export { jobId, queueName } from "./names.ts";
 export type { Notify, QueueNotice } from "./notices.ts";
+export { createQueueLimits } from "./queue-limits.ts";
 export { connectionsWanted } from "./postgres-pool.ts";
 export type {
   FinishedFrom,
@@ -24,8 +35,10 @@ export type {
   FinishedJobs,
   FoundJob,
   JobCounts,
+  JobProblem,
   JobStatus,
   Pressure,
+  QueueRisk,
   QueueRole,
   Queues,
   SourcePressure,

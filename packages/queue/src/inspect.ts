@@ -1,13 +1,20 @@
-import { fromEnvelope, type EnvelopedEvent, type EventKey } from "@millrace/core";
+import {
+  isMillraceError,
+  readEnvelope,
+  type EventKey,
+  type QueueKeys,
+  type ReadEnvelope,
+} from "@millrace/core";
 import type { Job, Queue } from "bullmq";
 import type { Backend, FinishedSnapshot, JobSnapshot } from "./backend.ts";
-import { endedRunName, jobId, runName } from "./names.ts";
+import { addedAt, endedRunName, isJobOf, jobId, runName } from "./names.ts";
 import type {
   FinishedFrom,
   FinishedJob,
   FinishedJobs,
   FoundJob,
   JobEnd,
+  JobProblem,
   JobStatus,
   Queues,
 } from "./queues.ts";
@@ -17,6 +24,7 @@ type Inspection = Pick<
   | "findJob"
   | "retryJob"
   | "rerunJob"
+  | "removeJob"
   | "pause"
   | "resume"
   | "counts"
@@ -24,10 +32,17 @@ type Inspection = Pick<
   | "finishedJobs"
   | "epochs"
   | "writeEpoch"
+  | "ledgerMarks"
+  | "writeLedgerMark"
+  | "forgotten"
+  | "removeCompleted"
 >;
 
 /** Jobs in one read, so that the server serves other clients in between. */
 const PAGE_MAX = 500;
+
+/** Jobs that are removed in one call, for the same reason: some milliseconds. */
+const REMOVED_MAX = 250;
 
 /** What people and the reconciler ask of the queues, and do to them. */
 export function createInspection(backend: Backend, queues: ReadonlyMap<string, Queue>): Inspection {
@@ -40,8 +55,12 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
     findJob: async (key) => {
       const queue = queueOf(key.source);
       const id = jobId(key.eventId, key.generation);
-      const [job, state] = await Promise.all([queue.getJob(id), queue.getJobState(id)]);
-      return job === undefined ? undefined : toFound(job, state);
+      const [job, state] = await Promise.all([
+        queue.getJob(id).catch((error: unknown) => orUnreadable(backend, error)),
+        queue.getJobState(id),
+      ]);
+      if (job === "unreadable") return toUnreadable(id, state);
+      return job === undefined ? undefined : toFound(key.source, job, state, backend.keys);
     },
     retryJob: async (key) => {
       const result = await runAgain(backend, queueOf(key.source), key, "failed");
@@ -51,6 +70,8 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
       const result = await runAgain(backend, queueOf(key.source), key, "completed");
       return result === "not_in_state" ? "not_completed" : result;
     },
+    removeJob: async (key) =>
+      (await queueOf(key.source).remove(jobId(key.eventId, key.generation))) === 1,
     pause: (source) => queueOf(source).pause(),
     resume: (source) => queueOf(source).resume(),
     counts: () => backend.counts(queues),
@@ -69,11 +90,29 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
     finishedJobs: async (source, state, from = { atMs: 0, skip: 0 }, pageMax = PAGE_MAX) => {
       const jobs = await backend.finished(queueOf(source), { state, from, limit: pageMax });
       const next = jobs.length < pageMax ? undefined : nextPage(from, jobs);
-      return { jobs: jobs.map((job) => toFinished(source, job)), next };
+      return { jobs: jobs.map((job) => toFinished(source, job, backend.keys)), next };
+    },
+    removeCompleted: async (keepMs, signal) => {
+      let removed = 0;
+      for (const queue of queues.values()) removed += await removeOld(queue, keepMs, signal);
+      return removed;
     },
     epochs: () => backend.epochs(queues),
     writeEpoch: (source, epoch) => backend.writeEpoch(queueOf(source), epoch),
+    ledgerMarks: () => backend.ledgerMarks(queues),
+    writeLedgerMark: (source, mark) => backend.writeLedgerMark(queueOf(source), mark),
+    forgotten: (source, sinceMs) => backend.forgotten(queueOf(source), sinceMs),
   };
+}
+
+async function removeOld(queue: Queue, keepMs: number, signal?: AbortSignal): Promise<number> {
+  let removed = 0;
+  while (signal?.aborted !== true) {
+    const batch = await queue.clean(keepMs, REMOVED_MAX, "completed");
+    removed += batch.length;
+    if (batch.length < REMOVED_MAX) break;
+  }
+  return removed;
 }
 
 /** BullMQ's codes of a retry that came too late (its enum ErrorCode). */
@@ -107,15 +146,38 @@ async function runAgain(
   }
 }
 
-function toFound(job: Job, state: string): FoundJob {
+/** Tells a job that BullMQ cannot read, because somebody has edited it, from a server that fails. */
+function orUnreadable(backend: Backend, error: unknown): "unreadable" {
+  if (error instanceof SyntaxError || backend.isPoison(error)) return "unreadable";
+  throw error;
+}
+
+function toUnreadable(id: string, state: string): FoundJob {
+  return {
+    jobId: id,
+    state: stateOf(state),
+    run: "",
+    enqueuedAtMs: Date.now(),
+    finishedAtMs: undefined,
+    failedReason: undefined,
+    event: undefined,
+    mac: undefined,
+  };
+}
+
+function toFound(source: string, job: Job, state: string, keys: QueueKeys | undefined): FoundJob {
+  const found = read(() => job.data, keys);
+  const isOwn = found.event === undefined || isJobOf(found.event, source, job.id);
+  const { event, mac } = isOwn ? found : OF_ANOTHER_JOB;
   return {
     jobId: job.id ?? "",
     state: stateOf(state),
     run: runName(job),
-    enqueuedAtMs: job.timestamp,
+    enqueuedAtMs: addedAt(job),
     finishedAtMs: job.finishedOn,
     failedReason: job.failedReason,
-    event: readEvent(() => job.data),
+    event,
+    mac,
   };
 }
 
@@ -135,13 +197,28 @@ function stateOf(state: string): FoundJob["state"] {
   }
 }
 
-function readEvent(readData: () => unknown): EnvelopedEvent | undefined {
+type Unreadable = {
+  readonly event: undefined;
+  readonly mac: undefined;
+  readonly problem: JobProblem;
+};
+
+/** What a job says, and whether it may be believed; or why it cannot be read. */
+function read(readData: () => unknown, keys: QueueKeys | undefined): ReadEnvelope | Unreadable {
   try {
-    return fromEnvelope(readData());
-  } catch {
-    return undefined;
+    return readEnvelope(readData(), keys);
+  } catch (error) {
+    return isMillraceError(error)
+      ? unreadable(error.message, error.code)
+      : unreadable("Cannot read job data: it is not JSON");
   }
 }
+
+function unreadable(message: string, code: JobProblem["code"] = "invalid_envelope"): Unreadable {
+  return { event: undefined, mac: undefined, problem: { code, message } };
+}
+
+const OF_ANOTHER_JOB = unreadable("Cannot read job data: it is of another job");
 
 interface IndexedKey {
   readonly key: EventKey;
@@ -176,10 +253,15 @@ function toEnd(job: JobSnapshot): JobEnd {
   return { finishedAtMs, failedReason, run };
 }
 
-function toFinished(source: string, job: FinishedSnapshot): FinishedJob {
-  const event = readEvent(() => JSON.parse(job.data));
-  const isOurs = event?.source === source && jobId(event.eventId, event.generation) === job.id;
-  return { ...toEnd(job), jobId: job.id, event: isOurs ? event : undefined };
+function toFinished(
+  source: string,
+  job: FinishedSnapshot,
+  keys: QueueKeys | undefined,
+): FinishedJob {
+  const found = read(() => JSON.parse(job.data), keys);
+  const { event } = found;
+  const isOwn = event === undefined || isJobOf(event, source, job.id);
+  return { ...toEnd(job), jobId: job.id, ...(isOwn ? found : OF_ANOTHER_JOB) };
 }
 
 /** Jobs may end in the same millisecond, so a page's cursor says how many of its last one it had. */

@@ -4,26 +4,79 @@ import type { Backend } from "./backend.ts";
 /**
  * What every job carries. The retry policy lives in the worker and counts the ledger's attempts, so
  * BullMQ must never end a job by itself: attempts without end, and a delay that the worker chooses.
- * Stack traces would keep a copy of the user's errors in Redis for each attempt.
+ * (An event may ask to wait each second, for a year.) Stack traces would keep a copy of the user's errors in Redis for each attempt.
  */
 export const JOB_OPTIONS = {
-  attempts: 1_000_000,
+  attempts: 100_000_000,
   backoff: { type: "millrace" },
   stackTraceLimit: 0,
 } as const satisfies JobsOptions;
 
+/** What a job of BullMQ's own `add` carries. */
+export function jobOptions(jobId: string, delayMs: number): JobsOptions {
+  return { ...JOB_OPTIONS, jobId, ...(delayMs > 0 && { delay: delayMs }) };
+}
+
+/** Milliseconds that a completed job stays, where nothing else is said. */
+export const KEEP_COMPLETED_MS = 600_000;
+/** Bytes that the completed jobs of all sources take in Redis, where nothing else is said. */
+export const KEEP_COMPLETED_BYTES = 268_435_456;
+
+/** Completed jobs of a queue that always may stay: a source with few bytes of its own has a window too. */
+const COUNT_MIN = 10_000;
+/** What a completed job takes in Redis besides its body, measured with four headers. */
+const JOB_BYTES = 1_500;
+/** A body is a string in JSON in Redis, and its quotation marks are escaped. */
+const BODY_SHARE = 1.2;
+/** Jobs from one change of the count to the next, and by how much it falls: Redis removes them in one call. */
+const JOBS_A_CHANGE = 100;
+const FALL_MAX = 1_000;
+/** How many of the latest jobs the mean size is of. */
+const MEAN_JOBS = 1_000;
+
+/** Which completed jobs stay when another one completes. */
+export interface CompletedToKeep {
+  readonly keep: KeepJobs;
+  /** Counts a job that is about to complete, and the characters of the body that it keeps. */
+  count(bodyChars: number): void;
+}
+
 /**
- * Completed jobs stay ten minutes, and in Redis at most 10,000 a queue; the ledger remembers for longer. On
- * Postgres BullMQ would read all completed jobs of a queue, each time that a job ends, to find those beyond
- * a count.
+ * Which completed jobs stay when another one completes; those of a quiet source are removed by `removeCompleted`.
+ * The ledger remembers for longer. They are what can run again after a restore or a failover of Postgres, so they stay
+ * for a time, and on Redis as many of them as fit into a source's bytes. On Postgres BullMQ would read all completed
+ * jobs of a queue, each time that a job ends, to find those beyond a count.
  *
  * It is the worker's option and not each job's: the job hashes stay small, and a change
  * holds for jobs that wait already.
  */
-export const KEEP_COMPLETED: Readonly<Record<Backend["name"], KeepJobs>> = {
-  redis: { age: 600, count: 10_000 },
-  postgres: { age: 600 },
-};
+export function completedToKeep(
+  backend: Backend["name"],
+  { keepMs, sourceBytes }: { readonly keepMs: number; readonly sourceBytes: number },
+): CompletedToKeep {
+  // BullMQ removes such a job in the call that completes it.
+  if (keepMs === 0) return { keep: { count: 0 }, count: () => {} };
+  const age = Math.ceil(keepMs / 1_000);
+  if (backend === "postgres") return { keep: { age }, count: () => {} };
+  const countOf = (jobBytes: number) => Math.max(COUNT_MIN, Math.floor(sourceBytes / jobBytes));
+  // A process that has just started does not know how large jobs are, and must not remove many at once.
+  let keep = { age, count: countOf(JOB_BYTES) };
+  let meanBytes = JOB_BYTES;
+  let jobs = 0;
+  return {
+    get keep() {
+      return keep;
+    },
+    count: (bodyChars) => {
+      jobs += 1;
+      const bytes = JOB_BYTES + bodyChars * BODY_SHARE;
+      meanBytes += (bytes - meanBytes) / Math.min(jobs, MEAN_JOBS);
+      if (jobs % JOBS_A_CHANGE !== 0) return;
+      const count = Math.max(countOf(meanBytes), keep.count - FALL_MAX);
+      if (count !== keep.count) keep = { age, count };
+    },
+  };
+}
 
 /** Entries of a queue's event stream that BullMQ keeps. Millrace reads none of them. */
 export const STREAMS = { events: { maxLen: 1_000 } };

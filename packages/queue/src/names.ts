@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import type { EventKey } from "@millrace/core";
 import type { Job } from "bullmq";
 
-// What BullMQ knows things by: a queue, a job in it, and a run of the job.
+// What BullMQ knows things by: a queue, a job in it, a run of the job, and its time.
 
 const QUEUE_PREFIX = "millrace-";
 
@@ -30,6 +31,11 @@ const OURS = /^(?:h|g[0-9]+)-/;
 export function jobId(eventId: string, generation: number): string {
   const first = isSafe(eventId) ? eventId : `h-${sha256(eventId)}`;
   return generation === 0 ? first : `g${generation}-${first}`;
+}
+
+/** Whether a job is an event's own. Who can write to the queue can copy its data into another job, MAC and all. */
+export function isJobOf(event: EventKey, source: string, id: string | undefined): boolean {
+  return event.source === source && jobId(event.eventId, event.generation) === id;
 }
 
 function isSafe(eventId: string): boolean {
@@ -63,9 +69,17 @@ export function endedRunName(job: Parameters<typeof runName>[0]): string {
   return runName({ timestamp, attemptsMade: Math.max(0, attemptsMade - 1), failedReason });
 }
 
+/** The last millisecond that a Date holds. */
+const TIME_MAX_MS = 8_640_000_000_000_000;
+
+/** When a job was added; now where somebody has edited that into no time at all. */
+export function addedAt({ timestamp }: Pick<Job, "timestamp">): number {
+  return timestamp >= 0 && timestamp <= TIME_MAX_MS ? timestamp : Date.now();
+}
+
 /** A reason that keeps the name of the run which ended with it. */
 export function keepingName(reason: string, run: string): string {
   return `${reason} [run ${run}]`;
 }
 
-const KEPT = / \[run (\d+\.\d+)\]$/;
+const KEPT = / \[run (\d{1,16}\.\d{1,16})\]$/;

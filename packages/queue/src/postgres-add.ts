@@ -2,7 +2,7 @@ import { toEnvelope, type Envelope, type StoreResult } from "@millrace/core";
 import type { Queue } from "bullmq";
 import type pg from "pg";
 import type { AddOptions, NewJob } from "./backend.ts";
-import { JOB_OPTIONS } from "./job-options.ts";
+import { jobOptions } from "./job-options.ts";
 
 const KNOWN = `
   SELECT id, state = 'failed' AS failed, data ->> 'body_hash' AS body_hash
@@ -21,9 +21,9 @@ export async function addToPostgres(
   const distinct = firstOfEach(jobs);
   const known = exact ? await knownJobs(pool, queue, distinct) : new Map<string, KnownJob>();
   await queue.addBulk(
-    distinct.map(({ id, event }) => {
+    distinct.map(({ id, event, delayMs }) => {
       const data = withoutNul(toEnvelope(event, { identityOnly }));
-      return { name: event.type, data, opts: { ...JOB_OPTIONS, jobId: id } };
+      return { name: event.type, data, opts: jobOptions(id, delayMs) };
     }),
   );
   return storeResults(jobs, known, exact);

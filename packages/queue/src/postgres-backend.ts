@@ -45,6 +45,7 @@ export async function createPostgresBackend(
   const shared = sharedBackend(connection, workers);
   return {
     name: "postgres",
+    keys: undefined,
     unready: () => undefined,
     createQueue: (name) => new Queue(name, { connection: {}, streams: STREAMS }, shared),
     createWorker: (name, processor, options) =>

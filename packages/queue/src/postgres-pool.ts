@@ -1,4 +1,4 @@
-import { asError } from "@millrace/core";
+import { asError, poolName } from "@millrace/core";
 import { assertSchemaCompatibility, LATEST_SCHEMA_VERSION, runMigrations } from "bullmq";
 import pg from "pg";
 import type { QueueRole } from "./queues.ts";
@@ -22,10 +22,11 @@ export function createPostgresPool(options: {
   role: QueueRole;
   onError: (error: Error) => void;
 }): pg.Pool {
+  const max = connectionsWanted(options.role);
   const pool = new pg.Pool({
     connectionString: options.url,
-    max: connectionsWanted(options.role),
-    application_name: `millrace-${options.role}-queue`,
+    max,
+    application_name: poolName(`millrace-${options.role}-queue`, max),
     // BullMQ names its tables without a schema when it is given a pool.
     options: `-c search_path=${SCHEMA}`,
     keepAlive: true,
@@ -41,18 +42,46 @@ export function createPostgresPool(options: {
     client.setMaxListeners(0);
     client.on("error", options.onError);
   });
+  leaveReadOnly(pool);
   return pool;
 }
 
+const READ_ONLY_TRANSACTION = "25006";
+
 /**
- * Brings BullMQ's tables up to date, under BullMQ's own advisory lock. Where they are, nothing is
- * written, so that a process whose role may not create tables can start.
+ * Closes all connections, the one that listens too, when the server has become read-only: it was demoted, and the name
+ * may lead to another one by now.
  */
-export async function migrateBullmq(pool: pg.Pool): Promise<void> {
+function leaveReadOnly(pool: pg.Pool): void {
+  const clients = new Set<pg.PoolClient>();
+  pool.on("connect", (client) => {
+    clients.add(client);
+    client.connection.on("errorMessage", ({ code }: { code?: string }) => {
+      if (code !== READ_ONLY_TRANSACTION) return;
+      for (const each of clients) each.connection.stream.destroy();
+    });
+  });
+  pool.on("remove", (client) => clients.delete(client));
+}
+
+/**
+ * BullMQ makes a queue's sequence with its first job, which a role that may not create one cannot. Our jobs have
+ * ids of their own, so the number that this takes is not missed.
+ */
+const MAKE_SEQUENCES = `
+  SELECT next_job_id(queue) FROM unnest($1::text[]) AS q (queue)
+   WHERE to_regclass(job_id_seq_name(queue)) IS NULL`;
+
+/**
+ * Brings BullMQ's tables up to date, under BullMQ's own advisory lock, and makes what each queue needs. Where
+ * all is there, nothing is written, so that a process whose role may not create tables can start.
+ */
+export async function migrateBullmq(pool: pg.Pool, queues: readonly string[]): Promise<void> {
   const client = await pool.connect();
   let failure: Error | undefined;
   try {
     if (!(await isUpToDate(client))) await runMigrations(client, SCHEMA);
+    await client.query(MAKE_SEQUENCES, [queues]);
   } catch (error) {
     failure = asError(error);
     throw error;

@@ -1,12 +1,7 @@
 import type { Queue } from "bullmq";
 import type pg from "pg";
-import type { Backend, JobSnapshot } from "./backend.ts";
+import type { QueueQueries, JobSnapshot } from "./backend.ts";
 import type { JobCounts, SourcePressure } from "./queues.ts";
-
-type PostgresQueries = Pick<
-  Backend,
-  "snapshots" | "finished" | "forgetStalls" | "counts" | "pressure" | "epochs" | "writeEpoch"
->;
 
 const COLUMNS = `id, state::text, added_at_ms, finished_at_ms, attempts_made, failed_reason`;
 
@@ -24,7 +19,7 @@ const FORGET_STALLS = `UPDATE job SET stalled_count = 0 WHERE queue = $1 AND id 
  * What is asked of the queues on Postgres, and BullMQ's own methods do not do, or do queue by queue. They
  * also give the waiting jobs of a paused queue another name.
  */
-export function createPostgresQueries(pool: pg.Pool): PostgresQueries {
+export function createPostgresQueries(pool: pg.Pool): QueueQueries {
   return {
     snapshots: async (queue, ids) => {
       const { rows } = await pool.query<JobRow>(SNAPSHOTS, [queue.name, ids]);
@@ -51,6 +46,10 @@ export function createPostgresQueries(pool: pg.Pool): PostgresQueries {
     writeEpoch: async (queue, epoch) => {
       await pool.query(WRITE_EPOCH, [queue.name, EPOCH_FIELD, epoch]);
     },
+    // The queue is in the ledger's own database, and restored with it.
+    ledgerMarks: async () => new Map(),
+    writeLedgerMark: async () => {},
+    forgotten: async () => ({ count: 0, tillMs: Date.now() }),
   };
 }
 

@@ -28,7 +28,10 @@ const EMPTY: SourcePressure = { depth: 0, oldestAgeMs: undefined };
  * ask. A measurement that fails leaves the reading before it: other calls report a server that does not
  * answer.
  */
-export function createPressureGauge(read: () => Promise<PressureReading>): PressureGauge {
+export function createPressureGauge(
+  read: () => Promise<PressureReading>,
+  risk: () => Pressure["risk"],
+): PressureGauge {
   const closing = new AbortController();
   let reading: PressureReading = { memoryShare: undefined, sources: new Map() };
   let measuring = false;
@@ -51,6 +54,9 @@ export function createPressureGauge(read: () => Promise<PressureReading>): Press
   }
 
   const pressure: Pressure = {
+    get risk() {
+      return risk();
+    },
     get memoryShare() {
       return reading.memoryShare;
     },

@@ -1,15 +1,16 @@
 import {
-  asError,
   failpoint,
-  fromEnvelope,
   isMillraceError,
+  readEnvelope,
   type EnvelopedEvent,
   type ErrorCode,
   type JobResult,
+  type QueueKeys,
+  type ReadEnvelope,
 } from "@millrace/core";
-import { UnrecoverableError, type Job, type JobJson, type Worker } from "bullmq";
+import { UnrecoverableError, type Job } from "bullmq";
 import { JOB_OPTIONS } from "./job-options.ts";
-import { jobId, keepingName, runName } from "./names.ts";
+import { addedAt, jobId, keepingName, runName } from "./names.ts";
 import type { Notify, ReportError } from "./notices.ts";
 import type { WorkOptions } from "./queues.ts";
 import type { Runs } from "./runs.ts";
@@ -18,37 +19,22 @@ interface ProcessDeps {
   readonly source: string;
   readonly runs: Runs;
   readonly run: WorkOptions["run"];
+  readonly keys: QueueKeys | undefined;
+  /** Whether the body of a job that completes is removed first: the ledger has it. */
+  readonly stripsCompleted: boolean;
   readonly notify: Notify;
   readonly reportError: ReportError;
 }
 
 /** A rolling deploy is over by then, or the newer worker takes the job first. */
 const LATER_VERSION_DELAY_MS = 30_000;
+/** How long a job of a later version is put off. By then no newer worker will come, or it would have taken the job. */
+const LATER_VERSION_MAX_MS = 86_400_000;
 /** What `run` throws is a fault of Millrace or of the process; an immediate retry would meet it again. */
 const UNEXPECTED_DELAY_MS = 5_000;
 /** For what BullMQ itself throws about a job, such as a lost lock. */
 const DEFAULT_DELAY_MS = 30_000;
 const REASON_CHARS_MAX = 1_000;
-
-/**
- * Lets a worker on Redis read every job. A job whose data was edited into something that is not JSON
- * cannot be read by BullMQ: it would stay active and stall forever, and break every page that lists
- * it. It is made readable instead, so that it fails like any other job that Millrace did not write.
- */
-export function makeReadable(worker: Worker): Worker {
-  const createJob = worker["createJob"].bind(worker);
-  const orUnreadable = (json: JobJson, id: string) => {
-    try {
-      return createJob(json, id);
-    } catch {
-      const data = { unreadable: json.data.slice(0, 1_000) };
-      const job = createJob({ ...json, data: JSON.stringify(data) }, id);
-      job.updateData(data).catch((error: unknown) => worker.emit("error", asError(error)));
-      return job;
-    }
-  };
-  return Object.assign(worker, { createJob: orUnreadable });
-}
 
 /** What BullMQ calls for the jobs of a source, and which jobs it has called it for. */
 export interface JobProcessor {
@@ -77,14 +63,14 @@ async function processJob(deps: ProcessDeps, job: Job): Promise<string> {
   failpoint("worker.fetched");
   // A job that was added by hand lacks these options, and would end at its first failure.
   Object.assign(job.opts, JOB_OPTIONS);
-  const event = checkEvent(deps, job);
+  const { event, mac } = checkEvent(deps, job);
   const run = deps.runs.begin(deps.source, job.id ?? "");
   try {
-    const enqueuedAtMs = job.timestamp;
+    const enqueuedAtMs = addedAt(job);
     // BullMQ counts a run when it begins, and a stall when a worker did not end one.
     const startedBefore = job.attemptsStarted !== 1 || job.stalledCounter > 0;
     const { signal } = run;
-    const eventJob = { event, run: runName(job), startedBefore, enqueuedAtMs, signal };
+    const eventJob = { event, mac, run: runName(job), startedBefore, enqueuedAtMs, signal };
     return await answer(deps, job, await deps.run(eventJob));
   } catch (error) {
     if (error instanceof RetryJobError || error instanceof UnrecoverableError) throw error;
@@ -96,25 +82,30 @@ async function processJob(deps: ProcessDeps, job: Job): Promise<string> {
 }
 
 /** The event of a job. Nothing of a job is trusted: a person may have added or edited it. */
-function checkEvent(deps: ProcessDeps, job: Job): EnvelopedEvent {
+function checkEvent(deps: ProcessDeps, job: Job): ReadEnvelope {
   const refuse = (code: ErrorCode): void =>
     deps.notify({ kind: "refused", source: deps.source, jobId: job.id ?? "", code });
-  let event: EnvelopedEvent;
+  let read: ReadEnvelope;
   try {
-    event = fromEnvelope(job.data);
+    read = readEnvelope(job.data, deps.keys);
   } catch (error) {
     const code = isMillraceError(error) ? error.code : "invalid_envelope";
     const reason = failedReason(code, isMillraceError(error) ? error.message : "unreadable");
     refuse(code);
-    if (code === "unknown_envelope_version") {
+    if (code === "unknown_envelope_version" && isOfToday(job)) {
       throw new RetryJobError(job, LATER_VERSION_DELAY_MS, reason);
     }
     throw new UnrecoverableError(reason);
   }
-  const problem = mismatch(deps.source, job, event);
-  if (problem === undefined) return event;
+  const problem = mismatch(deps.source, job, read.event);
+  if (problem === undefined) return read;
   refuse("invalid_envelope");
   throw new UnrecoverableError(failedReason("invalid_envelope", problem));
+}
+
+/** True within a day of the time that the job was added; false for a time that was made up. */
+function isOfToday({ timestamp }: Job): boolean {
+  return Math.abs(Date.now() - timestamp) < LATER_VERSION_MAX_MS;
 }
 
 function mismatch(source: string, job: Job, event: EnvelopedEvent): string | undefined {
@@ -127,6 +118,7 @@ function mismatch(source: string, job: Job, event: EnvelopedEvent): string | und
 async function answer(deps: ProcessDeps, job: Job, result: JobResult): Promise<string> {
   if (result.kind === "completed" || result.kind === "duplicate") {
     failpoint("worker.committed");
+    if (deps.stripsCompleted) await stripBody(deps, job);
     return result.kind;
   }
   if (result.kind === "lost") {

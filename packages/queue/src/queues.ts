@@ -1,11 +1,13 @@
 import type {
   CircuitBreaker,
   EnvelopedEvent,
+  ErrorCode,
   EventKey,
   IncomingEvent,
   StoreResult,
   EventJob,
   JobResult,
+  MacProblem,
   SourcePolicy,
   WorkerConfig,
 } from "@millrace/core";
@@ -17,6 +19,8 @@ export type QueueRole = "ingress" | "worker" | "dashboard" | "cli";
 /** Every source's queue, in one object a process. The same on Redis and on Postgres. */
 export interface Queues {
   readonly backend: "redis" | "postgres";
+  /** Whether jobs are signed, and what their MAC says is told with each of them. */
+  readonly signsJobs: boolean;
   /** BullMQ's own queues by source, for bull-board. */
   readonly queues: ReadonlyMap<string, Queue>;
   /**
@@ -25,11 +29,12 @@ export interface Queues {
    * later, which does no harm. The code of an error is `unavailable` where the server was at fault,
    * and not the event. The answer for an event that the queue knows is a hint, because the queue
    * forgets. When it need not be `exact` (the default for identities only), the queue may answer
-   * `duplicate` or `accepted` for every event that it knows.
+   * `duplicate` or `accepted` for every event that it knows. `delaysMs` has the milliseconds of each event after which
+   * its job may begin; a job that the queue has already keeps its own time.
    */
   enqueue(
     events: readonly IncomingEvent[],
-    options?: { identityOnly?: boolean; exact?: boolean },
+    options?: { identityOnly?: boolean; exact?: boolean; delaysMs?: readonly number[] },
   ): Promise<readonly StoreResult[]>;
   /** Runs the jobs of every source. Once a process. */
   work(options: WorkOptions): Workers;
@@ -39,6 +44,8 @@ export interface Queues {
   retryJob(key: EventKey): Promise<"retried" | "not_failed" | "not_found">;
   /** Moves a completed job back to those that wait: for an event that is pending in the ledger all the same. */
   rerunJob(key: EventKey): Promise<"retried" | "not_completed" | "not_found">;
+  /** Removes a job that does not run; false when it runs, or the queue does not have it. */
+  removeJob(key: EventKey): Promise<boolean>;
   /**
    * What the queue has of many jobs, in one round trip a source: one answer a key, in order; undefined
    * for a job that it does not have.
@@ -57,6 +64,17 @@ export interface Queues {
    */
   epochs(): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(source: string, epoch: string): Promise<void>;
+  /** What `writeLedgerMark` wrote into each source's queue on Redis. None on Postgres, which is restored as a whole. */
+  ledgerMarks(): Promise<ReadonlyMap<string, string>>;
+  /** Writes into a source's queue which ledger it was last compared with. */
+  writeLedgerMark(source: string, mark: string): Promise<void>;
+  /** Counts a source's jobs that completed since a time and that its queue, on Redis, no longer has. */
+  forgotten(source: string, sinceMs: number): Promise<Forgotten>;
+  /**
+   * Removes the jobs of every source that completed longer ago than `keepMs`, some at a time; returns how many.
+   * A queue removes old jobs by itself only as others complete.
+   */
+  removeCompleted(keepMs: number, signal?: AbortSignal): Promise<number>;
   /** Stops every worker from taking a source's jobs, until `resume`. */
   pause(source: string): Promise<void>;
   resume(source: string): Promise<void>;
@@ -86,6 +104,12 @@ export interface WorkOptions {
   concurrency(source: string): number;
   /** How many jobs of a source all its workers together begin in a time. Default: no limit. */
   rate?(source: string): SourcePolicy["rate"];
+  /** Milliseconds that a completed job stays; 0 removes it in the call that completes it. Default 600,000. */
+  readonly keepCompletedMs?: number;
+  /** Bytes of Redis that the completed jobs of all sources may take, about. Default 268,435,456. */
+  readonly keepCompletedBytes?: number;
+  /** Whether completed jobs of a source keep the body that they carry, for as long as they stay. Default: they do. */
+  keepsBodies?(source: string): boolean;
   /** Processes a job. What it throws is unexpected, and makes BullMQ run the job again. */
   run(job: EventJob): Promise<JobResult>;
   /** Called for a job that was failed without being run (its workers died too often). */
@@ -110,8 +134,10 @@ export interface FoundJob {
   readonly enqueuedAtMs: number;
   readonly finishedAtMs: number | undefined;
   readonly failedReason: string | undefined;
-  /** What the job says; undefined when its data is not an envelope. */
+  /** What the job says; undefined when it cannot be read. */
   readonly event: EnvelopedEvent | undefined;
+  /** Why what it says is not to be believed, where jobs are signed. */
+  readonly mac: MacProblem | undefined;
 }
 
 /** The status of a job: it waits or runs, now or later; or it has ended. */
@@ -130,8 +156,26 @@ export interface JobEnd {
 /** A job that has ended. */
 export interface FinishedJob extends JobEnd {
   readonly jobId: string;
-  /** Without headers and body; undefined when the job is not one that Millrace wrote. */
+  /** Without headers and body; undefined when the job cannot be read. */
   readonly event: EnvelopedEvent | undefined;
+  /** As in {@link FoundJob}, but for headers and body. */
+  readonly mac: MacProblem | undefined;
+  /** Why it cannot be read: the code, and a message that quotes nothing of the job. */
+  readonly problem?: JobProblem;
+}
+
+/** Why a job cannot be read. */
+export interface JobProblem {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/** Jobs that completed and that their queue no longer has: nobody can say which events they were. */
+export interface Forgotten {
+  /** About how many: completions are counted by the minute, and for a week. */
+  readonly count: number;
+  /** When the oldest job completed that the queue still has; now when it has none. */
+  readonly tillMs: number;
 }
 
 /** Where a page of finished jobs begins: at this time, after so many that ended in that millisecond. */
@@ -156,8 +200,13 @@ export interface JobCounts {
   readonly paused: boolean;
 }
 
+/** Why Redis may lose what it confirms, although it answers. */
+export type QueueRisk = Extract<ErrorCode, "redis_disk_slow" | "redis_no_replica">;
+
 /** How full the queues are. The object is live: its values change. */
 export interface Pressure {
+  /** Why the queue may lose an event that it alone has; undefined when nothing says so, and on Postgres. */
+  readonly risk?: QueueRisk | undefined;
   /** Redis' used memory as a share of its maxmemory; undefined without one, and on Postgres. */
   readonly memoryShare: number | undefined;
   /** Of one source's queue; zero before it was first measured. */

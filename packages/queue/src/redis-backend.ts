@@ -1,40 +1,55 @@
 import { once } from "node:events";
+import type { QueueKeys } from "@millrace/core";
 import { Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Backend } from "./backend.ts";
 import { STREAMS } from "./job-options.ts";
-import { makeReadable } from "./process-job.ts";
+import { makeReadable } from "./readable-jobs.ts";
 import { createRedisAdd } from "./redis-add.ts";
 import { finishTogether } from "./redis-finish.ts";
+import type { DurabilityWatch } from "./redis-durability.ts";
 import type { RedisClients } from "./redis-clients.ts";
 import { createRedisQueries } from "./redis-queries.ts";
+import { defineFetching } from "./redis-script.ts";
 
 /** Answers of Redis that concern the server and not the command. */
 const SERVER_FAULT =
-  /^(?:OOM|LOADING|READONLY|NOREPLICAS|MISCONF|MASTERDOWN|BUSY|CLUSTERDOWN|TRYAGAIN|NOAUTH|WRONGPASS|NOPERM)\b/;
+  /^(?:OOM|LOADING|READONLY|NOREPLICAS|MISCONF|MASTERDOWN|UNBLOCKED|BUSY|CLUSTERDOWN|TRYAGAIN|NOAUTH|WRONGPASS|NOPERM)\b/;
 
 /** BullMQ on Redis through ioredis. */
-export function createRedisBackend(clients: RedisClients): Backend {
+export function createRedisBackend(
+  clients: RedisClients,
+  keys: QueueKeys | undefined,
+  durability: DurabilityWatch,
+): Backend {
   const { producer } = clients;
+  const queries = createRedisQueries(producer);
   return {
     name: "redis",
+    keys,
     unready: () =>
       producer.status === "ready" ? undefined : `the connection to Redis is ${producer.status}`,
     createQueue: (name) => new Queue(name, { connection: producer, streams: STREAMS }),
     createWorker: (name, processor, options) => {
       const connection = clients.worker();
+      defineFetching(connection);
       const worker = new Worker(name, processor, { ...options, connection });
-      return finishTogether(makeReadable(worker), connection);
+      return makeReadable(finishTogether(worker, connection), connection);
     },
-    add: createRedisAdd(producer),
+    add: createRedisAdd(producer, keys, queries.snapshots),
     isPoison: (error) =>
       error instanceof Error && error.name === "ReplyError" && !SERVER_FAULT.test(error.message),
-    ...createRedisQueries(producer),
+    ...queries,
     ping: async () => {
       await connected(producer);
       await producer.ping();
     },
-    close: () => clients.close(),
+    waitForReplicas: durability.waitForReplicas,
+    risk: durability.risk,
+    close: async () => {
+      durability.close();
+      await clients.close();
+    },
   };
 }
 

@@ -29,6 +29,28 @@ test("the timeout of a connection that breaks does not end the next one", async 
   expect(producer["socketTimeoutTimer"]).toBeUndefined();
 });
 
+test("a client that is cut off while it connects, as Sentinel's news do, connects again", async () => {
+  const server = await startSilentRedis();
+  const { producer, close } = createRedisClients({
+    url: `redis://127.0.0.1:${server.port}`,
+    connectionName: "test",
+    commandTimeoutMs: 200,
+    onError: () => {},
+  });
+  onTestFinished(close);
+  await nextReady(producer);
+  // What ioredis does when it hears of another primary.
+  producer.once("connecting", () => producer["connector"].disconnect());
+  const ended = new Promise<void>((resolve) => producer.once("end", () => resolve()));
+  server.breakConnections();
+  await ended;
+  await nextReady(producer);
+  const again = new Promise<void>((resolve) => producer.once("end", () => resolve()));
+  await close();
+  await again;
+  expect(producer.status).toBe("end");
+});
+
 const nextReady = (client: Redis) =>
   new Promise<void>((resolve) => client.once("ready", () => resolve()));
 

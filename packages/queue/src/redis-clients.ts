@@ -1,5 +1,6 @@
 import { settlesWithin, wait } from "@millrace/core";
-import { Redis, type RedisOptions } from "ioredis";
+import type { Redis, RedisOptions } from "ioredis";
+import { connectRedis } from "./redis-address.ts";
 
 /** A process' connections to Redis. BullMQ duplicates the workers' one for commands that block. */
 export interface RedisClients {
@@ -19,6 +20,7 @@ interface Options {
 
 const QUIT_TIMEOUT_MS = 500;
 const INFO_RETRY_DELAY_MS = 250;
+const CONNECT_AGAIN_MS = 250;
 
 const SHARED: RedisOptions = {
   connectTimeout: 5_000,
@@ -28,7 +30,7 @@ const SHARED: RedisOptions = {
 
 /** Opens the producers' connection, and the workers' when it is first needed. */
 export function createRedisClients(options: Options): RedisClients {
-  const producer = new Redis(options.url, {
+  const producer = connectRedis(options.url, {
     ...SHARED,
     connectionName: options.connectionName,
     enableOfflineQueue: false,
@@ -38,17 +40,28 @@ export function createRedisClients(options: Options): RedisClients {
     commandTimeout: options.commandTimeoutMs,
     // A socket on which commands stay unanswered so long is half-open: a new one is made.
     socketTimeout: 5_000,
+    // Sentinel says so when another server is the primary, also where the old one is silent.
+    failoverDetector: true,
   });
   producer.on("error", options.onError);
   endTimeoutWithSocket(producer);
-  retryInfo(producer);
+  const closing = new AbortController();
+  retryInfo(producer, closing.signal);
+  connectAgainAfterEnd(producer, closing.signal);
 
   let worker: Redis | undefined;
   const blocking = new Set<Redis>();
+  onOtherServer(producer, (address) => {
+    for (const client of [worker, ...blocking]) {
+      if (client === undefined || !["connect", "ready"].includes(client.status)) continue;
+      if (addressOf(client) !== address) client.disconnect(true);
+    }
+  });
   return {
     producer,
     worker: () => (worker ??= createWorkerClient(options, blocking)),
     close: async () => {
+      closing.abort();
       for (const client of [worker, ...blocking]) client?.disconnect();
       await quit(producer);
     },
@@ -56,7 +69,7 @@ export function createRedisClients(options: Options): RedisClients {
 }
 
 function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
-  const client = new Redis(options.url, {
+  const client = connectRedis(options.url, {
     ...SHARED,
     connectionName: options.connectionName,
     maxRetriesPerRequest: null,
@@ -66,6 +79,7 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
   });
   client.on("error", options.onError);
   endTimeoutWithSocket(client);
+  endBetweenConnections(client);
   // BullMQ duplicates this client for each worker. The copies are kept, so that a dead Redis
   // cannot keep a process from ending.
   const duplicate = client.duplicate.bind(client);
@@ -73,11 +87,30 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
     const copy = duplicate(override);
     copy.on("error", options.onError);
     endTimeoutWithSocket(copy);
+    endBetweenConnections(copy);
     copy.once("end", () => blocking.delete(copy));
     blocking.add(copy);
     return copy;
   };
   return client;
+}
+
+/**
+ * Calls back when a connection has been made anew and goes to another server than before: a blocking read on the
+ * old one, which may be silent, would notice after its socket's half minute only.
+ */
+function onOtherServer(client: Redis, callback: (address: string) => void): void {
+  let before: string | undefined;
+  client.on("ready", () => {
+    const address = addressOf(client);
+    if (before !== undefined && address !== before) callback(address);
+    before = address;
+  });
+}
+
+function addressOf({ stream }: Redis): string {
+  const { remoteAddress = "", remotePort = 0 } = stream;
+  return `${remoteAddress} ${remotePort}`;
 }
 
 /**
@@ -92,17 +125,46 @@ function endTimeoutWithSocket(client: Redis): void {
 }
 
 /**
+ * ioredis 5.11.1 says nothing of the end of a client that is ended between two connections, and BullMQ, which waits for
+ * that when a worker closes, would wait without end.
+ */
+function endBetweenConnections(client: Redis): void {
+  const disconnect = client.disconnect.bind(client);
+  client.disconnect = (reconnect = false) => {
+    const isBetween = client.status === "reconnecting";
+    disconnect(reconnect);
+    if (!isBetween || reconnect) return;
+    client["setStatus"]("end");
+    client["flushQueue"](new Error("Connection is closed."));
+  };
+}
+
+/**
+ * ioredis 5.11.1 ends a client for good when Sentinel tells it of a new primary while it is just connecting: its process
+ * would go on without a queue.
+ */
+function connectAgainAfterEnd(client: Redis, closing: AbortSignal): void {
+  const connect = async () => {
+    await wait(CONNECT_AGAIN_MS, closing);
+    if (closing.aborted) return;
+    // Where that fails, the client has emitted the error, and has ended again.
+    await client.connect().catch(() => {});
+  };
+  client.on("end", () => void connect());
+}
+
+/**
  * BullMQ sends INFO on a new connection once, and a queue whose INFO timed out would stay
  * unusable as long as the process lives. So it is sent again until it is answered.
  */
-function retryInfo(client: Redis): void {
+function retryInfo(client: Redis, closing: AbortSignal): void {
   const info = client.info.bind(client);
   const untilAnswered = async (): Promise<string> => {
     for (;;) {
       try {
         return await info();
       } catch (error) {
-        if (client.status === "end") throw error;
+        if (closing.aborted) throw error;
         await wait(INFO_RETRY_DELAY_MS);
       }
     }

@@ -1,18 +1,14 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import type { Backend, FinishedQuery, FinishedSnapshot, JobSnapshot } from "./backend.ts";
-import { parseInfo } from "./check-redis.ts";
+import type { QueueQueries, FinishedQuery, FinishedSnapshot, JobSnapshot } from "./backend.ts";
+import { parseInfo } from "./redis-durability.ts";
 import type { PressureReading } from "./pressure.ts";
 import type { JobCounts } from "./queues.ts";
-import { createRedisScript } from "./redis-script.ts";
-
-type RedisQueries = Pick<
-  Backend,
-  "snapshots" | "finished" | "forgetStalls" | "counts" | "pressure" | "epochs" | "writeEpoch"
->;
+import { countForgotten } from "./redis-completions.ts";
+import { createRedisScript, unlessWrongType } from "./redis-script.ts";
 
 /** What is asked of the queues on Redis, and BullMQ's own methods do not do, or do queue by queue. */
-export function createRedisQueries(client: Redis): RedisQueries {
+export function createRedisQueries(client: Redis): QueueQueries {
   return {
     snapshots: async (queue, ids) => {
       const found = (await SNAPSHOTS.run(client, [queue.toKey("")], ids)) as SnapshotAnswer[];
@@ -31,10 +27,23 @@ export function createRedisQueries(client: Redis): RedisQueries {
     pressure: (queues) => readPressure(client, queues),
     epochs: (queues) => readEpochs(client, queues),
     writeEpoch: async (queue, epoch) => {
-      await client.hset(queue.toKey("meta"), EPOCH_FIELD, epoch);
+      await client.hset(queue.toKey("meta"), EPOCH_FIELD, epoch).catch(unlessWrongType);
     },
+    ledgerMarks: (queues) => readLedgerMarks(client, queues),
+    writeLedgerMark: async (queue, mark) => {
+      await client.hset(queue.toKey("meta"), LEDGER_FIELD, mark).catch(unlessWrongType);
+    },
+    forgotten: (queue, sinceMs) => countForgotten(client, queue, sinceMs),
   };
 }
+
+/**
+ * Bytes of a job's id, of its reason, and of its identity as JSON, that are read: those that Millrace writes have
+ * fewer, and a page of those that somebody else writes fits into memory.
+ */
+const ID_BYTES_MAX = 1_024;
+const REASON_BYTES_MAX = 8_192;
+const IDENTITY_BYTES_MAX = 32_768;
 
 /**
  * For each id 0 when there is no such job, 1 when it has not ended, else how it ended. BullMQ's own
@@ -43,16 +52,20 @@ export function createRedisQueries(client: Redis): RedisQueries {
 const SNAPSHOTS = createRedisScript(`
 local prefix = KEYS[1]
 local found = {}
+local function scoreIn(set, id)
+  local score = redis.pcall("ZSCORE", prefix .. set, id)
+  return type(score) == "string" and score
+end
 for i, id in ipairs(ARGV) do
   local key = prefix .. id
   if redis.call("EXISTS", key) == 0 then
     found[i] = 0
   else
-    local state, at = "failed", redis.call("ZSCORE", prefix .. "failed", id)
-    if not at then state, at = "completed", redis.call("ZSCORE", prefix .. "completed", id) end
+    local state, at = "failed", scoreIn("failed", id)
+    if not at then state, at = "completed", scoreIn("completed", id) end
     if at then
-      local job = redis.call("HMGET", key, "timestamp", "atm", "failedReason")
-      found[i] = { state, at, job[1] or "0", job[2] or "0", job[3] or "" }
+      local job = redis.pcall("HMGET", key, "timestamp", "atm", "failedReason")
+      found[i] = { state, at, job[1] or "0", job[2] or "0", string.sub(job[3] or "", 1, ${REASON_BYTES_MAX}) }
     else
       found[i] = 1
     end
@@ -81,29 +94,34 @@ const NOT_ENDED: JobSnapshot = {
 
 function toEnd([at, addedAt, attemptsMade, reason]: EndFields): Omit<JobSnapshot, "state"> {
   return {
-    finishedAtMs: Number(at),
+    finishedAtMs: readScore(at),
     addedAtMs: Number(addedAt),
     attemptsMade: Number(attemptsMade),
     failedReason: reason === "" ? undefined : reason,
   };
 }
 
+/** Redis writes a score without an end as `inf`, and takes it as `Infinity` too. */
+const readScore = (text: string): number => Number(text.replace(/inf$/, "Infinity"));
+
 /**
  * Jobs of a sorted set from a score on. Of the data the script gives what stands before the headers,
  * which the body follows: the envelope begins with the identity, and a quotation mark in it is
- * escaped.
+ * escaped. A key that is no hash reads as a job without data, so that it does not fail the page; so does the set itself.
  */
 const FINISHED = createRedisScript(`
 local prefix, state = KEYS[1], ARGV[1]
-local page = redis.call("ZRANGEBYSCORE", prefix .. state, ARGV[2], "+inf", "WITHSCORES",
+local page = redis.pcall("ZRANGEBYSCORE", prefix .. state, ARGV[2], "+inf", "WITHSCORES",
   "LIMIT", ARGV[3], ARGV[4])
+if page.err then return { { state, "0", "0", "0", "", "" } } end
 local found = {}
 for i = 1, #page, 2 do
-  local job = redis.call("HMGET", prefix .. page[i], "timestamp", "atm", "failedReason", "data")
+  local job = redis.pcall("HMGET", prefix .. page[i], "timestamp", "atm", "failedReason", "data")
   local data = job[4] or ""
   local headers = string.find(data, ',"headers":', 1, true)
   if headers then data = string.sub(data, 1, headers - 1) .. ',"headers":{}}' end
-  found[#found + 1] = { page[i], page[i + 1], job[1] or "0", job[2] or "0", job[3] or "", data }
+  found[#found + 1] = { string.sub(page[i], 1, ${ID_BYTES_MAX}), page[i + 1], job[1] or "0", job[2] or "0",
+    string.sub(job[3] or "", 1, ${REASON_BYTES_MAX}), string.sub(data, 1, ${IDENTITY_BYTES_MAX}) }
 end
 return found
 `);
@@ -140,20 +158,25 @@ async function readCounts(queue: Queue): Promise<JobCounts> {
 
 /**
  * For each queue how many jobs wait, and the age of the oldest that was never begun, or -1. A job that
- * was begun before does not say since when it waits, so it is not counted; the script stops after ten.
+ * was begun before does not say since when it waits, so it is not counted; the script stops after ten. A key that
+ * somebody has given another type counts as empty, so that one queue does not hide the others.
  */
 const PRESSURE = createRedisScript(`
 local now = redis.call("TIME")
 local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)
 local found = {}
+local function size(command, key)
+  local length = redis.pcall(command, key)
+  return type(length) == "number" and length or 0
+end
 for _, prefix in ipairs(KEYS) do
-  local waiting = redis.call("LLEN", prefix .. "wait")
-  local depth = waiting + redis.call("LLEN", prefix .. "paused")
-    + redis.call("ZCARD", prefix .. "prioritized") + redis.call("ZCARD", prefix .. "delayed")
+  local waiting = size("LLEN", prefix .. "wait")
+  local depth = waiting + size("LLEN", prefix .. "paused")
+    + size("ZCARD", prefix .. "prioritized") + size("ZCARD", prefix .. "delayed")
   local ageMs = -1
   if waiting > 0 then
     for _, id in ipairs(redis.call("LRANGE", prefix .. "wait", -10, -1)) do
-      local job = redis.call("HMGET", prefix .. id, "timestamp", "ats")
+      local job = redis.pcall("HMGET", prefix .. id, "timestamp", "ats")
       local addedAtMs = tonumber(job[1])
       if addedAtMs and not job[2] then ageMs = math.max(ageMs, nowMs - addedAtMs, 0) end
     end
@@ -185,12 +208,28 @@ function memoryShare(info: string): number | undefined {
   return max > 0 ? Number(facts.get("used_memory") ?? 0) / max : undefined;
 }
 
+/** The field of a queue's `meta` that says which ledger the queue was last compared with. */
+const LEDGER_FIELD = "millrace:ledger";
+
+async function readLedgerMarks(
+  client: Redis,
+  queues: ReadonlyMap<string, Queue>,
+): Promise<ReadonlyMap<string, string>> {
+  const read = [...queues].map(async ([source, queue]) => {
+    const mark = await client.hget(queue.toKey("meta"), LEDGER_FIELD).catch(unlessWrongType);
+    return [source, mark] as const;
+  });
+  const marks = await Promise.all(read);
+  return new Map(marks.flatMap(([source, mark]) => (mark ? [[source, mark]] : [])));
+}
+
 /** The field of a queue's `meta` with its epoch; `meta` goes when the queue is obliterated or flushed. */
 const EPOCH_FIELD = "millrace:epoch";
 
 /**
  * Each queue's epoch with the `run_id` of the server: a server that was restarted may have lost the end
- * of its file, and one that took another's place may not have had all of it.
+ * of its file, and one that took another's place may not have had all of it. A queue whose `meta` somebody has given
+ * another type has none, and is compared as a whole each time.
  */
 async function readEpochs(
   client: Redis,
@@ -198,7 +237,9 @@ async function readEpochs(
 ): Promise<ReadonlyMap<string, string | undefined>> {
   const [info, ...epochs] = await Promise.all([
     client.info("server"),
-    ...[...queues.values()].map((queue) => client.hget(queue.toKey("meta"), EPOCH_FIELD)),
+    ...[...queues.values()].map((queue) =>
+      client.hget(queue.toKey("meta"), EPOCH_FIELD).catch(unlessWrongType),
+    ),
   ]);
   const run = parseInfo(info).get("run_id") ?? "";
   return new Map(

@@ -4,23 +4,29 @@ import type { Redis } from "ioredis";
 
 /** A Lua script, sent by its hash; its text goes along only when the server does not have it. */
 export interface RedisScript {
+  /** `onSent` is called each time that the script was sent: what the caller sends then comes behind it. */
   run(
     client: Redis,
     keys: readonly string[],
     args: readonly (string | number | Buffer)[],
+    onSent?: () => void,
   ): Promise<unknown>;
 }
 
 export function createRedisScript(lua: string): RedisScript {
   const sha = createHash("sha1").update(lua).digest("hex");
   return {
-    run: async (client, keys, args) => {
+    run: async (client, keys, args, onSent) => {
       try {
-        return await client.evalsha(sha, keys.length, ...keys, ...args);
+        const answer = client.evalsha(sha, keys.length, ...keys, ...args);
+        onSent?.();
+        return await answer;
       } catch (error) {
         // The server was restarted, or has never seen the script: nothing was run.
         if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-        return await client.eval(lua, keys.length, ...keys, ...args);
+        const answer = client.eval(lua, keys.length, ...keys, ...args);
+        onSent?.();
+        return await answer;
       }
     },
   };
@@ -33,31 +39,70 @@ export function replyError(error: string): Error {
   return Object.assign(new Error(message), { name: "ReplyError" });
 }
 
+/** For a key that somebody has given another type: it counts as one that is not there. */
+export function unlessWrongType(error: unknown): undefined {
+  if (error instanceof Error && error.message.startsWith("WRONGTYPE")) return undefined;
+  throw error;
+}
+
 /** The BullMQ whose scripts were read, and whose results ours are tested to equal. */
 const KNOWN_VERSION = "6.7.0";
-const FILES = {
-  addStandardJob: "bullmq/dist/cjs/scripts/addStandardJob-9.js",
-  moveToFinished: "bullmq/dist/cjs/scripts/moveToFinished-14.js",
-};
+
+/** @throws when another BullMQ is installed than the one that this is tested with. */
+export function requireKnownBullmq(load: NodeJS.Require = LOAD): void {
+  const { version } = load("bullmq/package.json") as { version?: unknown };
+  if (version === KNOWN_VERSION) return;
+  throw new Error(
+    `Cannot use BullMQ ${String(version)}: this build adds jobs as BullMQ ${KNOWN_VERSION} does`,
+  );
+}
+
+/** BullMQ's scripts that fetch a job, and the files that have them. */
+const FETCHING = {
+  moveToActive: "moveToActive-11",
+  moveToDelayed: "moveToDelayed-11",
+  moveToFinished: "moveToFinished-14",
+} as const;
+
+/** With this line BullMQ counts the runs of a job that it fetches. */
+const COUNT_RUN = 'rcall("HINCRBY", jobKey, "ats", 1)';
 
 /**
- * The text of one of BullMQ's own scripts, from the BullMQ that is installed. In a loop over many jobs
- * it stores what BullMQ itself would store, and saves a round trip for each job and most of the work
- * that BullMQ, ioredis and Redis do for a command.
+ * Redis cannot count in a field that is no number, and a script that stops there leaves its job active, without a worker,
+ * each time anew. Such a job counts as one that was begun before.
+ */
+const COUNT_RUN_ALWAYS =
+  'if type(redis.pcall("HINCRBY", jobKey, "ats", 1)) ~= "number" then rcall("HSET", jobKey, "ats", 2) end';
+
+/**
+ * The text of one of BullMQ's own scripts, from the BullMQ that is installed, but for the line that counts a job's runs.
  *
  * @throws when another BullMQ is installed than the one that this is tested with.
  */
-export function bullmqScript(name: keyof typeof FILES, load: NodeJS.Require = LOAD): string {
-  const { version } = load("bullmq/package.json") as { version?: unknown };
-  if (version !== KNOWN_VERSION) {
-    throw new Error(
-      `Cannot use BullMQ ${String(version)}: this build adds jobs with the script of BullMQ ${KNOWN_VERSION}`,
-    );
+export function bullmqScript(
+  name: keyof typeof FETCHING,
+  load: NodeJS.Require = LOAD,
+): { keys: number; content: string } {
+  requireKnownBullmq(load);
+  const scripts = load(`bullmq/dist/cjs/scripts/${FETCHING[name]}.js`) as Readonly<
+    Record<string, { keys: number; content: string }>
+  >;
+  const { keys = 0, content = "" } = scripts[name] ?? {};
+  const [before, after, ...more] = content.split(COUNT_RUN);
+  if (after === undefined || more.length > 0) {
+    throw new Error(`Cannot use BullMQ ${KNOWN_VERSION}: its ${name} is not the known one`);
   }
-  const scripts = load(FILES[name]) as Record<string, { content: string } | undefined>;
-  const script = scripts[name];
-  if (script === undefined) throw new Error(`Cannot use BullMQ ${KNOWN_VERSION}: no ${name}`);
-  return script.content;
+  return { keys, content: `${before}${COUNT_RUN_ALWAYS}${after}` };
+}
+
+/** Gives a client these scripts before BullMQ does, which then leaves them as they are. */
+export function defineFetching(client: Redis): void {
+  for (const name of Object.keys(FETCHING) as (keyof typeof FETCHING)[]) {
+    const command = `${name}:${KNOWN_VERSION}`;
+    if (command in client) continue;
+    const { keys, content } = bullmqScript(name);
+    client.defineCommand(command, { numberOfKeys: keys, lua: content });
+  }
 }
 
 const LOAD = createRequire(import.meta.url);

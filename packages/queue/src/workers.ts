@@ -1,8 +1,8 @@
-import { fromEnvelope, settlesWithin, type SourcePolicy } from "@millrace/core";
+import { MillraceError, readEnvelope, settlesWithin, type SourcePolicy } from "@millrace/core";
 import type { Job, Worker, WorkerOptions } from "bullmq";
 import type { Backend } from "./backend.ts";
-import { KEEP_COMPLETED } from "./job-options.ts";
-import { endedRunName, queueName } from "./names.ts";
+import { completedToKeep, KEEP_COMPLETED_BYTES, KEEP_COMPLETED_MS } from "./job-options.ts";
+import { addedAt, endedRunName, isJobOf, queueName } from "./names.ts";
 import type { Notify, ReportError } from "./notices.ts";
 import { createJobProcessor, retryDelay } from "./process-job.ts";
 import type { WorkOptions, Workers } from "./queues.ts";
@@ -49,10 +49,23 @@ export function startWorkers(deps: Deps): Workers {
 
 function startWorker(deps: Deps, source: string, { runs, abandoning }: Running): SourceWorker {
   const { notify, reportError, options } = deps;
-  const jobs = createJobProcessor({ source, runs, run: options.run, notify, reportError });
+  const { keys } = deps.backend;
+  const { run, keepCompletedMs = KEEP_COMPLETED_MS } = options;
+  const { keepCompletedBytes = KEEP_COMPLETED_BYTES } = options;
+  const stripsCompleted = keepCompletedMs > 0 && options.keepsBodies?.(source) === false;
+  const jobs = createJobProcessor({
+    ...{ source, runs, run, keys, stripsCompleted },
+    ...{ notify, reportError },
+  });
   const concurrency = () => options.concurrency(source);
+  const completed = completedToKeep(deps.backend.name, {
+    keepMs: keepCompletedMs,
+    sourceBytes: keepCompletedBytes / deps.sources.length,
+  });
   const processJob: typeof jobs.process = (job) => {
     worker.concurrency = concurrency();
+    completed.count(stripsCompleted ? 0 : bodyChars(job));
+    worker.opts.removeOnComplete = completed.keep;
     return jobs.process(job);
   };
   const worker: Worker = deps.backend.createWorker(queueName(source), processJob, {
@@ -60,7 +73,7 @@ function startWorker(deps: Deps, source: string, { runs, abandoning }: Running):
     lockDuration: options.worker.lockDurationMs,
     stalledInterval: options.worker.stalledIntervalMs,
     maxStalledCount: options.worker.maxStalledCount,
-    removeOnComplete: KEEP_COMPLETED[deps.backend.name],
+    removeOnComplete: completed.keep,
     runRetryDelay: FETCH_RETRY_DELAY_MS,
     settings: { backoffStrategy: retryDelay },
     ...limiterOf(options.rate?.(source)),
@@ -89,6 +102,12 @@ function startWorker(deps: Deps, source: string, { runs, abandoning }: Running):
   return { worker, backoff };
 }
 
+/** Of the body that a job carries; a job may have been made up. */
+function bodyChars({ data }: Job<{ body?: unknown } | null>): number {
+  const body = data?.body;
+  return typeof body === "string" ? body.length : 0;
+}
+
 /** BullMQ counts on the server, so the limit holds for all workers with the same setting together. */
 function limiterOf(rate: SourcePolicy["rate"]): Pick<WorkerOptions, "limiter"> {
   return rate === undefined ? {} : { limiter: { max: rate.max, duration: rate.perMs } };
@@ -99,10 +118,14 @@ async function abandonJob(deps: Deps, source: string, job: Job, reason: string):
   deps.notify({ kind: "job_abandoned", source, jobId: job.id ?? "", reason });
   const { timestamp, attemptsMade } = job;
   try {
+    const read = readEnvelope(job.data, deps.backend.keys);
+    if (!isJobOf(read.event, source, job.id)) {
+      throw new MillraceError("invalid_envelope", "Cannot fail its event: it is of another job");
+    }
     const eventJob = {
-      event: fromEnvelope(job.data),
+      ...read,
       run: endedRunName({ timestamp, attemptsMade, failedReason: reason }),
-      enqueuedAtMs: timestamp,
+      enqueuedAtMs: addedAt(job),
       signal: new AbortController().signal,
     };
     await deps.options.onAbandoned(eventJob, reason);

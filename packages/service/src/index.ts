@@ -15,6 +15,7 @@ export { archiveDirOf, loadConfig, type LoadedConfig } from "./load-config.ts";
 export { loadHandlers } from "./load-handlers.ts";
 export { createLogger, type Logger } from "./logger.ts";
 export { notifyParent, onTermination } from "./process-signals.ts";
+export { refuseExampleSecrets } from "./refuse-example-secrets.ts";
 export { resolveSecrets } from "./resolve-secrets.ts";
 export { retryUntilAvailable, type Patience } from "./retry-until-available.ts";
 export { createRegistry, createStatusApp } from "./status-app.ts";

@@ -1,15 +1,24 @@
-import { MillraceError, type Config, type Handler, type HandlersModule } from "@millrace/core";
+import {
+  MillraceError,
+  withUrl,
+  type Config,
+  type Handler,
+  type HandlersModule,
+} from "@millrace/core";
 import { reasonOf } from "./error-log.ts";
 
 /**
  * Loads a config's handlers and checks them against its sources.
  *
  * @throws `handlers_not_loaded` when their import fails or gives no list; `invalid_config` with
- * every handler whose source is not configured, or with every pair that one event must not have.
+ * every handler whose source is not configured, or that no event can go to, or with every pair that one event must not
+ * have.
  */
 export async function loadHandlers(config: Config): Promise<readonly Handler[]> {
   const handlers = listOf(await evaluate(config));
-  const strangers = handlers.filter((handler) => !Object.hasOwn(config.sources, handler.source));
+  const strangers = handlers.filter(({ sources }) =>
+    sources.some((name) => name !== "*" && !Object.hasOwn(config.sources, name)),
+  );
   if (strangers.length > 0) {
     const lines = strangers.map((handler) => `  ${nameOf(handler)}`);
     throw new MillraceError(
@@ -17,7 +26,15 @@ export async function loadHandlers(config: Config): Promise<readonly Handler[]> 
       `Cannot use the handlers: no source of their name is configured:\n${lines.join("\n")}`,
     );
   }
-  const mixed = mixedTypes(handlers);
+  const mute = handlers.filter((handler) => !canMatch(handler));
+  if (mute.length > 0) {
+    const lines = mute.map((handler) => `  ${nameOf(handler)}`);
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot use the handlers: a handler needs a source and a type, and a * stands only at the end of a type:\n${lines.join("\n")}`,
+    );
+  }
+  const mixed = mixedTypes(handlers, Object.keys(withUrl(config.sources)));
   if (mixed.length > 0) {
     throw new MillraceError(
       "invalid_config",
@@ -27,13 +44,21 @@ export async function loadHandlers(config: Config): Promise<readonly Handler[]> 
   return handlers;
 }
 
-/** Pairs of handlers of which at least one is set-based, and that the same event would go to. */
-function mixedTypes(handlers: readonly Handler[]): string[] {
+/** Whether some event can go to a handler. No sender has a `*` within the name of a type. */
+function canMatch({ sources, types }: Handler): boolean {
+  return sources.length > 0 && types.length > 0 && types.every((type) => !/\*./.test(type));
+}
+
+/**
+ * Pairs of handlers of which at least one is set-based, and that the same event would go to. `*` is every source with a
+ * URL.
+ */
+function mixedTypes(handlers: readonly Handler[], named: readonly string[]): string[] {
+  const sourcesOf = ({ sources }: Handler) =>
+    sources.flatMap((name) => (name === "*" ? named : [name]));
   const meet = (one: Handler, other: Handler) =>
-    one.source === other.source &&
-    one.types.some(
-      (type) => type === "*" || other.types.some((also) => also === type || also === "*"),
-    );
+    sourcesOf(one).some((name) => sourcesOf(other).includes(name)) &&
+    one.types.some((type) => other.types.some((also) => overlap(type, also)));
   return handlers.flatMap((one, index) =>
     handlers
       .slice(index + 1)
@@ -42,8 +67,20 @@ function mixedTypes(handlers: readonly Handler[]): string[] {
   );
 }
 
-function nameOf({ source, types }: Handler): string {
-  return `on("${source}", "${types.join('", "')}")`;
+/** Whether some text is meant by both: a `*` at the end stands for any. */
+function overlap(one: string, other: string): boolean {
+  const [oneStart, otherStart] = [one, other].map((text) => text.replace(/\*$/, ""));
+  if (one.endsWith("*") && other.startsWith(oneStart ?? "")) return true;
+  return other.endsWith("*") ? one.startsWith(otherStart ?? "") : one === other;
+}
+
+function nameOf({ sources, types }: Handler): string {
+  return `on(${textOf(sources)}, ${textOf(types)})`;
+}
+
+function textOf(names: readonly string[]): string {
+  const quoted = names.map((name) => `"${name}"`).join(", ");
+  return names.length === 1 ? quoted : `[${quoted}]`;
 }
 
 async function evaluate(config: Config): Promise<HandlersModule> {
@@ -70,11 +107,10 @@ function isHandler(value: unknown): value is Handler {
   return (
     typeof value === "object" &&
     value !== null &&
-    "run" in value &&
-    typeof value.run === "function" &&
+    ("write" in value || "call" in value) &&
     "types" in value &&
     Array.isArray(value.types) &&
-    "source" in value &&
-    typeof value.source === "string"
+    "sources" in value &&
+    Array.isArray(value.sources)
   );
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { MillraceError, secretVariable, type Config, type Source } from "@millrace/core";
+import { MillraceError, secretVariable, withUrl, type Config, type Source } from "@millrace/core";
 import { reasonOf } from "./error-log.ts";
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -9,7 +9,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
  * `<SOURCE>_WEBHOOK_SECRET_FILE` names, else the config's `secret`. Several are live during a
  * rotation: separated by commas in the variable, one a line in the file, or a JSON list in either,
  * which is the way to write a secret that holds a comma. A source without any is left out; the
- * caller that needs it refuses to start.
+ * caller that needs it refuses to start. An internal source has none.
  *
  * @throws `missing_secret` with every variable whose text cannot be a list of secrets, and every
  * file that cannot be read. No message quotes a secret.
@@ -17,7 +17,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 export function resolveSecrets(config: Config, env: Variables): Record<string, readonly string[]> {
   const secrets: Record<string, readonly string[]> = {};
   const problems: string[] = [];
-  for (const [name, source] of Object.entries(config.sources)) {
+  for (const [name, source] of Object.entries(withUrl(config.sources))) {
     const variable = secretVariable(name);
     const text = env[variable];
     const file = env[`${variable}_FILE`];

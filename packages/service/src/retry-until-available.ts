@@ -4,8 +4,10 @@ const FIRST_WAIT_MS = 200;
 const WAIT_MS_MAX = 2_000;
 const AWAY: ReadonlySet<ErrorCode> = new Set([
   "database_unavailable",
+  "database_read_only",
   "database_unreachable",
   "redis_unreachable",
+  "redis_not_writing",
 ] as const);
 
 export interface Patience {

@@ -22,6 +22,8 @@ export interface MetricsSource {
 export function statusRouter(deps: {
   registry: MetricsSource;
   readiness: () => Promise<Readiness>;
+  /** Whether `/readyz` says why it is as it is; default true. */
+  reasons?: boolean;
 }): Router {
   const router = Router();
   router.get("/healthz", (_request, response) => {
@@ -31,7 +33,8 @@ export function statusRouter(deps: {
     const { ready, parts, degraded } = await deps.readiness();
     const well = degraded === undefined ? "ready" : "degraded";
     const status = ready ? well : "not_ready";
-    response.status(ready ? 200 : 503).json({ status, parts, ...degraded });
+    const reasons = deps.reasons === false ? {} : { parts, ...degraded };
+    response.status(ready ? 200 : 503).json({ status, ...reasons });
   });
   router.get("/metrics", async (_request, response) => {
     response.set("Content-Type", deps.registry.contentType).send(await deps.registry.metrics());

@@ -57,10 +57,17 @@ function chart(result, measure) {
 /** Markdown for the pages, by the name of the block that it replaces. */
 export function blocksOf(measured) {
   const { results } = measured;
-  const blocks = { machine: machine(measured), summary: summary(results) };
+  const blocks = {};
   for (const [name, result] of Object.entries(results)) blocks[name] = section(name, result);
-  if (results.pipeline) blocks.sizes = sizes(results.pipeline);
-  return blocks;
+  if (results.pipeline === undefined) return blocks;
+  // The machine and the README's comparison are of a whole measurement. A single part, measured again on another
+  // machine, must not stand for all of them.
+  return {
+    ...blocks,
+    machine: machine(measured),
+    summary: summary(results),
+    sizes: sizes(results.pipeline),
+  };
 }
 
 function machine({ day, machine: facts }) {

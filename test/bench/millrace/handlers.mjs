@@ -2,14 +2,41 @@ import { sql } from "drizzle-orm";
 import { on } from "millrace";
 import { handle } from "../loads.mjs";
 
+const insert = async (event, { tx }) => {
+  await tx.execute(sql`INSERT INTO effects (event_id) VALUES (${event.id})`);
+};
+const callOther = async (signal) => {
+  const response = await fetch(process.env.BENCH_CALL_URL, { signal });
+  await response.arrayBuffer();
+};
+const nowMs = () => performance.timeOrigin + performance.now();
+
 const HANDLERS = {
-  insert: on("bench", "*", async (event, { tx }) => {
-    await tx.execute(sql`INSERT INTO effects (event_id) VALUES (${event.id})`);
-  }),
+  insert: on("bench", "*", insert),
   set: on("bench", "*", { batch: 100 }, async (events, { tx }) => {
     const ids = sql.param(events.map(({ id }) => id));
     await tx.execute(sql`INSERT INTO effects (event_id) SELECT unnest(${ids}::text[])`);
   }),
+  "call inside": on("bench", "*", async (event, context) => {
+    await callOther(context.signal);
+    await insert(event, context);
+  }),
+  "call before": on("bench", "*", {
+    call: (_event, { signal }) => callOther(signal),
+    write: insert,
+  }),
+  emit: [
+    on("bench", "*", async (event, context) => {
+      await insert(event, context);
+      await context.emit("emitted", "bench.emitted", { atMs: nowMs() });
+    }),
+    on("emitted", "*", async (event, { tx }) => {
+      const waitedMs = nowMs() - event.payload.atMs;
+      await tx.execute(
+        sql`INSERT INTO begun (event_id, waited_ms) VALUES (${event.id}, ${waitedMs})`,
+      );
+    }),
+  ],
 };
 const load = process.env.BENCH_LOAD ?? "insert";
 
@@ -18,7 +45,7 @@ export default [
     on("bench", "*", (event, { tx }) =>
       handle(event.id, (text, values) => tx.execute(filled(text, values))),
     ),
-];
+].flat();
 
 /** A text with $1, $2 ... as drizzle's template. */
 function filled(text, values) {

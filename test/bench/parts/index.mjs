@@ -1,4 +1,5 @@
 import { growth } from "./growth.mjs";
+import { handlers } from "./handlers.mjs";
 import { ingress } from "./ingress.mjs";
 import { latency } from "./latency.mjs";
 import { memory } from "./memory.mjs";
@@ -14,6 +15,7 @@ export const PARTS = {
   worker,
   careful,
   contended,
+  handlers,
   pipeline,
   latency,
   growth,

@@ -62,7 +62,7 @@ async function drains(servers, contenders, options) {
     title: `Worker: ${LOADS[load].title}; ${events} events, ${workers}, ${concurrency} at once`,
     contenders: await inTurn(contenders, rounds, async (contender) => {
       const stores = await servers.fresh();
-      await contender.fill(envOf(stores, contender), events);
+      await contender.fill(envOf(stores, contender, options), events);
       const drained = await measureDrain(stores, contender, { ...options, events });
       if (contender.done === undefined) {
         await checkWork(stores.query, events, { contended: load === "contended" });

@@ -66,10 +66,18 @@ const STEPS = {
 /** What deletes has tests of its own, that stop it at each step: it would break the invariants. So has
  * what only some load makes come by. */
 const STRUCK_IN = {
+  "worker.locked": "faults/alone/store-mails.test.ts",
   "worker.group_admitted": "processor/groups.test.ts",
   "worker.group_ran": "processor/groups.test.ts",
   "worker.group_commit_sent": "processor/groups.test.ts",
   "worker.group_committed": "processor/groups.test.ts",
+  "worker.before_call": "processor/step-crashes.test.ts",
+  "worker.step_ran": "processor/step-crashes.test.ts",
+  "worker.step_recorded": "processor/step-crashes.test.ts",
+  "worker.called": "processor/step-crashes.test.ts",
+  "bulk_run.before_batch": "operations/bulk-runs.test.ts",
+  "bulk_run.committed": "operations/bulk-runs.test.ts",
+  "bulk_run.enqueued": "operations/bulk-runs.test.ts",
   "retention.moved": "operations/retention.test.ts",
   "retention.archived": "operations/retention-archive.test.ts",
   "retention.detached": "operations/retention.test.ts",

@@ -28,12 +28,12 @@ describeOnRedis("poison on a test environment of its own", () => {
         },
         { rate: 25 },
       );
-      const { environment } = faultTest;
-      await until(async () => (await countOthers(environment, fromMs)) >= QUIET, PATIENCE);
+      await until(async () => (await countOthers(faultTest, fromMs)) >= QUIET, PATIENCE);
       const struckMs = Date.now();
       for (const way of ["fails", "huge", "dies"]) await poison.ways[way]?.(faultTest);
       await inject.ways["no envelope"]?.(faultTest);
       await poison.ways["floods"]?.(faultTest);
+      await until(async () => (await countOthers(faultTest, struckMs)) >= QUIET, PATIENCE);
       const stretches = {
         quiet: { fromMs, toMs: struckMs },
         struck: { fromMs: struckMs, toMs: Date.now() },

@@ -36,7 +36,7 @@ describeOnRedis("F7 what Redis keeps on disk", () => {
       send(plainEvent("msg_waiting_1", { plan: { fails: 6 } }));
       await settled("msg_waiting_1", "pending");
       await until(() => log.acknowledged > 40);
-      await loseRedis(environment);
+      expect(await loseRedis(environment)).toBeGreaterThan(0);
       await environment.servers.restartRedis();
       await expectInvariants();
     },

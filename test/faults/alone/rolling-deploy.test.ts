@@ -4,6 +4,7 @@ import { useFaultTests, type FaultTest } from "../start-fault-test.ts";
 import type { Role, RoleKind } from "../environment/role.ts";
 import { THIS_BUILD, type Build } from "../environment/environment.ts";
 import { describeOnRedis } from "../../support/redis.ts";
+import { withQueue } from "../../support/queue-fixture.ts";
 import { until } from "../../support/until.ts";
 import { installOlderBuild, type OlderBuild } from "./older-build.ts";
 
@@ -34,15 +35,19 @@ describeOnRedis("a rolling deploy under steady traffic", () => {
       send(plainEvent("msg_all_the_way_1", { plan: { fails: FAILS_ALL_THE_WAY } }));
       send(plainEvent("msg_failed_1", { plan: { permanent: true } }));
       await settled("msg_failed_1", "failed");
+      const unsigned = await leaveWaiting(faultTest, "unsigned", { isSigned: false });
 
       // The tables first, under the older build, which goes on.
       expect(await environment.command(["migrate"])).toMatchObject({ code: 0 });
       await deliveriesGoOn(faultTest);
       await deploy(faultTest, THIS_BUILD);
+      await runWaiting(faultTest, unsigned);
       await retryFailed(faultTest, THIS_BUILD, { attempts: 2 });
       await settled("msg_all_the_way_1", "pending");
 
+      const signed = await leaveWaiting(faultTest, "signed", { isSigned: true });
       await deploy(faultTest, older);
+      await runWaiting(faultTest, signed);
       await retryFailed(faultTest, older, { attempts: 3 });
       await settled("msg_all_the_way_1", "pending");
 
@@ -56,6 +61,38 @@ describeOnRedis("a rolling deploy under steady traffic", () => {
     },
   );
 });
+
+const PAUSED = "frail";
+
+/** Delivers events whose jobs wait in a paused queue, as the ingresses that run now write them. */
+async function leaveWaiting(
+  { environment, send }: FaultTest,
+  name: string,
+  { isSigned }: { isSigned: boolean },
+): Promise<readonly string[]> {
+  const ids = Array.from({ length: 5 }, (_, n) => `msg_${name}_${n}`);
+  await withQueue(environment.urls, PAUSED, async (queue) => {
+    await queue.pause();
+    for (const id of ids) send(plainEvent(id, { source: PAUSED }));
+    for (const id of ids) {
+      const job = await until(() => queue.getJob(id), { what: `job ${id}` });
+      expect([id, typeof job.data.mac]).toEqual([id, isSigned ? "string" : "undefined"]);
+    }
+  });
+  return ids;
+}
+
+/** Lets workers run what has waited. */
+async function runWaiting(
+  { environment, settled }: FaultTest,
+  ids: readonly string[],
+): Promise<void> {
+  const count = () =>
+    environment.count("millrace.events where event_id = any($1) and attempts > 0", [ids]);
+  expect(await count()).toBe(0);
+  await withQueue(environment.urls, PAUSED, (queue) => queue.resume());
+  for (const id of ids) await settled(id, "completed");
+}
 
 /** Replaces every worker, then every ingress, by one of another build. */
 async function deploy(faultTest: FaultTest, build: Build): Promise<void> {

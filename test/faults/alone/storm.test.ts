@@ -26,11 +26,11 @@ describeOnRedis("storms of duplicates on a test environment of their own", () =>
         { rate: 25 },
       );
       const { environment } = faultTest;
-      await until(async () => (await countOthers(environment, fromMs)) >= QUIET, PATIENCE);
+      await until(async () => (await countOthers(faultTest, fromMs)) >= QUIET, PATIENCE);
       const struckMs = Date.now();
       await storm.longWays?.[way]?.(faultTest);
       expect(environment.struck.get("F20")).toBe(1);
-      await until(async () => (await countOthers(environment, struckMs)) >= QUIET, PATIENCE);
+      await until(async () => (await countOthers(faultTest, struckMs)) >= QUIET, PATIENCE);
       const stretches = {
         quiet: { fromMs, toMs: struckMs },
         struck: { fromMs: struckMs, toMs: Date.now() },

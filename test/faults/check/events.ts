@@ -23,12 +23,16 @@ export function checkLost({ log, rows, environment }: Evidence): Finding[] {
 
 /**
  * I1, further: what was sure to succeed in the end is completed and not given up, and what never can is
- * failed. Of `frail` events nobody can say, as attempts that die with their workers count for them.
+ * failed. Of `frail` events nobody can say, as attempts that die with their workers count for them. A Postgres that was
+ * put back has lost the bodies of events that it had taken first, or that had failed before: a recorded failure takes the
+ * body out of the job. And it has lost replays, which begin there.
  */
-export function checkOutcome({ rows, log }: Evidence): Finding[] {
+export function checkOutcome({ rows, log, environment }: Evidence): Finding[] {
   return rows.flatMap((row) => {
     const event = log.accounts.get(keyOf(row))?.event;
     if (event === undefined || row.status === "pending") return [];
+    const isLost = row.code === "body_lost" || row.code === "replay_lost";
+    if (isLost && row.status === "failed" && environment.undone.has(keyOf(row))) return [];
     const expected = expectedStatus(event);
     if (expected === undefined || expected === row.status) return [];
     return [{ invariant: "I1 OUTCOME", text: `${keyOf(row)} is ${row.status}, not ${expected}` }];
@@ -56,9 +60,54 @@ export function checkUnexpected(evidence: Evidence): Finding[] {
 }
 
 function isExpected(row: Generation, { log, environment }: Evidence): boolean {
+  if (row.generation > (environment.replays.get(keyOf(row)) ?? 0)) return false;
+  // Whether its parent has emitted it is a check of its own.
+  if (row.source === RELAY) return true;
   const account = log.accounts.get(keyOf(row));
-  if (account === undefined || account.event.forged === true) return false;
-  return row.generation <= (environment.replays.get(keyOf(row)) ?? 0);
+  return account !== undefined && account.event.forged !== true;
+}
+
+/** The source of what handlers emit. */
+export const RELAY = "relay";
+
+/** I13: each generation that was completed by handlers that emit has one emitted event, and there is no other. */
+export function checkEmitted({ rows, emitted, log, environment }: Evidence): Finding[] {
+  const children = new Map<string, number>();
+  for (const { parent } of emitted) {
+    children.set(generationOf(parent), (children.get(generationOf(parent)) ?? 0) + 1);
+  }
+  const wrong = rows.flatMap((row) => {
+    const emits = log.accounts.get(keyOf(row))?.event.plan.emits === true;
+    const isHandled = row.status === "completed" && row.outcome === "handled";
+    const count = children.get(generationOf(row)) ?? 0;
+    children.delete(generationOf(row));
+    if (count === (emits && isHandled ? 1 : 0)) return [];
+    const text = `${generationOf(row)} is ${row.status} and emitted ${count} events`;
+    return [{ invariant: "I13 EMITTED", text }];
+  });
+  const orphans = [...children.keys()].map((key) => ({
+    invariant: "I13 EMITTED",
+    text: `${key} emitted an event and is not in the ledger`,
+  }));
+  const named = new Set(emitted.map(({ id }) => id));
+  const strangers = rows
+    .filter(({ source, id }) => source === RELAY && !named.has(id))
+    .filter((row) => !isLeftBehind(row, environment))
+    .map((row) => ({ invariant: "I13 EMITTED", text: `${generationOf(row)} has no parent` }));
+  return [...wrong, ...orphans, ...strangers];
+}
+
+/**
+ * An event that was emitted before Postgres was put back, and is lost with its parent, which its id names. Its job was left, and
+ * has failed for want of a body: it runs when its parent comes again.
+ */
+function isLeftBehind(
+  { source, status, code, id }: LedgerRow,
+  { undone }: Evidence["environment"],
+): boolean {
+  const isLost = source === RELAY && status === "failed" && code === "body_lost";
+  const [parentSource = "", parentId = ""] = id.split("|");
+  return isLost && undone.has(keyOf({ source: parentSource, id: decodeURIComponent(parentId) }));
 }
 
 /** I3 and I4: a handled event has one effect, that of its last attempt; every other event has none. */
@@ -139,10 +188,13 @@ export function checkMonotone({ history, rows, environment }: Evidence): Finding
  * I12: a handler starts once for each attempt that the ledger has counted, never twice with one number,
  * and never for an attempt that was not counted. A duplicate therefore starts none. A set that throws is
  * given to its handler again in halves: the same attempt, in the same process, among ever fewer events. A
- * first attempt that was undone before it was recorded is known to the queue alone, until it is emptied.
+ * first attempt that was undone before it was recorded is known to the queue alone, until it is emptied. A Postgres
+ * that was put back has forgotten attempts.
  */
-export function checkStarts({ rows, starts, environment }: Evidence): Finding[] {
+export function checkStarts(evidence: Evidence): Finding[] {
+  const { rows, starts, environment } = evidence;
   const { groups, emptied } = environment;
+  const undone = withEmitted(evidence);
   const attempts = new Map(rows.map((row) => [generationOf(row), row.attempts]));
   const seen = new Map<string, StartRow>();
   return starts.flatMap((start) => {
@@ -151,13 +203,20 @@ export function checkStarts({ rows, starts, environment }: Evidence): Finding[] 
     seen.set(key, start);
     const isHalf = before?.pid === start.pid && start.given < before.given;
     const isForgotten = groups && start.attempt === 1 && emptied.has(keyOf(start));
-    if (isForgotten) return [];
+    if (isForgotten || undone.has(keyOf(start))) return [];
     if (before !== undefined && !isHalf) {
       return [{ invariant: "I12 DEDUP BOUND", text: `${key} was started twice` }];
     }
     if (start.attempt <= (attempts.get(generationOf(start)) ?? 0)) return [];
     return [{ invariant: "I12 DEDUP BOUND", text: `${key} was started and not counted` }];
   });
+}
+
+/** Events that were delivered before Postgres was put back, and what their handlers emitted. */
+function withEmitted({ environment, emitted, rows }: Evidence): ReadonlySet<string> {
+  const children = emitted.filter(({ parent }) => environment.undone.has(keyOf(parent)));
+  const left = rows.filter((row) => isLeftBehind(row, environment));
+  return new Set([...environment.undone, ...children.map(keyOf), ...left.map(keyOf)]);
 }
 
 /** Starts beyond the first that no failure of the handler explains: what the faults have cost. */

@@ -27,22 +27,46 @@ export interface LedgerRow extends Generation {
   readonly status: "pending" | "completed" | "failed";
   readonly outcome: string | null;
   readonly attempts: number;
+  readonly code: string | null;
 }
 
 export interface EffectRow extends Generation {
   readonly attempt: number;
+  /** What calls gave to the handler, as JSON; null where none were made. */
+  readonly answers: string | null;
 }
 
 /** A start of a handler. */
-export interface StartRow extends EffectRow {
+export interface StartRow extends Generation {
+  readonly attempt: number;
   readonly pid: number;
   /** Events that the handler was given, this one among them. */
   readonly given: number;
 }
 
+/** A call of a step, as the other system was asked. */
+export interface CallRow extends Generation {
+  readonly attempt: number;
+  readonly step: string;
+  readonly key: string;
+}
+
+/** The record of a step. */
+export interface StepRow extends Generation {
+  readonly attempt: number;
+  readonly step: string;
+  /** JSON. */
+  readonly result: string;
+}
+
 interface HistoryRow extends Generation {
   readonly was: string | null;
   readonly isNow: string | null;
+}
+
+/** An event that a handler emitted, and the one whose handler it was. */
+export interface EmittedRow extends Generation {
+  readonly parent: Generation;
 }
 
 /** All that the invariants are checked on, read when everything is at rest. */
@@ -51,9 +75,14 @@ export interface Evidence {
   readonly log: ClientLog;
   readonly rows: readonly LedgerRow[];
   readonly effects: readonly EffectRow[];
+  /** By the columns that name the parent, without their replays. */
+  readonly emitted: readonly EmittedRow[];
   readonly history: readonly HistoryRow[];
   /** Every start of a handler, also of runs that were undone. */
   readonly starts: readonly StartRow[];
+  /** Every call of a handler, also of attempts that were undone. */
+  readonly calls: readonly CallRow[];
+  readonly steps: readonly StepRow[];
   /** Failed attempts that the ledger has logged, by event. */
   readonly failedAttempts: ReadonlyMap<string, number>;
   readonly queues: QueueDump;
@@ -91,38 +120,65 @@ export async function gatherEvidence(
   return {
     ...seen,
     rows: await all(
-      `select source, event_id as id, generation, type, status, outcome, attempts from millrace.events`,
+      `select source, event_id as id, generation, type, status, outcome, attempts, last_error_code as code from millrace.events`,
     ),
-    effects: await all(`select source, event_id as id, generation, attempt from proof.effects`),
+    effects: await all(
+      `select source, event_id as id, generation, attempt, answers from proof.effects`,
+    ),
+    emitted: await all(
+      `select source, event_id as id, generation, json_build_object('source', parent_source,
+         'id', parent_event_id, 'generation', parent_generation) as parent
+       from millrace.events where parent_source is not null and generation = 0`,
+    ),
     history: await all(
       `select source, event_id as id, generation, was, is_now as "isNow" from proof.history order by number`,
     ),
     starts: await readStarts(environment.folder),
+    calls: await readCalls(environment.folder),
+    steps: environment.hasEffects
+      ? await all(
+          `select source, event_id as id, generation, attempt, name as step, result from millrace.steps`,
+        )
+      : [],
     failedAttempts: new Map(failed.map((row) => [generationOf(row), row.count])),
     queues: await readQueues(environment),
   };
 }
 
 async function readStarts(folder: string): Promise<StartRow[]> {
-  const names = (await readdir(folder)).filter((name) => name.startsWith("starts-"));
-  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
-  return texts
-    .flatMap((text) => text.split("\n"))
-    .flatMap((line) => {
-      const start = readStart(line);
-      return start === undefined ? [] : [start];
-    });
-}
-
-// The last line of a process that was killed may be half a line.
-function readStart(line: string): StartRow | undefined {
-  try {
-    const [source, id, generation, attempt, pid, given] = JSON.parse(line) as [
+  const lines = await readLines(folder, "starts-");
+  return lines.map((line) => {
+    const [source, id, generation, attempt, pid, given] = line as [
       ...[string, string, number, number],
       ...[number, number],
     ];
     return { source, id, generation, attempt, pid, given };
+  });
+}
+
+async function readCalls(folder: string): Promise<CallRow[]> {
+  const lines = await readLines(folder, "calls-");
+  return lines.map((line) => {
+    const [source, id, generation, attempt, step, key] = line as [
+      ...[string, string, number, number],
+      ...[string, string],
+    ];
+    return { source, id, generation, attempt, step, key };
+  });
+}
+
+/** What the handlers of all processes have written into their files of a name, a JSON line each. */
+async function readLines(folder: string, prefix: string): Promise<unknown[]> {
+  const names = (await readdir(folder)).filter((name) => name.startsWith(prefix));
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
+  return texts.flatMap((text) => text.split("\n")).flatMap(readLine);
+}
+
+// The last line of a process that was killed may be half a line.
+function readLine(line: string): unknown[] {
+  try {
+    return [JSON.parse(line)];
   } catch {
-    return undefined;
+    return [];
   }
 }

@@ -1,6 +1,7 @@
 import { checkAgreement } from "./agreement.ts";
 import { checkAnswered } from "./answered.ts";
 import {
+  checkEmitted,
   checkLost,
   checkMonotone,
   checkOnce,
@@ -13,6 +14,7 @@ import type { Check, Evidence, Finding } from "./evidence.ts";
 import { checkIsolation } from "./isolation.ts";
 import { checkAlive, checkFootprints, checkLeaks } from "./processes.ts";
 import { checkSecrets } from "./secrets.ts";
+import { checkSteps } from "./steps.ts";
 
 const CHECKS: readonly Check[] = [
   checkLost,
@@ -20,6 +22,8 @@ const CHECKS: readonly Check[] = [
   checkUnexpected,
   checkOnce,
   checkMonotone,
+  checkEmitted,
+  checkSteps,
   checkAgreement,
   checkAnswered,
   checkAlive,
@@ -38,12 +42,18 @@ export interface Totals {
   readonly completed: number;
   readonly failed: number;
   readonly effects: number;
+  readonly emitted: number;
+  /** Steps of calls that were recorded, and calls that were made for them. */
+  readonly steps: number;
+  readonly calls: number;
   readonly lost: number;
   readonly doubled: number;
   readonly invented: number;
   readonly unanswered: number;
   /** Lost because a fault destroyed the only store that had them, and said so. */
   readonly excused: number;
+  /** Failed because Postgres alone had their bodies and lost them. */
+  readonly withoutBody: number;
   /** Settled, though every answer to their senders was lost: Jepsen's "recovered". */
   readonly recovered: number;
   /** Runs of handlers that came to nothing through a fault. */
@@ -57,7 +67,7 @@ export async function check(evidence: Evidence): Promise<readonly Finding[]> {
 }
 
 export function totalsOf(evidence: Evidence, findings: readonly Finding[]): Totals {
-  const { log, rows, effects, environment } = evidence;
+  const { log, rows, effects, emitted, steps, calls, environment } = evidence;
   const accounts = [...log.accounts.values()];
   const known = new Set(rows.map(({ source, id }) => `${source}/${id}`));
   const count = (invariant: string) =>
@@ -69,11 +79,16 @@ export function totalsOf(evidence: Evidence, findings: readonly Finding[]): Tota
     completed: rows.filter(({ status }) => status === "completed").length,
     failed: rows.filter(({ status }) => status === "failed").length,
     effects: effects.length,
+    emitted: emitted.length,
+    steps: steps.length,
+    calls: calls.length,
     lost: count("I1 LOST"),
     doubled: count("I3 ONCE"),
     invented: count("I2 UNEXPECTED"),
     unanswered: count("I7 FAIL-FAST"),
     excused: [...environment.excused].filter((key) => !known.has(key) && isOwed(evidence, key))
+      .length,
+    withoutBody: rows.filter(({ status, code }) => status === "failed" && code === "body_lost")
       .length,
     recovered: accounts.filter(
       ({ event, acknowledged }) => acknowledged === 0 && known.has(`${event.source}/${event.id}`),

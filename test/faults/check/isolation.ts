@@ -24,11 +24,9 @@ interface Settled {
  * was broken: within a bound that the run takes from its own quiet stretch.
  */
 export async function checkIsolation(evidence: Evidence): Promise<Finding[]> {
-  const { environment, stretches, log } = evidence;
+  const { environment, stretches } = evidence;
   if (stretches === undefined) return [];
-  const events = (await readCompleted(environment)).filter((row) =>
-    isOrdinary(log.accounts.get(keyOf(row))?.event),
-  );
+  const events = await readOthers(evidence);
   const quiet = withDeadline(events, stretches.quiet);
   const struck = withDeadline(events, stretches.struck);
   if (quiet.length < EVENTS_LEAST || struck.length < EVENTS_LEAST) {
@@ -47,13 +45,21 @@ export async function checkIsolation(evidence: Evidence): Promise<Finding[]> {
     }));
 }
 
-/** Events of other sources that were received since then and are completed. */
-export function countOthers(environment: FaultEnvironment, sinceMs: number): Promise<number> {
-  return environment.count(
-    `millrace.events
-     where status = 'completed' and source <> $1 and received_at >= to_timestamp($2 / 1000.0)`,
-    [POISONED, sinceMs],
-  );
+/** Completed events that {@link checkIsolation} measures by, of those that were received since then. */
+export async function countOthers(
+  { environment, log }: Pick<Evidence, "environment" | "log">,
+  sinceMs: number,
+): Promise<number> {
+  const others = await readOthers({ environment, log });
+  return others.filter(({ receivedMs }) => receivedMs >= sinceMs).length;
+}
+
+async function readOthers({
+  environment,
+  log,
+}: Pick<Evidence, "environment" | "log">): Promise<readonly Settled[]> {
+  const events = await readCompleted(environment);
+  return events.filter((row) => isOrdinary(log.accounts.get(keyOf(row))?.event));
 }
 
 async function readCompleted({ database }: FaultEnvironment): Promise<readonly Settled[]> {

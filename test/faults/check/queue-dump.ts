@@ -10,7 +10,7 @@ export interface QueueDump {
   readonly text: string;
 }
 
-const SOURCES = ["steady", "frail", "hub"];
+const SOURCES = ["steady", "frail", "hub", "relay"];
 const LIVE = ["wait", "active", "delayed", "prioritized", "paused"];
 
 /** Reads the queues past BullMQ, with the keys and tables as it keeps them. */

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import pg from "pg";
 import { BIN, runCommand } from "../../support/millrace-process.ts";
 import { environmentOf, type ServerUrls } from "../../support/server-urls.ts";
-import { SECRET_VARIABLES } from "../load/secrets.ts";
-import { startServers, type Servers, type ServersOptions } from "./servers.ts";
+import { QUEUE_KEY, SECRET_VARIABLES } from "../load/secrets.ts";
+import { startServers, type Servers, type ServersOptions, type SetUp } from "./servers.ts";
 import { createReaper } from "./reaper.ts";
 import { createRole, type Role, type RoleKind, type RoleOptions } from "./role.ts";
 import { fileURLToPath } from "node:url";
@@ -54,12 +54,15 @@ export interface FaultEnvironment {
   readonly backend: BackendName;
   readonly ack: AckName;
   readonly groups: boolean;
+  /** Whether handlers make calls and emit events: not where roles of an older build run, which has neither. */
+  readonly hasEffects: boolean;
+  readonly setUp: SetUp;
   /** Where logs, starts and the senders' log are. */
   readonly folder: string;
   readonly servers: Servers;
-  /** Past the proxies. */
+  /** By ways that no fault breaks. */
   readonly urls: ServerUrls;
-  /** Past the proxies, too. */
+  /** By such a way, too. */
   readonly database: pg.Pool;
   /** How many rows a FROM clause and its conditions give. */
   count(from: string, values?: readonly unknown[]): Promise<number>;
@@ -72,6 +75,8 @@ export interface FaultEnvironment {
   readonly excused: Set<string>;
   /** Events whose jobs a fault has removed, by key: nobody knows any more which jobs had begun. */
   readonly emptied: Set<string>;
+  /** Events that were delivered before Postgres was put back, by key: it may count their attempts anew. */
+  readonly undone: Set<string>;
   /** Jobs that were put into the queue by hand: `queue name/job id`. */
   readonly strangers: Set<string>;
   /** How many replays of an event somebody asked for, by key. */
@@ -81,7 +86,7 @@ export interface FaultEnvironment {
   say(line: string): void;
   /** A further role; it is ended with the environment. */
   addRole(kind: RoleKind, options?: RoleExtras): Role;
-  /** Runs a command of a build, by default of this one, past the proxies. */
+  /** Runs a command of a build, by default of this one, by ways that no fault breaks. */
   command(args: readonly string[], build?: Build): ReturnType<typeof runCommand>;
   /** Starts again what died of a kind. */
   startAgain(kind: RoleKind): Promise<void>;
@@ -97,7 +102,10 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
   const folder = await mkdtemp(join(tmpdir(), "millrace-faults-"));
   const reaper = createReaper();
   const servers = await startServers({ ...options, folder, reaper });
-  const urls = { databaseUrl: servers.postgres.url, redisUrl: servers.redis?.server.url };
+  const urls = {
+    databaseUrl: servers.toPostgres.account.url,
+    redisUrl: servers.redis?.to.account.url,
+  };
   const variables = createVariables(options, servers, folder);
   const database = new pg.Pool({
     connectionString: urls.databaseUrl,
@@ -133,7 +141,7 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
     await Promise.all(roles.map((role) => role.end("SIGKILL")));
     await database.end();
     await servers.release();
-    await rm(keep ? join(folder, "postgres") : folder, { recursive: true, force: true });
+    await rm(keep ? servers.postgres.dataDir : folder, { recursive: true, force: true });
   };
 
   try {
@@ -154,6 +162,8 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
     backend: options.backend,
     ack: options.ack,
     groups: options.groups ?? true,
+    hasEffects: options.build === undefined,
+    setUp: options.setUp ?? "direct",
     folder,
     servers,
     urls,
@@ -166,6 +176,7 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
     roles,
     excused: new Set(),
     emptied: new Set(),
+    undone: new Set(),
     strangers: new Set(),
     replays: new Map(),
     get ingresses() {
@@ -230,21 +241,25 @@ function heal({ toPostgres, redis }: Servers): void {
 
 function createVariables(
   { ack, groups = true, env }: EnvironmentOptions,
-  { toPostgres, redis }: Servers,
+  { toPostgres, redis, pooler, sentinels }: Servers,
   folder: string,
 ): { of(kind: RoleKind): Record<string, string | undefined> } {
   return {
     of: (kind) => {
       const proxy = kind === "ingress" ? "ingress" : "worker";
+      const redisUrl = sentinels?.url ?? redis?.to[proxy].url;
       return {
         FAULTS_ACK: ack,
+        ...(redis === undefined ? {} : { MILLRACE_QUEUE_KEY: QUEUE_KEY }),
+        ...(sentinels === undefined ? {} : { FAULTS_REPLICAS: "1" }),
         FAULTS_DIR: folder,
         MILLRACE_GROUPS: groups ? "on" : "off",
         HOST: "127.0.0.1",
         INGRESS_PORT: "0",
         WORKER_PORT: "0",
         DASHBOARD_PORT: "0",
-        ...environmentOf({ databaseUrl: toPostgres[proxy].url, redisUrl: redis?.to[proxy].url }),
+        ...environmentOf({ databaseUrl: toPostgres[proxy].url, redisUrl }),
+        ...(pooler === undefined ? {} : { DATABASE_SESSION_URL: toPostgres.account.url }),
         ...(kind === "ingress" ? SECRET_VARIABLES : {}),
         ...env,
       };

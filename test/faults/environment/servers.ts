@@ -1,24 +1,50 @@
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { startEmbeddedPostgres, type EmbeddedPostgres } from "@millrace/embedded-postgres";
+import { startPgbouncer, type TestPgbouncer } from "../../support/pgbouncer.ts";
 import { startRedis, type TestRedis } from "../../support/redis-server.ts";
+import { startSentinels, type SentinelSetup } from "../../support/sentinel.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import type { Reaper } from "./reaper.ts";
+import { startPostgresServer, startStandby, type PostgresServer, type Standby } from "./standby.ts";
 
-/** What stands between one server and the two kinds of roles. */
+/** What stands between one server and those that use it. */
 export interface Proxies {
   readonly ingress: TcpProxy;
   readonly worker: TcpProxy;
+  /** Of the harness itself: it leads to the server that counts, and nothing breaks it but a failover. */
+  readonly account: TcpProxy;
 }
+
+/**
+ * How the roles reach their servers: directly, Postgres by way of a PgBouncer that pools transactions, or Redis by way of
+ * Sentinel, with `queue.replicas: 1`.
+ */
+export type SetUp = "direct" | "pooled" | "sentinel";
 
 /** The servers of a test environment, each behind proxies: processes that a fault may kill. */
 export interface Servers {
-  readonly postgres: EmbeddedPostgres;
+  /** The primary: another one after a failover. */
+  readonly postgres: PostgresServer;
   readonly toPostgres: Proxies;
-  /** Undefined on the Postgres backend. */
+  /** Undefined unless it is part of the set-up. */
+  readonly pooler: TestPgbouncer | undefined;
+  /** Undefined on the Postgres backend. Behind Sentinel it is the first server. */
   readonly redis: { readonly server: TestRedis; readonly to: Proxies } | undefined;
+  /** Undefined unless they are part of the set-up. */
+  readonly sentinels: SentinelSetup | undefined;
   /** Start a server again, whether it was killed or runs. */
   restartPostgres(): Promise<void>;
   restartRedis(): Promise<void>;
+  /** Makes a copy of the Postgres, which streams from it. */
+  startStandby(): Promise<Standby>;
+  /**
+   * Kills the Postgres, promotes its standby, and lets everything lead there. Reads what the new one has before anybody
+   * uses it, and what the old one had when nobody can reach it any longer.
+   */
+  failOver<T>(
+    standby: Standby,
+    read: (url: string) => Promise<T>,
+  ): Promise<{ readonly had: T; readonly has: T }>;
   release(): Promise<void>;
 }
 
@@ -26,6 +52,8 @@ export interface ServersOptions {
   readonly backend: "redis" | "postgres";
   readonly folder: string;
   readonly reaper: Reaper;
+  /** Default: direct. */
+  readonly setUp?: SetUp | undefined;
   readonly redisArgs?: readonly string[] | undefined;
   readonly postgresSettings?: Readonly<Record<string, string>> | undefined;
   /** Where Postgres keeps its data. Default: in `folder`. */
@@ -33,19 +61,41 @@ export interface ServersOptions {
 }
 
 export async function startServers(options: ServersOptions): Promise<Servers> {
-  const { folder, reaper } = options;
-  // The largest test environment wants 120.
-  const maxConnections = 150;
-  const settings = { shared_buffers: "64MB", ...options.postgresSettings };
-  const dataDir = join(options.postgresFolder ?? folder, "postgres");
-  const postgres = await startEmbeddedPostgres({ dataDir, settings, maxConnections });
+  const { folder, reaper, setUp = "direct" } = options;
+  const postgresOptions = {
+    // The largest test environment wants 120.
+    maxConnections: 150,
+    settings: { shared_buffers: "64MB", ...options.postgresSettings },
+  };
+  let postgres = await startPostgresServer(
+    join(options.postgresFolder ?? folder, "postgres"),
+    postgresOptions,
+  );
+  let standbys = 0;
   reaper.watch(postgres.pid);
-  const toPostgres = await startProxies(postgres.url);
-  const redis = options.backend === "redis" ? await startRedisServer(options) : undefined;
+  const account = await startTcpProxy(postgres.url);
+  const pooler = setUp === "pooled" ? await startPgbouncer(account.url) : undefined;
+  const toPostgres = await startProxies(pooler?.url ?? postgres.url, account);
+  const sentinels = setUp === "sentinel" ? await startSentinels() : undefined;
+  const redis =
+    options.backend === "redis" ? await startRedisServer(options, sentinels) : undefined;
+
+  const release = async () => {
+    await Promise.all([toPostgres, redis?.to].flatMap(closeProxies));
+    await Promise.all([pooler?.stop(), (sentinels ?? redis?.server)?.stop()]);
+    reaper.forget(redis?.server.pid);
+    await postgres.stop("immediate");
+    reaper.forget(postgres.pid);
+  };
+
   return {
-    postgres,
+    get postgres() {
+      return postgres;
+    },
     toPostgres,
+    pooler,
     redis,
+    sentinels,
     restartPostgres: async () => {
       await postgres.restart();
       reaper.watch(postgres.pid);
@@ -54,27 +104,54 @@ export async function startServers(options: ServersOptions): Promise<Servers> {
       await redis?.server.restart();
       reaper.watch(redis?.server.pid);
     },
-    release: async () => {
-      await Promise.all([toPostgres, redis?.to].flatMap(closeProxies));
-      await redis?.server.stop();
-      reaper.forget(redis?.server.pid);
-      await postgres.stop("immediate");
-      reaper.forget(postgres.pid);
+    startStandby: async () => {
+      standbys += 1;
+      const dataDir = join(folder, `postgres-${standbys}`);
+      const standby = await startStandby(postgres, dataDir, postgresOptions);
+      reaper.watch(standby.server.pid);
+      return standby;
     },
+    failOver: async (standby, read) => {
+      const old = postgres;
+      const names = [account, ...(pooler ? [] : [toPostgres.ingress, toPostgres.worker])];
+      await old.kill();
+      // A backend may outlive its postmaster by what it is doing.
+      for (const proxy of [standby.link, ...names]) proxy.refuse();
+      await standby.promote();
+      postgres = standby.server;
+      const has = await read(postgres.url);
+      for (const proxy of names) {
+        proxy.retarget(postgres.url);
+        proxy.admit();
+      }
+      await old.restart();
+      reaper.watch(old.pid);
+      const had = await read(old.url);
+      await old.stop("immediate");
+      reaper.forget(old.pid);
+      await rm(old.dataDir, { recursive: true, force: true });
+      return { had, has };
+    },
+    release,
   };
 }
 
-async function startRedisServer({ reaper, redisArgs }: ServersOptions): Promise<Servers["redis"]> {
-  const server = await startRedis({ args: redisArgs ?? [] });
+async function startRedisServer(
+  { reaper, redisArgs }: ServersOptions,
+  sentinels: SentinelSetup | undefined,
+): Promise<Servers["redis"]> {
+  const server = sentinels?.servers[0] ?? (await startRedis({ args: redisArgs ?? [] }));
   reaper.watch(server.pid);
-  return { server, to: await startProxies(server.url) };
+  const url = sentinels?.urlOf(0) ?? server.url;
+  return { server, to: await startProxies(url, await startTcpProxy(url)) };
 }
 
-async function startProxies(url: string): Promise<Proxies> {
+async function startProxies(url: string, account: TcpProxy): Promise<Proxies> {
   const [ingress, worker] = await Promise.all([startTcpProxy(url), startTcpProxy(url)]);
-  return { ingress, worker };
+  return { ingress, worker, account };
 }
 
 function closeProxies(proxies: Proxies | undefined): Promise<void>[] {
-  return proxies === undefined ? [] : [proxies.ingress.close(), proxies.worker.close()];
+  if (proxies === undefined) return [];
+  return [proxies.ingress, proxies.worker, proxies.account].map((proxy) => proxy.close());
 }

@@ -8,12 +8,17 @@ import { operators } from "./operators.ts";
 import { poison } from "./poison.ts";
 import { cutCommit, hangPostgres, refusePostgres, restartPostgres } from "./postgres.ts";
 import { fillRedis, hangRedis, killRedis } from "./redis.ts";
+import { failOverPostgres, failOverPostgresBehind } from "./postgres-behind.ts";
+import { failOverRedis, restoreRedis } from "./redis-behind.ts";
+import { restartPooler } from "./pooler.ts";
 import { retention } from "./retention.ts";
+import { failOverBySentinel } from "./sentinel.ts";
 import { skewClock } from "./skew-clock.ts";
 import { storm } from "./storm.ts";
+import { restorePostgres } from "./take-back.ts";
 import { blockWorker, freezeWorker, killWorker } from "./worker.ts";
 
-/** The faults that a random schedule draws from, in the order of the matrix. */
+/** The faults, in the order of the matrix. A random schedule draws from those that need not be named. */
 export const FAULTS: readonly Fault[] = [
   killIngress,
   killIngressBehindTheAnswer,
@@ -37,4 +42,11 @@ export const FAULTS: readonly Fault[] = [
   inject,
   retention,
   strikeGroup,
+  restorePostgres,
+  failOverRedis,
+  restoreRedis,
+  failOverPostgres,
+  failOverPostgresBehind,
+  restartPooler,
+  failOverBySentinel,
 ];

@@ -1,8 +1,9 @@
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { deleteJobs } from "../../support/lose-queue.ts";
 import { withQueue } from "../../support/queue-fixture.ts";
 import { withRedis } from "../../support/redis-client.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
+import { keyOf } from "../load/client-log.ts";
 import type { Fault, FaultContext } from "./fault.ts";
 
 /** Lua that collects the data of all jobs into `jobs`. */
@@ -40,19 +41,49 @@ export const emptyQueue: Fault = {
 async function flush({ environment }: FaultContext): Promise<void> {
   const url = String(environment.urls.redisUrl);
   const jobs = (await withRedis(url, (client) => client.eval(FLUSH, 0))) as string[];
-  const alone = noteEmptied(environment, jobs.map(parse));
+  const alone = noteEmptied(
+    environment,
+    jobs.map((json): unknown => JSON.parse(json)),
+  );
   environment.strike("F10", `FLUSHALL; ${alone} bodies were in the queue`);
 }
 
-/** Ends a Redis that keeps nothing, and excuses what it alone had in that moment. */
-export async function loseRedis(environment: FaultEnvironment): Promise<void> {
-  const client = new Redis(String(environment.urls.redisUrl), { retryStrategy: () => null });
-  client.on("error", () => {});
-  // Commands that came together are done with nobody's between them.
-  const both = client.pipeline().eval(`${COLLECT} return jobs`, 0).shutdown("NOSAVE");
-  const jobs = ((await both.exec())?.[0]?.[1] ?? []) as string[];
-  const alone = noteEmptied(environment, jobs.map(parse));
-  environment.strike("F7", `Redis ended; ${alone} bodies were in the queue`);
+/** Ends a Redis that keeps nothing, and excuses what it alone had in that moment; gives how many jobs it had. */
+export async function loseRedis(environment: FaultEnvironment): Promise<number> {
+  const jobs = await withRedis(String(environment.urls.redisUrl), async (client) => {
+    // From here on nobody is confirmed anything. The answers to commands that are sent with SHUTDOWN do not come.
+    await client.call("CLIENT", "PAUSE", "60000", "WRITE");
+    return await collectJobs(client);
+  });
+  await environment.servers.redis?.server.kill();
+  const alone = noteEmptied(environment, jobs);
+  environment.strike("F7", `Redis ended; ${alone} bodies of ${jobs.length} jobs were in the queue`);
+  return jobs.length;
+}
+
+/** The data of all jobs of a Redis. It takes no write. */
+async function collectJobs(client: Redis): Promise<readonly unknown[]> {
+  const jobs = (await client.call("EVAL_RO", `${COLLECT} return jobs`, "0")) as string[];
+  return jobs.map((json): unknown => JSON.parse(json));
+}
+
+/** The jobs of ours in the queue, by the keys of their events. */
+export async function readJobs({
+  urls,
+  database,
+}: Pick<FaultEnvironment, "urls" | "database">): Promise<Map<string, JobData>> {
+  if (urls.redisUrl !== undefined) return await withRedis(urls.redisUrl, readRedisJobs);
+  const { rows } = await database.query<{ data: unknown }>("select data from bullmq.job");
+  return byKey(rows.map(({ data }) => data));
+}
+
+/** As {@link readJobs}, over a connection. */
+export async function readRedisJobs(client: Redis): Promise<Map<string, JobData>> {
+  return byKey(await collectJobs(client));
+}
+
+function byKey(jobs: readonly unknown[]): Map<string, JobData> {
+  return new Map(jobs.filter(isOurs).map((job) => [keyOf(job), job]));
 }
 
 async function obliterate({ environment }: FaultContext): Promise<void> {
@@ -64,7 +95,7 @@ async function obliterate({ environment }: FaultContext): Promise<void> {
 /** Removes every job that waits or is delayed, as a person does who cleans a queue; gives how many. */
 export async function removeJobs({ environment }: FaultContext): Promise<number> {
   let removed = 0;
-  for (const source of ["steady", "frail", "hub"]) {
+  for (const source of ["steady", "frail", "hub", "relay"]) {
     await withQueue(environment.urls, source, async (queue) => {
       for (const job of await queue.getJobs(["waiting", "delayed"])) {
         // A worker may have taken it since.
@@ -85,11 +116,12 @@ export async function removeJobs({ environment }: FaultContext): Promise<number>
 function noteEmptied(environment: FaultEnvironment, jobs: readonly unknown[]): number {
   const ours = jobs.filter(isOurs);
   const alone = ours.filter(({ body }) => body !== undefined);
-  for (const { source, id } of ours) environment.emptied.add(`${source}/${id}`);
-  for (const { source, id } of alone) environment.excused.add(`${source}/${id}`);
+  for (const job of ours) environment.emptied.add(keyOf(job));
+  for (const job of alone) environment.excused.add(keyOf(job));
   return alone.length;
 }
 
+/** What a job of ours says. */
 interface JobData {
   readonly source: string;
   readonly id: string;
@@ -98,8 +130,4 @@ interface JobData {
 
 function isOurs(data: unknown): data is JobData {
   return typeof data === "object" && data !== null && "source" in data && "id" in data;
-}
-
-function parse(json: string): unknown {
-  return JSON.parse(json);
 }

@@ -1,6 +1,7 @@
 import type { ClientLog } from "../load/client-log.ts";
 import type { Random } from "../random.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
+import type { SetUp } from "../environment/servers.ts";
 import type { PlannedEvent } from "../load/plan.ts";
 
 /** What only one fault may break at a time. */
@@ -29,10 +30,25 @@ export interface Fault {
   readonly uses: readonly Resource[];
   /** Where it can be done. Default: everywhere. */
   applies?(environment: Pick<FaultEnvironment, "backend" | "ack" | "groups">): boolean;
+  /** The set-up that it needs: struck only in a run that names it, and without what uses servers of another set-up. */
+  readonly setUp?: Exclude<SetUp, "direct">;
+  /** Struck only in a run that names it. */
+  readonly byName?: true;
   /** It must hold up no other event: where nothing else is struck, their latency is measured. */
   readonly sparesOthers?: true;
   /** The ways in which it is done, by name. */
   readonly ways: Readonly<Record<string, Way>>;
   /** Proxies that take minutes: struck once in a run, and only in one that names them or their fault. */
   readonly longWays?: Readonly<Record<string, Way>>;
+}
+
+/** Whether a fault can be struck there. */
+export function canStrike(
+  { setUp, uses, applies }: Fault,
+  environment: Pick<FaultEnvironment, "backend" | "ack" | "groups" | "setUp">,
+): boolean {
+  const usesServer = uses.includes("redis") || uses.includes("postgres");
+  const isFree = setUp === undefined && !usesServer;
+  const fits = isFree || (setUp ?? "direct") === environment.setUp;
+  return fits && applies?.(environment) !== false;
 }

@@ -54,7 +54,7 @@ export const handlerConflicts: Fault = {
 async function endIdle({ database }: FaultContext["environment"]): Promise<boolean> {
   const { rowCount } = await database.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
-     where application_name = 'millrace-worker' and state = 'idle in transaction'
+     where application_name like 'millrace-worker/%' and state = 'idle in transaction'
        and query ~ 'proof.effects' and state_change < clock_timestamp() - interval '300 ms'`,
   );
   return (rowCount ?? 0) > 0;

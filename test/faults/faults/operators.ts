@@ -33,7 +33,7 @@ async function retryAll({ environment }: FaultContext): Promise<void> {
     "select source, event_id as id from millrace.events where status = 'failed' order by random() limit 20",
   );
   const answers = await Promise.all([
-    post(`${url}/api/retry`, { status: "failed", all: true }),
+    post(`${url}/api/retry`, { status: "failed", since: "2020-01-01T00:00:00Z" }),
     ...rows.map((row) => post(`${url}/api/events/${pathOf(row)}/retry`)),
   ]);
   environment.strike("F22", `retried, answered ${summary(answers)}`);

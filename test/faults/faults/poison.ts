@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { until } from "../../support/until.ts";
 import { countOthers, POISONED } from "../check/isolation.ts";
-import { ALWAYS, plainEvent, type Plan, type PlannedEvent } from "../load/plan.ts";
+import { ALWAYS, CALLED_TYPE, plainEvent, type Plan, type PlannedEvent } from "../load/plan.ts";
 import type { Fault, FaultContext, Way } from "./fault.ts";
 import { reached } from "./strike-role.ts";
 
@@ -21,6 +21,7 @@ export const poison: Fault = {
   sparesOthers: true,
   ways: {
     hangs: poisonOf({ hangs: 1 }),
+    "hangs in a call": poisonOf({ call: { steps: 2, hangs: 1 } }, { type: CALLED_TYPE }),
     fails: poisonOf({ fails: ALWAYS }),
     huge: poisonOf({}, { paddingBytes: HUGE_BYTES }),
     floods: flood,
@@ -53,7 +54,7 @@ async function flood(context: FaultContext): Promise<void> {
   try {
     if (!(await reached(() => countHeld(context) > before, 25_000))) return;
     environment.strike("F21", `${FLOOD} events hang`);
-    await reached(async () => (await countOthers(environment, fromMs)) >= OTHERS, HOLD_MAX_MS);
+    await reached(async () => (await countOthers(context, fromMs)) >= OTHERS, HOLD_MAX_MS);
   } finally {
     await writeFile(join(environment.folder, heldBy), "");
   }

@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Failpoint } from "@millrace/core";
-import { plainEvent } from "../load/plan.ts";
+import { CALLED_TYPE, plainEvent, type PlannedEvent } from "../load/plan.ts";
 import type { Fault, Way } from "./fault.ts";
 import { killAtEach, reached, strikeAt, thawLate } from "./strike-role.ts";
 
 const KILLED_AT: readonly Failpoint[] = [
   "worker.fetched",
   "worker.recorded",
+  "worker.before_call",
+  "worker.step_ran",
+  "worker.step_recorded",
+  "worker.called",
   "worker.handled",
   "worker.commit_sent",
   "worker.committed",
@@ -24,6 +28,7 @@ export const killWorker: Fault = {
 
 const FROZEN_AT: readonly Failpoint[] = [
   "worker.recorded",
+  "worker.step_ran",
   "worker.handled",
   "worker.committed",
   "worker.before_fail",
@@ -46,26 +51,35 @@ function freezeAt(step: Failpoint): Way {
   };
 }
 
+/** Locks last 3 s, and the look for lost jobs comes every second. */
+const BLOCK_MS = 5_000;
+
 /** F6: a handler holds up its whole process for longer than its locks last. */
 export const blockWorker: Fault = {
   id: "F6",
-  title: "a handler that blocks the event loop for longer than the locks last",
+  title: "a handler, or its call, that blocks the event loop for longer than the locks last",
   uses: ["worker"],
   ways: {
-    block: async ({ environment, random, send }) => {
-      const blocked = () =>
-        environment.workers.reduce(
-          (sum, { strikes }) => sum + (strikes.get("handler.blocks") ?? 0),
-          0,
-        );
-      const before = blocked();
-      const id = `msg_block_${random.between(0, 2 ** 31)}`;
-      const plan = { blocks: 1, blockMs: random.between(4_500, 6_000) };
-      send(plainEvent(id, { plan, copies: 2 }));
-      // It is delivered, queued and taken first, with other faults in the way.
-      if (!(await reached(() => blocked() > before, 25_000))) return;
-      environment.strike("F6", `a worker blocked for ${plan.blockMs} ms`);
-      await sleep(plan.blockMs);
-    },
+    block: blockBy({ plan: { blocks: 1, blockMs: BLOCK_MS } }),
+    call: blockBy({
+      type: CALLED_TYPE,
+      plan: { call: { steps: 2, outlives: 1 }, blockMs: BLOCK_MS },
+    }),
   },
 };
+
+function blockBy(over: Pick<PlannedEvent, "plan"> & Partial<PlannedEvent>): Way {
+  return async ({ environment, random, send }) => {
+    const blocked = () =>
+      environment.workers.reduce(
+        (sum, { strikes }) => sum + (strikes.get("handler.blocks") ?? 0),
+        0,
+      );
+    const before = blocked();
+    send(plainEvent(`msg_block_${random.between(0, 2 ** 31)}`, { copies: 2, ...over }));
+    // It is delivered, queued and taken first, with other faults in the way.
+    if (!(await reached(() => blocked() > before, 25_000))) return;
+    environment.strike("F6", `a worker blocked for ${BLOCK_MS} ms`);
+    await sleep(BLOCK_MS);
+  };
+}

@@ -31,7 +31,9 @@ export function startLoad(
 ): Load {
   const log = createClientLog(join(environment.folder, "client.jsonl"));
   const lags = watchLags();
-  const senders = startSenders({ ...options, log, ingresses: () => environment.ingresses });
+  const { hasEffects } = environment;
+  const ingresses = () => environment.ingresses;
+  const senders = startSenders({ ...options, hasEffects, log, ingresses });
   return {
     log,
     senders,

@@ -3,6 +3,10 @@ import type { Random } from "../random.ts";
 /** What a handler does with an event; the event carries it. Numbers are of attempts, from the first. */
 export interface Plan {
   readonly sleepMs?: number;
+  /** Emits an event in every attempt. */
+  readonly emits?: boolean;
+  /** Calls that are made before its transaction. Of a `test.called` event. */
+  readonly call?: CallPlan;
   /** Attempts that throw. */
   readonly fails?: number;
   /** Throws what no retry repairs. */
@@ -21,6 +25,17 @@ export interface Plan {
   /** Attempts in which a statement ends with this SQLSTATE, or takes longer than it may. */
   readonly raises?: number;
   readonly sqlState?: string;
+}
+
+/** The calls of an event, of which the last one goes wrong in the first so many attempts. */
+export interface CallPlan {
+  readonly steps: number;
+  /** Attempts in which it never ends by itself. */
+  readonly hangs?: number;
+  /** Attempts in which its answer is lost, so that it is made again and answered again. */
+  readonly loses?: number;
+  /** Attempts in which it holds up its process until its lock is gone, and is answered then. */
+  readonly outlives?: number;
 }
 
 export type SourceName = "steady" | "frail" | "hub";
@@ -58,18 +73,36 @@ export function plainEvent(id: string, over: Partial<PlannedEvent> = {}): Planne
 /** Types whose events mostly suit groups of first attempts; `test.set` has a set-based handler. */
 const CALM_TYPES: readonly string[] = ["test.calm", "test.set"];
 
+/** The type whose handler makes calls. */
+export const CALLED_TYPE = "test.called";
+
+/** Types whose handlers get one event at a time, so that they can emit. */
+const EMITTING_TYPES: readonly string[] = ["test.follow", "test.calm", CALLED_TYPE];
+
 /** Draws an event: mostly plain ones, some that fail, are slow, poisonous, large or nobody's. */
-export function drawEvent(random: Random, id: string): PlannedEvent {
+export function drawEvent(
+  random: Random,
+  id: string,
+  { hasEffects }: { readonly hasEffects: boolean },
+): PlannedEvent {
   const source = random.pick(["steady", "steady", "steady", "frail", "hub"] as const);
   const retries = source !== "hub" || random.chance(0.5);
   const type = random.chance(0.03)
     ? "test.nobody"
-    : random.pick(["test.follow", "test.follow", ...CALM_TYPES]);
+    : random.pick([
+        ...["test.follow", "test.follow", ...CALM_TYPES],
+        ...(hasEffects ? [CALLED_TYPE] : []),
+      ]);
+  const isCalled = type === CALLED_TYPE;
+  const isCalm = isCalled || CALM_TYPES.includes(type);
+  const drawn = isCalm ? drawCalmPlan(random, source) : drawPlan(random, source);
+  const plan = isCalled ? { ...drawn, call: drawCallPlan(random) } : drawn;
+  const isEmitting = hasEffects && EMITTING_TYPES.includes(type) && random.chance(0.4);
   return {
     source,
     id: drawId(random, id),
     type,
-    plan: CALM_TYPES.includes(type) ? drawCalmPlan(random, source) : drawPlan(random, source),
+    plan: isEmitting ? { ...plan, emits: true } : plan,
     paddingBytes: drawSize(random),
     copies: retries ? drawCopies(random) : 1,
     retries,
@@ -98,6 +131,13 @@ function drawCalmPlan(random: Random, source: SourceName): Plan {
   if (kind < 0.94) return { sleepMs: random.between(20, 400) };
   if (kind < 0.98) return { fails: random.between(1, 2) };
   return drawHopeless(source);
+}
+
+function drawCallPlan(random: Random): CallPlan {
+  const steps = random.between(1, 2);
+  const kind = random.next();
+  if (kind < 0.8) return { steps };
+  return kind < 0.98 ? { steps, loses: random.between(1, 2) } : { steps, hangs: 1 };
 }
 
 function drawHopeless(source: SourceName): Plan {

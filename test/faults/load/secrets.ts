@@ -5,8 +5,12 @@ export const CANARIES = {
   key: randomBytes(32).toString("base64"),
   hub: `hub-canary-${randomBytes(12).toString("hex")}`,
   authorization: `Bearer authorization-canary-${randomBytes(12).toString("hex")}`,
+  queueKey: randomBytes(32).toString("hex"),
   body: `body-canary-${randomBytes(12).toString("hex")}`,
 } as const;
+
+/** Signs the jobs of every role. */
+export const QUEUE_KEY = CANARIES.queueKey;
 
 /** The environment of the ingresses. */
 export const SECRET_VARIABLES = {

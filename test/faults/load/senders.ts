@@ -10,6 +10,8 @@ export interface SendersOptions {
   readonly random: Random;
   /** Deliveries a second, all together. */
   readonly rate: number;
+  /** Whether handlers make calls and emit events. */
+  readonly hasEffects: boolean;
   /** The ingresses by name; an empty URL is one that is not up. */
   ingresses(): readonly { readonly name: string; readonly url: string }[];
 }
@@ -43,7 +45,13 @@ const RETRY_MAX_MS = 2_000;
 const NEIGHBOURS = 50;
 
 /** Providers: many events, each delivered 1 to 20 times, mixed up, again on 503 and on a cut. */
-export function startSenders({ log, random, rate, ingresses }: SendersOptions): Senders {
+export function startSenders({
+  log,
+  random,
+  rate,
+  hasEffects,
+  ingresses,
+}: SendersOptions): Senders {
   // Which events there are depends on the seed alone, and not on how fast they are answered.
   const draws = random.fork();
   const run = draws.between(0, 2 ** 31).toString(36);
@@ -68,7 +76,7 @@ export function startSenders({ log, random, rate, ingresses }: SendersOptions): 
     if (due >= 0) return bag.splice(due, 1)[0];
     if (!drawing) return undefined;
     drawn += 1;
-    add(drawEvent(draws, `msg_${run}_${drawn}`));
+    add(drawEvent(draws, `msg_${run}_${drawn}`, { hasEffects }));
     return bag.pop();
   }
 

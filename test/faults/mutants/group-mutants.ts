@@ -66,11 +66,11 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
       },
       {
         file: `${LEDGER}/attempt-group.ts`,
-        from: "    clearTimeout(timer);\n    group.close();\n    held.release();\n",
+        from: "    clearTimeout(timer);\n    group.close();\n    releaseHandlers(ledger, held, source);\n",
         to: `    void group.committing.finally(() => {
       clearTimeout(timer);
       group.close();
-      held.release();
+      releaseHandlers(ledger, held, source);
     });
 `,
       },
@@ -112,8 +112,8 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/guard.ts`,
-        from: '      if (this.shared !== undefined) {\n        this.trouble ??= "unsafe";',
-        to: '      if (this.shared !== undefined && text === "") {\n        this.trouble ??= "unsafe";',
+        from: "if (this.shared !== undefined && (reachesPastSavepoint || this.endsForeign(kind, text))) {",
+        to: "if (this.shared !== undefined && this.endsForeign(kind, text)) {",
       },
     ],
     trials: GROUPS,

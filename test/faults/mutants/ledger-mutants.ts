@@ -5,18 +5,34 @@ const LEDGER = "packages/ledger/src";
 /** Mistakes in what the ledger promises. */
 export const LEDGER_MUTANTS: readonly Mutant[] = [
   {
+    name: "lead by session lock through a pooler",
+    edits: [
+      {
+        file: `${LEDGER}/leader.ts`,
+        from: "    const { rowCount } = await runStatement(this.#pool, { text: TAKE, values }, TIMES);\n",
+        to: `    void [TAKE, values];
+    const { rowCount } = await this.#pool.query(
+      "SELECT WHERE pg_try_advisory_lock(hashtextextended('millrace.leader.' || $1, 0))",
+      [this.#name],
+    );
+`,
+      },
+    ],
+    trials: [{ suites: ["test/servers/pooler.test.ts"] }],
+  },
+  {
     name: "the event is marked before the work",
     edits: [
       {
         file: `${LEDGER}/attempt.ts`,
-        from: "    const { guard, outcome } = await runGuarded(held, signal, (tx) => work(tx, locked.event));\n",
+        from: "    const { guard, outcome } = await runGuarded(\n",
         to: `    await held.client.query(
       "UPDATE millrace.events SET status = 'completed', outcome = 'handled', processed_at = now() WHERE source = $1 AND event_id = $2 AND generation = $3",
       [claim.key.source, claim.key.eventId, claim.key.generation],
     );
     await held.client.query("COMMIT");
     await held.client.query("BEGIN");
-    const { guard, outcome } = await runGuarded(held, signal, (tx) => work(tx, locked.event));
+    const { guard, outcome } = await runGuarded(
 `,
       },
       {
@@ -43,8 +59,8 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/fail.ts`,
-        from: "  FROM mine WHERE status = 'pending'\n",
-        to: "  FROM mine\n",
+        from: "  FROM mine WHERE status = 'pending' AND NOT is_unlogged\n",
+        to: "  FROM mine WHERE NOT is_unlogged\n",
       },
       {
         file: "packages/ledger/migrations/0001_ledger.sql",
@@ -86,7 +102,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/guard.ts`,
-        from: "  return new NodePgTransaction(dialect, session, undefined);",
+        from: "  return new NodePgTransaction(dialect, session, tables);",
         to: "  void [session, NodePgTransaction];\n  return drizzle(client as never) as never;",
       },
       {
@@ -131,6 +147,54 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
         ],
       },
     ],
+  },
+  {
+    name: "what a handler left on its connection is not removed",
+    edits: [
+      {
+        file: `${LEDGER}/transaction-end.ts`,
+        from: "  return held.isTouched ? new TransactionEnd(held, ending) : { text: ending };",
+        to: "  held.isTouched = false;\n  return { text: ending };",
+      },
+    ],
+    trials: [
+      { suites: ["test/ledger/clean-connections.test.ts"] },
+      { suites: ["test/attacks/clean-connections.test.ts"] },
+    ],
+  },
+  {
+    name: "what a handler left on its connection is removed by a message of its own",
+    edits: [
+      {
+        file: `${LEDGER}/transaction-end.ts`,
+        from: `    const isChecking = ending === "COMMIT" && checksFirst(kind);
+    super(\`\${isChecking ? \`\${CHECK}; \` : ""}\${ending}; \${CLEANINGS[kind]}\`);`,
+        to: "    const isChecking = false;\n    super(ending);",
+      },
+      {
+        file: `${LEDGER}/transaction-end.ts`,
+        from: "    this.held.isTouched = false;\n    this.learn();",
+        to: `    this.held.isTouched = false;
+    void this.held.client.query(CLEANINGS.unprepared).catch(() => {});`,
+      },
+    ],
+    trials: [{ suites: ["test/servers/pooled-connections.test.ts"] }],
+  },
+  {
+    name: "an event is completed in another transaction than its handler's",
+    edits: [
+      {
+        file: `${LEDGER}/attempt.ts`,
+        from: "    AND pg_current_xact_id() = $6::xid8\n",
+        to: "",
+      },
+      {
+        file: `${LEDGER}/attempt.ts`,
+        from: "  WHEN EXISTS (SELECT FROM settled) THEN true\n  WHEN pg_current_xact_id() <> $6::xid8 THEN",
+        to: "  WHEN EXISTS (SELECT FROM settled) THEN true\n  WHEN $6::xid8 IS NULL THEN",
+      },
+    ],
+    trials: [{ suites: ["test/ledger/sealed-transaction.test.ts"] }],
   },
   {
     name: "the ledger accepts without ON CONFLICT",

@@ -3,8 +3,58 @@ import { run, type Mutant } from "./mutant.ts";
 const QUEUE = "packages/queue/src";
 const INTAKE = "packages/intake/src";
 
+const WAITS: Mutant["trials"] = [{ suites: ["test/processor/waits.test.ts"] }];
+
 /** Mistakes on the way in, in the queue, in the worker and in the reconciler. */
 export const PIPELINE_MUTANTS: readonly Mutant[] = [
+  {
+    name: "a handler that asks to wait uses up an attempt",
+    edits: [
+      {
+        file: "packages/processor/src/retry-policy.ts",
+        from: "final: false, counts: false, afterMs };",
+        to: 'final: false, counts: code === "retry_later", afterMs };',
+      },
+    ],
+    trials: WAITS,
+  },
+  {
+    name: "an event may wait without end",
+    edits: [
+      {
+        file: "packages/processor/src/retry-policy.ts",
+        from: "const leftMs = waitMaxMs - pendingForMs;",
+        to: "const leftMs = waitMaxMs + pendingForMs;",
+      },
+    ],
+    trials: WAITS,
+  },
+  {
+    name: "a wait that the log leaves out is recorded each time that it is asked for",
+    edits: [
+      {
+        file: "packages/ledger/src/fail.ts",
+        from: "AND is_unlogged AND next_attempt_at IS NULL AND NOT EXISTS",
+        to: "AND is_unlogged AND NOT EXISTS",
+      },
+    ],
+    trials: [{ suites: ["test/ledger/lost-answers.test.ts"] }],
+  },
+  {
+    name: "the digest of a signed message is taken of the bytes that came, and not of its canonical form",
+    edits: [
+      {
+        file: "packages/providers/src/signature/signature-scheme.ts",
+        from: "{ ok: true, signed: match.signed }",
+        to: "{ ok: true, signed: [delivery.body] }",
+      },
+    ],
+    trials: [
+      {
+        suites: ["packages/providers/src/signed-messages.test.ts", "test/attacks/replays.test.ts"],
+      },
+    ],
+  },
   {
     name: "every signature is accepted",
     edits: [
@@ -36,8 +86,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${INTAKE}/store-writer.ts`,
-        from: "      this.#deadlines.add(delivery);\n",
-        to: "      void this.#deadlines;\n",
+        from: "      const deadline = this.#deadlines.add(delivery);\n",
+        to: "      const deadline = this.#deadlines.add(delivery);\n      this.#deadlines.delete(deadline);\n",
       },
       {
         file: `${INTAKE}/store-writer.ts`,
@@ -46,8 +96,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
       },
       {
         file: `${QUEUE}/enqueue.ts`,
-        from: "await withDeadline(add(backend, queue, jobs, options), timeoutMs, late);",
-        to: "await add(backend, queue, jobs, options);\n    void [withDeadline, late];",
+        from: "await withDeadline(adding, timeoutMs, late);",
+        to: "await adding;\n    void [withDeadline, late];",
       },
       {
         file: `${QUEUE}/redis-clients.ts`,
@@ -89,7 +139,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
         to: "  if (event.body !== undefined && bodyHash(event.body) === '') {",
       },
     ],
-    trials: [run("redis", "queue", "F24/another's hash")],
+    trials: [{ suites: ["packages/processor/src/check-job.test.ts"] }],
   },
   {
     name: "the first failed attempt ends the job",
@@ -150,6 +200,50 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
       },
     ],
     trials: [run("redis", "ledger", "F10")],
+  },
+  {
+    name: "the epoch of Postgres is not compared",
+    edits: [
+      {
+        file: "packages/operations/src/reconcile/ledger-epoch.ts",
+        from: "    if (mark === undefined) continue;\n",
+        to: "    if (mark === undefined || mark.pass >= 0) continue;\n",
+      },
+    ],
+    trials: [{ suites: ["test/operations/reconcile-postgres-lost.test.ts"] }],
+  },
+  {
+    name: "a completed job runs again though the ledger has its event as completed",
+    edits: [
+      {
+        file: "packages/operations/src/reconcile/disagreement.ts",
+        from: '  if (row.status !== "pending") return undefined;\n',
+        to: '  if (row.status === "completed" && job?.state === "completed") return "failed_job_completed";\n  if (row.status !== "pending") return undefined;\n',
+      },
+    ],
+    trials: [{ suites: ["test/operations/reconcile-postgres-lost.test.ts"] }],
+  },
+  {
+    name: "a redelivery of a completed job asks nobody",
+    edits: [
+      {
+        file: `${QUEUE}/redis-add.ts`,
+        from: '  if call("ZSCORE", completed, id) then return COMPLETED end\n',
+        to: '  if call("ZSCORE", completed, id) then return DUPLICATE end\n',
+      },
+    ],
+    trials: [{ suites: ["test/intake/redelivered-after-restore.test.ts"] }],
+  },
+  {
+    name: "an event passes for enqueued, though its job was lost before it was marked",
+    edits: [
+      {
+        file: "packages/operations/src/reconcile/pass.ts",
+        from: "  if (doubtsMarks === true) await",
+        to: "  if (doubtsMarks === undefined) await",
+      },
+    ],
+    trials: [{ suites: ["test/operations/reconcile-queue-lost.test.ts"] }],
   },
   {
     name: "a reconciler that takes delayed jobs for missing ones",

@@ -71,7 +71,8 @@ function breaches(output: string): string[] {
 function failures(output: string): string[] {
   // oxlint-disable-next-line no-control-regex
   const plain = output.replace(/\u001b\[[0-9;]*m/g, "");
-  const names = [...plain.matchAll(/^ FAIL {2}(.*)$/gm)].map(([, name = ""]) => name);
+  // A file that could not even begin names no test: it has caught nothing.
+  const names = [...plain.matchAll(/^ FAIL {2}(.* > .*)$/gm)].map(([, name = ""]) => name);
   const unique = [...new Set(names)];
   const [first] = unique;
   if (first === undefined) return [];

@@ -62,7 +62,11 @@ const cut = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<Cut[]>("before_commit", "after_commit") },
 );
 const how = fc.constantFrom("completes" as const, "throws" as const, "is killed" as const);
-const failed = fc.record({ final: fc.boolean(), counts: fc.boolean(), run });
+const no = fc.constant(false);
+const failed = fc.oneof(
+  fc.record({ final: fc.boolean(), counts: fc.boolean(), waits: no, run }),
+  fc.record({ final: no, counts: no, waits: fc.constant(true), run }),
+);
 
 /** Every operation of the ledger that changes a row, on two events, with cuts. */
 export const COMMANDS: fc.Arbitrary<Command>[] = [

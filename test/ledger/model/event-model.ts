@@ -9,6 +9,10 @@ export interface ModelRow {
   readonly atRetry: number;
   readonly failedRun: string | null;
   readonly enqueued: boolean;
+  /** Attempts in which the handler asked to wait. */
+  readonly waits: number;
+  /** Whether the row says when the next attempt is due. */
+  readonly due: boolean;
   /** What handlers wrote and committed: one of a completed event, none of any other. */
   readonly effects: number;
   /** Attempts that have an entry in the log. */
@@ -30,6 +34,8 @@ const FRESH: ModelRow = {
   atRetry: 0,
   failedRun: null,
   enqueued: false,
+  waits: 0,
+  due: false,
   effects: 0,
   logged: [],
 };
@@ -61,7 +67,7 @@ export function record(rows: ModelRows, key: string, run: string): Step {
   const atRetry = row.status === "failed" ? row.attempts : row.atRetry;
   const answer = { kind: "claimed", attempt, attemptSinceRetry: attempt - atRetry };
   const claimed = { ...row, status: "pending", attempts: attempt, atRetry } as const;
-  return writes(key, { ...claimed, failedRun: null, enqueued: true }, answer);
+  return writes(key, { ...claimed, failedRun: null, enqueued: true, due: false }, answer);
 }
 
 /** An attempt whose handler wrote its effect and came to its end. */
@@ -81,6 +87,8 @@ export interface Failure {
   readonly attempt: number;
   readonly final: boolean;
   readonly counts: boolean;
+  /** Whether the handler asked to wait. */
+  readonly waits: boolean;
   readonly run: string;
 }
 
@@ -96,7 +104,9 @@ export function fail(rows: ModelRows, key: string, failure: Failure): Step {
   const logged = [...row.logged, failure.attempt];
   const status = failure.final ? "failed" : "pending";
   const failedRun = failure.final ? failure.run : null;
-  return writes(key, { ...row, status, atRetry, logged, failedRun }, "recorded");
+  const waits = row.waits + (failure.waits ? 1 : 0);
+  const due = !failure.final;
+  return writes(key, { ...row, status, atRetry, waits, due, logged, failedRun }, "recorded");
 }
 
 export function abandonEvent(rows: ModelRows, key: string, run: string): Step {
@@ -105,7 +115,7 @@ export function abandonEvent(rows: ModelRows, key: string, run: string): Step {
   if (row.status === "failed") return { answer: "already_failed" };
   if (row.status === "completed") return { answer: "completed" };
   const logged = row.logged.includes(row.attempts) ? row.logged : [...row.logged, row.attempts];
-  return writes(key, { ...row, status: "failed", failedRun: run, logged }, "failed");
+  return writes(key, { ...row, status: "failed", failedRun: run, due: false, logged }, "failed");
 }
 
 export function retry(rows: ModelRows, key: string): Step {

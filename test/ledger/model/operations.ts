@@ -75,9 +75,11 @@ export const operations = {
     },
     act: ({ claims }, side) => {
       const { id, generation, attempt } = claimOf(claims, n);
+      const { waits, ...how } = failed;
       return side.real.ledger.claims.fail(keyIn(side, id, generation), attempt, {
         ...failure,
-        ...failed,
+        ...how,
+        ...(waits ? { code: "retry_later" } : {}),
       });
     },
   }),

@@ -68,7 +68,7 @@ export async function openRealLedger(): Promise<RealLedger> {
 const READ = `
 SELECT substr(e.event_id, length($1) + 1) || ' ' || e.generation AS key,
   e.status, e.attempts, e.attempts_at_retry AS "atRetry", e.failed_run AS "failedRun",
-  e.enqueued_at IS NOT NULL AS enqueued,
+  e.enqueued_at IS NOT NULL AS enqueued, e.waits, e.next_attempt_at IS NOT NULL AS due,
   (SELECT count(*)::int FROM model_effects x
     WHERE (x.event_id, x.generation) = (e.event_id, e.generation)) AS effects,
   ARRAY(SELECT a.attempt FROM millrace.attempts a

@@ -1,6 +1,7 @@
 import type { CliContext } from "../context.ts";
-import { reasonText } from "../parse-option.ts";
+import { positiveNumber, reasonText, wholeNumber } from "../parse-option.ts";
 import type { PauseOptions } from "../pause.ts";
+import type { SessionsOptions } from "../sessions.ts";
 import type { Command } from "commander";
 
 const MIGRATE_HELP = `
@@ -64,6 +65,91 @@ export function addPauseCommands(program: Command, context: CliContext): void {
   }
 }
 
+const SESSIONS_HELP = `
+A session that is ended is refused by every dashboard within ten seconds. To end all sessions of a user
+for good, change the password.
+
+Examples:
+  $ millrace sessions
+  $ millrace sessions --end Yk3vQ2... --reason "the laptop was lost"`;
+
+/** `millrace sessions`: lists who is signed in to the dashboard, and ends a session. */
+export function addSessionsCommand(program: Command, context: CliContext): void {
+  program
+    .command("sessions")
+    .description("list who is signed in to the dashboard, or end a session")
+    .option("--end <id>", "end this session")
+    .option("--reason <text>", "reason, recorded in the audit log", reasonText)
+    .option("--json", "print JSON lines instead of a table")
+    .addHelpText("after", SESSIONS_HELP)
+    .action(async (options: SessionsOptions) => {
+      const { runSessions } = await import("../sessions.ts");
+      await runSessions(context, options);
+    });
+}
+
+const RUNS_HELP = `
+\`millrace retry\`, \`replay\`, and \`give-up\` with a filter start a bulk run. A worker works it off, also after
+another one that has died. A change takes effect within a second. What is done stays done.
+
+Examples:
+  $ millrace runs
+  $ millrace runs 12                            watch a run
+  $ millrace runs pause 12 --reason "the shop is slow"
+  $ millrace runs rate 12 5                     5 events per second
+  $ millrace runs stop 12`;
+
+/** `millrace runs`: lists bulk runs, watches one, and changes one. */
+export function addRunsCommand(program: Command, context: CliContext): void {
+  const runs = program
+    .command("runs")
+    .description("list bulk runs, watch one, or pause, resume, slow down, or stop it")
+    .argument("[id]", "watch this run", runId)
+    .option("--limit <n>", "so many, the newest", wholeNumber({ min: 1, max: 200 }), 20)
+    .option("--json", "print JSON lines instead of a table")
+    .addHelpText("after", RUNS_HELP)
+    .action(async (id: number | undefined, options: { limit: number; json?: true }) => {
+      const { listRuns, watchOne } = await import("../runs/runs.ts");
+      if (id === undefined) await listRuns(context, options);
+      else context.setExitCode(await watchOne(context, id, options.json === true));
+    });
+  for (const [verb, state] of Object.entries({
+    pause: "paused",
+    resume: "running",
+    stop: "stopped",
+  } as const)) {
+    runs
+      .command(verb)
+      .description(`${verb} a bulk run`)
+      .argument("<id>", "the run", runId)
+      .option("--reason <text>", "reason, recorded in the audit log", reasonText)
+      .option("--json", "print the run as JSON")
+      .action(async (id: number, _own: ChangeOptions, command: Command) => {
+        const { changeRun } = await import("../runs/runs.ts");
+        await changeRun(context, id, { state }, command.optsWithGlobals<ChangeOptions>());
+      });
+  }
+  runs
+    .command("rate")
+    .description("change how many events per second a bulk run reaches")
+    .argument("<id>", "the run", runId)
+    .argument("<n>", "events per second", positiveNumber)
+    .option("--reason <text>", "reason, recorded in the audit log", reasonText)
+    .option("--json", "print the run as JSON")
+    .action(async (id: number, rate: number, _own: ChangeOptions, command: Command) => {
+      const { changeRun } = await import("../runs/runs.ts");
+      await changeRun(context, id, { rate }, command.optsWithGlobals<ChangeOptions>());
+    });
+}
+
+// `runs --json` takes the flag from those that follow it.
+interface ChangeOptions {
+  readonly reason?: string;
+  readonly json?: true;
+}
+
+const runId = wholeNumber({ min: 1, max: 999_999_999_999 });
+
 const RETENTION_HELP = `
 Workers do this automatically, every hour. The config's \`retention\` settings say how long data is
 kept, by the database's clock. Pending and failed events are never dropped or deleted. Ctrl-C stops
@@ -91,13 +177,15 @@ export function addRetentionCommand(program: Command, context: CliContext): void
 }
 
 const DOCTOR_HELP = `
-Checks the config and its handlers, secrets, the roles or their ports, Postgres and migrations, Redis
-(version, eviction policy, AOF), clocks, and the reconciler. Then it compares every pending event with
-its job, and every finished job with its event. It changes nothing: each problem comes with its fix,
-and each kind of disagreement with what the workers' reconciler does about it. Uses DATABASE_URL and
-REDIS_URL, or the running \`millrace start\`.
+Checks the config and its handlers, secrets, the roles or their ports, Postgres (version, settings,
+connections, standbys, migrations, rights of the logins), Redis (version, eviction policy, AOF),
+clocks, and the reconciler. Then it compares every pending event with its job, and every finished job
+with its event. It changes nothing: each problem comes with its fix, and each kind of disagreement
+with what the workers' reconciler does about it. Uses DATABASE_URL and REDIS_URL, or the running
+\`millrace start\`.
 
-Exit codes: 0 no problem found, 1 a problem found, 2 the check could not finish.
+Exit codes: 0 no problem found, 1 a problem found (BAD), 2 no problem found, but the check could not
+finish (?).
 
 Examples:
   $ millrace doctor

@@ -1,27 +1,59 @@
+import type { BulkVerb } from "@millrace/api-contract";
 import { type EventStatus, type Outcome, OUTCOMES } from "@millrace/core";
 import type { CliContext } from "../context.ts";
-import { choice, moment, positiveNumber, reasonText, wholeNumber } from "../parse-option.ts";
-import type { Verb } from "../run-again.ts";
+import {
+  choice,
+  duration,
+  moment,
+  positiveNumber,
+  reasonText,
+  WAIT_MS,
+  wholeNumber,
+} from "../parse-option.ts";
 import type { Command } from "commander";
 
 const RETRY_HELP = `
 Each event gets its full number of attempts again. Uses DATABASE_URL and REDIS_URL, or the running
-\`millrace start\`. Ctrl-C stops after the current batch. Exits with 1 if it did not finish, or if the
-named event was not retried.
+\`millrace start\`. With a filter it starts a bulk run, which a worker works off at 50 events per second;
+Ctrl-C stops watching, and the run continues (see \`millrace runs\`). More than 1,000 events need
+--expect. Exits with 1 if the run did not finish, or if the named event was not retried, or with
+--wait not completed.
 
 Examples:
-  $ millrace retry hookmesh evt_123
+  $ millrace retry hookmesh evt_123 --wait
   $ millrace retry --source stripe --since 1h --dry-run
   $ millrace retry --type invoice.paid --rate 50
-  $ millrace retry --all`;
+  $ millrace retry --all --expect 1200`;
 
 /** `millrace retry`: runs failed events again. */
 export function addRetryCommand(program: Command, context: CliContext): void {
   const command = program.command("retry").description("run failed events again");
-  addRunAgainOptions(command)
+  addVerbOptions(command, { waits: true })
     .addOption(choice("--status <status>", "implied", ["failed"]))
     .addHelpText("after", RETRY_HELP)
-    .action(() => runAgain(command, context, "retry"));
+    .action(() => runVerb(command, context, "retry"));
+}
+
+const GIVE_UP_HELP = `
+Each event fails with \`given_up\`, and its job is removed. Neither its sender's redelivery nor an old job
+runs it again: only \`millrace retry\` does. An event whose handler is running is left alone. Uses
+DATABASE_URL and REDIS_URL, or the running \`millrace start\`. With a filter it starts a bulk run, which a
+worker works off at 50 events per second; Ctrl-C stops watching, and the run continues (see
+\`millrace runs\`). More than 1,000 events need --expect. Exits with 1 if the run did not finish, or if
+the named event was not given up.
+
+Examples:
+  $ millrace give-up hookmesh evt_123 --reason "the customer is gone"
+  $ millrace give-up --source stripe --type invoice.paid --dry-run
+  $ millrace give-up --error 1-31a4a32c9fb3de8e --rate 200`;
+
+/** `millrace give-up`: stops trying pending events. */
+export function addGiveUpCommand(program: Command, context: CliContext): void {
+  const command = program.command("give-up").description("stop trying pending events");
+  addVerbOptions(command, { waits: false })
+    .addOption(choice("--status <status>", "implied", ["pending"]))
+    .addHelpText("after", GIVE_UP_HELP)
+    .action(() => runVerb(command, context, "give_up"));
 }
 
 const SETTLED = ["completed", "failed"] as const;
@@ -29,8 +61,10 @@ const SETTLED = ["completed", "failed"] as const;
 const REPLAY_HELP = `
 A replay runs the handlers on the same body again, as a new generation of the event, even if they
 already completed: whatever they write, they write again. The record of the earlier run stays
-unchanged. Ctrl-C stops after the current batch. Exits with 1 if it did not finish, or if the named
-event was not replayed.
+unchanged. With a filter it starts a bulk run, which a worker works off at 50 events per second; Ctrl-C
+stops watching, and the run continues (see \`millrace runs\`). More than 1,000 events need --expect.
+Exits with 1 if the run did not finish, or if the named event was not replayed, or with --wait not
+completed.
 
 Examples:
   $ millrace replay hookmesh evt_123
@@ -42,19 +76,20 @@ export function addReplayCommand(program: Command, context: CliContext): void {
   const command = program
     .command("replay")
     .description("run completed or failed events again, as a new generation");
-  addRunAgainOptions(command)
+  addVerbOptions(command, { waits: true })
     .addOption(choice("--status <status>", "events with this status", SETTLED))
     .addOption(choice("--outcome <outcome>", "events with this outcome", OUTCOMES))
     .addHelpText("after", REPLAY_HELP)
-    .action(() => runAgain(command, context, "replay"));
+    .action(() => runVerb(command, context, "replay"));
 }
 
-/** Options of `millrace retry` and `millrace replay`. */
-interface RunAgainOptions {
+/** Options of `millrace retry`, `replay`, and `give-up`. */
+interface VerbOptions {
   readonly source?: string;
   readonly type?: string;
   readonly status?: EventStatus;
   readonly outcome?: Outcome;
+  readonly error?: string;
   readonly q?: string;
   readonly since?: Date;
   readonly until?: Date;
@@ -62,18 +97,23 @@ interface RunAgainOptions {
   readonly limit?: number;
   readonly rate?: number;
   readonly all?: true;
+  readonly expect?: number;
   readonly dryRun?: true;
   readonly json?: true;
   readonly reason?: string;
+  /** False for `--no-wait`. */
+  readonly wait?: boolean;
+  readonly timeout?: number;
 }
 
-/** Adds the arguments and options of both commands: one event by name, or a filter for many. */
-function addRunAgainOptions(command: Command): Command {
-  return command
+/** Adds the arguments and options of all three commands: one event by name, or a filter for many. */
+function addVerbOptions(command: Command, { waits }: { waits: boolean }): Command {
+  command
     .argument("[source]", "the source of one event")
     .argument("[id]", "the id of one event")
     .option("--source <source>", "events from this source")
     .option("--type <type>", "events of this type")
+    .option("--error <fingerprint>", "events whose last error is this one of `millrace errors`")
     .option("--q <text>", "events whose id is or begins with this")
     .option(
       "--since <time>",
@@ -82,18 +122,28 @@ function addRunAgainOptions(command: Command): Command {
     )
     .option("--until <time>", "recorded before this time", moment)
     .option("--all", "all events, when no filter is given")
+    .option("--expect <n>", "how many events match; needed for --all and above 1,000", eventCount)
     .option("--limit <n>", "only the newest n", wholeNumber({ min: 1, max: 1_000_000_000 }))
-    .option("--rate <n>", "at most this many events per second", positiveNumber)
+    .option("--rate <n>", "at most this many events per second (default: 50)", positiveNumber)
     .option("--dry-run", "count the events without changing anything")
-    .option("--generation <n>", "for one event: this generation (default: the latest)", generation)
+    .option("--generation <n>", "for one event: this generation (default: the latest)", generation);
+  // Commander takes a `--no-wait` that stands alone, or first, for a `--wait` that is on.
+  if (waits) {
+    command
+      .option("--wait", "for one event: wait until it is completed or failed, and print which")
+      .option("--timeout <time>", "how long --wait waits (default: 60s)", duration);
+  }
+  return command
+    .option("--no-wait", "for many events: start the bulk run without watching it")
     .option("--reason <text>", "reason, recorded in the audit log", reasonText)
     .option("--json", "print the result as JSON");
 }
 
 const generation = wholeNumber({ min: 0, max: 999_999_999 });
+const eventCount = wholeNumber({ min: 0, max: 1_000_000_000 });
 
-/** Runs one named event again, or all events that match the filter. */
-async function runAgain(command: Command, context: CliContext, verb: Verb): Promise<void> {
+/** Runs one named event again or gives it up, or does so with all events that match the filter. */
+async function runVerb(command: Command, context: CliContext, verb: BulkVerb): Promise<void> {
   const [source, eventId] = command.args;
   const {
     json,
@@ -101,29 +151,45 @@ async function runAgain(command: Command, context: CliContext, verb: Verb): Prom
     rate,
     limit,
     all,
+    expect: expected,
     generation: named,
     reason,
+    wait,
+    timeout,
     ...filter
-  } = command.opts<RunAgainOptions>();
+  } = command.opts<VerbOptions>();
+  if (timeout !== undefined && wait !== true) command.error("error: --timeout needs --wait");
   if (source === undefined) {
     if (named !== undefined)
       command.error("error: --generation needs one event: a source and an id");
     if (Object.keys(filter).length === 0 && all !== true) {
-      command.error(`error: nothing to ${verb}: give a source and an id, a filter, or --all`);
+      command.error(
+        `error: nothing to ${verb.replace("_", " ")}: give a source and an id, a filter, or --all`,
+      );
     }
-    const { runMany } = await import("../run-again.ts");
-    const many = { filter, all, limit, dryRun, ratePerSecond: rate, json: json === true, reason };
+    const { runMany } = await import("../runs/run-many.ts");
+    const how = { all, expected, limit, dryRun, ratePerSecond: rate, wait: wait !== false };
+    const many = { filter, ...how, json: json === true, reason };
     context.setExitCode(await runMany(context, verb, many));
     return;
   }
   if (eventId === undefined) {
-    command.error(`error: missing required argument 'id' (for many events: --source ${source})`);
+    command.error(
+      `error: one event needs its source and its id: millrace ${command.name()} <source> <id> (for many events: --source)`,
+    );
   }
-  const forMany = { ...filter, dryRun, rate, limit, all };
+  const forMany = { ...filter, dryRun, rate, limit, all, expected };
+  if (wait === false) command.error("error: --no-wait is for many events: one runs at once");
   if (Object.values(forMany).some((value) => value !== undefined)) {
     command.error("error: one event takes no filter: remove its id, or the options");
   }
+  const one = { lookup: { source, eventId, generation: named }, json: json === true, reason };
+  if (verb === "give_up") {
+    const { runGiveUp } = await import("../give-up.ts");
+    context.setExitCode(await runGiveUp(context, one));
+    return;
+  }
   const { runOne } = await import("../run-again.ts");
-  const lookup = { source, eventId, generation: named };
-  context.setExitCode(await runOne(context, verb, { lookup, json: json === true, reason }));
+  const waitMs = wait === true ? (timeout ?? WAIT_MS) : undefined;
+  context.setExitCode(await runOne(context, verb, { ...one, waitMs }));
 }

@@ -66,8 +66,9 @@ Example:
     description: "show queues and events, and retry failed events",
     help: `
 Listens on DASHBOARD_PORT (3001). To listen beyond loopback, set DASHBOARD_USER and
-DASHBOARD_PASSWORD, or DASHBOARD_TOKEN.
-Behind a proxy, set its host name in DASHBOARD_HOSTS: requests for other hosts are refused.
+DASHBOARD_PASSWORD, or DASHBOARD_TOKENS.
+Behind a proxy, set its host name in DASHBOARD_HOSTS: requests for other hosts are refused. TRUST_PROXY
+says whose X-Forwarded-For counts when passwords are checked.
 
 Example:
   $ DATABASE_URL=postgres://127.0.0.1/app millrace dashboard`,

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { positiveNumber, wholeNumber } from "../parse-option.ts";
+import { duration, positiveNumber, wholeNumber } from "../parse-option.ts";
 import { parseOverride, type Override } from "../send/create-event.ts";
 import type { SendOptions } from "../send/run-send.ts";
 
@@ -10,6 +10,7 @@ It signs with the source's secret (STRIPE_WEBHOOK_SECRET), or the one that \`mil
 
 Examples:
   $ millrace send hookmesh user.created
+  $ millrace send hookmesh user.created --wait  exits with 1 unless the event is completed
   $ millrace send stripe payment_intent.succeeded --count 1000 --rate 200
   $ millrace send hookmesh order.shipped --set payload.carrier=none
   $ millrace send github push --id 5d0b... --duplicates 9
@@ -18,8 +19,8 @@ Examples:
 
 /** `millrace send <source> [type]`: posts signed events as the provider would. */
 export function addSendCommand(program: Command, context: CliContext): void {
-  program
-    .command("send")
+  const command = program.command("send");
+  command
     .description("post signed sample events to an ingress")
     .argument("<source>", "a source in the config")
     .argument("[type]", "the event's type")
@@ -36,8 +37,16 @@ export function addSendCommand(program: Command, context: CliContext): void {
     .option("--data <file>", "file with the body, or - for standard input")
     .option("--set <field=value>", "set a field of the body (repeatable)", collectOverride)
     .option("--url <url>", "the ingress's URL (default: the running one)")
+    .option("--wait", "wait until the event is completed or failed, and print which")
+    .option("--timeout <time>", "how long --wait waits (default: 60s)", duration)
     .addHelpText("after", HELP)
     .action(async (source: string, type: string | undefined, options: SendOptions) => {
+      if (options.timeout !== undefined && options.wait !== true) {
+        command.error("error: --timeout needs --wait");
+      }
+      if (options.wait === true && (options.count > 1 || options.duplicates > 0)) {
+        command.error("error: --wait needs one event: remove --count and --duplicates");
+      }
       const { runSend } = await import("../send/run-send.ts");
       context.setExitCode(await runSend(context, { source, type, options }));
     });

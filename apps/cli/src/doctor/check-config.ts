@@ -1,4 +1,10 @@
-import { isMillraceError, secretVariable, type Config } from "@millrace/core";
+import {
+  isMillraceError,
+  secretVariable,
+  withUrl,
+  type Config,
+  type Handler,
+} from "@millrace/core";
 import { loadConfig, loadHandlers, resolveSecrets, type LoadedConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
 import { readDevelopmentSecrets } from "../development-secrets.ts";
@@ -23,18 +29,24 @@ export async function checkConfig({
   return { check: seen, loaded };
 }
 
-/** Whether the handlers can be loaded, as a worker does. */
-export function checkHandlers(config: Config): Promise<Check> {
-  return check("handlers", async () => {
+/** Whether the handlers can be loaded, as a worker does; gives them where they can. */
+export async function checkHandlers(
+  config: Config,
+): Promise<{ check: Check; handlers: readonly Handler[] }> {
+  let handlers: readonly Handler[] = [];
+  const seen = await check("handlers", async () => {
     try {
-      const handlers = await loadHandlers(config);
-      const names = handlers.flatMap((each) => each.types.map((type) => `${each.source} ${type}`));
+      handlers = await loadHandlers(config);
+      const names = handlers.flatMap(({ sources, types }) =>
+        sources.flatMap((source) => types.map((type) => `${source} ${type}`)),
+      );
       const types = new Set(names);
       return ok(`${handlers.length}, for ${types.size} types`);
     } catch (error) {
       return bad(error instanceof Error ? error.message : String(error));
     }
   });
+  return { check: seen, handlers };
 }
 
 /**
@@ -56,7 +68,7 @@ export function checkSecrets(
     const refused = refusedSecrets(config, own);
     if (refused.length > 0) return bad(refused.join("; "));
     const made = await readDevelopmentSecrets(dataDir);
-    const sources = Object.keys(config.sources);
+    const sources = Object.keys(withUrl(config.sources));
     const without = sources.filter(
       (source) => !Object.hasOwn(own, source) && !Object.hasOwn(made, source),
     );

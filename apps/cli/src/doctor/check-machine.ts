@@ -1,5 +1,5 @@
 import type { createPool } from "@millrace/ledger";
-import { checkRedis } from "@millrace/queue";
+import { readRedisFacts } from "@millrace/queue";
 import { reasonOf } from "@millrace/service";
 import type { Stores } from "../stores.ts";
 import { readRun, type Run } from "../run-file.ts";
@@ -63,7 +63,7 @@ export function checkClocks(pool: Pool, { redisUrl }: Stores): Promise<Check> {
     const clocks = [{ name: "Postgres", skewMs: await skewOf(() => postgresTimeMs(pool)) }];
     if (redisUrl !== undefined) {
       const skewMs = await skewOf(async () => {
-        return (await checkRedis(redisUrl, { allowVolatile: true })).timeMs;
+        return (await readRedisFacts(redisUrl)).timeMs;
       });
       clocks.push({ name: "Redis", skewMs });
     }

@@ -1,28 +1,24 @@
-import { isMillraceError } from "@millrace/core";
-import { checkSchema, findLeader, type createPool, type Ledger } from "@millrace/ledger";
-import { changedQueues, RECONCILER } from "@millrace/operations";
-import { checkRedis, type Queues } from "@millrace/queue";
-import type { Stores } from "../stores.ts";
+import { queueKeys } from "@millrace/connect";
+import { isMillraceError, type Config, type ErrorCode } from "@millrace/core";
+import {
+  checkSchema,
+  findLeader,
+  type createPool,
+  type KeptChange,
+  type Ledger,
+} from "@millrace/ledger";
+import { changedQueues, findLedgerChanges, RECONCILER } from "@millrace/operations";
+import {
+  isDiskSlow,
+  readAppendfsync,
+  readRedisFacts,
+  redisFaults,
+  type Queues,
+} from "@millrace/queue";
 import type { MigrationPart } from "../migrate.ts";
-import { bad, check, ok, type Check } from "./report.ts";
+import { bad, check, note, ok, type Check } from "./report.ts";
 
 type Pool = ReturnType<typeof createPool>;
-
-const POSTGRES_MIN = 14;
-/** A leader is seen at each pass, and every few seconds within a long one. */
-const SEEN_MS_MAX = 60_000;
-
-/** Whether Postgres is one that Millrace can use. */
-export function checkPostgres(pool: Pool): Promise<Check> {
-  return check("postgres", async () => {
-    const { rows } = await pool.query<{ server_version: string }>("SHOW server_version");
-    const version = rows[0]?.server_version ?? "";
-    const detail = `version ${version}`;
-    return Number.parseInt(version) >= POSTGRES_MIN
-      ? ok(detail)
-      : bad(detail, `Use Postgres ${POSTGRES_MIN} or later`);
-  });
-}
 
 /** Whether a part of the tables is this build's, or the user's, as its migrations have it. */
 export function checkTables(pool: Pool, { name, options }: MigrationPart): Promise<Check> {
@@ -37,23 +33,105 @@ export function checkTables(pool: Pool, { name, options }: MigrationPart): Promi
   });
 }
 
-/** Whether the queue's server keeps what it is given. */
-export function checkQueue({ redisUrl }: Stores): Promise<Check> {
+/** Whether a queue on Redis keeps what it is given, has the replicas that the config wants, and no stranger can add to it. */
+export function checkRedisQueue(
+  { redisUrl, queueKey }: { redisUrl: string; queueKey?: string | undefined },
+  options: { allowVolatile: boolean; queue: Pick<Config["queue"], "replicas"> },
+): Promise<Check> {
   return check("queue", async () => {
-    if (redisUrl === undefined) return ok("on Postgres");
-    try {
-      const { version, aof } = await checkRedis(redisUrl, { allowVolatile: true });
-      const detail = `Redis ${version}, noeviction, AOF ${aof ? "on" : "off"}`;
-      return aof
-        ? ok(detail)
-        : bad(
-            `${detail}: a restart loses what waits`,
-            "redis-cli CONFIG SET appendonly yes (and in redis.conf)",
-          );
-    } catch (error) {
-      if (isMillraceError(error) && error.code === "redis_evicts") return bad(error.message);
-      throw error;
-    }
+    const key = keyFault({ redisUrl, queueKey });
+    if (key !== undefined) return bad(key.detail, key.fix);
+    const facts = await readRedisFacts(redisUrl).catch(asMisfit);
+    if (typeof facts === "string") return bad(facts);
+    const { version, maxmemoryPolicy, aof, replicas } = facts;
+    const appendfsync = aof ? await readAppendfsync(redisUrl) : undefined;
+    const persists = aof ? `AOF on (appendfsync ${appendfsync ?? "not visible"})` : "AOF off";
+    const signs = queueKey === undefined ? "jobs not signed" : "jobs signed";
+    const online = replicas === 0 ? "" : `, ${replicas} online`;
+    const detail = `Redis ${version}, ${maxmemoryPolicy}, ${persists}${online}, ${signs}`;
+    const faults: Fault[] = [
+      ...redisFaults(facts),
+      ...appendfsyncFault(appendfsync),
+      ...replicaFault(replicas, options.queue.replicas),
+    ];
+    const isAccepted = ({ code }: Fault) => code === "redis_volatile" && options.allowVolatile;
+    if (faults.length === 0) return ok(detail);
+    const details = [detail, ...faults.map((fault) => fault.detail)].join("; ");
+    const fixes = faults.map(({ fix }) => fix).join("; ");
+    return faults.every(isAccepted) ? note(details, fixes) : bad(details, fixes);
+  });
+}
+
+interface Fault {
+  readonly code?: ErrorCode;
+  readonly detail: string;
+  readonly fix: string;
+}
+
+function appendfsyncFault(appendfsync: string | undefined): Fault[] {
+  if (appendfsync !== "no") return [];
+  return [
+    {
+      detail: "appendfsync is no, so a power loss may take half a minute of acknowledged events",
+      fix: "redis-cli CONFIG SET appendfsync everysec (and in redis.conf)",
+    },
+  ];
+}
+
+function replicaFault(online: number, wanted: number): Fault[] {
+  if (online >= wanted) return [];
+  return [
+    {
+      detail: `queue.replicas is ${wanted} and no replica is online, so the ledger takes the events`,
+      fix: "Start a replica: its log says why it is not in step",
+    },
+  ];
+}
+
+/** What a Redis that queues do not work on is refused with. */
+function asMisfit(error: unknown): string {
+  if (isMillraceError(error) && error.code === "redis_topology") return error.message;
+  throw error;
+}
+
+/** Why no role could use a Redis without the key of jobs. */
+export function keyFault({
+  redisUrl,
+  queueKey,
+}: {
+  redisUrl: string;
+  queueKey?: string | undefined;
+}): Fault | undefined {
+  try {
+    queueKeys({ REDIS_URL: redisUrl, MILLRACE_QUEUE_KEY: queueKey });
+    return undefined;
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    const fix = "Set MILLRACE_QUEUE_KEY, the same for every role";
+    return { code: error.code, detail: error.message, fix };
+  }
+}
+
+/** Whether the tables of a queue on Postgres are there. */
+export function checkPostgresQueue(pool: Pool): Promise<Check> {
+  return check("queue", async () => {
+    const { rows } = await pool.query<{ known: boolean }>(
+      "SELECT to_regclass('bullmq.migration') IS NOT NULL AS known",
+    );
+    return rows[0]?.known === true
+      ? ok("on Postgres")
+      : bad("on Postgres, and its tables are not there", "Run `millrace migrate`");
+  });
+}
+
+/** Whether the disk of Redis keeps up. It is watched for a little more than a second, in which there is an fsync. */
+export function checkDisk(redisUrl: string): Promise<Check> {
+  return check("queue's disk", async () => {
+    if (!(await isDiskSlow(redisUrl))) return ok("no fsync was slow");
+    return bad(
+      "Redis waits for its disk, and holds what it confirms in memory alone meanwhile",
+      'Give the append-only file a faster disk, or one of its own. `ack: "ledger"` or appendfsync always loses nothing',
+    );
   });
 }
 
@@ -61,12 +139,37 @@ export function checkQueue({ redisUrl }: Stores): Promise<Check> {
 export function checkEpochs(ledger: Ledger, queues: Queues): Promise<Check> {
   return check("epochs", async () => {
     const changed = await changedQueues({ ledger, queues });
-    if (changed.length === 0) return ok("the queues are those that were compared last");
+    const { changes, lately } = await findLedgerChanges({ ledger, queues });
+    const lost = [...changes].filter(([, { kind }]) => kind !== "restarted");
+    if (lost.length > 0) {
+      return bad(
+        `Postgres was failed over or restored and not compared since: ${lost.map(inWords).join("; ")}`,
+        "A worker compares them within a minute: see that one runs",
+      );
+    }
+    if (changed.length === 0) {
+      return lately.size > 0
+        ? note(`Postgres was failed over or restored: ${[...lately].map(inWords).join("; ")}`)
+        : ok("the queues are those that were compared last");
+    }
+    const fix = "A worker compares them within a minute: see that one runs";
+    const shared =
+      ". Where they are named again and again, the Millrace of another database uses this Redis: " +
+      "give each its own database number";
     return bad(
       `new, restarted, flushed or restored and not compared since: ${changed.toSorted().join(", ")}`,
-      "A worker compares them within a minute: see that one runs",
+      queues.backend === "redis" ? `${fix}${shared}` : fix,
     );
   });
+}
+
+/** How Postgres had changed under a source's queue, and what nobody can name anymore. */
+function inWords([source, change]: readonly [string, KeptChange]): string {
+  const { kind, atMs, unnamed, fromMs, tillMs } = change;
+  const found = `${source} (${kind}, found ${new Date(atMs).toISOString()})`;
+  if (unnamed === 0) return found;
+  const [from, till] = [fromMs, tillMs].map((ms) => new Date(ms).toISOString());
+  return `${found}: about ${unnamed} events that completed from ${from} to ${till} are lost, and their jobs are gone: have them sent again`;
 }
 
 /** Whether some worker reconciles. */
@@ -75,11 +178,9 @@ export function checkReconciler(pool: Pool): Promise<Check> {
     const leader = await findLeader(pool, RECONCILER);
     if (leader === undefined)
       return bad("no worker reconciles", "Start a worker: `millrace worker`");
-    const { address = "this machine", seenMsAgo } = leader;
-    if (seenMsAgo === undefined) return ok("a worker leads; this role may not see which");
-    const detail = `a worker at ${address} leads, last seen ${Math.round(seenMsAgo / 1_000)} s ago`;
-    return seenMsAgo > SEEN_MS_MAX
-      ? bad(detail, "Restart that worker; its log says why")
-      : ok(detail);
+    const { host, seenMsAgo } = leader;
+    if (host === undefined || seenMsAgo === undefined)
+      return ok("a worker of an earlier build leads");
+    return ok(`a worker on ${host} leads, last seen ${Math.round(seenMsAgo / 1_000)} s ago`);
   });
 }

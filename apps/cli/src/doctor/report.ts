@@ -1,3 +1,4 @@
+import { connectionHint } from "@millrace/core";
 import { DISAGREEMENTS } from "@millrace/operations";
 import { reasonOf } from "@millrace/service";
 import type { Output } from "../context.ts";
@@ -12,9 +13,15 @@ export type CheckName =
   | "roles"
   | "ports"
   | "postgres"
+  | "connections"
+  | "standby"
   | "schema"
   | "your tables"
+  | "rights"
+  | "misplaced tables"
+  | "event types"
   | "queue"
+  | "queue's disk"
   | "clocks"
   | "epochs"
   | "reconciler";
@@ -29,19 +36,34 @@ export interface Check {
   readonly mend?: string | undefined;
 }
 
-type Seen = Omit<Check, "name">;
+/** What a look at one thing came to. */
+export type Seen = Omit<Check, "name">;
 
 /** Looks at one thing; what is thrown says that it could not be told, and why. */
 export async function check(name: CheckName, look: () => Promise<Seen> | Seen): Promise<Check> {
   try {
     return { name, ...(await look()) };
   } catch (error) {
-    return { name, state: "unknown", detail: reasonOf(error) };
+    return { name, state: "unknown", detail: reasonOf(error), mend: connectionHint(error) };
   }
 }
 
+/** A check that has no line where there is nothing to say. */
+export async function checkIfAny(
+  name: Check["name"],
+  look: () => Promise<Seen | undefined>,
+): Promise<readonly Check[]> {
+  let isSilent = false;
+  const seen = await check(name, async () => {
+    const found = await look();
+    isSilent = found === undefined;
+    return found ?? ok("");
+  });
+  return isSilent ? [] : [seen];
+}
+
 export const ok = (detail: string): Seen => ({ state: "ok", detail });
-export const note = (detail: string): Seen => ({ state: "note", detail });
+export const note = (detail: string, mend?: string): Seen => ({ state: "note", detail, mend });
 export const bad = (detail: string, mend?: string): Seen => ({ state: "bad", detail, mend });
 
 const MARKS: Record<Check["state"], string> = { ok: "ok", note: "note", bad: "BAD", unknown: "?" };
@@ -62,15 +84,19 @@ export function asText({ checks, diagnosis }: Report, to: Output): string {
   for (const [kind, { count, examples }] of found) {
     const { ledger, job, act } = DISAGREEMENTS[kind];
     const head = `${count} ${kind}: ledger ${ledger}, job ${job}; will be done: ${act}`;
-    const lines = examples.map(({ source, eventId, generation, detail = "" }) => [
+    const lines = examples.map(({ source, event, jobId = "", detail = "" }) => [
       `  ${source}`,
-      printable(eventId) + (generation === 0 ? "" : ` (replay ${generation})`),
+      event === undefined ? `job ${printable(jobId)}` : nameOf(event.eventId, event.generation),
       printable(detail),
     ]);
     const more = count > examples.length ? [`  and ${count - examples.length} more`] : [];
     sections.push([head, formatTable(lines, width), ...more].join("\n"));
   }
   return sections.join("\n\n");
+}
+
+function nameOf(id: string, generation: number): string {
+  return printable(id) + (generation === 0 ? "" : ` (replay ${generation})`);
 }
 
 /** The same for programs, on one line. */
@@ -81,9 +107,10 @@ export function asJson({ checks, diagnosis }: Report): string {
       kind,
       count,
       ...DISAGREEMENTS[kind],
-      examples: examples.map(({ source, eventId, generation, detail = null }) => ({
-        ...{ source, event_id: eventId, generation, detail },
-      })),
+      examples: examples.map(({ source, event, jobId = null, detail = null }) => {
+        const { eventId = null, generation = null } = event ?? {};
+        return { source, event_id: eventId, generation, job_id: jobId, detail };
+      }),
     }));
   return JSON.stringify({
     checks,

@@ -1,4 +1,4 @@
-import type { Config } from "@millrace/core";
+import { isMillraceError, type Config, type Handler } from "@millrace/core";
 import { createLedger, createPool, type Ledger } from "@millrace/ledger";
 import { diagnose, type Diagnosis } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
@@ -9,23 +9,40 @@ import { findStores, type Stores, withQueues } from "../stores.ts";
 import { partsOf } from "../migrate.ts";
 import { createProgress } from "../progress.ts";
 import { reportError } from "../report-error.ts";
-import { readSettings } from "../settings.ts";
+import { readSettings, type Settings } from "../settings.ts";
 import { checkConfig, checkHandlers, checkSecrets } from "./check-config.ts";
 import { checkClocks, checkListeners } from "./check-machine.ts";
 import {
-  checkEpochs,
+  checkConnections,
+  checkMisplaced,
   checkPostgres,
-  checkQueue,
+  checkRights,
+  checkStandby,
+} from "./check-postgres.ts";
+import {
+  checkDisk,
+  checkEpochs,
+  checkPostgresQueue,
   checkReconciler,
+  checkRedisQueue,
   checkTables,
+  keyFault,
 } from "./check-stores.ts";
-import { type Check, asJson, asText } from "./report.ts";
+import { checkTypes } from "./check-types.ts";
+import { bad, check, type Check, asJson, asText } from "./report.ts";
+
+type Pool = ReturnType<typeof createPool>;
 
 /** What the doctor found. */
 export interface Report {
   readonly checks: readonly Check[];
   /** Undefined when it could not be told. */
   readonly diagnosis: Diagnosis | undefined;
+}
+
+/** What the project in the current folder holds. */
+interface Project extends LoadedConfig {
+  readonly handlers: readonly Handler[];
 }
 
 const EXAMPLES_MAX = 5;
@@ -47,8 +64,9 @@ export async function runDoctor(context: CliContext, { json }: { json: boolean }
 }
 
 function exitCodeOf({ checks, diagnosis }: Report): number {
-  if (diagnosis === undefined || checks.some(({ state }) => state === "unknown")) return 2;
-  return diagnosis.found.size > 0 || checks.some(({ state }) => state === "bad") ? 1 : 0;
+  const isBad = checks.some(({ state }) => state === "bad");
+  if (isBad || (diagnosis !== undefined && diagnosis.found.size > 0)) return 1;
+  return diagnosis === undefined || checks.some(({ state }) => state === "unknown") ? 2 : 0;
 }
 
 async function examine(context: CliContext): Promise<Report> {
@@ -56,41 +74,96 @@ async function examine(context: CliContext): Promise<Report> {
   const { check: ofConfig, loaded } = await checkConfig(settings);
   const ofListeners = await checkListeners(settings);
   if (loaded === undefined) return { checks: [ofConfig, ofListeners], diagnosis: undefined };
+  const { check: ofHandlers, handlers } = await checkHandlers(loaded.config);
   const first = [
     ofConfig,
-    await checkHandlers(loaded.config),
+    ofHandlers,
     await checkSecrets(loaded.config, context, settings),
     ofListeners,
   ];
-  const { checks, diagnosis } = await examineStores(context, loaded, await findStores(settings));
+  const { checks, diagnosis } = await examineNamed(context, { ...loaded, handlers }, settings);
   return { checks: [...first, ...checks], diagnosis };
+}
+
+/** Looks at the stores that are named; at Redis alone where no database is. */
+async function examineNamed(
+  context: CliContext,
+  project: Project,
+  settings: Settings,
+): Promise<Report> {
+  const { REDIS_URL: redisUrl, MILLRACE_QUEUE_KEY: queueKey } = settings.environment;
+  const allowVolatile = settings.environment.MILLRACE_REDIS_VOLATILE === "1";
+  let stores: Stores;
+  try {
+    stores = await findStores(settings);
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    const fix = "Set DATABASE_URL, such as postgres://user:password@127.0.0.1:5432/app";
+    const checks = [await check("postgres", () => bad(error.message, fix))];
+    if (redisUrl !== undefined) {
+      const options = { allowVolatile, queue: project.config.queue };
+      checks.push(await checkRedisQueue({ redisUrl, queueKey }, options));
+    }
+    return { checks, diagnosis: undefined };
+  }
+  const { RETENTION_DATABASE_URL: retentionUrl } = settings.environment;
+  return await examineStores(context, project, { ...stores, allowVolatile, retentionUrl });
 }
 
 async function examineStores(
   context: CliContext,
-  loaded: LoadedConfig,
-  stores: Stores,
+  project: Project,
+  stores: Stores & { readonly allowVolatile: boolean; readonly retentionUrl: string | undefined },
 ): Promise<Report> {
-  const { config } = loaded;
+  const { config } = project;
+  const { redisUrl, queueKey, allowVolatile, retentionUrl, sessionUrl } = stores;
   const pool = createPool({ url: stores.databaseUrl, max: 3, applicationName: "millrace-doctor" });
+  const checks: Check[] = [];
   try {
-    const before = [await checkPostgres(pool)];
-    for (const part of partsOf(loaded)) before.push(await checkTables(pool, part));
-    before.push(await checkQueue(stores), await checkClocks(pool, stores));
-    // Without the tables there is nothing to compare, and a queue on Postgres would make its own.
-    const isOpen = before.every(({ name, state }) =>
-      name === "schema" ? state === "ok" : state !== "unknown",
-    );
-    if (!isOpen) return { checks: before, diagnosis: undefined };
+    const ofPostgres = await checkPostgres(pool, config, retentionUrl ?? sessionUrl);
+    const answers = ofPostgres.state !== "unknown";
+    checks.push(ofPostgres);
+    if (answers) checks.push(...(await examineDatabase(pool, project)));
+    if (redisUrl !== undefined) {
+      const options = { allowVolatile, queue: config.queue };
+      const ofQueue = await checkRedisQueue({ redisUrl, queueKey }, options);
+      checks.push(ofQueue);
+      if (ofQueue.state === "ok") checks.push(await checkDisk(redisUrl));
+    } else if (answers) {
+      checks.push(await checkPostgresQueue(pool));
+    }
+    if (answers) checks.push(await checkClocks(pool, stores));
+    if (!answers || !canCompare(checks, stores)) return { checks, diagnosis: undefined };
     return await withQueues(stores, Object.keys(config.sources), async (queues) => {
       const ledger = createLedger({ pool });
-      const after = [await checkEpochs(ledger, queues), await checkReconciler(pool)];
-      const diagnosis = await compare(context, { ledger, queues, config });
-      return { checks: [...before, ...after], diagnosis };
+      checks.push(await checkEpochs(ledger, queues), await checkReconciler(pool));
+      return { checks, diagnosis: await compare(context, { ledger, queues, config }) };
     });
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    // What a look did not say already: the server went away, or the login may not read.
+    checks.push(await check("epochs", () => Promise.reject(error)));
+    return { checks, diagnosis: undefined };
   } finally {
     await pool.end();
   }
+}
+
+async function examineDatabase(pool: Pool, project: Project): Promise<Check[]> {
+  const checks = [await checkConnections(pool), ...(await checkStandby(pool))];
+  for (const part of partsOf(project)) checks.push(await checkTables(pool, part));
+  checks.push(...(await checkRights(pool)), ...(await checkMisplaced(pool)));
+  const hasTables = checks.some(({ name, state }) => name === "schema" && state === "ok");
+  return hasTables ? [...checks, ...(await checkTypes(pool, project))] : checks;
+}
+
+/** Without the tables there is nothing to compare, and a queue that is opened would make its own. */
+function canCompare(checks: readonly Check[], { redisUrl, queueKey }: Stores): boolean {
+  if (redisUrl !== undefined && keyFault({ redisUrl, queueKey }) !== undefined) return false;
+  return checks.every(({ name, state }) => {
+    if (name === "schema" || (name === "queue" && redisUrl === undefined)) return state === "ok";
+    return state !== "unknown";
+  });
 }
 
 async function compare(
@@ -117,9 +190,7 @@ async function compare(
 
 /** About how many events and jobs there are to look at; for the bar. */
 async function count(ledger: Ledger, queues: Queues): Promise<number> {
-  const [pending, jobs] = await Promise.all([
-    ledger.reads.countEvents({ status: "pending" }),
-    queues.counts(),
-  ]);
+  const [undone, jobs] = await Promise.all([ledger.reads.countUndone(), queues.counts()]);
+  const pending = [...undone.values()].reduce((sum, of) => sum + of.pending, 0);
   return [...jobs.values()].reduce((sum, of) => sum + of.failed + of.completed, pending);
 }

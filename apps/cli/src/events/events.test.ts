@@ -1,5 +1,7 @@
+import type { Attempt, EventRow } from "@millrace/api-contract";
+import type { EventRecord } from "@millrace/ledger";
 import { expect, test } from "vitest";
-import { age } from "./format-events.ts";
+import { age, formatDetail, formatList } from "./format-events.ts";
 import { formatTable, printable } from "../terminal-text.ts";
 
 test("what would steer a terminal is shown, not done", () => {
@@ -35,4 +37,117 @@ test("a table's columns stand under each other, and a terminal cuts its lines", 
     "SOURCE  ID     ERROR\nstripe  evt_1\na       b      a long reason",
   );
   expect(formatTable(rows, 20)).toBe("SOURCE  ID     ERROR\nstripe  evt_1\na       b      a lo…");
+});
+
+const ROW: EventRow = {
+  source: "shop",
+  event_id: "evt_1",
+  generation: 0,
+  type: "order.packed",
+  status: "pending",
+  outcome: null,
+  attempts: 2,
+  unsigned: false,
+  received_at: "2026-11-21T11:00:00.000Z",
+  recorded_at: "2026-11-21T11:00:00.000Z",
+  started_at: "2026-11-21T11:59:00.000Z",
+  processed_at: null,
+  next_attempt_at: "2026-11-21T12:05:00.000Z",
+  last_error: "Error: no",
+  last_error_code: "handler_failed",
+  fingerprint: null,
+};
+
+test.each<[Partial<EventRow>, string]>([
+  [{}, "in 5m"],
+  [{ last_error_code: "retry_later" }, "waits 5m"],
+  [{ next_attempt_at: "2026-11-21T12:00:00.000Z" }, "due"],
+  [{ next_attempt_at: null }, ""],
+])("the next attempt of an event with %o is shown as %j", (over, next) => {
+  const now = new Date("2026-11-21T12:00:00Z");
+  const [head = "", line = ""] = formatList([{ ...ROW, ...over }], now, {
+    write: () => true,
+  }).split("\n");
+  const at = head.indexOf("NEXT");
+  expect(line.slice(at, head.indexOf("LAST ERROR")).trim()).toBe(next);
+  expect(line).toMatch(/Error: no$/);
+});
+
+/** An event as the ledger gives it, with so much of its body. */
+const record = (over: Partial<EventRecord>): EventRecord => ({
+  event: ROW,
+  ...{ payload: null, body: undefined, bodyBytes: undefined, headers: {}, attemptLog: [] },
+  ...{ conflicts: [], generations: [], sameMessage: { total: 0, events: [] }, emittedBy: null },
+  emitted: { total: 0, events: [] },
+  deliveries: { total: 1, recent: [] },
+  ...{ acts: [], steps: [] },
+  ...over,
+});
+
+test.each<[string, Partial<EventRecord>, RegExp]>([
+  ["no longer kept", {}, /payload\n {2}no longer kept$/],
+  [
+    "JSON, formatted",
+    { payload: { a: 1 }, body: Buffer.from('{"a":1}'), bodyBytes: 7 },
+    /payload\n {2}\{\n {4}"a": 1\n {2}\}$/,
+  ],
+  [
+    "cut, with the way to all of it",
+    { body: Buffer.from("1 €").subarray(0, 4), bodyBytes: 20_000_000 },
+    /payload\n {2}1 \n {2}\n {2}The first 4 of 20000000 bytes\. .*events shop evt_1 --body <file>$/,
+  ],
+  [
+    "bytes, and not mojibake",
+    { body: Uint8Array.of(0, 255, 77), bodyBytes: 3 },
+    /payload\n {2}000000 {2}00 ff 4d {41}\.\.M$/,
+  ],
+])("a body is shown as it is: %s", (_what, over, shown) => {
+  expect(formatDetail(record(over), new Date())).toMatch(shown);
+});
+
+test("an event that came more than once lists its deliveries", () => {
+  const at = "2026-11-21T11:00:01.000Z";
+  const recent = [{ at, outcome: "conflict", ingress: "host-1" } as const];
+  const text = formatDetail(record({ deliveries: { total: 12, recent } }), new Date());
+  expect(text).toContain(`deliveries: 12, the last 1\n  ${at}  conflict  host-1`);
+  expect(formatDetail(record({}), new Date())).not.toContain("deliveries");
+});
+
+test("acts and steps stand among the attempts, by their time", () => {
+  const at = (second: number) => `2026-11-21T11:00:0${second}.000Z`;
+  const attempt: Attempt = {
+    ...{ attempt: 1, started_at: null, finished_at: at(2), code: "handler_failed" },
+    ...{ message: "Error: no", counted: true, fingerprint: null },
+    ...{ stack: null, log: null, log_dropped: null },
+  };
+  const act = { action: "retry", actor: "ann", via: "cli", reason: null, generation: 0, run: null };
+  const acts = [
+    { ...act, at: at(3), reason: "fixed\u001b" },
+    { ...act, at: at(4), action: "retry_many", actor: null, run: 7 },
+  ];
+  const steps = [{ at: at(1), name: "charge", attempt: 1 }];
+  const text = formatDetail(record({ attemptLog: [attempt], acts, steps }), new Date());
+  const section = text.split("\n\n").find((part) => part.startsWith("timeline"));
+  expect(section?.split("\n").map((line) => line.trim().replaceAll(/ {2,}/g, " | "))).toEqual([
+    "timeline",
+    `step | ${at(1)} | charge | ended in attempt 1`,
+    `1 | ${at(2)} | handler_failed | Error: no`,
+    `by hand | ${at(3)} | retry | ann (cli): fixed\\u{1b}`,
+    `by hand | ${at(4)} | retry_many | unknown user (cli), run 7`,
+  ]);
+});
+
+test("on a narrow terminal an error stands below its event; one that says 0 columns has 80", () => {
+  const now = new Date("2026-11-21T12:00:00Z");
+  const long = { ...ROW, status: "failed", last_error: `Error: ${"why ".repeat(40)}` } as const;
+  const on = (columns: number) =>
+    formatList([long, { ...ROW, last_error: null }], now, {
+      write: () => true,
+      isTTY: true,
+      columns,
+    });
+  expect(on(80).split("\n")).toHaveLength(4);
+  expect(on(80).split("\n")[2]).toMatch(/^ {2}Error: why why .{50,}…$/);
+  expect(on(0)).toBe(on(80));
+  expect(on(200).split("\n")).toHaveLength(3);
 });

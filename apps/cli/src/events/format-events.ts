@@ -1,12 +1,20 @@
 import type { EventRow } from "@millrace/api-contract";
+import { shownText } from "@millrace/core";
 import type { EventRecord } from "@millrace/ledger";
 import type { Output } from "../context.ts";
-import { formatTable, printable } from "../terminal-text.ts";
+import { DUMP_BYTES_MAX, cut, formatTable, hexDump, printable, widthOf } from "../terminal-text.ts";
 
-const HEAD = ["SOURCE", "ID", "TYPE", "STATUS", "ATTEMPTS", "AGE", "LAST ERROR"];
+const HEAD = ["SOURCE", "ID", "TYPE", "STATUS", "ATTEMPTS", "AGE", "NEXT", "LAST ERROR"];
 
-/** A table of events; on a terminal its lines are cut to fit. */
+/** Characters of a line in which an error has room beside the other columns. */
+const WIDE = 120;
+
+/**
+ * A table of events; on a terminal its lines are cut to fit. On a narrow one an error stands below its event, where it can
+ * be read.
+ */
 export function formatList(events: readonly EventRow[], now: Date, to: Output): string {
+  const width = widthOf(to);
   const rows = events.map((event) => [
     event.source,
     printable(event.event_id) + (event.generation === 0 ? "" : ` (replay ${event.generation})`),
@@ -14,10 +22,29 @@ export function formatList(events: readonly EventRow[], now: Date, to: Output): 
     statusOf(event),
     String(event.attempts),
     age(new Date(event.recorded_at), now),
+    nextAttempt(event, now),
     // Of a completed event it is how an earlier attempt failed, which nobody looks for in a list.
     event.status === "completed" ? "" : printable(event.last_error ?? ""),
   ]);
-  return formatTable([HEAD, ...rows], to.isTTY === true ? to.columns : undefined);
+  if (width === undefined || width >= WIDE) return formatTable([HEAD, ...rows], width);
+  const table = formatTable(
+    [HEAD, ...rows].map((row) => row.slice(0, -1)),
+    width,
+  );
+  const [head = "", ...lines] = table.split("\n");
+  const blocks = lines.map((line, index) => {
+    const error = rows[index]?.at(-1) ?? "";
+    return error === "" ? line : `${line}\n${cut(`  ${error}`, width)}`;
+  });
+  return [head, ...blocks].join("\n");
+}
+
+/** How long until a pending event is attempted again, and whether its handler asked to wait. */
+function nextAttempt({ status, next_attempt_at, last_error_code }: EventRow, now: Date): string {
+  if (status !== "pending" || next_attempt_at === null) return "";
+  const at = new Date(next_attempt_at);
+  if (at <= now) return "due";
+  return `${last_error_code === "retry_later" ? "waits" : "in"} ${age(now, at)}`;
 }
 
 /** A status, or how it was completed, where no handler did it. */
@@ -40,19 +67,18 @@ export function formatLine(event: EventRow): string {
 }
 
 /** One event in full, for people. */
-export function formatDetail(detail: EventRecord): string {
-  const { event, payload, body, headers, attemptLog, conflicts, generations } = detail;
+export function formatDetail(detail: EventRecord, now: Date): string {
+  const { event, headers, conflicts, generations } = detail;
+  const { sameMessage, emittedBy, emitted } = detail;
   const fields = Object.entries(event).filter(([, value]) => value !== null);
-  const sections = [formatTable(fields.map(([name, value]) => [name, printable(String(value))]))];
-  if (attemptLog.length > 0) {
-    const rows = attemptLog.map(({ attempt, finished_at, code, message }) => [
-      `  ${attempt}`,
-      finished_at,
-      code,
-      printable(message),
-    ]);
-    sections.push(`failed attempts\n${formatTable(rows)}`);
-  }
+  const noteOf = (name: string) =>
+    name === "next_attempt_at" ? ` (${nextAttempt(event, now)})` : "";
+  const sections = [
+    formatTable(fields.map(([name, value]) => [name, printable(String(value)) + noteOf(name)])),
+  ];
+  const timeline = timelineSection(detail);
+  if (timeline !== undefined) sections.push(timeline);
+  if (detail.deliveries.total > 1) sections.push(deliveriesTable(detail.deliveries));
   if (conflicts.length > 0) {
     const rows = conflicts.map(({ body_hash, deliveries, last_seen_at }) => [
       `  ${printable(body_hash)}`,
@@ -62,10 +88,75 @@ export function formatDetail(detail: EventRecord): string {
     sections.push(`deliveries with another body, which was not kept\n${formatTable(rows)}`);
   }
   if (generations.length > 1) sections.push(`generations\n${generationsTable(generations)}`);
+  if (sameMessage.total > 0) {
+    sections.push(eventsTable("other events with the same signed message", sameMessage));
+  }
+  if (emittedBy !== null) {
+    const { source, event_id, generation } = emittedBy;
+    const which = generation === 0 ? "" : ` (replay ${generation})`;
+    sections.push(`emitted by\n  ${source}  ${printable(event_id)}${which}`);
+  }
+  if (emitted.total > 0) sections.push(eventsTable("emitted", emitted));
   const kept = Object.entries(headers).map(([name, value]) => `  ${name}: ${printable(value)}`);
   if (kept.length > 0) sections.push(`headers\n${kept.join("\n")}`);
-  sections.push(`payload\n${payloadText(payload, body)}`);
+  sections.push(`payload\n${payloadText(detail)}`);
   return sections.join("\n\n");
+}
+
+/** Attempts, steps, and what people did, in the order in which they happened. */
+function timelineSection({ attemptLog, acts, steps }: EventRecord): string | undefined {
+  const lines: [at: string, row: string[]][] = [
+    ...attemptLog.map(({ attempt, finished_at: at, code, message }): [string, string[]] => [
+      at,
+      [`  ${attempt}`, at, code, printable(message)],
+    ]),
+    ...steps.map(({ at, name, attempt }): [string, string[]] => [
+      at,
+      ["  step", at, printable(name), `ended in attempt ${attempt}`],
+    ]),
+    ...acts.map((act): [string, string[]] => [
+      act.at,
+      ["  by hand", act.at, act.action, actText(act)],
+    ]),
+  ];
+  if (lines.length === 0) return undefined;
+  const heading =
+    lines.length === attemptLog.length ? "attempts that failed or waited" : "timeline";
+  const rows = lines.toSorted(([a], [b]) => Date.parse(a) - Date.parse(b)).map(([, row]) => row);
+  return `${heading}\n${formatTable(rows)}`;
+}
+
+function actText({ actor, via, reason, run }: EventRecord["acts"][number]): string {
+  const who = `${printable(actor ?? "unknown user")} (${via})`;
+  const which = run === null ? "" : `, run ${run}`;
+  return `${who}${which}${reason === null ? "" : `: ${printable(reason)}`}`;
+}
+
+function deliveriesTable({ total, recent }: EventRecord["deliveries"]): string {
+  const rows = recent.map(({ at, outcome, ingress }) => [
+    `  ${at}`,
+    outcome,
+    printable(ingress ?? ""),
+  ]);
+  const which = total > recent.length ? `${total}, the last ${recent.length}` : `${total}`;
+  return `deliveries: ${which}\n${formatTable(rows)}`;
+}
+
+function eventsTable(
+  heading: string,
+  { total, events }: EventRecord["sameMessage"] | EventRecord["emitted"],
+): string {
+  const rows = events.map((event) => {
+    const { event_id, type, status, outcome, recorded_at, last_error_code } = event;
+    return [
+      `  ${printable(event_id)}`,
+      "source" in event ? `${event.source} ${printable(type)}` : printable(type),
+      outcome ?? (status === "failed" ? (last_error_code ?? status) : status),
+      recorded_at,
+    ];
+  });
+  const which = total > events.length ? `, the first ${events.length} of ${total}` : "";
+  return `${heading}${which}\n${formatTable(rows)}`;
 }
 
 function generationsTable(generations: EventRecord["generations"]): string {
@@ -80,13 +171,17 @@ function generationsTable(generations: EventRecord["generations"]): string {
   );
 }
 
-function payloadText(payload: unknown, body: Uint8Array | undefined): string {
+function payloadText({ event, payload, body, bodyBytes = 0 }: EventRecord): string {
   if (body === undefined) return "  no longer kept";
-  const text = payload === null ? Buffer.from(body).toString() : JSON.stringify(payload, null, 2);
-  return text
-    .split("\n")
-    .map((line) => `  ${printable(line)}`)
-    .join("\n");
+  const isWhole = body.byteLength === bodyBytes;
+  const text = payload === null ? shownText(body, isWhole) : JSON.stringify(payload, null, 2);
+  const lines = text === undefined ? hexDump(body) : text.split("\n").map(printable);
+  const shown = text === undefined ? Math.min(bodyBytes, DUMP_BYTES_MAX) : body.byteLength;
+  if (shown < bodyBytes) {
+    const all = `millrace events ${event.source} ${printable(event.event_id)} --body <file>`;
+    lines.push("", `The first ${shown} of ${bodyBytes} bytes. All of them: ${all}`);
+  }
+  return lines.map((line) => `  ${line}`).join("\n");
 }
 
 const UNITS = [
@@ -95,7 +190,7 @@ const UNITS = [
   ["m", 60],
 ] as const;
 
-/** How long ago something was, in its largest unit: `42s`, `5m`, `3h`, `12d`. */
+/** How long it is from one time to another, in its largest unit: `42s`, `5m`, `3h`, `12d`. */
 export function age(since: Date, now: Date): string {
   const seconds = Math.max(0, Math.floor((now.getTime() - since.getTime()) / 1_000));
   for (const [unit, size] of UNITS) {

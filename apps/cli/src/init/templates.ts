@@ -63,7 +63,11 @@ function handlers(sources: readonly string[]): string {
   }),`;
   });
   return `import { sql } from "drizzle-orm";
-import { on } from "millrace";
+import { defineHandlers } from "millrace";
+import type config from "./millrace.config.ts";
+
+// It knows the config: a source or a type that is misspelled does not compile.
+const on = defineHandlers<typeof config>();
 
 // A handler runs in a transaction of its own, \`tx\`: what it writes is there exactly when the event is
 // completed. Throw, and it is undone and tried again. Events may come in any order.
@@ -88,6 +92,7 @@ function environment(sources: readonly string[]): string {
   return `# Copy to .env. What is not set, \`millrace start\` brings along: secrets, a Postgres, a queue on it.
 # DATABASE_URL=postgres://user:password@127.0.0.1:5432/app
 # REDIS_URL=redis://127.0.0.1:6379
+# MILLRACE_QUEUE_KEY=
 ${secrets.join("\n")}
 `;
 }

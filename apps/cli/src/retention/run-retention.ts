@@ -1,4 +1,4 @@
-import { openLedger } from "@millrace/connect";
+import { openLedger, sessionNeeded } from "@millrace/connect";
 import { createRetentionLedger } from "@millrace/ledger";
 import { planRetention, runRetention, type RetentionPolicy } from "@millrace/operations";
 import { archiveDirOf, loadConfig } from "@millrace/service";
@@ -22,7 +22,7 @@ type Ledger = ReturnType<typeof createRetentionLedger>;
 /**
  * Lets go of what is older than it is kept, with a bar, or says what would go. Gives the exit code.
  *
- * @throws `archive_failed`, `database_unavailable`, `migration_needed`
+ * @throws `archive_failed`, `database_unavailable`, `migration_needed`, `session_needed`
  */
 export async function runRetentionCommand(
   context: CliContext,
@@ -31,15 +31,19 @@ export async function runRetentionCommand(
   const settings = readSettings(context);
   const loaded = await loadConfig(settings.configPath);
   const policy = { ...loaded.config.retention, archiveDir: archiveDirOf(loaded) };
-  const { databaseUrl } = await findStores(settings);
+  const { databaseUrl, sessionUrl } = await findStores(settings);
   const say = (text: string) => context.stdout.write(`${text}\n`);
-  const { pool, close } = await openLedger(databaseUrl);
+  const { pool, pooler, close } = await openLedger(sessionUrl ?? databaseUrl);
   try {
     const ledger = createRetentionLedger({ pool });
     if (dryRun) {
       const plan = await planRetention({ ledger }, policy);
       say(json ? planAsJson(plan) : planAsText(plan, policy));
       return 0;
+    }
+    if (pooler === "transaction") {
+      const variable = sessionUrl === undefined ? "DATABASE_URL" : "DATABASE_SESSION_URL";
+      throw sessionNeeded("the retention", variable);
     }
     const { result, tally } = await run(context, ledger, policy);
     say(json ? resultAsJson(result, tally) : resultAsText(result, tally));

@@ -1,6 +1,5 @@
 import { MillraceError, type Provider, type SampleRequest, type SignRequest } from "@millrace/core";
 import { newEventId } from "@millrace/providers";
-import { printable } from "../terminal-text.ts";
 
 /** What to send, the same for all events of one call. */
 export interface EventRecipe {
@@ -49,14 +48,14 @@ function bodyOf({ provider, data, overrides }: EventRecipe, request: SampleReque
 }
 
 /**
- * Types and ids that the ingress will read from a delivery, `type id` each. A body that was given
- * may carry others than were asked for, and several.
+ * The events that the ingress will read from a delivery. A body that was given may carry others than were asked for, and
+ * several.
  */
 export function identifiedAs(
   provider: Provider,
   event: SignRequest,
   headers: Readonly<Record<string, string>>,
-): string[] {
+): readonly EventName[] {
   const identified = provider.identify({
     method: "POST",
     url: "/",
@@ -66,9 +65,11 @@ export function identifiedAs(
     body: event.body,
     receivedAtMs: Date.now(),
   });
-  const events = identified.ok && identified.kind === "events" ? identified.events : [event];
-  return events.map(({ type, eventId }) => printable(`${type} ${eventId}`));
+  return identified.ok && identified.kind === "events" ? identified.events : [event];
 }
+
+/** What an event is called by. */
+type EventName = Pick<SignRequest, "type" | "eventId">;
 
 /** A field of a JSON body, and what to put there. */
 export interface Override {

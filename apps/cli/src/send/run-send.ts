@@ -1,11 +1,16 @@
 import {
   type Config,
+  type EventLookup,
+  isInternal,
   MillraceError,
   type Provider,
   secretVariable,
   type SignRequest,
+  withUrl,
 } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import { loadConfig, reasonOf, resolveSecrets } from "@millrace/service";
+import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
 import type { CliContext } from "../context.ts";
 import { readDevelopmentSecrets } from "../development-secrets.ts";
 import { readRun } from "../run-file.ts";
@@ -18,7 +23,10 @@ import {
 } from "./create-event.ts";
 import { createPoster } from "./post-delivery.ts";
 import { sendMany, sendOne } from "./send-many.ts";
+import { WAIT_MS } from "../parse-option.ts";
 import { readSettings, type Settings } from "../settings.ts";
+import { findStores, withLedger } from "../stores.ts";
+import { printable } from "../terminal-text.ts";
 import { readFile } from "node:fs/promises";
 
 /** What `millrace send` was asked for. */
@@ -31,6 +39,9 @@ export interface SendOptions {
   readonly data?: string;
   readonly set?: readonly Override[];
   readonly url?: string;
+  readonly wait?: true;
+  /** Milliseconds that `wait` waits. */
+  readonly timeout?: number;
 }
 
 export interface SendRequest {
@@ -69,19 +80,49 @@ export async function runSend(
     }
     const event = createEvent(recipe, 0);
     const names = identifiedAs(provider, event, sign(event));
-    const heading = names.map((name) => `${source} ${name}\n`).join("");
-    return await sendOne(() => deliver(event), { heading, stdout: context.stdout });
+    const heading = names
+      .map(({ type: named, eventId }) => `${source} ${printable(`${named} ${eventId}`)}\n`)
+      .join("");
+    const send = () => sendOne(() => deliver(event), { heading, stdout: context.stdout });
+    if (options.wait !== true) return await send();
+    // A ledger that cannot be read is found before anything is sent.
+    const { databaseUrl } = await findStores(settings);
+    return await withLedger(databaseUrl, async (ledger) => {
+      const exitCode = await send();
+      if (exitCode !== 0) return exitCode;
+      return await tellEnds(context, ledger, {
+        keys: names.map(({ eventId }) => ({ source, eventId })),
+        timeoutMs: options.timeout ?? WAIT_MS,
+      });
+    });
   } finally {
     poster.close();
   }
 }
 
+/** Prints what became of each event of a delivery. Gives the exit code: 0 when all of them are completed. */
+async function tellEnds(
+  { stdout }: CliContext,
+  ledger: Pick<Ledger, "reads">,
+  { keys, timeoutMs }: { keys: readonly EventLookup[]; timeoutMs: number },
+): Promise<number> {
+  const codes = keys.map(async (key) => {
+    const ended = await awaitEnd(ledger, key, timeoutMs);
+    const name = keys.length > 1 ? `${printable(key.eventId)} ` : "";
+    stdout.write(`${name}${describeEnd(ended, timeoutMs)}\n`);
+    return exitCodeOf(ended);
+  });
+  return Math.max(0, ...(await Promise.all(codes)));
+}
+
 function providerOf(config: Config, source: string): Provider {
   const configured = Object.hasOwn(config.sources, source) ? config.sources[source] : undefined;
-  if (configured !== undefined) return configured.provider;
+  if (configured !== undefined && !isInternal(configured)) return configured.provider;
+  const why =
+    configured === undefined ? "" : "it is an internal source, whose events handlers emit; ";
   throw new MillraceError(
     "unknown_source",
-    `Cannot send to "${source}": the config has ${Object.keys(config.sources).join(", ")}`,
+    `Cannot send to "${source}": ${why}the config has ${Object.keys(withUrl(config.sources)).join(", ")}`,
   );
 }
 

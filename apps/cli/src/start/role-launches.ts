@@ -1,4 +1,4 @@
-import type { Environment } from "@millrace/core";
+import { secretVariable, type Environment } from "@millrace/core";
 import type { CliContext } from "../context.ts";
 import { freePort } from "./free-port.ts";
 import { pipeLines } from "./log-lines.ts";
@@ -21,6 +21,7 @@ export interface RolesOptions {
   readonly shared: Variables;
   /** Variables of the ingress alone: the development secrets. */
   readonly ingress: Variables;
+  readonly sources: readonly string[];
 }
 
 interface Role {
@@ -48,9 +49,10 @@ export function roleLaunches(context: CliContext, options: RolesOptions): RoleLa
       // A restart keeps its port, unless somebody else has taken it since.
       if (port !== undefined) taken.delete(port);
       port = await freePort(port ?? environment[variable], options.host, taken);
+      const inherited = { ...context.env, ...ofOtherRoles(context.env, role, options.sources) };
       const child = launchRole(context.bin, role, {
         cwd: context.cwd,
-        env: { ...context.env, ...options.shared, ...env, [variable]: String(port) },
+        env: { ...inherited, ...options.shared, ...env, [variable]: String(port) },
       });
       if (child.stdout !== null) pipeLines(child.stdout, name, context.stdout);
       if (child.stderr !== null) pipeLines(child.stderr, name, context.stderr, "warn");
@@ -58,6 +60,21 @@ export function roleLaunches(context: CliContext, options: RolesOptions): RoleLa
     };
     return { name, launch };
   });
+}
+
+/**
+ * The secrets of other roles, empty: so they count as unset, and the `.env` that every process reads does not set
+ * them. The rest of the environment is for all roles, since the config and the handlers may read it.
+ */
+function ofOtherRoles(env: Variables, role: Role["role"], sources: readonly string[]): Variables {
+  const ofIngress = new Set(sources.map(secretVariable).flatMap((name) => [name, `${name}_FILE`]));
+  const ownerOf = (name: string): Role["role"] | undefined => {
+    if (ofIngress.has(name)) return "ingress";
+    if (name === "RETENTION_DATABASE_URL") return "worker";
+    return name.startsWith("DASHBOARD_") ? "dashboard" : undefined;
+  };
+  const names = Object.keys(env).filter((name) => (ownerOf(name) ?? role) !== role);
+  return Object.fromEntries(names.map((name) => [name, ""]));
 }
 
 /** Starts `millrace <role>` as a process of its own, whose output is read by us. */

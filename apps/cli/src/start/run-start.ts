@@ -1,10 +1,17 @@
-import { isMillraceError, MillraceError } from "@millrace/core";
+import { isMillraceError, MillraceError, withUrl } from "@millrace/core";
 import { lockFolder } from "@millrace/embedded-postgres";
 import { checkRedis } from "@millrace/queue";
-import { loadConfig, type LoadedConfig, reasonOf } from "@millrace/service";
+import {
+  loadConfig,
+  type LoadedConfig,
+  reasonOf,
+  refuseExampleSecrets,
+  resolveSecrets,
+} from "@millrace/service";
 import type { CliContext } from "../context.ts";
 import { secretVariables } from "../development-secrets.ts";
 import { migrateAll } from "../migrate.ts";
+import { ensureQueueKey } from "../queue-key.ts";
 import { readSettings, type Settings } from "../settings.ts";
 import { createRunKeeper, currentRun } from "./current-run.ts";
 import { writeLine } from "./log-lines.ts";
@@ -65,6 +72,9 @@ async function runUntil(
 ): Promise<void> {
   const { settings, closers, emergencies, say } = start;
   const loaded = await loadConfig(settings.configPath);
+  const { env } = start.context;
+  const secrets = resolveSecrets(loaded.config, env);
+  refuseExampleSecrets({ env, host: hostOf(settings), secrets });
   const { REDIS_URL: redisUrl, MILLRACE_REDIS_VOLATILE: volatile } = settings.environment;
   // Told once here; each role alone waits for a Redis that is away.
   if (redisUrl !== undefined) await checkRedis(redisUrl, { allowVolatile: volatile === "1" });
@@ -88,6 +98,8 @@ async function runUntil(
   say("info", "Stopping");
 }
 
+const hostOf = ({ environment }: Settings): string => environment.HOST ?? "127.0.0.1";
+
 /** Rejects with what keeps a role from running. */
 async function refusal(supervisor: Supervisor): Promise<never> {
   throw await supervisor.givenUp();
@@ -100,24 +112,26 @@ async function startRoles(
 ): Promise<{ supervisor: Supervisor; greet: () => void }> {
   const { context, settings, closers, emergencies, say } = start;
   const { environment, dataDir } = settings;
-  const host = environment.HOST ?? "127.0.0.1";
+  const host = hostOf(settings);
   const shared = {
     MILLRACE_CONFIG: loaded.path,
     MILLRACE_DATA_DIR: dataDir,
     DATABASE_URL: database.url,
     HOST: host,
   };
+  const redisUrl = environment.REDIS_URL;
+  const queueKey = redisUrl === undefined ? undefined : await ensureQueueKey(settings);
   const ingress = await secretVariables(loaded.config, { env: context.env, dataDir });
   const launches = roleLaunches(context, {
     environment,
     host,
     workers: start.workers,
-    shared,
+    shared: { ...shared, ...(queueKey === undefined ? {} : { MILLRACE_QUEUE_KEY: queueKey }) },
     ingress,
+    sources: Object.keys(loaded.config.sources),
   });
 
   const startedAt = new Date().toISOString();
-  const redisUrl = environment.REDIS_URL;
   const run = () =>
     currentRun(supervisor.processes(), { host, startedAt, ...shared, REDIS_URL: redisUrl });
   const keeper = createRunKeeper(dataDir, run);
@@ -140,11 +154,11 @@ async function startRoles(
   const greet = (): void => {
     isUp = true;
     keeper.update();
-    const sources = Object.keys(loaded.config.sources);
-    const [first] = Object.values(loaded.config.sources);
+    const receiving = withUrl(loaded.config.sources);
+    const [first] = Object.values(receiving);
     context.stdout.write(
       startSummary(run(), {
-        sources,
+        sources: Object.keys(receiving),
         sampleType: first?.provider.sampleTypes[0],
         isEmbedded: database.isEmbedded,
         dataDir: shownPath(context.cwd, dataDir),

@@ -138,7 +138,9 @@ function deferred<Value>(): { promise: Promise<Value>; resolve: (value: Value) =
 const PASSING: ReadonlySet<ErrorCode> = new Set([
   "database_unreachable",
   "database_unavailable",
+  "database_read_only",
   "redis_unreachable",
+  "redis_not_writing",
   "port_in_use",
   "shutting_down",
 ]);

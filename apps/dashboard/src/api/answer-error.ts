@@ -35,6 +35,7 @@ function describe(error: unknown): { code: ErrorCode; message: string } {
 /** Which of the two it is stands in the log, with their addresses. */
 const AWAY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "database_unavailable",
+  "database_read_only",
   "database_unreachable",
   "redis_unreachable",
 ]);

@@ -1,16 +1,36 @@
-import type { AnswerOf, ReadQueryOf } from "@millrace/api-contract";
+import type { AnswerOf } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
-import { sqlStateOf } from "@millrace/ledger";
-import { createOperator, DISAGREEMENT_KINDS, DISAGREEMENTS, showEvent } from "@millrace/operations";
+import { BODY_BYTES_SHOWN, sqlStateOf } from "@millrace/ledger";
+import {
+  createOperator,
+  DISAGREEMENT_KINDS,
+  DISAGREEMENTS,
+  endSession,
+  setErrorState,
+  openBody,
+  showEvent,
+  type Actor,
+} from "@millrace/operations";
 import { Router, type Request } from "express";
-import type { Comparison, DashboardLedger, DashboardQueues, Overviews } from "../ports.ts";
+import type {
+  Comparison,
+  DashboardLedger,
+  DashboardLists,
+  DashboardQueues,
+  Overviews,
+} from "../ports.ts";
 import { principalOf } from "../security/guard.ts";
+import { giveUpFiltered, replayFiltered, retryFiltered } from "./bulk.ts";
+import { createBodyReads } from "./body-reads.ts";
 import { eventJson, eventNotFound } from "./event-json.ts";
-import { replayFiltered, replayOne, retryFiltered, retryOne } from "./run-again.ts";
+import { giveUpOne } from "./give-up.ts";
+import { replayOne, retryNamed, retryOne } from "./run-again.ts";
+import { sendBody } from "./send-body.ts";
 import { refuseOtherMethods, serve } from "./serve.ts";
 
 interface Deps {
   readonly ledger: DashboardLedger;
+  readonly lists: DashboardLists;
   readonly queues: DashboardQueues;
   readonly overviews: Overviews;
 }
@@ -25,41 +45,90 @@ export function createApi(deps: Deps): Router {
 }
 
 function addReads(router: Router, deps: Deps): void {
-  const { ledger, overviews } = deps;
-  serve(router, "get /events", ({ query }) => searchEvents(ledger, query));
-  serve(router, "get /events/:source/:eventId", async ({ params, query }) => {
-    const shown = await showEvent(deps, { ...params, ...query });
-    if (shown === undefined) throw eventNotFound(params.eventId);
-    return eventJson(shown, params);
+  const { ledger, lists, overviews } = deps;
+  const bodyReads = createBodyReads(ledger);
+  serve(router, "get /events", ({ query }) => refuseData(() => lists.findEvents(query)));
+  serve(router, "get /event-count", async ({ query: { max, ...filter } }) => {
+    const groups = await refuseData(() => lists.countEvents(filter, max));
+    const found = groups.reduce((sum, { count }) => sum + count, 0);
+    return { count: Math.min(found, max), more: found > max };
   });
-  serve(router, "get /stats", async () => ({
-    sources: Object.fromEntries(await overviews.stats()),
+  serve(router, "get /runs", async ({ query }) => ({
+    runs: await ledger.bulkRuns.find(query.limit),
   }));
-  serve(router, "get /activity", async ({ query: { source } }) => {
-    const buckets = await overviews.activity(source);
-    return { bucket_seconds: 60 as const, buckets };
+  serve(router, "get /runs/:id", async ({ params }) => ({
+    run: await ledger.bulkRuns.get(runId(params)),
+  }));
+  serve(router, "get /events/:source/:eventId", async ({ params, query, request }) => {
+    const { generation } = query;
+    const bodyBytesMax = query.body === "false" ? 0 : BODY_BYTES_SHOWN;
+    const shown = await showEvent(deps, { ...params, generation }, { bodyBytesMax });
+    if (shown === undefined) throw eventNotFound(params.eventId);
+    const event = eventJson(shown, { ...params, generation }, bodyBytesMax);
+    if (event.body !== null) {
+      const key = { ...params, generation: event.generation };
+      await bodyReads.record(principalOf(request), key);
+    }
+    return event;
   });
+  serve(router, "get /errors", ({ query }) => ledger.errors.find(query));
+  serve(router, "get /errors/:fingerprint", ({ params }) => ledger.errors.get(params.fingerprint));
+  serve(router, "get /events/:source/:eventId/body", async ({ params, query, ...call }) => {
+    const { generation, ...range } = query;
+    const body = await openBody(deps, { ...params, generation }, range);
+    if (body === undefined) throw eventNotFound(params.eventId);
+    const key = { ...params, generation: body.generation };
+    await bodyReads.record(principalOf(call.request), key);
+    await sendBody(call, body, key);
+  });
+  serve(router, "get /health", () => overviews.health());
+  serve(router, "get /stats", async () => {
+    const [sources, lagMs] = await Promise.all([overviews.stats(), overviews.lagMs()]);
+    return { sources: Object.fromEntries(sources), read_lag_ms: lagMs ?? null };
+  });
+  serve(router, "get /activity", ({ query }) => overviews.activity(query));
   serve(router, "get /audit", ({ query: { event_id: eventId, ...query } }) =>
     ledger.audit.find({ ...query, eventId }),
   );
+  serve(router, "get /sessions", async () => ({ sessions: await ledger.sessions.find() }));
   serve(router, "get /disagreements", async () => disagreementsJson(await overviews.comparison()));
 }
 
 function addWrites(router: Router, deps: Deps): void {
-  const operatorFor = (request: Request, { reason }: { readonly reason?: string | undefined }) =>
-    createOperator(deps, { ...principalOf(request), reason });
+  const actorOf = (request: Request, { reason }: Reason): Actor => ({
+    ...principalOf(request),
+    reason,
+  });
+  const operatorFor = (request: Request, body: Reason) =>
+    createOperator(deps, actorOf(request, body));
   serve(router, "post /events/:source/:eventId/retry", ({ request, params, query, body }) =>
     retryOne(operatorFor(request, body), { ...params, ...query }),
   );
   serve(router, "post /events/:source/:eventId/replay", ({ request, params, query, body }) =>
     replayOne(operatorFor(request, body), { ...params, ...query }),
   );
-  serve(router, "post /retry", ({ request, response, body }) =>
-    retryFiltered(operatorFor(request, body), body, response),
+  serve(router, "post /events/:source/:eventId/give-up", ({ request, params, query, body }) =>
+    giveUpOne({ ...deps, actor: actorOf(request, body) }, { ...params, ...query }),
   );
+  serve(router, "post /retry", ({ request, response, body }) => {
+    const operator = operatorFor(request, body);
+    return body.events === undefined
+      ? retryFiltered(operator, body, response)
+      : retryNamed(operator, body.events);
+  });
   serve(router, "post /replay", ({ request, response, body }) =>
     replayFiltered(operatorFor(request, body), body, response),
   );
+  serve(router, "post /give-up", ({ request, response, body }) =>
+    giveUpFiltered(operatorFor(request, body), body, response),
+  );
+  serve(router, "post /errors/:fingerprint", ({ request, params: { fingerprint }, body }) =>
+    setErrorState({ ledger: deps.ledger, actor: actorOf(request, body) }, fingerprint, body),
+  );
+  serve(router, "post /runs/:id", async ({ request, params, body }) => {
+    const { state, rate } = body;
+    return { run: await operatorFor(request, body).changeRun(runId(params), { state, rate }) };
+  });
   serve(router, "post /sources/:source/pause", async ({ request, params: { source }, body }) => {
     await operatorFor(request, body).pause(source);
     return { source, paused: true };
@@ -68,14 +137,24 @@ function addWrites(router: Router, deps: Deps): void {
     await operatorFor(request, body).resume(source);
     return { source, paused: false };
   });
+  serve(router, "post /sessions/:id/end", async ({ request, params: { id }, body }) => {
+    await endSession({ ledger: deps.ledger, actor: actorOf(request, body) }, id);
+    return { id, ended: true as const };
+  });
 }
 
-async function searchEvents(
-  ledger: DashboardLedger,
-  query: ReadQueryOf<"get /events">,
-): Promise<AnswerOf<"get /events">> {
+interface Reason {
+  readonly reason?: string | undefined;
+}
+
+/** The number of a run; what is none names no run. */
+const runId = ({ id }: { readonly id: string }): number =>
+  /^\d{1,15}$/.test(id) ? Number(id) : -1;
+
+/** Asks for events by a filter. @throws `invalid_request` for values that Postgres cannot compare. */
+async function refuseData<Found>(ask: () => Promise<Found>): Promise<Found> {
   try {
-    return await ledger.reads.findEvents(query);
+    return await ask();
   } catch (error) {
     // Class 22 is a data exception: a cursor that was made up, with a day that no month has.
     if (sqlStateOf(error)?.startsWith("22") !== true) throw error;
@@ -84,6 +163,9 @@ async function searchEvents(
     });
   }
 }
+
+/** Characters of a failure that an example shows; the event's own page has all of it. */
+const DETAIL_CHARS_MAX = 200;
 
 /** Every kind there is, also those of which none was found. */
 function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get /disagreements"> {
@@ -98,10 +180,12 @@ function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get 
         count,
         meaning: `In the ledger: ${ledger}; its job: ${job}.`,
         mend: `${act.charAt(0).toUpperCase()}${act.slice(1)}.`,
-        examples: examples.map(({ source, eventId, generation }) => ({
+        examples: examples.map(({ source, event, jobId, detail }) => ({
           source,
-          event_id: eventId,
-          generation,
+          event_id: event?.eventId ?? null,
+          generation: event?.generation ?? null,
+          job_id: jobId ?? null,
+          detail: detail?.slice(0, DETAIL_CHARS_MAX) ?? null,
         })),
       };
     }),

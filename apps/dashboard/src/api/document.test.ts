@@ -6,7 +6,7 @@ import {
 } from "@millrace/api-contract";
 import type { Router } from "express";
 import { expect, test } from "vitest";
-import { createAuthenticator } from "../security/authenticator.ts";
+import type { Authenticator } from "../security/authenticator.ts";
 import { createApi } from "./create-api.ts";
 import { createOpenRoutes } from "./open-routes.ts";
 
@@ -17,7 +17,7 @@ const OPERATIONS = Object.entries<Operation>(CONTRACT).map(([name, operation]) =
 
 // A router is made of its parts, and asks them nothing before a request comes.
 const nothing = {} as Parameters<typeof createApi>[0];
-const open = [createOpenRoutes(createAuthenticator(undefined))];
+const open = [createOpenRoutes({} as Authenticator)];
 const all = [...open, createApi(nothing)];
 
 /** `get /events`, and the methods of each path, as the routers have them. */

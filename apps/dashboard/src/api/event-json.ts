@@ -1,13 +1,17 @@
-import { isUtf8 } from "node:buffer";
 import type { EventDetail } from "@millrace/api-contract";
-import { MillraceError, parsePayload, type EventLookup } from "@millrace/core";
+import { MillraceError, shownPayload, shownText, type EventLookup } from "@millrace/core";
 import type { EventRecord } from "@millrace/ledger";
 import type { ShownEvent } from "@millrace/operations";
-import type { FoundJob } from "@millrace/queue";
 
-/** One event as `GET /api/events/:source/:eventId` answers it. */
-export function eventJson(shown: ShownEvent, asked: EventLookup): EventDetail {
-  return shown.stage === "recorded" ? recordedJson(shown.detail) : queuedJson(shown.job, asked);
+/** One event as `GET /api/events/:source/:eventId` answers it, with `bodyBytesMax` bytes of its body. */
+export function eventJson(
+  shown: ShownEvent,
+  asked: EventLookup,
+  bodyBytesMax: number,
+): EventDetail {
+  return shown.stage === "recorded"
+    ? recordedJson(shown.detail)
+    : queuedJson(shown, asked, bodyBytesMax);
 }
 
 function recordedJson(detail: EventRecord): EventDetail {
@@ -16,21 +20,34 @@ function recordedJson(detail: EventRecord): EventDetail {
     ...detail.event,
     payload: detail.payload,
     headers: detail.headers,
-    ...bodyJson(detail.body),
+    ...bodyJson(detail.body, detail.bodyBytes),
     attempt_log: detail.attemptLog,
     conflicts: detail.conflicts,
     generations: detail.generations.toReversed(),
+    same_message: detail.sameMessage,
+    emitted_by: detail.emittedBy,
+    emitted: detail.emitted,
+    deliveries: detail.deliveries,
+    acts: detail.acts,
+    steps: detail.steps,
   };
 }
 
 /** An event that no worker has recorded yet, or could not: its status is its job's state. */
-function queuedJson(job: FoundJob, asked: EventLookup): EventDetail {
-  const { event } = job;
+function queuedJson(
+  { job, deliveries }: ShownEvent & { stage: "queued" },
+  asked: EventLookup,
+  bodyBytesMax: number,
+): EventDetail {
+  // What nobody signed is not shown as an event: its name is what was asked for.
+  const event = job.mac === undefined ? job.event : undefined;
+  const body = event?.body;
+  const isWhole = body !== undefined && body.byteLength <= bodyBytesMax;
   return {
     stage: "queued",
     source: asked.source,
     event_id: asked.eventId,
-    generation: event?.generation ?? 0,
+    generation: event?.generation ?? asked.generation ?? 0,
     type: event?.type ?? null,
     status: null,
     outcome: null,
@@ -41,23 +58,40 @@ function queuedJson(job: FoundJob, asked: EventLookup): EventDetail {
     last_error: job.failedReason ?? null,
     job_id: job.jobId,
     job_state: job.state,
-    payload: event?.body === undefined ? null : (parsePayload(event.body)?.value ?? null),
+    payload: isWhole ? shownPayload(body) : null,
     headers: event?.headers ?? {},
-    ...bodyJson(event?.body),
+    ...bodyJson(body?.subarray(0, bodyBytesMax), body?.byteLength),
     attempt_log: [],
     conflicts: [],
     generations: [],
+    same_message: { total: 0, events: [] },
+    emitted_by: null,
+    emitted: { total: 0, events: [] },
+    deliveries,
+    acts: [],
+    steps: [],
   };
 }
 
-/** The exact bytes: text where they are UTF-8, else base64, and null where they are no longer kept (or,
- * of an event that is only queued, not at hand). */
-function bodyJson(body: Uint8Array | undefined) {
-  if (body === undefined) return { body: null, body_encoding: null, body_kept: false };
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const encoding = isUtf8(bytes) ? "utf8" : "base64";
-  return { body: bytes.toString(encoding), body_encoding: encoding, body_kept: true } as const;
+/**
+ * The first bytes of a body: text where they are UTF-8, else base64. Null where none were asked for, and where the body is no
+ * longer kept (or, of an event that is only queued, not at hand).
+ */
+function bodyJson(part: Uint8Array | undefined, total: number | undefined) {
+  if (part === undefined || total === undefined) return NO_BODY;
+  const isTruncated = part.byteLength < total;
+  const about = { body_kept: true, body_bytes: total, body_truncated: isTruncated };
+  if (part.byteLength === 0 && isTruncated) return { body: null, body_encoding: null, ...about };
+  const text = shownText(part, !isTruncated);
+  if (text !== undefined) return { body: text, body_encoding: "utf8" as const, ...about };
+  const base64 = Buffer.from(part.buffer, part.byteOffset, part.byteLength).toString("base64");
+  return { body: base64, body_encoding: "base64" as const, ...about };
 }
+
+const NO_BODY = {
+  ...{ body: null, body_encoding: null },
+  ...{ body_kept: false, body_bytes: null, body_truncated: false },
+};
 
 // A job's times may have been written by hand.
 function instant(ms: number): string | null {

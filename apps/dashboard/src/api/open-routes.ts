@@ -1,7 +1,7 @@
 import { createDocument } from "@millrace/api-contract";
 import { Router } from "express";
 import { unauthorized, type Authenticator } from "../security/authenticator.ts";
-import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
+import { clearSessionCookie, setBrowserCookie, setSessionCookie } from "../security/sessions.ts";
 import { refuseOtherMethods, serve } from "./serve.ts";
 
 /**
@@ -10,17 +10,21 @@ import { refuseOtherMethods, serve } from "./serve.ts";
  */
 export function createOpenRoutes(authenticator: Authenticator): Router {
   const router = Router();
-  serve(router, "get /session", ({ request, response }) => {
-    const principal = authenticator.identify(request, response);
+  serve(router, "get /session", async ({ request, response }) => {
+    const principal = await authenticator.identify(request, response);
     if (principal === undefined) throw unauthorized(response, "Cannot identify the user: sign in");
     return principal;
   });
-  serve(router, "post /session", ({ request, response, body }) => {
-    const { session, principal } = authenticator.signIn(request, response, body);
+  serve(router, "post /session", async ({ request, response, body }) => {
+    const { session, browser, principal } = await authenticator.signIn(request, response, body);
     setSessionCookie(request, response, session);
+    if (browser !== undefined) setBrowserCookie(request, response, browser);
     return principal;
   });
-  serve(router, "delete /session", ({ response }) => clearSessionCookie(response));
+  serve(router, "delete /session", async ({ request, response }) => {
+    await authenticator.signOut(request);
+    clearSessionCookie(response);
+  });
   const document = createDocument();
   serve(router, "get /openapi.json", () => document);
   refuseOtherMethods(router);

@@ -1,7 +1,6 @@
 import type { AnswerOf, ReadBodyOf } from "@millrace/api-contract";
 import { MillraceError, type ErrorCode, type EventLookup } from "@millrace/core";
-import type { BulkResult, Operator, Skip } from "@millrace/operations";
-import type { Response } from "express";
+import { countResults, type Operator, type Skip } from "@millrace/operations";
 import { eventNotFound } from "./event-json.ts";
 
 type Retry = "post /events/:source/:eventId/retry";
@@ -56,53 +55,18 @@ function refusal(
 }
 
 /**
- * Retries the failed events of a filter; what has not begun when the client goes away is left alone.
- *
- * @throws `invalid_request`, `unknown_source`; `unavailable` with how far it came.
+ * Retries the events that are named, all at once: an answer for each. One whose job the queue did not take is pending: the
+ * reconciler adds it.
  */
-export async function retryFiltered(
+export async function retryNamed(
   operator: Operator,
-  body: ReadBodyOf<"post /retry">,
-  response: Response,
+  named: NonNullable<ReadBodyOf<"post /retry">["events"]>,
 ): Promise<AnswerOf<"post /retry">> {
-  const { status: _failed, limit, all, dryRun, rate, reason: _why, ...filter } = body;
-  const how = { limit, all, dryRun, ratePerSecond: rate, signal: untilGone(response) };
-  const result = await operator.retryMany({ filter, ...how });
-  requireWhole("retried", result);
-  return { retried: result.done, skipped: result.skipped, dryRun };
-}
-
-/**
- * Replays the settled events of a filter; what has not begun when the client goes away is left alone.
- *
- * @throws `invalid_request`, `unknown_source`; `unavailable` with how far it came.
- */
-export async function replayFiltered(
-  operator: Operator,
-  body: ReadBodyOf<"post /replay">,
-  response: Response,
-): Promise<AnswerOf<"post /replay">> {
-  const { limit, all, dryRun, rate, reason: _why, ...filter } = body;
-  const how = { limit, all, dryRun, ratePerSecond: rate, signal: untilGone(response) };
-  const result = await operator.replayMany({ filter, ...how });
-  requireWhole("replayed", result);
-  return { replayed: result.done, skipped: result.skipped, dryRun };
-}
-
-/** Aborts when the client goes away before it was answered. */
-function untilGone(response: Response): AbortSignal {
-  const gone = new AbortController();
-  response.once("close", () => {
-    if (!response.writableFinished) gone.abort();
+  const keys = named.map(({ event_id: eventId, ...key }) => ({ ...key, eventId }));
+  const results = await operator.retryEvents(keys);
+  const events = named.map((event, place) => {
+    const result = results[place];
+    return { ...event, result: result?.kind === "skipped" ? result.reason : "retried" };
   });
-  return gone.signal;
-}
-
-function requireWhole(verbed: string, { done, stopped }: BulkResult): void {
-  if (!(stopped instanceof Error)) return;
-  throw new MillraceError(
-    "unavailable",
-    `Cannot go on: ${done} events were ${verbed}, then Postgres or the queue failed. Ask again for the rest`,
-    { cause: stopped },
-  );
+  return { ...countResults(results), dryRun: false, events };
 }

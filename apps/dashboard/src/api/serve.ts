@@ -21,18 +21,20 @@ export interface Call<Name extends OperationName> {
   readonly response: Response;
 }
 
+const BODY_BYTES_MAX = 16 * 1024;
+
 /**
- * Adds the route of an operation. What its handler returns is what the contract says that it answers.
- * A query or body that is not as the contract has it is refused with `invalid_request`.
+ * Adds the route of an operation. What its handler returns is what the contract says that it answers; a download its handler
+ * sends. A query or body that is not as the contract has it is refused with `invalid_request`.
  */
 export function serve<Name extends OperationName>(
   router: Router,
   name: Name,
   handle: (call: Call<Name>) => AnswerOf<Name> | Promise<AnswerOf<Name>>,
 ): void {
-  const { query, body }: Operation = OPERATIONS[name];
+  const { query, body, bodyBytesMax = BODY_BYTES_MAX, download }: Operation = OPERATIONS[name];
   const { method, path } = splitName(name);
-  const parsers = body === undefined ? [] : [express.json({ limit: "16kb" })];
+  const parsers = body === undefined ? [] : [express.json({ limit: bodyBytesMax })];
   router[method](path, ...parsers, async (request: Request, response: Response) => {
     const call = {
       params: request.params,
@@ -43,6 +45,7 @@ export function serve<Name extends OperationName>(
     };
     // The table that the values were read by is the one that the types are made from.
     const answer = await handle(call as unknown as Call<Name>);
+    if (download === true) return;
     if (answer === undefined) response.status(204).end();
     else response.json(answer);
   });

@@ -27,6 +27,14 @@ export function maskName(job: unknown): string {
   return typeof type === "string" ? type : "(not an event)";
 }
 
+/** Where the dashboard shows a job's event; nothing for a job that is not ours. */
+export function eventUrl(data: unknown): { displayText: string; href: string } | undefined {
+  const { source, id, generation } = maskData(data);
+  if (typeof source !== "string") return undefined;
+  const query = new URLSearchParams({ source, id: String(id), generation: String(generation) });
+  return { displayText: "Event in the ledger", href: `/event?${query.toString()}` };
+}
+
 /** Results and progress: ours have none, and what others wrote there is not shown. */
 export function maskValue(value: unknown): string | null {
   return value === undefined || value === null ? null : "(not shown)";

@@ -1,5 +1,4 @@
 import { createBullBoard } from "@bull-board/api";
-import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import type {
   AppControllerRoute,
   BullBoardRequest,
@@ -11,7 +10,7 @@ import type { Queue } from "bullmq";
 import { Router, type Express } from "express";
 import { adaptPage } from "./adapt-page.ts";
 import type { BoardAudit } from "./board-audit.ts";
-import { maskData, maskName, maskValue } from "./mask-job.ts";
+import { isUnreadable, QueueAdapter } from "./queue-adapter.ts";
 
 export interface QueueBoardOptions {
   /** Where the router is mounted: `/queues`. */
@@ -34,7 +33,7 @@ export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOpt
   const mount = adapter.setApiRoutes.bind(adapter);
   adapter.setApiRoutes = (routes) => mount(routes.map((route) => guarded(route, options.audit)));
   createBullBoard({
-    queues: Array.from(queues, maskedAdapter),
+    queues: Array.from(queues, (queue) => new QueueAdapter(queue)),
     serverAdapter: adapter,
     options: {
       uiConfig: {
@@ -46,6 +45,7 @@ export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOpt
     },
   });
   adapter.setErrorHandler((error) => {
+    if (isUnreadable(error)) return refusal(409, "queue_unreadable", UNREADABLE);
     options.onError(error);
     return refusal(500, "internal", "Cannot do this: the queue failed");
   });
@@ -63,20 +63,8 @@ export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOpt
   return router;
 }
 
+const UNREADABLE = "Cannot do this: a key of the queue in Redis, or the job, was changed";
 const REFUSED = "Cannot do this to a queue: acknowledged events are not removed, edited or forged";
-
-function maskedAdapter(queue: Queue): BullMQAdapter {
-  // `allowCompletedRetries` is read by the adapter and missing from its types.
-  const options = { readOnlyMode: false, allowCompletedRetries: false };
-  const adapter = new BullMQAdapter(queue, options);
-  // Its menu offers a rate limit where the queue could have one; ours comes from the config.
-  Object.defineProperty(adapter, "supportsGlobalRateLimit", { value: false });
-  adapter.setFormatter("data", maskData);
-  adapter.setFormatter("name", maskName);
-  adapter.setFormatter("returnValue", maskValue);
-  adapter.setFormatter("progress", maskValue);
-  return adapter;
-}
 
 /**
  * The writes of bull-board that the dashboard lets through, by method and route as bull-board

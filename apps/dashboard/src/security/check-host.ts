@@ -5,11 +5,6 @@ import type { RequestHandler } from "express";
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const WILDCARDS = new Set(["0.0.0.0", "::"]);
 
-/** Whether only this machine can reach a server that listens on `host`. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
-}
-
 /**
  * Refuses requests that name a host which is not ours with 403 `forbidden`, so that a web page
  * whose own name was pointed at this address (DNS rebinding) reads nothing. Ours are the loopback

@@ -6,7 +6,7 @@ test("nobody is named where nothing is set", () => {
   expect(credentialsOf({ DASHBOARD_TOKEN: " , " })).toBeUndefined();
 });
 
-test("users and tokens have the role of their variables, and tokens are split at commas", () => {
+test("users and tokens have the role of their variables, and a token has a name or its variable's", () => {
   expect(
     credentialsOf({
       DASHBOARD_USER: "a:b",
@@ -15,6 +15,8 @@ test("users and tokens have the role of their variables, and tokens are split at
       DASHBOARD_VIEWER_PASSWORD: "w",
       DASHBOARD_TOKEN: "new, old",
       DASHBOARD_VIEWER_TOKEN: "third",
+      DASHBOARD_TOKENS: "ci:fourth, ci:fifth",
+      DASHBOARD_VIEWER_TOKENS: "prometheus:with:colon,",
     }),
   ).toEqual({
     accounts: [
@@ -22,9 +24,12 @@ test("users and tokens have the role of their variables, and tokens are split at
       { user: "v", password: "w", role: "viewer" },
     ],
     tokens: [
-      { token: "new", role: "operator" },
-      { token: "old", role: "operator" },
-      { token: "third", role: "viewer" },
+      { name: "DASHBOARD_TOKEN", token: "new", role: "operator" },
+      { name: "DASHBOARD_TOKEN", token: "old", role: "operator" },
+      { name: "ci", token: "fourth", role: "operator" },
+      { name: "ci", token: "fifth", role: "operator" },
+      { name: "DASHBOARD_VIEWER_TOKEN", token: "third", role: "viewer" },
+      { name: "prometheus", token: "with:colon", role: "viewer" },
     ],
   });
 });
@@ -35,7 +40,13 @@ test.each([
   [{ DASHBOARD_VIEWER_USER: "u" }, "DASHBOARD_VIEWER_PASSWORD is not set"],
   [{ DASHBOARD_VIEWER_TOKEN: "two words" }, "DASHBOARD_VIEWER_TOKEN holds a space"],
   [{ DASHBOARD_TOKEN: "tokén" }, "what is not ASCII"],
+  [{ DASHBOARD_TOKENS: "ci:tokén" }, "DASHBOARD_TOKENS holds a space, or what is not ASCII"],
   [{ DASHBOARD_TOKEN: "same", DASHBOARD_VIEWER_TOKEN: "same" }, "one token is given twice"],
+  [{ DASHBOARD_TOKEN: "same", DASHBOARD_TOKENS: "ci:same" }, "one token is given twice"],
+  [
+    { DASHBOARD_USER: "ci", DASHBOARD_PASSWORD: "p", DASHBOARD_TOKENS: "ci:token" },
+    "one name is given twice",
+  ],
   [
     {
       ...{ DASHBOARD_USER: "u", DASHBOARD_PASSWORD: "p" },

@@ -11,6 +11,8 @@ export interface Account {
 /** What a program sends as `Authorization: Bearer ...`. */
 export interface Token {
   readonly token: string;
+  /** Who the program is, in the audit. */
+  readonly name: string;
   readonly role: Role;
 }
 
@@ -20,7 +22,7 @@ export interface Credentials {
   readonly tokens: readonly Token[];
 }
 
-/** Wrong passwords are limited to ten a minute and address, so a password must take many guesses. */
+/** About 35 wrong passwords a minute are checked in the long run, so a password must take many guesses. */
 const PASSWORD_LENGTH_MIN = 8;
 /** Nobody guesses a token of this many characters; a shorter one is only accepted on loopback. */
 export const TOKEN_LENGTH_MIN = 16;
@@ -33,9 +35,13 @@ type Variables = Pick<
   | "DASHBOARD_VIEWER_PASSWORD"
   | "DASHBOARD_TOKEN"
   | "DASHBOARD_VIEWER_TOKEN"
+  | "DASHBOARD_TOKENS"
+  | "DASHBOARD_VIEWER_TOKENS"
 >;
 
-const PREFIXES: readonly (readonly [Role, "DASHBOARD" | "DASHBOARD_VIEWER"])[] = [
+type Prefix = "DASHBOARD" | "DASHBOARD_VIEWER";
+
+const PREFIXES: readonly (readonly [Role, Prefix])[] = [
   ["operator", "DASHBOARD"],
   ["viewer", "DASHBOARD_VIEWER"],
 ];
@@ -43,28 +49,24 @@ const PREFIXES: readonly (readonly [Role, "DASHBOARD" | "DASHBOARD_VIEWER"])[] =
 /**
  * Who has access, by the environment; undefined when nobody is named.
  *
- * @throws `invalid_config` when only one of a user and its password is set, when two are the same, or
- * when a token cannot be sent as one.
+ * @throws `invalid_config` when only one of a user and its password is set, when two are the same, when
+ * a name is a user's and a program's, or when a token cannot be sent as one.
  */
 export function credentialsOf(environment: Variables): Credentials | undefined {
   const accounts = PREFIXES.flatMap(([role, prefix]) => accountOf(environment, role, prefix));
   const tokens = PREFIXES.flatMap(([role, prefix]) => tokensOf(environment, role, prefix));
-  refuseTwice(
-    "user",
-    accounts.map(({ user }) => user),
-  );
+  const users = accounts.map(({ user }) => user);
+  refuseTwice("user", users);
   refuseTwice(
     "token",
     tokens.map(({ token }) => token),
   );
+  // Two tokens may have one name, so that one can replace the other.
+  refuseTwice("name", [...users, ...new Set(tokens.map(({ name }) => name))]);
   return accounts.length + tokens.length === 0 ? undefined : { accounts, tokens };
 }
 
-function accountOf(
-  environment: Variables,
-  role: Role,
-  prefix: "DASHBOARD" | "DASHBOARD_VIEWER",
-): Account[] {
+function accountOf(environment: Variables, role: Role, prefix: Prefix): Account[] {
   const user = environment[`${prefix}_USER`];
   const password = environment[`${prefix}_PASSWORD`];
   if (user === undefined && password === undefined) return [];
@@ -81,18 +83,30 @@ function accountOf(
 /** Visible ASCII, which is what a header's value can carry. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
-function tokensOf(
-  environment: Variables,
-  role: Role,
-  prefix: "DASHBOARD" | "DASHBOARD_VIEWER",
-): Token[] {
-  const list = (environment[`${prefix}_TOKEN`] ?? "").split(",").map((token) => token.trim());
-  const tokens = list.filter((token) => token !== "");
-  if (!tokens.every((token) => SENDABLE.test(token))) {
-    throw refusal(`${prefix}_TOKEN holds a space, or what is not ASCII`);
+/** Tokens of the list without names are called by their variable, which no other name can be. */
+function tokensOf(environment: Variables, role: Role, prefix: Prefix): Token[] {
+  const unnamed = `${prefix}_TOKEN` as const;
+  const named = `${prefix}_TOKENS` as const;
+  const tokens = [
+    ...listOf(environment[unnamed]).map((token) => ({ name: unnamed, token })),
+    ...listOf(environment[named]).map((text) => {
+      const end = text.indexOf(":");
+      return { name: text.slice(0, end), token: text.slice(end + 1) };
+    }),
+  ];
+  const unsendable = tokens.find(({ token }) => !SENDABLE.test(token));
+  if (unsendable !== undefined) {
+    const variable = unsendable.name === unnamed ? unnamed : named;
+    throw refusal(`${variable} holds a space, or what is not ASCII`);
   }
-  return tokens.map((token) => ({ token, role }));
+  return tokens.map((token) => ({ ...token, role }));
 }
+
+const listOf = (text = ""): string[] =>
+  text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
 
 function refuseTwice(what: string, values: readonly string[]): void {
   if (new Set(values).size === values.length) return;
@@ -103,7 +117,7 @@ function refuseTwice(what: string, values: readonly string[]): void {
 export function weaknessOf({ accounts, tokens }: Credentials): string | undefined {
   if (accounts.length + tokens.length === 0) {
     return (
-      "DASHBOARD_USER and DASHBOARD_PASSWORD are not set, and neither is DASHBOARD_TOKEN, so anyone could " +
+      "DASHBOARD_USER and DASHBOARD_PASSWORD are not set, and neither is DASHBOARD_TOKENS, so anyone could " +
       "retry events there"
     );
   }
@@ -113,7 +127,7 @@ export function weaknessOf({ accounts, tokens }: Credentials): string | undefine
   }
   const short = tokens.find(({ token }) => token.length < TOKEN_LENGTH_MIN);
   if (short === undefined) return undefined;
-  return `a token of the ${short.role} is shorter than ${TOKEN_LENGTH_MIN} characters`;
+  return `the token ${short.name} of the ${short.role} is shorter than ${TOKEN_LENGTH_MIN} characters`;
 }
 
 const refusal = (why: string) =>

@@ -2,6 +2,8 @@
 export interface FailureLimit {
   /** Milliseconds until `key` may try again; 0 when it may now. */
   waitMs(key: string): number;
+  /** The failures of a key in its window. */
+  failures(key: string): number;
   count(key: string): void;
 }
 
@@ -33,6 +35,7 @@ export function createFailureLimit(options: {
         ? 0
         : window.endsMs - nowMs();
     },
+    failures: (key) => live(key)?.failures ?? 0,
     count(key) {
       const window = live(key);
       if (window !== undefined) {

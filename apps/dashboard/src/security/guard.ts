@@ -11,8 +11,8 @@ const principals = new WeakMap<Request, Principal>();
  * that asks for the queues' page is sent to where it can sign in.
  */
 export function guard(authenticator: Authenticator): RequestHandler {
-  return (request, response, next) => {
-    const principal = authenticator.identify(request, response);
+  return async (request, response, next) => {
+    const principal = await authenticator.identify(request, response);
     if (principal === undefined) {
       const page = pageOf(request);
       if (page === undefined) {
@@ -25,6 +25,14 @@ export function guard(authenticator: Authenticator): RequestHandler {
     }
     principals.set(request, principal);
     next();
+  };
+}
+
+/** Rejects those whom the guard let on without a token (403 `forbidden`). */
+export function requireToken(): RequestHandler {
+  return (request, _response, next) => {
+    if (principalOf(request).via === "token") return next();
+    next(new MillraceError("forbidden", "Cannot show this to a session: send a token"));
   };
 }
 

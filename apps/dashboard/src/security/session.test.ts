@@ -52,6 +52,14 @@ test("where TLS ends before us, the cookie is Secure and no sibling host can set
   expect(plain.headers["set-cookie"]?.[0]).not.toContain("Secure");
 });
 
+test("signing out ends the session for whoever has a copy of it, and no other", async () => {
+  const cookie = cookieOf(await at.signIn(OPS));
+  const other = cookieOf(await at.signIn(OPS));
+  await at.ask("/api/session", { cookie }, { method: "DELETE" });
+  expect((await at.ask("/", { cookie })).status).toBe(401);
+  expect((await at.ask("/", { cookie: other })).status).toBe(200);
+});
+
 test("signing out makes the browser forget, whoever asks", async () => {
   const cookie = cookieOf(await at.signIn(OPS));
   for (const headers of [{ cookie }, {}]) {
@@ -66,7 +74,7 @@ test("signing out makes the browser forget, whoever asks", async () => {
 
 test("a name with a line break and a semicolon comes back as it is, and sets no header", async () => {
   const signedIn = await at.signIn(GUEST);
-  expect(signedIn.headers["set-cookie"]).toHaveLength(1);
+  expect(signedIn.headers["set-cookie"]).toHaveLength(2);
   expect(cookieOf(signedIn)).toMatch(/^millrace_session=[\w.-]+$/);
   expect((await at.ask("/", { cookie: cookieOf(signedIn) })).json.user).toBe(GUEST.user);
 });
@@ -113,14 +121,14 @@ test("every change of a session's text makes it none", async () => {
 });
 
 test("a session that was signed with something else than the password is none", async () => {
-  const [, role, expires, user] = cookieOf(await at.signIn(OPS)).split(".");
-  const payload = `1.${role}.${expires}.${user}`;
+  const [, role, expires, user, id] = cookieOf(await at.signIn(OPS)).split(".");
+  const payload = `2.${role}.${expires}.${user}.${id}`;
   for (const key of ["", OPS.password, "millrace"]) {
     const mac = createHmac("sha256", key).update(payload).digest("base64url");
     expect((await at.ask("/", { cookie: `millrace_session=${payload}.${mac}` })).status).toBe(401);
   }
   const strange = createSessions([{ ...OPS, password: "guessed wrong", role: "operator" }]);
-  const session = strange.issue({ user: "ops", role: "operator" });
+  const session = strange.issue({ user: "ops", role: "operator" }).text;
   expect((await at.ask("/", { cookie: `millrace_session=${session}` })).status).toBe(401);
 });
 
@@ -136,6 +144,7 @@ test("of two cookies of one name neither counts, wherever they stand", async () 
 test.each([
   ...["", ";", "=", "millrace_session", "millrace_session=", 'millrace_session="', ";;;=;="],
   ...["millrace_session=1.operator.9999999999.b3Bz.", `millrace_session=${"x".repeat(8_000)}`],
+  `millrace_session=2.operator.9999999999.b3Bz.${"A".repeat(22)}.${"A".repeat(43)}`,
   ...["millrace_session=%00", "__proto__=1; constructor=2", "MILLRACE_SESSION=1", "\u00ff=\u00fe"],
   "millrace_session=1.operator.99999999999999999999.b3Bz.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
 ])("a cookie %j is nobody's", async (cookie) => {
@@ -153,4 +162,36 @@ test("signing in keeps no session that was planted before", async () => {
   const signedIn = await at.signIn(OPS, { cookie: planted });
   expect(cookieOf(signedIn)).not.toBe(planted);
   expect((await at.ask("/", { cookie: cookieOf(signedIn) })).json.user).toBe("ops");
+});
+
+test("a browser is known once its user has signed in, and is nobody's session", async () => {
+  const cookies = (await at.signIn(OPS)).headers["set-cookie"] ?? [];
+  const [, browser = ""] = cookies;
+  expect(browser).toMatch(
+    /^millrace_browser=b1\.[\w-]{22}\.[\w-]{43}; Max-Age=15552000; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Strict$/,
+  );
+  const cookie = browser.split(";")[0] ?? "";
+  expect((await at.ask("/", { cookie })).status).toBe(401);
+  expect((await at.ask("/", { cookie: cookie.replace("browser", "session") })).status).toBe(401);
+  // It is not given anew, and another user's is as good as nobody's.
+  expect((await at.signIn(OPS, { cookie })).headers["set-cookie"]).toHaveLength(1);
+  expect((await at.signIn(GUEST, { cookie })).headers["set-cookie"]).toHaveLength(2);
+});
+
+test("a browser's text counts for its own user, with the password that it was made with", () => {
+  const [ops, guest] = ACCOUNTS;
+  const sessions = createSessions(ACCOUNTS);
+  const text = sessions.issueBrowser(ops);
+  expect(sessions.readBrowser(text, ops.user)).toBe(text.slice(0, text.lastIndexOf(".")));
+  expect(sessions.readBrowser(text, guest.user)).toBeUndefined();
+  expect(sessions.readBrowser(text, "stranger")).toBeUndefined();
+  const changed = createSessions([{ ...ops, password: "another one" }]);
+  for (const [reader, given] of [
+    [changed, text],
+    [sessions, `${text.slice(0, -1)}${text.endsWith("A") ? "B" : "A"}`],
+    [sessions, ""],
+    [sessions, sessions.issue(ops).text],
+  ] as const) {
+    expect(reader.readBrowser(given, ops.user)).toBeUndefined();
+  }
 });

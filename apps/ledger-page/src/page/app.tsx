@@ -1,18 +1,24 @@
 import { useQuery } from "@tanstack/react-query";
-import { Route, Routes } from "react-router";
+import { Route, Routes, useLocation } from "react-router";
 import { sessionQuery } from "./api/queries.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
+import { ErrorsPage } from "./errors/errors-page.tsx";
 import { EventPage } from "./event/event-page.tsx";
 import { LedgerPage } from "./events/ledger-page.tsx";
 import { Header } from "./layout/header.tsx";
+import { HealthStrip } from "./layout/health-strip.tsx";
 import { NotFound } from "./layout/not-found.tsx";
 import { NoticeBar } from "./parts/notice.tsx";
+import { PanelBoundary } from "./parts/panel-boundary.tsx";
 import { ErrorNote } from "./parts/error-note.tsx";
+import { RunPage } from "./runs/run-page.tsx";
+import { RunsPage } from "./runs/runs-page.tsx";
 import { SessionContext } from "./session/session-context.ts";
 import { SignIn } from "./session/sign-in.tsx";
 
 /** The whole page: the sign-in form for a stranger, else what the path names. */
 export function App() {
+  const { pathname } = useLocation();
   const { data: session, error } = useQuery(sessionQuery);
   if (session === null) return <SignIn />;
   if (session === undefined) {
@@ -23,14 +29,20 @@ export function App() {
       <a className="skip" href="#main">
         Skip to the content
       </a>
+      <HealthStrip />
       <Header />
       <main id="main" className="page" tabIndex={-1}>
-        <Routes>
-          <Route path="/" element={<LedgerPage />} />
-          <Route path="/event" element={<EventPage />} />
-          <Route path="/audit" element={<AuditPage />} />
-          <Route path="*" element={<NotFound />} />
-        </Routes>
+        <PanelBoundary key={pathname}>
+          <Routes>
+            <Route path="/" element={<LedgerPage />} />
+            <Route path="/event" element={<EventPage />} />
+            <Route path="/errors" element={<ErrorsPage />} />
+            <Route path="/runs" element={<RunsPage />} />
+            <Route path="/runs/:id" element={<RunPage />} />
+            <Route path="/audit" element={<AuditPage />} />
+            <Route path="*" element={<NotFound />} />
+          </Routes>
+        </PanelBoundary>
       </main>
       <NoticeBar />
     </SessionContext>

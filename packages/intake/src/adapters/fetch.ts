@@ -1,6 +1,8 @@
+import { rejectEarly, type RefusedRequest } from "../admission.ts";
+import { BodyClock, refused } from "../incoming-body.ts";
 import { earlyRejection, type Received } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
-import { readStream, rejectEarly } from "../request-body.ts";
+import { readStream } from "../request-body.ts";
 
 /** Answers one request whose URL named a source. Never rejects. */
 export type FetchHandler = (request: Request, source: string) => Promise<Response>;
@@ -10,8 +12,7 @@ export type FetchHandler = (request: Request, source: string) => Promise<Respons
  * body, which nothing may have read before, under the receiver's limits.
  */
 export function createFetchAdapter(receiver: Receiver): FetchHandler {
-  const { bodyTimeoutMs: timeoutMs } = receiver.limits;
-  const { budget } = receiver;
+  const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
 
   async function serve(request: Request, name: string): Promise<Received> {
     const source = receiver.source(name);
@@ -19,28 +20,38 @@ export function createFetchAdapter(receiver: Receiver): FetchHandler {
     const headers = Object.fromEntries(request.headers);
     const rejection = receiver.closing
       ? earlyRejection("shutting_down")
-      : rejectEarly({ method, headers }, source, budget);
-    if (rejection !== undefined) return rejected(rejection, source && name);
-    if (request.bodyUsed) return rejected(earlyRejection("body_already_read"), name);
-    const bytesMax = source?.bodyBytesMax ?? 0;
-    const read = await readStream(request.body, { bytesMax, timeoutMs, budget });
-    if (!read.ok) return rejected(earlyRejection(read.code), name);
+      : rejectEarly({ method, headers }, source);
+    if (rejection !== undefined) return refuse({ rejection, source });
+    if (request.bodyUsed) return refuse({ ...refused("body_already_read"), source });
+    const { pathname, search } = new URL(request.url);
+    const head = { method, url: `${pathname}${search}`, headers };
+    if (request.body === null)
+      return await receiver.receive({ ...head, source: name, body: EMPTY });
+    const read =
+      receiver.admission.refuseHead(source, head) ??
+      (await readStream(request.body, source, { clock, length: announcedIn(headers) }));
+    if (!read.ok) return refuse({ ...read, source });
     try {
-      const { pathname, search } = new URL(request.url);
-      const url = `${pathname}${search}`;
-      return await receiver.receive({ source: name, method, url, headers, body: read.body });
+      return await receiver.receive({ ...head, source: name, body: read.body });
     } finally {
-      budget.release(read.body.length);
+      read.pool.release(read.bytes);
     }
   }
 
-  function rejected(rejection: Received, source: string | undefined): Received {
-    const { outcome, code } = rejection;
-    receiver.notify({ kind: "answered", source, outcome, code, durationMs: 0 });
-    return rejection;
+  function refuse(refusal: RefusedRequest): Received {
+    receiver.admission.refused(refusal);
+    return refusal.rejection;
   }
 
   return async (request, source) => toResponse(await serve(request, source));
+}
+
+const EMPTY = new Uint8Array();
+
+/** The length that a head says; no server is known to have checked it, and over HTTP/2 it may be missing. */
+function announcedIn(headers: Readonly<Record<string, string>>): number | undefined {
+  const announced = headers["content-length"] ?? "";
+  return /^\d{1,15}$/.test(announced) ? Number(announced) : undefined;
 }
 
 // A Response with one of these may not have a body, not even an empty one.

@@ -1,15 +1,25 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
-import { Deadlines, failpoint } from "@millrace/core";
+import { failpoint } from "@millrace/core";
+import { rejectEarly, type RefusedRequest } from "../admission.ts";
 import { InFlight } from "../in-flight.ts";
+import { BodyClock } from "../incoming-body.ts";
 import { earlyRejection, endsConnection, type Received, type ReceiveRequest } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
-import { readBody, rejectEarly } from "../request-body.ts";
+import { readArrived, readBody } from "../request-body.ts";
+import { createLingering, endsUnsigned, respondUnread, writeResponse } from "./node-response.ts";
 
 /** Passes node:http requests to a receiver. */
 export interface NodeAdapter {
-  /** Reads, delivers and answers one request. Never throws. */
-  handle(request: IncomingMessage, response: ServerResponse, source: string): void;
+  /**
+   * Reads, delivers and answers one request. Never throws. `askForBody` is called when the head is not refused and the
+   * body has not come with it: who sent `Expect: 100-continue` waits for that.
+   */
+  handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    source: string,
+    askForBody?: () => void,
+  ): void;
   /** Answers a request whose body is not read. */
   reject(request: IncomingMessage, response: ServerResponse, rejection: Received): void;
   /** Whether a request of this socket was read to its end and still waits for its response. */
@@ -18,60 +28,66 @@ export interface NodeAdapter {
   close(): Promise<void>;
 }
 
+// Node calls back with a request's head before it passes on the bytes that came with it.
+const HEAD_IS_PARSED = Promise.resolve();
+
 /**
  * Makes an adapter for node:http. What can be rejected is rejected before the body is read. Limits and
  * deadlines come from the receiver's config.
  */
 export function createNodeAdapter(receiver: Receiver): NodeAdapter {
-  const { budget } = receiver;
-  const deadlines = new Deadlines<() => void>(receiver.limits.bodyTimeoutMs, (onLate) => onLate());
+  const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
+  const lingering = createLingering();
   // A socket may have several requests in flight: they are answered in their order.
   const answering = new WeakMap<object, number>();
   const inFlight = new InFlight();
   let closing = false;
 
-  async function handle(request: IncomingMessage, response: ServerResponse, source: string) {
+  async function handle(...given: Parameters<NodeAdapter["handle"]>) {
     inFlight.begin();
     try {
-      await serve(request, response, source);
+      await serve(...given);
     } catch (error) {
       receiver.notify({ kind: "unexpected", source: undefined, error });
-      response.destroy();
+      given[1].destroy();
     }
     inFlight.end();
   }
 
-  async function serve(request: IncomingMessage, response: ServerResponse, name: string) {
+  async function serve(...given: Parameters<NodeAdapter["handle"]>): Promise<void> {
+    const [request, response, name, askForBody] = given;
     const source = receiver.source(name);
     const isClosing = closing || receiver.closing;
-    const rejection = isClosing
-      ? earlyRejection("shutting_down")
-      : rejectEarly(request, source, budget);
-    if (rejection !== undefined) return reject(request, response, rejection, source && name);
-    const bytesMax = source?.bodyBytesMax ?? 0;
-    const read = await readBody(request, { bytesMax, deadlines, budget });
-    if (!read.ok) return reject(request, response, earlyRejection(read.code), name);
+    const rejection = isClosing ? earlyRejection("shutting_down") : rejectEarly(request, source);
+    if (rejection !== undefined) return refuse(request, response, { rejection, source });
+    // Somebody else who reads the body, a middleware that counts bytes, does not wait for us.
+    if (request.readableFlowing === null) await HEAD_IS_PARSED;
+    const read =
+      readArrived(request, source) ??
+      receiver.admission.refuseHead(source, headOf(request)) ??
+      (await readBody(request, source, { clock, onBegin: askForBody }));
+    if (!read.ok) return refuse(request, response, { ...read, source });
     const { socket } = request;
     answering.set(socket, (answering.get(socket) ?? 0) + 1);
     try {
       const received = await receiver.receive(toReceiveRequest(request, name, read.body));
       failpoint("ingress.before_answer");
-      writeResponse(response, received, { close: closing || receiver.closing });
+      const isLast = closing || receiver.closing || endsUnsigned(request, received);
+      writeResponse(response, received, { close: isLast });
     } finally {
       answering.set(socket, (answering.get(socket) ?? 1) - 1);
-      budget.release(read.body.length);
+      read.pool.release(read.bytes);
     }
   }
 
-  function reject(
+  function refuse(
     request: IncomingMessage,
     response: ServerResponse,
-    rejection: Received,
-    source?: string,
+    refusal: RefusedRequest,
   ): void {
-    const { outcome, code } = rejection;
-    receiver.notify({ kind: "answered", source, outcome, code, durationMs: 0 });
-    respondUnread(request, response, rejection, { close: endsConnection(rejection) });
+    const { rejection } = refusal;
+    receiver.admission.refused(refusal);
+    respondUnread(request, response, rejection, { close: endsConnection(rejection), lingering });
   }
 
   async function close(): Promise<void> {
@@ -80,8 +96,8 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
   }
 
   return {
-    handle: (request, response, source) => void handle(request, response, source),
-    reject,
+    handle: (...given) => void handle(...given),
+    reject: (request, response, rejection) => refuse(request, response, { rejection }),
     isAnswering: (socket) => (answering.get(socket) ?? 0) > 0,
     close,
   };
@@ -93,13 +109,13 @@ function toReceiveRequest(
   source: string,
   body: Uint8Array,
 ): ReceiveRequest {
-  return {
-    source,
-    method: request.method ?? "",
-    url: urlOf(request),
-    headers: joinedHeaders(request.headers),
-    body,
-  };
+  const { method, url, headers } = headOf(request);
+  return { source, method, url, headers, body };
+}
+
+function headOf(request: IncomingMessage): Omit<ReceiveRequest, "source" | "body"> {
+  const { method = "", headers } = request;
+  return { method, url: urlOf(request), headers: joinedHeaders(headers) };
 }
 
 // Express takes the mount's path off `url`; some providers sign the whole of it.
@@ -118,74 +134,4 @@ function joinedHeaders(headers: NodeJS.Dict<string | string[]>): ReceiveRequest[
 // Node makes a list of this header only, and no request should have it.
 function hasNoList(headers: NodeJS.Dict<string | string[]>): headers is NodeJS.Dict<string> {
   return headers["set-cookie"] === undefined;
-}
-
-const LINGER_MS = 1_000;
-const LINGER_BYTES = 4 * 1024 * 1024;
-const SMALL_BODY_BYTES = 65_536;
-
-/** Writes a response, head and body in one write; `close` ends the connection after it. */
-function writeResponse(
-  response: ServerResponse,
-  received: Received,
-  options: { close: boolean },
-): void {
-  if (response.destroyed || response.headersSent) return;
-  response.writeHead(received.status, headersOf(received, options));
-  response.end(received.body);
-}
-
-/**
- * Answers a request whose body is not wanted. A small body is let through, so that the connection can
- * be used again. The rest of any other body is not read: the response is written, our side is closed,
- * and the socket is destroyed.
- *
- * Destroying it while bytes are still coming in would reset the connection, and a sender may lose
- * the response over that (RFC 9112 §9.6). So up to a second, or 4 MiB, of them is thrown away first.
- */
-function respondUnread(
-  request: IncomingMessage,
-  response: ServerResponse,
-  received: Received,
-  options: { close: boolean },
-): void {
-  const { socket } = response;
-  if (!options.close && isSmall(request)) return writeResponse(response, received, options);
-  // Without a socket an earlier request of the connection is still being answered.
-  if (socket === null || request.complete || request.method === "HEAD") {
-    return writeResponse(response, received, { close: true });
-  }
-  if (socket.destroyed || response.headersSent) return;
-  response.writeHead(received.status, headersOf(received, { close: true }));
-  // Not ended: node would destroy the socket at once.
-  response.write(received.body);
-  socket.end();
-  discardRest(request, socket);
-}
-
-function discardRest(request: IncomingMessage, socket: Socket): void {
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
-  socket.once("close", () => clearTimeout(timer));
-  let discarded = 0;
-  request.on("data", (chunk: Buffer) => {
-    discarded += chunk.length;
-    if (discarded > LINGER_BYTES) socket.destroy();
-  });
-  request.once("end", () => socket.destroySoon());
-  request.resume();
-}
-
-function headersOf(
-  received: Received,
-  options: { close: boolean },
-): Record<string, string | number> {
-  const headers: Record<string, string | number> = { ...received.headers };
-  if (received.status !== 204) headers["content-length"] = Buffer.byteLength(received.body);
-  if (options.close) headers["connection"] = "close";
-  return headers;
-}
-
-function isSmall(request: IncomingMessage): boolean {
-  if (request.headers["transfer-encoding"] !== undefined) return false;
-  return Number(request.headers["content-length"] ?? 0) <= SMALL_BODY_BYTES;
 }

@@ -35,7 +35,7 @@ WITH page AS MATERIALIZED (
   LIMIT $6
 ),
 sized AS (
-  SELECT page.*, b.headers, b.body,
+  SELECT page.*, coalesce(page.own_headers, b.headers) AS headers, b.body,
     coalesce(sum(octet_length(b.body)) OVER (
       ORDER BY recorded_at, source, event_id, generation
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING

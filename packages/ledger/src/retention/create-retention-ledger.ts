@@ -3,7 +3,9 @@ import { bind, type Methods } from "../bind.ts";
 import { withLeadership, type LeadershipResult } from "../leader.ts";
 import { archivePages } from "./archive-pages.ts";
 import { listPartitions, type BodyPartition } from "./body-partitions.ts";
+import { deleteErrors } from "./delete-errors.ts";
 import { countExpiredKeys, deleteKeys } from "./delete-keys.ts";
+import { deleteRuns } from "./delete-runs.ts";
 import { detachPartition, dropPartition } from "./drop-partition.ts";
 import { countEventsOf, countUnsettled, moveBodies } from "./move-bodies.ts";
 
@@ -15,6 +17,8 @@ const steps = {
   archivePages,
   countExpiredKeys,
   deleteKeys,
+  deleteErrors,
+  deleteRuns,
 };
 
 /** The steps that delete what need not be kept any longer. No step on its own loses anything. */

@@ -45,7 +45,7 @@ const EXPIRED = `
     ) IS NOT TRUE`;
 
 /**
- * Deletes a batch of the oldest ones ($4) with their attempts and conflicts, in one commit: all
+ * Deletes a batch of the oldest ones ($4) with their attempts, steps, conflicts, and deliveries, in one commit: all
  * generations of an event together.
  */
 const DELETE_KEYS = `
@@ -62,15 +62,23 @@ log AS (
   DELETE FROM millrace.attempts a USING identity i
   WHERE a.source = i.source AND a.event_id = i.event_id
 ),
+remembered AS (
+  DELETE FROM millrace.steps s USING identity i
+  WHERE s.source = i.source AND s.event_id = i.event_id
+),
 noted AS (
   DELETE FROM millrace.conflicts c USING identity i
   WHERE c.source = i.source AND c.event_id = i.event_id
+),
+delivered AS (
+  DELETE FROM millrace.deliveries d USING identity i
+  WHERE d.source = i.source AND d.event_id = i.event_id
 )
 SELECT (SELECT count(*) FROM deleted) AS deleted,
   (SELECT (max(recorded_at) AT TIME ZONE 'UTC')::text || '+00' FROM old) AS reached`;
 
 /**
- * Deletes a batch of expired completed events, with their attempts and conflicts.
+ * Deletes a batch of expired completed events, with their attempts, steps, conflicts, and deliveries.
  *
  * @throws `database_unavailable`; then the batch is undone, and nothing else.
  */

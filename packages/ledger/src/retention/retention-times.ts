@@ -1,4 +1,4 @@
-import type { TransactionOptions } from "../transaction.ts";
+import { INDEXED_ONLY, type TransactionOptions } from "../transaction.ts";
 
 /** For batches, which find their rows by an index and hold them no longer than necessary. */
 export const BATCH: TransactionOptions = {
@@ -6,7 +6,7 @@ export const BATCH: TransactionOptions = {
     statementTimeoutMs: 60_000,
     lockTimeoutMs: 2_000,
     idleTimeoutMs: 60_000,
-    indexedOnly: true,
+    planning: INDEXED_ONLY,
   },
   deadlineMs: 65_000,
 };

@@ -1,4 +1,4 @@
-import type { ErrorCode, EventStatus, Outcome } from "@millrace/core";
+import type { ErrorCode, EventStatus, JsonPayload, Outcome } from "@millrace/core";
 import type { EventRow } from "@millrace/api-contract";
 
 /** How a delivery is made. */
@@ -6,8 +6,18 @@ export interface DeliverOptions {
   /** The event's id; a fresh one by default. The same id again is a duplicate. */
   readonly id?: string;
   /** Attempts at the most, one right after the other without the waits between them. Default 1;
-   * `Infinity` goes on until the event is settled. */
+   * `Infinity` goes on until the event is settled, or its handler asks to wait. */
   readonly attempts?: number;
+  /** Runs what the event emitted too, and what that emitted, until nothing that is due is left: each up to `attempts`,
+   * which is `Infinity` here by default. What is due later waits for `advance`. */
+  readonly settle?: boolean;
+}
+
+/** A step of `once` that has ended. */
+export interface RecordedStep {
+  readonly name: string;
+  /** What it returned, as JSON keeps it. */
+  readonly result: JsonPayload;
 }
 
 /** An event as the ledger has it after a delivery, and what its last attempt ended with. */
@@ -21,11 +31,15 @@ export interface DeliveredEvent {
   readonly error:
     | { readonly code: ErrorCode | null; readonly message: string; readonly cause: unknown }
     | undefined;
-  /** Milliseconds that a worker would wait before the next attempt; undefined when none was asked for
-   * or none follows. Drawn at random up to the policy's backoff, unless the handler threw RetryLater. */
+  /** Milliseconds until the next attempt is due; undefined when it is due at once or none follows. After a failure it is
+   * drawn at random up to the policy's backoff, unless the handler threw RetryLater. */
   readonly nextAttemptInMs: number | undefined;
   /** The row, as `GET /api/events` gives it. */
   readonly event: EventRow;
+  /** The body as JSON; null when it is no JSON. */
+  readonly payload: JsonPayload;
+  /** Steps of `once` that have ended, in that order. */
+  readonly steps: readonly RecordedStep[];
 }
 
 /** What became of a delivery: the first of its events, and all of them. */

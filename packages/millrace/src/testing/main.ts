@@ -1,4 +1,4 @@
-import type { ConfigInput } from "@millrace/core";
+import type { ConfigInput, TableSchema, TablesOf } from "@millrace/core";
 import type { Payload } from "./compose-body.ts";
 import type { Delivered, DeliverOptions } from "./delivered.ts";
 import { findServer, startServer, urlOf } from "./find-server.ts";
@@ -21,10 +21,10 @@ export interface TestEnvironmentOptions {
  * @throws `invalid_config`, `handlers_not_loaded`; `database_unreachable` when no scratch database can
  * be made; `postgres_not_started` when none was named and none of our own starts.
  */
-export async function createTestEnvironment(
-  config: ConfigInput,
+export async function createTestEnvironment<Config extends ConfigInput>(
+  config: Config,
   options: TestEnvironmentOptions = {},
-): Promise<TestEnvironment> {
+): Promise<TestEnvironment<TablesOf<Config>>> {
   const server = await findServer(options.databaseUrl, process.env);
   try {
     const directory = options.directory ?? process.cwd();
@@ -41,20 +41,24 @@ export async function createTestEnvironment(
 }
 
 /** One delivery, its test environment, and what is checked before that is closed. */
-export interface DeliverOnceOptions extends TestEnvironmentOptions, DeliverOptions {
+export interface DeliverOnceOptions<Tables extends TableSchema = TableSchema>
+  extends TestEnvironmentOptions, DeliverOptions {
   /** Sees the test environment, and its database, after the event was run. What it throws is rethrown. */
-  readonly check?: (environment: TestEnvironment, delivered: Delivered) => Promise<void> | void;
+  readonly check?: (
+    environment: TestEnvironment<Tables>,
+    delivered: Delivered,
+  ) => Promise<void> | void;
 }
 
 /**
  * Delivers one event in a test environment of its own: `createTestEnvironment`, `deliver` and `close` in
  * one call. Several deliveries are faster in one test environment.
  */
-export async function deliver(
-  config: ConfigInput,
+export async function deliver<Config extends ConfigInput>(
+  config: Config,
   source: string,
   type: string,
-  ...[payload, options = {}]: [payload?: Payload, options?: DeliverOnceOptions]
+  ...[payload, options = {}]: [payload?: Payload, options?: DeliverOnceOptions<TablesOf<Config>>]
 ): Promise<Delivered> {
   const environment = await createTestEnvironment(config, options);
   try {

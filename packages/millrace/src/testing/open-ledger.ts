@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { Config } from "@millrace/core";
 import { createLedger, createPool, migrate, USER_SCOPE, type Ledger } from "@millrace/ledger";
 import { createScratchDatabase } from "./scratch-database.ts";
+import { createTestLedger, type TestLedger } from "./test-ledger.ts";
 
 /** Attempts that run at once; each holds a connection. */
 export const CONCURRENCY = 4;
@@ -10,6 +11,7 @@ export const CONCURRENCY = 4;
 export interface ScratchLedger {
   readonly url: string;
   readonly ledger: Ledger;
+  readonly tests: TestLedger;
   readonly pool: ReturnType<typeof createPool>;
   /** Disconnects, and drops the database. */
   close(): Promise<void>;
@@ -47,6 +49,8 @@ export async function openLedger(
     await close();
     throw error;
   }
-  const options = { ...config.worker, keysDays: config.retention.keysDays };
-  return { ledger: createLedger({ pool }, options), pool, url: database.url, close };
+  const { retention, schema, worker } = config;
+  const options = { ...worker, keysDays: retention.keysDays, schema };
+  const ledger = createLedger({ pool }, options);
+  return { ledger, tests: createTestLedger(pool), pool, url: database.url, close };
 }

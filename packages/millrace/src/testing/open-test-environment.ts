@@ -1,14 +1,21 @@
-import { parseConfig, type ConfigInput, type EventKey } from "@millrace/core";
+import {
+  parseConfig,
+  type ConfigInput,
+  type EventKey,
+  type TablesOf,
+  type TableSchema,
+} from "@millrace/core";
 import { loadHandlers } from "@millrace/service";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import type { Payload } from "./compose-body.ts";
 import type { Delivered, DeliverOptions, DeliveredEvent } from "./delivered.ts";
 import { openLedger } from "./open-ledger.ts";
+import { advance, keyOf, settleEmitted } from "./run-due.ts";
 import { createTestIntake, type TakenIn } from "./test-intake.ts";
 import { createTestWorker } from "./test-worker.ts";
 
-/** A config's handlers on a scratch database. */
-export interface TestEnvironment {
+/** A config's handlers on a scratch database. `Tables` is the `schema` of the config. */
+export interface TestEnvironment<Tables extends TableSchema = TableSchema> {
   /**
    * Delivers an event as its sender would, and runs it: sign, verify, identify, record, handle, settle.
    * What a handler throws is no exception of this call; it is the `error` of what it gives.
@@ -28,8 +35,22 @@ export interface TestEnvironment {
    * @throws `event_not_found`
    */
   attempt(source: string, id: string, options?: { attempts?: number }): Promise<DeliveredEvent>;
+  /**
+   * The events that the handlers of an event emitted, in that order, as they are now. An emitted event runs when it is
+   * delivered with `settle`, or by `advance` or `attempt`.
+   */
+  emitted(delivered: Pick<DeliveredEvent, "event">): Promise<readonly DeliveredEvent[]>;
+  /**
+   * Has so many milliseconds pass for the pending events, and makes each attempt that is due by then, in the order in which
+   * they are: what was emitted with `afterMs`, what waits by RetryLater, and retries after a failure. `advance(0)` runs what
+   * is due now. No clock is set: handlers see the real time.
+   *
+   * @returns the events after each attempt, in the order of the attempts.
+   * @throws `endless_chain` after 1,000 attempts, when more are due.
+   */
+  advance(ms: number): Promise<readonly DeliveredEvent[]>;
   /** The scratch database, to look at what handlers wrote and to put there what they need. */
-  readonly db: NodePgDatabase;
+  readonly db: NodePgDatabase<Tables>;
   /** Its URL, for other clients; they are cut off by `close`. */
   readonly databaseUrl: string;
   /** Drops the database. */
@@ -37,19 +58,20 @@ export interface TestEnvironment {
 }
 
 /** Opens a test environment on a server. */
-export async function openTestEnvironment(
-  input: ConfigInput,
+export async function openTestEnvironment<Input extends ConfigInput>(
+  input: Input,
   serverUrl: string,
   directory: string,
-): Promise<TestEnvironment> {
+): Promise<TestEnvironment<TablesOf<Input>>> {
   const config = parseConfig(input);
   const handlers = await loadHandlers(config);
   const scratch = await openLedger(serverUrl, config, directory);
-  const { ledger, pool } = scratch;
+  const { ledger, pool, tests } = scratch;
   const intake = createTestIntake(config, ledger);
-  const worker = createTestWorker(config, ledger, handlers);
+  const worker = createTestWorker(config, scratch, handlers);
+  const running = { tests, worker };
 
-  async function settle(source: string, taken: TakenIn, attempts: number): Promise<Delivered> {
+  async function run(source: string, taken: TakenIn, attempts: number): Promise<Delivered> {
     const events: DeliveredEvent[] = [];
     for (const { eventId } of taken.events) {
       const key: EventKey = { source, eventId, generation: 0 };
@@ -63,13 +85,25 @@ export async function openTestEnvironment(
   }
 
   return {
-    deliver: async (source, type, payload, { id, attempts = 1 } = {}) => {
+    deliver: async (source, type, payload, options = {}) => {
+      const { id, settle: isToSettle = false } = options;
+      const { attempts = isToSettle ? Infinity : 1 } = options;
       const taken = await intake.post({ source, type, payload, id });
-      return await settle(source, taken, attempts);
+      const delivered = await run(source, taken, attempts);
+      if (isToSettle) await settleEmitted(delivered.events, attempts, running);
+      return delivered;
     },
+    emitted: async ({ event }) => {
+      const events: DeliveredEvent[] = [];
+      for (const { isDue: _, ...key } of await tests.emitted(keyOf(event))) {
+        events.push(await worker.show(key));
+      }
+      return events;
+    },
+    advance: (ms) => advance(ms, running),
     attempt: (source, eventId, { attempts = 1 } = {}) =>
       worker.run({ source, eventId, generation: 0 }, attempts),
-    db: drizzle(pool),
+    db: drizzle(pool, { schema: config.schema as TablesOf<Input> }),
     databaseUrl: scratch.url,
     close: async () => {
       await intake.close();

@@ -1,7 +1,10 @@
 import { MillraceError, type EventKey } from "@millrace/core";
-import type { Ledger } from "@millrace/ledger";
 import type { DeliveredEvent } from "./delivered.ts";
 import { keyName } from "./key-name.ts";
+import type { ScratchLedger } from "./open-ledger.ts";
+
+/** More than Postgres keeps of one: a test sees the whole payload. */
+const BODY_BYTES_MAX = 2 ** 30;
 
 /**
  * Reads the status of an event.
@@ -10,17 +13,25 @@ import { keyName } from "./key-name.ts";
  * @throws `event_not_found`
  */
 export async function readDelivered(
-  ledger: Ledger,
+  { ledger, tests }: Pick<ScratchLedger, "ledger" | "tests">,
   key: EventKey,
   thrown: ReadonlyMap<string, unknown>,
 ): Promise<DeliveredEvent> {
-  const detail = await ledger.reads.findEvent(key);
+  const detail = await ledger.reads.findEvent(key, { bodyBytesMax: BODY_BYTES_MAX });
   if (detail === undefined) throw eventNotFound(key);
-  const { event } = detail;
+  const { event, payload } = detail;
   const { status, outcome, attempts, last_error: message, last_error_code: code } = event;
   const failed = status !== "completed" && message !== null;
   const error = failed ? { code, message, cause: thrown.get(keyName(key)) } : undefined;
-  return { status, outcome, attempts, error, nextAttemptInMs: undefined, event };
+  const nextAttemptInMs = dueInMs(event.next_attempt_at);
+  const steps = await tests.steps(key);
+  return { status, outcome, attempts, error, nextAttemptInMs, event, payload, steps };
+}
+
+function dueInMs(nextAttemptAt: string | null): number | undefined {
+  return nextAttemptAt === null
+    ? undefined
+    : Math.max(0, new Date(nextAttemptAt).getTime() - Date.now());
 }
 
 /** The error for an event that no delivery brought. */

@@ -1,5 +1,7 @@
 import {
+  isInternal,
   MillraceError,
+  withUrl,
   type Config,
   type Delivery,
   type EventKey,
@@ -32,7 +34,7 @@ const ANSWER_TIMEOUT_MS = 30_000;
 /** Makes the way in, with secrets of its own and the ledger as the one event store. */
 export function createTestIntake(config: Config, ledger: Ledger): TestIntake {
   const secrets = Object.fromEntries(
-    Object.entries(config.sources).map(([name, { provider }]) => [
+    Object.entries(withUrl(config.sources)).map(([name, { provider }]) => [
       name,
       [provider.generateSecret()],
     ]),
@@ -72,11 +74,12 @@ export function createTestIntake(config: Config, ledger: Ledger): TestIntake {
 
 function providerOf({ sources }: Config, name: string) {
   const source = Object.hasOwn(sources, name) ? sources[name] : undefined;
-  if (source !== undefined) return source.provider;
-  throw new MillraceError(
-    "unknown_source",
-    `Cannot deliver to "${name}": the config has ${Object.keys(sources).join(", ")}`,
-  );
+  if (source !== undefined && !isInternal(source)) return source.provider;
+  const why =
+    source === undefined
+      ? `the config has ${Object.keys(withUrl(sources)).join(", ")}`
+      : "it is an internal source; deliver the event whose handler emits to it, with { settle: true }";
+  throw new MillraceError("unknown_source", `Cannot deliver to "${name}": ${why}`);
 }
 
 function ledgerStore(ledger: Ledger, onAccepted: (event: IncomingEvent) => void): EventStore {

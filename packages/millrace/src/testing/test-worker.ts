@@ -6,10 +6,11 @@ import {
   type FailedEvent,
   type Handler,
   type JobResult,
+  type WebhookEvent,
 } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { createProcessor, type Notice, type Processor } from "@millrace/processor";
-import { CONCURRENCY } from "./open-ledger.ts";
+import { CONCURRENCY, type ScratchLedger } from "./open-ledger.ts";
 import type { DeliveredEvent } from "./delivered.ts";
 import { keyName } from "./key-name.ts";
 import { eventNotFound, readDelivered } from "./read-delivered.ts";
@@ -25,9 +26,10 @@ export interface TestWorker {
 /** Makes what a worker does with an event: claim, handle, settle. The test hands it the job. */
 export function createTestWorker(
   config: Config,
-  ledger: Ledger,
+  scratch: ScratchLedger,
   handlers: readonly Handler[],
 ): TestWorker {
+  const { ledger } = scratch;
   const thrown = new Map<string, unknown>();
   const calls: Promise<void>[] = [];
   const processor = createProcessor(
@@ -43,7 +45,11 @@ export function createTestWorker(
         calls.push(call);
       },
     },
-    { concurrency: CONCURRENCY, handlerTimeoutMs: config.worker.handlerTimeoutMs },
+    {
+      concurrency: CONCURRENCY,
+      callsMax: config.worker.callsMax,
+      handlerTimeoutMs: config.worker.handlerTimeoutMs,
+    },
   );
   let runs = 0;
 
@@ -54,18 +60,18 @@ export function createTestWorker(
     for (let made = 0; made < attempts; made += 1) {
       result = await attempt(processor, event, name);
       if (result.kind !== "retry") break;
+      // Waits use up no attempt, and no time passes here.
+      if (result.code === "retry_later" && attempts === Infinity) break;
     }
     await Promise.all(calls.splice(0));
-    const delivered = await readDelivered(ledger, key, thrown);
-    return {
-      ...delivered,
-      nextAttemptInMs: result?.kind === "retry" ? result.afterMs : undefined,
-    };
+    const delivered = await readDelivered(scratch, key, thrown);
+    // Of what was asked for, the row shows what is left.
+    return result?.kind === "retry" ? { ...delivered, nextAttemptInMs: result.afterMs } : delivered;
   }
 
   return {
     run,
-    show: (key) => readDelivered(ledger, key, thrown),
+    show: (key) => readDelivered(scratch, key, thrown),
     close: () => processor.close(),
   };
 }
@@ -87,17 +93,22 @@ async function attempt(
 
 /** Remembers what the handler threw: the ledger keeps its words alone. */
 function noting(handler: Handler, thrown: Map<string, unknown>): Handler {
+  const { call, write } = handler;
+  const note = async <Result>(
+    { source, id, generation }: WebhookEvent,
+    run: () => Promise<Result> | Result,
+  ) => {
+    try {
+      return await run();
+    } catch (error) {
+      thrown.set(keyName({ source, eventId: id, generation }), error);
+      throw error;
+    }
+  };
   return {
     ...handler,
-    run: async (event, context) => {
-      const { source, id: eventId, generation } = event;
-      try {
-        await handler.run(event, context);
-      } catch (error) {
-        thrown.set(keyName({ source, eventId, generation }), error);
-        throw error;
-      }
-    },
+    call: call && ((event, context) => note(event, () => call(event, context))),
+    write: write && ((event, ...rest) => note(event, () => write(event, ...rest))),
   };
 }
 

@@ -1,8 +1,13 @@
 import type { EnvelopedEvent } from "@millrace/core";
-import type { Ledger, LedgerStatus } from "@millrace/ledger";
-import type { FinishedFrom, FinishedJob, Queues } from "@millrace/queue";
+import { isDataError, type Ledger, type LedgerStatus } from "@millrace/ledger";
+import type { FinishedFrom, FinishedJob, JobProblem, Queues } from "@millrace/queue";
 import { mapConcurrent } from "../map-concurrent.ts";
-import { disagreementOf, type Disagreement } from "./disagreement.ts";
+import {
+  disagreementOf,
+  type Disagreement,
+  type EventDisagreementKind,
+  type UnreadableJob,
+} from "./disagreement.ts";
 
 /** What it takes to compare ledger and queues. Nothing is written to either. */
 export interface CompareDeps {
@@ -26,10 +31,10 @@ export async function comparePending(
   const toMark: EnvelopedEvent[] = [];
   const ended: LedgerStatus[] = [];
   for (const [index, row] of pending.entries()) {
-    const { event, enqueued } = row;
+    const { event, enqueued, dueInMs } = row;
     const job = jobs[index];
     if (job === undefined) {
-      found.push({ kind: "pending_without_job", event, end: undefined, enqueued });
+      found.push({ kind: "pending_without_job", event, end: undefined, enqueued, dueInMs });
     } else if (job.state !== "live") {
       ended.push(row);
     } else if (!enqueued) {
@@ -56,7 +61,7 @@ async function compareEnded(
     const kind = row && disagreementOf(row, job);
     if (row === undefined || kind === undefined) return [];
     const end = job?.state === "live" ? undefined : job;
-    return [{ kind, event: row.event, end, enqueued: row.enqueued }];
+    return [{ kind, event: row.event, end, enqueued: row.enqueued, dueInMs: row.dueInMs }];
   });
 }
 
@@ -70,6 +75,8 @@ export interface FinishedWalk {
   readonly graceMs: number;
   /** Days that a completed event is remembered. An older job says nothing of the ledger. */
   readonly keysDays: number;
+  /** Whether Postgres has changed, so that an event which it does not know was completed and undone. */
+  readonly wasUndone?: boolean | undefined;
 }
 
 /** Jobs that are read with their bodies at once. */
@@ -89,34 +96,83 @@ export async function* compareFinished(
   }
 }
 
-type OurJob = FinishedJob & { readonly event: EnvelopedEvent };
+/** A job whose event is known. */
+type ReadableJob = FinishedJob & { readonly event: EnvelopedEvent };
 
 async function comparePage(
   deps: CompareDeps,
   jobs: readonly FinishedJob[],
   walk: FinishedWalk,
 ): Promise<Disagreement[]> {
-  const ours = jobs.filter((job): job is OurJob => job.event !== undefined);
-  if (ours.length === 0) return [];
-  const rows = await deps.ledger.repair.ledgerStatuses(ours.map(({ event }) => event));
-  const pairs = ours.map((job, index) => ({ job, row: rows[index] }));
-  const compared = await mapConcurrent(pairs, CONCURRENCY, (pair) => compareOne(deps, pair, walk));
-  return compared.filter((found) => {
-    if (found instanceof Error) throw found;
-    return found !== undefined;
+  const readable = jobs.filter((job): job is ReadableJob => job.event !== undefined);
+  const looked = readable.length === 0 ? [] : await lookUp(deps, readable, walk);
+  const compared = await mapConcurrent(looked, CONCURRENCY, (one) =>
+    "kind" in one ? Promise.resolve(one) : compareOne(deps, one, walk),
+  );
+  const found = compared.filter((one) => {
+    if (one instanceof Error) throw one;
+    return one !== undefined;
   });
+  return [...found, ...jobs.flatMap((job) => findUnreadable(job, walk))];
+}
+
+/** A job that has ended, with its event's row. */
+interface LookedUp {
+  readonly job: ReadableJob;
+  readonly row: LedgerStatus | undefined;
+}
+
+/**
+ * Reads the rows of jobs together. Where Postgres refuses to look one of them up, they are looked up one by one,
+ * so that it is that one which is found and the others are compared.
+ */
+async function lookUp(
+  deps: Pick<CompareDeps, "ledger">,
+  jobs: readonly ReadableJob[],
+  walk: FinishedWalk,
+): Promise<(LookedUp | UnreadableJob)[]> {
+  try {
+    const rows = await deps.ledger.repair.ledgerStatuses(jobs.map(({ event }) => event));
+    return jobs.map((job, index) => ({ job, row: rows[index] }));
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    const [only] = jobs;
+    if (jobs.length === 1 && only !== undefined) {
+      return [unreadable(only, walk, REFUSED_BY_POSTGRES)];
+    }
+    const singly: (LookedUp | UnreadableJob)[] = [];
+    for (const job of jobs) singly.push(...(await lookUp(deps, [job], walk)));
+    return singly;
+  }
+}
+
+function findUnreadable(job: FinishedJob, walk: FinishedWalk): UnreadableJob[] {
+  const { problem, failedReason } = job;
+  if (problem === undefined) return [];
+  // What a later build wrote and ran is for its own reconciler, unless a worker of this build gave up on it.
+  const isOfLaterBuild = problem.code === LATER && failedReason?.startsWith(LATER) !== true;
+  return isOfLaterBuild ? [] : [unreadable(job, walk, problem)];
+}
+
+const LATER = "unknown_envelope_version";
+
+function unreadable(
+  { jobId }: FinishedJob,
+  { source }: FinishedWalk,
+  problem: JobProblem,
+): UnreadableJob {
+  return { kind: "unreadable_job", source, jobId, problem };
 }
 
 async function compareOne(
   deps: CompareDeps,
-  { job, row }: { job: OurJob; row: LedgerStatus | undefined },
+  { job, row }: LookedUp,
   walk: FinishedWalk,
 ): Promise<Disagreement | undefined> {
-  const { event } = job;
   const kind = disagreementOf(row, { ...job, state: walk.state });
   if (kind === undefined || isFresh(job, row, walk)) return undefined;
-  if (row === undefined && !(await isEvent(deps, event, walk))) return undefined;
-  return { kind, event: row?.event ?? event, end: job, enqueued: row?.enqueued ?? false };
+  if (row !== undefined) return { kind, event: row.event, end: job, enqueued: row.enqueued };
+  return await compareUnrecorded(deps, job, walk);
 }
 
 /** A worker is about to report a job that it abandoned; a retry is about to requeue it. */
@@ -128,14 +184,36 @@ function isFresh(
   return row === undefined ? Date.now() - job.finishedAtMs < graceMs : row.pendingForMs < graceMs;
 }
 
-/** Whether a job that the ledger does not know is of an event that it should know. */
-async function isEvent(
+/** Of a job whose event's identity no column holds. */
+const REFUSED_BY_POSTGRES: JobProblem = {
+  code: "invalid_envelope",
+  message: "Cannot look the event up: Postgres refuses its identity",
+};
+/** Of a job whose identity can be read, as the page has it, and whose body cannot. */
+const NOT_JSON: JobProblem = {
+  code: "invalid_envelope",
+  message: "Cannot read job data: it is not an envelope as a whole",
+};
+
+/**
+ * What is amiss with a job whose event the ledger does not know; undefined when the ledger need not know it. A job
+ * without a valid MAC is shown, however it ended, and never recorded.
+ */
+async function compareUnrecorded(
   { queues, isSound }: CompareDeps,
-  event: EnvelopedEvent,
+  job: ReadableJob,
   walk: FinishedWalk,
-): Promise<boolean> {
-  if (event.acceptedAtMs < Date.now() - walk.keysDays * DAY_MS) return false;
-  if (walk.state === "completed") return true;
-  const job = await queues.findJob(event);
-  return job?.state === "failed" && job.event !== undefined && isSound(job.event);
+): Promise<Disagreement | undefined> {
+  const { event, mac } = job;
+  const found = (kind: EventDisagreementKind) => ({ kind, event, end: job, enqueued: false });
+  if (mac !== undefined) return found("unrecorded_job_unsigned");
+  if (event.acceptedAtMs < Date.now() - walk.keysDays * DAY_MS) return undefined;
+  if (walk.state === "completed") {
+    return found(walk.wasUndone === true ? "unrecorded_job_undone" : "unrecorded_job_completed");
+  }
+  const whole = await queues.findJob(event);
+  if (whole?.state !== "failed") return undefined;
+  if (whole.event === undefined) return unreadable(job, walk, NOT_JSON);
+  if (whole.mac !== undefined) return found("unrecorded_job_unsigned");
+  return isSound(whole.event) ? found("unrecorded_job_failed") : undefined;
 }

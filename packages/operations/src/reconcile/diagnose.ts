@@ -1,6 +1,7 @@
 import type { DisagreementKind } from "@millrace/api-contract";
 import type { CompareDeps } from "./compare.ts";
 import { createCounts, type Found } from "./disagreement.ts";
+import { findLedgerChanges, type LedgerEpochDeps } from "./ledger-epoch.ts";
 import { findFinished, findEnqueued, findNotEnqueued, type Finding } from "./walk.ts";
 
 export interface DiagnoseOptions {
@@ -28,7 +29,10 @@ export interface Diagnosis {
  *
  * @throws `database_unavailable`, and what the queue throws.
  */
-export async function diagnose(deps: CompareDeps, options: DiagnoseOptions): Promise<Diagnosis> {
+export async function diagnose(
+  deps: CompareDeps & LedgerEpochDeps,
+  options: DiagnoseOptions,
+): Promise<Diagnosis> {
   const counts = createCounts(options.examplesMax);
   let looked = 0;
   const look = async (findings: AsyncIterable<Finding>, isWanted: (kind: string) => boolean) => {
@@ -43,10 +47,13 @@ export async function diagnose(deps: CompareDeps, options: DiagnoseOptions): Pro
   await look(findEnqueued(deps, options), () => true);
   // It reads everything that is pending, and leaves out what was compared before.
   const pending = looked - before;
-  for (const state of ["failed", "completed"] as const) {
-    // Pending events were compared before, whatever their jobs.
-    const isUnrecorded = (kind: string) => kind.startsWith("unrecorded");
-    await look(findFinished(deps, { ...options, state, sinceMs: 0 }), isUnrecorded);
+  // Pending events were compared before, whatever their jobs.
+  const isNew = (kind: string) => !kind.startsWith("pending");
+  await look(findFinished(deps, { ...options, state: "failed", sinceMs: 0 }), isNew);
+  const { changes } = await findLedgerChanges(deps);
+  for (const source of options.sources) {
+    const completed = { ...options, sources: [source], state: "completed", sinceMs: 0 } as const;
+    await look(findFinished(deps, { ...completed, wasUndone: changes.has(source) }), isNew);
   }
   return { found: counts.found, looked, pending };
 }

@@ -21,7 +21,9 @@ export async function changedQueues({
 }): Promise<string[]> {
   const [current, kept] = await Promise.all([queues.epochs(), ledger.repair.readEpochs()]);
   return [...current]
-    .filter(([source, epoch]) => epoch === undefined || kept.get(queueName(source)) !== epoch)
+    .filter(
+      ([source, epoch]) => epoch === undefined || kept.get(queueName(source))?.epoch !== epoch,
+    )
     .map(([source]) => source);
 }
 

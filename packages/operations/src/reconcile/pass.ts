@@ -1,8 +1,18 @@
 import type { DisagreementKind } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
+import type { Ledger, ServerEpoch } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
+import { removeJobs, type RemovalQueues } from "../give-up.ts";
 import type { CompareDeps } from "./compare.ts";
 import { createCounts, type Found } from "./disagreement.ts";
 import { beginEpochs, changedQueues, keepEpochs, type EpochDeps } from "./epochs.ts";
+import {
+  findLedgerChanges,
+  keepLedgerEpoch,
+  takenBack,
+  type LedgerChange,
+  type LedgerEpochDeps,
+} from "./ledger-epoch.ts";
 import { repair, type RepairDeps } from "./repair.ts";
 import {
   findFinished,
@@ -16,11 +26,16 @@ import {
 /** What a pass works on, and what it calls. */
 export type PassDeps = CompareDeps &
   RepairDeps &
-  EpochDeps & {
-    /** Asked after each page: the pass ends when it throws or resolves to false. */
-    readonly mayGoOn: () => Promise<boolean>;
+  EpochDeps &
+  LedgerEpochDeps & {
+    readonly ledger: Pick<Ledger, "retries">;
+    readonly queues: Pick<Queues, "backend" | "writeLedgerMark"> & RemovalQueues;
+    /** Asked after each page: the pass ends when it is false. */
+    readonly mayGoOn: () => boolean;
     /** Called with the queues that have changed, before everything is compared with them. */
     readonly onChanged: (sources: readonly string[]) => void;
+    /** Called with the queues that knew another ledger, before all that completed in them is compared. */
+    readonly onLedgerChanged: (changes: ReadonlyMap<string, LedgerChange>) => void;
     /** Called after each page with how far the pass has come. */
     readonly onProgress: (progress: PassProgress) => void;
   };
@@ -33,10 +48,12 @@ export interface PassProgress {
 
 export interface PassOptions extends FindOptions {
   readonly keysDays: number;
-  /** Failed jobs are looked at that ended since. */
-  readonly failedSinceMs: number;
+  /** Failed jobs are looked at that ended since, and completed ones of a source whose ledger has just changed. */
+  readonly endedSinceMs: number;
   /** Compares every event that has been pending for so many milliseconds, whatever the ledger knows of its job. */
   readonly sweepGraceMs?: number | undefined;
+  /** Compares every event that the ledger knows to be enqueued: it may have been told so of jobs that were lost. */
+  readonly doubtsMarks?: boolean | undefined;
 }
 
 /** What a pass found, and what it did about it. */
@@ -45,47 +62,92 @@ export interface PassReport extends PassProgress {
   readonly repairedByKind: ReadonlyMap<DisagreementKind, number>;
   /** Whether everything of some source was compared, and not only what may be amiss. */
   readonly whole: boolean;
+  /** Whether that was because its queue or the ledger had changed. */
+  readonly changed: boolean;
+  /** The Postgres of this pass. */
+  readonly server: ServerEpoch;
   /** Whether events were left because their queues had no capacity. */
   readonly isFull: boolean;
 }
 
 const EXAMPLES_MAX = 3;
+/** Milliseconds after a change of the ledger for which what completes is compared: longer than a job's lock lasts. */
+const SETTLING_MS = 120_000;
 
 /**
- * Compares ledger and queues and repairs what they disagree on: of queues that have changed all that is
- * pending, and of the others only what may be amiss. What is repaired leaves the ledger's index of what
- * may be, so that the next pass does not meet it again.
+ * Compares ledger and queues and repairs what they disagree on: of queues that have changed, or whose ledger has, all
+ * that is pending and all jobs that have ended, and of the others only what may be amiss. What is repaired leaves the
+ * ledger's index of what may be, so that the next pass does not meet it again.
  */
 export async function runPass(deps: PassDeps, options: PassOptions): Promise<PassReport> {
   const pass = createPass(deps);
-  const { sweepGraceMs } = options;
-  const changed = await changedQueues(deps);
-  if (changed.length > 0) {
-    deps.onChanged(changed);
-    const epochs = await beginEpochs(deps, changed);
-    const whole = { ...options, sources: changed, graceMs: 0 };
-    await pass.repairAll(findPending(deps, whole));
-    await pass.repairAll(findFinished(deps, { ...whole, state: "failed", sinceMs: 0 }));
-    await pass.repairAll(findFinished(deps, { ...whole, state: "completed", sinceMs: 0 }));
+  const { sweepGraceMs, doubtsMarks } = options;
+  const changedSources = await changedQueues(deps);
+  const view = await findLedgerChanges(deps);
+  const { changes } = view;
+  if (changedSources.length > 0) deps.onChanged(changedSources);
+  if (changes.size > 0) deps.onLedgerChanged(changes);
+  const whole = [...new Set([...changedSources, ...changes.keys()])];
+  const changed = whole.length > 0;
+  if (changed) {
+    const epochs = await beginEpochs(deps, changedSources);
+    const all = { ...options, graceMs: 0, sinceMs: 0 };
+    await pass.repairAll(findPending(deps, { ...all, sources: whole }));
+    await pass.repairAll(findFinished(deps, { ...all, sources: whole, state: "failed" }));
+    for (const source of whole) {
+      const completed = { ...all, sources: [source], state: "completed" } as const;
+      if (!changes.has(source)) await pass.repairAll(findFinished(deps, completed));
+      else if (await pass.runUndone(completed)) {
+        const loss = takenBack(view, source);
+        if (loss !== undefined) deps.onLedgerChanged(new Map([[source, loss]]));
+      }
+    }
     await keepEpochs(deps, epochs);
   }
+  // A worker may have committed before the change, and completed its job after that comparison.
+  const sources = [...view.lately]
+    .filter(([source, { atMs }]) => !changes.has(source) && Date.now() - atMs < SETTLING_MS)
+    .map(([source]) => source);
+  const ended = { ...options, graceMs: 0, sinceMs: options.endedSinceMs };
+  await pass.runUndone({ ...ended, sources, state: "completed" });
   if (sweepGraceMs !== undefined) {
     const swept = { ...options, graceMs: sweepGraceMs };
     await pass.repairAll(findEnqueued(deps, swept));
     await pass.repairAll(findFinished(deps, { ...swept, state: "failed", sinceMs: 0 }));
     await pass.repairAll(findFinished(deps, { ...swept, state: "completed", sinceMs: 0 }));
   }
+  if (doubtsMarks === true) await pass.repairAll(findEnqueued(deps, { ...options, graceMs: 0 }));
   const goesOn = (source: string) => deps.capacity.has(source);
   await pass.repairAll(findNotEnqueued(deps, { ...options, goesOn }));
-  const failedLately = { ...options, state: "failed", sinceMs: options.failedSinceMs } as const;
+  const failedLately = { ...options, state: "failed", sinceMs: options.endedSinceMs } as const;
   await pass.repairAll(findFinished(deps, failedLately));
-  return pass.report({ whole: changed.length > 0 || sweepGraceMs !== undefined });
+  await removeGivenUp(deps, options.sources);
+  if (deps.queues.backend === "redis") await keepLedgerEpoch(deps, options.sources, view);
+  const { server } = view;
+  return { ...pass.report(), whole: changed || sweepGraceMs !== undefined, changed, server };
+}
+
+/** Events that were given up, whose jobs are removed at once. */
+const GIVEN_UP_MAX = 1_000;
+
+/** Removes the jobs of events that were given up while their queue was away. Those that run leave by themselves. */
+async function removeGivenUp(
+  { ledger, queues, mayGoOn }: PassDeps,
+  sources: readonly string[],
+): Promise<void> {
+  let removed = GIVEN_UP_MAX;
+  while (removed === GIVEN_UP_MAX && mayGoOn()) {
+    const keys = await ledger.repair.findGivenUpJobs(sources, GIVEN_UP_MAX);
+    removed = await removeJobs({ ledger, queues }, keys);
+  }
 }
 
 /** Repairs what is found, page by page, and keeps count. */
 function createPass(deps: PassDeps): {
   repairAll(findings: AsyncIterable<Finding>): Promise<void>;
-  report(how: { whole: boolean }): PassReport;
+  /** Compares completed jobs of sources whose ledger has changed, and runs them again; true when there were any. */
+  runUndone(options: Parameters<typeof findFinished>[1]): Promise<boolean>;
+  report(): Omit<PassReport, "whole" | "changed" | "server">;
 } {
   const counts = createCounts(EXAMPLES_MAX);
   const repairedByKind = new Map<DisagreementKind, number>();
@@ -102,22 +164,32 @@ function createPass(deps: PassDeps): {
       repaired += count;
     }
     isFull ||= found.some(
-      ({ kind, event }) => kind === "pending_without_job" && !deps.capacity.has(event.source),
+      (one) => one.kind === "pending_without_job" && !deps.capacity.has(one.event.source),
     );
   }
 
+  async function repairAll(findings: AsyncIterable<Finding>): Promise<void> {
+    for await (const finding of findings) {
+      await repairPage(finding);
+      looked += finding.looked;
+      deps.onProgress({ looked, repaired });
+      if (deps.mayGoOn()) continue;
+      throw new MillraceError("shutting_down", "Cannot go on with the pass: leadership is lost");
+    }
+  }
+
   return {
-    repairAll: async (findings) => {
-      for await (const finding of findings) {
-        await repairPage(finding);
-        looked += finding.looked;
-        deps.onProgress({ looked, repaired });
-        if (await deps.mayGoOn()) continue;
-        throw new MillraceError("shutting_down", "Cannot go on with the pass: leadership is lost");
+    repairAll,
+    runUndone: async (options) => {
+      const before = repaired;
+      let last = -1;
+      // A job that runs again leaves its page, and another one takes its place unseen: until nothing is left to run.
+      while (repaired > last) {
+        last = repaired;
+        await repairAll(findFinished(deps, { ...options, wasUndone: true }));
       }
+      return repaired > before;
     },
-    report: ({ whole }) => {
-      return { found: counts.found, repairedByKind, looked, repaired, whole, isFull };
-    },
+    report: () => ({ found: counts.found, repairedByKind, looked, repaired, isFull }),
   };
 }

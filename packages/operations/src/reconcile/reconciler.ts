@@ -1,9 +1,10 @@
 import { wait, type EnvelopedEvent } from "@millrace/core";
-import type { Leader, Ledger } from "@millrace/ledger";
+import type { Leader, Ledger, ServerEpoch } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { createCapacity } from "./capacity.ts";
 import type { CompareDeps } from "./compare.ts";
 import type { EpochDeps } from "./epochs.ts";
+import type { LedgerChange, LedgerEpochDeps } from "./ledger-epoch.ts";
 import { runPass, type PassDeps, type PassOptions, type PassReport } from "./pass.ts";
 import type { RepairDeps } from "./repair.ts";
 import { PAGE_MAX } from "./walk.ts";
@@ -15,6 +16,8 @@ export const RECONCILER = "reconciler";
 export type ReconcilerNotice =
   /** Everything that is pending is about to be compared with these sources' queues. */
   | { readonly kind: "queue_changed"; readonly sources: readonly string[] }
+  /** Everything is about to be compared with the queues of these sources, which knew another ledger. */
+  | { readonly kind: "ledger_changed"; readonly changes: ReadonlyMap<string, LedgerChange> }
   /** How far a long pass has come. */
   | { readonly kind: "progress"; readonly looked: number; readonly repaired: number }
   | ({ readonly kind: "passed"; readonly tookMs: number } & PassReport)
@@ -25,12 +28,13 @@ export type ReconcilerNotice =
   | { readonly kind: "pass_failed"; readonly error: unknown };
 
 export interface ReconcilerDeps extends Pick<CompareDeps, "isSound"> {
-  readonly ledger: Pick<Ledger, "repair">;
+  readonly ledger: Pick<Ledger, "repair" | "retries">;
   readonly queues: CompareDeps["queues"] &
     RepairDeps["queues"] &
     EpochDeps["queues"] &
-    Pick<Queues, "measurePressure" | "ping">;
-  readonly leader: Pick<Leader, "lead">;
+    LedgerEpochDeps["queues"] &
+    Pick<Queues, "backend" | "writeLedgerMark" | "measurePressure" | "ping">;
+  readonly leader: Pick<Leader, "lead" | "leading">;
   readonly notify: (notice: ReconcilerNotice) => void;
 }
 
@@ -52,6 +56,11 @@ export interface ReconcilerOptions extends Pick<PassOptions, "sources" | "graceM
 const FULL_PAUSE_MS = 1_000;
 /** How far apart the clocks may be of workers whose failed jobs are found by the next pass. */
 const CLOCK_DIFFERENCE_MS = 30_000;
+/**
+ * Milliseconds after a change by which every mark has come that an ingress had left to write: it gathers them for a
+ * second, and its statement waits for seconds at most.
+ */
+const MARKS_MS = 10_000;
 /** Milliseconds between the progress notices of a long pass. */
 const PROGRESS_INTERVAL_MS = 5_000;
 
@@ -74,8 +83,13 @@ class Reconciler {
   readonly #running: Promise<void>;
   /** Of the last time that this process became the leader; aborts when it no longer is. */
   #leadership: AbortSignal | undefined;
-  #failedSinceMs = 0;
+  /** Since when jobs that ended are compared by the next pass, if only the latest are. */
+  #endedSinceMs = 0;
   #sweepAtMs = 0;
+  /** The Postgres of the last pass; undefined before this process' first as the leader. */
+  #server: ServerEpoch | undefined;
+  /** When marks are compared that were written about jobs which a server that has changed may have lost. */
+  #marksAtMs = Infinity;
 
   constructor(deps: ReconcilerDeps, options: ReconcilerOptions) {
     this.#deps = deps;
@@ -108,7 +122,8 @@ class Reconciler {
       if (leadership !== this.#leadership) {
         this.#leadership = leadership;
         // How far the last leader had come is unknown.
-        this.#failedSinceMs = 0;
+        this.#endedSinceMs = 0;
+        this.#server = undefined;
         this.#sweepAtMs = Date.now() + sweepIntervalMs;
       }
       await queues.ping();
@@ -123,13 +138,20 @@ class Reconciler {
     const { intervalMs, sweepIntervalMs, graceMs } = this.#options;
     const startedAtMs = Date.now();
     const isSweep = startedAtMs >= this.#sweepAtMs;
+    const doubtsMarks = startedAtMs >= this.#marksAtMs;
     const report = await runPass(this.#passDeps(), {
       ...this.#options,
-      failedSinceMs: this.#failedSinceMs,
+      endedSinceMs: this.#endedSinceMs,
       sweepGraceMs: isSweep ? sweepIntervalMs : undefined,
+      doubtsMarks,
     });
+    if (doubtsMarks) this.#marksAtMs = Infinity;
+    if (report.changed || !isSameServer(report.server, this.#server)) {
+      this.#marksAtMs = Date.now() + MARKS_MS;
+    }
+    this.#server = report.server;
     if (isSweep) this.#sweepAtMs = Date.now() + sweepIntervalMs;
-    this.#failedSinceMs = startedAtMs - CLOCK_DIFFERENCE_MS - graceMs;
+    this.#endedSinceMs = startedAtMs - CLOCK_DIFFERENCE_MS - graceMs;
     this.#deps.notify({ kind: "passed", tookMs: Date.now() - startedAtMs, ...report });
     if (report.isFull) return Math.min(FULL_PAUSE_MS, intervalMs);
     return report.repaired >= this.#pageMax / 2 ? 0 : intervalMs;
@@ -138,23 +160,25 @@ class Reconciler {
   #passDeps(): PassDeps {
     const { queues, leader, notify } = this.#deps;
     let progressAtMs = performance.now() + PROGRESS_INTERVAL_MS;
-    let isDue = false;
     return {
       ...this.#deps,
       capacity: createCapacity(queues, this.#options.queueDepthMax),
       jobsMax: Math.ceil(this.#pageMax / 4),
       onAbandoned: (event, reason) => notify({ kind: "job_abandoned", event, reason }),
       onChanged: (sources) => notify({ kind: "queue_changed", sources }),
+      onLedgerChanged: (changes) => notify({ kind: "ledger_changed", changes }),
       onProgress: (progress) => {
-        isDue = performance.now() >= progressAtMs;
-        if (isDue) notify({ kind: "progress", ...progress });
-      },
-      mayGoOn: async () => {
-        if (this.#closing.signal.aborted || this.#leadership?.aborted !== false) return false;
-        if (!isDue) return true;
+        if (performance.now() < progressAtMs) return;
         progressAtMs = performance.now() + PROGRESS_INTERVAL_MS;
-        return (await leader.lead()) === this.#leadership;
+        notify({ kind: "progress", ...progress });
       },
+      mayGoOn: () =>
+        !this.#closing.signal.aborted && leader.leading && this.#leadership?.aborted === false,
     };
   }
+}
+
+/** Whether no commit can have been lost in between. */
+function isSameServer(one: ServerEpoch, other: ServerEpoch | undefined): boolean {
+  return one.startedAtMs === other?.startedAtMs && one.timeline === other.timeline;
 }

@@ -65,6 +65,7 @@ export async function* findFinished(
     readonly state: "failed" | "completed";
     readonly sinceMs: number;
     readonly keysDays: number;
+    readonly wasUndone?: boolean | undefined;
   },
 ): AsyncGenerator<Finding> {
   const { sources, ...walk } = options;

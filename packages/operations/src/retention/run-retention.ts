@@ -18,7 +18,7 @@ export type RetentionResult =
   | { readonly kind: "taken" };
 
 /**
- * Drops the bodies that are older than they are kept, and deletes the events that are older than they
+ * Drops the bodies that are older than they are kept, and deletes the events and the bulk runs that are older than they
  * are remembered: by the database's clock, never what is pending or failed, and one process at a time. It
  * may end anywhere, and the next run goes on from there.
  *
@@ -50,6 +50,8 @@ async function runAlone(
   }
   const oldestDay = (await deps.ledger.partitions())[0]?.day;
   const keysDeleted = await deleteKeys(deps, policy.keysDays, { bodiesFrom: oldestDay, signal });
+  await deps.ledger.deleteErrors(policy.keysDays);
+  while (await deps.ledger.deleteRuns(policy.keysDays)) signal.throwIfAborted();
   return { kind: "done", dropped, busy, keysDeleted, oldestDay };
 }
 

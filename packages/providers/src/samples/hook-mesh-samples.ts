@@ -34,6 +34,7 @@ export const hookMeshSamples = defineSamples(
         user_id: USER_ID,
         carrier: "ups",
         tracking_number: digitsOf(request.eventId, "tracking", 18).toUpperCase(),
+        email: "ada@example.com",
       }),
   },
   (request) => envelope(request, {}),

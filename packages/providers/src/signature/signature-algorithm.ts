@@ -1,8 +1,9 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+import type { SignedMessage } from "@millrace/core";
 import type { KeyReader } from "./prepare-secrets.ts";
 
-/** A signed message in pieces, so that a body is never copied. Text is one byte a character. */
-export type Message = readonly (string | Uint8Array)[];
+/** A signed message, or what may be one. */
+export type Message = SignedMessage;
 
 /** One live secret, made ready. */
 export interface SigningKey {

@@ -1,4 +1,12 @@
-import type { Answer, Delivery, SignRequest, Verification, Verifier } from "@millrace/core";
+import type {
+  Answer,
+  Delivery,
+  DeliveryHead,
+  Refusal,
+  SignRequest,
+  Verification,
+  Verifier,
+} from "@millrace/core";
 import { headerOf, textToHeader } from "../headers.ts";
 import { type KeyReader, prepareSecrets } from "./prepare-secrets.ts";
 import {
@@ -12,7 +20,9 @@ import {
   badSignature,
   checkAge,
   compileTemplate,
-  readParts,
+  type HeadParts,
+  type MessageTemplate,
+  readHeadParts,
   readSignedAt,
   type TimestampRule,
   TOLERANCE_MS,
@@ -65,28 +75,35 @@ export function signatureScheme(options: SignatureSchemeOptions): Scheme {
       const keys = prepareSecrets(secrets, algorithm);
       return {
         verify(delivery): Verification {
-          const value = headerOf(delivery, header);
-          if (value === undefined || value === "") return badSignature(`${header} is missing`);
-          const written = format.read(value);
-          const signatures = written.candidates.flatMap((text) => algorithm.decode(text) ?? []);
-          if (signatures.length === 0) return badSignature(`${header} holds no signature`);
-
-          const parts = readParts(delivery, written, options, template);
-          if ("code" in parts) return parts;
-          const messages = make === undefined ? [template.build(parts)] : make(delivery);
-          const key = keys.find((live) =>
-            messages.some((message) => live.accepts(message, signatures)),
-          );
-          if (key === undefined) return badSignature(`${header} matches no live secret`);
-          // Last, so that invalid_timestamp always means a real delivery that is old, or a clock.
+          const head = readHead(delivery, options, template);
+          if ("code" in head) return head;
+          const { signatures, parts } = head;
+          const messages =
+            make === undefined
+              ? [template.build({ id: parts.id, ts: parts.ts, body: delivery.body })]
+              : make(delivery);
+          const match = firstMatch(keys, messages, signatures);
+          if (match === undefined) return badSignature(`${header} matches no live secret`);
+          // Last: here invalid_timestamp means a real delivery that is old, or a clock.
           const signedAtMs = readSignedAt(delivery, parts, timestamp);
           if (typeof signedAtMs === "object") return signedAtMs;
           if (signedAtMs !== undefined) {
-            const age = checkAge(signedAtMs, delivery.receivedAtMs, toleranceMs);
-            if (!age.ok) return age;
+            const refusal = checkAge(signedAtMs, delivery.receivedAtMs, toleranceMs);
+            if (refusal !== undefined) return refusal;
           }
-          const handshake = options.respond?.(delivery, key);
-          return handshake === undefined ? { ok: true } : { ok: true, handshake };
+          const handshake = options.respond?.(delivery, match.key);
+          if (handshake !== undefined) return { ok: true, handshake };
+          return isBody(match.signed, delivery) ? { ok: true } : { ok: true, signed: match.signed };
+        },
+
+        precheck(head, readMs) {
+          const read = readHead(head, options, template);
+          if ("code" in read) return read;
+          if (timestamp === undefined || timestamp.json !== undefined) return undefined;
+          // What is signed ahead of now comes into the tolerance while its body is read.
+          const { tsMs } = read.parts;
+          const nowMs = Math.max(head.receivedAtMs, Math.min(tsMs, head.receivedAtMs + readMs));
+          return checkAge(tsMs, nowMs, toleranceMs);
         },
       };
     },
@@ -108,18 +125,62 @@ export function signatureScheme(options: SignatureSchemeOptions): Scheme {
   };
 }
 
+/** What a head says of its signature, or why nothing that follows it can be verified. */
+function readHead(
+  head: DeliveryHead,
+  options: SignatureSchemeOptions,
+  template: MessageTemplate,
+): SignedHead | Refusal {
+  const { algorithm, format, header } = options;
+  const value = headerOf(head, header);
+  if (value === undefined || value === "") return badSignature(`${header} is missing`);
+  const written = format.read(value);
+  const signatures = written.candidates.flatMap((text) => algorithm.decode(text) ?? []);
+  if (signatures.length === 0) return badSignature(`${header} holds no signature`);
+  const parts = readHeadParts(head, written, options, template);
+  return "code" in parts ? parts : { signatures, parts };
+}
+
+/** What may be signatures in a head, and what the head gives to the message that they are of. */
+interface SignedHead {
+  readonly signatures: readonly Uint8Array[];
+  readonly parts: HeadParts;
+}
+
+/** The key that signed, and which of the messages. */
+function firstMatch(
+  keys: readonly SigningKey[],
+  messages: readonly Message[],
+  signatures: readonly Uint8Array[],
+): { readonly key: SigningKey; readonly signed: Message } | undefined {
+  for (const key of keys) {
+    const signed = messages.find((message) => key.accepts(message, signatures));
+    if (signed !== undefined) return { key, signed };
+  }
+  return undefined;
+}
+
+/** Whether the body alone was signed: its hash, which every event has, is the message's digest then. */
+function isBody(message: Message, { body }: Delivery): boolean {
+  return message.length === 1 && message[0] === body;
+}
+
 /** Two ways that one sender signs, chosen by the delivery; it signs in the first. */
 export function eitherScheme(options: {
   first: Scheme;
   second: Scheme;
-  isSecond: (delivery: Delivery) => boolean;
+  isSecond: (head: DeliveryHead) => boolean;
 }): Scheme {
   const { first, second, isSecond } = options;
   return {
     createVerifier(secrets, verifierOptions) {
       const one = first.createVerifier(secrets, verifierOptions);
       const other = second.createVerifier(secrets, verifierOptions);
-      return { verify: (delivery) => (isSecond(delivery) ? other : one).verify(delivery) };
+      const choose = (head: DeliveryHead) => (isSecond(head) ? other : one);
+      return {
+        verify: (delivery) => choose(delivery).verify(delivery),
+        precheck: (head, readMs) => choose(head).precheck?.(head, readMs),
+      };
     },
     sign: first.sign,
   };

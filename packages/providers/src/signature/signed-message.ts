@@ -1,4 +1,4 @@
-import type { Delivery, Refusal, Verification } from "@millrace/core";
+import type { Delivery, DeliveryHead, Refusal } from "@millrace/core";
 import { headerOf, isHeaderText } from "../headers.ts";
 import { readDelivery } from "../identity/delivery-reader.ts";
 import { refuse } from "../refuse.ts";
@@ -14,19 +14,19 @@ export interface TimestampRule {
   readonly unit: TimestampUnit;
 }
 
-/** What the message is made of, as it came, and the time in it where it is no part of the body. */
-export type ReadParts = MessageParts & { readonly tsMs: number };
+/** What a head gives to the message, as it came, and the time in it where it is no part of the body. */
+export type HeadParts = Omit<MessageParts, "body"> & { readonly tsMs: number };
 
-/** Finds what the message is made of, or says why it cannot be made. */
-export function readParts(
-  delivery: Delivery,
+/** Finds what a head gives to the message, or says why the message cannot be made. */
+export function readHeadParts(
+  delivery: DeliveryHead,
   written: WrittenSignature,
   rules: {
     readonly idHeader?: string | undefined;
     readonly timestamp?: TimestampRule | undefined;
   },
   template: MessageTemplate,
-): ReadParts | Refusal {
+): HeadParts | Refusal {
   const ts = readTs(delivery, written, rules.timestamp);
   if ("code" in ts) return ts;
   const id = template.usesId ? headerOf(delivery, rules.idHeader ?? "") : "";
@@ -37,13 +37,13 @@ export function readParts(
   if (template.usesId && !(template.isBounded(id) && isHeaderText(id))) {
     return badId("it holds a character that no id of this sender may hold");
   }
-  return { id, ts: ts.text, tsMs: ts.ms, body: delivery.body };
+  return { id, ts: ts.text, tsMs: ts.ms };
 }
 
 /** When a verified delivery was signed, milliseconds since the epoch; undefined where nothing says. */
 export function readSignedAt(
   delivery: Delivery,
-  parts: ReadParts,
+  parts: HeadParts,
   rule: TimestampRule | undefined,
 ): number | undefined | Refusal {
   if (rule?.json === undefined) return rule === undefined ? undefined : parts.tsMs;
@@ -53,7 +53,7 @@ export function readSignedAt(
 }
 
 function readTs(
-  delivery: Delivery,
+  delivery: DeliveryHead,
   written: WrittenSignature,
   rule: TimestampRule | undefined,
 ): { readonly text: string; readonly ms: number } | Refusal {
@@ -196,9 +196,13 @@ export function writeTimestamp(nowMs: number, unit: TimestampUnit): string {
 }
 
 /** Refuses what lies further than the tolerance in the past or in the future. */
-export function checkAge(signedAtMs: number, nowMs: number, toleranceMs: number): Verification {
+export function checkAge(
+  signedAtMs: number,
+  nowMs: number,
+  toleranceMs: number,
+): Refusal | undefined {
   const age = nowMs - signedAtMs;
-  if (Math.abs(age) <= toleranceMs) return { ok: true };
+  if (Math.abs(age) <= toleranceMs) return undefined;
   return refuse(
     "invalid_timestamp",
     `Cannot verify the delivery: it was signed more than ${toleranceMs} ms ${age > 0 ? "ago" : "ahead of now"}`,

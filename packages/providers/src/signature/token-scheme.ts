@@ -1,7 +1,6 @@
-import type { Delivery } from "@millrace/core";
+import type { Delivery, DeliveryHead, Refusal } from "@millrace/core";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { headerOf, textToHeader } from "../headers.ts";
-import { refuse } from "../refuse.ts";
 import { keysIn, prepareSecrets } from "./prepare-secrets.ts";
 import type { Scheme } from "./signature-scheme.ts";
 import type { SignatureAlgorithm } from "./signature-algorithm.ts";
@@ -15,18 +14,14 @@ export function tokenScheme(header: string): Scheme {
   return {
     createVerifier(secrets) {
       const keys = prepareSecrets(secrets, sameText);
-      return {
-        verify(delivery) {
-          const value = headerOf(delivery, header) ?? "";
-          const isKnown = keys.some((key) => key.accepts([value], []));
-          return isKnown
-            ? { ok: true }
-            : refuse(
-                "invalid_signature",
-                `Cannot verify the delivery: ${header} is no live secret`,
-              );
-        },
+      const refusalOf = (head: DeliveryHead): Refusal | undefined => {
+        const value = headerOf(head, header) ?? "";
+        return keys.some((key) => key.accepts([value], []))
+          ? undefined
+          : badSignature(`${header} is no live secret`);
       };
+      // The token covers nothing of the body, so the head says all.
+      return { verify: (delivery) => refusalOf(delivery) ?? { ok: true }, precheck: refusalOf };
     },
     sign({ secret }) {
       const [key] = prepareSecrets([secret], sameText);
@@ -71,6 +66,8 @@ export function queryToken(options: { name: string; token: string; posts: Scheme
             ? { ok: true }
             : badSignature(`${name} is not the token of this source`);
         },
+        precheck: (head, readMs) =>
+          head.method === "GET" ? undefined : verifier.precheck?.(head, readMs),
       };
     },
     sign: posts.sign,

@@ -5,6 +5,8 @@ import { createOpenRoutes } from "../../api/open-routes.ts";
 import { checkWrite } from "../check-write.ts";
 import { createAuthenticator } from "../authenticator.ts";
 import { guard } from "../guard.ts";
+import type { SessionStore } from "../session-store.ts";
+import type { SignInRecord } from "../sign-in-record.ts";
 import type { Account, Credentials } from "../credentials.ts";
 
 export const OPS = { user: "ops", password: "p:ä, long enough" };
@@ -16,9 +18,9 @@ export const ACCOUNTS: readonly [ops: Account, guest: Account] = [
 export const CREDENTIALS: Credentials = {
   accounts: ACCOUNTS,
   tokens: [
-    { token: "operator-token-new", role: "operator" },
-    { token: "operator-token-old", role: "operator" },
-    { token: "viewer-token-1", role: "viewer" },
+    { name: "deploy", token: "operator-token-new", role: "operator" },
+    { name: "deploy", token: "operator-token-old", role: "operator" },
+    { name: "prometheus", token: "viewer-token-1", role: "viewer" },
   ],
 };
 
@@ -35,19 +37,36 @@ type Headers = Record<string, string | string[]>;
 export interface AuthenticatorServer {
   ask(path: string, headers?: Headers, sent?: { method?: string; body?: string }): Promise<Answer>;
   signIn(given: unknown, headers?: Headers): Promise<Answer>;
+  /** What was recorded: `signed_in ops 127.0.0.1`. */
+  readonly recorded: string[];
   close(): Promise<void>;
 }
 
 export async function serveAuthenticator(
   credentials: Credentials | undefined,
   clock: { ms: number },
+  { trustProxy = 0 }: { trustProxy?: number | readonly string[] } = {},
 ): Promise<AuthenticatorServer> {
   const app = express();
-  const authenticator = createAuthenticator(credentials, { nowMs: () => clock.ms });
+  app.set("trust proxy", trustProxy);
+  const recorded: string[] = [];
+  const record: SignInRecord = {
+    signedIn: async ({ user }, network) => void recorded.push(`signed_in ${user} ${network}`),
+    failed: (failure, network) => void recorded.push(`${failure} ${network}`),
+    close: async () => {},
+  };
+  const ended = new Set<string>();
+  const store: SessionStore = {
+    isEnded: async ({ id }) => ended.has(id),
+    end: async ({ id }) => void ended.add(id),
+  };
+  const authenticator = createAuthenticator(credentials, { record, store, nowMs: () => clock.ms });
   app.use(checkWrite());
   app.use("/api", createOpenRoutes(authenticator));
   app.use(guard(authenticator));
-  app.use((asked, response) => void response.json(authenticator.identify(asked, response)));
+  app.use(async (asked, response) => {
+    response.json(await authenticator.identify(asked, response));
+  });
   app.use(answerErrors(() => {}));
   const server = createServer(app);
   const port = await listen(server);
@@ -55,6 +74,7 @@ export async function serveAuthenticator(
     send({ port, path, method, headers }, body);
   return {
     ask,
+    recorded,
     signIn: (given, headers = {}) =>
       ask(
         "/api/session",
@@ -62,6 +82,7 @@ export async function serveAuthenticator(
         { method: "POST", body: JSON.stringify(given) },
       ),
     close: async () => {
+      await authenticator.close();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },

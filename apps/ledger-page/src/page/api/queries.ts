@@ -1,13 +1,17 @@
-import type { EventDetail } from "@millrace/api-contract";
-import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { ApiError, request, type QueryText } from "./request.ts";
+import type { ACTIVITY_RANGES, EventDetail } from "@millrace/api-contract";
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { ApiError, request, requestBytes, type QueryText } from "./request.ts";
 import { SESSION_KEY } from "./query-client.ts";
+import { isOpen } from "../runs/run-text.ts";
 
 // Intervals are in milliseconds, and rest while the tab is hidden.
 const LIST_EVERY = 3_000;
 /** How many times as long as its reading took a list rests, so that it costs a tenth at most. */
 const LIST_REST = 10;
+/** The answer takes a second and a half at most, whatever is down. */
+const HEALTH_TIMEOUT_MS = 4_000;
 const STATS_EVERY = 5_000;
+const RUN_EVERY = 1_000;
 const ACTIVITY_EVERY = 20_000;
 const DISAGREEMENTS_EVERY = 60_000;
 
@@ -44,22 +48,86 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
   });
 }
 
-/** One event; the latest generation unless one is named. It is asked again until it has settled. */
+/** Events of a list that are counted: for a person, more is "more". */
+const COUNTED_MAX = "10000";
+
+/** How many events a filter matches, up to 10,000; asked for a tenth as often as the list. */
+export function countQuery(
+  list: string,
+  query: () => QueryText<"get /event-count">,
+  live: boolean,
+) {
+  return queryOptions({
+    queryKey: ["event-count", list],
+    queryFn: async ({ signal }) => {
+      const began = performance.now();
+      const found = await request("get /event-count", {
+        query: { ...query(), max: COUNTED_MAX },
+        signal,
+      });
+      return { ...found, tookMs: performance.now() - began };
+    },
+    refetchInterval: ({ state }) =>
+      live && LIST_REST * Math.max(LIST_EVERY, (state.data?.tookMs ?? 0) * LIST_REST),
+    refetchOnWindowFocus: false,
+  });
+}
+
+/** One event without its body; the latest generation unless one is named. It is asked again until it has settled. */
 export function eventQuery(source: string, eventId: string, generation: string | undefined) {
   return queryOptions({
     queryKey: ["event", source, eventId, generation ?? "latest"],
     queryFn: ({ signal }) =>
       request("get /events/:source/:eventId", {
         params: { source, eventId },
-        query: { generation },
+        query: { generation, body: "false" },
         signal,
       }),
     refetchInterval: ({ state }) => (isOnItsWay(state.data) ? LIST_EVERY : STATS_EVERY * 3),
   });
 }
 
+/** Bytes of a body that are asked for at once. A larger body is not formatted. */
+export const BODY_PART = 256 * 1024;
+/** More of a body is for a program: it is downloaded. */
+const BODY_SHOWN_MAX = 4 * 1024 * 1024;
+
+/** What a body is asked for by. */
+type BodyKey = Pick<EventDetail, "source" | "event_id" | "generation" | "body_bytes">;
+
+/** The bytes of an event's body, a part after the other. They never change, so they are asked for once. */
+export function bodyQuery({ source, event_id, generation, body_bytes }: BodyKey) {
+  return infiniteQueryOptions({
+    queryKey: ["body", source, event_id, generation],
+    queryFn: ({ pageParam, signal }) =>
+      requestBytes("get /events/:source/:eventId/body", {
+        params: { source, eventId: event_id },
+        query: {
+          generation: String(generation),
+          offset: String(pageParam),
+          length: String(BODY_PART),
+        },
+        signal,
+      }),
+    initialPageParam: 0,
+    getNextPageParam: (_last, parts) => {
+      const read = parts.reduce((sum, part) => sum + part.length, 0);
+      return read < Math.min(body_bytes ?? 0, BODY_SHOWN_MAX) ? read : undefined;
+    },
+    staleTime: "static",
+  });
+}
+
 const isOnItsWay = (event: EventDetail | undefined): boolean =>
   event?.stage === "queued" || event?.status === "pending";
+
+/** What needs attention. Not asked again at once: that the dashboard does not answer is news, too. */
+export const healthQuery = queryOptions({
+  queryKey: ["health"],
+  queryFn: ({ signal }) => request("get /health", { signal, timeoutMs: HEALTH_TIMEOUT_MS }),
+  refetchInterval: LIST_EVERY,
+  retry: false,
+});
 
 export const statsQuery = queryOptions({
   queryKey: ["stats"],
@@ -67,13 +135,19 @@ export const statsQuery = queryOptions({
   refetchInterval: STATS_EVERY,
 });
 
-/** The last hour by the minute; of one source, if one is named. */
-export function activityQuery(source: string | undefined) {
+/** A stretch of time that the charts show. */
+export type ActivityRange = keyof typeof ACTIVITY_RANGES;
+
+/** What happened in a stretch of time, of a source, of a type, or of all. */
+export function activityQuery(query: {
+  readonly source: string | undefined;
+  readonly type: string | undefined;
+  readonly range: ActivityRange;
+}) {
   return queryOptions({
-    queryKey: ["activity", source],
-    queryFn: ({ signal }) => request("get /activity", { query: { source }, signal }),
+    queryKey: ["activity", query],
+    queryFn: ({ signal }) => request("get /activity", { query: { ...query }, signal }),
     refetchInterval: ACTIVITY_EVERY,
-    placeholderData: keepPreviousData,
   });
 }
 
@@ -83,11 +157,38 @@ export const disagreementsQuery = queryOptions({
   refetchInterval: DISAGREEMENTS_EVERY,
 });
 
+/** Groups of equal errors, last seen first. */
+export function errorsQuery(query: QueryText<"get /errors">) {
+  return queryOptions({
+    queryKey: ["errors", query],
+    queryFn: ({ signal }) => request("get /errors", { query, signal }),
+    refetchInterval: STATS_EVERY,
+    placeholderData: keepPreviousData,
+  });
+}
+
 /** Who did what, newest first. */
 export function auditQuery(query: QueryText<"get /audit">) {
   return queryOptions({
     queryKey: ["audit", query],
     queryFn: ({ signal }) => request("get /audit", { query, signal }),
     placeholderData: keepPreviousData,
+  });
+}
+
+/** Bulk runs, newest first. */
+export const runsQuery = queryOptions({
+  queryKey: ["runs"],
+  queryFn: ({ signal }) => request("get /runs", { signal }),
+  refetchInterval: LIST_EVERY,
+});
+
+/** One bulk run; asked often until the last of its events has settled. */
+export function runQuery(id: string) {
+  return queryOptions({
+    queryKey: ["runs", id],
+    queryFn: async ({ signal }) => (await request("get /runs/:id", { params: { id }, signal })).run,
+    refetchInterval: ({ state: { data } }) =>
+      data === undefined || isOpen(data) || data.results.pending > 0 ? RUN_EVERY : false,
   });
 }

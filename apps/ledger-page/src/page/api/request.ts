@@ -24,6 +24,8 @@ type Options<Name extends OperationName> = {
   readonly query?: QueryText<Name>;
   readonly body?: BodyOf<Name>;
   readonly signal?: AbortSignal;
+  /** Milliseconds after which there is no answer; without it the browser decides. */
+  readonly timeoutMs?: number;
 } & ([ParameterOf<Name>] extends [never]
   ? unknown
   : { readonly params: Readonly<Record<ParameterOf<Name>, string>> });
@@ -45,29 +47,49 @@ export async function request<Name extends OperationName>(
   throw errorOf(response, answer);
 }
 
-interface Sent {
-  readonly params?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | undefined>>;
-  readonly body?: unknown;
-  readonly signal?: AbortSignal;
+/**
+ * Makes a call that answers bytes.
+ *
+ * @throws as {@link request}
+ */
+export async function requestBytes<Name extends OperationName>(
+  name: Name,
+  options: Options<Name>,
+): Promise<Uint8Array> {
+  const response = await send(name, options);
+  learnServerTime(response.headers.get("date"));
+  if (!response.ok) throw errorOf(response, await readJson(response));
+  return new Uint8Array(await response.arrayBuffer());
 }
 
-async function send(name: string, { params, query, body, signal }: Sent): Promise<Response> {
-  const [method = "", path = ""] = name.split(" ");
-  const named = path.replaceAll(/:(\w+)/g, (_, key) => encodeURIComponent(params?.[key] ?? ""));
-  const given = Object.entries(query ?? {}).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined,
-  );
-  const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+/** What a call's address is made of. */
+interface Address {
+  readonly params?: Readonly<Record<string, string>> | undefined;
+  readonly query?: Readonly<Record<string, string | undefined>> | undefined;
+}
+
+interface Sent extends Address {
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+async function send(
+  name: string,
+  { params, query, body, signal, timeoutMs }: Sent,
+): Promise<Response> {
+  const [method = ""] = name.split(" ");
+  const timeout = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+  const limits = [signal, timeout].filter((limit) => limit !== undefined);
   try {
-    return await fetch(`/api${named}${search}`, {
+    return await fetch(urlOf(name, { params, query }), {
       method: method.toUpperCase(),
       headers: {
         accept: "application/json",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal === undefined ? {} : { signal }),
+      ...(limits.length === 0 ? {} : { signal: AbortSignal.any(limits) }),
     });
   } catch (error) {
     if (signal?.aborted === true) throw error;
@@ -77,6 +99,17 @@ async function send(name: string, { params, query, body, signal }: Sent): Promis
       0,
     );
   }
+}
+
+/** The address of a call, for a link to what it answers. */
+export function urlOf(name: string, { params, query }: Address): string {
+  const path = name.slice(name.indexOf(" ") + 1);
+  const named = path.replaceAll(/:(\w+)/g, (_, key) => encodeURIComponent(params?.[key] ?? ""));
+  const given = Object.entries(query ?? {}).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+  return `/api${named}${search}`;
 }
 
 async function readJson(response: Response): Promise<unknown> {

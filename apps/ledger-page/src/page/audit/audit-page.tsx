@@ -17,13 +17,19 @@ export function AuditPage() {
   return (
     <section className="list">
       <h1>Audit</h1>
-      <p className="quiet">What people and programs did to events and sources, newest first.</p>
+      <p className="quiet">
+        What people and programs did to events and sources, who signed in or failed to, and who read
+        a body, newest first.
+      </p>
       <AuditFilters view={view} />
       {error && <ErrorNote error={error} onRetry={() => void audit.refetch()} />}
       {data !== undefined && data.entries.length === 0 && (
         <div className="empty">
           <h2>No entries yet</h2>
-          <p>Every retry, replay, pause, and resume is recorded here, with who did it and why.</p>
+          <p>
+            Every retry, replay, pause, and resume is recorded here, with who did it and why, and
+            every sign-in and reading of a body.
+          </p>
         </div>
       )}
       {data !== undefined && data.entries.length > 0 && <AuditTable entries={data.entries} />}

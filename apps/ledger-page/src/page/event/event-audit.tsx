@@ -5,7 +5,7 @@ import { auditQuery } from "../api/queries.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { Time } from "../parts/time.tsx";
 
-/** Who ran this event again, and why. */
+/** Who ran this event again and why, and who read its body. */
 export function EventAudit({ event: { source, event_id } }: { event: EventDetail }) {
   const { data, error } = useQuery(auditQuery({ source, event_id, limit: "20" }));
   const entries = data?.entries ?? [];

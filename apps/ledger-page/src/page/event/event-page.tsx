@@ -5,12 +5,15 @@ import { eventQuery } from "../api/queries.ts";
 import { ApiError } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { useTitle } from "../parts/use-title.ts";
+import { Chain } from "./chain.tsx";
 import { Conflicts } from "./conflicts.tsx";
+import { Deliveries } from "./deliveries.tsx";
 import { EventAudit } from "./event-audit.tsx";
 import { EventHead } from "./event-head.tsx";
 import { Generations } from "./generations.tsx";
 import { Headers } from "./headers.tsx";
 import { Payload } from "./payload.tsx";
+import { SameMessage } from "./same-message.tsx";
 import { Timeline } from "./timeline.tsx";
 
 /** One event: what came, what was tried, what became of it, and the ways to run it again. */
@@ -43,7 +46,10 @@ function Parts({ event }: { event: EventDetail }) {
       <div className="event-parts">
         <div>
           <Timeline event={event} />
+          <Deliveries event={event} />
           <Generations event={event} />
+          <SameMessage event={event} />
+          <Chain event={event} />
           <Conflicts conflicts={event.conflicts} />
           <EventAudit event={event} />
         </div>

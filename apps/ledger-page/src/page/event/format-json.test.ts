@@ -2,7 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { formatJson, textOf } from "./format-json.ts";
 
-const formatted = (text: string) => formatJson(text)?.map(textOf).join("\n");
+function linesOf(text: string) {
+  const lines = formatJson(text);
+  if (typeof lines === "string") throw new Error(`Cannot set it out: ${lines}`);
+  return lines;
+}
+const formatted = (text: string) => linesOf(text).map(textOf).join("\n");
 
 test("any JSON is set out as JSON.stringify would, and reads the same", () => {
   fc.assert(
@@ -20,8 +25,8 @@ test("digits, order and twins are kept as they were written", () => {
 });
 
 test("keys are told from strings, and strings keep their escapes", () => {
-  const lines = formatJson(String.raw`{"a:{":"[1,\"2\"]: \\"}`);
-  expect(lines?.[1]?.tokens).toEqual([
+  const lines = linesOf(String.raw`{"a:{":"[1,\"2\"]: \\"}`);
+  expect(lines[1]?.tokens).toEqual([
     { kind: "key", text: '"a:{"' },
     { kind: "mark", text: ": " },
     { kind: "string", text: String.raw`"[1,\"2\"]: \\"` },
@@ -29,5 +34,12 @@ test("keys are told from strings, and strings keep their escapes", () => {
 });
 
 test.each(["", "not JSON", "{", "a=1&b=2", "{'a':1}"])("%j is not JSON", (text) => {
-  expect(formatJson(text)).toBeUndefined();
+  expect(formatJson(text)).toBe("not_json");
+});
+
+test("JSON that is nested too deep for a page is not set out, however deep", () => {
+  const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  expect(linesOf(nested(200))).toHaveLength(399);
+  expect(formatJson(nested(202))).toBe("too_deep");
+  expect(formatJson(nested(500_000))).toBe("too_deep");
 });

@@ -10,14 +10,17 @@ export interface JsonLine {
   readonly tokens: readonly Token[];
 }
 
+/** Levels that are set out. Deeper lines would be longer than a page can hold. */
+const DEPTH_MAX = 200;
+
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 
 /**
  * Sets JSON out in lines without reading its values: numbers keep every digit, keys their order, and one
- * that comes twice is seen twice. Undefined for what is not JSON.
+ * that comes twice is seen twice. Says so of what is not JSON, or nested too deep.
  */
-export function formatJson(text: string): readonly JsonLine[] | undefined {
-  if (!isJson(text)) return undefined;
+export function formatJson(text: string): readonly JsonLine[] | "not_json" | "too_deep" {
+  if (!isJson(text)) return "not_json";
   const lines: JsonLine[] = [];
   let depth = 0;
   let line: Token[] = [];
@@ -33,6 +36,7 @@ export function formatJson(text: string): readonly JsonLine[] | undefined {
       if (next === "}" || next === "]") continue;
       endLine();
       depth += 1;
+      if (depth > DEPTH_MAX) return "too_deep";
     } else if (piece === "}" || piece === "]") {
       const isEmpty = pieces[at - 1] === "{" || pieces[at - 1] === "[";
       if (!isEmpty) {

@@ -1,18 +1,16 @@
 const BYTES_SHOWN = 4_096;
 
-/** The first 4,096 bytes of base64 as people read them: offset, hexadecimal, and what is ASCII. */
-export function hexDump(base64: string): {
-  readonly lines: readonly string[];
-  readonly bytes: number;
-} {
-  const binary = atob(base64);
-  const shown = binary.slice(0, BYTES_SHOWN);
+/** The first 4,096 bytes as people read them: offset, hexadecimal, and what is ASCII. */
+export function hexDump(bytes: Uint8Array): readonly string[] {
   const lines: string[] = [];
-  for (let at = 0; at < shown.length; at += 16) {
-    const row = shown.slice(at, at + 16);
-    const codes = Array.from(row, (char) => char.charCodeAt(0).toString(16).padStart(2, "0"));
-    const text = row.replaceAll(/[^\x20-\x7e]/g, ".");
-    lines.push(`${at.toString(16).padStart(6, "0")}  ${codes.join(" ").padEnd(47)}  ${text}`);
+  const end = Math.min(bytes.length, BYTES_SHOWN);
+  for (let at = 0; at < end; at += 16) {
+    const row = [...bytes.subarray(at, Math.min(at + 16, end))];
+    const codes = row.map((byte) => byte.toString(16).padStart(2, "0"));
+    const text = row.map((byte) => (byte < 0x20 || byte > 0x7e ? "." : String.fromCharCode(byte)));
+    lines.push(
+      `${at.toString(16).padStart(6, "0")}  ${codes.join(" ").padEnd(47)}  ${text.join("")}`,
+    );
   }
-  return { lines, bytes: binary.length };
+  return lines;
 }

@@ -1,68 +1,113 @@
 import type { EventDetail } from "@millrace/api-contract";
+import { useInfiniteQuery, type UseInfiniteQueryResult } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
+import { BODY_PART, bodyQuery } from "../api/queries.ts";
+import { urlOf } from "../api/request.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
-import { formatCount } from "../parts/count.ts";
+import { countOf, formatCount } from "../parts/count.ts";
+import { ErrorNote } from "../parts/error-note.tsx";
 import { formatJson, textOf, type JsonLine } from "./format-json.ts";
 import { hexDump } from "./hex-dump.ts";
+import { joinParts, linesOf, textOfBytes } from "./body-text.ts";
 import { SearchableText } from "./searchable-text.tsx";
 
-/** The body, set out where it is JSON, else as it came; searched and copied. */
+/** The body, formatted where it is JSON, else as it came; a large one in parts. */
 export function Payload({ event }: { event: EventDetail }) {
-  const { body, body_encoding } = event;
   return (
     <section aria-labelledby="payload" className="panel">
-      {body === null ? (
+      {event.body_kept ? (
+        // Another event, or generation, begins with its own first part.
+        <Body key={event.generation} event={event} />
+      ) : (
         <>
           <h2 id="payload">Payload</h2>
           <NoBody event={event} />
         </>
-      ) : body_encoding === "base64" ? (
-        <Bytes base64={body} />
-      ) : (
-        <Text text={body} />
       )}
     </section>
   );
 }
 
-function Text({ text }: { text: string }) {
-  const json = useMemo(() => formatJson(text), [text]);
+function Body({ event }: { event: EventDetail }) {
+  const { data, error, refetch, ...query } = useInfiniteQuery(bodyQuery(event));
+  const total = event.body_bytes ?? 0;
+  const bytes = useMemo(() => joinParts(data?.pages ?? []), [data]);
+  const text = useMemo(() => textOfBytes(bytes, bytes.length === total), [bytes, total]);
   const [exact, setExact] = useState(false);
-  const isSetOut = json !== undefined && !exact;
-  const lines = useMemo(
-    () => (isSetOut ? json.map(textOf) : text.split("\n")),
-    [isSetOut, json, text],
+  const isWhole = data !== undefined && bytes.length === total;
+  const isSmall = isWhole && total <= BODY_PART;
+  const json = useMemo(
+    () => (isSmall && text !== undefined ? formatJson(text) : undefined),
+    [isSmall, text],
   );
+  const formatted = typeof json === "object" && !exact ? json : undefined;
+  const lines = useMemo(() => {
+    if (text === undefined) return hexDump(bytes);
+    return formatted?.map(textOf) ?? linesOf(text, isSmall);
+  }, [bytes, text, formatted, isSmall]);
+  const kind =
+    text === undefined
+      ? "not text"
+      : typeof json === "object"
+        ? "JSON"
+        : AS_RECEIVED[json ?? "part"];
   return (
     <>
       <div className="panel-head">
         <h2 id="payload">Payload</h2>
         <span className="quiet">
-          {json === undefined ? "not JSON" : "JSON"}, {formatCount(byteLength(text))} bytes
+          {data !== undefined && kind !== "" && `${kind}, `}
+          {countOf(total, "byte")}
         </span>
-        {json !== undefined && (
+        {typeof json === "object" && (
           <button className="small" aria-pressed={exact} onClick={() => setExact(!exact)}>
             As received
           </button>
         )}
-        <CopyButton text={isSetOut ? lines.join("\n") : text} what="the payload" />
+        {isWhole && text !== undefined && (
+          <CopyButton text={formatted === undefined ? text : lines.join("\n")} what="the payload" />
+        )}
+        <a className="button" href={downloadOf(event)} download>
+          Download
+        </a>
       </div>
-      <SearchableText lines={lines} {...(isSetOut && { tokens: tokensOf(json) })} />
+      {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      {data === undefined ? (
+        error === null && <p className="quiet">Reading the body…</p>
+      ) : (
+        <SearchableText lines={lines} {...(formatted && { tokens: tokensOf(formatted) })} />
+      )}
+      {data !== undefined && !isWhole && text !== undefined && (
+        <More shown={bytes.length} total={total} query={query} />
+      )}
     </>
   );
 }
 
-function Bytes({ base64 }: { base64: string }) {
-  const { lines, bytes } = useMemo(() => hexDump(base64), [base64]);
+interface MoreProps {
+  readonly shown: number;
+  readonly total: number;
+  readonly query: Pick<
+    UseInfiniteQueryResult,
+    "hasNextPage" | "fetchNextPage" | "isFetchingNextPage"
+  >;
+}
+
+/** How much of a body is shown, and the way to more of it. */
+function More({ shown, total, query }: MoreProps) {
+  const { hasNextPage, fetchNextPage, isFetchingNextPage } = query;
   return (
-    <>
-      <div className="panel-head">
-        <h2 id="payload">Payload</h2>
-        <span className="quiet">not text, {formatCount(bytes)} bytes</span>
-        <CopyButton text={base64} what="the payload as base64" />
-      </div>
-      <SearchableText lines={lines} />
-    </>
+    <div className="actions">
+      <p role="status" className="quiet">
+        The first {formatCount(shown)} of {countOf(total, "byte")}.
+        {!hasNextPage && " No more is shown here: download it for the rest."}
+      </p>
+      {hasNextPage && (
+        <button onClick={() => void fetchNextPage()} disabled={isFetchingNextPage}>
+          {isFetchingNextPage ? "Reading…" : "Show more"}
+        </button>
+      )}
+    </div>
   );
 }
 
@@ -77,5 +122,16 @@ function NoBody({ event }: { event: EventDetail }) {
   );
 }
 
+const AS_RECEIVED = {
+  not_json: "not JSON",
+  too_deep: "JSON, nested too deep to format",
+  part: "",
+} as const;
+
 const tokensOf = (json: readonly JsonLine[]) => json.map((line) => line.tokens);
-const byteLength = (text: string): number => new TextEncoder().encode(text).length;
+
+const downloadOf = ({ source, event_id, generation }: EventDetail): string =>
+  urlOf("get /events/:source/:eventId/body", {
+    params: { source, eventId: event_id },
+    query: { generation: String(generation) },
+  });

@@ -3,12 +3,14 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 import { request } from "../api/request.ts";
-import type { Verb } from "../events/bulk.ts";
 import { eventLink } from "../events/list-filter.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { Modal } from "../parts/modal.tsx";
 import { notify } from "../parts/notice.tsx";
 import { reasonBody, ReasonField } from "../parts/reason-field.tsx";
+
+/** What is done with an event once more. */
+export type Verb = "retry" | "replay";
 
 interface Props {
   readonly verb: Verb;

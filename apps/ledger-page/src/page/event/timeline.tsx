@@ -1,10 +1,14 @@
 import type { Attempt, EventDetail } from "@millrace/api-contract";
 import { durationOf } from "../parts/age.ts";
 import { countOf } from "../parts/count.ts";
-import { ExactTime } from "../parts/time.tsx";
+import { Link } from "react-router";
+import { arrangeTimeline, type TimelineEntry } from "./arrange-timeline.ts";
+import type { FoldedAttempts } from "./fold-attempts.ts";
+import { ExactDue, ExactTime } from "../parts/time.tsx";
 
 /** The event's way, from its delivery to what became of it. */
 export function Timeline({ event }: { event: EventDetail }) {
+  const { before, after } = arrangeTimeline(event);
   return (
     <section aria-labelledby="timeline" className="panel">
       <h2 id="timeline">Timeline</h2>
@@ -21,21 +25,95 @@ export function Timeline({ event }: { event: EventDetail }) {
             <ExactTime at={event.recorded_at} />
           </li>
         )}
-        {event.attempt_log.map((attempt) => (
-          <FailedAttempt key={attempt.attempt} attempt={attempt} />
-        ))}
+        <Entries entries={before} />
         <Now event={event} />
+        <Entries entries={after} />
       </ol>
     </section>
   );
 }
 
+function Entries({ entries }: { entries: readonly TimelineEntry[] }) {
+  return entries.map((entry) => {
+    if (entry.kind === "act") return <Act key={`${entry.act.at} ${entry.act.action}`} {...entry} />;
+    if (entry.kind === "step") return <Step key={`step ${entry.step.name}`} {...entry} />;
+    return <FailedAttempts key={entry.attempts.first.attempt} attempts={entry.attempts} />;
+  });
+}
+
+/** What somebody did: who, and why. */
+function Act({ act }: { act: EventDetail["acts"][number] }) {
+  const words = act.action.replace("_many", "").replaceAll("_", " ");
+  return (
+    <li className="act">
+      <p className="step">
+        {words.charAt(0).toUpperCase() + words.slice(1)} by {act.actor ?? "unknown user"}{" "}
+        <span className="quiet">
+          {act.run !== null && (
+            <>
+              in <Link to={`/runs/${act.run}`}>run {act.run}</Link>{" "}
+            </>
+          )}
+          · {act.via}
+        </span>
+      </p>
+      <ExactTime at={act.at} />
+      {act.reason !== null && (
+        <p>
+          <q className="reason">{act.reason}</q>
+        </p>
+      )}
+    </li>
+  );
+}
+
+/** A step of a handler, which no later attempt runs again. */
+function Step({ step }: { step: EventDetail["steps"][number] }) {
+  return (
+    <li>
+      <p className="step">
+        Step <code>{step.name}</code> ended <span className="quiet">in attempt {step.attempt}</span>
+      </p>
+      <ExactTime at={step.at} />
+    </li>
+  );
+}
+
+/** Attempts that say the same are told once, with how many they were; the last one's stack and log stand for all. */
+function FailedAttempts({ attempts: { first, last, all } }: { attempts: FoldedAttempts }) {
+  if (all.length === 1) return <FailedAttempt attempt={first} />;
+  const hasWaited = last.code === "retry_later";
+  return (
+    <li className={hasWaited ? "pending" : "failed"}>
+      <p className="step">
+        Attempts {first.attempt} to {last.attempt} {hasWaited ? "asked to wait" : "failed"}{" "}
+        <code>{last.code}</code> ×{all.length}
+        {!last.counted && <span className="quiet"> (do not count toward the limit)</span>}
+      </p>
+      <ExactTime at={first.finished_at} /> to <ExactTime at={last.finished_at} />
+      {hasWaited ? <p>{last.message}</p> : <pre className="error">{last.message}</pre>}
+      <Stack attempt={last} />
+      <Log attempt={last} />
+      <details>
+        <summary>Each of them</summary>
+        <ol className="timeline">
+          {all.map((attempt) => (
+            <FailedAttempt key={attempt.attempt} attempt={attempt} />
+          ))}
+        </ol>
+      </details>
+    </li>
+  );
+}
+
 function FailedAttempt({ attempt }: { attempt: Attempt }) {
   const { started_at, finished_at } = attempt;
+  const hasWaited = attempt.code === "retry_later";
   return (
-    <li className="failed">
+    <li className={hasWaited ? "pending" : "failed"}>
       <p className="step">
-        Attempt {attempt.attempt} failed <code>{attempt.code}</code>
+        Attempt {attempt.attempt} {hasWaited ? "asked to wait" : "failed"}{" "}
+        <code>{attempt.code}</code>
         {!attempt.counted && <span className="quiet"> (does not count toward the limit)</span>}
       </p>
       <ExactTime at={finished_at} />
@@ -45,8 +123,56 @@ function FailedAttempt({ attempt }: { attempt: Attempt }) {
           · took {durationOf(Date.parse(finished_at) - Date.parse(started_at))}
         </span>
       )}
-      <pre className="error">{attempt.message}</pre>
+      {hasWaited ? <p>{attempt.message}</p> : <pre className="error">{attempt.message}</pre>}
+      <Stack attempt={attempt} />
+      <Log attempt={attempt} />
     </li>
+  );
+}
+
+/** Where it was thrown; the project's own code stands out. */
+function Stack({ attempt: { stack } }: { attempt: Attempt }) {
+  if (stack === null || stack.length === 0) return null;
+  const own = stack.find((frame) => frame.own);
+  return (
+    <details>
+      <summary>
+        Stack{own !== undefined && <span className="quiet"> · {placeOf(own)}</span>}
+      </summary>
+      <ol className="stack">
+        {stack.map((frame, index) => (
+          // oxlint-disable-next-line no-array-index-key -- frames of a recursion are equal
+          <li key={index} className={frame.own ? "own" : "quiet"}>
+            <code>
+              {frame.function !== null && `${frame.function} `}
+              {placeOf(frame)}
+            </code>
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+type Frame = NonNullable<Attempt["stack"]>[number];
+
+function placeOf({ file, line, column }: Frame): string {
+  return [file, line, column].filter((part) => part !== null).join(":");
+}
+
+/** What its handlers logged. */
+function Log({ attempt: { log, log_dropped } }: { attempt: Attempt }) {
+  if (log === null || log.length === 0) return null;
+  const dropped = log_dropped ?? 0;
+  const lines = log.map(({ at, level, text }) => `${at.slice(11, 23)} ${level.padEnd(5)} ${text}`);
+  return (
+    <details>
+      <summary>
+        Log<span className="quiet"> · {countOf(log.length, "line")}</span>
+      </summary>
+      {dropped > 0 && <p className="quiet">{countOf(dropped, "earlier line")} left out</p>}
+      <pre className="log">{lines.join("\n")}</pre>
+    </details>
   );
 }
 
@@ -59,7 +185,21 @@ function Now({ event }: { event: EventDetail }) {
       </li>
     );
   }
-  const { status, attempts, processed_at, started_at } = event;
+  const { status, attempts, processed_at, started_at, next_attempt_at } = event;
+  if (next_attempt_at !== null) {
+    const waits = event.last_error_code === "retry_later";
+    return (
+      <li className="pending">
+        <p className="step">
+          {waits ? "Waits, as its handler asked" : "Waits for its next attempt"}
+        </p>
+        <p>
+          until <ExactDue at={next_attempt_at} />
+        </p>
+        {waits && <p>{event.last_error}</p>}
+      </li>
+    );
+  }
   if (status === "pending" || processed_at === null) {
     return (
       <li className="pending">

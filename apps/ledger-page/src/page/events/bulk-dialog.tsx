@@ -1,90 +1,156 @@
+import type { BulkVerb, COUNT_MAX as CountMax } from "@millrace/api-contract";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useState } from "react";
 import { serverNowMs } from "../api/server-clock.ts";
-import { countOf } from "../parts/count.ts";
+import { countOf, formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { Modal } from "../parts/modal.tsx";
 import { notify } from "../parts/notice.tsx";
 import { reasonBody, ReasonField } from "../parts/reason-field.tsx";
 import { Skipped } from "../parts/skipped.tsx";
-import { bulkBody, doneOf, lookedAt, runMany, type Verb } from "./bulk.ts";
+import { timeText } from "../runs/run-text.ts";
+import {
+  RATE_DEFAULT,
+  bulkBody,
+  confirmation,
+  countMany,
+  doneOf,
+  lookedAt,
+  readRate,
+  startMany,
+} from "./bulk.ts";
 import { apiFilter, type ListFilter } from "./list-filter.ts";
 
+/** Events beyond this number are not counted. */
+const COUNT_MAX: typeof CountMax = 100_000;
+
 interface Props {
-  readonly verb: Verb;
+  readonly verb: BulkVerb;
   readonly filter: ListFilter;
   readonly onClose: () => void;
 }
 
-/** Retries or replays what the filter shows, after a dry run that says how many. */
+/** Starts a run that retries, replays, or gives up what the filter shows, after a dry run that says how many. */
 export function BulkDialog({ verb, filter, onClose }: Props) {
   // One moment for both: the last hour must not move on between the count and the act.
   const [body] = useState(() => bulkBody(verb, apiFilter(filter, serverNowMs())));
   const [reason, setReason] = useState("");
+  const [typed, setTyped] = useState("");
+  const [rateText, setRateText] = useState(String(RATE_DEFAULT));
   const client = useQueryClient();
-  const running = useRef<AbortController>(null);
-  // What has not begun when the dialog goes is left alone.
-  useEffect(() => () => running.current?.abort(), []);
-  const dryRun = useQuery({
-    queryKey: ["dry-run", verb, body],
-    queryFn: ({ signal }) => runMany(verb, { ...body, dryRun: true }, signal),
-    staleTime: 0,
-    gcTime: 0,
-    refetchOnWindowFocus: false,
-  });
+  const dryRun = useDryRun(verb, body);
+  const { data } = dryRun;
+  const rate = readRate(rateText);
+  const count = data === undefined ? 0 : doneOf(data);
+  const more = data?.more_than !== undefined;
+  const needed = confirmation(body, data === undefined ? 0 : lookedAt(data));
   const run = useMutation({
-    mutationFn: (limit: number) => {
-      running.current = new AbortController();
-      return runMany(verb, { ...body, limit, ...reasonBody(reason) }, running.current.signal);
-    },
-    onSuccess: (result) => {
-      notify({ kind: "done", text: `${PAST[verb]} ${countOf(doneOf(result), "event")}.` });
+    mutationFn: () => startMany(verb, { ...body, ...needed, rate, ...reasonBody(reason) }),
+    onSuccess: (started) => {
       onClose();
+      if (started === undefined) return;
+      const link = { to: `/runs/${started.id}`, text: "Watch it" };
+      notify({ kind: "done", text: `Run ${started.id} started.`, link });
     },
     onSettled: () => client.invalidateQueries(),
   });
-  const count = dryRun.data === undefined ? undefined : doneOf(dryRun.data);
+  const isConfirmed =
+    needed.expected === undefined || typed.replaceAll(/\D/g, "") === String(needed.expected);
+  const events = eventsText(count, more);
   return (
     <Modal title={TITLE[verb]} onClose={onClose}>
       <p>{MEANING[verb]}</p>
       <FilterWords filter={filter} verb={verb} />
       <div role="status" className="dry-run">
         {dryRun.isPending && "Counting…"}
-        {dryRun.data !== undefined && (
+        {data !== undefined && (
           <>
-            <strong>{countOf(count ?? 0, "event")}</strong> would be {PAST[verb].toLowerCase()}.
-            <Skipped reasons={dryRun.data.skipped} />
+            <strong>{events}</strong> would be {PAST[verb]}
+            {rate !== undefined && count > 0 && `, in ${timeText(count, rate, more)}`}.
+            <Skipped reasons={data.skipped} />
           </>
         )}
       </div>
       {dryRun.error && <ErrorNote error={dryRun.error} onRetry={() => void dryRun.refetch()} />}
+      <RateField value={rateText} onChange={setRateText} />
+      {data !== undefined && count > 0 && needed.expected !== undefined && (
+        <NumberField expected={needed.expected} value={typed} onChange={setTyped} />
+      )}
       <ReasonField value={reason} onChange={setReason} />
       {run.error && <ErrorNote error={run.error} />}
       <div className="actions">
-        <button onClick={onClose}>{run.isPending ? "Stop" : "Cancel"}</button>
+        <button onClick={onClose}>Cancel</button>
         <button
-          className="primary"
-          disabled={count === undefined || count === 0 || run.isPending}
-          onClick={() => dryRun.data && run.mutate(lookedAt(dryRun.data))}
+          className="danger"
+          disabled={count === 0 || rate === undefined || !isConfirmed || run.isPending}
+          onClick={() => run.mutate()}
         >
-          {run.isPending ? "Working…" : `${VERB[verb]} ${countOf(count ?? 0, "event")}`}
+          {VERB[verb]} {data !== undefined && events}
         </button>
       </div>
     </Modal>
   );
 }
 
-const VERB = { retry: "Retry", replay: "Replay" } as const;
-const PAST = { retry: "Retried", replay: "Replayed" } as const;
-const TITLE = { retry: "Retry failed events", replay: "Replay events" } as const;
+const useDryRun = (verb: BulkVerb, body: object) =>
+  useQuery({
+    queryKey: ["dry-run", verb, body],
+    queryFn: ({ signal }) => countMany(verb, body, signal),
+    staleTime: 0,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+  });
+
+const eventsText = (count: number, more: boolean): string =>
+  more ? `more than ${countOf(COUNT_MAX, "event")}` : countOf(count, "event");
+
+interface FieldProps {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** Events per second, as somebody types them. */
+export function RateField({ value, onChange }: FieldProps) {
+  return (
+    <label className="field rate">
+      <span>Events per second</span>
+      <input
+        inputMode="decimal"
+        value={value}
+        aria-invalid={readRate(value) === undefined}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </label>
+  );
+}
+
+function NumberField({ expected, value, onChange }: FieldProps & { expected: number }) {
+  return (
+    <label className="field">
+      <span>Type the number of events that match, {formatCount(expected)}, to go on</span>
+      <input inputMode="numeric" value={value} onChange={(event) => onChange(event.target.value)} />
+    </label>
+  );
+}
+
+const VERB = { retry: "Retry", replay: "Replay", give_up: "Give up" } as const;
+const PAST = { retry: "retried", replay: "replayed", give_up: "given up" } as const;
+const TITLE = {
+  retry: "Retry failed events",
+  replay: "Replay events",
+  give_up: "Give up pending events",
+} as const;
+const STATUS = { retry: { status: "failed" }, replay: {}, give_up: { status: "pending" } } as const;
 const MEANING = {
   retry: "Every failed event that matches the filter runs again with the full number of attempts.",
   replay:
     "Every completed or failed event that matches the filter runs again as a new generation. What earlier runs wrote is not undone.",
+  give_up:
+    "Every pending event that matches the filter fails with given_up, and is not tried again unless somebody retries it. An event whose handler is running is left alone.",
 } as const;
 
-function FilterWords({ filter, verb }: { filter: ListFilter; verb: Verb }) {
-  const given = Object.entries(verb === "retry" ? { ...filter, status: "failed" } : filter);
+function FilterWords({ filter, verb }: { filter: ListFilter; verb: BulkVerb }) {
+  const given = Object.entries({ ...filter, ...STATUS[verb] });
   if (given.length === 0) return <p className="filter-words">All events in the ledger</p>;
   return (
     <ul className="filter-words" aria-label="Filter">

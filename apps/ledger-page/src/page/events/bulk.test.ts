@@ -1,10 +1,16 @@
 import { expect, test } from "vitest";
-import { bulkBody, doneOf, lookedAt } from "./bulk.ts";
+import { bulkBody, confirmation, doneOf, lookedAt, readRate } from "./bulk.ts";
 
 test("an empty filter has to be meant", () => {
   expect(bulkBody("retry", {})).toEqual({ all: true });
   expect(bulkBody("retry", { status: "failed" })).toEqual({ all: true });
   expect(bulkBody("replay", {})).toEqual({ all: true });
+});
+
+test("a run of all events, or of more than 1,000, says how many they are", () => {
+  expect(confirmation(bulkBody("replay", {}), 12)).toEqual({ expected: 12 });
+  expect(confirmation(bulkBody("replay", { source: "shop" }), 1_000)).toEqual({});
+  expect(confirmation(bulkBody("replay", { source: "shop" }), 1_001)).toEqual({ expected: 1_001 });
 });
 
 test("a filter goes out as it is; a retry's has no status", () => {
@@ -17,4 +23,11 @@ test("a dry run came by what it would do and what it would skip", () => {
   expect(doneOf(result)).toBe(3);
   expect(lookedAt(result)).toBe(6);
   expect(doneOf({ skipped: {} })).toBe(0);
+});
+
+test("a rate is a number that a run can have", () => {
+  expect(["50", " 0.5 ", "0.01"].map(readRate)).toEqual([50, 0.5, 0.01]);
+  expect(["", " ", "0", "-1", "fast", "1000001", "Infinity"].map(readRate)).toEqual(
+    Array.from({ length: 7 }, () => undefined),
+  );
 });

@@ -1,34 +1,72 @@
-import type { AnswerOf } from "@millrace/api-contract";
+import type {
+  BulkRun,
+  BulkVerb,
+  RATE_DEFAULT as Rate,
+  UNCONFIRMED_MAX as Unconfirmed,
+} from "@millrace/api-contract";
 import { request } from "../api/request.ts";
 import type { ListFilter } from "./list-filter.ts";
 
-/** What is done with an event once more. */
-export type Verb = "retry" | "replay";
-
-/** The filter as `POST /api/retry` and `/api/replay` take it: none at all has to be said. */
-export function bulkBody(verb: Verb, filter: Omit<ListFilter, "last">) {
+/** The filter as `POST /api/retry`, `/api/replay`, and `/api/give-up` take it: none at all has to be said. */
+export function bulkBody(verb: BulkVerb, filter: Omit<ListFilter, "last">) {
   const { status, ...rest } = filter;
-  // Only failed events are retried, so their status narrows nothing there.
-  const narrowed = verb === "retry" || status === undefined ? rest : { ...rest, status };
+  // Only failed events are retried, and only pending ones given up, so their status narrows nothing there.
+  const narrowed = verb !== "replay" || status === undefined ? rest : { ...rest, status };
   return Object.keys(narrowed).length === 0 ? { all: true } : narrowed;
 }
 
-/** Retries or replays many, or in a dry run counts them. */
-export function runMany(verb: Verb, body: object, signal: AbortSignal): Promise<RunAgainCounts> {
-  // The filter's values are as somebody typed them: whether they are any is the API's to say.
-  return request(`post /${verb}`, { body, signal });
+/** Above this number of events a run needs it, whatever the filter. */
+const UNCONFIRMED_MAX: typeof Unconfirmed = 1_000;
+
+/** Events per second of a run that names no rate. */
+export const RATE_DEFAULT: typeof Rate = 50;
+const RATE_MIN = 0.01;
+const RATE_MAX = 1_000_000;
+
+/** What a run of all events, or of many, needs besides: their number. */
+export function confirmation(body: object, count: number): { expected?: number } {
+  return "all" in body || count > UNCONFIRMED_MAX ? { expected: count } : {};
 }
 
-type Retried = AnswerOf<"post /retry">;
-type Replayed = AnswerOf<"post /replay">;
+/** Reads events per second as somebody typed them; undefined for what cannot be a rate. */
+export function readRate(text: string): number | undefined {
+  const rate = text.trim() === "" ? Number.NaN : Number(text);
+  return rate >= RATE_MIN && rate <= RATE_MAX ? rate : undefined;
+}
 
-/** How many events were run again, by one verb or the other, and why the others were not. */
-type RunAgainCounts = Pick<Retried, "skipped"> &
-  Partial<Pick<Retried, "retried"> & Pick<Replayed, "replayed">>;
+const PATH = { retry: "retry", replay: "replay", give_up: "give-up" } as const;
 
-/** How many events were, or would be, run again. */
-export const doneOf = ({ retried, replayed }: RunAgainCounts): number => retried ?? replayed ?? 0;
+/** Counts what would be retried, replayed, or given up. */
+export async function countMany(
+  verb: BulkVerb,
+  body: object,
+  signal: AbortSignal,
+): Promise<BulkCounts> {
+  // The filter's values are as somebody typed them: whether they are any is the API's to say.
+  const answer = await request(`post /${PATH[verb]}`, { body: { ...body, dryRun: true }, signal });
+  return "run" in answer ? { skipped: {} } : answer;
+}
+
+/** Starts the run that retries, replays, or gives up many. */
+export async function startMany(verb: BulkVerb, body: object): Promise<BulkRun | undefined> {
+  const answer = await request(`post /${PATH[verb]}`, { body });
+  return "run" in answer ? answer.run : undefined;
+}
+
+/** How many events a run would reach, by its verb, and why the others would be left alone. */
+interface BulkCounts {
+  readonly skipped: Readonly<Record<string, number>>;
+  readonly retried?: number;
+  readonly replayed?: number;
+  readonly given_up?: number;
+  /** Given if more events match than are counted. */
+  readonly more_than?: number | undefined;
+}
+
+/** How many events would be run again, or given up. */
+export const doneOf = ({ retried, replayed, given_up: givenUp }: BulkCounts): number =>
+  retried ?? replayed ?? givenUp ?? 0;
 
 /** How many events a dry run came by. No more are looked at when it is meant, whatever comes meanwhile. */
-export const lookedAt = (result: RunAgainCounts): number =>
+export const lookedAt = (result: BulkCounts): number =>
   doneOf(result) + Object.values(result.skipped).reduce((sum, count) => sum + count, 0);

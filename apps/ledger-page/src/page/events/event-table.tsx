@@ -2,14 +2,15 @@ import type { EventRow } from "@millrace/api-contract";
 import { Link } from "react-router";
 import { StatusBadge } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
-import { Time } from "../parts/time.tsx";
+import { Due, Time } from "../parts/time.tsx";
 import { eventLink } from "./list-filter.ts";
+import type { Selection } from "./use-selection.ts";
 import { keyOf } from "./use-steady-rows.ts";
 
 /** Longer errors are read on the event's own page. */
 const ERROR_SHOWN = 240;
 
-const columns: Column<EventRow>[] = [
+const COLUMNS: Column<EventRow>[] = [
   { id: "when", header: "Recorded", cell: ({ row }) => <Time at={row.original.recorded_at} /> },
   {
     id: "status",
@@ -20,6 +21,7 @@ const columns: Column<EventRow>[] = [
         {event.outcome !== null && event.outcome !== "handled" && (
           <span className="quiet outcome">{event.outcome}</span>
         )}
+        <NextAttempt event={event} />
       </>
     ),
   },
@@ -30,16 +32,63 @@ const columns: Column<EventRow>[] = [
   { id: "error", header: "Last error", cell: ({ row }) => lastError(row.original) },
 ];
 
+interface Props {
+  readonly rows: EventRow[];
+  readonly order: "desc" | "asc";
+  /** What is ticked; undefined for a person who may do nothing with it. */
+  readonly selection: Selection | undefined;
+}
+
 /** A page of the ledger, a row an event and generation. */
-export function EventTable({ rows }: { rows: EventRow[] }) {
+export function EventTable({ rows, order, selection }: Props) {
   return (
     <DataTable
-      caption="Events, newest first"
-      columns={columns}
+      caption={order === "desc" ? "Events, newest first" : "Events, oldest first"}
+      className="events"
+      columns={selection === undefined ? COLUMNS : [tickColumn(rows, selection), ...COLUMNS]}
       rows={rows}
       keyOf={keyOf}
       classOf={(row) => row.status}
     />
+  );
+}
+
+function tickColumn(rows: readonly EventRow[], selection: Selection): Column<EventRow> {
+  const areAll = selection.rows.length === rows.length;
+  return {
+    id: "tick",
+    header: () => (
+      <input
+        type="checkbox"
+        aria-label="Select all events on this page"
+        checked={areAll}
+        ref={(box) => {
+          if (box !== null) box.indeterminate = !areAll && selection.rows.length > 0;
+        }}
+        onChange={() => selection.all(!areAll)}
+      />
+    ),
+    cell: ({ row: { original: event } }) => (
+      <input
+        type="checkbox"
+        aria-label={`Select ${event.event_id}`}
+        checked={selection.has(event)}
+        // A click has the Shift key; a change has none. The space bar clicks too.
+        onClick={({ shiftKey }) => selection.toggle(event, shiftKey)}
+        onChange={() => {}}
+      />
+    ),
+  };
+}
+
+function NextAttempt({ event }: { event: EventRow }) {
+  const { status, next_attempt_at, last_error_code } = event;
+  if (status !== "pending" || next_attempt_at === null) return null;
+  return (
+    <span className="quiet outcome">
+      {last_error_code === "retry_later" ? "waits, " : ""}
+      next attempt <Due at={next_attempt_at} />
+    </span>
   );
 }
 

@@ -55,8 +55,10 @@ export function FilterBar({ list, sources, types }: Props) {
         value={filter.type ?? ""}
         onChange={(type, replace) => narrow({ type }, replace)}
       />
+      <ErrorFilter list={list} />
       <TextFilter
         label="ID starts with"
+        name="q"
         placeholder="evt_1"
         value={filter.q ?? ""}
         onChange={(q, replace) => narrow({ q }, replace)}
@@ -74,7 +76,20 @@ export function FilterBar({ list, sources, types }: Props) {
   );
 }
 
+/** The page of errors leads here. */
+function ErrorFilter({ list: { filter, narrow } }: Pick<Props, "list">) {
+  if (filter.error === undefined) return null;
+  return (
+    <TextFilter
+      label="Error"
+      placeholder="1-7c1f0e52b6a94d38"
+      value={filter.error}
+      onChange={(error, replace) => narrow({ error }, replace)}
+    />
+  );
+}
+
 const NOTHING = {
-  ...{ source: "", status: "", outcome: "", type: "", q: "" },
+  ...{ source: "", status: "", outcome: "", type: "", error: "", q: "" },
   ...{ last: "", since: "", until: "" },
 };

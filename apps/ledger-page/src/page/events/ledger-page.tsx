@@ -1,37 +1,49 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { eventsQuery, statsQuery } from "../api/queries.ts";
+import { countQuery, eventsQuery, statsQuery } from "../api/queries.ts";
 import { serverNowMs } from "../api/server-clock.ts";
 import { Overview } from "../overview/overview.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { useTitle } from "../parts/use-title.ts";
+import { useMayWrite } from "../session/session-context.ts";
 import { EventTable } from "./event-table.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { apiFilter, writeFilter } from "./list-filter.ts";
 import { ListTools } from "./list-tools.tsx";
 import { NoEvents } from "./no-events.tsx";
 import { Pager } from "./pager.tsx";
+import { RetryDialog } from "./retry-dialog.tsx";
+import { useRetryKeys } from "./row-keys.ts";
 import { useHold } from "./use-hold.ts";
 import { useList } from "./use-list.ts";
+import { useSelection } from "./use-selection.ts";
 import { useSteadyRows } from "./use-steady-rows.ts";
 
-/** The ledger: what goes on, and the events, newest first. */
+/** The ledger: what goes on, and the events in order of their record. */
 export function LedgerPage() {
   useTitle("Ledger");
   const list = useList();
-  const { filter, cursor } = list;
+  const { filter, cursor, order } = list;
   const [live, setLive] = useState(true);
-  const name = `${writeFilter(filter)}&cursor=${cursor ?? ""}`;
+  const name = `${writeFilter(filter)}&order=${order}&cursor=${cursor ?? ""}`;
   // An older page is read, not watched.
   const isLive = live && cursor === undefined;
-  const ask = () => ({ ...apiFilter(filter, serverNowMs()), cursor, limit: "50" });
+  const filterNow = () => apiFilter(filter, serverNowMs());
+  const ask = () => ({ ...filterNow(), order, cursor, limit: "50" });
   const page = useQuery(eventsQuery(name, ask, isLive));
+  const total = useQuery(countQuery(writeFilter(filter), filterNow, isLive));
   const stats = useQuery(statsQuery);
   const hold = useHold();
+  const [ticked, setTicked] = useState(0);
   const { rows, waiting, letIn } = useSteadyRows(page.data?.events, {
     list: page.isPlaceholderData ? "" : name,
-    held: hold.held,
+    // What was ticked stays where it is, and is what is retried.
+    held: hold.held || ticked > 0,
   });
+  const selection = useSelection(rows, name);
+  if (selection.rows.length !== ticked) setTicked(selection.rows.length);
+  const mayWrite = useMayWrite();
+  const { toRetry, setToRetry } = useRetryKeys(rows, selection);
   const sources = Object.keys(stats.data?.sources ?? {});
   return (
     <>
@@ -42,15 +54,25 @@ export function LedgerPage() {
         <FilterBar list={list} sources={sources} types={typesOf(rows)} />
         <ListTools
           {...{ list, live, setLive, waiting, letIn }}
+          total={total.data}
+          selected={selection.rows}
+          onRetrySelected={() => setToRetry(selection.rows)}
           shown={page.data === undefined ? undefined : rows.length}
         />
         {page.error && <ErrorNote error={page.error} onRetry={() => void page.refetch()} />}
         {rows.length > 0 ? (
           <div className="scroll" {...hold.handlers}>
-            <EventTable rows={rows} />
+            <EventTable rows={rows} order={order} selection={mayWrite ? selection : undefined} />
           </div>
         ) : (
           page.data !== undefined && <NoEvents filter={filter} sources={sources} />
+        )}
+        {toRetry !== undefined && (
+          <RetryDialog
+            rows={toRetry}
+            onClose={() => setToRetry(undefined)}
+            onRetried={() => selection.all(false)}
+          />
         )}
         <Pager list={list} next={page.isPlaceholderData ? undefined : page.data?.next} />
       </section>

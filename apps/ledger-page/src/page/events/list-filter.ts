@@ -4,6 +4,8 @@ export interface ListFilter {
   readonly status?: string;
   readonly outcome?: string;
   readonly type?: string;
+  /** The fingerprint of the last error. */
+  readonly error?: string;
   /** An event id, or how it begins. */
   readonly q?: string;
   /** The time that is shown: a span that moves on, such as `1h`, or else `since` and `until`. */
@@ -12,7 +14,17 @@ export interface ListFilter {
   readonly until?: string;
 }
 
-const KEYS = ["source", "status", "outcome", "type", "q", "last", "since", "until"] as const;
+const KEYS = [
+  "source",
+  "status",
+  "outcome",
+  "type",
+  "error",
+  "q",
+  "last",
+  "since",
+  "until",
+] as const;
 
 /** The spans of `last`, in milliseconds, and how people call them. */
 export const SPANS: Readonly<Record<string, { readonly ms: number; readonly label: string }>> = {

@@ -1,5 +1,6 @@
+import type { BulkVerb, EventRow } from "@millrace/api-contract";
 import { useState } from "react";
-import { countOf } from "../parts/count.ts";
+import { countOf, formatCount } from "../parts/count.ts";
 import { useMayWrite } from "../session/session-context.ts";
 import { BulkDialog } from "./bulk-dialog.tsx";
 import type { List } from "./use-list.ts";
@@ -10,22 +11,33 @@ interface Props {
   readonly setLive: (live: boolean) => void;
   /** Rows on the page; undefined before the first answer. */
   readonly shown: number | undefined;
+  /** Events that match the filter; undefined before they are counted. */
+  readonly total: { readonly count: number; readonly more: boolean } | undefined;
+  /** Rows that are ticked. */
+  readonly selected: readonly EventRow[];
+  readonly onRetrySelected: () => void;
   readonly waiting: number;
   readonly letIn: () => void;
 }
 
 /** What the list shows, whether it is live, and what is done with all of it. */
-export function ListTools({ list, live, setLive, shown, waiting, letIn }: Props) {
-  const [verb, setVerb] = useState<"retry" | "replay">();
+export function ListTools({ list, live, setLive, shown, waiting, letIn, ...props }: Props) {
+  const [verb, setVerb] = useState<BulkVerb>();
   const mayWrite = useMayWrite();
-  const { filter, cursor } = list;
-  const mayFail = filter.status === undefined || filter.status === "failed";
+  const { filter, cursor, order } = list;
+  const { total, selected } = props;
   return (
     <div className="tools">
       <p role="status" className="quiet">
-        {shown !== undefined && `${countOf(shown, "event")} on this page`}
-        {cursor !== undefined && ". Older pages do not refresh automatically"}
+        {shown !== undefined && shownOf(shown, total)}
+        {cursor !== undefined && ". Further pages do not refresh automatically"}
       </p>
+      <button
+        aria-pressed={order === "asc"}
+        onClick={() => list.sortBy(order === "asc" ? "desc" : "asc")}
+      >
+        Oldest first
+      </button>
       {waiting > 0 && (
         <button className="primary" onClick={letIn}>
           Show {waiting} new
@@ -42,15 +54,16 @@ export function ListTools({ list, live, setLive, shown, waiting, letIn }: Props)
       </button>
       {mayWrite && (
         <>
-          <button
-            disabled={!mayFail || filter.outcome !== undefined}
-            onClick={() => setVerb("retry")}
-          >
-            Retry failed…
-          </button>
-          <button disabled={filter.status === "pending"} onClick={() => setVerb("replay")}>
-            Replay…
-          </button>
+          {selected.length > 0 && (
+            <button
+              className="primary"
+              disabled={!selected.some(({ status }) => status === "failed")}
+              onClick={props.onRetrySelected}
+            >
+              Retry {formatCount(selected.length)} selected…
+            </button>
+          )}
+          <BulkButtons filter={filter} choose={setVerb} />
         </>
       )}
       {verb !== undefined && (
@@ -58,4 +71,36 @@ export function ListTools({ list, live, setLive, shown, waiting, letIn }: Props)
       )}
     </div>
   );
+}
+
+interface BulkButtonsProps {
+  readonly filter: List["filter"];
+  readonly choose: (verb: BulkVerb) => void;
+}
+
+/** What can be done with all events of the filter. */
+function BulkButtons({ filter: { status, outcome }, choose }: BulkButtonsProps) {
+  const mayFail = status === undefined || status === "failed";
+  return (
+    <>
+      <button disabled={!mayFail || outcome !== undefined} onClick={() => choose("retry")}>
+        Retry failed…
+      </button>
+      <button disabled={status === "pending"} onClick={() => choose("replay")}>
+        Replay…
+      </button>
+      {status === "pending" && (
+        <button disabled={outcome !== undefined} onClick={() => choose("give_up")}>
+          Give up…
+        </button>
+      )}
+    </>
+  );
+}
+
+function shownOf(shown: number, total: Props["total"]): string {
+  const onPage = `${countOf(shown, "event")} on this page`;
+  return total === undefined
+    ? onPage
+    : `${onPage} of ${formatCount(total.count)}${total.more ? "+" : ""}`;
 }

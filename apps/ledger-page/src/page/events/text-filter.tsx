@@ -7,13 +7,14 @@ interface Props {
   readonly label: string;
   readonly placeholder: string;
   readonly value: string;
+  readonly name?: string;
   readonly listId?: string;
   /** `replace` while the same typing goes on, so that Back leaves the whole of it. */
   readonly onChange: (value: string, replace: boolean) => void;
 }
 
 /** A text that narrows the list as it is typed. */
-export function TextFilter({ label, placeholder, value, listId, onChange }: Props) {
+export function TextFilter({ label, placeholder, value, name, listId, onChange }: Props) {
   const [typed, setTyped] = useState(value);
   const typing = useRef({ timer: 0, goesOn: false, sent: value });
 
@@ -38,6 +39,7 @@ export function TextFilter({ label, placeholder, value, listId, onChange }: Prop
       <span>{label}</span>
       <input
         type="search"
+        name={name}
         value={typed}
         placeholder={placeholder}
         list={listId}

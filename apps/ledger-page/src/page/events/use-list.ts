@@ -4,15 +4,18 @@ import { readFilter, writeFilter, type ListFilter } from "./list-filter.ts";
 /** The list that the URL names: its filter, and where its page begins. */
 export interface List {
   readonly filter: ListFilter;
-  /** Undefined on the first page, the newest. */
+  /** Undefined on the first page. */
   readonly cursor: string | undefined;
   /** The pages that were left behind on the way to this one, the first of them undefined. */
   readonly trail: readonly (string | null)[];
+  /** By the time of their record: newest first, or oldest first. */
+  readonly order: "desc" | "asc";
+  sortBy(order: List["order"]): void;
   /** Shows the first page of another filter; `replace` takes the place of this one in the history. */
   narrow(change: Partial<Record<keyof ListFilter, string>>, replace?: boolean): void;
-  older(cursor: string): void;
-  newer(): void;
-  newest(): void;
+  next(cursor: string): void;
+  previous(): void;
+  first(): void;
 }
 
 /** Reads the list from the URL, and writes it there. */
@@ -21,23 +24,30 @@ export function useList(): List {
   const navigate = useNavigate();
   const filter = readFilter(query);
   const cursor = query.get("cursor") ?? undefined;
+  const order = query.get("order") === "asc" ? "asc" : "desc";
   const trail = trailOf(useLocation().state);
 
-  const show = (to: string | undefined, passed: List["trail"]) => {
-    const search = new URLSearchParams(writeFilter(filter));
+  const searchOf = (narrowed: ListFilter, sorted: List["order"], to?: string): string => {
+    const search = new URLSearchParams(writeFilter(narrowed));
+    if (sorted === "asc") search.set("order", sorted);
     if (to !== undefined) search.set("cursor", to);
-    void navigate({ search: search.toString() }, { state: { trail: passed } });
+    return search.toString();
+  };
+  const show = (to: string | undefined, passed: List["trail"]) => {
+    void navigate({ search: searchOf(filter, order, to) }, { state: { trail: passed } });
   };
   return {
     filter,
     cursor,
     trail,
+    order,
+    sortBy: (sorted) => void navigate({ search: searchOf(filter, sorted) }),
     narrow: (change, replace = false) => {
-      void navigate({ search: writeFilter({ ...filter, ...change }) }, { replace });
+      void navigate({ search: searchOf({ ...filter, ...change }, order) }, { replace });
     },
-    older: (next) => show(next, [...trail, cursor ?? null]),
-    newer: () => show(trail.at(-1) ?? undefined, trail.slice(0, -1)),
-    newest: () => show(undefined, []),
+    next: (next) => show(next, [...trail, cursor ?? null]),
+    previous: () => show(trail.at(-1) ?? undefined, trail.slice(0, -1)),
+    first: () => show(undefined, []),
   };
 }
 

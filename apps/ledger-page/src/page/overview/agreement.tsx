@@ -31,8 +31,8 @@ export function Agreement() {
             <span className="sign failed" aria-hidden="true">
               ✕
             </span>{" "}
-            <strong>Ledger and queues disagree</strong>. A worker repairs this. Check again in a
-            minute.
+            <strong>Ledger and queues disagree</strong>. A worker repairs what it can. Check again
+            in a minute.
           </p>
           <dl className="kinds">
             {kinds.map((kind) => (
@@ -45,6 +45,18 @@ export function Agreement() {
   );
 }
 
+function Example({ example }: { example: Disagreement["examples"][number] }) {
+  const { source, event_id, generation, job_id, detail } = example;
+  if (event_id !== null) {
+    return <Link to={eventLink(source, event_id, generation ?? 0)}>{event_id}</Link>;
+  }
+  return (
+    <span>
+      <code>{job_id}</code> of {source}: {detail}
+    </span>
+  );
+}
+
 function Kind({ kind }: { kind: Disagreement }) {
   return (
     <>
@@ -53,14 +65,9 @@ function Kind({ kind }: { kind: Disagreement }) {
       </dt>
       <dd>
         {kind.meaning} {kind.mend}{" "}
-        {kind.examples.slice(0, 3).map(({ source, event_id, generation }) => {
-          const link = eventLink(source, event_id, generation);
-          return (
-            <Link key={link} to={link}>
-              {event_id}
-            </Link>
-          );
-        })}
+        {kind.examples.slice(0, 3).map((example) => (
+          <Example key={JSON.stringify(example)} example={example} />
+        ))}
       </dd>
     </>
   );

@@ -11,5 +11,13 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
-/** The minute of an ISO instant, in the browser's zone. */
-export const minuteOf = (at: string): string => clock.format(Date.parse(at));
+const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const HOUR_SECONDS = 3_600;
+
+/** How the time of an ISO instant is written in the browser's zone: with its day where a bucket has an hour or more. */
+export const timeTextOf =
+  (bucketSeconds: number) =>
+  (at: string): string => {
+    const time = clock.format(Date.parse(at));
+    return bucketSeconds < HOUR_SECONDS ? time : `${day.format(Date.parse(at))}, ${time}`;
+  };

@@ -1,17 +1,25 @@
-import type { ActivityBucket } from "@millrace/api-contract";
+import type { Activity } from "@millrace/api-contract";
 import { Line, LineChart, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import { durationOf } from "../parts/age.ts";
-import { CHART_MARGIN, minuteOf, X_AXIS, Y_AXIS } from "./chart-style.ts";
+import { CHART_MARGIN, timeTextOf, X_AXIS, Y_AXIS } from "./chart-style.ts";
 import { ChartTip } from "./chart-tip.tsx";
 
 /** How long events took from their record to their end, the median and the slowest twentieth. */
-export function LatencyChart({ buckets }: { buckets: readonly ActivityBucket[] }) {
+export function LatencyChart({ activity }: { activity: Activity }) {
+  const timeText = timeTextOf(activity.bucket_seconds);
   return (
     <ResponsiveContainer width="100%" height={132}>
-      <LineChart data={[...buckets]} margin={CHART_MARGIN} title="Time from recorded to settled">
-        <XAxis dataKey="at" tickFormatter={minuteOf} {...X_AXIS} />
+      <LineChart
+        data={[...activity.buckets]}
+        margin={CHART_MARGIN}
+        title="Time from recorded to settled"
+      >
+        <XAxis dataKey="at" tickFormatter={timeText} {...X_AXIS} />
         <YAxis tickFormatter={durationOf} {...Y_AXIS} />
-        <Tooltip content={<ChartTip format={durationOf} />} isAnimationActive={false} />
+        <Tooltip
+          content={<ChartTip format={durationOf} timeText={timeText} />}
+          isAnimationActive={false}
+        />
         <Line
           dataKey="p95_ms"
           name="p95"
@@ -31,7 +39,7 @@ export function LatencyChart({ buckets }: { buckets: readonly ActivityBucket[] }
   );
 }
 
-// Nothing is drawn where nothing settled; a minute between two such ones is a dot.
+// Nothing is drawn where nothing settled; a bucket between two such ones is a dot.
 const LINE = {
   type: "monotone",
   connectNulls: false,

@@ -3,13 +3,14 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import type { List } from "../events/use-list.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { PanelBoundary } from "../parts/panel-boundary.tsx";
 import { Agreement } from "./agreement.tsx";
 import { SourcesTable } from "./sources-table.tsx";
 
 // The charts are most of the script, and the list need not wait for them.
-const LastHour = lazy(() => import("./last-hour.tsx"));
+const Activity = lazy(() => import("./activity.tsx"));
 
-/** What goes on: counts by source and status, the last hour, and whether ledger and queues agree. */
+/** What goes on: counts by source and status, the last hour or month, and whether ledger and queues agree. */
 export function Overview({ list, stats }: { list: List; stats: UseQueryResult<Stats> }) {
   return (
     <section className="overview" aria-labelledby="overview">
@@ -18,12 +19,24 @@ export function Overview({ list, stats }: { list: List; stats: UseQueryResult<St
       </h2>
       <div className="panel sources">
         {stats.error && <ErrorNote error={stats.error} onRetry={() => void stats.refetch()} />}
-        {stats.data && <SourcesTable list={list} stats={stats.data} />}
-        <Agreement />
+        {stats.isPending && <p className="quiet">Counting events…</p>}
+        <PanelBoundary>
+          {stats.data && <SourcesTable list={list} stats={stats.data} />}
+        </PanelBoundary>
+        {typeof stats.data?.read_lag_ms === "number" && (
+          <p className="quiet">
+            Lists come from a standby, at most {Math.ceil(stats.data.read_lag_ms / 1_000)} s behind.
+          </p>
+        )}
+        <PanelBoundary>
+          <Agreement />
+        </PanelBoundary>
       </div>
-      <Suspense fallback={<div className="panel charts" />}>
-        <LastHour source={list.filter.source} />
-      </Suspense>
+      <PanelBoundary>
+        <Suspense fallback={<div className="panel charts quiet">Reading the last hour…</div>}>
+          <Activity filter={list.filter} />
+        </Suspense>
+      </PanelBoundary>
     </section>
   );
 }

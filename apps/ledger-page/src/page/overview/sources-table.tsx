@@ -6,39 +6,90 @@ import type { List } from "../events/use-list.ts";
 import { STATUSES } from "../parts/badge.tsx";
 import { formatCount } from "../parts/count.ts";
 import { useMayWrite } from "../session/session-context.ts";
+import { arrangeSources, nextOrder, type Column, type Order } from "./arrange-sources.ts";
 import { PauseDialog } from "./pause-dialog.tsx";
+
+/** From so many sources on they can be searched. */
+const SEARCHED_MIN = 9;
 
 /** Each source in numbers, which lead to the events that they count. */
 export function SourcesTable({ list, stats }: { list: List; stats: Stats }) {
+  const [search, setSearch] = useState("");
+  const [folded, setFolded] = useState(true);
+  const [order, setOrder] = useState<Order>({ column: "source", descending: false });
   const sources = Object.entries(stats.sources);
+  const view = { search, order, folded, shown: list.filter.source };
+  const { rows, quiet } = arrangeSources(sources, view);
   return (
-    <div className="scroll">
-      <table className="counts">
-        <caption>Events and jobs by source</caption>
-        <thead>
-          <tr>
-            <th scope="col">Source</th>
-            <th scope="col" title="Jobs that are waiting, running, or delayed">
-              Queued
-            </th>
-            {STATUSES.map((status) => (
-              <th key={status} scope="col">
-                {status[0]?.toUpperCase() + status.slice(1)}
+    <>
+      {sources.length >= SEARCHED_MIN && (
+        <input
+          type="search"
+          aria-label="Search sources"
+          placeholder={`Search ${sources.length} sources`}
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+        />
+      )}
+      <div className="scroll">
+        <table className="counts">
+          <caption>Events and jobs by source</caption>
+          <thead>
+            <tr>
+              {COLUMNS.map((column) => (
+                <SortHead key={column} {...{ column, order }} onOrder={setOrder} />
+              ))}
+              <th scope="col">
+                <span className="hidden">Pause</span>
               </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(([source, of]) => (
+              <SourceRow key={source} source={source} of={of} filter={list.filter} />
             ))}
-            <th scope="col">
-              <span className="hidden">Pause</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {sources.map(([source, of]) => (
-            <SourceRow key={source} source={source} of={of} filter={list.filter} />
-          ))}
-        </tbody>
-        {sources.length > 1 && <Total sources={sources.map(([, of]) => of)} />}
-      </table>
-    </div>
+          </tbody>
+          {sources.length > 1 && <Total sources={sources.map(([, of]) => of)} />}
+        </table>
+      </div>
+      {rows.length === 0 && quiet === 0 && <p className="quiet">No source has such a name.</p>}
+      {quiet > 0 && (
+        <button className="small fold" aria-expanded={!folded} onClick={() => setFolded(!folded)}>
+          {folded
+            ? `${quiet} ${rows.length > 0 ? "more" : "sources"}, all quiet`
+            : "Fold quiet sources"}
+        </button>
+      )}
+    </>
+  );
+}
+
+const COLUMNS: readonly Column[] = ["source", "queued", ...STATUSES];
+
+interface SortHeadProps {
+  readonly column: Column;
+  readonly order: Order;
+  readonly onOrder: (order: Order) => void;
+}
+
+function SortHead({ column, order, onOrder }: SortHeadProps) {
+  const direction = order.descending ? "descending" : "ascending";
+  const isSorted = order.column === column;
+  return (
+    <th scope="col" aria-sort={isSorted ? direction : undefined}>
+      <button
+        className="sort"
+        title={
+          column === "queued"
+            ? "Jobs that are waiting, active, or delayed, as Queues has them"
+            : undefined
+        }
+        onClick={() => onOrder(nextOrder(order, column))}
+      >
+        {column[0]?.toUpperCase() + column.slice(1)}
+        <span aria-hidden="true">{isSorted ? (order.descending ? " ↓" : " ↑") : ""}</span>
+      </button>
+    </th>
   );
 }
 
@@ -116,5 +167,5 @@ function Total({ sources }: { sources: readonly SourceStats[] }) {
 function depthsOf({ jobs }: SourceStats): string {
   if (jobs === null) return "The queue does not answer, or the source is not in the config";
   const { waiting, active, delayed } = jobs;
-  return `${waiting} waiting, ${active} running, ${delayed} delayed`;
+  return `${waiting} waiting, ${active} active, ${delayed} delayed`;
 }

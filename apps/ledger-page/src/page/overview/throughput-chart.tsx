@@ -1,22 +1,26 @@
-import type { ActivityBucket } from "@millrace/api-contract";
+import type { Activity } from "@millrace/api-contract";
 import { Bar, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import { formatCount } from "../parts/count.ts";
-import { CHART_MARGIN, minuteOf, X_AXIS, Y_AXIS } from "./chart-style.ts";
+import { CHART_MARGIN, timeTextOf, X_AXIS, Y_AXIS } from "./chart-style.ts";
 import { ChartTip } from "./chart-tip.tsx";
 
 /** What settled, as bars on one another, and what was recorded, as a line. */
-export function ThroughputChart({ buckets }: { buckets: readonly ActivityBucket[] }) {
+export function ThroughputChart({ activity }: { activity: Activity }) {
+  const timeText = timeTextOf(activity.bucket_seconds);
   return (
     <ResponsiveContainer width="100%" height={132}>
       <ComposedChart
-        data={[...buckets]}
+        data={[...activity.buckets]}
         margin={CHART_MARGIN}
         barCategoryGap={1}
-        title="Events per minute"
+        title="Events over time"
       >
-        <XAxis dataKey="at" tickFormatter={minuteOf} {...X_AXIS} />
+        <XAxis dataKey="at" tickFormatter={timeText} {...X_AXIS} />
         <YAxis allowDecimals={false} tickFormatter={formatCount} {...Y_AXIS} />
-        <Tooltip content={<ChartTip format={formatCount} />} isAnimationActive={false} />
+        <Tooltip
+          content={<ChartTip format={formatCount} timeText={timeText} />}
+          isAnimationActive={false}
+        />
         <Bar
           dataKey="completed"
           stackId="settled"

@@ -7,6 +7,8 @@ export type Column<Row extends RowData> = ColumnDef<typeof features, Row>;
 
 interface Props<Row extends RowData> {
   readonly caption: string;
+  /** A class of the table besides its own. */
+  readonly className?: string;
   readonly columns: Column<Row>[];
   readonly rows: Row[];
   readonly keyOf: (row: Row) => string;
@@ -18,10 +20,10 @@ interface Props<Row extends RowData> {
  * other than a table's takes them away.
  */
 export function DataTable<Row extends RowData>(props: Props<Row>) {
-  const { caption, columns, rows, keyOf, classOf } = props;
+  const { caption, className = "", columns, rows, keyOf, classOf } = props;
   const table = useTable({ features, columns, data: rows, getRowId: keyOf });
   return (
-    <table className="data" role="table">
+    <table className={`data ${className}`} role="table">
       <caption className="hidden">{caption}</caption>
       <thead role="rowgroup">
         {table.getHeaderGroups().map((group) => (

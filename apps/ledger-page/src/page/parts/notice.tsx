@@ -1,9 +1,15 @@
 import { useSyncExternalStore } from "react";
+import { Link } from "react-router";
 import { ErrorNote } from "./error-note.tsx";
 
 /** What became of something that was asked for. */
 export type Notice =
-  | { readonly kind: "done"; readonly text: string }
+  | {
+      readonly kind: "done";
+      readonly text: string;
+      /** Where to see more of it. */
+      readonly link?: { readonly to: string; readonly text: string };
+    }
   | { readonly kind: "error"; readonly error: Error };
 
 let current: Notice | undefined;
@@ -27,7 +33,14 @@ export function NoticeBar() {
     <div className="notice" role="status" aria-live="polite">
       {notice !== undefined && (
         <div className="notice-box">
-          {notice.kind === "done" ? <p>{notice.text}</p> : <ErrorNote error={notice.error} />}
+          {notice.kind === "done" ? (
+            <p>
+              {notice.text}{" "}
+              {notice.link !== undefined && <Link to={notice.link.to}>{notice.link.text}</Link>}
+            </p>
+          ) : (
+            <ErrorNote error={notice.error} />
+          )}
           <button className="plain" onClick={() => notify(undefined)} aria-label="Dismiss">
             ×
           </button>

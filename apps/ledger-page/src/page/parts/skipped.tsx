@@ -8,6 +8,8 @@ const WHY: Readonly<Record<string, string>> = {
   unknown_source: "their source is not configured",
   only_in_queue: "they exist only as failed jobs",
   not_found: "they no longer exist",
+  not_pending: "they are completed or failed already",
+  event_running: "their handlers were running",
 };
 
 /** What was left alone, and why. */

@@ -52,6 +52,31 @@ export function ExactTime({ at }: { at: string }) {
   );
 }
 
+/** An instant to come as how long it is until then. */
+export function Due({ at }: { at: string }) {
+  const left = useNow((now) => leftOf(Date.parse(at), now));
+  return (
+    <time dateTime={at} title={exact(at)}>
+      {left}
+    </time>
+  );
+}
+
+/** An instant to come as date and time to the millisecond, with how long it is until then. */
+export function ExactDue({ at }: { at: string }) {
+  const left = useNow((now) => leftOf(Date.parse(at), now));
+  return (
+    <time dateTime={at} title={at}>
+      {exact(at)} <span className="quiet">{left}</span>
+    </time>
+  );
+}
+
+function leftOf(ms: number, nowMs: number): string {
+  const left = ageOf(nowMs, ms);
+  return left === "now" ? left : `in ${left}`;
+}
+
 function agoOf(ms: number, nowMs: number): string {
   const age = ageOf(ms, nowMs);
   return age === "now" ? age : `${age} ago`;

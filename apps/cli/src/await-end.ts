@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EventRow } from "@millrace/api-contract";
+import type { EventLookup } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
+import { statusOf } from "./events/format-events.ts";
+import { printable } from "./terminal-text.ts";
+
+/** What became of an event, as far as it is known; undefined while the ledger does not have it. */
+export type Ended = EventRow | undefined;
+
+type Reads = { readonly reads: Pick<Ledger["reads"], "findStatus" | "findEvent"> };
+
+const BEAT_MS = 200;
+
+/**
+ * Waits until an event is completed or failed, for `timeoutMs` at most, and gives its row as it is then.
+ *
+ * @throws `database_unavailable`
+ */
+export async function awaitEnd(
+  { reads }: Reads,
+  lookup: EventLookup,
+  timeoutMs: number,
+): Promise<Ended> {
+  const deadlineMs = performance.now() + timeoutMs;
+  for (;;) {
+    const found = await reads.findStatus(lookup);
+    const leftMs = deadlineMs - performance.now();
+    if ((found !== undefined && found.status !== "pending") || leftMs <= 0) break;
+    await sleep(Math.min(BEAT_MS, leftMs));
+  }
+  return (await reads.findEvent(lookup, { bodyBytesMax: 0 }))?.event;
+}
+
+/** What became of an event, in words. */
+export function describeEnd(ended: Ended, timeoutMs: number): string {
+  const waited = `${timeoutMs / 1_000} s`;
+  if (ended === undefined) return `not recorded after ${waited}: no worker has run it yet`;
+  const { status, attempts, last_error: message, last_error_code: code } = ended;
+  const times = `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
+  const why = message === null ? "" : `: ${printable(message)} (${code})`;
+  if (status === "completed") return `${statusOf(ended)} after ${times}`;
+  if (status === "failed") return `failed after ${times}${why}`;
+  return `still pending after ${waited} and ${times}${why}`;
+}
+
+/** The exit code: 0 for a completed event alone. */
+export const exitCodeOf = (ended: Ended): number => (ended?.status === "completed" ? 0 : 1);

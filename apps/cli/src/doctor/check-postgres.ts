@@ -1,0 +1,142 @@
+import {
+  connectionFinding,
+  readConnectionUse,
+  requireServer,
+  settingFindings,
+  type Finding,
+} from "@millrace/connect";
+import { isMillraceError, type Config } from "@millrace/core";
+import {
+  findPooler,
+  misplacedTables,
+  missingRights,
+  readServerFacts,
+  type createPool,
+} from "@millrace/ledger";
+import { bad, check, checkIfAny, note, ok, type Check, type Seen } from "./report.ts";
+
+type Pool = ReturnType<typeof createPool>;
+
+/**
+ * Whether Postgres is one that Millrace can use, with settings that keep what it commits. `sessionUrl` is what leads past a
+ * pooler.
+ */
+export function checkPostgres(
+  pool: Pool,
+  config: Config,
+  sessionUrl: string | undefined,
+): Promise<Check> {
+  return check("postgres", async () => {
+    const facts = await readServerFacts(pool);
+    try {
+      requireServer(facts);
+    } catch (error) {
+      if (isMillraceError(error)) return bad(error.message);
+      throw error;
+    }
+    const { version, isStandby, isReadOnly } = facts;
+    const findings = settingFindings(facts, config.worker);
+    if (isStandby) findings.push(STANDBY);
+    else if (isReadOnly) findings.push(readOnly(facts.login));
+    const pooler = await findPooler(pool);
+    if (pooler === "transaction" && sessionUrl === undefined) findings.push(NO_SESSION);
+    const behind = pooler === "none" ? "" : `, behind a pooler (${pooler} pooling)`;
+    return asSeen(`version ${version}${behind}`, findings);
+  });
+}
+
+const STANDBY: Finding = {
+  detail: "it is a standby and takes no writes",
+  fix: "Name the primary in DATABASE_URL, or promote this one",
+};
+
+const NO_SESSION: Finding = {
+  detail: "the retention needs connections that no pooler shares",
+  fix: "Set DATABASE_SESSION_URL to the URL of Postgres itself",
+};
+
+const readOnly = (login: string): Finding => ({
+  detail: "default_transaction_read_only is on, so nothing can be written",
+  fix: `ALTER ROLE "${login}" SET default_transaction_read_only = off`,
+});
+
+function asSeen(detail: string, findings: readonly Finding[]): Seen {
+  if (findings.length === 0) return ok(detail);
+  const details = findings.map((finding) => finding.detail).join("; ");
+  return bad(`${detail}: ${details}`, findings.map(({ fix }) => fix).join("; "));
+}
+
+/** Whether Postgres has as many connections as the processes that run now may take. */
+export function checkConnections(pool: Pool): Promise<Check> {
+  return check("connections", async () => {
+    const use = await readConnectionUse(pool);
+    const { given, held, pools, mayTake } = use;
+    const holders = [...held].map(([name, count]) => `${name || "unnamed"} ${count}`);
+    const sum = [...held.values()].reduce((total, count) => total + count, 0);
+    const finding = connectionFinding(use);
+    const detail = `${sum} of ${given} in use (${holders.join(", ")}); ${pools} pools of Millrace that are connected may take ${mayTake}`;
+    return asSeen(detail, finding === undefined ? [] : [finding]);
+  });
+}
+
+/** Whether what is committed survives the loss of the primary. Only where a standby streams from it. */
+export function checkStandby(pool: Pool): Promise<readonly Check[]> {
+  return checkIfAny("standby", async () => {
+    const facts = await readServerFacts(pool);
+    const { standbys, synchronousStandbyNames: names, synchronousCommit } = facts;
+    if (standbys === 0) return undefined;
+    const count = standbys === 1 ? "1 standby streams" : `${standbys} standbys stream`;
+    if (names !== "" && !["off", "local"].includes(synchronousCommit)) {
+      return ok(
+        `${count}, and commits wait for ${names} (synchronous_commit ${synchronousCommit})`,
+      );
+    }
+    return note(
+      `${count}, and commits do not wait for it: a failover loses what it does not have yet, and events with ack: "ledger" too`,
+      names === ""
+        ? "Set synchronous_standby_names, such as 'ANY 1 (*)', or accept the loss"
+        : "Set synchronous_commit = on, or accept the loss",
+    );
+  });
+}
+
+const ROLES = ["ingress", "worker", "retention", "dashboard"] as const;
+
+/** Logins of roles.sql that are used on this database: logins are the whole server's. */
+const LOGINS = `
+SELECT r.rolname AS login FROM pg_catalog.pg_roles r JOIN pg_catalog.pg_namespace n ON n.nspname = 'millrace'
+WHERE r.rolname = ANY ($1) AND has_schema_privilege(r.oid, n.oid, 'USAGE')`;
+
+/** Whether the logins that roles.sql makes have the rights that it gives them. Only where there are such logins. */
+export function checkRights(pool: Pool): Promise<readonly Check[]> {
+  return checkIfAny("rights", async () => {
+    const names = ROLES.map((role) => `millrace_${role}`);
+    const { rows } = await pool.query<{ login: string }>(LOGINS, [names]);
+    if (rows.length === 0) return undefined;
+    const used = ROLES.filter((role) => rows.some(({ login }) => login === `millrace_${role}`));
+    const lacking: string[] = [];
+    for (const role of used) {
+      const missing = await missingRights(pool, role, `millrace_${role}`);
+      if (missing.length > 0) lacking.push(`millrace_${role} lacks ${missing.join(", ")}`);
+    }
+    return lacking.length === 0
+      ? ok(`${rows.length} logins have those of their roles`)
+      : bad(
+          lacking.join("; "),
+          "Run infra/postgres/roles.sql again: after each `millrace migrate`",
+        );
+  });
+}
+
+/** Tables of the user in our schema, where a login named `millrace` makes them. */
+export function checkMisplaced(pool: Pool): Promise<readonly Check[]> {
+  return checkIfAny("misplaced tables", async () => {
+    const tables = await misplacedTables(pool);
+    if (tables.length === 0) return undefined;
+    const names = tables.map((table) => `millrace.${table}`);
+    return note(
+      `${names.join(", ")}: not made by Millrace, in the schema that is its own. They are still found there`,
+      `Move each to a schema of yours: ALTER TABLE ${names[0]} SET SCHEMA public`,
+    );
+  });
+}

@@ -1,0 +1,39 @@
+/**
+ * The text of a list that is most like another one, by the fewest characters to change; undefined when it is more than a
+ * third of them. A text that ends with `*` is compared with how the others begin.
+ */
+export function nearest(text: string, list: readonly string[]): string | undefined {
+  const isBeginning = text.endsWith("*");
+  const wanted = isBeginning ? text.slice(0, -1) : text;
+  let found: string | undefined;
+  let least = Math.ceil(wanted.length / 3) + 1;
+  for (const other of list) {
+    const distance = isBeginning
+      ? Math.min(...[-1, 0, 1].map((more) => distanceToStart(wanted, other, more)))
+      : editDistance(wanted, other);
+    if (distance < least) [found, least] = [other, distance];
+  }
+  return found;
+}
+
+/** A character may be missing, or one too many. */
+function distanceToStart(wanted: string, other: string, more: number): number {
+  return editDistance(wanted, other.slice(0, Math.max(0, wanted.length + more)));
+}
+
+/** Levenshtein's distance: characters to insert, remove, or replace. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let index = 0; index < from.length; index += 1) {
+    let diagonal = index;
+    const next = [index + 1];
+    for (let at = 0; at < to.length; at += 1) {
+      const above = row[at + 1] ?? 0;
+      const change = diagonal + (from[index] === to[at] ? 0 : 1);
+      next.push(Math.min(change, above + 1, (next[at] ?? 0) + 1));
+      diagonal = above;
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

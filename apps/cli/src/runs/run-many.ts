@@ -1,0 +1,101 @@
+import { COUNT_MAX, UNCONFIRMED_MAX, type BulkVerb } from "@millrace/api-contract";
+import type { BulkCount, BulkRunOptions, Operator } from "@millrace/operations";
+import type { CliContext } from "../context.ts";
+import { REASONS } from "../run-again.ts";
+import { withOperator } from "../stores.ts";
+import { number, watchRun } from "./watch-run.ts";
+
+/** How a run of many events is started. */
+export interface ManyOptions extends BulkRunOptions {
+  readonly dryRun?: boolean | undefined;
+  /** False starts the run and does not watch it. */
+  readonly wait: boolean;
+  readonly json: boolean;
+  readonly reason: string | undefined;
+}
+
+/**
+ * Starts a bulk run that retries, replays, or gives up the events of a filter, and watches it; or in a dry run counts them. Gives
+ * the exit code.
+ *
+ * @throws `count_mismatch`, `unknown_source`, `invalid_request`; `database_unavailable`
+ */
+export async function runMany(
+  context: CliContext,
+  verb: BulkVerb,
+  { json, reason, wait, dryRun, ...options }: ManyOptions,
+): Promise<number> {
+  return await withOperator(context, reason, async (operator, ledger) => {
+    const counted = await operator.countRun(verb, options);
+    if (dryRun === true) {
+      context.stdout.write(`${json ? countJson(verb, counted) : countText(verb, counted)}\n`);
+      return 0;
+    }
+    if (counted.count === 0 && options.all !== true) {
+      context.stdout.write(json ? `${JSON.stringify({ run: null })}\n` : "No event matches.\n");
+      return 0;
+    }
+    const run = await start(context, operator, { verb, options, counted });
+    const far = run.total === null ? `more than ${number(COUNT_MAX)}` : number(run.total);
+    if (!json) {
+      const events = run.total === 1 ? "1 event" : `${far} events`;
+      context.stdout.write(
+        `run ${run.id}: ${WORDS[verb]} ${events}, ${number(run.rate)} per second\n`,
+      );
+    }
+    if (wait) return await watchRun(context, ledger, run, json);
+    if (json) context.stdout.write(`${JSON.stringify(run)}\n`);
+    return 0;
+  });
+}
+
+interface Started {
+  readonly verb: BulkVerb;
+  readonly options: BulkRunOptions;
+  readonly counted: BulkCount;
+}
+
+/** Where a person can answer, the number of events is asked for. */
+async function start(
+  { ask }: CliContext,
+  operator: Operator,
+  { verb, options, counted: { count, more } }: Started,
+) {
+  const isAll = Object.values(options.filter).every((value) => value === undefined);
+  const isNeeded = isAll || count > UNCONFIRMED_MAX;
+  if (!isNeeded || options.expected !== undefined || ask === undefined) {
+    return await operator.startRun(verb, options);
+  }
+  const far = more ? `more than ${number(count)}` : number(count);
+  const answer = await ask(`This will ${WORDS[verb]} ${far} events. Type ${count} to continue: `);
+  const typed = answer.replaceAll(/[\s,]/g, "");
+  const expected = /^\d+$/.test(typed) ? Number(typed) : -1;
+  return await operator.startRun(verb, { ...options, expected });
+}
+
+const WORDS: Record<BulkVerb, string> = { retry: "retry", replay: "replay", give_up: "give up" };
+const DONE = { retry: "retried", replay: "replayed", give_up: "given_up" } as const;
+
+function countJson(verb: BulkVerb, counted: BulkCount): string {
+  return JSON.stringify({
+    [DONE[verb]]: wouldRun(counted),
+    skipped: counted.skipped,
+    dryRun: true,
+    ...(counted.more ? { more_than: counted.count } : {}),
+  });
+}
+
+function countText(verb: BulkVerb, counted: BulkCount): string {
+  const { count, more, skipped } = counted;
+  const lines = [
+    `would be ${DONE[verb].replace("_", " ")}: ${more ? "more than " : ""}${wouldRun(counted)}`,
+  ];
+  for (const [reason, of] of Object.entries(skipped)) {
+    lines.push(`skipped: ${of}, ${REASONS[reason as keyof typeof skipped]} (${reason})`);
+  }
+  if (count === 0) lines.push("No event matches.");
+  return lines.join("\n");
+}
+
+const wouldRun = ({ count, skipped }: BulkCount): number =>
+  count - Object.values(skipped).reduce((sum, of) => sum + of, 0);

@@ -1,0 +1,110 @@
+import type { BulkRun } from "@millrace/api-contract";
+import { runResult } from "@millrace/api-contract/run-text";
+import { wait } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
+import type { CliContext } from "../context.ts";
+import { createProgress } from "../progress.ts";
+import { REASONS } from "../run-again.ts";
+import { onStopRequest } from "../stop-request.ts";
+import { printable } from "../terminal-text.ts";
+
+const POLL_MS = 1_000;
+/** Milliseconds without a worker, or without a result, after which it says so. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * Watches a run with a bar until its events have ended, or none of them does for ten seconds, and says what became of
+ * them. Ctrl-C stops watching, not the run. Gives the exit code: 0 for a run that finished.
+ *
+ * @throws `database_unavailable`
+ */
+export async function watchRun(
+  context: CliContext,
+  ledger: Pick<Ledger, "bulkRuns">,
+  started: BulkRun,
+  json: boolean,
+): Promise<number> {
+  const { stderr, stdout } = context;
+  const stop = onStopRequest(context, () => context.exit(1));
+  const progress = createProgress(started.total ?? 0, stderr);
+  const say = createNotes(context, started.id);
+  let run = started;
+  try {
+    let changedAt = performance.now();
+    let pollMs = POLL_MS;
+    while (!stop.signal.aborted && !isOver(run, performance.now() - changedAt)) {
+      await wait(pollMs, stop.signal);
+      const before = run;
+      const askedAt = performance.now();
+      run = await ledger.bulkRuns.get(run.id);
+      // The members of a large run take a while to count, which must not keep Postgres busy.
+      pollMs = Math.max(POLL_MS, 5 * (performance.now() - askedAt));
+      if (isChanged(before, run)) changedAt = performance.now();
+      progress.reach(run.listed);
+      say(run, performance.now() - changedAt);
+    }
+  } finally {
+    progress.stop();
+    stop.dispose();
+  }
+  if (run.finished_at === null) {
+    stderr.write(
+      `Stopped watching; the run continues. Stop it with: millrace runs stop ${run.id}\n`,
+    );
+    return 1;
+  }
+  stdout.write(`${json ? JSON.stringify(run) : resultText(run)}\n`);
+  return run.state === "finished" ? 0 : 1;
+}
+
+function isOver({ finished_at: finishedAt, results }: BulkRun, unchangedMs: number): boolean {
+  return finishedAt !== null && (results.pending === 0 || unchangedMs > PATIENCE_MS);
+}
+
+function isChanged(before: BulkRun, now: BulkRun): boolean {
+  const { completed, failed } = before.results;
+  return (
+    now.listed !== before.listed ||
+    now.state !== before.state ||
+    now.results.completed !== completed ||
+    now.results.failed !== failed
+  );
+}
+
+/** Says why a run does not get on, once for each reason. */
+function createNotes({ stderr }: CliContext, id: number) {
+  const said = new Set<string>();
+  return (run: BulkRun, unchangedMs: number): void => {
+    const note = noteOn(run, unchangedMs);
+    if (note === undefined || said.has(note)) return;
+    said.add(note);
+    stderr.write(`run ${id}: ${note}\n`);
+  };
+}
+
+function noteOn(
+  { state, error, taken_at: takenAt }: BulkRun,
+  unchangedMs: number,
+): string | undefined {
+  if (error !== null) return printable(error);
+  if (state === "paused") return "paused";
+  if (state === "running" && takenAt === null && unchangedMs > PATIENCE_MS) {
+    return "no worker has taken it yet; it starts when one does";
+  }
+  return undefined;
+}
+
+/** What became of a run's events, and why some were left alone. */
+export function resultText(run: BulkRun): string {
+  const { skipped, state } = run;
+  const lines = [runResult(run)];
+  for (const [reason, count] of Object.entries(skipped)) {
+    const why = Object.hasOwn(REASONS, reason) ? REASONS[reason as keyof typeof REASONS] : reason;
+    lines.push(`skipped: ${number(count)}, ${why} (${reason})`);
+  }
+  if (state === "stopped") lines.push("The run was stopped before its end.");
+  if (state === "failed") lines.push(`The run failed: ${printable(run.error ?? "")}`);
+  return lines.join("\n");
+}
+
+export const number = (value: number): string => value.toLocaleString("en-US");

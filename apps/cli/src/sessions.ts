@@ -1,0 +1,44 @@
+import type { SessionEntry } from "@millrace/api-contract";
+import { endSession } from "@millrace/operations";
+import type { CliContext } from "./context.ts";
+import { readSettings } from "./settings.ts";
+import { findStores, withLedger } from "./stores.ts";
+import { formatTable, printable } from "./terminal-text.ts";
+
+export interface SessionsOptions {
+  /** The id of a session to end; without it they are listed. */
+  readonly end?: string;
+  readonly reason?: string;
+  readonly json?: true;
+}
+
+/**
+ * Lists the sessions of the dashboard, or ends one.
+ *
+ * @throws `session_not_found`; `database_unreachable`, `database_unavailable`, `migration_needed`.
+ */
+export async function runSessions(
+  context: CliContext,
+  { end, reason, json }: SessionsOptions,
+): Promise<void> {
+  const { databaseUrl } = await findStores(readSettings(context));
+  await withLedger(databaseUrl, async (ledger) => {
+    if (end === undefined) {
+      const sessions = await ledger.sessions.find();
+      const lines = sessions.map((session) => JSON.stringify(session)).join("\n");
+      const text = json === true ? lines : tableOf(sessions);
+      if (text !== "") context.stdout.write(`${text}\n`);
+      return;
+    }
+    const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
+    await endSession({ ledger, actor }, end);
+    context.stdout.write(`ended ${printable(end)}\n`);
+  });
+}
+
+function tableOf(sessions: readonly SessionEntry[]): string {
+  const rows = sessions.map(({ id, user, role, network, started_at, seen_at }) => [
+    ...[id, printable(user), role, network, started_at, seen_at],
+  ]);
+  return formatTable([["ID", "USER", "ROLE", "NETWORK", "SINCE", "LAST SEEN"], ...rows]);
+}

@@ -1,0 +1,138 @@
+import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
+import type { ExternalJobUrl } from "@bull-board/api/typings/app";
+import type { Job, JobType, Queue } from "bullmq";
+import { eventUrl, maskData, maskName, maskValue } from "./mask-job.ts";
+
+const UNREADABLE = "Not all of this queue is shown: a key of it in Redis, or a job, was changed";
+
+/**
+ * A queue as bull-board reads it. Jobs are masked. A key that somebody has given another type, or a job that cannot be
+ * parsed, counts as empty and is named in the queue's description: bull-board reads all queues for each of its pages, and
+ * would open none.
+ */
+export class QueueAdapter extends BullMQAdapter {
+  readonly #queue: Queue;
+  /** What could not be read when it was read last. */
+  readonly #unreadable = new Set<string>();
+
+  constructor(queue: Queue) {
+    // `allowCompletedRetries` is read by the adapter and missing from its types.
+    const options = { readOnlyMode: false, allowCompletedRetries: false };
+    super(queue, {
+      ...options,
+      // The adapter takes undefined for no link; its types do not.
+      externalJobUrl: ({ data }) => eventUrl(data) as ExternalJobUrl,
+    });
+    this.#queue = queue;
+    // Its menu offers a rate limit where the queue could have one; ours comes from the config.
+    Object.defineProperty(this, "supportsGlobalRateLimit", { value: false });
+    this.setFormatter("data", maskData);
+    this.setFormatter("name", maskName);
+    this.setFormatter("returnValue", maskValue);
+    this.setFormatter("progress", maskValue);
+  }
+
+  override getDescription(): string {
+    return this.#unreadable.size > 0 ? UNREADABLE : "";
+  }
+
+  override getJobCounts(): ReturnType<BullMQAdapter["getJobCounts"]> {
+    return this.#read(
+      "counts",
+      () => super.getJobCounts(),
+      () => this.#countEach(),
+    );
+  }
+
+  override getJobs(...query: Parameters<BullMQAdapter["getJobs"]>): Promise<Job[]> {
+    return this.#read(
+      "jobs",
+      () => super.getJobs(...query),
+      () => this.#findEach(...query),
+    );
+  }
+
+  override async getJob(id: string): Promise<Job | undefined> {
+    try {
+      return await super.getJob(id);
+    } catch (error) {
+      if (!isUnparsable(error)) throw error;
+      throw new SyntaxError("Cannot parse the job", { cause: error });
+    }
+  }
+
+  override isPaused(): Promise<boolean> {
+    return this.#read(
+      "paused",
+      () => super.isPaused(),
+      () => false,
+    );
+  }
+
+  override getGlobalConcurrency(): Promise<number | null> {
+    return this.#read(
+      "concurrency",
+      () => super.getGlobalConcurrency(),
+      () => null,
+    );
+  }
+
+  override getJobSchedulersCount(): Promise<number> {
+    return this.#read(
+      "schedulers",
+      () => super.getJobSchedulersCount(),
+      () => 0,
+    );
+  }
+
+  async #read<T>(what: string, read: () => Promise<T>, instead: () => T | Promise<T>): Promise<T> {
+    this.#unreadable.delete(what);
+    try {
+      return await read();
+    } catch (error) {
+      if (!isUnparsable(error)) throw error;
+      this.#unreadable.add(what);
+      return await instead();
+    }
+  }
+
+  async #countEach(): ReturnType<BullMQAdapter["getJobCounts"]> {
+    const counts = await Promise.all(
+      this.getJobStatuses().map(async (state) => {
+        const count = await this.#queue.getJobCounts(state as JobType).catch(nothingUnparsable);
+        return { [state]: 0, ...count };
+      }),
+    );
+    return Object.assign({}, ...counts);
+  }
+
+  async #findEach(...[states, start, end]: Parameters<BullMQAdapter["getJobs"]>): Promise<Job[]> {
+    const ids = await Promise.all(
+      states.map((state) =>
+        this.#queue.getRanges([state as JobType], start, end).catch(nothingUnparsable),
+      ),
+    );
+    const jobs = await Promise.all(
+      ids
+        .flatMap((found) => found ?? [])
+        .map((id) => this.#queue.getJob(id).catch(nothingUnparsable)),
+    );
+    return jobs.filter((job) => job !== undefined);
+  }
+}
+
+/** True for what Redis says of a key of another type, and for a job's text that is no JSON. */
+export function isUnreadable(error: unknown): boolean {
+  // A request's body that is no JSON is an error with a status.
+  if (error instanceof SyntaxError) return !("status" in error);
+  return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
+}
+
+/** What BullMQ throws when it makes a job of fields that somebody has changed. */
+function isUnparsable(error: unknown): boolean {
+  return isUnreadable(error) || error instanceof TypeError;
+}
+
+function nothingUnparsable(error: unknown): undefined {
+  if (!isUnparsable(error)) throw error;
+}

@@ -1,0 +1,49 @@
+import { isIP, isIPv4 } from "node:net";
+import type { Request } from "express";
+
+/**
+ * The network that a request comes from: an IPv4 address, or the /64 of an IPv6 address, since one client
+ * has all addresses of a /64. `X-Forwarded-For` counts as far as `TRUST_PROXY` says so, and Express reads
+ * it that far. What a proxy writes there need not be an address; then the connection's address counts.
+ */
+export function networkOf(request: Request): string {
+  const forwarded = request.ip ?? "";
+  const address = isIP(forwarded) === 0 ? (request.socket.remoteAddress ?? "") : forwarded;
+  return networkOfAddress(address);
+}
+
+/** The network by whose bad guesses one is judged: the /48 that a /64 is in, for whoever has a /48 has 65,536 of them. */
+export function originOf(network: string): string {
+  const groups = /^(\w+:\w+:\w+):\w+::\/64$/.exec(network)?.[1];
+  return groups === undefined ? network : `${groups}::/48`;
+}
+
+/** The network of an address, in one spelling. */
+export function networkOfAddress(address: string): string {
+  // A server that listens on :: sees an IPv4 client so.
+  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (isIPv4(address)) return address;
+  return isIP(address) === 6 ? `${prefixOf(address)}::/64` : "unknown";
+}
+
+const GROUPS = 8;
+const GROUPS_OF_PREFIX = 4;
+
+/** The first four groups of an IPv6 address. */
+function prefixOf(address: string): string {
+  const [head = "", tail] = (address.split("%")[0] ?? "").split("::");
+  const before = groupsOf(head);
+  const after = groupsOf(tail ?? "");
+  const zeros = tail === undefined ? 0 : GROUPS - before.length - after.length;
+  return [...before, ...Array<string>(zeros).fill("0"), ...after]
+    .slice(0, GROUPS_OF_PREFIX)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":");
+}
+
+/** An IPv4 address at the end stands for two groups, which are behind the prefix. */
+function groupsOf(text: string): string[] {
+  if (text === "") return [];
+  return text.split(":").flatMap((group) => (group.includes(".") ? ["0", "0"] : [group]));
+}

@@ -1,0 +1,78 @@
+import { withDeadline } from "@millrace/core";
+import type { DashboardLedger } from "../ports.ts";
+import type { Session } from "./sessions.ts";
+
+/** What Postgres knows of sessions: which there are, and which somebody ended. */
+export interface SessionStore {
+  /**
+   * Notes that a session is in use, and says whether it was ended: as of ten seconds ago, or as it was when
+   * Postgres last answered.
+   */
+  isEnded(session: Session, network: string): Promise<boolean>;
+  /** Ends a session here at once, and everywhere else when Postgres has it. */
+  end(session: Session): Promise<void>;
+}
+
+interface Deps {
+  readonly ledger: Pick<DashboardLedger, "sessions">;
+  readonly onError: (error: unknown) => void;
+}
+
+/** How long an answer of Postgres is used. */
+const FRESH_MS = 10_000;
+/** What a request waits for it, at most. */
+const ANSWER_MS_MAX = 1_000;
+/** Sessions that are remembered; the oldest is forgotten first, and then asked for again. */
+const SESSIONS_MAX = 10_000;
+
+interface Known {
+  askedMs: number;
+  ended: boolean;
+  /** What is being asked now. */
+  answer: Promise<void>;
+}
+
+/**
+ * Creates the store of sessions. A session's own text says whose it is and until when, so Postgres is needed to
+ * end one, and not to have one: while it does not answer, nobody is signed out, and people can sign in.
+ */
+export function createSessionStore({ ledger, onError }: Deps): SessionStore {
+  const known = new Map<string, Known>();
+
+  async function ask(session: Session, network: string, to: Known): Promise<void> {
+    const late = () => new Error(`Postgres did not answer within ${ANSWER_MS_MAX} ms`);
+    try {
+      const seen = ledger.sessions.see({ ...session, network });
+      const { ended } = await withDeadline(seen, ANSWER_MS_MAX, late);
+      if (ended) to.ended = true;
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  function remember(id: string): Known {
+    const found = known.get(id) ?? { askedMs: -Infinity, ended: false, answer: Promise.resolve() };
+    known.delete(id);
+    known.set(id, found);
+    const [oldest] = known.keys();
+    if (known.size > SESSIONS_MAX && oldest !== undefined) known.delete(oldest);
+    return found;
+  }
+
+  return {
+    async isEnded(session, network) {
+      const one = remember(session.id);
+      if (performance.now() - one.askedMs >= FRESH_MS) {
+        one.askedMs = performance.now();
+        one.answer = ask(session, network, one);
+      }
+      await one.answer;
+      return one.ended;
+    },
+    async end(session) {
+      remember(session.id).ended = true;
+      const late = () => new Error(`Postgres did not end a session within ${ANSWER_MS_MAX} ms`);
+      await withDeadline(ledger.sessions.end(session.id), ANSWER_MS_MAX, late).catch(onError);
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import type { Socket } from "node:net";
+
+interface Open {
+  readonly socket: Socket;
+  before: Open | undefined;
+  after: Open | undefined;
+}
+
+/** So many that are being answered are passed over. */
+const ANSWERING_MAX = 64;
+
+/** The open connections of a server, in the order in which they were opened. Nothing is done for a request. */
+export class OpenConnections {
+  count = 0;
+  #first: Open | undefined;
+  #last: Open | undefined;
+
+  add(socket: Socket): void {
+    const open: Open = { socket, before: undefined, after: undefined };
+    this.#append(open);
+    socket.once("close", () => this.#remove(open));
+  }
+
+  /**
+   * Ends the oldest connection on which no answer is being made: it waits for a request, or the rest of one. A connection
+   * that is passed over counts as new. When many were, the newest is ended.
+   */
+  endOldest(isAnswering: (socket: Socket) => boolean): void {
+    const newest = this.#last;
+    for (let looks = 0; looks < ANSWERING_MAX; looks += 1) {
+      const oldest = this.#first;
+      if (oldest === undefined || oldest === newest) break;
+      this.#remove(oldest);
+      if (!isAnswering(oldest.socket)) return void oldest.socket.destroy();
+      this.#append(oldest);
+    }
+    if (newest === undefined) return;
+    this.#remove(newest);
+    newest.socket.destroy();
+  }
+
+  #append(open: Open): void {
+    this.count += 1;
+    open.before = this.#last;
+    if (this.#last === undefined) this.#first = open;
+    else this.#last.after = open;
+    this.#last = open;
+  }
+
+  #remove(open: Open): void {
+    const { before, after } = open;
+    if (before === undefined) {
+      if (this.#first !== open) return;
+      this.#first = after;
+    } else before.after = after;
+    if (after === undefined) this.#last = before;
+    else after.before = before;
+    open.before = undefined;
+    open.after = undefined;
+    this.count -= 1;
+  }
+}

@@ -1,0 +1,260 @@
+import type { ErrorGroup, ERROR_STATES as ErrorStates } from "@millrace/api-contract";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useSearchParams } from "react-router";
+import { errorsQuery, statsQuery } from "../api/queries.ts";
+import { BulkDialog } from "../events/bulk-dialog.tsx";
+import { eventLink, writeFilter } from "../events/list-filter.ts";
+import { SelectField } from "../events/select-field.tsx";
+import { TextFilter } from "../events/text-filter.tsx";
+import { countOf } from "../parts/count.ts";
+import { DataTable, type Column } from "../parts/data-table.tsx";
+import { ErrorNote } from "../parts/error-note.tsx";
+import { Age, Time } from "../parts/time.tsx";
+import { useTitle } from "../parts/use-title.ts";
+import { useMayWrite } from "../session/session-context.ts";
+import { StateDialog } from "./state-dialog.tsx";
+
+const STATES: typeof ErrorStates = ["open", "resolved", "ignored"];
+/** What stands in the URL for all states: without a state, the open ones are shown. */
+const ALL = "all";
+const PAGE = 50;
+
+/** Errors of handlers, a row for all that are equal, last seen first. */
+export function ErrorsPage() {
+  useTitle("Errors");
+  const [query, setQuery] = useSearchParams();
+  const given = (key: string) => query.get(key) ?? undefined;
+  const state = given("state") ?? "open";
+  const offset = Number(given("offset") ?? 0) || 0;
+  const asked = {
+    ...{ source: given("source"), q: given("q"), offset: String(offset), limit: String(PAGE) },
+    ...(state === ALL ? {} : { state: state as ErrorGroup["state"] }),
+  };
+  const errors = useQuery(errorsQuery(asked));
+  const { data, error } = errors;
+  const change = (key: string, value: string, replace = false) => {
+    const next = new URLSearchParams(query);
+    if (key !== "offset") next.delete("offset");
+    if (value === "") next.delete(key);
+    else next.set(key, value);
+    setQuery(next, { replace });
+  };
+  return (
+    <section className="list">
+      <h1>Errors</h1>
+      <p className="quiet">
+        Failed attempts, a row for all with the same error. What varies in it, such as ids and
+        numbers, does not count.
+      </p>
+      <Filters state={state} source={asked.source} q={asked.q} change={change} />
+      {error && <ErrorNote error={error} onRetry={() => void errors.refetch()} />}
+      <p role="status" className="quiet">
+        {data === undefined && error === null && "Loading…"}
+        {data !== undefined && data.total > 0 && countOf(data.total, "error")}
+      </p>
+      {data?.total === 0 && (
+        <div className="empty">
+          <h2>No {state === ALL ? "" : state} errors</h2>
+          <p>Errors of handlers are gathered here, with the events that they failed.</p>
+        </div>
+      )}
+      {data !== undefined && data.errors.length > 0 && (
+        <div className="scroll">
+          <DataTable
+            caption="Errors, last seen first"
+            columns={columns}
+            rows={[...data.errors]}
+            keyOf={({ fingerprint }) => fingerprint}
+            classOf={({ failed }) => (failed > 0 ? "failed" : "")}
+          />
+        </div>
+      )}
+      {data !== undefined && data.total > PAGE && (
+        <Pager offset={offset} total={data.total} change={change} />
+      )}
+    </section>
+  );
+}
+
+interface PagerProps {
+  readonly offset: number;
+  readonly total: number;
+  readonly change: (key: "offset", value: string) => void;
+}
+
+function Pager({ offset, total, change }: PagerProps) {
+  return (
+    <nav className="pager" aria-label="Pages">
+      <button
+        onClick={() => change("offset", String(Math.max(0, offset - PAGE)))}
+        disabled={offset === 0}
+      >
+        ← Newer
+      </button>
+      <button
+        onClick={() => change("offset", String(offset + PAGE))}
+        disabled={offset + PAGE >= total}
+      >
+        Older →
+      </button>
+    </nav>
+  );
+}
+
+interface FiltersProps {
+  readonly state: string;
+  readonly source: string | undefined;
+  readonly q: string | undefined;
+  readonly change: (key: string, value: string, replace?: boolean) => void;
+}
+
+/** The fields that narrow the errors. What they hold lives in the URL. */
+function Filters({ state, source, q, change }: FiltersProps) {
+  const stats = useQuery(statsQuery);
+  return (
+    <form
+      role="search"
+      aria-label="Errors"
+      className="filters"
+      onSubmit={(event) => event.preventDefault()}
+    >
+      <SelectField
+        label="State"
+        value={state === ALL ? undefined : state}
+        any="All states"
+        options={STATES}
+        onChange={(value) => change("state", value === "" ? ALL : value)}
+      />
+      <SelectField
+        label="Source"
+        value={source}
+        any="All sources"
+        options={Object.keys(stats.data?.sources ?? {})}
+        onChange={(value) => change("source", value)}
+      />
+      <TextFilter
+        label="Text"
+        placeholder="violates"
+        value={q ?? ""}
+        onChange={(value, replace) => change("q", value, replace)}
+      />
+    </form>
+  );
+}
+
+const columns: Column<ErrorGroup>[] = [
+  { id: "title", header: "Error", cell: ({ row }) => <Title error={row.original} /> },
+  {
+    id: "failed",
+    header: "Failed",
+    cell: ({ row: { original } }) => <EventsOf error={original} status="failed" />,
+  },
+  {
+    id: "pending",
+    header: "Pending",
+    cell: ({ row: { original } }) => <EventsOf error={original} status="pending" />,
+  },
+  { id: "attempts", header: "Attempts", cell: ({ row }) => row.original.attempts.toLocaleString() },
+  { id: "sources", header: "Seen in", cell: ({ row }) => <SeenIn error={row.original} /> },
+  {
+    id: "seen",
+    header: "Last seen",
+    cell: ({ row: { original } }) => (
+      <>
+        <Time at={original.last_seen_at} />
+        <span className="quiet outcome">
+          first <Age at={original.first_seen_at} />
+        </span>
+      </>
+    ),
+  },
+  { id: "acts", header: "What to do", cell: ({ row }) => <Acts error={row.original} /> },
+];
+
+function Title({ error }: { error: ErrorGroup }) {
+  const { title, code, state, note, state_by, state_at, reopened_at, sample } = error;
+  return (
+    <>
+      <code className="error-title">{title}</code>
+      <span className="quiet outcome">
+        {code} ·{" "}
+        <Link to={eventLink(sample.source, sample.event_id, sample.generation)}>sample</Link>
+        {state !== "open" && state_at !== null && (
+          <>
+            {" "}
+            · {state} <Age at={state_at} /> by {state_by ?? "unknown user"}
+          </>
+        )}
+        {state === "open" && reopened_at !== null && (
+          <>
+            {" "}
+            · came back <Age at={reopened_at} />
+          </>
+        )}
+      </span>
+      {note !== null && <span className="outcome">{note}</span>}
+    </>
+  );
+}
+
+/** How many events it has left in a status, and the way to them. */
+function EventsOf({ error, status }: { error: ErrorGroup; status: "failed" | "pending" }) {
+  const count = error[status];
+  if (count === 0) return "0";
+  const to = `/?${writeFilter({ status, error: error.fingerprint })}`;
+  return (
+    <Link to={to} aria-label={`${countOf(count, "event")} ${status}`}>
+      {count.toLocaleString()}
+    </Link>
+  );
+}
+
+const SOURCES_SHOWN = 3;
+
+function SeenIn({ error: { sources } }: { error: ErrorGroup }) {
+  const shown = sources.slice(0, SOURCES_SHOWN);
+  return (
+    <>
+      {shown.map(({ source, type }) => (
+        <span key={`${source} ${type}`} className="outcome">
+          {source} <span className="quiet">{type}</span>
+        </span>
+      ))}
+      {sources.length > shown.length && (
+        <span className="quiet outcome">and {sources.length - shown.length} more</span>
+      )}
+    </>
+  );
+}
+
+type Act = "retry" | ErrorGroup["state"];
+
+function Acts({ error }: { error: ErrorGroup }) {
+  const [act, setAct] = useState<Act>();
+  const mayWrite = useMayWrite();
+  if (!mayWrite) return null;
+  const close = () => setAct(undefined);
+  const { fingerprint, failed, state } = error;
+  return (
+    <div className="row-acts">
+      <button disabled={failed === 0} onClick={() => setAct("retry")}>
+        Retry these…
+      </button>
+      {state === "open" ? (
+        <>
+          <button onClick={() => setAct("resolved")}>Resolve…</button>
+          <button onClick={() => setAct("ignored")}>Ignore…</button>
+        </>
+      ) : (
+        <button onClick={() => setAct("open")}>Reopen…</button>
+      )}
+      {act === "retry" && (
+        <BulkDialog verb="retry" filter={{ error: fingerprint }} onClose={close} />
+      )}
+      {act !== undefined && act !== "retry" && (
+        <StateDialog error={error} state={act} onClose={close} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { joinParts, linesOf, textOfBytes } from "./body-text.ts";
+
+test("a character that was cut in two is shown once its rest is there", () => {
+  const bytes = Buffer.from("1 €");
+  const part = bytes.subarray(0, 4);
+  expect(textOfBytes(part, false)).toBe("1 ");
+  expect(textOfBytes(part, true)).toBeUndefined();
+  expect(textOfBytes(joinParts([part, bytes.subarray(4)]), true)).toBe("1 €");
+});
+
+test("bytes that are not UTF-8 are not text", () => {
+  expect(textOfBytes(Uint8Array.of(0x22, 0xff, 0x22), false)).toBeUndefined();
+});
+
+test("a long line of a large body is cut, and of a small one it is not", () => {
+  const text = `${"x".repeat(5_000)}\nend`;
+  expect(linesOf(text, false)).toEqual(["x".repeat(4_096), "x".repeat(904), "end"]);
+  expect(linesOf(text, true)).toHaveLength(2);
+});

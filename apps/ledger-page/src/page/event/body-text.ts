@@ -1,0 +1,40 @@
+/** One array of bytes of several. */
+export function joinParts(parts: readonly Uint8Array[]): Uint8Array {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
+
+/** Bytes as text; undefined where they are not UTF-8. At the end of a part, a character that was cut in two is left out. */
+export function textOfBytes(bytes: Uint8Array, isWhole: boolean): string | undefined {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  try {
+    return decoder.decode(bytes, { stream: !isWhole });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Characters of one line of a large body: a browser lays out many short lines faster than a long one. */
+const LINE_LENGTH_MAX = 4_096;
+
+/** The lines of a text; those of a large body are cut where they are long. */
+export function linesOf(text: string, isSmall: boolean): readonly string[] {
+  const lines = text.split("\n");
+  return isSmall ? lines : lines.flatMap((line) => cut(line));
+}
+
+function cut(line: string): readonly string[] {
+  if (line.length <= LINE_LENGTH_MAX) return [line];
+  const pieces = [];
+  for (let at = 0; at < line.length; at += LINE_LENGTH_MAX) {
+    pieces.push(line.slice(at, at + LINE_LENGTH_MAX));
+  }
+  return pieces;
+}

@@ -1,0 +1,24 @@
+import type { Attempt } from "@millrace/api-contract";
+
+/** Attempts that follow each other and ended in the same way; at least one. */
+export interface FoldedAttempts {
+  readonly first: Attempt;
+  readonly last: Attempt;
+  readonly all: readonly Attempt[];
+}
+
+/** Puts together attempts that follow each other and say the same. */
+export function foldAttempts(attempts: readonly Attempt[]): FoldedAttempts[] {
+  const folded: FoldedAttempts[] = [];
+  for (const attempt of attempts) {
+    const before = folded.at(-1);
+    if (before !== undefined && isSame(before.last, attempt)) {
+      folded[folded.length - 1] = { ...before, last: attempt, all: [...before.all, attempt] };
+    } else folded.push({ first: attempt, last: attempt, all: [attempt] });
+  }
+  return folded;
+}
+
+function isSame(one: Attempt, other: Attempt): boolean {
+  return one.code === other.code && one.message === other.message && one.counted === other.counted;
+}

@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { eventRow } from "./events.ts";
+import { count, instant, text, type Wire } from "./values.ts";
+
+/** What a bulk run does with each event. */
+export const BULK_VERBS = ["retry", "replay", "give_up"] as const;
+export type BulkVerb = (typeof BULK_VERBS)[number];
+
+/** `stopped`, `finished` and `failed` are final. */
+export const BULK_STATES = ["running", "paused", "stopped", "finished", "failed"] as const;
+export type BulkState = (typeof BULK_STATES)[number];
+
+/** Events beyond this number are not counted before a run: the answer says that there are more. */
+export const COUNT_MAX = 100_000;
+/** A run of more events than this needs their number. */
+export const UNCONFIRMED_MAX = 1_000;
+/** Events per second of a run that names no rate. */
+export const RATE_DEFAULT = 50;
+
+export const eventCount = z.strictObject({
+  count: count(`Events that match, at most ${COUNT_MAX.toLocaleString("en-US")}.`),
+  more: z.boolean().describe("True if more events match than were counted."),
+});
+export type EventCount = Wire<typeof eventCount>;
+
+export const skippedCounts = z
+  .record(z.string(), z.int().min(1))
+  .describe("Events that were left alone, by reason.");
+
+export const bulkRun = z.strictObject({
+  id: count(),
+  verb: z.enum(BULK_VERBS),
+  filter: z.record(z.string(), z.unknown()).describe("The filter as it was asked for."),
+  snapshot_at: instant("Events recorded later are not part of the run."),
+  limit: count("The run ends after this many events, the newest.").nullable(),
+  rate: z.number().describe("Events per second."),
+  state: z.enum(BULK_STATES),
+  total: count(
+    "Events that matched at the start; null if they were more than can be counted.",
+  ).nullable(),
+  listed: count("Events the run has reached."),
+  done: count("Events it has retried, replayed, or given up."),
+  skipped: skippedCounts,
+  error: text("Why the run waits or has failed; null if nothing is wrong.").nullable(),
+  started_by: text("The user, or the name of a program's token, if one is known.").nullable(),
+  role: text(),
+  via: text(),
+  reason: text().nullable(),
+  created_at: instant(),
+  taken_at: instant("When a worker first acted on it; null until then.").nullable(),
+  finished_at: instant().nullable(),
+  results: z
+    .strictObject({ completed: count(), failed: count(), pending: count() })
+    .describe("What became of the events that are done."),
+  errors: count("Different errors among the results that failed."),
+  estimate_seconds: z
+    .number()
+    .describe("Seconds until the last event is reached at this rate; null if that is unknown.")
+    .nullable(),
+});
+/** A retry, replay, or give-up of many events, worked off by the leading worker. */
+export type BulkRun = Wire<typeof bulkRun>;
+
+export const startedRun = z.strictObject({ run: bulkRun });
+export const bulkRuns = z.strictObject({ runs: z.array(bulkRun) });
+
+const retriedEvent = eventRow
+  .pick({ source: true, event_id: true, generation: true })
+  .extend({ result: text("`retried`, or why it was left alone.") });
+const counted = {
+  skipped: skippedCounts,
+  dryRun: z.literal(true),
+  more_than: z.literal(COUNT_MAX).optional().describe("Present if more events match."),
+};
+const retriedNamed = z.strictObject({
+  retried: count(),
+  skipped: skippedCounts,
+  dryRun: z.literal(false),
+  events: z.array(retriedEvent).describe("Of a call that named its events: one each."),
+});
+/** What a retry of many is answered: its run, what became of events that were named, or the count of a dry run. */
+export const retriedMany = z.union([
+  startedRun,
+  retriedNamed,
+  z.strictObject({ retried: count(), ...counted }),
+]);
+/** What a give-up of many is answered: its run, or the count of a dry run. */
+export const givenUpMany = z.union([startedRun, z.strictObject({ given_up: count(), ...counted })]);
+/** What a replay of many is answered: its run, or the count of a dry run. */
+export const replayedMany = z.union([
+  startedRun,
+  z.strictObject({ replayed: count(), ...counted }),
+]);

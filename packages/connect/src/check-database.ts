@@ -1,0 +1,121 @@
+import { MillraceError, type Config } from "@millrace/core";
+import {
+  checkSchema,
+  findPooler,
+  missingRights,
+  readServerFacts,
+  requireSupported,
+  type createPool,
+  type Pooler,
+  type RightsRole,
+  type ServerFacts,
+} from "@millrace/ledger";
+
+type Pool = ReturnType<typeof createPool>;
+
+/** Something about a server that does not keep a role from working, and its fix. */
+export interface Finding {
+  readonly detail: string;
+  readonly fix: string;
+}
+
+/** A database that a role can work on. */
+export interface CheckedDatabase {
+  readonly facts: ServerFacts;
+  readonly pooler: Pooler;
+}
+
+/**
+ * Checks that a role can work on a database: version, isolation, rights of the login, tables. Finds out whether a pooler
+ * stands before it.
+ *
+ * @throws `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`, `migration_changed`, `migration_unknown`,
+ * `database_unavailable`.
+ */
+export async function checkDatabase(pool: Pool, role: RightsRole): Promise<CheckedDatabase> {
+  const facts = await readServerFacts(pool);
+  requireServer(facts);
+  await requireRights(pool, role, facts.login);
+  await checkSchema(pool);
+  return { facts, pooler: await findPooler(pool) };
+}
+
+/**
+ * Throws what a server is refused for, whatever login of it is used.
+ *
+ * @throws `postgres_too_old`, `unsupported_isolation`
+ */
+export function requireServer(facts: ServerFacts): void {
+  requireSupported(facts);
+  requireReadCommitted(facts);
+}
+
+/** In a snapshot of its own, an attempt does not see what it has to: its events were seen to fail. */
+function requireReadCommitted({ isolation, login }: ServerFacts): void {
+  if (isolation === "read committed") return;
+  throw new MillraceError(
+    "unsupported_isolation",
+    `Cannot use the database: default_transaction_isolation is "${isolation}", and attempts need "read committed". ` +
+      `Set it for the login: ${ofLogin(login, "default_transaction_isolation", "'read committed'")}`,
+  );
+}
+
+const ofLogin = (login: string, setting: string, value: string): string =>
+  `ALTER ROLE "${login}" SET ${setting} = ${value}`;
+
+const VARIABLES: Partial<Record<RightsRole, string>> = { retention: "RETENTION_DATABASE_URL" };
+
+async function requireRights(pool: Pool, role: RightsRole, login: string): Promise<void> {
+  const missing = await missingRights(pool, role);
+  if (missing.length === 0) return;
+  const variable = VARIABLES[role] ?? "DATABASE_URL";
+  throw new MillraceError(
+    "missing_rights",
+    `Cannot use the database: the login "${login}" lacks rights of the ${role}: ${missing.join(", ")}. ` +
+      `Run infra/postgres/roles.sql again, and check that ${variable} has the ${role}'s login`,
+  );
+}
+
+/**
+ * What a worker warns about where its login may not do the retention's work and the retention has no login of its own.
+ *
+ * @throws `database_unavailable`
+ */
+export async function retentionFinding(pool: Pool): Promise<Finding | undefined> {
+  const missing = await missingRights(pool, "retention");
+  if (missing.length === 0) return undefined;
+  return {
+    detail: `this login cannot drop old bodies and events: it lacks ${missing.join(", ")}`,
+    fix: "Set RETENTION_DATABASE_URL to the login millrace_retention",
+  };
+}
+
+/** What a start warns about: settings under which events may be lost, or handlers cut off. */
+export function settingFindings(
+  facts: ServerFacts,
+  { handlerTimeoutMs }: Partial<Pick<Config["worker"], "handlerTimeoutMs">> = {},
+): Finding[] {
+  const { login, synchronousCommit, fsync, fullPageWrites, transactionTimeoutMs } = facts;
+  const findings: (Finding | false)[] = [
+    synchronousCommit === "off" && {
+      detail:
+        "synchronous_commit is off, so a crash of Postgres loses events that were acknowledged",
+      fix: ofLogin(login, "synchronous_commit", "on"),
+    },
+    !fsync && {
+      detail: "fsync is off, so a crash of the machine loses or destroys everything",
+      fix: "Set fsync = on in postgresql.conf",
+    },
+    !fullPageWrites && {
+      detail: "full_page_writes is off, so a crash of the machine may destroy tables",
+      fix: "Set full_page_writes = on in postgresql.conf",
+    },
+    handlerTimeoutMs !== undefined &&
+      transactionTimeoutMs > 0 &&
+      transactionTimeoutMs <= handlerTimeoutMs && {
+        detail: `transaction_timeout is ${transactionTimeoutMs} ms, so Postgres ends handlers that may run for ${handlerTimeoutMs} ms (worker.handlerTimeoutMs)`,
+        fix: ofLogin(login, "transaction_timeout", "0"),
+      },
+  ];
+  return findings.filter((finding) => finding !== false);
+}

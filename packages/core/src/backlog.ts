@@ -1,0 +1,76 @@
+import { settlesWithin, wait } from "./deadline.ts";
+
+/** Background work that no caller waits for. */
+export interface Backlog<Item> {
+  /** Takes an item, or drops it when there is no capacity. */
+  add(item: Item): void;
+  /** Finishes what is there without a pause, for `timeoutMs` at most. What is left is dropped. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+export interface BacklogOptions<Item> {
+  /** Items of one call; calls go one after another. */
+  readonly batchMax: number;
+  /** Items, and bytes of them, that may wait. More is dropped. */
+  readonly itemsMax: number;
+  readonly bytesMax: number;
+  bytesOf(item: Item): number;
+  /** Milliseconds that a call waits for more, until there are `batchMax`. Default 0. */
+  readonly lingerMs?: number;
+  /** Called with items that were dropped or whose call failed. */
+  onLost(items: number, error: unknown): void;
+}
+
+/**
+ * Does work in batches in the background, bounded in memory however long a call takes. Only for work
+ * that something else makes up for when it is lost.
+ */
+export function createBacklog<Item>(
+  run: (items: readonly Item[]) => Promise<unknown>,
+  options: BacklogOptions<Item>,
+): Backlog<Item> {
+  const { batchMax, itemsMax, bytesMax, bytesOf, lingerMs = 0 } = options;
+  const closing = new AbortController();
+  const waiting: Item[] = [];
+  let bytes = 0;
+  let working: Promise<void> | undefined;
+  let isOver = false;
+
+  function add(item: Item): void {
+    const itemBytes = bytesOf(item);
+    if (isOver || waiting.length >= itemsMax || bytes + itemBytes > bytesMax) {
+      return options.onLost(1, NO_CAPACITY);
+    }
+    waiting.push(item);
+    bytes += itemBytes;
+    working ??= work();
+  }
+
+  async function work(): Promise<void> {
+    // The caller continues first, and may add more.
+    await Promise.resolve();
+    while (waiting.length > 0 && !isOver) {
+      if (waiting.length < batchMax) await wait(lingerMs, closing.signal);
+      const batch = waiting.splice(0, batchMax);
+      for (const item of batch) bytes -= bytesOf(item);
+      try {
+        await run(batch);
+      } catch (error) {
+        options.onLost(batch.length, error);
+      }
+    }
+    working = undefined;
+  }
+
+  async function close(timeoutMs: number): Promise<void> {
+    closing.abort();
+    if (working !== undefined) await settlesWithin(working, timeoutMs);
+    isOver = true;
+    if (waiting.length > 0) options.onLost(waiting.length, CLOSED);
+  }
+
+  return { add, close };
+}
+
+const NO_CAPACITY = new Error("Cannot keep it for later: too much waits already");
+const CLOSED = new Error("Cannot do it later: this process is closing");

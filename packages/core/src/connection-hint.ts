@@ -1,0 +1,57 @@
+import { isMillraceError, MillraceError } from "./errors.ts";
+
+/** How a failed connection looks, and what to do about it; `%` is the variable that names the server. */
+const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
+  [/ENOTFOUND|EAI_AGAIN|EAI_NODATA/, "Check the host in %: its name has no address"],
+  [/ECONNREFUSED/, "Check the host and port in %, and that the server runs there"],
+  [/no encryption/, "The server accepts only TLS: add ?sslmode=verify-full to %"],
+  [/does not support SSL/, "The server has no TLS: turn it on there, or remove sslmode from %"],
+  [
+    /self.signed|unable to (verify|get)|UNABLE_TO|CERT_|altname/i,
+    "Check the certificate's CA: sslrootcert in DATABASE_URL, REDIS_CA_FILE for Redis",
+  ],
+  [
+    /wrong version number|packet length too long|EPROTO|ERR_SSL|no answer by TLS/i,
+    "Check the port in %, and whether the server speaks TLS there: without TLS, begin % with redis://",
+  ],
+  [/NOPERM/, "The user in % lacks a right: infra/redis/users.acl has those that it needs"],
+  [/28P01|28000|password|WRONGPASS|NOAUTH/, "Check the user and password in %"],
+  [/3D000|database ".*" does not exist/, "Create the database, or correct its name in %"],
+  [/DB index/, "Use a database number that this Redis has: the path in %, such as /0"],
+  [/53300|too many (clients|connections)/, "Raise max_connections, or lower worker.concurrency"],
+  [
+    /^redis_unreachable[^]*(Connection is closed|ECONNRESET)/,
+    "The server ends connections at once: if it speaks TLS on this port, begin % with rediss://",
+  ],
+];
+
+/** What to do about a server that cannot be reached, for people; undefined for other errors. */
+export function connectionHint(error: unknown): string | undefined {
+  if (!isMillraceError(error)) return undefined;
+  const { code } = error;
+  const isRedis = code === "redis_unreachable";
+  if (!isRedis && code !== "database_unavailable" && code !== "database_unreachable")
+    return undefined;
+  const text = [...textsOf(error)].join("\n");
+  const [, hint] = HINTS.find(([pattern]) => pattern.test(text)) ?? [];
+  // A server that is known not to be there says so itself.
+  if (hint === undefined && code === "database_unreachable") return undefined;
+  const known = hint ?? "Check %, and that the server runs there";
+  return known.replaceAll("%", isRedis ? "REDIS_URL" : "DATABASE_URL");
+}
+
+/** An error with what to do about it in its message, where that is known. */
+export function withHint(error: unknown): unknown {
+  const hint = connectionHint(error);
+  if (hint === undefined || !isMillraceError(error)) return error;
+  return new MillraceError(error.code, `${error.message}. ${hint}`, { cause: error });
+}
+
+/** The messages and codes of an error and its causes, of all addresses of a host too. */
+function* textsOf(error: unknown): Generator<string> {
+  if (!(error instanceof Error)) return;
+  if ("code" in error) yield String(error.code);
+  yield error.message;
+  if (error instanceof AggregateError) for (const each of error.errors) yield* textsOf(each);
+  yield* textsOf(error.cause);
+}

@@ -1,0 +1,101 @@
+import {
+  on,
+  type Handler,
+  type HandlerFunction,
+  type HandlerOptions,
+  type HandlerParts,
+  type JsonPayload,
+  type SetHandlerFunction,
+  type TableSchema,
+} from "./handler.ts";
+import type { ConfigInput, SourceDefinition } from "./settings.ts";
+
+/**
+ * Gives an `on` that knows a config: a source that it does not have, a type that a source does not have, and a table that
+ * is not in its `schema` do not compile.
+ *
+ * ```ts
+ * import type config from "./millrace.config.ts";
+ *
+ * const on = defineHandlers<typeof config>();
+ * ```
+ *
+ * It is the `on` of every handlers file, and does nothing of its own at run time.
+ */
+export function defineHandlers<Config extends ConfigInput>(): TypedOn<
+  Config["sources"],
+  TablesOf<Config>
+> {
+  return on as unknown as TypedOn<Config["sources"], TablesOf<Config>>;
+}
+
+/** `on`, for the sources and the tables of a config. */
+export interface TypedOn<
+  Sources extends Record<string, SourceDefinition>,
+  Tables extends TableSchema,
+> {
+  /** Binds a handler that is a function, as `on` does. */
+  <Name extends (keyof Sources & string) | "*", Payload = JsonPayload>(
+    source: Name | readonly Name[],
+    type:
+      | EventTypes<Sources>[Known<Sources, Name>]
+      | readonly EventTypes<Sources>[Known<Sources, Name>][],
+    run: HandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables>,
+  ): Handler;
+  /** Binds a handler of several parts, as `on` does: `schema`, `when`, `call`, and `write`, in this order. */
+  <Name extends (keyof Sources & string) | "*", Payload = JsonPayload, Called = undefined>(
+    source: Name | readonly Name[],
+    type:
+      | EventTypes<Sources>[Known<Sources, Name>]
+      | readonly EventTypes<Sources>[Known<Sources, Name>][],
+    parts: HandlerParts<Payload, Called, DataOf<Payload, Sources, Name>, Tables>,
+  ): Handler;
+  /** Binds a set-based handler, as `on` does. */
+  <Name extends (keyof Sources & string) | "*", Payload = JsonPayload>(
+    source: Name | readonly Name[],
+    type:
+      | EventTypes<Sources>[Known<Sources, Name>]
+      | readonly EventTypes<Sources>[Known<Sources, Name>][],
+    options: HandlerOptions,
+    run: SetHandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables>,
+  ): Handler;
+}
+
+/** The `schema` of a config. */
+export type TablesOf<Config extends ConfigInput> =
+  Config extends ConfigInput<Config["sources"], infer Tables> ? Tables : never;
+
+/**
+ * What may stand for a type of each source: one that it has, or how some begin, up to a separator, with a `*` behind. It is
+ * a mapped type so that an error shows the list and not a name for it.
+ */
+type EventTypes<Sources> = {
+  [Name in keyof Sources]: Sources[Name] extends SourceDefinition<infer Type>
+    ? Type | `${Beginning<Type, "." | "/" | "_"> | ""}*`
+    : never;
+};
+
+/** `*` may be any of the sources. */
+type Known<Sources, Name> = Name extends keyof Sources ? Name : keyof Sources;
+
+/** `a.`, `a.b_` of `a.b_c`: all that ends with a separator. */
+type Beginning<Type extends string, Separator extends string> = Separator extends string
+  ? Type extends `${infer Head}${Separator}${infer Rest}`
+    ? `${Head}${Separator}` | `${Head}${Separator}${Beginning<Rest, Separator>}`
+    : never
+  : never;
+
+/** The type of `event.data`, as `dataOf` of the processor finds it. */
+type DataOf<Payload, Sources, Name> = Name extends keyof Sources
+  ? Sources[Name] extends SourceDefinition<string, infer Field>
+    ? FieldOf<Payload, Field>
+    : never
+  : JsonPayload;
+
+type FieldOf<Payload, Field extends string> = [Field] extends [never]
+  ? Payload
+  : string extends Field
+    ? JsonPayload
+    : Field extends keyof Payload
+      ? Payload[Field]
+      : Payload;

@@ -1,0 +1,113 @@
+import { createBacklog, type Backlog } from "./backlog.ts";
+import type { StoreResult } from "./claim.ts";
+import type { EventKey, IncomingEvent } from "./event.ts";
+import { failpoint } from "./failpoint.ts";
+
+export interface EnqueueLaterDeps {
+  readonly queue: {
+    enqueue(
+      events: readonly IncomingEvent[],
+      options: { identityOnly: true; exact: true; delaysMs: readonly number[] },
+    ): Promise<readonly StoreResult[]>;
+  };
+  /** Has the ledger note that events have a job. */
+  readonly markEnqueued: (keys: readonly EventKey[]) => Promise<void>;
+  /** Called with events that the queue was not given. */
+  readonly onLost: (events: number, error: unknown) => void;
+}
+
+/** Events of the ledger that are on their way to the queue. */
+export interface EnqueueLater {
+  /** Takes an event that the ledger has, to run after so many milliseconds. */
+  add(event: IncomingEvent, afterMs?: number): void;
+  /** Finishes what is there, for `timeoutMs` at most. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+/** Both backlogs hold identities only; an id may take 1,024 bytes. */
+const BOUNDS = { itemsMax: 20_000, bytesMax: 16 * 1024 * 1024 };
+const ENQUEUE_BATCH = 100;
+/** A call costs as much as several identities in one, and nobody waits for it but the worker. */
+const ENQUEUE_LINGER_MS = 5;
+const MARK_BATCH = 1_000;
+/** By then the worker has usually recorded the event, so most of these writes are skipped. */
+const MARK_LINGER_MS = 1_000;
+const NO_BODY = new Uint8Array();
+
+/**
+ * Gives the queue the identities of events that the ledger has, in the background, and then has the ledger note which
+ * events have a job. Whatever is lost of that, because the queue is down or this process dies, is pending in the ledger
+ * without a known job: the reconciler looks for these.
+ */
+export function createEnqueueLater({
+  queue,
+  markEnqueued,
+  onLost,
+}: EnqueueLaterDeps): EnqueueLater {
+  const marks = createBacklog<EventKey>(mark, {
+    ...BOUNDS,
+    bytesOf,
+    batchMax: MARK_BATCH,
+    lingerMs: MARK_LINGER_MS,
+    // The reconciler finds the job and marks its event.
+    onLost: () => {},
+  });
+  const identities = createBacklog<Identity>(enqueue, {
+    ...BOUNDS,
+    bytesOf: ({ event }) => bytesOf(event),
+    batchMax: ENQUEUE_BATCH,
+    lingerMs: ENQUEUE_LINGER_MS,
+    onLost,
+  });
+
+  async function enqueue(batch: readonly Identity[]): Promise<void> {
+    failpoint("ledger.before_enqueue");
+    const events = batch.map(({ event }) => event);
+    const delaysMs = batch.map(({ dueMs }) => Math.max(0, dueMs - Date.now()));
+    // All of them are new to the ledger: a job that has ended is of before Postgres was restored, say.
+    const results = await queue.enqueue(events, { identityOnly: true, exact: true, delaysMs });
+    failpoint("ledger.enqueued");
+    for (const [index, { source, eventId, generation }] of events.entries()) {
+      if (isOnQueue(results[index])) marks.add({ source, eventId, generation });
+    }
+    const errors = results.filter((result) => result instanceof Error);
+    if (errors.length > 0) onLost(errors.length, errors[0]);
+  }
+
+  async function mark(keys: readonly EventKey[]): Promise<void> {
+    await markEnqueued(keys);
+    failpoint("ledger.marked");
+  }
+
+  return {
+    add: (event, afterMs = 0) => {
+      // It keeps neither body nor headers in memory.
+      identities.add({
+        event: { ...event, headers: {}, body: NO_BODY },
+        dueMs: Date.now() + afterMs,
+      });
+    },
+    close: (timeoutMs) => closeInTurn([identities, marks], timeoutMs),
+  };
+}
+
+interface Identity {
+  readonly event: IncomingEvent;
+  readonly dueMs: number;
+}
+
+/** An event whose job has ended gets no mark, so that the next pass of the reconciler runs the job again. */
+const isOnQueue = (result: StoreResult | undefined): boolean =>
+  result === "accepted" || result === "duplicate" || result === "conflict";
+
+function bytesOf({ source, eventId }: EventKey): number {
+  return 400 + 2 * (source.length + eventId.length);
+}
+
+async function closeInTurn(
+  backlogs: readonly Pick<Backlog<never>, "close">[],
+  timeoutMs: number,
+): Promise<void> {
+  const deadlineMs = performance.now() + timeoutMs;
+  for (const backlog of backlogs) await backlog.close(Math.max(0, deadlineMs - performance.now()));
+}

@@ -1,0 +1,90 @@
+import {
+  createHmac,
+  createSecretKey,
+  hash,
+  randomBytes,
+  timingSafeEqual,
+  type KeyObject,
+} from "node:crypto";
+import { MillraceError } from "./errors.ts";
+
+const KEY_BYTES = 32;
+/** Characters of an HMAC-SHA256 as base64url. */
+const MAC_CHARS = 43;
+const HEX = /^[0-9a-f]{64}$/i;
+const BASE64 = /^[\w+/-]{43}=?$/;
+
+/** What a job carries to show that Millrace wrote it. */
+export interface JobSeal {
+  /** Which key: the first eight hex digits of its SHA-256. */
+  readonly kid: string;
+  /** HMAC-SHA256, base64url without padding. */
+  readonly mac: string;
+}
+
+/** The keys of `MILLRACE_QUEUE_KEY`, separated by commas. The first signs jobs, and each of them verifies. */
+export class QueueKeys {
+  /** The name of the key that signs. */
+  readonly kid: string;
+  private readonly signing: KeyObject;
+  private readonly live = new Map<string, KeyObject>();
+
+  /** @throws `invalid_config` when one of them is not 32 bytes as hex or base64. */
+  constructor(text: string) {
+    const keys = split(text).map((part) => decode(part) ?? refuse());
+    for (const key of keys) this.live.set(nameOf(key), createSecretKey(key));
+    const [[kid, signing] = refuse()] = this.live;
+    this.kid = kid;
+    this.signing = signing;
+  }
+
+  /** The MAC of a text. */
+  sign(text: string): string {
+    return macOf(this.signing, text);
+  }
+
+  /** Whether a live key made the MAC, in a time that does not tell how much of it is right. */
+  verify(text: string, { kid, mac }: JobSeal): boolean {
+    const key = this.live.get(kid);
+    if (key === undefined || mac.length !== MAC_CHARS) return false;
+    const given = Buffer.from(mac);
+    const own = Buffer.from(macOf(key, text));
+    return given.length === own.length && timingSafeEqual(given, own);
+  }
+}
+
+/** Whether a text is one or more queue keys. */
+export function isQueueKey(text: string): boolean {
+  return split(text).every((part) => decode(part) !== undefined);
+}
+
+/** Makes a key, as text for `MILLRACE_QUEUE_KEY`. */
+export function makeQueueKey(): string {
+  return randomBytes(KEY_BYTES).toString("hex");
+}
+
+function macOf(key: KeyObject, text: string): string {
+  return createHmac("sha256", key).update(text).digest("base64url");
+}
+
+function nameOf(key: Buffer): string {
+  return hash("sha256", key, "hex").slice(0, 8);
+}
+
+function split(text: string): string[] {
+  return text.split(",").map((part) => part.trim());
+}
+
+/** The bytes of a key; undefined for what is none. */
+function decode(text: string): Buffer | undefined {
+  if (HEX.test(text)) return Buffer.from(text, "hex");
+  const bytes = BASE64.test(text) ? Buffer.from(text, "base64") : undefined;
+  return bytes?.length === KEY_BYTES ? bytes : undefined;
+}
+
+function refuse(): never {
+  throw new MillraceError(
+    "invalid_config",
+    "Cannot use MILLRACE_QUEUE_KEY: each key must be 32 bytes as hex or base64, such as `openssl rand -hex 32` prints",
+  );
+}

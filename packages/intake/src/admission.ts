@@ -1,0 +1,140 @@
+import { createHmac } from "node:crypto";
+import { SOURCE_NAME, type ErrorCode, type IngressConfig, type Verifier } from "@millrace/core";
+import { ByteBudget, type SourceBytes } from "./byte-budget.ts";
+import type { BodyRefused } from "./incoming-body.ts";
+import type { AdmissionReason, Notify } from "./notice.ts";
+import {
+  earlyRejection,
+  methodNotAllowed,
+  unverified,
+  type Received,
+  type ReceiveRequest,
+} from "./received.ts";
+
+/** What an adapter needs to know of a source before it reads a body. */
+export interface SourceLimits {
+  /** Undefined for a name that is not configured. */
+  readonly name: string | undefined;
+  /** A name that is not configured, if a source could have it. What else a stranger writes is not passed on. */
+  readonly asked?: string | undefined;
+  readonly methods: readonly string[];
+  readonly bodyBytesMax: number;
+  /** What the source may take of the receiver's byte budget. */
+  readonly bytes: SourceBytes;
+  readonly verifier: Pick<Verifier, "precheck">;
+}
+
+const UNKNOWN_BYTES_MAX = 4 * 1024 * 1024;
+
+/**
+ * What names that are not configured are taken for: each for one of the sources, whose signature never matches. So its
+ * method, its size, and its head are answered as a source would answer them. Which source it is follows from the name and
+ * the secrets: always the same one, at every ingress, and a stranger cannot tell which.
+ *
+ * Their bodies have bytes of their own, so that they take none from a source.
+ */
+export function unknownSources(
+  sources: readonly SourceLimits[],
+  secret: Buffer,
+): (name: string) => SourceLimits {
+  const longest = Math.max(...sources.map(({ bodyBytesMax }) => bodyBytesMax));
+  const budget = new ByteBudget(Math.max(UNKNOWN_BYTES_MAX, longest), new Map([["", longest]]));
+  const alike = sources.map(({ methods, bodyBytesMax, verifier }) => {
+    const { precheck } = verifier;
+    const check = precheck && { precheck: precheck.bind(verifier) };
+    return { methods, bodyBytesMax, bytes: budget.of(""), verifier: { ...check } };
+  });
+  return (name) => {
+    const place = createHmac("sha256", secret).update(name).digest().readUInt32BE() % alike.length;
+    const asked = SOURCE_NAME.test(name) ? name : undefined;
+    const limits = alike[place];
+    if (limits === undefined) throw new RangeError("Cannot receive webhooks: there is no source");
+    return { ...limits, name: undefined, asked };
+  };
+}
+
+/** The head of a request, of any framework. Header names are lower-case. */
+export interface RequestHead {
+  readonly method?: string | undefined;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** Rejects what can be rejected by the request's head alone; undefined goes on. */
+export function rejectEarly(request: RequestHead, source: SourceLimits): Received | undefined {
+  if (!source.methods.includes(request.method ?? "")) return methodNotAllowed(source.methods);
+  const encoding = request.headers["content-encoding"];
+  if (encoding !== undefined && !isExactly(encoding, "identity")) {
+    return earlyRejection("unsupported_encoding");
+  }
+  const transfer = request.headers["transfer-encoding"];
+  if (transfer !== undefined && !isExactly(transfer, "chunked")) {
+    return earlyRejection("unsupported_encoding");
+  }
+  const announced = lengthOf(request) ?? 0;
+  return announced > source.bodyBytesMax ? earlyRejection("body_too_large") : undefined;
+}
+
+function isExactly(value: string | readonly string[], coding: string): boolean {
+  return String(value).trim().toLowerCase() === coding;
+}
+
+/** The length of a body that its head says; undefined where it says none. */
+export function lengthOf({ headers }: RequestHead): number | undefined {
+  // Node has refused what is not a number, and two that differ.
+  const announced = headers["content-length"];
+  if (announced !== undefined) return Number(announced);
+  return headers["transfer-encoding"] === undefined ? 0 : undefined;
+}
+
+/** A request that an adapter refused, and whose limits it was held against. */
+export interface RefusedRequest {
+  readonly rejection: Received;
+  readonly reason?: AdmissionReason | undefined;
+  readonly source?: SourceLimits | undefined;
+}
+
+const REASONS: Partial<Record<ErrorCode, AdmissionReason>> = {
+  body_too_large: "too_large",
+  body_timeout: "timeout",
+  too_many_chunks: "too_many_chunks",
+};
+
+/** What the adapters of a receiver refuse before they have a delivery. */
+export class Admission {
+  readonly #limits: IngressConfig;
+  readonly #notify: Notify;
+  readonly #nowMs: () => number;
+
+  constructor(limits: IngressConfig, { notify, nowMs }: { notify: Notify; nowMs: () => number }) {
+    this.#limits = limits;
+    this.#notify = notify;
+    this.#nowMs = nowMs;
+  }
+
+  /** Refuses by its head what could not be verified, whatever its body; undefined lets the body be read. */
+  refuseHead(
+    { name, verifier }: SourceLimits,
+    head: Omit<ReceiveRequest, "source" | "body">,
+  ): BodyRefused | undefined {
+    if (verifier.precheck === undefined) return undefined;
+    try {
+      const delivery = { ...head, receivedAtMs: this.#nowMs() };
+      const refusal = verifier.precheck(delivery, this.#limits.bodyTimeoutMs);
+      if (refusal === undefined) return undefined;
+      const code = name === undefined ? "unknown_source" : refusal.code;
+      return { ok: false, rejection: unverified(code), reason: "bad_head" };
+    } catch (error) {
+      // A provider of a user's own may throw. Its `verify` decides.
+      this.#notify({ kind: "unexpected", source: name, error });
+      return undefined;
+    }
+  }
+
+  /** Reports a request that was refused. */
+  refused({ rejection: { outcome, code }, reason, source }: RefusedRequest): void {
+    const admission = reason ?? (code && REASONS[code]);
+    const { name, asked } = source ?? {};
+    const answered = { kind: "answered", source: name, asked, outcome, code } as const;
+    this.#notify({ ...answered, admission, durationMs: 0 });
+  }
+}

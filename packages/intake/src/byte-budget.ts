@@ -1,0 +1,186 @@
+/** A body up to this long may use every byte of the budget, also those that longer ones leave alone. */
+export const SMALL_BODY_BYTES = 65_536;
+
+// Of eight bytes, longer bodies leave one to the small ones.
+const SMALL_BODIES_PART = 8;
+
+/**
+ * Longer bodies that are younger never give way: at an ordinary pace one has come whole by then. If each one that
+ * begins could end another, too many at once would end each other and none would come whole.
+ */
+const LARGE_UNDISTURBED_MS = 1_000;
+
+/** Why bytes were not given: the source holds its share, or all bodies together hold the budget. */
+export type Shortage = "source_share" | "budget";
+
+/** A body that is being read, as far as the budget knows it. */
+export interface BodyBeingRead {
+  /** When it began, by `performance.now()`. */
+  readonly startedMs: number;
+  /** Refuses the body, which leaves its pool and returns its bytes at once. */
+  giveWay(): void;
+  /** Its neighbors in its pool, which alone sets them. */
+  before: BodyBeingRead | undefined;
+  after: BodyBeingRead | undefined;
+}
+
+/**
+ * The bytes of bodies in memory, of all adapters of a receiver: who may take how many. What does not fit is refused,
+ * never queued. A sender can hold back the end of a body for as long as the clock of bodies lets it, so
+ *
+ * - one of several sources takes at most half, and the others' deliveries always have the rest;
+ * - long bodies leave an eighth to the small ones, and count apart from those of the same source;
+ * - where bytes are short, the oldest body of the pool that holds most gives way: a small one at once, a long one
+ *   when it is a second old. For a small body, pools whose oldest is too young are passed over: their sender may send
+ *   them anew each second, and hold back small ones too.
+ */
+export class ByteBudget {
+  /** Bytes in memory now. */
+  taken = 0;
+  readonly #sources: ReadonlyMap<string, SourceBytes>;
+  readonly #pools: readonly BodyPool[];
+
+  /** @param bodyBytesMax - The longest body of each source, by its name. */
+  constructor(bytesMax: number, bodyBytesMax: ReadonlyMap<string, number>) {
+    // A limit that was set on purpose is kept, at the expense of what is left to small bodies.
+    const largest = Math.min(bytesMax, Math.max(0, ...bodyBytesMax.values()));
+    const largeMax = Math.max(bytesMax - Math.ceil(bytesMax / SMALL_BODIES_PART), largest);
+    const part = bodyBytesMax.size > 1 ? 2 : 1;
+    this.#sources = new Map(
+      Array.from(bodyBytesMax, ([name, longest]) => {
+        const share = Math.max(largeMax / part, Math.min(longest, largeMax));
+        const small = { share: bytesMax / part, total: bytesMax, undisturbedMs: 0 };
+        const large = { share, total: largeMax, undisturbedMs: LARGE_UNDISTURBED_MS };
+        return [name, { small: new BodyPool(this, small), large: new BodyPool(this, large) }];
+      }),
+    );
+    this.#pools = [...this.#sources.values()].flatMap(({ small, large }) => [small, large]);
+  }
+
+  /** The pools of a source that was named to the constructor. */
+  of(source: string): SourceBytes {
+    const bytes = this.#sources.get(source);
+    if (bytes === undefined) throw new RangeError(`Cannot find the bytes of ${source}`);
+    return bytes;
+  }
+
+  /** The pool that holds most, of those that fulfill a condition. */
+  fullest(isWanted: (pool: BodyPool) => boolean): BodyPool | undefined {
+    let fullest: BodyPool | undefined;
+    for (const pool of this.#pools) {
+      if (pool.taken > (fullest?.taken ?? 0) && isWanted(pool)) fullest = pool;
+    }
+    return fullest;
+  }
+}
+
+/** The bytes of one source. */
+export interface SourceBytes {
+  readonly small: BodyPool;
+  readonly large: BodyPool;
+}
+
+/** The pool of a body of this length. */
+export function poolFor({ small, large }: SourceBytes, bytes: number): BodyPool {
+  return bytes > SMALL_BODY_BYTES ? large : small;
+}
+
+interface PoolLimits {
+  /** Bytes that this pool may hold. */
+  readonly share: number;
+  /** Bytes that all pools may hold together after this one has taken some. */
+  readonly total: number;
+  /** How long a body is safe from giving way. */
+  readonly undisturbedMs: number;
+}
+
+/**
+ * The bytes that one source's bodies of a kind take of the budget. What is being read is a list and not a Set: see
+ * `Deadlines`.
+ */
+export class BodyPool {
+  taken = 0;
+  readonly #budget: ByteBudget;
+  readonly #limits: PoolLimits;
+  /** Of those that are being read, in the order in which they began. */
+  #oldest: BodyBeingRead | undefined;
+  #youngest: BodyBeingRead | undefined;
+
+  constructor(budget: ByteBudget, limits: PoolLimits) {
+    this.#budget = budget;
+    this.#limits = limits;
+  }
+
+  /** Whether any body of it is being read. */
+  get isReading(): boolean {
+    return this.#oldest !== undefined;
+  }
+
+  /** The body that gives way if one must. */
+  get displaceable(): BodyBeingRead | undefined {
+    const oldest = this.#oldest;
+    if (oldest === undefined) return undefined;
+    return performance.now() - oldest.startedMs >= this.#limits.undisturbedMs ? oldest : undefined;
+  }
+
+  /** Whether a body of this length may be begun: it fits now, or would if another one gave way. */
+  admits(bytes: number): Shortage | undefined {
+    const shortage = this.#shortage(bytes);
+    if (shortage === undefined || bytes > this.#limits.share) return shortage;
+    return this.#candidate(shortage) === undefined ? shortage : undefined;
+  }
+
+  /** Takes bytes, if need be from bodies that give way; or says what is short, and takes none. */
+  take(bytes: number, taker?: BodyBeingRead): Shortage | undefined {
+    for (;;) {
+      const shortage = this.#shortage(bytes);
+      if (shortage === undefined) break;
+      const candidate = this.#candidate(shortage);
+      if (candidate === undefined || candidate === taker) return shortage;
+      candidate.giveWay();
+    }
+    this.taken += bytes;
+    this.#budget.taken += bytes;
+    return undefined;
+  }
+
+  release(bytes: number): void {
+    this.taken -= bytes;
+    this.#budget.taken -= bytes;
+  }
+
+  /** A body that may give way to others until it leaves. It may have entered before. */
+  enter(body: BodyBeingRead): void {
+    if (body.before !== undefined || this.#oldest === body) return;
+    body.before = this.#youngest;
+    if (this.#youngest === undefined) this.#oldest = body;
+    else this.#youngest.after = body;
+    this.#youngest = body;
+  }
+
+  /** Takes a body from those that are being read, if it is one of them. */
+  leave(body: BodyBeingRead): void {
+    const { before, after } = body;
+    if (before === undefined) {
+      if (this.#oldest !== body) return;
+      this.#oldest = after;
+    } else before.after = after;
+    if (after === undefined) this.#youngest = before;
+    else after.before = before;
+    body.before = undefined;
+    body.after = undefined;
+  }
+
+  #shortage(bytes: number): Shortage | undefined {
+    if (this.taken + bytes > this.#limits.share) return "source_share";
+    return this.#budget.taken + bytes > this.#limits.total ? "budget" : undefined;
+  }
+
+  #candidate(shortage: Shortage): BodyBeingRead | undefined {
+    if (shortage === "source_share") return this.displaceable;
+    const isSmall = this.#limits.undisturbedMs === 0;
+    const isWanted = (pool: BodyPool) =>
+      isSmall ? pool.displaceable !== undefined : pool.isReading;
+    return this.#budget.fullest(isWanted)?.displaceable;
+  }
+}

@@ -1,0 +1,212 @@
+import { Deadlines, type Deadline } from "@millrace/core";
+import { poolFor, type BodyBeingRead, type BodyPool, type SourceBytes } from "./byte-budget.ts";
+import type { AdmissionReason } from "./notice.ts";
+import { earlyRejection, type Received } from "./received.ts";
+
+/** A body that came whole, or why it did not. */
+export type BodyRead = BodyHeld | BodyRefused;
+
+/** A whole body. Its bytes stay taken until the caller releases them: `pool.release(bytes)`. */
+export interface BodyHeld {
+  readonly ok: true;
+  readonly body: Buffer;
+  readonly pool: BodyPool;
+  readonly bytes: number;
+}
+
+export interface BodyRefused {
+  readonly ok: false;
+  readonly rejection: Received;
+  readonly reason: AdmissionReason | undefined;
+}
+
+export type BodyProblem = Parameters<typeof earlyRejection>[0];
+
+/** A body whose bytes are not in memory. */
+export function refused(code: BodyProblem, reason?: AdmissionReason): BodyRefused {
+  return { ok: false, rejection: earlyRejection(code), reason };
+}
+
+// A piece costs a buffer of its own and a call for each layer it passes, however few bytes it brings. Senders write
+// kilobytes at once: only what is cut up on purpose has more pieces than these.
+const CHUNKS_FREE = 256;
+const CHUNK_BYTES_MIN = 32;
+
+/** The smallest buffer for what comes in pieces: what a few bytes take in any case. */
+const BUFFER_BYTES_MIN = 256;
+
+export interface IncomingBodyOptions {
+  /** The longest body that is taken. */
+  readonly bytesMax: number;
+  readonly bytes: SourceBytes;
+  readonly clock: BodyClock;
+  /** What the head says, if it says it. */
+  readonly length: number | undefined;
+}
+
+/**
+ * One body while it comes in. Its pieces go into one buffer that grows by doubling, up to the length that was
+ * announced, and is charged in full. Bytes are charged as they arrive and not as they are announced: a sender that
+ * announces much and sends nothing takes no capacity from the others.
+ */
+export class IncomingBody implements BodyBeingRead {
+  readonly startedMs = performance.now();
+  before: BodyBeingRead | undefined = undefined;
+  after: BodyBeingRead | undefined = undefined;
+  /** Bytes that have come. */
+  size = 0;
+  readonly #options: IncomingBodyOptions;
+  readonly #onOver: (read: BodyRead) => void;
+  readonly #ticket: ClockTicket;
+  #pool: BodyPool;
+  /** Bytes taken from the pool: the length of the buffer. */
+  #taken = 0;
+  #buffer: Uint8Array | undefined;
+  #chunks = 0;
+  #isOver = false;
+
+  /** @param onOver - Called once: with the body, or with why it is refused. */
+  constructor(options: IncomingBodyOptions, onOver: (read: BodyRead) => void) {
+    this.#options = options;
+    this.#onOver = onOver;
+    this.#pool = poolFor(options.bytes, options.length ?? 0);
+    this.#ticket = options.clock.begin(this);
+  }
+
+  /** Whether it came whole or was refused. What is added later is dropped. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  add(chunk: Uint8Array): void {
+    if (this.#isOver) return;
+    const size = this.size + chunk.length;
+    this.#chunks += 1;
+    if (size > this.#options.bytesMax) return this.refuse("body_too_large");
+    if (this.#chunks > CHUNKS_FREE + size / CHUNK_BYTES_MIN) return this.refuse("too_many_chunks");
+    if (this.#buffer === undefined) {
+      // Most bodies come in one piece, which is not copied.
+      if (!this.#takeUpTo(size)) return;
+      this.#buffer = chunk;
+    } else {
+      if (size > this.#buffer.length && !this.#grow(this.#buffer, size)) return;
+      this.#buffer.set(chunk, this.size);
+    }
+    this.size = size;
+  }
+
+  /** The body has come whole. */
+  end(): void {
+    if (this.#isOver) return;
+    this.#leave();
+    const buffer = asBuffer(this.#buffer);
+    const body = buffer.length === this.size ? buffer : buffer.subarray(0, this.size);
+    this.#onOver({ ok: true, body, pool: this.#pool, bytes: this.#taken });
+  }
+
+  refuse(code: BodyProblem, reason?: AdmissionReason): void {
+    if (this.#isOver) return;
+    this.#leave();
+    this.#pool.release(this.#taken);
+    this.#buffer = undefined;
+    this.#onOver(refused(code, reason));
+  }
+
+  giveWay(): void {
+    this.refuse("overloaded", "gave_way");
+  }
+
+  #leave(): void {
+    this.#isOver = true;
+    this.#pool.leave(this);
+    this.#options.clock.end(this.#ticket);
+  }
+
+  #grow(from: Uint8Array, size: number): boolean {
+    const { length, bytesMax } = this.#options;
+    const atMost = length !== undefined && length >= size ? length : bytesMax;
+    const capacity = Math.min(Math.max(2 * size, BUFFER_BYTES_MIN), atMost);
+    if (!this.#takeUpTo(capacity)) return false;
+    const buffer = Buffer.allocUnsafeSlow(capacity);
+    buffer.set(from.subarray(0, this.size));
+    this.#buffer = buffer;
+    return true;
+  }
+
+  /** Takes what a buffer of `capacity` bytes costs beyond what is taken already; refuses the body if it cannot. */
+  #takeUpTo(capacity: number): boolean {
+    const { bytes, length = 0 } = this.#options;
+    const pool = poolFor(bytes, Math.max(capacity, length));
+    if (pool !== this.#pool) {
+      this.#pool.leave(this);
+      this.#pool.release(this.#taken);
+      this.#taken = 0;
+      this.#pool = pool;
+    }
+    const shortage = pool.take(capacity - this.#taken, this);
+    if (shortage !== undefined) {
+      this.refuse("overloaded", shortage);
+      return false;
+    }
+    this.#taken = capacity;
+    // Not before it has bytes to give back.
+    pool.enter(this);
+    return true;
+  }
+}
+
+/** What a clock has of one body. */
+interface ClockTicket {
+  readonly body: IncomingBody;
+  readonly whole: Deadline<IncomingBody>;
+  window: Deadline<ClockTicket> | undefined;
+  isFirst: boolean;
+  /** Bytes that had come when the window began. */
+  sizeBefore: number;
+}
+
+const WINDOW_MS = 5_000;
+/** 4 kB a second: less than any link that servers send webhooks over. */
+const WINDOW_BYTES_MIN = 20_000;
+
+/**
+ * The time of all bodies that are being read, by two timers together. A body has `timeoutMs` to come whole, and must
+ * bring 20 kB in each five seconds but the first.
+ */
+export class BodyClock {
+  readonly #whole: Deadlines<IncomingBody>;
+  readonly #windows = new Deadlines<ClockTicket>(WINDOW_MS, (ticket) => this.#checkPace(ticket));
+
+  constructor(timeoutMs: number) {
+    this.#whole = new Deadlines(timeoutMs, (body) => body.refuse("body_timeout"));
+  }
+
+  begin(body: IncomingBody): ClockTicket {
+    const whole = this.#whole.add(body);
+    const ticket: ClockTicket = { body, whole, window: undefined, isFirst: true, sizeBefore: 0 };
+    ticket.window = this.#windows.add(ticket);
+    return ticket;
+  }
+
+  end({ whole, window }: ClockTicket): void {
+    this.#whole.delete(whole);
+    if (window !== undefined) this.#windows.delete(window);
+  }
+
+  #checkPace(ticket: ClockTicket): void {
+    const { body, isFirst, sizeBefore } = ticket;
+    if (!isFirst && body.size - sizeBefore < WINDOW_BYTES_MIN) {
+      return body.refuse("body_timeout", "too_slow");
+    }
+    ticket.isFirst = false;
+    ticket.sizeBefore = body.size;
+    ticket.window = this.#windows.add(ticket);
+  }
+}
+
+function asBuffer(bytes: Uint8Array | undefined): Buffer {
+  if (bytes === undefined) return Buffer.alloc(0);
+  return Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,68 @@
+import {
+  bodyHash,
+  messageDigest,
+  placeDigest,
+  type Delivery,
+  type IdentifiedEvent,
+  type IncomingEvent,
+  type SignedMessage,
+} from "@millrace/core";
+import type { ReadySource } from "./sources.ts";
+
+/**
+ * The events of a verified delivery, as an event store takes them. `signed` is its signed message, where that is another
+ * than its body.
+ */
+export function toIncomingEvents(
+  source: ReadySource,
+  delivery: Delivery,
+  identified: readonly IdentifiedEvent[],
+  signed: SignedMessage | undefined,
+): readonly IncomingEvent[] {
+  const headers = keptHeaders(delivery.headers, source.provider.keptHeaders);
+  const digests = source.provider.idIsSigned ? NO_DIGESTS : digestsOf(signed, delivery, identified);
+  return identified.map((event, place) => {
+    const body = event.body ?? delivery.body;
+    return {
+      source: source.name,
+      eventId: event.eventId,
+      generation: 0,
+      type: event.type,
+      acceptedAtMs: delivery.receivedAtMs,
+      bodyHash: bodyHash(body),
+      headers,
+      unsigned: !source.provider.idIsSigned,
+      digest: digests[place],
+      body,
+    };
+  });
+}
+
+const NO_DIGESTS: readonly string[] = [];
+
+/**
+ * The digests of what was signed, for the events of a delivery whose ids are not signed. None for a single event of which
+ * its body alone was signed: the hash of that is the digest.
+ */
+function digestsOf(
+  signed: SignedMessage | undefined,
+  { body }: Delivery,
+  events: readonly IdentifiedEvent[],
+): readonly string[] {
+  const isWhole = events.length === 1 && (events[0]?.body ?? body) === body;
+  if (isWhole && signed === undefined) return NO_DIGESTS;
+  const digest = messageDigest(signed ?? [body]);
+  return events.length === 1 ? [digest] : events.map((_, place) => placeDigest(digest, place));
+}
+
+function keptHeaders(
+  headers: Readonly<Record<string, string | undefined>>,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  const kept: Record<string, string> = {};
+  for (const name of names) {
+    const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
+}

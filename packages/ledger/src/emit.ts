@@ -1,0 +1,147 @@
+import type { EmittedEvent, EventLookup } from "@millrace/core";
+import type pg from "pg";
+import { chunkBySize } from "./event-batch.ts";
+import { REFUSE_TRANSACTION } from "./run-guarded.ts";
+
+/**
+ * What the handlers of an attempt have emitted, in order. It is written right before the attempt is settled. What is
+ * emitted behind a savepoint of a handler's own is written at once, so that Postgres undoes it with the savepoint; then it is
+ * taken back here too.
+ */
+export class Emitted {
+  /** Bytes of the bodies. */
+  bytes = 0;
+  private readonly events: { readonly event: EmittedEvent; readonly isWritten: boolean }[] = [];
+  private readonly names = new Set<string>();
+
+  /** Everything that was emitted and not undone. */
+  get all(): readonly EmittedEvent[] {
+    return this.events.map(({ event }) => event);
+  }
+
+  /** What is still to be written. */
+  get unwritten(): readonly EmittedEvent[] {
+    return this.events.filter(({ isWritten }) => !isWritten).map(({ event }) => event);
+  }
+
+  get count(): number {
+    return this.events.length;
+  }
+
+  /** How many of a source and type were emitted. */
+  countOf(source: string, type: string): number {
+    return this.events.filter(({ event }) => event.source === source && event.type === type).length;
+  }
+
+  has(event: EventLookup): boolean {
+    return this.names.has(nameOf(event));
+  }
+
+  add(event: EmittedEvent, { isWritten }: { readonly isWritten: boolean }): void {
+    this.events.push({ event, isWritten });
+    this.names.add(nameOf(event));
+    this.bytes += event.body.byteLength;
+  }
+
+  /** Takes back what was emitted after the first so many. */
+  keep(count: number): void {
+    for (const { event } of this.events.splice(count)) {
+      this.names.delete(nameOf(event));
+      this.bytes -= event.body.byteLength;
+    }
+  }
+}
+
+function nameOf({ source, eventId }: EventLookup): string {
+  return `${source}\0${eventId}`;
+}
+
+/** Where the handlers of an attempt emit to. */
+export interface EmitTarget {
+  readonly emitted: Emitted;
+  /**
+   * Takes an event, and writes it at once where a savepoint of the handler's own is open.
+   *
+   * @throws `tx_closed` at once, when the handler has returned
+   */
+  emit(event: EmittedEvent): Promise<void>;
+}
+
+/**
+ * Inserts emitted events as pending, with their bodies, in the transaction of the attempt that emits them ($1) and in no
+ * other; null is for a savepoint, which is in no other. An event that is known is left as it is: its parent's identity was
+ * forgotten, and the parent came again. But Postgres may have lost it together with its parent, and its job was failed for
+ * want of a body (`body_lost`): then it is pending again. Times are not those of the transaction's beginning, as in
+ * `COMPLETE_FIRST`.
+ */
+const EMIT = `
+WITH mine AS MATERIALIZED (
+  SELECT CASE WHEN coalesce(pg_current_xact_id() = $1::xid8, true) THEN clock_timestamp()
+    ELSE (CASE WHEN ${REFUSE_TRANSACTION} THEN NULL END)::timestamptz
+  END AS at
+),
+given AS MATERIALIZED (
+  SELECT i.*, at, nextval('millrace.body_id') AS body_id
+  FROM mine CROSS JOIN unnest(
+    $2::text[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::text[], $8::int[], $9::int[],
+    $11::float8[], $12::text[], $13::text[], $14::int[]
+  ) AS i (
+    source, event_id, type, body_hash, received_at_ms, headers, body_from, body_length,
+    after_ms, parent_source, parent_event_id, parent_generation
+  )
+),
+inserted AS (
+  INSERT INTO millrace.events (
+    source, event_id, generation, type, body_hash, unsigned, received_at, recorded_at, pending_since,
+    body_id, body_day, next_attempt_at, parent_source, parent_event_id, parent_generation
+  )
+  SELECT source, event_id, 0, type, body_hash, false, to_timestamp(received_at_ms / 1000), at, at,
+    body_id, (at AT TIME ZONE 'UTC')::date,
+    CASE WHEN after_ms > 0 THEN at + make_interval(secs => after_ms / 1000) END,
+    parent_source, parent_event_id, parent_generation
+  FROM given
+  ORDER BY source, event_id
+  ON CONFLICT (source, event_id, generation) DO UPDATE
+  SET status = 'pending', processed_at = NULL, failed_run = NULL, enqueued_at = NULL,
+    pending_since = excluded.pending_since, attempts_at_retry = events.attempts, waits = 0,
+    body_id = excluded.body_id, body_day = excluded.body_day, next_attempt_at = excluded.next_attempt_at,
+    parent_source = excluded.parent_source, parent_event_id = excluded.parent_event_id,
+    parent_generation = excluded.parent_generation
+  WHERE events.status = 'failed' AND events.last_error_code = 'body_lost'
+  RETURNING source, event_id, body_day, body_id
+)
+INSERT INTO millrace.bodies (day, id, headers, body)
+SELECT body_day, body_id, headers::jsonb, substring($10::bytea FROM body_from FOR body_length)
+FROM inserted JOIN given USING (source, event_id, body_id)`;
+
+/** The statements that write emitted events in their transaction: one, unless their bodies are large. */
+export function emitStatements(
+  events: readonly EmittedEvent[],
+  transactionId: string | null,
+): pg.QueryConfig[] {
+  if (events.length === 0) return [];
+  return chunkBySize(events, (event) => event).map((chunk) => {
+    let from = 1;
+    const bodyFrom = chunk.map(({ body }) => (from += body.byteLength) - body.byteLength);
+    return {
+      name: "millrace_emit",
+      text: EMIT,
+      values: [
+        transactionId,
+        chunk.map(({ source }) => source),
+        chunk.map(({ eventId }) => eventId),
+        chunk.map(({ type }) => type),
+        chunk.map(({ bodyHash }) => bodyHash),
+        chunk.map(({ acceptedAtMs }) => acceptedAtMs),
+        chunk.map(({ headers }) => JSON.stringify(headers)),
+        bodyFrom,
+        chunk.map(({ body }) => body.byteLength),
+        Buffer.concat(chunk.map(({ body }) => body)),
+        chunk.map(({ afterMs }) => afterMs),
+        chunk.map(({ parent }) => parent.source),
+        chunk.map(({ parent }) => parent.eventId),
+        chunk.map(({ parent }) => parent.generation),
+      ],
+    };
+  });
+}

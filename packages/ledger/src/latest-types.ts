@@ -1,0 +1,22 @@
+import type pg from "pg";
+
+/** How many of the latest events are looked at for their types. */
+export const LATEST_EVENTS = 10_000;
+
+// No index has the type. The latest rows are read by the index of their time, so the table may be as large as it likes.
+const LATEST_TYPES = `
+SELECT DISTINCT source, type FROM (
+  SELECT source, type FROM millrace.events ORDER BY recorded_at DESC LIMIT ${LATEST_EVENTS}
+) latest`;
+
+/** The types of the latest events of all sources together, by source. */
+export async function latestTypes(pool: pg.Pool): Promise<ReadonlyMap<string, readonly string[]>> {
+  const { rows } = await pool.query<{ source: string; type: string }>(LATEST_TYPES);
+  const types = new Map<string, string[]>();
+  for (const { source, type } of rows) {
+    const of = types.get(source);
+    if (of === undefined) types.set(source, [type]);
+    else of.push(type);
+  }
+  return types;
+}

@@ -1,0 +1,27 @@
+import { databaseReadOnly } from "./database-errors.ts";
+import type { LedgerContext } from "./ledger-context.ts";
+import { runStatement, runStatementOn, withLease } from "./transaction.ts";
+
+/** @throws `database_unavailable` when Postgres does not answer in time. */
+export async function ping(ledger: LedgerContext): Promise<void> {
+  await runStatement(ledger.pool, { text: "SELECT 1" }, ledger.short);
+}
+
+const IS_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on' AS found";
+
+/**
+ * Asks Postgres whether it takes writes, with a COMMIT, because one whose commits hang takes none. A connection to one
+ * that does not is closed, so that the next call looks up the server's name again.
+ *
+ * @throws `database_read_only` on a standby, or where writes are switched off; `database_unavailable` when Postgres
+ * does not answer in time.
+ */
+export async function pingPrimary({ pool, short }: LedgerContext): Promise<void> {
+  await withLease(pool, short.deadlineMs, async (held) => {
+    const query = { text: IS_READ_ONLY };
+    const { rows } = await runStatementOn<{ found: boolean }>(held.client, query, short.limits);
+    if (rows[0]?.found !== true) return;
+    held.spoil();
+    throw databaseReadOnly();
+  });
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import type pg from "pg";
+import { databaseUnavailable, ledgerError } from "./database-errors.ts";
+import { lease, type Lease } from "./connection.ts";
+import { isStale } from "./prepared-name.ts";
+
+/**
+ * What stands between a pool and Postgres: nothing; a pooler that gives each connection a server process of its own
+ * (`session`); or one that gives each transaction any server process (`transaction`), where nothing that belongs to a
+ * session can be relied on.
+ */
+export type Pooler = "none" | "session" | "transaction";
+
+const TRIES = 5;
+const DEADLINE_MS = 5_000;
+
+/**
+ * Finds out what stands between a pool and Postgres; when it starts, because it takes two of the pool's connections.
+ * Where prepared statements were not found again, the pool's statements have no names from then on (prepared-name.ts).
+ *
+ * @throws `database_unavailable`
+ */
+export async function findPooler(pool: pg.Pool): Promise<Pooler> {
+  return await withLeases(pool, async (take) => {
+    const first = await take();
+    // A pooler makes up the process id that it tells its clients.
+    const { processID } = first.client as { processID?: unknown };
+    if ((await pidOf(first)) === processID) return "none";
+    return await watchPooler(first, await take());
+  });
+}
+
+/**
+ * Runs a prepared statement on one connection, then again while the other one has taken a server process: most
+ * likely the one that has just become free.
+ */
+async function watchPooler(first: Lease, second: Lease): Promise<Pooler> {
+  // A name that no earlier process has left on a server.
+  const name = `millrace_probe_${randomUUID()}`;
+  try {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const before = await pidOf(first, name);
+      await second.client.query("BEGIN");
+      await pidOf(second);
+      const after = await pidOf(first, name);
+      await second.client.query("COMMIT");
+      if (before !== after) return "transaction";
+    }
+  } catch (error) {
+    // The statement's name was not known, or known already.
+    if (isStale(error)) return "transaction";
+    throw error;
+  }
+  return "session";
+}
+
+async function pidOf({ client }: Lease, name?: string): Promise<unknown> {
+  const text = "SELECT pg_catalog.pg_backend_pid() AS pid";
+  const { rows } = await client.query<{ pid: number }>({ name, text });
+  return rows[0]?.pid;
+}
+
+/** Gives what it has taken back as it is: what is open on a connection closes it. */
+async function withLeases<T>(
+  pool: pg.Pool,
+  work: (take: () => Promise<Lease>) => Promise<T>,
+): Promise<T> {
+  const held: Lease[] = [];
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    for (const each of held) each.destroy();
+  }, DEADLINE_MS);
+  try {
+    return await work(async () => {
+      const taken = await lease(pool);
+      held.push(taken);
+      return taken;
+    });
+  } catch (error) {
+    throw isLate
+      ? databaseUnavailable(new Error(`no answer within ${DEADLINE_MS} ms`))
+      : ledgerError(error);
+  } finally {
+    clearTimeout(timer);
+    for (const each of held) each.release();
+  }
+}

@@ -1,0 +1,60 @@
+import { signedDigest, type EnvelopedEvent } from "@millrace/core";
+
+// How deliveries of one signed message are found, where ids are not signed: by the index events_signed, in the
+// order in which they came.
+// A condition on it must read as the index does. Nothing else that is asked may be a condition on another index: a plan
+// that was made while the table was small would take that one, and read all events of a source.
+
+/** The digest of what was signed, of a row of events. */
+export const digestOf = (event: string) => `coalesce(${event}.digest, ${event}.body_hash)`;
+
+/** When an event was recorded, in UTC. */
+export const timeOf = (event: string) => `(${event}.recorded_at AT TIME ZONE 'UTC')`;
+
+/** A row `other` that has an unsigned id of the source, and the message with that digest. */
+export const SAME_MESSAGE = (source: string, digest: string) => `
+    other.unsigned AND other.generation = 0 AND ${digestOf("other")} = ${digest}
+      AND other.source || '' = ${source}`;
+
+/**
+ * Whether the message of an event of the source $1, whose id nobody signed, came under another id before. Which of the
+ * two is the replay, and what is done about it, is told by the attempt after a record (suspect-replay.ts).
+ */
+export const CAME_BEFORE = (event: string) => `(
+    SELECT true FROM millrace.events other
+    WHERE ${SAME_MESSAGE("$1", `${event}.message`)} AND other.event_id <> ${event}.event_id
+    LIMIT 1
+  ) IS TRUE`;
+
+/**
+ * The lock under which a message is handled: of events that have it in common, one at a time. The build before locks the
+ * hash of the body by the same name.
+ */
+export const MESSAGE_LOCK = (source: string, digest: string) => `pg_try_advisory_xact_lock(
+    hashtextextended(concat_ws(' ', 'millrace.body', ${source}, ${digest}), 0)
+  )`;
+
+/**
+ * Where the body of an incoming event `i` lies already: an event of today has the same message and the same body. Of
+ * today, so that neither loses it earlier than the other.
+ */
+export const COMMON_BODY = `
+  CASE WHEN i.unsigned AND i.generation = 0 AND i.body_from IS NOT NULL THEN (
+    SELECT other.body_id FROM millrace.events other
+    WHERE ${SAME_MESSAGE("i.source", digestOf("i"))}
+      AND ${timeOf("other")} >= date_trunc('day', now() AT TIME ZONE 'UTC')
+      AND other.body_day + 0 = (now() AT TIME ZONE 'UTC')::date
+      AND other.body_hash || '' = i.body_hash AND other.event_id || '' <> i.event_id
+    LIMIT 1
+  ) END`;
+
+/** Names the message and the body of an event whose id nobody signed; undefined for all others. */
+export function messageText(event: EnvelopedEvent): string | undefined {
+  if (!event.unsigned || event.generation > 0) return undefined;
+  return `${event.source}\0${signedDigest(event)}\0${event.bodyHash}`;
+}
+
+/** What is kept of an event's digest: nothing where the id is signed, or where the hash of the body is the digest. */
+export function keptDigest({ unsigned, generation, digest }: EnvelopedEvent): string | null {
+  return unsigned && generation === 0 ? (digest ?? null) : null;
+}

@@ -1,0 +1,168 @@
+import { failpoint, isMillraceError, wait, type EnvelopedEvent } from "@millrace/core";
+import { isDataError, type Ledger, type OpenBulkRun } from "@millrace/ledger";
+import { removeJobs, type RemovalQueues } from "./give-up.ts";
+import { addJobs, requeueJobs } from "./requeue.ts";
+import { enqueuePending, type RunAgainQueues } from "./run-again.ts";
+
+interface Deps {
+  readonly ledger: Pick<Ledger, "bulkWork" | "retries">;
+  readonly queues: RunAgainQueues & RemovalQueues;
+  /** True while this process is the one that works runs off. */
+  readonly leading: () => boolean;
+  readonly notify: (notice: BulkNotice) => void;
+}
+
+/** What happens to bulk runs, for logs and metrics. */
+export type BulkNotice =
+  | { readonly kind: "open"; readonly runs: number }
+  | { readonly kind: "started" | "ended"; readonly run: OpenBulkRun }
+  | { readonly kind: "waits" | "failed"; readonly run: OpenBulkRun; readonly error: unknown }
+  | { readonly kind: "unreadable"; readonly error: unknown };
+
+export interface BulkRunner {
+  /** Ends after the batch that is under way. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds until a change of a run, or a new one, is seen. */
+const POLL_MS = 1_000;
+/** If a batch is cut off between the ledger and the queue, no more than this many wait for the reconciler. */
+const BATCH_MAX = 200;
+/** Batches a second that a rate is spread over. */
+const BATCHES_PER_SECOND = 5;
+/** Milliseconds between counts of what became of runs that have ended. */
+const KEEP_RESULTS_MS = 60_000;
+
+/**
+ * Works the bulk runs off, side by side and each at its rate, while this process leads. All that it needs to go on is
+ * in the run's row, so the next leader does after this one has died. Without Postgres or the queue it waits.
+ */
+export function startBulkRunner(deps: Deps): BulkRunner {
+  const { ledger, leading, notify } = deps;
+  const closing = new AbortController();
+  const pace = createPace();
+  let keptAt = -Infinity;
+
+  async function work(): Promise<void> {
+    while (!closing.signal.aborted) {
+      await wait(await pass(), closing.signal);
+    }
+  }
+
+  /** One batch of each run that is due. Gives the milliseconds until the next pass. */
+  async function pass(): Promise<number> {
+    if (!leading()) {
+      notify({ kind: "open", runs: 0 });
+      return POLL_MS;
+    }
+    try {
+      const runs = await ledger.bulkWork.open();
+      notify({ kind: "open", runs: runs.length });
+      pace.keep(runs);
+      const running = runs.filter(({ state }) => state === "running");
+      for (const run of running) {
+        if (leading() && !closing.signal.aborted && pace.dueInMs(run) <= 0) await runBatch(run);
+      }
+      if (performance.now() - keptAt > KEEP_RESULTS_MS) {
+        await ledger.bulkWork.keepResults();
+        keptAt = performance.now();
+      }
+      return Math.min(POLL_MS, ...running.map((run) => Math.max(0, pace.dueInMs(run))));
+    } catch (error) {
+      notify({ kind: "unreadable", error });
+      return POLL_MS;
+    }
+  }
+
+  async function runBatch(run: OpenBulkRun): Promise<void> {
+    try {
+      const done = await workBatch(deps, run, pace.sizeOf(run));
+      pace.add(run, done);
+    } catch (error) {
+      pace.delay(run, POLL_MS);
+      await noteError(deps, run, error);
+    }
+  }
+
+  const working = work();
+  return {
+    close: async () => {
+      closing.abort();
+      await working;
+    },
+  };
+}
+
+/** Does a batch, and adds or removes the jobs of its events. The reconciler does what is cut off in between. */
+async function workBatch(
+  { ledger, queues, notify }: Deps,
+  run: OpenBulkRun,
+  size: number,
+): Promise<number> {
+  await queues.ping();
+  failpoint("bulk_run.before_batch");
+  const isConfigured = (source: string) => queues.queues.has(source);
+  const batch = await ledger.bulkWork.workBatch(run, { size, isConfigured });
+  failpoint("bulk_run.committed");
+  if (batch.kind === "superseded") return 0;
+  if (!run.isTaken) notify({ kind: "started", run });
+  if (batch.ended) notify({ kind: "ended", run });
+  const { events, givenUp } = batch;
+  await enqueuePending(ledger, events, (pending) => enqueue(run, queues, pending));
+  await removeJobs({ ledger, queues }, givenUp);
+  failpoint("bulk_run.enqueued");
+  return events.length + givenUp.length;
+}
+
+const enqueue = (
+  { verb }: OpenBulkRun,
+  queues: RunAgainQueues,
+  events: readonly EnvelopedEvent[],
+) => (verb === "replay" ? addJobs(queues, events) : requeueJobs(queues, events, { atOnce: true }));
+
+/** A run that can never go on has failed. Any other waits for what is away. */
+async function noteError(
+  { ledger, notify }: Deps,
+  run: OpenBulkRun,
+  error: unknown,
+): Promise<void> {
+  const ended = isDataError(error) || (isMillraceError(error) && error.code === "invalid_request");
+  notify({ kind: ended ? "failed" : "waits", run, error });
+  const message = isMillraceError(error)
+    ? error.message
+    : "Cannot go on: Postgres or the queue failed, see the worker's log";
+  if (message === run.error && !ended) return;
+  try {
+    await ledger.bulkWork.noteError(run.id, { message, ended });
+  } catch {
+    // Postgres is away, which the next pass finds too.
+  }
+}
+
+/** When the next batch of each run may begin, so that its events are spread evenly over time. */
+function createPace() {
+  const next = new Map<number, { fromMs: number; events: number }>();
+  const dueMs = ({ id, rate }: OpenBulkRun): number => {
+    const { fromMs, events } = next.get(id) ?? { fromMs: -Infinity, events: 0 };
+    return fromMs + (events / rate) * 1_000;
+  };
+  return {
+    sizeOf: ({ rate }: OpenBulkRun): number =>
+      Math.max(1, Math.min(BATCH_MAX, Math.floor(rate / BATCHES_PER_SECOND))),
+    /** The rate is the one that the run has now, so that a change of it takes effect at once. */
+    dueInMs: (run: OpenBulkRun): number => dueMs(run) - performance.now(),
+    /** A batch that came late is made up for, a second at most. */
+    add: (run: OpenBulkRun, events: number): void => {
+      const fromMs = Math.max(dueMs(run), performance.now() - 1_000);
+      next.set(run.id, { fromMs, events });
+    },
+    delay: (run: OpenBulkRun, ms: number): void => {
+      next.set(run.id, { fromMs: performance.now() + ms, events: 0 });
+    },
+    /** Forgets the runs that have ended or are paused: what they did not do meanwhile is not made up for. */
+    keep: (runs: readonly OpenBulkRun[]): void => {
+      const running = new Set(runs.filter(({ state }) => state === "running").map(({ id }) => id));
+      for (const id of next.keys()) if (!running.has(id)) next.delete(id);
+    },
+  };
+}

@@ -1,0 +1,191 @@
+import {
+  COUNT_MAX,
+  RATE_DEFAULT,
+  UNCONFIRMED_MAX,
+  type BulkRun,
+  type BulkVerb,
+} from "@millrace/api-contract";
+import { isStorable, MillraceError, type EventStatus } from "@millrace/core";
+import type { BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
+import { underAudit, type Actor } from "./audit.ts";
+import type { RunAgainQueues, Skip } from "./run-again.ts";
+
+/** The events of a bulk run. */
+export interface BulkOptions {
+  readonly filter: BulkFilter;
+  /** Needed where the filter is empty, so that nobody means one event and gets all of them. */
+  readonly all?: boolean | undefined;
+  /** The newest events only, so many. */
+  readonly limit?: number | undefined;
+}
+
+/** A bulk run to start. */
+export interface BulkRunOptions extends BulkOptions {
+  /** How many events match (100,000 if they are more): needed for more than 1,000 events, and for no filter. */
+  readonly expected?: number | undefined;
+  /** Events per second. Default 50. */
+  readonly ratePerSecond?: number | undefined;
+}
+
+/** How many events a bulk run would reach, and would skip as far as that is known before. */
+export interface BulkCount {
+  /** At most 100,000. */
+  readonly count: number;
+  /** True if more events match. */
+  readonly more: boolean;
+  readonly skipped: Readonly<Partial<Record<Skip, number>>>;
+}
+
+interface CountDeps {
+  readonly ledger: { readonly reads: Pick<Ledger["reads"], "countEvents"> };
+  readonly queues: Pick<RunAgainQueues, "queues">;
+}
+
+interface Deps extends CountDeps {
+  readonly ledger: CountDeps["ledger"] & Pick<Ledger, "audit" | "bulkRuns">;
+  readonly actor: Actor;
+}
+
+/**
+ * Starts a run of all events of a filter that are there now. The leading worker works it off, newest first.
+ *
+ * @throws `invalid_request` for no filter without `all`; `count_mismatch` without the right number where one is needed;
+ * `unknown_source` for a source that is not configured; `database_unavailable`.
+ */
+export async function startBulkRun(
+  deps: Deps,
+  verb: BulkVerb,
+  options: BulkRunOptions,
+): Promise<BulkRun> {
+  const { filter, all, limit, expected, ratePerSecond: rate = RATE_DEFAULT } = options;
+  const { ledger, actor } = deps;
+  return await underAudit(
+    { ledger, actor },
+    {
+      action: `${verb}_many`,
+      source: filter.source,
+      filter: { ...filter, all, expected, limit, rate },
+    },
+    async (auditId) => {
+      const counted = await countBulk(deps, verb, options);
+      requireExpected(counted, verb, options);
+      const total = counted.more ? undefined : counted.count;
+      return await ledger.bulkRuns.start({ verb, filter, limit, rate, total, actor, auditId });
+    },
+    ({ id }) => ({ run: id }),
+  );
+}
+
+/**
+ * Counts the events that a bulk run would reach. An event that has lost its body, or has a later generation, is found
+ * only by the run.
+ *
+ * @throws `invalid_request`, `unknown_source`, `database_unavailable`
+ */
+export async function countBulk(
+  deps: CountDeps,
+  verb: BulkVerb,
+  options: BulkOptions,
+): Promise<BulkCount> {
+  checkFilter(deps, verb, options);
+  const { ledger, queues } = deps;
+  const { limit = Infinity } = options;
+  const only = STATUSES[verb];
+  const filter = only === undefined ? options.filter : { ...options.filter, status: only };
+  const groups = await ledger.reads.countEvents(filter, COUNT_MAX);
+  const skipped: Partial<Record<Skip, number>> = {};
+  let found = 0;
+  for (const { source, status, count } of groups) {
+    found += count;
+    const reason = skipOf(verb, status, queues.queues.has(source));
+    if (reason !== undefined) skipped[reason] = (skipped[reason] ?? 0) + count;
+  }
+  const count = Math.min(found, COUNT_MAX, limit);
+  // Which of the events are the newest was not asked.
+  return {
+    count,
+    more: found > COUNT_MAX && limit > COUNT_MAX,
+    skipped: limit < found ? {} : skipped,
+  };
+}
+
+/** The only status whose events a verb is about. */
+const STATUSES: Readonly<Partial<Record<BulkVerb, EventStatus>>> = {
+  retry: "failed",
+  give_up: "pending",
+};
+
+/** Why a run will skip an event. Giving up needs no worker, and so no configured source. */
+function skipOf(verb: BulkVerb, status: EventStatus, isConfigured: boolean): Skip | undefined {
+  if (verb === "give_up") return undefined;
+  if (!isConfigured) return "unknown_source";
+  return status === "pending" ? "not_settled" : undefined;
+}
+
+/**
+ * Pauses, resumes, or stops a bulk run, or changes its rate.
+ *
+ * @throws `run_not_found`, `run_ended`, `database_unavailable`
+ */
+export async function changeBulkRun(
+  { ledger, actor }: { readonly ledger: Pick<Ledger, "audit" | "bulkRuns">; readonly actor: Actor },
+  id: number,
+  change: BulkRunChange,
+): Promise<BulkRun> {
+  return await underAudit(
+    { ledger, actor },
+    { action: "bulk_run", filter: { run: id, ...change } },
+    () => ledger.bulkRuns.change(id, change),
+    ({ state, rate, done }) => ({ state, rate, done }),
+  );
+}
+
+const WORDS: Record<BulkVerb, string> = {
+  retry: "retry",
+  replay: "replay",
+  give_up: "give up",
+};
+
+function checkFilter({ queues }: CountDeps, verb: BulkVerb, { filter, all }: BulkOptions): void {
+  if (isEmpty(filter) && all !== true) {
+    throw new MillraceError(
+      "invalid_request",
+      `Cannot ${WORDS[verb]} all events without confirmation: give a filter, or \`all\``,
+    );
+  }
+  const texts = [filter.source, filter.type, filter.error, filter.q];
+  if (!texts.every((text) => text === undefined || isStorable(text))) {
+    throw new MillraceError(
+      "invalid_request",
+      `Cannot ${WORDS[verb]} events: the filter holds a NUL, or half a character`,
+    );
+  }
+  const { source } = filter;
+  if (source === undefined || verb === "give_up" || queues.queues.has(source)) return;
+  throw new MillraceError(
+    "unknown_source",
+    `Cannot ${WORDS[verb]} events: the config has no source ${JSON.stringify(source)}`,
+  );
+}
+
+const isEmpty = (filter: BulkOptions["filter"]): boolean =>
+  Object.values(filter).every((value) => value === undefined);
+
+/** Whoever means all events, or many, has seen how many they are. */
+function requireExpected(
+  { count, more }: BulkCount,
+  verb: BulkVerb,
+  options: BulkRunOptions,
+): void {
+  const { filter, expected } = options;
+  if (expected === undefined && !isEmpty(filter) && count <= UNCONFIRMED_MAX) return;
+  if (expected === count) return;
+  const found = more ? `more than ${COUNT_MAX} match` : `${count} match`;
+  const said = expected === undefined ? "no number was given" : `${expected} were expected`;
+  const repeat = more ? `the number ${COUNT_MAX}` : "this number";
+  const what = isEmpty(filter) ? "all events" : "so many events";
+  throw new MillraceError(
+    "count_mismatch",
+    `Cannot ${WORDS[verb]} ${what}: ${found}, and ${said}. Repeat it with ${repeat}, or give ${isEmpty(filter) ? "a" : "another"} filter`,
+  );
+}

@@ -1,0 +1,79 @@
+import type { EventKey, EventLookup } from "@millrace/core";
+import type { GiveUpAnswer, Ledger } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
+import { underAudit, type Actor } from "./audit.ts";
+import { mapConcurrent } from "./map-concurrent.ts";
+
+interface Deps {
+  readonly ledger: Pick<Ledger, "reads" | "retries" | "audit">;
+  readonly queues: Pick<Queues, "findJob"> & RemovalQueues;
+}
+
+/** What it takes to remove jobs. */
+export type RemovalQueues = Pick<Queues, "queues" | "removeJob" | "jobStatuses">;
+
+/** Jobs that are removed at once. On Redis they share a connection, and their round trips. */
+const CONCURRENCY = 64;
+
+/**
+ * Gives a pending event up, under audit: it fails in the ledger with `given_up`, and its job is removed. Without a
+ * generation it is the event's latest. A queue that does not answer changes nothing of it: the reconciler removes the
+ * job that stays, which ends as `given_up`, without running a handler, if it is due before that.
+ *
+ * @throws `database_unavailable`; what the queue throws, of an event that the ledger does not know
+ */
+export async function giveUpEvent(
+  { ledger, queues, actor }: Deps & { readonly actor: Actor },
+  lookup: EventLookup,
+): Promise<GiveUpAnswer> {
+  return await underAudit(
+    { ledger, actor },
+    { action: "give_up", ...lookup },
+    async () => {
+      const found = await ledger.reads.findStatus(lookup);
+      if (found === undefined) return await answerUnrecorded(queues, lookup);
+      const { source, eventId } = lookup;
+      const key = { source, eventId, generation: found.generation };
+      const [answer = "not_found"] = await ledger.retries.giveUpMany([key]);
+      if (answer === "given_up") await removeJobs({ ledger, queues }, [key]);
+      return answer;
+    },
+    (answer) => (answer === "given_up" ? { given_up: 1 } : { skipped: answer }),
+  );
+}
+
+/** The ledger gets an event that comes through Redis with its first attempt, or after some seconds of it. */
+async function answerUnrecorded(
+  queues: Deps["queues"],
+  lookup: EventLookup,
+): Promise<"running" | "not_found"> {
+  if (!queues.queues.has(lookup.source)) return "not_found";
+  const job = await queues.findJob({ ...lookup, generation: lookup.generation ?? 0 });
+  return job?.state === "active" ? "running" : "not_found";
+}
+
+/**
+ * Removes the jobs of events that were given up, as far as their queues answer, and notes that they are gone. The
+ * reconciler removes what stays. Gives how many are gone.
+ */
+export async function removeJobs(
+  { ledger, queues }: RemovalDeps,
+  keys: readonly EventKey[],
+): Promise<number> {
+  const known = keys.filter(({ source }) => queues.queues.has(source));
+  const removed = await mapConcurrent(known, CONCURRENCY, (key) => queues.removeJob(key));
+  if (removed.some((one) => one instanceof Error)) return 0;
+  try {
+    const jobs = await queues.jobStatuses(known);
+    const gone = known.filter((_, index) => jobs[index]?.state !== "live");
+    await ledger.retries.noteJobsRemoved(gone);
+    return gone.length;
+  } catch {
+    return 0;
+  }
+}
+
+interface RemovalDeps {
+  readonly ledger: Pick<Ledger, "retries">;
+  readonly queues: RemovalQueues;
+}

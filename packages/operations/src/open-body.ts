@@ -1,0 +1,80 @@
+import { MillraceError, type EventLookup } from "@millrace/core";
+import type { BodyPart } from "@millrace/ledger";
+import { findQueued, type ShowDeps } from "./show-event.ts";
+
+/** Bytes of a body, from `offset` on. Default: all of them. */
+export interface BodyRange {
+  readonly offset?: number | undefined;
+  readonly length?: number | undefined;
+}
+
+/** An event's body, or a range of it, to be read once. */
+export interface OpenBody {
+  readonly generation: number;
+  /** Bytes of all parts together. */
+  readonly length: number;
+  /** Parts of at most 1 MB, each read when it is asked for. They throw as `openBody`. */
+  readonly parts: AsyncIterable<Uint8Array>;
+}
+
+/** Bytes of a body that are in memory at once. */
+const PART_BYTES = 1024 * 1024;
+
+/**
+ * Opens the exact bytes of an event's body, in the ledger or else in its job; undefined when neither has the event.
+ * Without a generation it is the latest.
+ *
+ * @throws `body_missing`, and as `showEvent`
+ */
+export async function openBody(
+  deps: ShowDeps,
+  lookup: EventLookup,
+  { offset = 0, length = Infinity }: BodyRange = {},
+): Promise<OpenBody | undefined> {
+  const read = (generation: number | undefined, from: number, bytes: number) => {
+    const range = { offset: from, length: Math.min(bytes, PART_BYTES) };
+    return deps.ledger.reads.readBody({ ...lookup, generation }, range);
+  };
+  const found =
+    (await read(lookup.generation, offset, length)) ??
+    (await queuedBody(deps, lookup, { offset, length }));
+  if (found === undefined) return undefined;
+  const { generation, bodyBytes } = found;
+  const first = requirePart(found);
+  const end = Math.min(offset + length, bodyBytes ?? 0);
+
+  async function* parts() {
+    yield first;
+    for (let at = offset + first.byteLength; at < end;) {
+      const part = requirePart(await read(generation, at, end - at));
+      yield part;
+      at += part.byteLength;
+    }
+  }
+  return { generation, length: Math.max(0, end - offset), parts: parts() };
+}
+
+async function queuedBody(
+  deps: ShowDeps,
+  lookup: EventLookup,
+  { offset, length }: { offset: number; length: number },
+): Promise<BodyPart | undefined> {
+  const job = await findQueued(deps, lookup);
+  if (job === undefined) return undefined;
+  // What nobody signed is not shown as an event.
+  const event = job.mac === undefined ? job.event : undefined;
+  const body = event?.body;
+  return {
+    generation: event?.generation ?? lookup.generation ?? 0,
+    bodyBytes: body?.byteLength ?? null,
+    part: body?.subarray(offset, offset + length) ?? null,
+  };
+}
+
+function requirePart(found: BodyPart | undefined): Uint8Array {
+  if (found?.part !== null && found?.part !== undefined) return found.part;
+  throw new MillraceError(
+    "body_missing",
+    "Cannot read the event's body: it is no longer kept, or no worker has recorded the event yet",
+  );
+}

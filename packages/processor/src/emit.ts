@@ -1,0 +1,169 @@
+import {
+  bodyHash,
+  EVENT_ID_BYTES_MAX,
+  EVENT_TYPE_BYTES_MAX,
+  isInternal,
+  isStorable,
+  isStorableWithin,
+  MillraceError,
+  type Emit,
+  type EmitOptions,
+  type EventKey,
+  type JsonPayload,
+  type Source,
+} from "@millrace/core";
+import { hash } from "node:crypto";
+import type { EmitTarget } from "@millrace/ledger";
+
+/** The internal sources by name, and the longest body of each. */
+export type InternalSources = ReadonlyMap<string, { readonly bodyBytesMax: number }>;
+
+/** What is read of a source. */
+export interface EmitSource {
+  readonly provider?: Source["provider"];
+  readonly options: { readonly bodyBytesMax?: number | undefined };
+}
+
+export function internalSources(sources: Readonly<Record<string, EmitSource>>): InternalSources {
+  return new Map(
+    Object.entries(sources).flatMap(([name, { provider, options }]) => {
+      if (provider === undefined || !isInternal({ provider })) return [];
+      return [[name, { bodyBytesMax: options.bodyBytesMax ?? provider.bodyBytesMax }] as const];
+    }),
+  );
+}
+
+/** The event whose handler emits. */
+export interface EmitParent extends EventKey {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Events that an attempt may emit, and the bytes of their bodies: all are in memory until it is settled. */
+const EVENTS_MAX = 1_000;
+const BYTES_MAX = 16 * 1024 * 1024;
+/** How many events may stand above each other, each emitted by the one before. */
+const DEPTH_MAX = 16;
+const AFTER_MS_MAX = 365 * 86_400_000;
+
+/** Headers of an emitted event: its parent, and how many events stand above it. */
+const DEPTH_HEADER = "millrace-depth";
+
+/**
+ * Makes the `emit` of an event's handlers. It refuses at once, by a throw and not by a promise that nobody may wait for:
+ * an effect that is not there must not go unnoticed.
+ */
+export function createEmit(parent: EmitParent, target: EmitTarget, sources: InternalSources): Emit {
+  return (source, type, data, options = {}) => {
+    const { emitted } = target;
+    const body = toBody(source, data, requireSource(source, sources).bodyBytesMax);
+    requireType(source, type);
+    requireKey(source, options);
+    const afterMs = toDelay(source, options);
+    const depth = depthOf(parent, sources) + 1;
+    if (depth > DEPTH_MAX) {
+      refuse(`it would be the ${DEPTH_MAX + 1}th of a chain`, source, "emit_too_deep");
+    }
+    const part = options.key ?? `#${emitted.countOf(source, type) + 1}`;
+    const eventId = emittedId(parent, type, options.key === undefined ? part : escaped(part));
+    if (emitted.has({ source, eventId })) {
+      refuse(`an event of type "${type}" was emitted with the same key before`, source);
+    }
+    if (emitted.count >= EVENTS_MAX || emitted.bytes + body.byteLength > BYTES_MAX) {
+      refuse(`an attempt emits ${EVENTS_MAX} events and ${BYTES_MAX} bytes at most`, source);
+    }
+    const { source: parentSource, eventId: parentId, generation } = parent;
+    return target.emit({
+      source,
+      eventId,
+      generation: 0,
+      type,
+      acceptedAtMs: Date.now(),
+      bodyHash: bodyHash(body),
+      headers: {
+        "millrace-parent-source": parentSource,
+        "millrace-parent-id": parentId,
+        "millrace-parent-generation": String(generation),
+        [DEPTH_HEADER]: String(depth),
+      },
+      unsigned: false,
+      body,
+      parent: { source: parentSource, eventId: parentId, generation },
+      afterMs,
+    });
+  };
+}
+
+/** The `emit` of a handler that has several events at once: no one of them is the parent. */
+export const emitNothing: Emit = (source) =>
+  refuse("a set-based handler has several events, and none of them is the parent", source);
+
+function refuse(
+  why: string,
+  source: string,
+  code: "emit_refused" | "emit_too_deep" = "emit_refused",
+): never {
+  throw new MillraceError(code, `Cannot emit to "${source}": ${why}`);
+}
+
+function requireSource(source: string, sources: InternalSources): { bodyBytesMax: number } {
+  const known = sources.get(source);
+  if (known !== undefined) return known;
+  const names = [...sources.keys()].join(", ");
+  return refuse(
+    names === ""
+      ? "the config has no internal source"
+      : `it is not an internal source; the config has ${names}`,
+    source,
+  );
+}
+
+function requireType(source: string, type: unknown): void {
+  if (typeof type === "string" && isStorableWithin(type, EVENT_TYPE_BYTES_MAX)) return;
+  refuse(`its type is not 1 to ${EVENT_TYPE_BYTES_MAX} bytes of UTF-8`, source);
+}
+
+function requireKey(source: string, { key }: EmitOptions): void {
+  if (key === undefined || (typeof key === "string" && key !== "" && isStorable(key))) return;
+  refuse("its key is not a text of UTF-8, or is empty", source);
+}
+
+function toDelay(source: string, { afterMs = 0 }: EmitOptions): number {
+  if (typeof afterMs === "number" && afterMs >= 0 && afterMs <= AFTER_MS_MAX) {
+    return Math.ceil(afterMs);
+  }
+  return refuse(
+    `afterMs is ${String(afterMs)}, and must be 0 to ${AFTER_MS_MAX} (365 days)`,
+    source,
+  );
+}
+
+function toBody(source: string, data: JsonPayload, bytesMax: number): Uint8Array {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(data);
+  } catch (error) {
+    return refuse(`its data is not JSON: ${error instanceof Error ? error.message : "?"}`, source);
+  }
+  if (text === undefined) return refuse(`its data is not JSON: ${typeof data}`, source);
+  const body = Buffer.from(text);
+  if (body.byteLength <= bytesMax) return body;
+  return refuse(`its data has ${body.byteLength} bytes, and the source takes ${bytesMax}`, source);
+}
+
+/** How many events stand above an event. What a sender sent has none, whatever its headers say. */
+function depthOf({ source, headers }: EmitParent, sources: InternalSources): number {
+  return sources.has(source) ? Number(headers[DEPTH_HEADER]) || 0 : 0;
+}
+
+/**
+ * The id of an emitted event: the same in each attempt of its parent, and another in each replay. No two events have
+ * one, because what joins the parts does not occur in them.
+ */
+function emittedId({ source, eventId, generation }: EventKey, type: string, part: string): string {
+  const id = [source, escaped(eventId), generation, escaped(type), part].join("|");
+  return Buffer.byteLength(id) <= EVENT_ID_BYTES_MAX ? id : hash("sha256", id, "base64url");
+}
+
+function escaped(text: string): string {
+  return text.replace(/[%|#]/g, encodeURIComponent);
+}

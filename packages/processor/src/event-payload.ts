@@ -1,0 +1,72 @@
+import {
+  MillraceError,
+  parsePayload,
+  PermanentError,
+  type Handler,
+  type JsonPayload,
+} from "@millrace/core";
+
+/** What a handler gets as `event.payload`. */
+export interface EventPayload {
+  readonly value: JsonPayload;
+}
+
+/** The payload of a handler without a schema: the body, parsed once, on first use. */
+export class ParsedBody implements EventPayload {
+  private readonly body: Uint8Array;
+  private parsed: { readonly value: unknown } | undefined;
+
+  constructor(body: Uint8Array) {
+    this.body = body;
+  }
+
+  // The parser's own message quotes the body, and people are shown an error's message by the ledger.
+  get value(): JsonPayload {
+    this.parsed ??= parsePayload(this.body);
+    if (this.parsed !== undefined) return this.parsed.value;
+    throw new PermanentError(
+      `Cannot read event.payload: the body (${this.body.byteLength} bytes) is not JSON in UTF-8; read event.body instead`,
+    );
+  }
+}
+
+type Schema = NonNullable<Handler["schema"]>;
+
+/** What a schema makes of a body. @throws `payload_mismatch`; what the schema itself throws */
+export async function readBySchema(schema: Schema, body: Uint8Array): Promise<EventPayload> {
+  // Each schema has a value of its own: it may change what it is given.
+  const parsed = parsePayload(body);
+  if (parsed === undefined) {
+    throw mismatch(`the body (${body.byteLength} bytes) is not JSON in UTF-8`);
+  }
+  const result = await schema["~standard"].validate(parsed.value);
+  if (result.issues === undefined) return { value: result.value };
+  const paths = result.issues.map(({ path }) => pathText(path ?? []));
+  throw mismatch(`its payload is not as the handler's schema says at ${listed(paths)}`);
+}
+
+function mismatch(reason: string): MillraceError {
+  return new MillraceError("payload_mismatch", `Cannot handle the event: ${reason}`);
+}
+
+type Path = readonly (PropertyKey | { readonly key: PropertyKey })[];
+
+const PATHS_MAX = 10;
+const PATH_CHARS_MAX = 100;
+
+/** `items[0].price`. The issue's own message is left out: libraries put values into it. */
+function pathText(path: Path): string {
+  const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
+  const text = keys
+    .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
+    .join("")
+    .replace(/^\./, "");
+  if (text === "") return "the payload itself";
+  return text.length > PATH_CHARS_MAX ? `${text.slice(0, PATH_CHARS_MAX)}...` : text;
+}
+
+function listed(paths: readonly string[]): string {
+  const unique = [...new Set(paths)];
+  const more = unique.length - PATHS_MAX;
+  return [...unique.slice(0, PATHS_MAX), ...(more > 0 ? [`${more} more`] : [])].join(", ");
+}

@@ -1,0 +1,21 @@
+import { hash } from "node:crypto";
+import type { EventKey } from "@millrace/core";
+
+/** Stripe takes 255 characters at most, and others fewer. */
+const KEY_CHARS_MAX = 200;
+
+/** The key of an event for other systems: the same for each attempt, and another for each replay. */
+export function eventIdempotencyKey({ source, eventId, generation }: EventKey): string {
+  return bounded(`${source}.${eventId}.${generation}`);
+}
+
+/** The key of a step of an event. */
+export function stepIdempotencyKey(eventKey: string, step: string): string {
+  return bounded(`${eventKey}.${step}`);
+}
+
+/** A key goes into an HTTP header, which takes visible ASCII. */
+function bounded(key: string): string {
+  const fits = key.length <= KEY_CHARS_MAX && /^[\x21-\x7e]+$/.test(key);
+  return fits ? key : hash("sha256", key, "base64url");
+}

@@ -1,0 +1,123 @@
+import {
+  failpoint,
+  isStorableWithin,
+  MillraceError,
+  type JsonPayload,
+  type Once,
+  type StopSignal,
+} from "@millrace/core";
+import { stepIdempotencyKey } from "./idempotency-key.ts";
+
+interface Deps {
+  /** The results that earlier attempts have recorded, by the name of the step: JSON, or null for undefined. */
+  readonly recorded: ReadonlyMap<string, string | null>;
+  readonly idempotencyKey: string;
+  /** Records a step, while the attempt is still the event's latest. */
+  readonly record: (step: {
+    readonly name: string;
+    readonly result: string | null;
+  }) => Promise<"recorded" | "lost">;
+}
+
+const NAME_BYTES_MAX = 200;
+/** As millrace.steps takes them. */
+const RESULT_BYTES_MAX = 65_536;
+
+/** The steps that one call begins, until it ends. */
+interface StepsOfCall {
+  readonly once: Once;
+  end(): void;
+}
+
+/** The steps of one attempt (`once`). All of its calls share their names. */
+export class Steps {
+  private readonly deps: Deps;
+  private readonly begun = new Set<string>();
+  /** True once a later attempt has claimed the event: this one records nothing more. */
+  isLost = false;
+
+  constructor(deps: Deps) {
+    this.deps = deps;
+  }
+
+  /** @param signal - the call's: when it has aborted, no step begins. */
+  ofCall(signal: StopSignal): StepsOfCall {
+    let isOpen = true;
+    return {
+      once: async (name, run) => {
+        if (signal.aborted) throw signal.reason;
+        if (!isOpen)
+          throw refused(`Cannot begin step "${name}": its call has ended; await every step`);
+        return await this.run(name, run);
+      },
+      end: () => {
+        isOpen = false;
+      },
+    };
+  }
+
+  private readonly run: Once = async (name, run) => {
+    this.begin(name);
+    const { recorded, idempotencyKey, record } = this.deps;
+    const known = recorded.get(name);
+    if (known !== undefined) return fromText(known);
+    const result = toText(name, await run(stepIdempotencyKey(idempotencyKey, name)));
+    failpoint("worker.step_ran");
+    if (this.isLost || (await record({ name, result })) === "lost") {
+      this.isLost = true;
+      throw new MillraceError(
+        "lost_claim",
+        `Cannot record step "${name}": another worker has claimed the event`,
+      );
+    }
+    failpoint("worker.step_recorded");
+    // As a later attempt gets it: a Date is text from the first attempt on.
+    return fromText(result);
+  };
+
+  private begin(name: string): void {
+    if (typeof name !== "string" || !isStorableWithin(name, NAME_BYTES_MAX)) {
+      throw refused(
+        `Cannot begin a step: its name must be text of 1 to ${NAME_BYTES_MAX} bytes, without NUL`,
+      );
+    }
+    if (this.begun.has(name)) {
+      throw refused(
+        `Cannot begin step "${name}": this attempt has begun a step of that name; give each its own, such as "${name}:2"`,
+      );
+    }
+    this.begun.add(name);
+  }
+}
+
+function toText(name: string, result: unknown): string | null {
+  if (result === undefined) return null;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(result);
+  } catch {
+    // Such as a BigInt, or an object that holds itself.
+  }
+  if (text === undefined) throw unrecordable(name, "its result is not JSON");
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= RESULT_BYTES_MAX) return text;
+  throw unrecordable(
+    name,
+    `its result takes ${bytes} bytes, and at most ${RESULT_BYTES_MAX} are kept`,
+  );
+}
+
+/** A retry would run the step again, under the same key. */
+function unrecordable(name: string, reason: string): MillraceError {
+  return refused(
+    `Cannot record step "${name}", which has run: ${reason}. Return only what the rest of the handler needs, then retry the event: the step runs again with the same key`,
+  );
+}
+
+function refused(message: string): MillraceError {
+  return new MillraceError("step_refused", message);
+}
+
+function fromText(text: string | null): JsonPayload {
+  return text === null ? undefined : JSON.parse(text);
+}

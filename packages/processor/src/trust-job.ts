@@ -1,0 +1,80 @@
+import type { EventJob } from "@millrace/core";
+import type { JobRefusal } from "./check-job.ts";
+
+/** How a processor takes the jobs of queues that sign them. */
+export interface Signing {
+  /** Whether jobs without a MAC may still be of the build before, which signed none. */
+  readonly runsUnsigned: () => boolean;
+}
+
+/** What is made of a job before anybody asks the ledger about its event. */
+export interface JobTrust {
+  /** What is taken of the job. */
+  readonly job: EventJob;
+  /**
+   * Whether Millrace wrote the job, as far as can be told: then its event may be attempted before it is recorded, and a
+   * refusal is recorded too. What a forged job says is not even failed in the ledger.
+   */
+  readonly isTrusted: boolean;
+  /** Why the job is refused when the ledger does not have its event, by what else the job lacks. */
+  readonly unknown: Readonly<Record<"body_missing" | "identity_expired", JobRefusal>>;
+}
+
+/**
+ * Decides how far a job is believed. It is trusted when its MAC is valid, or its queue signs none, or it may be of the
+ * build before. Each replay begins in the ledger, so that an unsigned job of one is not needed.
+ */
+export function trustJob(job: EventJob, signing: Signing | undefined): JobTrust {
+  const { mac, event } = job;
+  const isReplay = event.generation > 0;
+  const isOfBuildBefore = mac === "missing" && !isReplay && signing?.runsUnsigned() === true;
+  if (mac !== undefined && !isOfBuildBefore) {
+    return { job: onlyItsEvent(job), isTrusted: false, unknown: FORGED };
+  }
+  if (!isReplay) return { job, isTrusted: true, unknown: BODY_LOST };
+  // A signed job of a replay was written when the ledger had it.
+  const unknown = signing === undefined ? UNKNOWN : LOST_REPLAY;
+  return { job: withoutBody(job), isTrusted: true, unknown };
+}
+
+/** Which event the job names. What else it says is not written or run, and an empty hash is not compared. */
+function onlyItsEvent(job: EventJob): EventJob {
+  return withoutBody({ ...job, event: { ...job.event, bodyHash: "" } });
+}
+
+/** The ledger has the body of a replay, so a body in its job is not Millrace's. */
+function withoutBody(job: EventJob): EventJob {
+  return { ...job, event: { ...job.event, headers: {}, body: undefined } };
+}
+
+const MAC_INVALID: JobRefusal = {
+  code: "job_mac_invalid",
+  message: "Cannot process job: it has no valid MAC, and the ledger does not know its event",
+};
+const FORGED = { body_missing: MAC_INVALID, identity_expired: MAC_INVALID };
+const UNKNOWN: JobTrust["unknown"] = {
+  body_missing: {
+    code: "body_missing",
+    message: "Cannot process job: it carries no body, and the ledger does not know the event",
+  },
+  identity_expired: {
+    code: "identity_expired",
+    message:
+      "Cannot process job: its event was accepted longer ago than identities are kept, and may have been handled",
+  },
+};
+/** Of an event as received: its job is without a body only when the ledger had that. */
+const BODY_LOST: JobTrust["unknown"] = {
+  ...UNKNOWN,
+  body_missing: {
+    code: "body_lost",
+    message: "Cannot process job: it carries no body, and Postgres has lost its event",
+  },
+};
+const LOST_REPLAY: JobTrust["unknown"] = {
+  ...UNKNOWN,
+  body_missing: {
+    code: "replay_lost",
+    message: "Cannot process job: the ledger does not have this replay, which may have completed",
+  },
+};

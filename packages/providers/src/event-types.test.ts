@@ -1,0 +1,50 @@
+import { defineConfig, type SourceDefinition } from "@millrace/core";
+import type { IEventName } from "@paddle/paddle-node-sdk";
+import type Stripe from "stripe";
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { hookMesh } from "./hook-mesh.ts";
+import { stripe } from "./stripe.ts";
+import { EVERY_SOURCE } from "./testing/every-source.ts";
+import type { PADDLE_TYPES } from "./types/paddle-types.ts";
+import type { STRIPE_TYPES } from "./types/stripe-types.ts";
+
+test("the types of Stripe and Paddle are those of their SDKs", () => {
+  expectTypeOf<(typeof STRIPE_TYPES)[number]>().toEqualTypeOf<Stripe.Event.Type>();
+  expectTypeOf<(typeof PADDLE_TYPES)[number]>().toEqualTypeOf<IEventName>();
+});
+
+test("a config keeps the types of its sources", () => {
+  type StripeType = (typeof STRIPE_TYPES)[number];
+  const { sources } = defineConfig({
+    sources: {
+      pay: stripe({ attempts: 5 }),
+      more: stripe({ types: ["brand.new"] }),
+      shop: hookMesh(),
+      own: hookMesh({ types: ["order.packed", "order.placed"] }),
+    },
+  });
+  expectTypeOf(sources.pay).toEqualTypeOf<SourceDefinition<StripeType, "data">>();
+  expectTypeOf(sources.more).toEqualTypeOf<SourceDefinition<StripeType | "brand.new", "data">>();
+  expectTypeOf(sources.shop).toEqualTypeOf<SourceDefinition<string, "payload">>();
+  expectTypeOf(sources.own).toEqualTypeOf<
+    SourceDefinition<"order.packed" | "order.placed", "payload">
+  >();
+});
+
+describe.each(Object.entries(EVERY_SOURCE))("%s", (_name, { source: { provider } }) => {
+  test.runIf(provider.types !== undefined)("lists each type once, and those of its samples", () => {
+    const { types = [] } = provider;
+    expect(types).toEqual([...new Set(types)].toSorted());
+    expect(types).toEqual(expect.arrayContaining([...provider.sampleTypes]));
+  });
+
+  test.runIf(provider.dataField !== undefined)("has its data where it says", () => {
+    for (const type of provider.sampleTypes) {
+      const payload: unknown = JSON.parse(provider.sample({ eventId: "evt_1", type, nowMs: 0 }));
+      expect([type, payload]).toEqual([
+        type,
+        expect.objectContaining({ [provider.dataField ?? ""]: expect.any(Object) }),
+      ]);
+    }
+  });
+});

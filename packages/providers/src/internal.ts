@@ -1,0 +1,44 @@
+import {
+  MillraceError,
+  type Provider,
+  type SourceDefinition,
+  type SourceOptions,
+} from "@millrace/core";
+
+/** Options of an internal source: those of every source, without what is about deliveries. */
+export type InternalOptions<Type extends string = string> = Omit<
+  SourceOptions<Type>,
+  "secret" | "toleranceMs" | "ack" | "redelivery" | "bodyDedup"
+>;
+
+const NO_URL = { ok: false, code: "unknown_source", message: "The source has no URL" } as const;
+
+/** What has no URL is never verified, signed, or sent: only the limits and the name are read. */
+const provider: Provider<never> = {
+  name: "internal",
+  isInternal: true,
+  methods: [],
+  bodyBytesMax: 1024 * 1024,
+  keptHeaders: [],
+  idIsSigned: true,
+  createVerifier: () => ({ verify: () => NO_URL }),
+  identify: () => NO_URL,
+  generateSecret: refuse,
+  sampleTypes: [],
+  sample: refuse,
+  sign: refuse,
+};
+
+function refuse(): never {
+  throw new MillraceError("unknown_source", "Cannot deliver to an internal source: it has no URL");
+}
+
+/**
+ * A source without a URL and without a secret: handlers emit its events (`emit`), and handlers of it run them. It is a
+ * source like any other for the worker, the command, and the dashboard. To a sender it does not exist.
+ */
+export function internal<Type extends string = string>(
+  options: InternalOptions<Type> = {},
+): SourceDefinition<NoInfer<Type>, never> {
+  return { provider, options };
+}

@@ -1,0 +1,152 @@
+import { readFileSync } from "node:fs";
+import { isLoopback, MillraceError, withFirstHost } from "@millrace/core";
+import { Redis, type RedisOptions } from "ioredis";
+
+// All that is known of how Redis is set up. The rest of the package sees a client.
+
+const SENTINEL = /^rediss?\+sentinel:/;
+const SENTINEL_PORT = 26_379;
+/** Milliseconds that one Sentinel has to answer; then the next one is asked. */
+const SENTINEL_TIMEOUT_MS = 1_000;
+/** Milliseconds until they are asked again when none has answered. */
+const SENTINEL_RETRY_MS = 250;
+/** What a server says that has become a replica, of a write and of a read that waited. */
+const DEMOTED = /\b(?:READONLY|UNBLOCKED)\b/;
+
+/**
+ * Opens a connection to the server of a URL: `redis://` or `rediss://` for one server, or `redis+sentinel://` or
+ * `rediss+sentinel://` for the primary that Sentinel names (`redis+sentinel://user:password@h1:26379,h2/name`, with `db`,
+ * `sentinelUsername` and `sentinelPassword` as parameters). The parameter `sslrootcert` names the file of a private CA
+ * in PEM, as it does in a URL of Postgres.
+ *
+ * A server that answers as a replica has been demoted: the connection is closed, and the next one goes to
+ * wherever the name or Sentinel points by then.
+ *
+ * @throws `invalid_config` when the CA's file cannot be read, or the URL is malformed.
+ */
+export function connectRedis(text: string, options: RedisOptions): Redis {
+  const url = readUrl(text);
+  const tls = readTls(url.searchParams.get("sslrootcert"));
+  const shared: RedisOptions = {
+    ...options,
+    reconnectOnError: ({ message }) => DEMOTED.test(message),
+  };
+  if (SENTINEL.test(text)) {
+    const retry = { sentinelRetryStrategy: () => SENTINEL_RETRY_MS };
+    return new Redis({ ...retry, ...shared, ...sentinelOptions(text, url, tls) });
+  }
+  url.searchParams.delete("sslrootcert");
+  return tls === undefined ? new Redis(text, shared) : new Redis(url.href, { ...shared, tls });
+}
+
+/** Whether only this machine can reach the Redis of a URL. Sentinel may name a server on any machine. */
+export function isRedisOnThisMachine(text: string): boolean {
+  if (SENTINEL.test(text)) return false;
+  const host = unbracketed(new URL(text).hostname);
+  return host === "" || isLoopback(host);
+}
+
+/**
+ * Refuses a server that a queue does not work on, by what it says in INFO.
+ *
+ * @throws `redis_topology`
+ */
+export function checkTopology(info: ReadonlyMap<string, string>): void {
+  const mode = info.get("redis_mode");
+  if (mode === "cluster") {
+    throw misfit(
+      "it is a node of a Redis Cluster, which spreads the keys of a queue over several nodes. " +
+        "Set REDIS_URL to a Redis without cluster mode, or to its Sentinels: redis+sentinel://host:26379/name",
+    );
+  }
+  if (mode === "sentinel") {
+    throw misfit(
+      "it is a Sentinel. Set REDIS_URL to redis+sentinel://host:26379/name, with the name of its primary",
+    );
+  }
+  if (info.get("role") === "slave") {
+    const primary = `${info.get("master_host") ?? "?"}:${info.get("master_port") ?? "?"}`;
+    throw misfit(
+      `it is a replica, which takes no writes. Set REDIS_URL to its primary (${primary}), ` +
+        "or to its Sentinels: redis+sentinel://host:26379/name",
+    );
+  }
+}
+
+/** What was wrong with the last Sentinel that was asked; undefined as long as none was, or it was merely away. */
+export function watchSentinels(client: Redis): () => MillraceError | undefined {
+  let problem: MillraceError | undefined;
+  client.on("sentinelError", ({ message }: Error) => {
+    problem = /invalid reply|No such master/.test(message)
+      ? misfit(
+          `Sentinel knows no primary named "${client.options.name ?? ""}". ` +
+            "Set the name in REDIS_URL to that of `sentinel monitor` in sentinel.conf",
+        )
+      : /unknown command/i.test(message)
+        ? misfit("no Sentinel answers. Set REDIS_URL to redis://, or to the ports of the Sentinels")
+        : problem;
+  });
+  return () => problem;
+}
+
+function misfit(problem: string): MillraceError {
+  return new MillraceError("redis_topology", `Cannot use this Redis: ${problem}`);
+}
+
+function sentinelOptions(text: string, url: URL, tls: RedisOptions["tls"]): RedisOptions {
+  const { searchParams } = url;
+  const isSecure = text.startsWith("rediss");
+  const parameter = (name: string) => searchParams.get(name) ?? undefined;
+  return {
+    sentinels: sentinelHosts(text),
+    name: decodeURIComponent(url.pathname.slice(1)),
+    role: "master",
+    username: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    db: Number(parameter("db") ?? 0),
+    sentinelUsername: parameter("sentinelUsername"),
+    sentinelPassword: parameter("sentinelPassword"),
+    ...(isSecure ? { tls: tls ?? {}, sentinelTLS: tls ?? {}, enableTLSForSentinelMode: true } : {}),
+    connectTimeout: SENTINEL_TIMEOUT_MS,
+    sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
+  };
+}
+
+/** The hosts between `//user:password@` and the name. */
+function sentinelHosts(text: string): { host: string; port: number }[] {
+  const list = /^[^:]+:\/\/(?:[^/?#@]*@)?([^/?#]*)/.exec(text)?.[1] ?? "";
+  return list.split(",").map((each) => {
+    // Of a known scheme, so that the port is checked.
+    if (each === "" || !URL.canParse(`redis://${each}`)) throw malformed(`"${each}" is no host`);
+    const { hostname, port } = new URL(`redis://${each}`);
+    return { host: unbracketed(hostname), port: port === "" ? SENTINEL_PORT : Number(port) };
+  });
+}
+
+function readUrl(text: string): URL {
+  const url = new URL(withFirstHost(text));
+  if (!SENTINEL.test(text)) return url;
+  if (!/^\/[^/]+$/.test(url.pathname)) {
+    throw malformed("it names no primary. Write redis+sentinel://host:26379/name");
+  }
+  if (!/^\d*$/.test(url.searchParams.get("db") ?? "")) throw malformed("its db is no number");
+  return url;
+}
+
+function readTls(file: string | null): { ca: string } | undefined {
+  if (file === null) return undefined;
+  try {
+    return { ca: readFileSync(file, "utf8") };
+  } catch (error) {
+    const { message } = error as Error;
+    throw new MillraceError("invalid_config", `Cannot read the CA of Redis: ${message}`, {
+      cause: error,
+    });
+  }
+}
+
+const unbracketed = (host: string): string => host.replace(/^\[|\]$/g, "");
+
+function malformed(problem: string): MillraceError {
+  return new MillraceError("invalid_config", `Cannot use REDIS_URL: ${problem}`);
+}

@@ -1,0 +1,180 @@
+import { wait } from "@millrace/core";
+import type { Redis } from "ioredis";
+import type { ReplicaWait } from "./backend.ts";
+import type { QueueRisk } from "./queues.ts";
+import { connectRedis } from "./redis-address.ts";
+
+/** Looks at whether Redis keeps what it confirms. */
+export interface DurabilityWatch {
+  /** As it was last seen: no round trip. The first call starts to look. */
+  risk(): QueueRisk | undefined;
+  /** Begins to follow a call of `enqueue`; undefined where no replica must have what it writes. */
+  readonly waitForReplicas: (() => ReplicaWait) | undefined;
+  close(): void;
+}
+
+interface Options {
+  /** Replicas that must have what is enqueued. */
+  readonly replicas: number;
+  /** Milliseconds that they have for it. */
+  readonly replicaTimeoutMs: number;
+}
+
+/** Milliseconds between two looks. */
+const LOOK_MS = 250;
+/** An fsync that takes longer is slow; in less, a disk that is well may be caught at one. */
+const FSYNC_MS_MAX = 100;
+/** Milliseconds for which a disk that was slow counts as slow: it is well between two fsyncs. */
+const SLOW_DISK_MS = 30_000;
+/** Milliseconds for which `isDiskSlow` watches. */
+const WATCHED_MS = 1_300;
+/** Milliseconds until a replica that was late is asked again. */
+const LATE_REPLICA_MS = 1_000;
+
+/**
+ * Watches what INFO says of the disk and of the replicas. Under `appendfsync everysec`, Redis confirms writes
+ * that it has in memory alone while an fsync is in progress, for up to two seconds.
+ */
+export function createDurabilityWatch(client: Redis, options: Options): DurabilityWatch {
+  const { replicas } = options;
+  const closing = new AbortController();
+  const disk = createDiskJudge();
+  let slowUntilMs = 0;
+  let lateUntilMs = 0;
+  let online = replicas;
+  let looking = false;
+  let risk: QueueRisk | undefined;
+
+  async function keepLooking(): Promise<void> {
+    while (!closing.signal.aborted) {
+      // Other calls report a server that does not answer.
+      const pauseMs = await look().catch(() => LOOK_MS);
+      judge();
+      await wait(pauseMs, closing.signal);
+    }
+  }
+
+  /** Returns the milliseconds until the next look. */
+  async function look(): Promise<number> {
+    const [persistence, replication] = await Promise.all([
+      client.info("persistence"),
+      replicas > 0 ? client.info("replication") : "",
+    ]);
+    if (replicas > 0) online = onlineReplicas(parseInfo(replication));
+    const verdict = disk(parseInfo(persistence));
+    if (verdict === "slow") slowUntilMs = performance.now() + SLOW_DISK_MS;
+    return verdict === "busy" ? FSYNC_MS_MAX : LOOK_MS;
+  }
+
+  function judge(): void {
+    const nowMs = performance.now();
+    if (nowMs < slowUntilMs) risk = "redis_disk_slow";
+    else risk = online < replicas || nowMs < lateUntilMs ? "redis_no_replica" : undefined;
+  }
+
+  const onLate = () => {
+    lateUntilMs = performance.now() + LATE_REPLICA_MS;
+    judge();
+  };
+
+  return {
+    risk: () => {
+      if (!looking) void keepLooking();
+      looking = true;
+      return risk;
+    },
+    waitForReplicas: replicas > 0 ? () => createReplicaWait(client, options, onLate) : undefined,
+    close: () => closing.abort(),
+  };
+}
+
+/** Follows one call of `enqueue`. `onLate` is called when no replica has in time what it wrote. */
+function createReplicaWait(
+  client: Redis,
+  { replicas, replicaTimeoutMs }: Options,
+  onLate: () => void,
+): ReplicaWait {
+  let isScheduled = false;
+  let confirmed = Promise.resolve(true);
+
+  function send(): void {
+    isScheduled = false;
+    // All of them must say so: a later one may have been sent to another server, after a failover.
+    const before = confirmed;
+    const now = client.wait(replicas, replicaTimeoutMs).then(
+      (having) => having >= replicas,
+      () => false,
+    );
+    confirmed = now.then(async (isThere) => (await before) && isThere);
+  }
+
+  return {
+    // Behind everything that is sent in this turn, and before anything is answered.
+    onSent: () => {
+      if (!isScheduled) queueMicrotask(send);
+      isScheduled = true;
+    },
+    confirmed: async () => {
+      const isThere = await confirmed;
+      if (!isThere) onLate();
+      return isThere;
+    },
+  };
+}
+
+/**
+ * Whether the disk of a Redis is seen to be slow. Redis begins an fsync each second, so one is seen in this time.
+ *
+ * @throws when Redis does not answer.
+ */
+export async function isDiskSlow(url: string): Promise<boolean> {
+  const client = connectRedis(url, { maxRetriesPerRequest: 0, retryStrategy: () => null });
+  client.on("error", () => {});
+  const judge = createDiskJudge();
+  try {
+    for (let waitedMs = 0; waitedMs < WATCHED_MS; waitedMs += FSYNC_MS_MAX) {
+      if (judge(parseInfo(await client.info("persistence"))) === "slow") return true;
+      await wait(FSYNC_MS_MAX);
+    }
+    return false;
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** What Redis says in INFO, by name. */
+export function parseInfo(text: string): Info {
+  const pairs = text.split(/\r?\n/).map((line) => line.split(":", 2));
+  return new Map(pairs.flatMap(([name, value]) => (name && value ? [[name, value]] : [])));
+}
+
+type Info = ReadonlyMap<string, string>;
+
+/**
+ * Judges one look after another. `busy`: an fsync is in progress and writes wait for it, which is not long yet.
+ * Redis itself counts an fsync as delayed only after two seconds.
+ */
+function createDiskJudge(): (info: Info) => "well" | "busy" | "slow" {
+  let busySinceMs: number | undefined;
+  let delayedBefore = Number.POSITIVE_INFINITY;
+  return (info) => {
+    const delayed = Number(info.get("aof_delayed_fsync") ?? 0);
+    const wasDelayed = delayed > delayedBefore;
+    delayedBefore = delayed;
+    const isBusy =
+      Number(info.get("aof_pending_bio_fsync") ?? 0) > 0 &&
+      Number(info.get("aof_buffer_length") ?? 0) > 0;
+    const nowMs = performance.now();
+    // At most one fsync a second: what was busy a moment ago is busy with the same one.
+    busySinceMs = isBusy ? (busySinceMs ?? nowMs) : undefined;
+    if (wasDelayed) return "slow";
+    if (busySinceMs === undefined) return "well";
+    return nowMs - busySinceMs >= FSYNC_MS_MAX * 0.9 ? "slow" : "busy";
+  };
+}
+
+/** How many replicas are connected and have done their first synchronization. */
+export function onlineReplicas(info: Info): number {
+  return [...info].filter(([name, facts]) => /^slave\d+$/.test(name) && facts.includes("online"))
+    .length;
+}

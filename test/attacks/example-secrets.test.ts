@@ -1,0 +1,78 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { startRole } from "../support/millrace-process.ts";
+import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
+
+// Somebody deploys the compose file with the secrets that it was shown with: everybody knows them.
+
+const INFRA = fileURLToPath(new URL("../../infra/env/", import.meta.url));
+
+async function example(file: string): Promise<Record<string, string>> {
+  const text = await readFile(join(INFRA, `${file}.env.example`), "utf8");
+  return Object.fromEntries(
+    text
+      .split("\n")
+      .filter((line) => /^\w+=/.test(line))
+      .map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
+  );
+}
+
+const STORES = ["DATABASE_URL", "REDIS_URL"];
+
+test.each([
+  [
+    "ingress",
+    [
+      ...["HOOKMESH_WEBHOOK_SECRET", "STRIPE_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET"],
+      ...["STANDARD_WEBHOOK_SECRET", ...STORES],
+    ],
+  ],
+  ["worker", ["DATABASE_URL", "RETENTION_DATABASE_URL", "REDIS_URL"]],
+  ["dashboard", ["DASHBOARD_PASSWORD", "DASHBOARD_VIEWER_TOKEN", ...STORES]],
+])("a %s with the compose file's examples does not start, and says which", async (role, names) => {
+  const env = {
+    ...(await example(role)),
+    MILLRACE_CONFIG: STORE_CONFIG,
+    HOST: "0.0.0.0",
+    NODE_ENV: "production",
+  };
+  const { code, stdout, stderr } = await millrace([role], { env });
+  expect(code).toBe(1);
+  expect(stderr).toContain("(example_secret)");
+  expect([...stderr.matchAll(/^ {2}(\w+): /gm)].map(([, name]) => name)).toEqual(names);
+  expect(stderr).toContain("openssl rand -hex");
+  expect(stdout + stderr).not.toMatch(/change-me/i);
+});
+
+test("a start on this machine alone takes an example, and in production it does not", async () => {
+  const ingress = {
+    ...(await example("ingress")),
+    MILLRACE_CONFIG: STORE_CONFIG,
+    INGRESS_PORT: "0",
+  };
+  const stores = { DATABASE_URL: "", REDIS_URL: "redis://127.0.0.1:1" };
+  const local = { ...ingress, ...stores, HOST: "127.0.0.1" };
+  const role = await startRole("ingress", local);
+  onTestFinished(async () => void (await role.end()));
+  expect((await fetch(`${role.url}/healthz`)).status).toBe(200);
+  for (const over of [
+    { NODE_ENV: "production" },
+    { HOST: "0.0.0.0" },
+    { REDIS_URL: "redis://redis.internal:6379" },
+  ]) {
+    const { code, stderr } = await millrace(["ingress"], { env: { ...local, ...over } });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("(example_secret)")]);
+  }
+});
+
+test("`start` refuses them before it starts anything", async () => {
+  const env = {
+    STRIPE_WEBHOOK_SECRET: "whsec_change-me-stripe-secret",
+    MILLRACE_CONFIG: STORE_CONFIG,
+    HOST: "0.0.0.0",
+  };
+  const { code, stderr } = await millrace(["start"], { env });
+  expect([code, stderr]).toEqual([1, expect.stringContaining("(example_secret)")]);
+});

@@ -1,0 +1,166 @@
+import { bodyHash, toEnvelope } from "@millrace/core";
+import { createLedger } from "@millrace/ledger";
+import type { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { standardWebhooks } from "millrace";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { anEvent } from "../support/events.ts";
+import { readMetric } from "../support/metrics.ts";
+import { createPipeline, type Pipeline } from "../support/pipeline.ts";
+import { openTestQueues } from "../support/queue-fixture.ts";
+import { millrace } from "../support/run-in-process.ts";
+import { until } from "../support/until.ts";
+import type { Queues } from "@millrace/queue";
+import type { RoleInProcess } from "../support/in-process.ts";
+
+// Somebody who can write to the queue writes jobs whose numbers no column holds, or that cannot be read at all.
+
+const SECRET_WORDS = "nobody may see these words";
+const DAY_MS = 86_400_000;
+
+onEachBackend("jobs that were made up", (prepare, backend) => {
+  let servers: TestServers;
+  let pipeline: Pipeline;
+  let queues: Queues;
+  let queue: Queue;
+  let worker: RoleInProcess;
+  let dashboard: RoleInProcess;
+
+  beforeAll(async () => {
+    servers = await prepare();
+    const config = {
+      sources: { acme: standardWebhooks({ attempts: 1 }) },
+      reconciler: { intervalMs: 100, graceMs: 0 },
+    };
+    pipeline = await createPipeline(servers, {}, config);
+    queues = await openTestQueues(servers, "dashboard", ["acme"]);
+    const found = queues.queues.get("acme");
+    if (found === undefined) throw new Error("Cannot find the queue of acme");
+    queue = found;
+    dashboard = await pipeline.startInProcess("dashboard");
+    worker = await pipeline.startInProcess("worker");
+  });
+  afterAll(async () => {
+    await queues?.close();
+    await pipeline?.stop();
+    await servers?.release();
+  });
+
+  function envelope(eventId: string, over: object): object {
+    const body = Buffer.from(JSON.stringify({ words: SECRET_WORDS }));
+    const event = anEvent({ source: "acme", eventId, body, bodyHash: bodyHash(body) });
+    return { ...toEnvelope(event), ...over };
+  }
+
+  async function untilFailed(jobId: string): Promise<string | undefined> {
+    await until(async () => (await queue.getJobState(jobId)) === "failed", { what: jobId });
+    return (await queue.getJob(jobId))?.failedReason;
+  }
+
+  /** What stands between a job that the ledger lost and its run is the reconciler. */
+  async function stillReconciles(eventId: string): Promise<void> {
+    const ledger = createLedger({ pool: pipeline.database });
+    await ledger.intake.accept([anEvent({ source: "acme", eventId })]);
+    await until(
+      async () => {
+        const { rows } = await pipeline.database.query(
+          "select status from millrace.events where event_id = $1",
+          [eventId],
+        );
+        return rows[0]?.status === "completed";
+      },
+      { withinMs: 15_000, what: `${eventId} completed` },
+    );
+  }
+
+  async function unreadable() {
+    const answer = await fetch(`${dashboard.url}/api/disagreements`);
+    expect(answer.status).toBe(200);
+    const text = await answer.text();
+    expect(text).not.toContain(SECRET_WORDS);
+    const { kinds } = JSON.parse(text) as {
+      kinds: { kind: string; count: number; examples: { job_id: string; detail: string }[] }[];
+    };
+    return kinds.find(({ kind }) => kind === "unreadable_job");
+  }
+
+  const NUMBERS: readonly (readonly [string, object])[] = [
+    ["g3000000000-evt_generation_1", { generation: 3e9 }],
+    ["g1e+300-evt_generation_2", { generation: 1e300 }],
+    ["evt_time_1", { accepted_at: 1e300 }],
+    ["evt_time_2", { accepted_at: -1e15 }],
+  ];
+
+  test("with numbers that no column holds fail, each is one finding, and the passes go on", async () => {
+    await stillReconciles("evt_before_1");
+    for (const [jobId, over] of NUMBERS) {
+      const eventId = jobId.replace(/^g[^-]*-/, "");
+      await queue.add("thing.happened", envelope(eventId, over), { jobId });
+      expect(await untilFailed(jobId)).toMatch(/^invalid_envelope: /);
+    }
+    await stillReconciles("evt_after_1");
+    const found = await until(async () => {
+      const kind = await unreadable();
+      return kind?.count === NUMBERS.length && kind;
+    });
+    expect(found.examples.map(({ job_id }) => job_id).toSorted()).toEqual(
+      NUMBERS.map(([jobId]) => jobId).toSorted(),
+    );
+    for (const { detail } of found.examples)
+      expect(detail).toMatch(/^invalid_envelope: Cannot read/);
+    await until(
+      async () =>
+        (await readMetric(worker.url, 'millrace_disagreements{kind="unreadable_job"')) ===
+        NUMBERS.length,
+    );
+  });
+
+  test("are shown by the doctor, in words of ours", async () => {
+    const { code, stdout } = await millrace(["doctor"], { env: pipeline.env });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/4 unreadable_job: /);
+    expect(stdout).toMatch(/acme +job g3000000000-evt_generation_1 +invalid_envelope: Cannot read/);
+    expect(stdout).not.toContain(SECRET_WORDS);
+  });
+
+  test("in a version that nobody knows are put off for a day, and fail then", async () => {
+    const later = (eventId: string) => envelope(eventId, { v: 99 });
+    await queue.add("thing.happened", later("evt_later_1"), { jobId: "evt_later_1" });
+    await until(async () => (await queue.getJobState("evt_later_1")) === "delayed");
+    for (const [jobId, ageMs] of [
+      ["evt_later_2", DAY_MS + 1_000],
+      ["evt_later_3", -10 * DAY_MS],
+    ] as const) {
+      const timestamp = Date.now() - ageMs;
+      await queue.add("thing.happened", later(jobId), { jobId, timestamp });
+      expect(await untilFailed(jobId)).toMatch(/^unknown_envelope_version: /);
+    }
+    await until(async () => (await unreadable())?.count === NUMBERS.length + 2);
+    await queue.remove("evt_later_1");
+  });
+
+  if (backend === "redis") {
+    test("that Redis itself cannot give are findings too, and the passes go on", async () => {
+      const redis = new Redis(String(servers.redisUrl));
+      const failed = "bull:millrace-acme:failed";
+      const longAgo = Date.now() - 60_000;
+      const whole = JSON.stringify(envelope("evt_half_1", {}));
+      await redis
+        .multi()
+        .set("bull:millrace-acme:evt_text_1", "no hash")
+        .zadd(failed, longAgo, "evt_text_1")
+        .zadd(failed, longAgo, "evt_nothing_1")
+        .hset("bull:millrace-acme:evt_half_1", { data: whole.slice(0, -5), failedReason: "x" })
+        .zadd(failed, longAgo, "evt_half_1")
+        .exec();
+      await redis.quit();
+      await until(async () => (await unreadable())?.count === NUMBERS.length + 5);
+      await stillReconciles("evt_after_2");
+      const { rows } = await pipeline.database.query(
+        "select event_id from millrace.events where event_id = 'evt_half_1'",
+      );
+      expect(rows).toEqual([]);
+    });
+  }
+});

@@ -1,0 +1,87 @@
+import type { Redis } from "ioredis";
+import { onRedis } from "../support/backends.ts";
+import type { RoleInProcess } from "../support/in-process.ts";
+import { startStack, type Stack } from "../support/pipeline.ts";
+import { withQueue } from "../support/queue-fixture.ts";
+import { withRedis } from "../support/redis-client.ts";
+import { until } from "../support/until.ts";
+
+/** A running stack whose jobs are signed, and somebody who can write to its Redis and has no key. */
+export interface JobForger extends Stack {
+  readonly worker: RoleInProcess;
+  restartWorker(queueKey: string): Promise<void>;
+  /** Adds a job past everything that signs. */
+  add(data: unknown, jobId: string, source?: string): Promise<void>;
+  /** Lets somebody edit the job of a delivery before any worker takes it. */
+  edit(
+    source: string,
+    deliver: () => Promise<unknown>,
+    jobId: string,
+    change: (data: Record<string, unknown>) => unknown,
+  ): Promise<void>;
+  /** Gives Redis as somebody without a key may use it. */
+  redis<T>(use: (client: Redis) => Promise<T>): Promise<T>;
+  /** Why a job has failed, once it has ended. */
+  failedReason(jobId: string, source?: string): Promise<string | undefined>;
+  rowsOf(eventId: string): Promise<readonly EventRow[]>;
+  /** Waits until a generation of the event has the status. */
+  settled(eventId: string, status?: string): Promise<void>;
+}
+
+interface EventRow {
+  readonly generation: number;
+  readonly type: string;
+  readonly status: string;
+  readonly code: string | null;
+}
+
+const ROWS =
+  "select generation, type, status, last_error_code as code from millrace.events where event_id = $1 order by 1";
+
+export async function startJobForger(config: unknown, queueKey: string): Promise<JobForger> {
+  const stack = await startStack(onRedis, {
+    env: { MILLRACE_QUEUE_KEY: queueKey },
+    config,
+    dashboard: { dashboard: { compare: { graceMs: 0, keysDays: 90 } } },
+    worker: false,
+  });
+  const { servers, pipeline } = stack;
+  let worker = await pipeline.startInProcess("worker");
+
+  const rowsOf = async (eventId: string): Promise<EventRow[]> =>
+    (await pipeline.database.query<EventRow>(ROWS, [eventId])).rows;
+
+  return {
+    ...stack,
+    get worker() {
+      return worker;
+    },
+    restartWorker: async (key) => {
+      await worker.close();
+      worker = await pipeline.startInProcess("worker", { MILLRACE_QUEUE_KEY: key });
+    },
+    add: async (data, jobId, source = "acme") => {
+      await withQueue(servers, source, (queue) => queue.add("by.hand", data, { jobId }));
+    },
+    edit: (source, deliver, jobId, change) =>
+      withQueue(servers, source, async (queue) => {
+        await queue.pause();
+        await deliver();
+        const job = await until(() => queue.getJob(jobId), { what: `job ${jobId}` });
+        await job.updateData(change(job.data));
+        await queue.resume();
+      }),
+    redis: (use) => withRedis(String(servers.redisUrl), use),
+    failedReason: (jobId, source = "acme") =>
+      withQueue(servers, source, async (queue) => {
+        const isOver = async () => ["failed", "completed"].includes(await queue.getJobState(jobId));
+        await until(isOver, { what: `the end of ${jobId}` });
+        return (await queue.getJob(jobId))?.failedReason;
+      }),
+    rowsOf,
+    settled: async (eventId, status = "completed") => {
+      const isThere = async () => (await rowsOf(eventId)).some((row) => row.status === status);
+      await until(isThere, { what: `${eventId} ${status}` });
+    },
+  };
+}

@@ -1,0 +1,332 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { parseConfig } from "@millrace/core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import exported from "../fixtures/replays/millrace.config.ts";
+import { onEachBackend } from "../support/backends.ts";
+import type { RoleInProcess } from "../support/in-process.ts";
+import { startStack, type Pipeline, type Stack } from "../support/pipeline.ts";
+import { until } from "../support/until.ts";
+
+// What can be done with one captured delivery of a sender that does not sign its ids: it comes again, under ids,
+// types, and shops that an attacker makes up, and in other bytes where the signature covers the fields of a form.
+
+const CONFIG = fileURLToPath(new URL("../fixtures/replays/millrace.config.ts", import.meta.url));
+const SECRET = "0123456789abcdef0123456789abcdef";
+type Source = "github" | "safe" | "mirror" | "shopify" | "gitlab" | "twilio";
+
+/** A delivery as it was captured. */
+interface Captured {
+  readonly source: Source;
+  readonly eventId: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** A genuine delivery of a provider. */
+function capture(source: Source, type: string, bodyBytes = 0): Captured {
+  const { provider } = parseConfig(exported).sources[source] ?? {};
+  if (provider === undefined) throw new Error(source);
+  const nowMs = Date.now();
+  const eventId = randomUUID();
+  const sample = provider.sample({ eventId: randomUUID(), type, nowMs });
+  const body = Buffer.from(
+    bodyBytes === 0 ? sample : JSON.stringify({ pad: randomBytes(bodyBytes / 2).toString("hex") }),
+  );
+  const headers = provider.sign({ eventId, type, nowMs, body, secret: SECRET });
+  return { source, eventId: nameOf(source, eventId, headers), headers, body };
+}
+
+/** The identity of a delivery, as it is shown. */
+function nameOf(source: Source, eventId: string, headers: Captured["headers"]): string {
+  if (source !== "shopify") return eventId;
+  return `${headers["x-shopify-shop-domain"]}|${headers["x-shopify-topic"]}|${eventId}`;
+}
+
+const ID_HEADERS: Readonly<Record<Source, string>> = {
+  github: "x-github-delivery",
+  safe: "x-github-delivery",
+  mirror: "x-github-delivery",
+  shopify: "x-shopify-event-id",
+  gitlab: "idempotency-key",
+  twilio: "i-twilio-idempotency-token",
+};
+
+/** The same signed delivery under an id, and headers, that the attacker makes up. */
+function again(captured: Captured, over: Readonly<Record<string, string>> = {}): Captured {
+  const { source } = captured;
+  const eventId = randomUUID();
+  const headers = { ...captured.headers, ...over, [ID_HEADERS[source]]: eventId };
+  return { ...captured, headers, eventId: nameOf(source, eventId, headers) };
+}
+
+const FORM = { Body: "Mill & co", From: "+15005550006", MessageSid: "SM1", MessageStatus: "sent" };
+
+/** One signed form in nine encodings. */
+function encodings(unique: string): readonly string[] {
+  const fields = Object.entries({ ...FORM, AccountSid: unique });
+  const form = String(new URLSearchParams(fields));
+  return [
+    form,
+    String(new URLSearchParams(fields.toReversed())),
+    form.replaceAll("%2B", "%2b"),
+    form.replaceAll("+", "%20"),
+    form.replace("Mill", "%4Dill"),
+    `${form}&`,
+    form.replace("&", "&&"),
+    `${form}&MessageSid=SM1`,
+    form.replace("MessageSid=SM1", "MessageSi=dSM1"),
+  ];
+}
+
+onEachBackend("a captured delivery", (prepare) => {
+  let stack: Stack;
+  let pipeline: Pipeline;
+  let ingress: RoleInProcess;
+  let dashboard: RoleInProcess;
+
+  beforeAll(async () => {
+    const names = ["GITHUB", "SAFE", "MIRROR", "SHOPIFY", "GITLAB", "TWILIO"];
+    const secrets = Object.fromEntries(names.map((name) => [`${name}_WEBHOOK_SECRET`, SECRET]));
+    const env = { MILLRACE_CONFIG: CONFIG, ...secrets };
+    stack = await startStack(prepare, { env, config: exported });
+    ({ pipeline, ingress, dashboard } = stack);
+  });
+  afterAll(() => stack?.close());
+
+  async function deliver({ source, headers, body }: Captured): Promise<void> {
+    const response = await fetch(`${ingress.url}/webhooks/${source}`, {
+      method: "POST",
+      headers: { ...headers },
+      body,
+    });
+    await response.arrayBuffer();
+    expect(response.ok).toBe(true);
+  }
+
+  interface Row {
+    readonly status: string;
+    readonly outcome: string | null;
+    readonly last_error_code: string | null;
+  }
+
+  /** How an event ended. */
+  async function ended({ source, eventId }: Captured): Promise<string> {
+    const text = `SELECT status, outcome, last_error_code FROM millrace.events
+      WHERE source = $1 AND event_id = $2 AND status <> 'pending'`;
+    const row = await until(
+      async () => (await pipeline.database.query<Row>(text, [source, eventId])).rows[0],
+      { what: `${source} ${eventId} settled` },
+    );
+    return row.outcome ?? row.last_error_code ?? row.status;
+  }
+
+  async function statusOf({ source, eventId }: Captured): Promise<string | undefined> {
+    const text = "SELECT status FROM millrace.events WHERE source = $1 AND event_id = $2";
+    const { rows } = await pipeline.database.query<{ status: string }>(text, [source, eventId]);
+    return rows[0]?.status;
+  }
+
+  async function run(captured: Captured): Promise<string> {
+    await deliver(captured);
+    return await ended(captured);
+  }
+
+  async function effects(captured: readonly Captured[]): Promise<number> {
+    const { rows } = await pipeline.database.query<{ n: number }>(
+      "SELECT count(*)::int AS n FROM effects WHERE event_id = ANY($1)",
+      [captured.map(({ eventId }) => eventId)],
+    );
+    return rows[0]?.n ?? -1;
+  }
+
+  /** Moves the database's clock on, for one event. */
+  const age = ({ eventId }: Captured, hours: number) =>
+    // Past the triggers, which refuse to touch what is completed.
+    pipeline.database.query(`
+      BEGIN;
+      SET LOCAL session_replication_role = replica;
+      UPDATE millrace.events SET recorded_at = recorded_at - interval '${hours} hours',
+        pending_since = pending_since - interval '${hours} hours',
+        processed_at = processed_at - interval '${hours} hours'
+      WHERE event_id = '${eventId}';
+      COMMIT`);
+
+  const pathOf = ({ source, eventId }: Captured) =>
+    `${dashboard.url}/api/events/${source}/${encodeURIComponent(eventId)}`;
+
+  interface Detail {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body_kept: boolean;
+    readonly same_message: {
+      readonly total: number;
+      readonly events: readonly { readonly event_id: string }[];
+    };
+  }
+
+  const shown = async (captured: Captured) =>
+    (await (await fetch(pathOf(captured))).json()) as Detail;
+
+  async function retry(captured: Captured): Promise<string> {
+    const answer = await fetch(`${pathOf(captured)}/retry`, { method: "POST" });
+    expect(answer.ok).toBe(true);
+    return await ended(captured);
+  }
+
+  test("of Twilio runs once, in nine encodings of the form that was signed", async () => {
+    for (const isAtOnce of [false, true]) {
+      const [first = "", ...others] = encodings(randomUUID());
+      const { provider } = parseConfig(exported).sources["twilio"] ?? {};
+      const request = { eventId: "t", type: "message.sent", nowMs: Date.now(), secret: SECRET };
+      const signed = provider?.sign({ ...request, body: Buffer.from(first) }) ?? {};
+      const forms = [first, ...others].map((body) =>
+        again({ source: "twilio", eventId: "", headers: signed, body: Buffer.from(body) }),
+      );
+      const ends: string[] = [];
+      if (isAtOnce) ends.push(...(await Promise.all(forms.map(run))));
+      else for (const form of forms) ends.push(await run(form));
+      expect(ends.toSorted()).toEqual(["handled", ...Array<string>(8).fill("suspected_replay")]);
+      expect(await effects(forms)).toBe(1);
+    }
+  });
+
+  test.each<[Source, string]>([
+    ["github", "push"],
+    ["safe", "push"],
+    ["shopify", "orders/create"],
+    ["gitlab", "push"],
+  ])("of %s does not run again 25 hours later, until a person retries it", async (source, type) => {
+    const first = capture(source, type);
+    expect(await run(first)).toBe("handled");
+    const sameDay = again(first);
+    expect(await run(sameDay)).toBe("suspected_replay");
+    await age(first, 25);
+    await age(sameDay, 25);
+    const later = again(first);
+    expect(await run(later)).toBe("suspected_replay");
+    expect(await statusOf(later)).toBe("failed");
+    // The sender's redelivery runs a failed event again, and anyone can make one of this.
+    await deliver(later);
+    await deliver(later);
+    const next = again(first);
+    expect(await run(next)).toBe("suspected_replay");
+    expect(await statusOf(next)).toBe("failed");
+    expect(await statusOf(later)).toBe("failed");
+    expect(await effects([first, sameDay, later, next])).toBe(1);
+
+    const { same_message: beside } = await shown(first);
+    expect(beside.events.map(({ event_id }) => event_id)).toEqual(
+      [sameDay, later, next].map(({ eventId }) => eventId),
+    );
+    expect((await shown(later)).same_message.events[0]).toMatchObject({ event_id: first.eventId });
+    expect(await retry(later)).toBe("handled");
+    expect(await effects([later])).toBe(1);
+  });
+
+  test("under another type, or of another shop, does not run, and is not swallowed", async () => {
+    const push = capture("github", "push");
+    expect(await run(push)).toBe("handled");
+    const order = capture("shopify", "orders/create");
+    expect(await run(order)).toBe("handled");
+    const claims = [
+      again(push, { "x-github-event": "release" }),
+      again(order, { "x-shopify-topic": "orders/paid" }),
+      again(order, { "x-shopify-shop-domain": "another.myshopify.com" }),
+    ];
+    for (const claim of claims) {
+      expect(await run(claim)).toBe("suspected_replay");
+      expect(await statusOf(claim)).toBe("failed");
+    }
+    expect(await effects(claims)).toBe(0);
+  });
+
+  test("that is sent first as a ping does not swallow the genuine event", async () => {
+    for (const source of ["github", "safe"] as const) {
+      const genuine = capture(source, "push");
+      const ping = again(genuine, { "x-github-event": "ping" });
+      expect(await run(ping)).toBe("handled");
+      expect(await run(genuine)).toBe("suspected_replay");
+      expect(await statusOf(genuine)).toBe("failed");
+      expect(await retry(genuine)).toBe("handled");
+      expect(await effects([genuine])).toBe(1);
+      expect((await shown(genuine)).headers).toMatchObject({ "x-github-event": "push" });
+    }
+  });
+
+  test.each([
+    [500_000, 200],
+    // Small enough to wait in the queue.
+    [20_000, 100],
+  ])("of %i bytes under %i ids is stored once", async (bytes, count) => {
+    const first = capture("github", "push", bytes);
+    const copies = [first, ...Array.from({ length: count - 1 }, () => again(first))];
+    const stored = () =>
+      pipeline.database.query<{ n: number }>(
+        "SELECT count(*)::int AS n FROM millrace.bodies WHERE octet_length(body) = $1",
+        [first.body.byteLength],
+      );
+    const before = (await stored()).rows[0]?.n ?? -1;
+    const waiting = copies.values();
+    const send = async () => {
+      for (const copy of waiting) await deliver(copy);
+    };
+    await Promise.all(Array.from({ length: 8 }, send));
+    const ends = await Promise.all(copies.map(ended));
+    expect(ends.filter((end) => end === "handled")).toHaveLength(1);
+    expect(await effects(copies)).toBe(1);
+    expect((await stored()).rows[0]?.n).toBe(before + 1);
+    const detail = await shown(copies.at(-1) ?? first);
+    expect(detail).toMatchObject({ body_kept: true, same_message: { total: count - 1 } });
+    expect(detail.same_message.events).toHaveLength(Math.min(count - 1, 100));
+  });
+
+  test("in copies under several types at once runs once, and none of another type is swallowed", async () => {
+    for (const source of ["github", "safe"] as const) {
+      const genuine = capture(source, "push");
+      const types = ["push", "ping", "release"];
+      const copies = Array.from({ length: 30 }, (_, index) => {
+        const type = types[index % types.length] ?? "";
+        return { type, copy: again(genuine, { "x-github-event": type }) };
+      });
+      const ends = await Promise.all(
+        copies.map(async ({ type, copy }) => ({ type, end: await run(copy), copy })),
+      );
+      const [first] = ends.filter(({ end }) => end === "handled");
+      expect(ends.filter(({ end }) => end === "handled")).toHaveLength(1);
+      for (const { type, copy } of ends) {
+        if (type !== first?.type) expect(await statusOf(copy)).toBe("failed");
+      }
+      expect(await effects(copies.map(({ copy }) => copy))).toBe(1);
+    }
+  });
+
+  test("runs once at each source that has the same secret", async () => {
+    const first = capture("github", "push");
+    expect(await run(first)).toBe("handled");
+    const elsewhere = again({ ...first, source: "safe" });
+    expect(await run(elsewhere)).toBe("handled");
+    expect(await run(again(elsewhere))).toBe("suspected_replay");
+  });
+
+  test("that is retried by several people at once runs once, and so does each other copy", async () => {
+    const push = capture("github", "push");
+    expect(await run(push)).toBe("handled");
+    const claims = ["release", "create", "delete"].map((type) =>
+      again(push, { "x-github-event": type }),
+    );
+    expect(await Promise.all(claims.map(run))).toEqual(Array(3).fill("suspected_replay"));
+    const retries = claims.flatMap((claim) => [claim, claim, claim]);
+    const answers = await Promise.all(
+      retries.map((claim) => fetch(`${pathOf(claim)}/retry`, { method: "POST" })),
+    );
+    for (const { status } of answers) expect([200, 409]).toContain(status);
+    expect(await Promise.all(claims.map(ended))).toEqual(Array(3).fill("handled"));
+    expect(await effects(claims)).toBe(3);
+  });
+
+  test("runs under each id where bodyDedup is false", async () => {
+    const first = capture("mirror", "push");
+    expect(await run(first)).toBe("handled");
+    expect(await run(again(first, { "x-github-event": "release" }))).toBe("handled");
+  });
+});

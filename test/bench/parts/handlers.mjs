@@ -1,0 +1,186 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { millrace } from "../contenders.mjs";
+import {
+  envOf,
+  measureDrain,
+  measurePipeline,
+  postClosed,
+  postOpen,
+  startContender,
+} from "../measure.mjs";
+import { run } from "../processes.mjs";
+import { inTurn } from "../rounds.mjs";
+import { median, percentiles } from "../statistics.mjs";
+import { checkWork, untilCount } from "../work.mjs";
+
+const CALL_MS = 200;
+/** Looks at the connections are no further apart: none that is idle for 100 ms is missed. */
+const LOOK_MS = 20;
+const SHARE = 0.3;
+const WARM_UP = 200;
+
+const inside = { ...millrace, name: "in the transaction", load: "call inside" };
+const before = { ...millrace, name: "in `call`", load: "call before" };
+const insert = { ...millrace, name: "one INSERT", load: "insert" };
+const emit = { ...millrace, name: "one INSERT and one `emit`", load: "emit" };
+
+export const handlers = {
+  help: `a call of ${CALL_MS} ms inside the transaction and in \`call\`; what \`emit\` costs and how soon it runs`,
+  contenders: [inside, before, insert, emit],
+  run: async (servers, contenders, options) => {
+    const chosen = (...ones) => ones.filter((one) => contenders.includes(one));
+    const results = {};
+    if (contenders.includes(before)) {
+      results["handlers, call"] = await measureCalls(servers, chosen(inside, before), options);
+    }
+    if (contenders.includes(emit)) {
+      results["handlers, emit"] = await measureEmits(servers, [insert, emit], options);
+      results["handlers, emitted"] = await measureEmitted(servers, options);
+    }
+    return results;
+  },
+};
+
+/** Drains events whose handlers call a server that takes its time. */
+async function measureCalls(servers, contenders, { events = 2_000, ...options }) {
+  const server = await startSlowServer();
+  const env = { BENCH_CALL_URL: server.url };
+  try {
+    return {
+      title: `Handlers: a call that takes ${CALL_MS} ms; ${events} events, ${options.concurrency} transactions at once`,
+      contenders: await inTurn(contenders, options.rounds, async (contender) => {
+        const calling = { ...contender, env: { ...contender.env, ...env } };
+        const drained = await drain(servers, calling, { ...options, events });
+        const { figures } = drained;
+        return { ...drained, figures: { ...figures, "calls at once": server.takeMost() } };
+      }),
+    };
+  } finally {
+    server.close();
+  }
+}
+
+/** The other system. `takeMost` gives how many requests it had at once since it was asked last. */
+async function startSlowServer() {
+  let now = 0;
+  let most = 0;
+  const server = createServer((_request, response) => {
+    most = Math.max(most, (now += 1));
+    response.on("close", () => (now -= 1));
+    setTimeout(() => response.end(), CALL_MS);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    takeMost: () => {
+      const taken = most;
+      most = now;
+      return taken;
+    },
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** Drains events whose handlers emit one each, which stays where it is: its source is paused. */
+async function measureEmits(servers, contenders, { events = 10_000, ...options }) {
+  return {
+    title: `Handlers: one INSERT, and one \`emit\` besides; ${events} events, and none of those that were emitted`,
+    contenders: await inTurn(contenders, options.rounds, (contender) =>
+      drain(servers, contender, { ...options, events }),
+    ),
+  };
+}
+
+async function drain(servers, contender, options) {
+  const { load } = contender;
+  const { events } = options;
+  const stores = await servers.fresh();
+  const env = envOf(stores, contender, { ...options, load });
+  if (load === "emit") await run(["pause", "emitted"], env);
+  await contender.fill(env, events);
+  const idle = watchIdle(stores);
+  const drained = await measureDrain(stores, contender, { ...options, load });
+  const idleMs = await idle.end();
+  await checkWork(stores.query, events);
+  if (load === "emit") await checkEmitted(stores, events);
+  return { ...drained, figures: { ...drained.figures, "ms idle in transaction": idleMs } };
+}
+
+/** Looks how long connections are idle in a transaction; `end` gives the longest that was seen. */
+function watchIdle({ query }) {
+  let longestMs = 0;
+  let ended = false;
+  const look = async () => {
+    while (!ended) {
+      const [{ ms }] = await query(
+        `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - state_change)) * 1000, 0)::float8 AS ms
+         FROM pg_stat_activity WHERE state = 'idle in transaction'`,
+      );
+      longestMs = Math.max(longestMs, ms);
+      await sleep(LOOK_MS);
+    }
+  };
+  const looking = look();
+  return {
+    end: async () => {
+      ended = true;
+      await looking;
+      return longestMs;
+    },
+  };
+}
+
+async function checkEmitted({ count }, events) {
+  const emitted = await count("millrace.events WHERE source = 'emitted'");
+  const begun = await count("begun");
+  if (emitted === events && begun === 0) return;
+  throw new Error(
+    `Cannot use this round: ${events} events emitted ${emitted}, of which ${begun} were handled`,
+  );
+}
+
+/** From `emit` to the begin of the handler of what was emitted, at a part of the load that is too much. */
+async function measureEmitted(servers, { events = 10_000, ...options }) {
+  const { rounds, seconds } = options;
+  const saturations = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    process.stderr.write(`round ${round} of ${rounds}: saturation with one emit\n`);
+    const contender = { ...emit, lastRows: "begun" };
+    const settings = { ...options, events, load: "emit" };
+    saturations.push((await measurePipeline(servers, contender, settings)).rate);
+  }
+  const rate = median(saturations) * SHARE;
+  return {
+    title: `Handlers: ms from \`emit\` to the begin of what was emitted, ${Math.round(rate)} events/s due in an open loop for ${seconds} s`,
+    contenders: await inTurn([emit], rounds, async () => ({
+      figures: await measureWaits(servers, { ...options, rate }),
+    })),
+  };
+}
+
+async function measureWaits(servers, { rate, seconds, ...options }) {
+  const stores = await servers.fresh();
+  const env = envOf(stores, emit, { ...options, load: "emit" });
+  const running = await startContender(emit, env, options);
+  const begun = () => stores.count("begun");
+  await postClosed(env, running.url, { count: WARM_UP });
+  await untilCount(begun, WARM_UP);
+  await stores.query("TRUNCATE effects, begun");
+  const load = await postOpen(env, running.url, { rate, seconds });
+  await untilCount(begun, load.accepted);
+  await running.stop();
+  await checkWork(stores.query, load.accepted);
+  const rows = await stores.query("SELECT event_id, waited_ms AS ms FROM begun");
+  if (new Set(rows.map(({ event_id: id }) => id)).size !== load.accepted) {
+    throw new Error(
+      `Cannot use this round: ${rows.length} began of ${load.accepted} that were emitted`,
+    );
+  }
+  const { p50, p99 } = percentiles(rows.map(({ ms }) => ms));
+  return { "begun p50": p50, "begun p99": p99 };
+}

@@ -1,0 +1,108 @@
+import type { AnswerOf, SourceStats } from "@millrace/api-contract";
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestDashboard, type TestDashboard } from "../dashboard/dashboard-fixture.ts";
+import { onRedis, type TestServers } from "../support/backends.ts";
+import { expectAccessible } from "../support/accessibility.ts";
+import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
+
+describeInBrowser("health and forty sources", () => {
+  let servers: TestServers;
+  let dashboard: TestDashboard;
+  let browser: Browser;
+  beforeAll(async () => {
+    servers = await onRedis();
+    dashboard = await startTestDashboard(servers);
+    browser = await openBrowser();
+  });
+  afterAll(async () => {
+    servers.redis?.thaw();
+    await browser?.close();
+    await dashboard?.close();
+  });
+
+  for (const width of [1_440, 400]) {
+    test(`a stopped Redis is in sight within 5 s at ${width} px, however far one has scrolled`, async () => {
+      const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`, {
+        viewport: { width, height: 700 },
+      });
+      const page = await openForty(tab.page);
+      const strip = page.getByRole("region", { name: "Health" });
+      await strip.getByText("No worker leads").waitFor();
+      await expectAccessible(page, `forty sources at ${width} px`);
+      await page.getByRole("button", { name: "37 more, all quiet" }).click();
+      await page.evaluate("scrollTo(0, document.body.scrollHeight)");
+      servers.redis?.freeze();
+      await strip.getByRole("alert").getByText("Redis does not answer").waitFor({ timeout: 5_000 });
+      await expectInSight(strip.getByText("Redis does not answer"), page);
+      servers.redis?.thaw();
+      await strip.getByText("Redis does not answer").waitFor({ state: "detached" });
+      tab.expectQuiet();
+      await tab.close();
+    });
+  }
+
+  test("the strip tells that the dashboard does not answer", async () => {
+    const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
+    await tab.page.goto("/");
+    await tab.page.getByText("No worker leads").waitFor();
+    await tab.page.route("**/api/health", (route) => route.abort());
+    await tab.page.getByRole("alert").getByText("The dashboard does not answer").waitFor();
+    await tab.page.unrouteAll();
+    await tab.page.getByText("No worker leads").waitFor();
+    await tab.close();
+  });
+
+  test("forty sources are folded, searched, and sorted by keyboard", async () => {
+    const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
+    const page = await openForty(tab.page);
+    const rows = page.locator(".counts tbody tr");
+    await page.getByRole("button", { name: "37 more, all quiet" }).waitFor();
+    expect(await rows.count()).toBe(3);
+    await page.getByRole("searchbox", { name: "Search sources" }).fill("source-1");
+    await expect.poll(() => rows.count()).toBe(10);
+    await page.getByRole("searchbox", { name: "Search sources" }).fill("");
+    await page.getByRole("button", { name: "Failed", exact: true }).press("Enter");
+    await page.locator('th[aria-sort="descending"]', { hasText: "Failed" }).waitFor();
+    expect(await rows.first().textContent()).toContain("source-05");
+    await tab.close();
+  });
+});
+
+async function openForty(page: Page): Promise<Page> {
+  await page.route("**/api/stats", (route) => route.fulfill({ json: FORTY }));
+  await page.goto("/");
+  await page.getByRole("link", { name: "source-05", exact: true }).waitFor();
+  return page;
+}
+
+/** It lies in the window, and nothing lies over it. */
+async function expectInSight(element: Locator, page: Page): Promise<void> {
+  const box = await element.boundingBox();
+  const { width, height } = page.viewportSize() ?? { width: 0, height: 0 };
+  expect(box?.y).toBeGreaterThanOrEqual(0);
+  expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(height);
+  expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(width);
+  const [x, y] = [(box?.x ?? 0) + (box?.width ?? 0) / 2, (box?.y ?? 0) + (box?.height ?? 0) / 2];
+  const isOnTop = await page.evaluate(
+    `document.elementFromPoint(${x}, ${y}).closest(".health") !== null`,
+  );
+  expect(isOnTop).toBe(true);
+}
+
+const JOBS = { waiting: 0, active: 0, delayed: 0, completed: 0, failed: 0, paused: false };
+const QUIET: SourceStats = { pending: 0, completed: 9, failed: 0, queued: 0, jobs: JOBS };
+const LOUD: Readonly<Record<number, Partial<SourceStats>>> = {
+  5: { failed: 2 },
+  7: { queued: null, jobs: null },
+  9: { jobs: { ...JOBS, paused: true } },
+};
+const FORTY: AnswerOf<"get /stats"> = {
+  sources: Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [
+      `source-${String(index).padStart(2, "0")}`,
+      { ...QUIET, ...LOUD[index] },
+    ]),
+  ),
+  read_lag_ms: null,
+};

@@ -1,0 +1,133 @@
+import type { Health, HealthItem } from "@millrace/api-contract";
+import { createLeader } from "@millrace/ledger";
+import { RECONCILER } from "@millrace/operations";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { onRedis, type TestServers } from "../support/backends.ts";
+import { event } from "../support/queue-fixture.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
+import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
+
+describeOnRedis("the dashboard's health", () => {
+  let servers: TestServers;
+  let proxy: TcpProxy;
+  let dashboard: TestDashboard;
+
+  beforeAll(async () => {
+    servers = await onRedis();
+    proxy = await startTcpProxy(servers.databaseUrl);
+    dashboard = await startTestDashboard(
+      { ...servers, databaseUrl: proxy.url },
+      { compare: { graceMs: 0, keysDays: 90 } },
+    );
+  });
+  afterEach(() => {
+    servers.redis?.thaw();
+    proxy.thaw();
+  });
+  afterAll(async () => {
+    await dashboard?.close();
+    await proxy?.close();
+  });
+
+  async function read(): Promise<Record<HealthItem["id"], HealthItem>> {
+    const { status, json } = await dashboard.get("/api/health");
+    expect(status).toBe(200);
+    const entries = (json as Health).items.map((item) => [item.id, item]);
+    return Object.fromEntries(entries) as Record<HealthItem["id"], HealthItem>;
+  }
+
+  /** Asks until `holds`, and expects that each answer came in time. */
+  async function readUntil(holds: (items: Record<HealthItem["id"], HealthItem>) => boolean) {
+    let slowestMs = 0;
+    const found = await until(async () => {
+      const began = performance.now();
+      const items = await read();
+      slowestMs = Math.max(slowestMs, performance.now() - began);
+      return holds(items) && items;
+    });
+    // Beside `until`, which would try again.
+    expect(slowestMs).toBeLessThan(1_500);
+    return found;
+  }
+
+  test("a leader, a paused source and a disagreement are told", async () => {
+    await dashboard.ledger.intake.accept([event("evt_lost_1")]);
+    const first = await readUntil(({ disagreements }) => disagreements.level !== "unknown");
+    expect(first.disagreements).toMatchObject({
+      ...{ level: "bad", text: "1 disagreement between ledger and queues" },
+    });
+    expect([first.redis.level, first.postgres.level, first.paused.level]).toEqual(
+      Array(3).fill("ok"),
+    );
+    expect(first.leader).toMatchObject({ level: "bad", text: "No worker leads" });
+
+    const leader = createLeader(dashboard, RECONCILER);
+    await leader.lead();
+    await dashboard.queues.pause("patient");
+    const { paused } = await readUntil(
+      (items) => items.leader.level === "ok" && items.paused.level === "warn",
+    );
+    expect(paused).toMatchObject({ text: "1 source paused", detail: "patient" });
+    await dashboard.queues.resume("patient");
+    await leader.close();
+    await readUntil((items) => items.leader.level === "bad" && items.paused.level === "ok");
+  });
+
+  test("bulk runs that are open are told, and open groups of errors are counted", async () => {
+    const calm = await readUntil(({ open_runs: runs }) => runs.level !== "unknown");
+    expect(calm.open_runs).toMatchObject({ level: "ok", text: "No bulk run is open" });
+    const { pool } = dashboard;
+    await pool.query(
+      "INSERT INTO millrace.bulk_runs (verb, filter, role, via) VALUES ('give_up', '{}', 'operator', 'cli')",
+    );
+    await pool.query(
+      `INSERT INTO millrace.errors (fingerprint, title, code, state)
+       VALUES ('9-a', '', '', 'open'), ('9-b', '', '', 'ignored')`,
+    );
+    const { open_runs: open } = await readUntil((items) => items.open_runs.level === "warn");
+    expect(open).toMatchObject({
+      ...{ text: "1 bulk run is open", detail: "run 1: give up, running" },
+    });
+    await until(async () => (await dashboard.get("/api/health")).json.open_errors === 1);
+    await pool.query("DELETE FROM millrace.bulk_runs");
+    await readUntil((items) => items.open_runs.level === "ok");
+  });
+
+  test("an event that waits for its first attempt is told with its source, unless that is paused", async () => {
+    const queue = dashboard.queues.queues.get("acme");
+    const timestamp = Date.now() - 10 * 60_000;
+    await queue?.add("order.paid", {}, { jobId: "evt_old_1", timestamp });
+    const waits = await readUntil((items) => items.oldest_waiting.level === "warn");
+    expect(waits.oldest_waiting.text).toBe("An event of acme has waited for 10 min");
+    await dashboard.queues.pause("acme");
+    await readUntil((items) => items.oldest_waiting.level === "ok");
+    await dashboard.queues.resume("acme");
+    await queue?.remove("evt_old_1");
+    await readUntil((items) => items.oldest_waiting.level === "ok" && items.paused.level === "ok");
+  });
+
+  test("while Redis is stopped the rest is told in time", async () => {
+    servers.redis?.freeze();
+    const items = await readUntil(({ redis }) => redis.level === "bad");
+    expect(items.redis.text).toBe("Redis does not answer");
+    expect(items.event_store.level).toBe("warn");
+    expect(items.postgres.level).toBe("ok");
+    expect([items.paused.level, items.oldest_waiting.level]).toEqual(["unknown", "unknown"]);
+    servers.redis?.thaw();
+    await readUntil(({ redis, paused }) => redis.level === "ok" && paused.level === "ok");
+  });
+
+  test("while Postgres is away the rest is told in time", async () => {
+    proxy.freeze();
+    // Each part is asked again when its last answer is old.
+    const items = await readUntil(
+      ({ postgres, leader }) => postgres.level === "bad" && leader.level === "unknown",
+    );
+    expect(items.postgres.text).toBe("Postgres does not answer");
+    expect([items.redis.level, items.paused.level]).toEqual(["ok", "ok"]);
+    proxy.thaw();
+    await readUntil(({ postgres }) => postgres.level === "ok");
+  });
+});

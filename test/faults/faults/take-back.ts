@@ -1,0 +1,39 @@
+import { execFile } from "node:child_process";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import type { Fault } from "./fault.ts";
+
+const run = promisify(execFile);
+
+/** F28: Postgres is put back to a copy of some seconds ago, and Redis is not. */
+export const restorePostgres: Fault = {
+  id: "F28",
+  title: "Postgres restored to an earlier time under load",
+  uses: ["postgres", "worker"],
+  // With the ledger first, only Postgres had the bodies of those seconds.
+  applies: ({ backend, ack }) => backend === "redis" && ack === "queue",
+  ways: {},
+  longWays: {
+    restored: async ({ environment, random, log }) => {
+      const { servers, folder } = environment;
+      const data = servers.postgres.dataDir;
+      const backup = join(folder, "postgres-backup");
+      await sleep(random.between(2_000, 4_000));
+      await servers.postgres.kill();
+      await run("cp", ["-a", data, backup]);
+      await servers.restartPostgres();
+      const completed = () => environment.count("millrace.events where status = 'completed'");
+      const before = await completed();
+      await sleep(random.between(8_000, 15_000));
+      const after = await completed();
+      await servers.postgres.kill();
+      await rm(data, { recursive: true, force: true });
+      await run("cp", ["-a", backup, data]);
+      for (const key of log.accounts.keys()) environment.undone.add(key);
+      await servers.restartPostgres();
+      environment.strike("F28", `Postgres restored: ${after - before} completed events undone`);
+    },
+  },
+};

@@ -1,0 +1,75 @@
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readRolesSql } from "../support/least-privilege.ts";
+import { migratedDatabase, type TestDatabase } from "../support/scratch-database.ts";
+
+let roles: string;
+let database: TestDatabase;
+let client: pg.Client;
+beforeAll(async () => {
+  roles = await readRolesSql();
+  database = await migratedDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+});
+afterAll(async () => {
+  await client?.end();
+  await database?.drop();
+});
+
+/** Names of the catalog in the schema millrace. The days of bodies have the rights of their table. */
+async function names(query: string): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(query);
+  return rows.map(({ name }) => name);
+}
+
+/** Each right that the file gives or takes: on what, and what of it. */
+const written = () =>
+  [...roles.matchAll(/^ +(?:GRANT|REVOKE) [^;]*;/gm)].map(([statement]) => statement);
+
+const isWritten = (name: string) =>
+  written().some((statement) => new RegExp(`\\bmillrace\\.${name}\\b`).test(statement));
+
+test("every table, view and sequence has a line in roles.sql", async () => {
+  const relations = await names(
+    `SELECT relname AS name FROM pg_class c
+      WHERE relnamespace = 'millrace'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'S')
+        AND NOT relispartition
+        -- The sequence of an identity column takes no right of its own.
+        AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
+          AND d.objid = c.oid AND d.deptype = 'i')`,
+  );
+  expect(relations).toContain("events");
+  expect(relations.filter((name) => !isWritten(name))).toEqual([]);
+});
+
+test("every function has a line in roles.sql", async () => {
+  const functions = await names(
+    `SELECT format('millrace.%s(%s)', proname, oidvectortypes(proargtypes)) AS name
+       FROM pg_proc WHERE pronamespace = 'millrace'::regnamespace`,
+  );
+  expect(functions).toContain("millrace.refuse(text)");
+  const statements = written().join("\n");
+  expect(functions.filter((name) => !statements.includes(name))).toEqual([]);
+});
+
+test("roles.sql names nothing that is not there", async () => {
+  const known = await names(
+    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'millrace'::regnamespace
+      UNION ALL
+     SELECT proname FROM pg_proc WHERE pronamespace = 'millrace'::regnamespace`,
+  );
+  const named = written().flatMap((statement) =>
+    [...statement.matchAll(/\bmillrace\.(\w+)/g)].map(([, name = ""]) => name),
+  );
+  expect(named.filter((name) => !known.includes(name))).toEqual([]);
+});
+
+test("nobody but the dashboard has a right on the audit", () => {
+  const statements = written().filter((statement) =>
+    /^ +GRANT.*\bmillrace\.audit\b/s.test(statement),
+  );
+  expect(statements).toHaveLength(1);
+  expect(statements[0]).toMatch(/TO millrace_dashboard;$/);
+  expect(statements[0]).not.toMatch(/DELETE|TRUNCATE|ALL/);
+});

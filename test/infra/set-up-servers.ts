@@ -1,0 +1,173 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo } from "node:net";
+import { createPool, migrate } from "@millrace/ledger";
+import pg from "pg";
+import { onTestFinished } from "vitest";
+import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { queryOnce } from "../support/query-once.ts";
+import { withRedis } from "../support/redis-client.ts";
+import { startRedis, type TestRedis } from "../support/redis-server.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
+import { until } from "../support/until.ts";
+
+/** Servers on which all is well. */
+export interface SetUpServers {
+  readonly postgres: TestPostgres;
+  readonly redis: TestRedis;
+  /** A database as `millrace migrate` leaves it. */
+  readonly databaseUrl: string;
+  /** A database of a test's own. */
+  newDatabase(options?: { migrated?: boolean }): Promise<string>;
+  close(): Promise<void>;
+}
+
+const TEMPLATE = "set_ups_template";
+export const PASSWORD = "a-password";
+let names = 0;
+export const newName = (): string => `set_up_${(names += 1)}`;
+
+export async function openServers(): Promise<SetUpServers> {
+  const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
+  const urlOf = (name: string) => withUrl(postgres.url, (url) => (url.pathname = `/${name}`));
+  await queryOnce(postgres.url, `CREATE DATABASE ${TEMPLATE}`);
+  const pool = createPool({ url: urlOf(TEMPLATE), max: 1, applicationName: "test" });
+  await migrate({ pool });
+  await pool.end();
+  const newDatabase = async ({ migrated = true } = {}) => {
+    const name = newName();
+    await queryOnce(
+      postgres.url,
+      `CREATE DATABASE ${name} ${migrated ? `TEMPLATE ${TEMPLATE}` : ""}`,
+    );
+    return urlOf(name);
+  };
+  return {
+    postgres,
+    redis,
+    databaseUrl: await newDatabase(),
+    newDatabase,
+    close: async () => {
+      await Promise.all([postgres.stop(), redis.stop()]);
+    },
+  };
+}
+
+export function withUrl(text: string, change: (url: URL) => unknown): string {
+  const url = new URL(text);
+  change(url);
+  return url.href;
+}
+
+/** Makes a login that may do everything. */
+export async function newLogin({ url }: TestPostgres): Promise<string> {
+  const login = newName();
+  await queryOnce(url, `CREATE ROLE ${login} LOGIN SUPERUSER PASSWORD '${PASSWORD}'`);
+  return login;
+}
+
+export const asLogin = (url: string, login: string): string =>
+  withUrl(url, (each) => {
+    each.username = login;
+    each.password = PASSWORD;
+  });
+
+/** Changes a setting of the server, until the test ends. */
+export async function changeSetting(
+  { url }: TestPostgres,
+  name: string,
+  value: string,
+): Promise<void> {
+  const is = (wanted: string) => async () =>
+    (await queryOnce<{ now: string }>(url, `SELECT current_setting('${name}') AS now`))[0]?.now ===
+    wanted;
+  const [before] = await queryOnce<{ now: string }>(
+    url,
+    `SELECT current_setting('${name}') AS now`,
+  );
+  const change = async (to: string) => {
+    await queryOnce(url, `ALTER SYSTEM SET ${name} = '${to}'`);
+    await queryOnce(url, "SELECT pg_reload_conf()");
+    await until(is(to));
+  };
+  await change(value);
+  onTestFinished(() => change(before?.now ?? ""));
+}
+
+/** Refuses a login that does not encrypt, as `hostssl` alone in pg_hba.conf does. */
+export async function acceptOnlyTls({ url }: TestPostgres, login: string): Promise<void> {
+  await queryOnce(
+    url,
+    `CREATE TEMP TABLE hba (line text, number serial);
+     DO $$ BEGIN
+       INSERT INTO hba (line) VALUES ('hostnossl all ${login} all reject');
+       EXECUTE format('COPY hba (line) FROM %L WITH (DELIMITER E''\\x01'')', current_setting('hba_file'));
+       EXECUTE format('COPY (SELECT line FROM hba ORDER BY number) TO %L WITH (DELIMITER E''\\x01'')',
+         current_setting('hba_file'));
+       PERFORM pg_reload_conf();
+     END $$`,
+  );
+}
+
+/** Answers like a Postgres of another version; all else is the server's own. */
+export async function claimVersion(major: number, serverUrl: string, url: string): Promise<string> {
+  const [row] = await queryOnce<{ text: string; number: string }>(
+    serverUrl,
+    "SELECT current_setting('server_version') AS text, current_setting('server_version_num') AS number",
+  );
+  if (row === undefined) throw new Error("Cannot read the version of Postgres");
+  const { text, number } = row;
+  const claim = (said: string) =>
+    said
+      .replaceAll(number, `${major}${number.slice(2)}`)
+      .replaceAll(text, `${major}${text.slice(2)}`);
+  const proxy = createServer((client) => {
+    const server = connect(Number(new URL(url).port), "127.0.0.1");
+    for (const socket of [client, server]) socket.on("error", () => socket.destroy());
+    client.pipe(server);
+    server.on("data", (data) =>
+      client.write(Buffer.from(claim(data.toString("latin1")), "latin1")),
+    );
+    server.on("close", () => client.destroy());
+    client.on("close", () => server.destroy());
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  onTestFinished(() => new Promise((resolve) => proxy.close(() => resolve())));
+  const { port } = proxy.address() as AddressInfo;
+  return withUrl(url, (each) => (each.port = String(port)));
+}
+
+/** Streams from a Postgres as a standby does. */
+export async function stream({ url }: TestPostgres): Promise<void> {
+  const config = { connectionString: url, replication: "true" };
+  const standby = new pg.Client(config);
+  standby.on("error", () => {});
+  await standby.connect();
+  onTestFinished(() => {
+    standby.connection.stream.destroy();
+  });
+  const { rows } = await standby.query<{ xlogpos: string }>("IDENTIFY_SYSTEM");
+  standby.query(`START_REPLICATION PHYSICAL ${rows[0]?.xlogpos}`).catch(() => {});
+  await until(async () => {
+    const seen = await queryOnce(
+      url,
+      "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'",
+    );
+    return seen.length > 0;
+  });
+}
+
+/** A Redis whose disk is full, as its first write finds out. */
+export async function startOnFullDisk(): Promise<TestRedis> {
+  const disk = await mountSmallDisk(16 * 1024 ** 2);
+  onTestFinished(() => disk.close());
+  const redis = await startRedis({ args: ["--dir", disk.folder] });
+  onTestFinished(() => redis.stop());
+  disk.fill();
+  await withRedis(redis.url, async (client) => {
+    const isRefused = async (): Promise<boolean> =>
+      (await client.set("a-key", "x".repeat(10_000)).catch(String)) !== "OK";
+    await until(isRefused, { what: "Redis refuse a write" });
+  });
+  return redis;
+}

@@ -1,0 +1,47 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const PAGE = fileURLToPath(new URL("../../docs/operations.md", import.meta.url));
+const HEADING = "## Set-ups that are refused or warned about";
+
+/** What a process does at its start, as the table of docs/operations.md says it. */
+export type StartState = "refused" | "waits" | "warns" | "ready";
+
+/** A row of the table. */
+export interface SetUpRow {
+  readonly setUp: string;
+  readonly start: StartState;
+  /** Words that the process prints, of each cell the parts in backticks. */
+  readonly printed: readonly string[];
+  /** The mark and the name of the doctor's line; undefined where it has none. */
+  readonly doctor: { readonly mark: string; readonly name: string } | undefined;
+  /** Words that the doctor prints, the fix among them. */
+  readonly told: readonly string[];
+}
+
+/** Reads the table of set-ups. */
+export function readSetUpTable(): SetUpRow[] {
+  const [, section = ""] = readFileSync(PAGE, "utf8").split(HEADING);
+  const [, , ...lines] = section
+    .replace(/\n## [^]*/, "")
+    .split("\n")
+    .filter((line) => line.startsWith("|"));
+  return lines.map((line) => {
+    const [setUp = "", start = "", doctor = "", fix = ""] = line
+      .slice(1, -1)
+      .split(/(?<!\\)\|/)
+      .map((cell) => cell.trim());
+    const [, mark, name] = /^(BAD|note|\?|ok) ([a-z ]+)/.exec(doctor) ?? [];
+    return {
+      setUp,
+      start: (/^\w+/.exec(start)?.[0] ?? "") as StartState,
+      printed: quoted(start),
+      doctor: mark === undefined || name === undefined ? undefined : { mark, name: name.trim() },
+      told: doctor === "–" ? [] : [...quoted(doctor), ...quoted(fix)],
+    };
+  });
+}
+
+function quoted(cell: string): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, text = ""]) => text);
+}

@@ -1,0 +1,145 @@
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { readRolesSql } from "../support/least-privilege.ts";
+import { launch } from "../support/millrace-process.ts";
+import { queryOnce } from "../support/query-once.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { millrace } from "../support/run-in-process.ts";
+import { until } from "../support/until.ts";
+import { readSetUpTable, type StartState } from "./set-ups-table.ts";
+import { asLogin, openServers, PASSWORD, withUrl, type SetUpServers } from "./set-up-servers.ts";
+import { SET_UPS, type Variables } from "./set-ups.ts";
+
+// Each row of the table in docs/operations.md, on real servers: a process is started as a user starts it, and
+// `millrace doctor` looks at the same.
+
+const CONFIG = fileURLToPath(new URL("../fixtures/set-ups/millrace.config.ts", import.meta.url));
+
+describeOnRedis("set-ups", () => {
+  let servers: SetUpServers;
+  beforeAll(async () => {
+    servers = await openServers();
+  });
+  afterAll(() => servers?.close());
+
+  test.each(readSetUpTable())("$setUp", async ({ setUp, start, printed, doctor, told }) => {
+    const prepared = SET_UPS[setUp];
+    if (prepared === undefined)
+      throw new Error(`Cannot try "${setUp}": test/infra/set-ups.ts has no such set-up`);
+    const { variables = {}, after } = await prepared(servers);
+    const env = {
+      MILLRACE_CONFIG: CONFIG,
+      DATABASE_URL: servers.databaseUrl,
+      REDIS_URL: servers.redis.url,
+      ...variables,
+    };
+    const started = await startProcess("worker", env, start);
+    try {
+      expect(started).toMatchObject({ state: start === "warns" ? "ready" : start });
+      for (const text of printed) expect(started.text()).toContain(text);
+      // What only the doctor says.
+      const quiet = start === "ready" ? told.filter((text) => text.includes(" ")) : [];
+      for (const text of quiet) expect(started.text()).not.toContain(text);
+      await after?.(started);
+      const { stdout } = await millrace(["doctor"], { env });
+      if (doctor !== undefined) {
+        const mark = doctor.mark === "?" ? "\\?" : doctor.mark;
+        expect(stdout).toMatch(new RegExp(`^${mark} +${doctor.name} `, "m"));
+      }
+      for (const text of told) expect(stdout).toContain(text);
+    } finally {
+      await started.end();
+    }
+  });
+
+  describe("an ingress", () => {
+    const start = async (variables: Variables, wanted: StartState) => {
+      const env = { MILLRACE_CONFIG: CONFIG, SHOP_WEBHOOK_SECRET: "a-plain-secret", ...variables };
+      const started = await startProcess("ingress", env, wanted);
+      onTestFinished(() => started.end());
+      return started;
+    };
+
+    test("is refused with the login of another role, also where it has Redis", async () => {
+      const url = await servers.newDatabase();
+      await queryOnce(url, await readRolesSql());
+      await queryOnce(url, `ALTER ROLE millrace_retention PASSWORD '${PASSWORD}'`);
+      const DATABASE_URL = asLogin(url, "millrace_retention");
+      const { state, text } = await start(
+        { DATABASE_URL, REDIS_URL: servers.redis.url },
+        "refused",
+      );
+      expect(state).toBe("refused");
+      expect(text()).toContain("lacks rights of the ingress: INSERT on millrace.events");
+    });
+
+    test("waits for its only store, says why, and is degraded where it has another one", async () => {
+      const DATABASE_URL = withUrl(servers.databaseUrl, (url) => (url.password = "another"));
+      const hint = "Check the user and password in DATABASE_URL";
+      const alone = await start({ DATABASE_URL }, "waits");
+      expect(alone).toMatchObject({ state: "waits", status: "not_ready" });
+      expect(alone.text()).toContain(hint);
+      const both = await start({ DATABASE_URL, REDIS_URL: servers.redis.url }, "ready");
+      expect(both).toMatchObject({ state: "ready", status: "degraded" });
+      await until(() => both.text().includes(hint));
+    });
+  });
+});
+
+const ANYWHERE: Variables = { WORKER_PORT: "0", INGRESS_PORT: "0", HOST: "127.0.0.1" };
+
+interface Started {
+  readonly state: Exclude<StartState, "warns">;
+  /** What `/readyz` says, such as `degraded`. */
+  readonly status: string | undefined;
+  /** What it printed, with the messages and reasons of its log as text. */
+  text(): string;
+  end(): Promise<void>;
+}
+
+/** Starts a role and waits until it ends, is ready, or, where it is to wait, says what it waits for. */
+async function startProcess(
+  role: string,
+  variables: Variables,
+  wanted: StartState,
+): Promise<Started> {
+  const { child, output } = launch([role], { ...ANYWHERE, ...variables });
+  const text = () => output().split("\n").map(textOf).join("\n");
+  let url: string | undefined;
+  let status: string | undefined;
+  child.on("message", (message: { kind?: string; port?: number }) => {
+    if (message.kind === "listening") url = `http://127.0.0.1:${message.port}`;
+  });
+  const closed = once(child, "close");
+  const state = await until(
+    async () => {
+      if (child.exitCode !== null) return "refused" as const;
+      if (url === undefined) return undefined;
+      const response = await fetch(`${url}/readyz`);
+      status = ((await response.json()) as { status: string }).status;
+      if (response.status === 200) return "ready" as const;
+      // A process that gets ready may log an error on its way where the machine is slow.
+      return wanted === "waits" && text().includes("background error") ? "waits" : undefined;
+    },
+    { what: `the ${role} start` },
+  );
+  return {
+    state,
+    status,
+    text,
+    end: async () => {
+      child.kill("SIGKILL");
+      await closed;
+    },
+  };
+}
+
+/** A line of the log as a person reads it. */
+function textOf(line: string): string {
+  try {
+    return Object.values(JSON.parse(line) as Record<string, unknown>).join(" ");
+  } catch {
+    return line;
+  }
+}

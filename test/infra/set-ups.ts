@@ -1,0 +1,262 @@
+import { openQueues } from "@millrace/connect";
+import { readEnvironment } from "@millrace/core";
+import pg from "pg";
+import { onTestFinished, vi } from "vitest";
+import { freePort } from "../support/free-port.ts";
+import { readRolesSql } from "../support/least-privilege.ts";
+import { startRole } from "../support/millrace-process.ts";
+import { openTestQueues } from "../support/queue-fixture.ts";
+import { queryOnce } from "../support/query-once.ts";
+import { withRedis } from "../support/redis-client.ts";
+import { startRedis } from "../support/redis-server.ts";
+import { eventOf } from "../support/seen-events.ts";
+import { startTlsProxy } from "../support/tls-proxy.ts";
+import { until } from "../support/until.ts";
+import { makeEvent } from "../worker/worker-fixture.ts";
+import {
+  acceptOnlyTls,
+  asLogin,
+  changeSetting,
+  claimVersion,
+  newLogin,
+  newName,
+  PASSWORD,
+  startOnFullDisk,
+  stream,
+  withUrl,
+  type SetUpServers,
+} from "./set-up-servers.ts";
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** What is other than on servers where all is well. */
+interface Prepared {
+  readonly variables?: Variables;
+  /** Goes on with the worker that was started, before the doctor looks. */
+  readonly after?: (worker: { end(): Promise<void> }) => Promise<unknown>;
+}
+
+type SetUp = (servers: SetUpServers) => Promise<Prepared>;
+
+/** The set-ups of the table in docs/operations.md, by the words of their first column. */
+export const SET_UPS: Readonly<Record<string, SetUp>> = {
+  "No `DATABASE_URL`": () => databaseUrl(undefined),
+  "A password that Postgres refuses": ({ databaseUrl: url }) =>
+    databaseUrl(withUrl(url, (each) => (each.password = "another"))),
+  "A database that is not there": ({ databaseUrl: url }) =>
+    databaseUrl(withUrl(url, (each) => (each.pathname = "/nowhere"))),
+  "A host name without an address": ({ databaseUrl: url }) =>
+    databaseUrl(withUrl(url, (each) => (each.hostname = "postgres.invalid"))),
+  "Nothing listens at `DATABASE_URL`": async ({ databaseUrl: url }) => {
+    const port = String(await freePort());
+    return databaseUrl(withUrl(url, (each) => (each.port = port)));
+  },
+  "`sslmode=require`, and Postgres has no TLS": ({ databaseUrl: url }) =>
+    databaseUrl(withUrl(url, (each) => each.searchParams.set("sslmode", "require"))),
+  "No `sslmode`, and Postgres accepts only TLS": async ({ postgres, databaseUrl: url }) => {
+    const login = await newLogin(postgres);
+    await acceptOnlyTls(postgres, login);
+    return databaseUrl(asLogin(url, login));
+  },
+  "A certificate of a private CA": async ({ databaseUrl: url }) => {
+    const proxy = await startTlsProxy(url);
+    onTestFinished(() => proxy.close());
+    return databaseUrl(
+      withUrl(url, (each) => {
+        each.port = String(proxy.port);
+        each.searchParams.set("sslmode", "verify-full");
+      }),
+    );
+  },
+  "Postgres before 14": async ({ postgres, databaseUrl: url }) =>
+    databaseUrl(await claimVersion(13, postgres.url, url)),
+  "A migration is missing": async ({ newDatabase }) =>
+    databaseUrl(await newDatabase({ migrated: false })),
+  "A migration that this build does not have": async ({ newDatabase }) => {
+    const url = await newDatabase();
+    await queryOnce(
+      url,
+      "INSERT INTO millrace.migrations (scope, number, name, checksum) VALUES ('millrace', 5, 'other', '')",
+    );
+    return databaseUrl(url);
+  },
+  "A login without the rights of its role": async ({ postgres, newDatabase }) => {
+    const url = await newDatabase();
+    await queryOnce(url, await readRolesSql());
+    await queryOnce(url, "REVOKE INSERT ON millrace.attempts FROM millrace_worker");
+    await queryOnce(postgres.url, `ALTER ROLE millrace_worker PASSWORD '${PASSWORD}'`);
+    return databaseUrl(asLogin(url, "millrace_worker"));
+  },
+  "No `RETENTION_DATABASE_URL`, and the worker's login may not delete": async (servers) => {
+    const url = await servers.newDatabase();
+    await queryOnce(url, await readRolesSql());
+    await queryOnce(servers.postgres.url, `ALTER ROLE millrace_worker PASSWORD '${PASSWORD}'`);
+    return databaseUrl(asLogin(url, "millrace_worker"));
+  },
+  "One worker may need more connections than there are": async () => ({
+    variables: { CONCURRENCY: "400" },
+  }),
+  "All workers together may need more connections than there are": async (servers) => {
+    const other = await startRole("worker", { ...workerOn(servers), CONCURRENCY: "270" });
+    onTestFinished(async () => void (await other.end()));
+    return {};
+  },
+  "`synchronous_commit = off`": (servers) => withSetting(servers, "synchronous_commit", "off"),
+  "`fsync = off`": async ({ postgres }) => {
+    await changeSetting(postgres, "fsync", "off");
+    return {};
+  },
+  "`full_page_writes = off`": async ({ postgres }) => {
+    await changeSetting(postgres, "full_page_writes", "off");
+    return {};
+  },
+  "`default_transaction_isolation` is not `read committed`": (servers) =>
+    withSetting(servers, "default_transaction_isolation", "'repeatable read'"),
+  "`transaction_timeout` is shorter than a handler's time": (servers) =>
+    withSetting(servers, "transaction_timeout", "'5s'"),
+  "`statement_timeout` or `idle_in_transaction_session_timeout` of the login": async (servers) => {
+    const login = await newLogin(servers.postgres);
+    await queryOnce(
+      servers.postgres.url,
+      `ALTER ROLE ${login} SET statement_timeout = '100ms';
+       ALTER ROLE ${login} SET idle_in_transaction_session_timeout = '100ms'`,
+    );
+    return {
+      variables: { DATABASE_URL: asLogin(servers.databaseUrl, login) },
+      after: () => completes(servers, "slow"),
+    };
+  },
+  "A standby streams, and `synchronous_standby_names` is empty": async ({ postgres }) => {
+    await stream(postgres);
+    return {};
+  },
+  "Tables of yours in the schema `millrace`": async ({ newDatabase }) => {
+    const url = await newDatabase();
+    await queryOnce(url, 'SET search_path = "$user", public; CREATE TABLE orders (id text)');
+    return databaseUrl(url);
+  },
+  "The clocks are more than 5 s apart": async () => ({
+    after: async () => {
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 60_000 });
+      onTestFinished(() => void vi.useRealTimers());
+    },
+  }),
+  "Redis without AOF": () => redisWith("--appendonly", "no"),
+  "Redis without AOF, and `MILLRACE_REDIS_VOLATILE=1`": async () => {
+    const { variables } = await redisWith("--appendonly", "no");
+    return { variables: { ...variables, MILLRACE_REDIS_VOLATILE: "1" } };
+  },
+  "Redis that evicts": () => redisWith("--maxmemory-policy", "allkeys-lru"),
+  "Redis that evicts and has no AOF": () =>
+    redisWith("--maxmemory-policy", "allkeys-lru", "--appendonly", "no"),
+  "`appendfsync no`": () => redisWith("--appendfsync", "no"),
+  "Redis cannot write its AOF": async () => redisUrl((await startOnFullDisk()).url),
+  "A database number that Redis does not have": async ({ redis }) => redisUrl(`${redis.url}/99`),
+  "A password that Redis refuses": async () => {
+    const url = await redisWithPassword();
+    return redisUrl(withUrl(url, (each) => (each.password = "another")));
+  },
+  "No password, and Redis wants one": async () => redisUrl(await redisWithPassword()),
+  "Nothing listens at `REDIS_URL`": async () => redisUrl(`redis://127.0.0.1:${await freePort()}`),
+  "`redis://`, and Redis speaks TLS": async ({ redis }) => {
+    const proxy = await startTlsProxy(redis.url);
+    onTestFinished(() => proxy.close());
+    return redisUrl(`redis://127.0.0.1:${proxy.port}`);
+  },
+  "`rediss://`, and Redis does not speak TLS": async ({ redis }) =>
+    redisUrl(`rediss://127.0.0.1:${redis.port}`),
+  "Redis is on another machine, and no `MILLRACE_QUEUE_KEY`": () =>
+    redisUrl("redis://redis.invalid:6379"),
+  "`MILLRACE_QUEUE_KEY` differs between ingress and worker": async () => {
+    const { variables } = await redisWith();
+    const key = (digit: string) => ({ MILLRACE_QUEUE_KEY: digit.repeat(64) });
+    return {
+      variables: { ...variables, ...key("a") },
+      after: () => isRejected({ ...variables, ...key("b") }),
+    };
+  },
+  "Two databases on one database number of Redis, with a source of the same name": async (
+    servers,
+  ) => {
+    const url = await servers.newDatabase();
+    const other = await startRole("worker", { ...workerOn(servers), DATABASE_URL: url });
+    onTestFinished(async () => void (await other.end()));
+    return {
+      after: async (worker) => {
+        await worker.end();
+        await until(() => isOfAnother(servers), { what: "the other worker take the queue" });
+      },
+    };
+  },
+};
+
+async function databaseUrl(url: string | undefined): Promise<Prepared> {
+  return { variables: { DATABASE_URL: url } };
+}
+
+async function redisUrl(url: string): Promise<Prepared> {
+  return { variables: { REDIS_URL: url } };
+}
+
+/** A Redis of the set-up's own. */
+async function redisWith(...args: string[]): Promise<Prepared> {
+  const redis = await startRedis({ args });
+  onTestFinished(() => redis.stop());
+  return await redisUrl(redis.url);
+}
+
+async function redisWithPassword(): Promise<string> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  await withRedis(redis.url, (client) => client.config("SET", "requirepass", PASSWORD));
+  return redis.url;
+}
+
+const workerOn = ({ databaseUrl: url, redis }: SetUpServers): Variables => ({
+  MILLRACE_CONFIG: new URL("../fixtures/set-ups/millrace.config.ts", import.meta.url).pathname,
+  DATABASE_URL: url,
+  REDIS_URL: redis.url,
+  WORKER_PORT: "0",
+  HOST: "127.0.0.1",
+});
+
+/** A setting that a login begins its sessions with. */
+async function withSetting(servers: SetUpServers, name: string, value: string): Promise<Prepared> {
+  const login = await newLogin(servers.postgres);
+  await queryOnce(servers.postgres.url, `ALTER ROLE ${login} SET ${name} = ${value}`);
+  return await databaseUrl(asLogin(servers.databaseUrl, login));
+}
+
+/** Enqueues an event and waits until its handler has completed it. */
+async function completes({ databaseUrl: url, redis }: SetUpServers, type: string): Promise<void> {
+  const queues = await openTestQueues({ databaseUrl: url, redisUrl: redis.url }, "cli", ["shop"]);
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  try {
+    const event = makeEvent({ type, eventId: newName() });
+    await queues.enqueue([event]);
+    await until(async () => (await eventOf(pool, event.eventId))?.status === "completed");
+  } finally {
+    await Promise.all([pool.end(), queues.close()]);
+  }
+}
+
+/** Enqueues an event with another key, and waits until the worker has refused its job. */
+async function isRejected(variables: Variables): Promise<void> {
+  const environment = readEnvironment(variables);
+  const queues = await openQueues(environment, { role: "cli", sources: ["shop"] });
+  try {
+    await queues.enqueue([makeEvent({ eventId: newName() })]);
+    await until(async () => (await queues.counts()).get("shop")?.failed === 1);
+  } finally {
+    await queues.close();
+  }
+}
+
+/** Whether the queue's epoch is another than the one that this database knows. */
+async function isOfAnother({ databaseUrl: url, redis }: SetUpServers): Promise<boolean> {
+  const [kept] = await queryOnce<{ epoch: string }>(url, "SELECT epoch FROM millrace.queue_epochs");
+  const epoch = await withRedis(redis.url, (client) =>
+    client.hget("bull:millrace-shop:meta", "millrace:epoch"),
+  );
+  return kept !== undefined && epoch !== null && !kept.epoch.startsWith(epoch);
+}

@@ -1,0 +1,83 @@
+import { openStores } from "@millrace/connect";
+import { parseConfig, readEnvironment } from "@millrace/core";
+import { on, standardWebhooks } from "millrace";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onRedis, type TestServers } from "../support/backends.ts";
+import { createPipeline, post, type Pipeline } from "../support/pipeline.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { CA_FILE, startTlsProxy, type TlsProxy } from "../support/tls-proxy.ts";
+import { until } from "../support/until.ts";
+
+const config = {
+  sources: { acme: standardWebhooks() },
+  handlers: [on("acme", "*", () => {})],
+};
+
+describeOnRedis("servers whose certificates a private CA signed", () => {
+  let servers: TestServers;
+  let pipeline: Pipeline;
+  let postgres: TlsProxy;
+  let redis: TlsProxy;
+  let databaseUrl: string;
+  let redisUrl: string;
+
+  beforeAll(async () => {
+    servers = await onRedis();
+    pipeline = await createPipeline(servers, {}, config);
+    [postgres, redis] = await Promise.all([
+      startTlsProxy(servers.databaseUrl),
+      startTlsProxy(String(servers.redisUrl)),
+    ]);
+    const url = new URL(servers.databaseUrl);
+    url.port = String(postgres.port);
+    url.searchParams.set("sslmode", "verify-full");
+    databaseUrl = url.href;
+    redisUrl = `rediss://127.0.0.1:${redis.port}`;
+  });
+  afterAll(async () => {
+    await pipeline?.stop();
+    await Promise.all([postgres?.close(), redis?.close()]);
+    await servers?.release();
+  });
+
+  test("are reached by the CA's file, and an event completes", async () => {
+    const env = {
+      DATABASE_URL: `${databaseUrl}&sslrootcert=${encodeURIComponent(CA_FILE)}`,
+      REDIS_URL: redisUrl,
+      REDIS_CA_FILE: CA_FILE,
+    };
+    const ingress = await pipeline.startInProcess("ingress", env);
+    const worker = await pipeline.startInProcess("worker", env);
+    await post(ingress.url, { id: "evt_secure_1", type: "thing.happened" });
+    await until(async () => {
+      const { rows } = await pipeline.database.query("select status from millrace.events");
+      return rows[0]?.status === "completed";
+    });
+    expect(postgres.connections).toBeGreaterThan(0);
+    expect(redis.connections).toBeGreaterThan(0);
+    await Promise.all([ingress.close(), worker.close()]);
+  });
+
+  test.each([
+    ["Redis", () => ({ DATABASE_URL: servers.databaseUrl, REDIS_URL: redisUrl })],
+    ["Postgres", () => ({ DATABASE_URL: databaseUrl, REDIS_URL: String(servers.redisUrl) })],
+  ])("are refused without the file: %s", async (_, env) => {
+    const stores = openStores(readEnvironment(env()), parseConfig(config), "cli");
+    await expect(stores.opened).rejects.toThrow(/certificate|self.signed|unable to verify/i);
+    await stores.close();
+  });
+
+  test("are refused with a file that is not there, by its name", async () => {
+    const environment = readEnvironment({
+      DATABASE_URL: servers.databaseUrl,
+      REDIS_URL: redisUrl,
+      REDIS_CA_FILE: "/nowhere/ca.pem",
+    });
+    const stores = openStores(environment, parseConfig(config), "worker");
+    await expect(stores.opened).rejects.toMatchObject({
+      code: "invalid_config",
+      message: expect.stringContaining("/nowhere/ca.pem"),
+    });
+    await stores.close();
+  });
+});

@@ -1,0 +1,240 @@
+import { createLedger, type ConnectionReset } from "@millrace/ledger";
+import { sql } from "drizzle-orm";
+import type { HandlerTransaction } from "@millrace/core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import { aJob, anEvent, keyOf } from "../support/events.ts";
+import {
+  claim,
+  openTestLedger,
+  patient,
+  testPool,
+  type TestLedger,
+} from "../support/ledger-fixture.ts";
+
+let it: TestLedger;
+beforeAll(async () => {
+  it = await openTestLedger({ max: 1 });
+});
+afterAll(() => it.close());
+
+type Work = (tx: HandlerTransaction) => Promise<unknown>;
+type Way = (work: Work, ledger?: TestLedger["ledger"]) => Promise<unknown>;
+
+const careful: Way = async (work, ledger = it.ledger) => {
+  const event = anEvent();
+  const number = await claim(ledger, event);
+  return await ledger.claims
+    .attempt(keyOf(event), number, (tx) => work(tx).then(() => "handled" as const), patient())
+    .catch((error: unknown) => error);
+};
+const first: Way = async (work, ledger = it.ledger) => {
+  const nothing = () => {};
+  const limits = { ...patient(), bodyDedup: false, onRecorded: nothing, onUnsafe: nothing };
+  return await ledger.claims
+    .attemptFirst(aJob(anEvent()), (tx) => work(tx).then(() => "handled" as const), limits)
+    .catch((error: unknown) => error);
+};
+const WAYS = { "a recorded attempt": careful, "a first attempt": first };
+
+const run = (text: string) => (tx: HandlerTransaction) => tx.execute(sql.raw(text));
+const pid = async () => {
+  const { rows } = await it.pool.query<{ pid: number }>("select pg_backend_pid() as pid");
+  return rows[0]?.pid;
+};
+
+/** Makes a new connection, and lets the ledger learn in two transactions that it has a backend of its own. */
+async function knownConnection(attempt: Way): Promise<void> {
+  for (const text of ["set work_mem = '8MB'", "select 1", "select 1"]) {
+    expect(await attempt(run(text))).toBe("completed");
+  }
+}
+
+interface Left {
+  readonly leave: string;
+  /** SQL that is true where it is. */
+  readonly isThere: string;
+  /** True for what only begins with the COMMIT. */
+  readonly isLate?: true;
+}
+
+/** What a handler leaves on its connection. */
+const LEFT: Readonly<Record<string, Left>> = {
+  "a setting": {
+    leave: "select set_config('acme.tenant', 'a', false)",
+    isThere: "coalesce(current_setting('acme.tenant', true), '') <> ''",
+  },
+  "the order in which schemas are searched": {
+    leave: "select set_config('search_path', 'nowhere', false)",
+    isThere: "current_setting('search_path') = 'nowhere'",
+  },
+  "a role": {
+    // The transaction's own role hides it until the COMMIT.
+    leave:
+      "select set_config('role', 'pg_read_all_data', false), set_config('role', session_user, true)",
+    isThere: "current_user <> session_user",
+    isLate: true,
+  },
+  "a temporary table": {
+    leave: "create temp table left_behind (id int)",
+    isThere: "to_regclass('pg_temp.left_behind') is not null",
+  },
+  "a cursor WITH HOLD": {
+    leave: "declare left_behind cursor with hold for select 1",
+    isThere: "exists (select from pg_cursors where name = 'left_behind')",
+  },
+  "a session's advisory lock": {
+    leave: "select pg_advisory_lock(47)",
+    isThere: `exists (
+      select from pg_locks where locktype = 'advisory' and objid = 47 and pid = pg_backend_pid()
+    )`,
+  },
+  "a LISTEN of a DO block": {
+    leave: "do $$ begin execute 'listen left_behind'; end $$",
+    isThere: "exists (select from pg_listening_channels())",
+    isLate: true,
+  },
+  "a setting of a DO block": {
+    leave: "do $$ begin execute 'set acme.tenant = ''a'''; end $$",
+    isThere: "coalesce(current_setting('acme.tenant', true), '') <> ''",
+  },
+  "the last value of a sequence": {
+    leave: "select nextval('left_behind_ids')",
+    isThere: "last_value_here() is not null",
+  },
+};
+
+describe.each(Object.entries(WAYS))("after %s", (_, attempt) => {
+  beforeAll(async () => {
+    await it.ask("create sequence if not exists left_behind_ids");
+    await it.ask(`create or replace function last_value_here() returns bigint language plpgsql as $$
+      begin return lastval(); exception when others then return null; end $$`);
+  });
+
+  test.each(Object.entries(LEFT))(
+    "%s is gone, and the connection is used again",
+    async (_what, { leave, isThere, isLate }) => {
+      const look = `select ${isThere} as found`;
+      const before = await pid();
+      const seen: unknown[] = [];
+      const end = await attempt(async (tx) => {
+        await run(leave)(tx);
+        if (isLate !== true) seen.push((await run(look)(tx)).rows[0]);
+      });
+      expect(end).toBe("completed");
+      expect(seen).toEqual(isLate === true ? [] : [{ found: true }]);
+      expect((await it.pool.query(look)).rows).toEqual([{ found: false }]);
+      expect(await pid()).toBe(before);
+    },
+  );
+
+  test("what outlasts a rollback is gone too", async () => {
+    const before = await pid();
+    const thrown = new Error("No stock");
+    const end = await attempt(async (tx) => {
+      await run("select pg_advisory_lock(48)")(tx);
+      throw thrown;
+    });
+    expect(end).toBe(thrown);
+    const free = await it.ask("select pg_try_advisory_lock(48), pg_advisory_unlock(48)");
+    expect(free).toMatchObject([{ pg_try_advisory_lock: true }]);
+    expect(await pid()).toBe(before);
+  });
+
+  test("prepared statements and what the connection was opened with are still there", async () => {
+    const statement = { name: "kept", text: "select 1 as one" };
+    await it.pool.query(statement);
+    await attempt(run("select set_config('application_name', 'mine', false)"));
+    const { rows } = await it.pool.query(
+      "select current_setting('application_name') as name, exists (select from pg_prepared_statements where name = 'kept') as kept",
+    );
+    expect(rows).toEqual([{ name: "millrace-test", kept: true }]);
+  });
+
+  test("COMMIT and the cleaning were one message, and a handler without a query has none", async () => {
+    const last = async () => {
+      const rows = await it.ask<{ query: string }>(
+        "select query from pg_stat_activity where datname = current_database() and query like 'COMMIT%'",
+      );
+      return rows.map(({ query }) => query);
+    };
+    // The SELECT that releases locks is prepared once, where the connection has a backend of its own.
+    await knownConnection(attempt);
+    await attempt(run("select 1"));
+    expect(await last()).toEqual([
+      expect.stringMatching(/^COMMIT; .*RESET ALL.*EXECUTE millrace_unlock; DISCARD TEMP/),
+    ]);
+    await attempt(() => Promise.resolve());
+    expect(await last()).toEqual(["COMMIT"]);
+  });
+
+  test("whose COMMIT was refused, the connection is closed, and a lock that outlasts it is free", async () => {
+    await it.ask("create table if not exists late (id int unique deferrable initially deferred)");
+    await knownConnection(attempt);
+    const before = await pid();
+    const end = await attempt(async (tx) => {
+      await run("select pg_advisory_lock(49)")(tx);
+      await run("insert into late values (1), (1)")(tx);
+    });
+    expect(end).toBeInstanceOf(Error);
+    expect(await pid()).not.toBe(before);
+    await until(async () => {
+      const [row] = await it.ask("select pg_try_advisory_lock(49) as free, pg_advisory_unlock(49)");
+      return row?.["free"];
+    });
+  });
+});
+
+describe("when something goes wrong behind the COMMIT", () => {
+  const ROLE = `millrace_limited_${process.pid}`;
+  const resets: ConnectionReset[] = [];
+  beforeAll(async () => {
+    await it.ask(`create role ${ROLE}`);
+    await it.ask(`grant usage on schema millrace to ${ROLE}`);
+    await it.ask(`grant all on all tables in schema millrace to ${ROLE}`);
+    await it.ask(`grant all on all sequences in schema millrace to ${ROLE}`);
+    // In this database only.
+    await it.ask("revoke execute on function pg_advisory_unlock_all() from public");
+  });
+  afterAll(async () => {
+    await it.ask(`drop owned by ${ROLE}`);
+    await it.ask(`drop role ${ROLE}`);
+  });
+  beforeEach(() => {
+    resets.length = 0;
+  });
+
+  test.each(Object.entries(WAYS))(
+    "%s is completed all the same, and its connection is closed",
+    async (_, attempt) => {
+      const url = new URL(it.url);
+      url.searchParams.set("options", `-c role=${ROLE}`);
+      const pool = testPool(url.href, 1);
+      const ledger = createLedger({ pool }, { onReset: (reset) => resets.push(reset) });
+      try {
+        const whoAndWhere = "select current_user as role, pg_backend_pid() as pid";
+        const before = (await pool.query(whoAndWhere)).rows[0];
+        expect(before).toMatchObject({ role: ROLE });
+        expect(await attempt(() => Promise.resolve(), ledger)).toBe("completed");
+        expect((await pool.query(whoAndWhere)).rows[0]).toEqual(before);
+        expect(resets).toEqual([]);
+        expect(await attempt(run("select 1"), ledger)).toBe("completed");
+        expect(resets).toEqual([{ source: expect.any(String), reason: "uncleaned" }]);
+        expect((await pool.query(whoAndWhere)).rows[0]?.pid).not.toBe(before.pid);
+      } finally {
+        await pool.end();
+      }
+    },
+  );
+
+  test("a handler that changes its session by a statement of its own is reported too", async () => {
+    const pool = testPool(it.url, 1);
+    const ledger = createLedger({ pool }, { onReset: (reset) => resets.push(reset) });
+    try {
+      expect(await careful(run("set work_mem = '8MB'"), ledger)).toBe("completed");
+      expect(resets).toEqual([{ source: expect.any(String), reason: "session" }]);
+    } finally {
+      await pool.end();
+    }
+  });
+});

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { anEvent } from "../support/events.ts";
+import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+
+let it: TestLedger;
+beforeAll(async () => {
+  it = await openTestLedger();
+});
+afterAll(() => it?.close());
+
+const event = anEvent({ acceptedAtMs: Date.parse("2026-11-21T10:00:00Z") });
+const lookup = { source: event.source, eventId: event.eventId };
+const at = (second: number) => new Date(event.acceptedAtMs + second * 1_000).toISOString();
+const repeat = (second: number, outcome: "duplicate" | "conflict" | "failed" = "duplicate") => ({
+  ...lookup,
+  outcome,
+  atMs: event.acceptedAtMs + second * 1_000,
+});
+const found = async () => (await it.ledger.reads.findEvent(event))?.deliveries;
+
+test("a first delivery is the event's own, and takes no row", async () => {
+  await it.ledger.intake.accept([event]);
+  const first = { at: at(0), outcome: "accepted", ingress: null };
+  expect(await found()).toEqual({ total: 1, recent: [first] });
+  expect(await it.ask("SELECT FROM millrace.deliveries")).toEqual([]);
+});
+
+test("repeats are counted by all ingresses together, and the last ten listed, newest first", async () => {
+  await it.ledger.intake.noteDeliveries("host-1", [repeat(1), repeat(4, "conflict")]);
+  await it.ledger.intake.noteDeliveries("host-2", [repeat(3, "failed"), repeat(2)]);
+  expect(await found()).toEqual({
+    total: 5,
+    recent: [
+      { at: at(4), outcome: "conflict", ingress: "host-1" },
+      { at: at(3), outcome: "failed", ingress: "host-2" },
+      { at: at(2), outcome: "duplicate", ingress: "host-2" },
+      { at: at(1), outcome: "duplicate", ingress: "host-1" },
+      { at: at(0), outcome: "accepted", ingress: null },
+    ],
+  });
+  const storm = Array.from({ length: 500 }, (_, n) => repeat(10 + n));
+  await it.ledger.intake.noteDeliveries("host-1", storm);
+  const after = await found();
+  expect(after?.total).toBe(505);
+  expect(after?.recent.map((one) => one.at)).toEqual(
+    Array.from({ length: 10 }, (_, n) => at(509 - n)),
+  );
+});
+
+test("two ingresses that note the same events at once wait for each other, and no repeat is lost", async () => {
+  const events = Array.from({ length: 50 }, (_, n) => ({ ...repeat(1), eventId: `evt_both_${n}` }));
+  await Promise.all([
+    it.ledger.intake.noteDeliveries("host-1", events),
+    it.ledger.intake.noteDeliveries("host-2", events.toReversed()),
+  ]);
+  const counted = "SELECT repeats FROM millrace.deliveries WHERE event_id LIKE 'evt_both_%'";
+  expect(await it.ask(counted)).toEqual(events.map(() => ({ repeats: 2 })));
+});
+
+test("an event that a handler emitted was delivered by nobody", async () => {
+  expect(
+    await it.ledger.reads.findDeliveries({ source: "mails", eventId: "none" }, undefined),
+  ).toEqual({ total: 0, recent: [] });
+});

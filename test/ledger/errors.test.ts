@@ -1,0 +1,111 @@
+import type { AttemptFailure } from "@millrace/core";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { anEvent, keyOf } from "../support/events.ts";
+import { claim, failure, openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+
+let it: TestLedger;
+let made = 0;
+let fingerprint: string;
+beforeAll(async () => {
+  it = await openTestLedger();
+});
+afterAll(() => it.close());
+beforeEach(() => {
+  fingerprint = `1-test${String((made += 1)).padStart(12, "0")}`;
+});
+
+const stack = [{ file: "handlers.ts", line: 7, column: 3, function: "ship", own: true }];
+const log = [{ at: "2026-11-23T10:00:00.000Z", level: "info", text: "shipping \0" }] as const;
+
+function failed(over: Partial<AttemptFailure> = {}): AttemptFailure {
+  const details = { fingerprint, title: "Error: No such <id>", stack, log, logDropped: 2 };
+  return { ...failure, details, ...over };
+}
+
+const group = () => it.ledger.errors.get(fingerprint);
+
+test("Failures of twenty connections at once are counted exactly, in one group", async () => {
+  const events = Array.from({ length: 60 }, (_, index) =>
+    anEvent({ type: index % 3 === 0 ? "order.paid" : "order.shipped" }),
+  );
+  await Promise.all(
+    events.map(async (event, index) => {
+      const attempt = await claim(it.ledger, event);
+      await it.ledger.claims.fail(keyOf(event), attempt, failed({ final: index < 10 }));
+    }),
+  );
+  expect(await group()).toMatchObject({
+    ...{ title: "Error: No such <id>", code: "handler_failed", state: "open" },
+    ...{ attempts: 60, failed: 10, pending: 50 },
+    sources: [
+      { type: "order.shipped", attempts: 40 },
+      { type: "order.paid", attempts: 20 },
+    ],
+  });
+  const { sample } = await group();
+  expect(events.map(({ eventId }) => eventId)).toContain(sample.event_id);
+});
+
+test("A failure whose answer was lost is counted once", async () => {
+  const event = anEvent();
+  const attempt = await claim(it.ledger, event, "run-1");
+  const last = failed({ final: true, run: "run-1" });
+  expect(await it.ledger.claims.fail(keyOf(event), attempt, last)).toBe("recorded");
+  expect(await it.ledger.claims.fail(keyOf(event), attempt, last)).toBe("recorded");
+  expect(await group()).toMatchObject({ attempts: 1, failed: 1 });
+});
+
+test("What is nobody's error is in no group, and takes the event out of its group", async () => {
+  const event = anEvent();
+  await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed());
+  const given = failed({ counts: false, code: "retry_later", details: undefined });
+  await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), given);
+  expect(await group()).toMatchObject({ attempts: 1, pending: 0 });
+});
+
+test("An attempt keeps its stack and its last log lines, and a NUL in them harms nothing", async () => {
+  const event = anEvent();
+  await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed());
+  const found = await it.ledger.reads.findEvent(event);
+  expect(found?.event.fingerprint).toBe(fingerprint);
+  expect(found?.attemptLog).toMatchObject([
+    { fingerprint, stack, log: [{ level: "info" }], log_dropped: 2 },
+  ]);
+});
+
+test("A resolved error that comes back is open again and says so; an ignored one stays ignored", async () => {
+  const fail = async () => {
+    const event = anEvent();
+    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed());
+  };
+  await fail();
+  const set = (state: "resolved" | "ignored") =>
+    it.ledger.errors.setState(fingerprint, { state, note: "fixed in 2.4", by: "kim" });
+  await set("resolved");
+  expect(await group()).toMatchObject({ state: "resolved", note: "fixed in 2.4", state_by: "kim" });
+  await fail();
+  const reopened = await group();
+  expect(reopened).toMatchObject({ state: "open", attempts: 2 });
+  expect(reopened.reopened_at).not.toBeNull();
+  await set("ignored");
+  await fail();
+  expect(await group()).toMatchObject({ state: "ignored", attempts: 3 });
+});
+
+test("Events are listed and counted by their error", async () => {
+  const event = anEvent();
+  await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed({ final: true }));
+  const filter = { error: fingerprint, status: "failed" } as const;
+  const { events } = await it.ledger.reads.findEvents(filter);
+  expect(events.map(({ event_id }) => event_id)).toEqual([event.eventId]);
+  expect(await it.ledger.reads.countEvents(filter, 10)).toMatchObject([{ count: 1 }]);
+  expect(await it.ledger.reads.countEvents({ error: "1-none" }, 10)).toEqual([]);
+  const { errors, total } = await it.ledger.errors.find({ q: "no such", limit: 200 });
+  expect(errors.map((one) => one.fingerprint)).toContain(fingerprint);
+  expect(total).toBeGreaterThanOrEqual(errors.length);
+});
+
+test("A fingerprint that no error has, or that several begin with, is refused", async () => {
+  await expect(it.ledger.errors.get("2-")).rejects.toMatchObject({ code: "error_not_found" });
+  await expect(it.ledger.errors.get("1-test")).rejects.toMatchObject({ code: "invalid_request" });
+});

@@ -1,0 +1,123 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { HandlerTransaction } from "@millrace/core";
+import { misplacedTables, migrate, USER_SCOPE } from "@millrace/ledger";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { aJob, anEvent, keyOf } from "../support/events.ts";
+import {
+  claim,
+  openTestLedger,
+  patient,
+  testPool,
+  type TestLedger,
+} from "../support/ledger-fixture.ts";
+
+// The tests' login is named `millrace`: by the default of Postgres, which the embedded one does not have, its own
+// schema comes first, and that is ours.
+let direct: TestLedger;
+let it: TestLedger;
+beforeAll(async () => {
+  direct = await openTestLedger();
+  it = await openTestLedger({ url: withPath('"$user", public') });
+});
+afterAll(async () => {
+  await it?.close();
+  await direct?.close();
+});
+
+function withPath(path: string): string {
+  const url = new URL(direct.url);
+  url.searchParams.set("options", `-c search_path=${path.replaceAll(" ", "\\ ")}`);
+  return url.href;
+}
+
+type Work = (tx: HandlerTransaction) => Promise<unknown>;
+
+/** Runs a handler. */
+const RUNS = {
+  "a first attempt": async ({ ledger }: TestLedger, work: Work) => {
+    const nothing = () => {};
+    const limits = { ...patient(), bodyDedup: false, onRecorded: nothing, onUnsafe: nothing };
+    const handle = (tx: HandlerTransaction) => work(tx).then(() => "handled" as const);
+    const end = await ledger.claims.attemptFirst(aJob(anEvent()), handle, limits);
+    expect(end).toBe("completed");
+  },
+  "a recorded attempt": async ({ ledger }: TestLedger, work: Work) => {
+    const event = anEvent();
+    const number = await claim(ledger, event);
+    const handle = (tx: HandlerTransaction) => work(tx).then(() => "handled" as const);
+    expect(await ledger.claims.attempt(keyOf(event), number, handle, patient())).toBe("completed");
+  },
+};
+
+test("a statement of the login, without more, makes a table among ours", async () => {
+  expect(await it.ask("SELECT current_schema AS schema")).toEqual([{ schema: "millrace" }]);
+});
+
+/** The schema of a table. */
+async function schemaOf(name: string): Promise<string | undefined> {
+  const [row] = await it.ask<{ schema: string }>(
+    "SELECT relnamespace::regnamespace::text AS schema FROM pg_class WHERE relname = $1",
+    [name],
+  );
+  return row?.schema;
+}
+
+async function migrateFile(text: string, url = it.url): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "millrace-path-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, "0001_make.sql"), text);
+  const pool = testPool(url, 2);
+  onTestFinished(() => pool.end());
+  await it.ask("DELETE FROM millrace.migrations WHERE scope = $1", [USER_SCOPE]);
+  await migrate({ pool, scope: USER_SCOPE, folder });
+}
+
+describe.each(Object.entries(RUNS))("in %s", (_, run) => {
+  test("a table without a schema is made in public", async () => {
+    await run(it, (tx) => tx.execute(sql`create table made_by_handler ()`));
+    expect(await schemaOf("made_by_handler")).toBe("public");
+    await it.ask("DROP TABLE public.made_by_handler");
+  });
+
+  test("a table of the handlers' is not taken for one of ours that has its name", async () => {
+    await it.ask("CREATE TABLE public.sessions (note text)");
+    onTestFinished(async () => void (await it.ask("DROP TABLE public.sessions")));
+    await run(it, (tx) => tx.execute(sql`insert into sessions (note) values ('mine')`));
+    expect(await it.ask("SELECT note FROM public.sessions")).toEqual([{ note: "mine" }]);
+  });
+
+  test("a table that an earlier build let handlers make among ours is still found", async () => {
+    await it.ask("CREATE TABLE millrace.of_before (note text)");
+    onTestFinished(async () => void (await it.ask("DROP TABLE millrace.of_before")));
+    await run(it, (tx) => tx.execute(sql`insert into of_before (note) values ('kept')`));
+    expect(await it.ask("SELECT note FROM millrace.of_before")).toEqual([{ note: "kept" }]);
+  });
+
+  test("the path of the URL is kept", async () => {
+    const other = await openTestLedger({ url: withPath("millrace,public") });
+    onTestFinished(() => other.close());
+    await run(other, async (tx) => {
+      const { rows } = await tx.execute(sql`select current_setting('search_path') as path`);
+      expect(rows).toEqual([{ path: "millrace,public" }]);
+    });
+  });
+});
+
+test("a migration of the user makes its tables in public, or where the URL says", async () => {
+  await migrateFile("CREATE TABLE by_migration (); CREATE TABLE sessions ();");
+  expect(await schemaOf("by_migration")).toBe("public");
+  await it.ask("CREATE SCHEMA shop; DROP TABLE public.sessions");
+  await migrateFile("CREATE TABLE by_url ()", withPath("shop"));
+  expect(await schemaOf("by_url")).toBe("shop");
+});
+
+test("what is not ours in our schema is found, and nothing of ours is", async () => {
+  await it.ledger.claims.ping();
+  expect(await misplacedTables(it.pool)).toEqual([]);
+  await it.ask("CREATE TABLE millrace.orders (); CREATE VIEW millrace.all_orders AS SELECT 1");
+  expect(await misplacedTables(it.pool)).toEqual(["all_orders", "orders"]);
+  await it.ask("DROP TABLE millrace.orders; DROP VIEW millrace.all_orders");
+});

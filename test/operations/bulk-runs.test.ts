@@ -1,0 +1,275 @@
+import type { BulkRun, BulkVerb } from "@millrace/api-contract";
+import type { Failpoint } from "@millrace/core";
+import { createRetentionLedger } from "@millrace/ledger";
+import {
+  createOperator,
+  startBulkRunner,
+  type BulkRunner,
+  type BulkRunOptions,
+} from "@millrace/operations";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { onEachBackend } from "../support/backends.ts";
+import { event } from "../support/queue-fixture.ts";
+import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
+import { until } from "../support/until.ts";
+import { reconcileOnce } from "./reconcile-once.ts";
+
+const HOOK = Symbol.for("millrace.failpoint");
+
+onEachBackend("a bulk run", (prepare, backend) => {
+  let stores: TestStores;
+  const runners = new Set<BulkRunner>();
+
+  beforeAll(async () => {
+    stores = await openTestStores(await prepare());
+  });
+  afterEach(async () => {
+    Reflect.deleteProperty(globalThis, HOOK);
+    await Promise.all([...runners].map((runner) => runner.close()));
+    runners.clear();
+  });
+  afterAll(() => stores?.close());
+
+  const actor = { user: "ops", role: "operator", via: "cli" } as const;
+  const start = (verb: BulkVerb, options: BulkRunOptions): Promise<BulkRun> =>
+    createOperator(stores, actor).startRun(verb, options);
+  const get = (run: BulkRun) => stores.ledger.bulkRuns.get(run.id);
+  const change = (run: BulkRun, to: Parameters<TestStores["ledger"]["bulkRuns"]["change"]>[1]) =>
+    createOperator(stores, actor).changeRun(run.id, to);
+  const finished = (run: BulkRun) =>
+    until(async () => {
+      const now = await get(run);
+      return now.finished_at !== null && now;
+    });
+
+  /** A leading worker's part, for as long as the test takes. */
+  function lead(over: Partial<Parameters<typeof startBulkRunner>[0]> = {}): BulkRunner {
+    const runner = startBulkRunner({
+      ledger: stores.ledger,
+      queues: stores.queues,
+      leading: () => true,
+      notify: () => {},
+      ...over,
+    });
+    runners.add(runner);
+    return runner;
+  }
+
+  const query = async <Row extends object>(text: string, prefix: string): Promise<Row[]> =>
+    (await stores.pool.query<Row>(text, [prefix])).rows;
+  const statuses = async (prefix: string): Promise<Record<string, number>> => {
+    const rows = await query<{ status: string; events: number }>(
+      `SELECT status, count(*)::int AS events FROM millrace.events
+       WHERE starts_with(event_id, $1) GROUP BY 1`,
+      prefix,
+    );
+    return Object.fromEntries(rows.map(({ status, events }) => [status, events]));
+  };
+
+  async function take(prefix: string, count: number): Promise<void> {
+    const events = Array.from({ length: count }, (_, n) => event(`${prefix}${n}`));
+    const identityOnly = stores.queues.backend === "postgres";
+    if (identityOnly) await stores.ledger.intake.accept(events);
+    await stores.queues.enqueue(events, { identityOnly });
+  }
+
+  /** Works until so many events have ended and no job is left; counts the runs of each. */
+  async function settle(prefix: string, count: number, run: (id: string) => void = () => {}) {
+    const ran = new Map<string, number>();
+    await stores.work(
+      ({ id, generation }) => {
+        ran.set(`${id} ${generation}`, (ran.get(`${id} ${generation}`) ?? 0) + 1);
+        run(id);
+      },
+      () =>
+        until(async () => {
+          const { pending = 0, completed = 0, failed = 0 } = await statuses(prefix);
+          const jobs = [...(await stores.queues.counts()).values()];
+          const busy = jobs.some((of) => of.active + of.waiting + of.delayed > 0);
+          return pending === 0 && completed + failed === count && !busy;
+        }),
+    );
+    return ran;
+  }
+
+  async function fail(prefix: string, count: number): Promise<void> {
+    await take(prefix, count);
+    await settle(prefix, count, () => {
+      throw new Error("the switch is off");
+    });
+    expect(await statuses(prefix)).toEqual({ failed: count });
+  }
+
+  /** Lets the worker that leads die the second time it reaches a step, as far as one process can. */
+  function dieAt(step: Failpoint): Promise<void> {
+    let alive = true;
+    let times = 0;
+    const died = new Promise<void>((resolve) => {
+      Reflect.set(globalThis, HOOK, (reached: Failpoint) => {
+        if (reached !== step || (times += 1) < 2) return;
+        alive = false;
+        resolve();
+        throw new Error(`died at ${step}`);
+      });
+    });
+    lead({ leading: () => alive });
+    return died;
+  }
+
+  test.each(["bulk_run.before_batch", "bulk_run.committed", "bulk_run.enqueued"] as const)(
+    "whose worker dies at %s is carried on by the next one, and each event runs once",
+    async (step) => {
+      const prefix = `${step.slice(9)}_`;
+      const count = step === "bulk_run.committed" && backend === "redis" ? 300 : 40;
+      await fail(`other_${prefix}`, 3);
+      await fail(prefix, count);
+      const run = await start("retry", { filter: { q: prefix }, ratePerSecond: count });
+      const died = dieAt(step);
+      await died;
+      Reflect.deleteProperty(globalThis, HOOK);
+      const { listed, state } = await get(run);
+      expect([listed > 0 && listed < count, state]).toEqual([true, "running"]);
+      lead();
+      expect(await finished(run)).toMatchObject({
+        ...{ state: "finished", total: count, listed: count, done: count, skipped: {} },
+      });
+      // Without its worker, a batch that was committed has no jobs.
+      await reconcileOnce(stores);
+      const ran = await settle(prefix, count, (id) => {
+        if (id === `${prefix}7`) throw new Error("still off");
+      });
+      expect([ran.size, Math.max(...ran.values())]).toEqual([count, 1]);
+      expect(await get(run)).toMatchObject({
+        ...{ results: { completed: count - 1, failed: 1, pending: 0 }, errors: 1 },
+      });
+      expect(await statuses(`other_${prefix}`)).toEqual({ failed: 3 });
+    },
+  );
+
+  test("of replays makes one generation for each event, also with two workers that both lead", async () => {
+    await take("again_", 40);
+    await settle("again_", 40);
+    const run = await start("replay", { filter: { q: "again_" }, ratePerSecond: 100 });
+    lead();
+    lead();
+    expect(await finished(run)).toMatchObject({ listed: 40, done: 40, skipped: {} });
+    const ran = await settle("again_", 80);
+    expect([ran.size, Math.max(...ran.values())]).toEqual([40, 1]);
+    const made = await query(
+      `SELECT generation, count(*)::int AS events FROM millrace.events
+       WHERE starts_with(event_id, $1) GROUP BY 1 ORDER BY 1`,
+      "again_",
+    );
+    expect(made).toEqual([
+      { generation: 0, events: 40 },
+      { generation: 1, events: 40 },
+    ]);
+    expect((await get(run)).results).toEqual({ completed: 40, failed: 0, pending: 0 });
+  });
+
+  test("is paused, slowed down, resumed, and stopped, and what was done stays done", async () => {
+    await fail("slow_", 12);
+    const run = await start("retry", { filter: { q: "slow_" }, ratePerSecond: 5 });
+    lead();
+    await until(async () => (await get(run)).done >= 2);
+    const paused = await change(run, { state: "paused" });
+    // A worker that has read the run just before.
+    const [found] = await stores.ledger.bulkWork.open();
+    if (found === undefined) throw new Error("Cannot find the open run");
+    const batch = { size: 10, isConfigured: () => true };
+    expect(await stores.ledger.bulkWork.workBatch(found, batch)).toEqual({ kind: "superseded" });
+    expect((await get(run)).done).toBe(paused.done);
+    expect(paused).toMatchObject({ state: "paused", finished_at: null });
+    await change(run, { state: "running", rate: 0.01 });
+    await until(async () => (await get(run)).done > paused.done);
+    const stopped = await change(run, { state: "stopped" });
+    expect(stopped.done).toBeLessThan(12);
+    expect(stopped).toMatchObject({ state: "stopped", rate: 0.01, estimate_seconds: null });
+    await expect(change(run, { state: "running" })).rejects.toMatchObject({ code: "run_ended" });
+    expect(await statuses("slow_")).toEqual({ pending: stopped.done, failed: 12 - stopped.done });
+    await settle("slow_", 12);
+  });
+
+  test("waits for the queue, says why, and goes on", async () => {
+    await fail("cut_", 4);
+    let away = true;
+    const ping = () =>
+      away ? Promise.reject(new Error("the queue is away")) : stores.queues.ping();
+    lead({ queues: { ...stores.queues, ping } });
+    const run = await start("retry", { filter: { q: "cut_" } });
+    await until(async () => (await get(run)).error !== null);
+    expect(await get(run)).toMatchObject({ state: "running", done: 0, taken_at: null });
+    away = false;
+    expect(await finished(run)).toMatchObject({ state: "finished", done: 4, error: null });
+    await settle("cut_", 4);
+  });
+
+  test("reaches what was there when it was started, the newest first, and skips unknown sources", async () => {
+    await fail("snap_", 3);
+    await stores.ledger.intake.accept([event("snap_strange", { source: "stranger" })]);
+    await stores.ledger.claims.abandonEvent(
+      { source: "stranger", eventId: "snap_strange", generation: 0 },
+      { code: "gave_up", message: "no luck", run: "1" },
+    );
+    const newest = await start("retry", { filter: { q: "snap_" }, limit: 2 });
+    const all = await start("retry", { filter: { q: "snap_" } });
+    await change(all, { state: "paused" });
+    await fail("snap_later_", 2);
+    lead();
+    expect(await finished(newest)).toMatchObject({
+      ...{ listed: 2, done: 1, skipped: { unknown_source: 1 } },
+    });
+    await change(all, { state: "running" });
+    expect(await finished(all)).toMatchObject({ done: 2, skipped: { unknown_source: 1 } });
+    expect(await statuses("snap_later_")).toEqual({ failed: 2 });
+    await settle("snap_", 6);
+  });
+
+  test("needs a filter or all, and the number of all or of more than 1,000", async () => {
+    const refused = (options: BulkRunOptions) =>
+      start("replay", options).then(
+        () => "started",
+        (error: { code?: string }) => error.code,
+      );
+    await stores.ledger.intake.accept(Array.from({ length: 1_001 }, (_, n) => event(`bulk_${n}`)));
+    expect(await refused({ filter: {} })).toBe("invalid_request");
+    expect(await refused({ filter: { source: "stranger" } })).toBe("unknown_source");
+    expect(await refused({ filter: {}, all: true })).toBe("count_mismatch");
+    expect(await refused({ filter: {}, all: true, expected: 1 })).toBe("count_mismatch");
+    expect(await refused({ filter: { q: "bulk_" } })).toBe("count_mismatch");
+    expect(await refused({ filter: { q: "bulk_" }, expected: 1_000 })).toBe("count_mismatch");
+    expect(await refused({ filter: { q: "bulk_" }, limit: 1_000 })).toBe("started");
+    expect(await refused({ filter: { q: "bulk_" }, expected: 1_001 })).toBe("started");
+    const counted = await createOperator(stores, actor).countRun("replay", {
+      filter: { q: "bulk_" },
+    });
+    expect(counted).toEqual({ count: 1_001, more: false, skipped: { not_settled: 1_001 } });
+    lead();
+    const runs = await until(async () => {
+      const [last, first] = await stores.ledger.bulkRuns.find(2);
+      return first?.listed !== 0 && last?.listed !== 0 && [last, first];
+    });
+    // The slower does not wait for the other.
+    for (const run of runs) if (run !== undefined) await change(run, { state: "stopped" });
+  });
+
+  test("is deleted by the retention with its members, once it is old", async () => {
+    const retention = createRetentionLedger(stores);
+    const count = async () =>
+      (
+        await stores.pool.query(
+          `SELECT (SELECT count(*)::int FROM millrace.bulk_runs) AS runs,
+             (SELECT count(*)::int FROM millrace.bulk_members) AS members`,
+        )
+      ).rows[0];
+    const before = await count();
+    expect(await retention.deleteRuns(90)).toBe(false);
+    expect(await count()).toEqual(before);
+    await stores.pool.query(
+      "UPDATE millrace.bulk_runs SET finished_at = now() - interval '31 days'",
+    );
+    expect(await retention.deleteRuns(90)).toBe(true);
+    expect(await retention.deleteRuns(90)).toBe(false);
+    expect(await count()).toEqual({ runs: 0, members: 0 });
+  });
+});

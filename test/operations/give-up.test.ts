@@ -1,0 +1,163 @@
+import type { BulkRun } from "@millrace/api-contract";
+import {
+  createOperator,
+  giveUpEvent,
+  retryDelivered,
+  retryEvent,
+  startBulkRunner,
+} from "@millrace/operations";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onEachBackend } from "../support/backends.ts";
+import { event } from "../support/queue-fixture.ts";
+import { key, openTestStores, type TestStores } from "../support/stores-fixture.ts";
+import { until } from "../support/until.ts";
+import { reconcileOnce } from "./reconcile-once.ts";
+
+const actor = { user: "alice", role: "operator", via: "cli", reason: "it cannot succeed" } as const;
+const DELAY_MS = 1_500;
+const LATE = ["evt_late", "evt_later", "evt_named", "evt_bulk", "evt_left"];
+
+onEachBackend("giving up", (prepare, backend) => {
+  let stores: TestStores;
+
+  beforeAll(async () => {
+    stores = await openTestStores(await prepare());
+  });
+  afterAll(() => stores?.close());
+
+  const giveUp = (eventId: string) => giveUpEvent({ ...stores, actor }, key(eventId));
+
+  /** A leading worker's part. */
+  const lead = () => startBulkRunner({ ...stores, leading: () => true, notify: () => {} });
+
+  /** An event that is pending in the ledger, and whose job is delayed. */
+  async function takeDelayed(
+    eventId: string,
+    delayMs: number,
+    type = "thing.happened",
+  ): Promise<void> {
+    const incoming = event(eventId, { type });
+    await stores.ledger.intake.accept([incoming]);
+    await stores.queues.enqueue([incoming], { identityOnly: true, delaysMs: [delayMs] });
+    expect((await stores.job(eventId))?.state).toBe("delayed");
+  }
+
+  test("fails a pending event and removes its job; its redelivery does not run it, a retry does", async () => {
+    await takeDelayed("evt_plain", 600_000);
+    expect(await giveUp("evt_plain")).toBe("given_up");
+    expect(await stores.row("evt_plain")).toMatchObject({
+      ...{ status: "failed", last_error_code: "given_up", attempts: 0, next_attempt_at: null },
+    });
+    expect(await stores.job("evt_plain")).toBeUndefined();
+    const { entries } = await stores.ledger.audit.find({ limit: 1 });
+    expect(entries[0]).toMatchObject({
+      ...{ action: "give_up", event_id: "evt_plain", actor: "alice", result: { given_up: 1 } },
+    });
+    expect(await giveUp("evt_plain")).toBe("not_pending");
+    expect(await giveUp("evt_nobody")).toBe("not_found");
+
+    expect(await retryDelivered(stores, event("evt_plain"))).toMatchObject({ kind: "skipped" });
+    expect((await stores.row("evt_plain"))?.status).toBe("failed");
+    expect(await retryEvent(stores, key("evt_plain"))).toEqual({ kind: "retried" });
+    const ran: string[] = [];
+    await stores.work(
+      ({ id }) => void ran.push(id),
+      () => until(async () => (await stores.row("evt_plain"))?.status === "completed"),
+    );
+    expect(ran).toEqual(["evt_plain"]);
+  });
+
+  test("leaves an event alone whose handler is running", async () => {
+    await stores.take("evt_running");
+    let answer: string | undefined;
+    await stores.work(
+      async () => {
+        answer = await giveUp("evt_running");
+      },
+      () => until(async () => (await stores.row("evt_running"))?.status === "completed"),
+    );
+    expect(answer).toBe("running");
+  });
+
+  test("of many is a run: their jobs go, and what runs, has ended, or is of another type is left alone", async () => {
+    for (const id of ["many_1", "many_2"]) await takeDelayed(id, 600_000);
+    await takeDelayed("many_other", 600_000, "order.paid");
+    await stores.ledger.intake.accept([event("many_strange", { source: "stranger" })]);
+    await stores.fail("many_failed");
+    await stores.take("many_running");
+    const operator = createOperator(stores, actor);
+    const filter = { q: "many_", type: "thing.happened" };
+    expect(await operator.countRun("give_up", { filter })).toMatchObject({ skipped: {} });
+    let run: BulkRun | undefined;
+    await stores.work(
+      async () => {
+        const started = await operator.startRun("give_up", { filter });
+        const runner = lead();
+        run = await until(async () => {
+          const now = await stores.ledger.bulkRuns.get(started.id);
+          return now.finished_at !== null && now;
+        });
+        await runner.close();
+      },
+      () => until(async () => (await stores.row("many_running"))?.status === "completed"),
+    );
+    expect(run).toMatchObject({
+      ...{ verb: "give_up", state: "finished", done: 3, skipped: { event_running: 1 } },
+      ...{ results: { completed: 0, failed: 3, pending: 0 } },
+    });
+    for (const id of ["many_1", "many_2"]) {
+      expect((await stores.row(id))?.last_error_code).toBe("given_up");
+      expect(await stores.job(id)).toBeUndefined();
+    }
+    expect((await stores.row("many_other"))?.status).toBe("pending");
+    expect((await stores.row("many_failed"))?.last_error_code).not.toBe("given_up");
+    expect(await giveUp("many_other")).toBe("given_up");
+  });
+
+  test.runIf(backend === "redis")(
+    "while Redis is down holds: the job that stayed ends as given up, and no handler runs",
+    async () => {
+      const { redis } = stores.servers;
+      await takeDelayed("evt_late", DELAY_MS);
+      for (const id of LATE.slice(1)) await takeDelayed(id, 600_000);
+      await redis?.kill();
+      for (const id of LATE) expect(await giveUp(id)).toBe("given_up");
+      await redis?.restart();
+      await until(() =>
+        stores.queues.ping().then(
+          () => true,
+          () => false,
+        ),
+      );
+      expect((await stores.job("evt_late"))?.state).toBe("delayed");
+      const ran: string[] = [];
+      await stores.work(
+        ({ id }) => void ran.push(id),
+        async () => {
+          await until(async () => (await stores.job("evt_late"))?.state === "failed");
+          // Their old jobs, which are due in ten minutes, would stand in for new ones.
+          expect(await retryEvent(stores, key("evt_later"))).toEqual({ kind: "retried" });
+          const operator = createOperator(stores, actor);
+          expect(await operator.retryEvents([key("evt_named")])).toEqual([{ kind: "retried" }]);
+          const run = await operator.startRun("retry", { filter: { q: "evt_bulk" } });
+          const runner = lead();
+          for (const id of ["evt_later", "evt_named", "evt_bulk"]) {
+            await until(async () => (await stores.row(id))?.status === "completed");
+          }
+          await runner.close();
+          expect((await stores.ledger.bulkRuns.get(run.id)).done).toBe(1);
+        },
+      );
+      expect((await stores.job("evt_late"))?.failedReason).toContain("given_up");
+      expect(await stores.row("evt_late")).toMatchObject({
+        ...{ status: "failed", last_error_code: "given_up", attempts: 0 },
+      });
+      expect(ran.toSorted()).toEqual(["evt_bulk", "evt_later", "evt_named"]);
+      expect((await stores.job("evt_left"))?.state).toBe("delayed");
+      await reconcileOnce(stores);
+      expect(await stores.job("evt_left")).toBeUndefined();
+      expect((await stores.row("evt_left"))?.last_error_code).toBe("given_up");
+      expect(await stores.ledger.repair.findGivenUpJobs(["acme"], 10)).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,203 @@
+import { queueName } from "@millrace/queue";
+import { retryDelivered } from "@millrace/operations";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { onRedis } from "../support/backends.ts";
+import { event } from "../support/queue-fixture.ts";
+import { withRedis } from "../support/redis-client.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { copyDatabase, type DatabaseCopy } from "../support/scratch-database.ts";
+import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
+import { until } from "../support/until.ts";
+import { reconcileOnce } from "./reconcile-once.ts";
+
+// A dump is restored into the same server, while Redis goes on: the server's identifier and timeline stay, and its
+// position goes up.
+
+describeOnRedis("the reconciler, when Postgres was restored and Redis was not", () => {
+  let stores: TestStores;
+  let copy: DatabaseCopy | undefined;
+
+  beforeAll(async () => {
+    stores = await openTestStores(await onRedis());
+    await stores.pool.query("CREATE TABLE effects (id text)");
+    await reconcileOnce(stores);
+  });
+  beforeEach(async () => {
+    await copy?.drop();
+    copy = undefined;
+  });
+  afterAll(async () => {
+    await copy?.drop();
+    await stores?.close();
+  });
+
+  /** Keeps the database as it is now; the queue knows of a later pass from then on. */
+  async function dump(): Promise<void> {
+    await reconcileOnce(stores);
+    copy = await copyDatabase(stores.url);
+    await reconcileOnce(stores);
+  }
+  const statusOf = async (id: string) => (await stores.row(id))?.status;
+  /** Runs what waits until all of these are completed; each handler has one effect. */
+  async function complete(ids: readonly string[]): Promise<void> {
+    await stores.work(
+      async ({ id }, { tx }) => {
+        await tx.execute(`INSERT INTO effects VALUES ('${id}')`);
+      },
+      () =>
+        until(async () => {
+          const statuses = await Promise.all(ids.map(statusOf));
+          const jobs = await Promise.all(ids.map((id) => stores.job(id)));
+          return (
+            statuses.every((status) => status === "completed") &&
+            jobs.every((job) => job?.state === "completed")
+          );
+        }),
+    );
+  }
+  async function effectsOf(ids: readonly string[]): Promise<number[]> {
+    const { rows } = await stores.pool.query(
+      `SELECT (SELECT count(*)::int FROM effects e WHERE e.id = w.id) AS count
+       FROM unnest($1::text[]) WITH ORDINALITY AS w (id, n) ORDER BY n`,
+      [ids],
+    );
+    return rows.map(({ count }) => count);
+  }
+  const take = async (ids: readonly string[]) => {
+    for (const id of ids) await stores.take(id);
+  };
+
+  test("runs again what has completed since, once each, and nothing else", async () => {
+    const before = ["evt_before_1", "evt_before_2"];
+    const after = Array.from({ length: 30 }, (_, index) => `evt_after_${index}`);
+    await take([...before, "evt_pending_1"]);
+    await complete([...before, "evt_pending_1"]);
+    await dump();
+    await take(after);
+    await complete(after);
+    await copy?.restore();
+
+    const { found, mended, passed } = await reconcileOnce(stores);
+    expect({ found, mended }).toEqual({
+      found: { unrecorded_job_undone: after.length },
+      mended: { unrecorded_job_undone: after.length },
+    });
+    expect(passed.whole).toBe(true);
+    await complete(after);
+    expect(await effectsOf([...before, ...after])).toEqual([...before, ...after].map(() => 1));
+    expect((await reconcileOnce(stores)).passed).toMatchObject({ whole: false, repaired: 0 });
+    expect((await reconcileOnce(stores)).found).toEqual({});
+  });
+
+  test("runs again what the dump has as pending or as failed, and has completed since", async () => {
+    await stores.fail("evt_was_failed_1");
+    await stores.queues.queues.get("acme")?.pause();
+    await stores.ledger.intake.accept([event("evt_was_pending_1")]);
+    await take(["evt_was_pending_1"]);
+    await stores.ledger.intake.markEnqueued([key("evt_was_pending_1")]);
+    await dump();
+    await stores.queues.queues.get("acme")?.resume();
+    await stores.ledger.retries.retryMany([key("evt_was_failed_1")]);
+    await stores.queues.retryJob(key("evt_was_failed_1"));
+    await complete(["evt_was_failed_1", "evt_was_pending_1"]);
+    await copy?.restore();
+
+    expect((await reconcileOnce(stores)).mended).toEqual({
+      failed_job_completed: 1,
+      pending_job_completed: 1,
+    });
+    await complete(["evt_was_failed_1", "evt_was_pending_1"]);
+    expect(await effectsOf(["evt_was_failed_1", "evt_was_pending_1"])).toEqual([1, 1]);
+  });
+
+  test("fails an event whose body only Postgres had, and runs it when it is delivered again", async () => {
+    await dump();
+    const lost = event("evt_ledger_first_1");
+    await stores.ledger.intake.accept([lost]);
+    await stores.queues.enqueue([lost], { identityOnly: true });
+    await complete([lost.eventId]);
+    await copy?.restore();
+
+    expect((await reconcileOnce(stores)).mended).toEqual({ unrecorded_job_undone: 1 });
+    expect(await stores.row(lost.eventId)).toMatchObject({
+      status: "failed",
+      last_error_code: "body_lost",
+    });
+    const other = event(lost.eventId, { body: Buffer.from("another body") });
+    expect(await retryDelivered(stores, other)).toEqual({
+      kind: "skipped",
+      reason: "body_missing",
+    });
+    expect(await retryDelivered(stores, lost)).toEqual({ kind: "retried" });
+    await complete([lost.eventId]);
+    expect(await effectsOf([lost.eventId])).toEqual([1]);
+  });
+
+  test("fails an event whose job waits without a body, and of which Postgres knows nothing", async () => {
+    await dump();
+    const lost = event("evt_waits_1");
+    await stores.queues.enqueue([lost], { identityOnly: true });
+    const failed = async () => (await stores.job(lost.eventId))?.state === "failed";
+    await stores.work(
+      () => {},
+      () => until(failed),
+    );
+    expect(await stores.row(lost.eventId)).toMatchObject({
+      status: "failed",
+      last_error_code: "body_lost",
+    });
+    expect((await reconcileOnce(stores)).found).toEqual({});
+  });
+
+  test("keeps comparing for a while: a worker may complete a job after the comparison", async () => {
+    await dump();
+    await take(["evt_late_1"]);
+    let finish = () => {};
+    const held = new Promise<void>((resolve) => (finish = resolve));
+    await stores.work(
+      async ({ id }, { tx }) => {
+        await tx.execute(`INSERT INTO effects VALUES ('${id}')`);
+      },
+      async () => {
+        await until(async () => (await statusOf("evt_late_1")) === "completed");
+        await copy?.restore();
+        expect((await reconcileOnce(stores)).mended).toEqual({});
+        finish();
+        await until(async () => (await stores.job("evt_late_1"))?.state === "completed");
+      },
+      () => held,
+    );
+    expect((await reconcileOnce(stores)).mended).toEqual({ unrecorded_job_undone: 1 });
+    await complete(["evt_late_1"]);
+    expect(await effectsOf(["evt_late_1"])).toEqual([1]);
+  });
+
+  test("says how many events have completed whose jobs are gone", async () => {
+    const gone = Array.from({ length: 12 }, (_, index) => `evt_gone_${index}`);
+    await dump();
+    await take(gone);
+    await complete(gone);
+    const { queues, ledger } = stores;
+    const named = gone.slice(8);
+    for (const id of gone.slice(0, 8)) await queues.queues.get("acme")?.remove(id);
+    await copy?.restore();
+    expect((await reconcileOnce(stores)).mended).toEqual({ unrecorded_job_undone: named.length });
+    const { change } = (await ledger.repair.readEpochs()).get(queueName("acme")) ?? {};
+    expect(change).toMatchObject({ kind: "taken_back" });
+    // What completed in the same minute before the dump, and is gone, is counted too.
+    expect(change?.unnamed).toBeGreaterThanOrEqual(8);
+    await complete(named);
+  });
+
+  test("believes no number of a pass that somebody has written into the queue", async () => {
+    await withRedis(stores.servers.redisUrl ?? "", async (client) => {
+      const meta = `bull:${queueName("acme")}:meta`;
+      const mark = JSON.parse((await client.hget(meta, "millrace:ledger")) ?? "{}");
+      await client.hset(meta, "millrace:ledger", JSON.stringify({ ...mark, pass: 9e18 }));
+    });
+    await reconcileOnce(stores);
+    const kept = await stores.ledger.repair.readEpochs();
+    expect(kept.get(queueName("acme"))?.pass).toBeLessThan(1_000);
+    expect((await reconcileOnce(stores)).passed.whole).toBe(false);
+  });
+});

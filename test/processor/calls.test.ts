@@ -1,0 +1,307 @@
+import { on, type HandlerParts, type WebhookEvent } from "@millrace/core";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import {
+  effect,
+  leave,
+  makeJob,
+  openTestProcessors,
+  type TestProcessors,
+} from "./processor-fixture.ts";
+
+let processors: TestProcessors;
+beforeAll(async () => {
+  processors = await openTestProcessors();
+});
+afterAll(() => processors?.close());
+
+/** A gate that calls wait at, and how many wait. */
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const seen = { waiting: 0, most: 0 };
+  const pass = async () => {
+    seen.waiting += 1;
+    seen.most = Math.max(seen.most, seen.waiting);
+    await opened;
+    seen.waiting -= 1;
+  };
+  return { open: () => open(), pass, seen };
+}
+
+const parts = (given: HandlerParts) => [on("shop", "*", given)];
+
+test("a call runs when its attempt is counted and before its row is locked, with no transaction open", async () => {
+  const seen: unknown[] = [];
+  const pid =
+    "select pid from pg_stat_activity where state like 'idle in transaction%' and datname = current_database()";
+  const processor = processors.create(
+    parts({
+      call: async ({ id }) => {
+        seen.push((await processors.row(id))?.attempts, await processors.ask(pid));
+        const lock = "select from millrace.events where event_id = $1 for update nowait";
+        expect(await processors.ask(lock, [id])).toHaveLength(1);
+        return { refund: "re_1" };
+      },
+      write: async (event, context, called) => {
+        await leave((called as { refund: string }).refund)(event, context);
+      },
+    }),
+    { groups: true },
+  );
+  const job = makeJob();
+  expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "handled" });
+  expect(seen).toEqual([1, []]);
+  expect(await processors.notes(job.event.eventId)).toEqual(["re_1"]);
+  expect(await processors.row(job.event.eventId)).toMatchObject({
+    status: "completed",
+    attempts: 1,
+  });
+});
+
+test("what a call returns is written by the attempt that made it, and a call that throws writes nothing", async () => {
+  const processor = processors.create(
+    parts({
+      call: ({ attempt }) => {
+        if (attempt === 1) throw new Error("the other system is away");
+        return attempt;
+      },
+      write: (event, context, called) => leave(String(called))(event, context),
+    }),
+  );
+  const job = makeJob();
+  const failed = { kind: "retry", code: "handler_failed", recorded: true };
+  expect(await processor.process(job)).toMatchObject(failed);
+  const { eventId } = job.event;
+  expect(await processors.row(eventId)).toMatchObject({
+    status: "pending",
+    last_error: "Error: the other system is away",
+  });
+  // The job has given its body to the ledger.
+  expect(await processor.process(makeJob({ eventId, body: undefined }))).toMatchObject({
+    kind: "completed",
+  });
+  expect(await processors.notes(eventId)).toEqual(["2"]);
+});
+
+test("a write that fails undoes what it wrote, and the next attempt calls again", async () => {
+  let calls = 0;
+  const processor = processors.create(
+    parts({
+      call: () => (calls += 1),
+      write: async (event, context) => {
+        await effect(event, context);
+        if (event.attempt === 1) throw new Error("not yet");
+      },
+    }),
+  );
+  const job = makeJob();
+  expect(await processor.process(job)).toMatchObject({ kind: "retry" });
+  expect(await processors.effects(job.event.eventId)).toBe(0);
+  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+  expect(calls).toBe(2);
+  expect(await processors.effects(job.event.eventId)).toBe(1);
+});
+
+test("of several handlers all calls are made, one after the other, and then all writes in one transaction", async () => {
+  const order: string[] = [];
+  const one = (name: string): HandlerParts => ({
+    call: async () => {
+      order.push(`${name} calls`);
+      await Promise.resolve();
+      order.push(`${name} has called`);
+      return name;
+    },
+    write: async (event, context, called) => {
+      order.push(`${String(called)} writes`);
+      await effect(event, context);
+      if (name === "c" && event.attempt === 1) throw new Error("undoes all of them");
+    },
+  });
+  const processor = processors.create([
+    on("shop", "*", one("a")),
+    on("shop", "*", effect),
+    on("shop", "*", one("c")),
+  ]);
+  const job = makeJob();
+  expect(await processor.process(job)).toMatchObject({ kind: "retry" });
+  const all = ["a calls", "a has called", "c calls", "c has called", "a writes", "c writes"];
+  expect(order).toEqual(all);
+  expect(await processors.effects(job.event.eventId)).toBe(0);
+  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+  expect(await processors.effects(job.event.eventId)).toBe(3);
+});
+
+test("a handler with a call alone takes no transaction", async () => {
+  let transactions = 0;
+  const seen: WebhookEvent[] = [];
+  const processor = processors.create(parts({ call: (event) => void seen.push(event) }), {
+    beforeAttempt: () => void (transactions += 1),
+  });
+  const job = makeJob();
+  expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "handled" });
+  expect(await processors.row(job.event.eventId)).toMatchObject({
+    status: "completed",
+    outcome: "handled",
+    attempts: 1,
+  });
+  expect(transactions).toBe(0);
+  expect(seen).toMatchObject([{ id: job.event.eventId, payload: { n: 1 }, attempt: 1 }]);
+  expect(await processor.process(job)).toEqual({ kind: "duplicate" });
+});
+
+test("a handler with a call alone does not complete what another worker has claimed meanwhile", async () => {
+  const { open, pass, seen } = gate();
+  const processor = processors.create(parts({ call: pass }));
+  const job = makeJob();
+  const running = processor.process(job);
+  await until(() => seen.waiting === 1);
+  await processors.ask("update millrace.events set attempts = 2 where event_id = $1", [
+    job.event.eventId,
+  ]);
+  open();
+  expect(await running).toMatchObject({ kind: "lost" });
+  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending" });
+});
+
+test("calls take no slots: as many run as callsMax allows, and other events go on beside them", async () => {
+  const { open, pass, seen } = gate();
+  const processor = processors.create(
+    [on("shop", "call", { call: pass, write: effect }), on("shop", "plain", effect)],
+    { concurrency: 1, callsMax: 5 },
+  );
+  const jobs = Array.from({ length: 7 }, () => makeJob({ type: "call" }));
+  const results = jobs.map((job) => processor.process(job));
+  await until(() => seen.waiting === 5);
+  expect(await processor.process(makeJob({ type: "plain" }))).toMatchObject({ kind: "completed" });
+  // What waits for its place is not counted: nothing of it has begun.
+  const rows = await Promise.all(jobs.map(({ event }) => processors.row(event.eventId)));
+  expect(rows.map((row) => row?.attempts)).toEqual([1, 1, 1, 1, 1, undefined, undefined]);
+  expect([processor.running, processor.calling("shop"), processor.calling("bank")]).toEqual([
+    5, 5, 0,
+  ]);
+  open();
+  for (const result of results) expect(await result).toMatchObject({ kind: "completed" });
+  expect(seen.most).toBe(5);
+  expect([processor.running, processor.calling("shop")]).toEqual([0, 0]);
+});
+
+test("jobs that wait for their calls are handed back by a worker that stops, and calls that run go on", async () => {
+  const { open, pass, seen } = gate();
+  const processor = processors.create(parts({ call: pass, write: effect }), { callsMax: 1 });
+  const [first, second] = [makeJob(), makeJob()];
+  const running = processor.process(first);
+  await until(() => seen.waiting === 1);
+  const waiting = processor.process(second);
+  processor.drain();
+  expect(await waiting).toMatchObject({ kind: "retry", code: "shutting_down", recorded: false });
+  expect(await processors.row(second.event.eventId)).toBeUndefined();
+  open();
+  expect(await running).toMatchObject({ kind: "completed" });
+});
+
+test("a call past its own time has its signal aborted, fails its attempt, and gives its place back", async () => {
+  let reason: unknown;
+  const processor = processors.create(
+    parts({
+      timeoutMs: 100,
+      call: async (_event, { signal }) => {
+        signal.addEventListener("abort", () => (reason = signal.reason));
+        await new Promise(() => {});
+      },
+    }),
+    { callsMax: 1 },
+  );
+  const job = makeJob();
+  const timedOut = { kind: "retry", code: "handler_timeout", recorded: true };
+  expect(await processor.process(job)).toMatchObject(timedOut);
+  expect(reason).toMatchObject({ code: "handler_timeout" });
+  expect(await processors.row(job.event.eventId)).toMatchObject({
+    attempts: 1,
+    last_error: "MillraceError: Cannot finish handler: it ran longer than 100 ms",
+  });
+  expect(processor.running).toBe(0);
+  await until(() => processor.notices.some(({ kind }) => kind === "handler_ignored_abort"));
+});
+
+test("a call may take longer than handlers may, if it says so", async () => {
+  const processor = processors.create(
+    parts({
+      timeoutMs: 10_000,
+      call: (_event, { signal }) =>
+        new Promise<void>((resolve, reject) => {
+          setTimeout(resolve, 400);
+          signal.addEventListener("abort", () => reject(signal.reason as Error));
+        }),
+    }),
+    { handlerTimeoutMs: 100 },
+  );
+  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
+});
+
+test("a call whose job is another worker's is broken off", async () => {
+  const lost = new AbortController();
+  let isAborted = false;
+  const processor = processors.create(
+    parts({
+      call: async (_event, { signal }) => {
+        signal.addEventListener("abort", () => (isAborted = true));
+        lost.abort(new Error("the lock is lost"));
+        await new Promise(() => {});
+      },
+      write: effect,
+    }),
+  );
+  const job = makeJob({ signal: lost.signal });
+  expect(await processor.process(job)).toMatchObject({ kind: "lost" });
+  expect(isAborted).toBe(true);
+  expect(await processors.effects(job.event.eventId)).toBe(0);
+  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending" });
+});
+
+test("a call that a closing worker breaks off uses up no attempt", async () => {
+  const { pass, seen } = gate();
+  const processor = processors.create(parts({ call: pass }), { attempts: 1 });
+  const job = makeJob();
+  const running = processor.process(job);
+  await until(() => seen.waiting === 1);
+  await processor.close();
+  expect(await running).toMatchObject({ kind: "retry", code: "shutting_down", recorded: true });
+  const [row] = await processors.ask<{ used: number }>(
+    "select attempts - attempts_at_retry as used from millrace.events where event_id = $1",
+    [job.event.eventId],
+  );
+  expect(row?.used).toBe(0);
+});
+
+test("the type that the ledger has decides: the job of another delivery may name one without calls", async () => {
+  const order: string[] = [];
+  const processor = processors.create([
+    on("shop", "called", {
+      call: () => void order.push("call"),
+      write: () => void order.push("write"),
+    }),
+    on("shop", "other", () => void order.push("other")),
+  ]);
+  const job = makeJob({ type: "called", unsigned: true });
+  await processors.ledger.intake.accept([
+    { ...job.event, body: job.event.body ?? Buffer.from("") },
+  ]);
+  const other = { ...job, event: { ...job.event, type: "other" } };
+  expect(await processor.process(other)).toMatchObject({ kind: "completed" });
+  expect(order).toEqual(["call", "write"]);
+});
+
+test("a transaction of writes sees what others committed during the calls", async () => {
+  const processor = processors.create(
+    parts({
+      call: ({ id }) => processors.ask("insert into effects values ($1, 'meanwhile')", [id]),
+      write: async ({ id }, { tx }) => {
+        const { rows } = await tx.execute(sql`select note from effects where event_id = ${id}`);
+        expect(rows).toEqual([{ note: "meanwhile" }]);
+      },
+    }),
+  );
+  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
+});

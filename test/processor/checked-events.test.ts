@@ -1,0 +1,218 @@
+import { on, type Handler, type HandlerFunction, type HandlerParts } from "@millrace/core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import {
+  effect,
+  leave,
+  makeJob,
+  openTestProcessors,
+  type TestProcessors,
+} from "./processor-fixture.ts";
+
+let processors: TestProcessors;
+beforeAll(async () => {
+  processors = await openTestProcessors();
+});
+afterAll(() => processors?.close());
+
+const Order = z.object({
+  order: z.object({ id: z.string(), cents: z.coerce.number() }),
+  items: z.array(z.object({ sku: z.string() })).default([]),
+});
+const body = (order: unknown, more: object = {}) => JSON.stringify({ order, ...more });
+const fresh = (text: string, more: Partial<Parameters<typeof makeJob>[0]> = {}) =>
+  makeJob({ body: text, startedBefore: false, ...more });
+
+/** With and without first attempts that share a transaction. */
+const WAYS = [
+  ["in groups", true],
+  ["recorded first", false],
+] as const;
+
+test.each(WAYS)("a handler gets what its schema makes of the payload, %s", async (_way, groups) => {
+  const seen: unknown[] = [];
+  const write: HandlerFunction = (event) => void seen.push(event.payload);
+  const call: HandlerParts["call"] = (event) => void seen.push(event.payload);
+  const handlers = [
+    on("shop", "written", { schema: Order, write }),
+    on("shop", "called", { schema: Order, call, write }),
+    on("shop", "*", write),
+  ];
+  const processor = processors.create(handlers, { groups });
+  const text = body({ id: "o1", cents: "500", note: "left out" });
+  const [made, sent] = [{ order: { id: "o1", cents: 500 }, items: [] }, JSON.parse(text)];
+  for (const type of ["written", "called"]) {
+    expect(await processor.process(fresh(text, { type }))).toMatchObject({ outcome: "handled" });
+  }
+  expect(seen).toEqual([made, sent, made, made, sent]);
+});
+
+test.each(WAYS)(
+  "a payload that does not match fails at once, and its message names paths and no values, %s",
+  async (_way, groups) => {
+    let runs = 0;
+    const handler = on("shop", "*", { schema: Order, write: () => void (runs += 1) });
+    const processor = processors.create([handler], { groups });
+    const text = body({ id: "o1", cents: "secret" }, { items: [{ sku: "a" }, { sku: 4242 }] });
+    const job = fresh(text);
+    const failed = { kind: "failed", code: "payload_mismatch", recorded: true };
+    expect(await processor.process(job)).toMatchObject(failed);
+    expect(await processors.row(job.event.eventId)).toMatchObject({
+      status: "failed",
+      attempts: 1,
+      last_error:
+        "MillraceError: Cannot handle the event: its payload is not as the handler's schema says at order.cents, items[1].sku",
+    });
+    expect(runs).toBe(0);
+  },
+);
+
+test("a mismatch is checked before the call", async () => {
+  let calls = 0;
+  const handler = on("shop", "*", { schema: Order, call: () => void (calls += 1) });
+  const processor = processors.create([handler]);
+  expect(await processor.process(makeJob())).toMatchObject({ code: "payload_mismatch" });
+  expect(calls).toBe(0);
+});
+
+test("a mismatch enters no group: the events beside it are not undone, and run once", async () => {
+  let runs = 0;
+  const handler = on("shop", "*", {
+    schema: Order,
+    write: async (event, context) => {
+      runs += 1;
+      await effect(event, context);
+    },
+  });
+  const processor = processors.create([handler], { groups: true });
+  const good = body({ id: "o1", cents: 1 });
+  // Until several share a transaction.
+  for (let round = 0; round < 12; round += 1) {
+    await Promise.all(Array.from({ length: 8 }, () => processor.process(fresh(good))));
+  }
+  runs = 0;
+  processor.notices.length = 0;
+  const jobs = Array.from({ length: 16 }, (_, index) =>
+    fresh(index % 2 === 0 ? good : body({ id: index })),
+  );
+  const results = await Promise.all(jobs.map((job) => processor.process(job)));
+  expect(results.map(({ kind }) => kind)).toEqual(
+    jobs.map((_, index) => (index % 2 === 0 ? "completed" : "failed")),
+  );
+  expect(runs).toBe(8);
+  const groups = processor.notices.flatMap((notice) =>
+    notice.kind === "group_ended" ? [notice.size] : [],
+  );
+  expect(groups.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(8);
+  expect(groups.length).toBeGreaterThan(0);
+});
+
+test("a mismatch of a body that only the ledger has fails at once, too", async () => {
+  const processor = processors.create([on("shop", "*", { schema: Order, write: effect })], {
+    groups: true,
+  });
+  const [good, bad] = [fresh(body({ id: "o1", cents: 1 })), fresh(body({ id: "o2" }))];
+  const accepted = [good, bad].map(({ event }) => ({
+    ...event,
+    body: event.body ?? Buffer.from(""),
+  }));
+  await processors.ledger.intake.accept(accepted);
+  const identity = ({ event }: typeof good) => ({
+    ...makeJob({ ...event, body: undefined, startedBefore: false }),
+    event: { ...event, body: undefined },
+  });
+  expect(await processor.process(identity(good))).toMatchObject({ outcome: "handled" });
+  expect(await processor.process(identity(bad))).toMatchObject({ code: "payload_mismatch" });
+});
+
+test("what the ledger has decides: another body under the id does not fail the event", async () => {
+  const processor = processors.create([on("shop", "*", { schema: Order, write: effect })], {
+    groups: true,
+  });
+  const job = fresh(body({ id: "o1", cents: 1 }));
+  const { event } = job;
+  await processors.ledger.intake.accept([{ ...event, body: event.body ?? Buffer.from("") }]);
+  const other = fresh('{"order":"not one"}', { eventId: event.eventId });
+  expect(await processor.process(other)).toMatchObject({ kind: "completed", outcome: "handled" });
+});
+
+test("a schema may take its time, and past the handlers' time the attempt fails", async () => {
+  const patient = Order.refine(async () => await Promise.resolve(true));
+  const never = Order.refine(() => new Promise<boolean>(() => {}));
+  const handlers = (schema: typeof Order): Handler[] => [
+    on("shop", "*", { schema, write: effect }),
+  ];
+  const job = () => fresh(body({ id: "o1", cents: 1 }));
+  for (const groups of [true, false]) {
+    const quick = processors.create(handlers(patient), { groups });
+    expect(await quick.process(job())).toMatchObject({ outcome: "handled" });
+    const slow = processors.create(handlers(never), { groups, handlerTimeoutMs: 100 });
+    expect(await slow.process(job())).toMatchObject({ kind: "retry", code: "handler_timeout" });
+  }
+});
+
+test("a body that is not JSON does not match, and a handler without a schema may have it", async () => {
+  const handlers = [
+    on("shop", "checked", { schema: z.unknown(), write: effect }),
+    on("shop", "plain", effect),
+  ];
+  const processor = processors.create(handlers);
+  const job = fresh("<xml/>", { type: "checked" });
+  expect(await processor.process(job)).toMatchObject({
+    code: "payload_mismatch",
+    message: "MillraceError: Cannot handle the event: the body (6 bytes) is not JSON in UTF-8",
+  });
+  expect(await processor.process(fresh("<xml/>", { type: "plain" }))).toMatchObject({
+    outcome: "handled",
+  });
+});
+
+test.each(WAYS)("an event that no `when` takes is ignored, %s", async (_way, groups) => {
+  const isPaid: HandlerParts["when"] = ({ payload }) => payload.paid;
+  let calls = 0;
+  const handlers = [
+    on("shop", "written", { when: isPaid, write: leave("paid") }),
+    on("shop", "called", { when: isPaid, call: () => void (calls += 1), write: leave("paid") }),
+    on("shop", "*", { when: ({ payload }) => payload.gift === true, write: leave("gift") }),
+  ];
+  const processor = processors.create(handlers, { groups });
+  const run = async (type: string, text: string) => {
+    const job = fresh(text, { type });
+    const result = await processor.process(job);
+    return [result, await processors.notes(job.event.eventId)];
+  };
+  const [ignored, handled] = ["ignored", "handled"].map((outcome) => ({
+    kind: "completed",
+    outcome,
+  }));
+  for (const type of ["written", "called"]) {
+    expect(await run(type, '{"paid":false}')).toEqual([ignored, []]);
+    expect(await run(type, '{"paid":true}')).toEqual([handled, ["paid"]]);
+    expect(await run(type, '{"paid":true,"gift":true}')).toEqual([handled, ["paid", "gift"]]);
+    expect(await run(type, '{"gift":true}')).toEqual([handled, ["gift"]]);
+  }
+  expect(calls).toBe(2);
+});
+
+test.each(WAYS)("a `when` that throws fails the attempt, %s", async (_way, groups) => {
+  const when = () => {
+    throw new Error("no such field");
+  };
+  const processor = processors.create([on("shop", "*", { when, write: effect })], { groups });
+  const job = fresh("{}");
+  const failed = { kind: "retry", code: "handler_failed", recorded: true };
+  expect(await processor.process(job)).toMatchObject(failed);
+  expect(await processors.row(job.event.eventId)).toMatchObject({
+    last_error: "Error: no such field",
+  });
+});
+
+test("a failed event matches when its schema is repaired and it is retried", async () => {
+  const job = makeJob();
+  const broken = processors.create([on("shop", "*", { schema: Order, write: effect })]);
+  await broken.process(job);
+  await processors.ledger.retries.retryMany([job.event]);
+  const repaired = processors.create([on("shop", "*", { schema: z.object({}), write: effect })]);
+  const again = makeJob({ eventId: job.event.eventId, body: undefined, run: "again" });
+  expect(await repaired.process(again)).toMatchObject({ outcome: "handled" });
+});

@@ -1,0 +1,276 @@
+import { on, RetryLater, type EventJob, type HandlerFunction } from "@millrace/core";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { emittedRows } from "./emitted-rows.ts";
+import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { fresh, warmGroups } from "./warm-groups.ts";
+
+let processors: TestProcessors;
+beforeAll(async () => {
+  processors = await openTestProcessors();
+});
+afterAll(() => processors.close());
+
+const emittedBy = (eventId: string, generation = 0) => emittedRows(processors, eventId, generation);
+
+const transactionOf = async (eventId: string) => {
+  const [row] = await processors.ask<{ transaction: string }>(
+    "select xmin::text as transaction from millrace.events where event_id = $1",
+    [eventId],
+  );
+  return row?.transaction;
+};
+
+/** How events of a handler are attempted: in a group of 20, alone, or after a record. */
+const WAYS = {
+  "in a group": async (run: HandlerFunction) => {
+    const warm = await warmGroups(processors, run);
+    return {
+      emitted: warm.processor.emitted,
+      attempt: async (job: EventJob) => {
+        const others = Array.from({ length: 19 }, () => fresh());
+        await warm.together([job, ...others]);
+      },
+    };
+  },
+  alone: async (run: HandlerFunction) => {
+    const processor = processors.create([on("shop", "*", run)], { groups: true });
+    return {
+      emitted: processor.emitted,
+      attempt: async (job: EventJob) => void (await processor.process(job)),
+    };
+  },
+  "after a record": async (run: HandlerFunction) => {
+    const processor = processors.create([on("shop", "*", run)]);
+    return {
+      emitted: processor.emitted,
+      attempt: async (job: EventJob) => void (await processor.process(job)),
+    };
+  },
+};
+
+describe.each(Object.entries(WAYS))("an event that is attempted %s", (_, way) => {
+  test("emits in the transaction that completes it", async () => {
+    const { attempt, emitted } = await way(async (event, { emit }) => {
+      if (event.headers["x-emit"] === undefined) return;
+      await emit("mail", "receipt", { to: "ada", amount: 42 });
+      await emit("mail", "receipt", { to: "bob" });
+      await emit("audit", "paid", null, { key: "the | one", afterMs: 60_000 });
+    });
+    const job = fresh({ headers: { "x-emit": "1" } });
+    const { eventId } = job.event;
+    await attempt(job);
+    const rows = await emittedBy(eventId);
+    expect(rows.map(({ event_id }) => event_id)).toEqual([
+      `shop|${eventId}|0|paid|the %7C one`,
+      `shop|${eventId}|0|receipt|#1`,
+      `shop|${eventId}|0|receipt|#2`,
+    ]);
+    expect(rows.map(({ body }) => body?.toString())).toEqual([
+      "null",
+      '{"to":"ada","amount":42}',
+      '{"to":"bob"}',
+    ]);
+    expect(rows.map(({ due }) => due)).toEqual([false, true, true]);
+    const completedIn = await transactionOf(eventId);
+    for (const row of rows) {
+      expect(row).toMatchObject({ status: "pending", transaction: completedIn });
+      expect(row.headers).toEqual({
+        "millrace-parent-source": "shop",
+        "millrace-parent-id": eventId,
+        "millrace-parent-generation": "0",
+        "millrace-depth": "1",
+      });
+    }
+    const told = emitted.filter(({ parent }) => parent.eventId === eventId);
+    expect(told.map((event) => event.eventId).toSorted()).toEqual(
+      rows.map(({ event_id }) => event_id),
+    );
+  });
+
+  test("emits nothing when its handler throws, and once when a later attempt does not", async () => {
+    let isMended = false;
+    const { attempt, emitted } = await way(async (event, { emit }) => {
+      if (event.headers["x-throw"] === undefined) return;
+      await emit("mail", "receipt", { isMended });
+      if (!isMended) throw new Error("out of stock");
+    });
+    const job = fresh({ headers: { "x-throw": "1" } });
+    const { eventId } = job.event;
+    await attempt(job);
+    expect(await processors.row(eventId)).toMatchObject({ status: "pending" });
+    expect(await emittedBy(eventId)).toEqual([]);
+    expect(emitted.filter(({ parent }) => parent.eventId === eventId)).toEqual([]);
+    isMended = true;
+    await attempt({ ...job, run: "run-2", startedBefore: true });
+    const rows = await emittedBy(eventId);
+    expect(rows.map(({ event_id }) => event_id)).toEqual([`shop|${eventId}|0|receipt|#1`]);
+    expect(String(rows[0]?.body)).toBe('{"isMended":true}');
+  });
+
+  test("takes back with a savepoint what was emitted behind it", async () => {
+    const { attempt, emitted } = await way(async (event, { tx, emit }) => {
+      if (event.headers["x-nest"] === undefined) return;
+      await emit("mail", "before", {});
+      await tx
+        .transaction(async (inner) => {
+          await inner.execute(sql`insert into effects values (${event.id}, 'undone')`);
+          await emit("mail", "undone", {});
+          inner.rollback();
+        })
+        .catch(() => {});
+      await tx.execute(sql`savepoint mine`);
+      await emit("mail", "undone", { too: true });
+      await tx.execute(sql`rollback to savepoint mine`);
+      await emit("mail", "undone", { as: "well" });
+      await tx.execute(sql`rollback to savepoint mine`);
+      await tx.transaction(async () => await emit("mail", "kept", {}));
+      await emit("mail", "undone", { not: "this" });
+    });
+    const job = fresh({ headers: { "x-nest": "1" } });
+    const { eventId } = job.event;
+    await attempt(job);
+    expect(await processors.row(eventId)).toMatchObject({ status: "completed" });
+    const rows = await emittedBy(eventId);
+    expect(rows.map(({ type, body }) => [type, body.toString()])).toEqual([
+      ["before", "{}"],
+      ["kept", "{}"],
+      ["undone", '{"not":"this"}'],
+    ]);
+    const told = emitted.filter(({ parent }) => parent.eventId === eventId);
+    expect(told.map(({ type }) => type)).toEqual(["before", "kept", "undone"]);
+  });
+});
+
+test("a replay emits anew, under ids of its own", async () => {
+  const processor = processors.create([
+    on("shop", "*", async (_, { emit }) => await emit("mail", "receipt", {})),
+  ]);
+  const job = makeJob();
+  const { source, eventId } = job.event;
+  await processor.process(job);
+  const [replayed] = await processors.ledger.retries.replay([{ source, eventId }]);
+  if (replayed?.kind !== "replayed") throw new Error("Cannot replay");
+  await processor.process({ ...makeJob(), event: replayed.event });
+  expect((await emittedBy(eventId, 0)).map(({ event_id }) => event_id)).toEqual([
+    `shop|${eventId}|0|receipt|#1`,
+  ]);
+  expect((await emittedBy(eventId, 1)).map(({ event_id }) => event_id)).toEqual([
+    `shop|${eventId}|1|receipt|#1`,
+  ]);
+});
+
+test("no two events have one id, whatever their parts hold", async () => {
+  const processor = processors.create([
+    on("shop", "*", async (event, { emit }) => {
+      for (const key of event.payload.keys) await emit("mail", event.payload.type, {}, { key });
+      await emit("mail", event.payload.type, {});
+    }),
+  ]);
+  const id = makeJob().event.eventId;
+  const parents: [string, { type: string; keys: string[] }][] = [
+    [id, { type: "0|mail", keys: ["#1", "%231", "a|b"] }],
+    [`${id}|0`, { type: "mail", keys: ["#1", "%231", "a|b"] }],
+    [`${id}%7C0`, { type: "mail", keys: [] }],
+  ];
+  for (const [eventId, payload] of parents) {
+    const job = makeJob({ eventId, body: JSON.stringify(payload) });
+    expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+  }
+  const ids = processor.emitted.map(({ eventId }) => eventId);
+  expect(new Set(ids).size).toBe(9);
+  for (const [eventId, { keys }] of parents) {
+    expect(await emittedBy(eventId)).toHaveLength(keys.length + 1);
+  }
+});
+
+test("a chain of events that emit each other ends at the sixteenth", async () => {
+  const processor = processors.create([
+    on("mail", "*", async (_, { emit }) => await emit("mail", "again", {})),
+    on("shop", "*", async (_, { emit }) => await emit("mail", "again", {})),
+  ]);
+  // What a sender says about its depth is not believed.
+  let job: EventJob = makeJob({ headers: { "millrace-depth": "16" } });
+  for (let depth = 1; depth <= 16; depth += 1) {
+    expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+    const child = processor.emitted.at(-1);
+    expect(child?.headers["millrace-depth"]).toBe(String(depth));
+    if (child === undefined) throw new Error("Nothing was emitted");
+    job = { ...makeJob(), event: { ...child, headers: {}, body: undefined } };
+  }
+  expect(job.event.eventId.length).toBeLessThanOrEqual(1_024);
+  expect(await processor.process(job)).toMatchObject({ kind: "failed", code: "emit_too_deep" });
+  const [row] = await processors.ask<{ status: string; attempts: number }>(
+    "select status, attempts from millrace.events where event_id = $1",
+    [job.event.eventId],
+  );
+  expect(row).toEqual({ status: "failed", attempts: 1 });
+});
+
+test("a handler of every source hears no internal one", async () => {
+  const heard: string[] = [];
+  const processor = processors.create([
+    on("*", "*", (event) => void heard.push(`* ${event.source}`)),
+    on(["shop", "mail"], "*", (event) => void heard.push(`named ${event.source}`)),
+    on("shop", "*", async (_, { emit }) => await emit("mail", "receipt", {})),
+  ]);
+  await processor.process(makeJob());
+  const [child] = processor.emitted;
+  if (child === undefined) throw new Error("Nothing was emitted");
+  await processor.process({ ...makeJob(), event: { ...child, headers: {}, body: undefined } });
+  expect(heard).toEqual(["* shop", "named shop", "named mail"]);
+});
+
+test("an id that is known is left as it is, and one that Postgres has lost with its body runs", async () => {
+  const processor = processors.create([
+    on("shop", "*", async (_, { emit }) => await emit("mail", "receipt", { new: true })),
+  ]);
+  const [known, lost] = [makeJob(), makeJob()];
+  const child = (eventId: string, status: string, more: string) =>
+    processors
+      .ask(
+        `insert into millrace.events (source, event_id, generation, type, body_hash, unsigned,
+         received_at, body_id) values ('mail', $1, 0, 'receipt', 'hash', false, now(), 1)`,
+        [`shop|${eventId}|0|receipt|#1`],
+      )
+      .then(() =>
+        processors.ask(
+          `update millrace.events set status = $2, processed_at = now() ${more} where event_id = $1`,
+          [`shop|${eventId}|0|receipt|#1`, status],
+        ),
+      );
+  await child(known.event.eventId, "completed", ", outcome = 'handled'");
+  await child(lost.event.eventId, "failed", ", last_error_code = 'body_lost'");
+  expect(await processor.process(known)).toMatchObject({ kind: "completed" });
+  expect(await processor.process(lost)).toMatchObject({ kind: "completed" });
+  const childOf = async (eventId: string) => {
+    const [row] = await processors.ask<{ status: string; body: Buffer | null }>(
+      `select e.status, b.body from millrace.events e
+         left join millrace.bodies b on b.day = e.body_day and b.id = e.body_id
+        where event_id = $1`,
+      [`shop|${eventId}|0|receipt|#1`],
+    );
+    return { status: row?.status, body: row?.body?.toString() };
+  };
+  expect((await childOf(known.event.eventId)).status).toBe("completed");
+  expect(await childOf(lost.event.eventId)).toEqual({ status: "pending", body: '{"new":true}' });
+});
+
+test("an event that was emitted with a long delay may ask to wait as long as any other", async () => {
+  const processor = processors.create([
+    on("shop", "*", async (_, { emit }) => await emit("mail", "later", {}, { afterMs: 1 })),
+    on("mail", "*", () => {
+      throw new RetryLater({ afterMs: 1_000 });
+    }),
+  ]);
+  await processor.process(makeJob());
+  const [child] = processor.emitted;
+  if (child === undefined) throw new Error("Nothing was emitted");
+  const long = "interval '30 days'";
+  await processors.ask(
+    `update millrace.events set pending_since = pending_since - ${long} where event_id = $1`,
+    [child.eventId],
+  );
+  const job = { ...makeJob(), event: { ...child, headers: {}, body: undefined } };
+  expect(await processor.process(job)).toMatchObject({ kind: "retry", code: "retry_later" });
+});

@@ -1,0 +1,238 @@
+import { on, type CallContext, type HandlerParts, type WebhookEvent } from "@millrace/core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import {
+  effect,
+  makeJob,
+  openTestProcessors,
+  type Options,
+  type TestProcessors,
+} from "./processor-fixture.ts";
+
+let processors: TestProcessors;
+beforeAll(async () => {
+  processors = await openTestProcessors();
+});
+afterAll(() => processors?.close());
+
+type Call = (event: WebhookEvent, context: CallContext) => unknown;
+const calling = (call: Call, options: Options = {}, write?: HandlerParts["write"]) =>
+  processors.create([on("shop", "*", { call, write })], options);
+
+const stepsOf = (eventId: string) =>
+  processors.ask<{ name: string; attempt: number; generation: number; result: string | null }>(
+    "select name, attempt, generation, result from millrace.steps where event_id = $1 order by generation, name",
+    [eventId],
+  );
+
+test("a step that has ended is not run again by the attempts after it, which get its result", async () => {
+  const keys: string[] = [];
+  const got: unknown[] = [];
+  const processor = calling(async ({ attempt }, { once }) => {
+    got.push(
+      await once("refund", (key) => {
+        keys.push(key);
+        return { id: "re_1", at: new Date(0) };
+      }),
+    );
+    await once("mail", (key) => {
+      keys.push(key);
+      if (attempt === 1) throw new Error("the mailer is away");
+    });
+  });
+  const job = makeJob();
+  const { eventId } = job.event;
+  expect(await processor.process(job)).toMatchObject({ kind: "retry", code: "handler_failed" });
+  const refund = { name: "refund", attempt: 1, generation: 0 };
+  const result = '{"id":"re_1","at":"1970-01-01T00:00:00.000Z"}';
+  expect(await stepsOf(eventId)).toEqual([{ ...refund, result }]);
+  expect(await processor.process(makeJob({ eventId, body: undefined }))).toMatchObject({
+    kind: "completed",
+  });
+  const [base, mail] = [`shop.${eventId}.0`, `shop.${eventId}.0.mail`];
+  expect(keys).toEqual([`${base}.refund`, mail, mail]);
+  // What JSON keeps of it, in the first attempt too.
+  expect(got).toEqual([JSON.parse(result), JSON.parse(result)]);
+  expect(await stepsOf(eventId)).toEqual([
+    { name: "mail", attempt: 2, generation: 0, result: null },
+    { ...refund, result },
+  ]);
+});
+
+test("a replay runs its steps anew, under keys of its own", async () => {
+  const keys: string[] = [];
+  const processor = calling((_event, { once }) => once("mail", (key) => void keys.push(key)));
+  const job = makeJob();
+  const { eventId } = job.event;
+  await processor.process(job);
+  await processors.ledger.retries.replay([{ source: "shop", eventId, generation: 0 }]);
+  await processor.process(makeJob({ eventId, generation: 1, body: undefined }));
+  expect(keys).toEqual([`shop.${eventId}.0.mail`, `shop.${eventId}.1.mail`]);
+  expect(await stepsOf(eventId)).toMatchObject([{ generation: 0 }, { generation: 1 }]);
+});
+
+test("the first attempt of an event reads no steps, and an event without steps writes none", async () => {
+  const processor = calling(() => {}, {}, effect);
+  const job = makeJob();
+  await processor.process(job);
+  expect(await stepsOf(job.event.eventId)).toEqual([]);
+});
+
+test("steps of different names may run side by side", async () => {
+  const processor = calling(async (_event, { once }) => {
+    const names = ["a", "b", "c", "d"];
+    expect(await Promise.all(names.map((name) => once(name, () => name)))).toEqual(names);
+  });
+  const job = makeJob();
+  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+  expect(await stepsOf(job.event.eventId)).toHaveLength(4);
+});
+
+test("what a step throws is the handler's, and nothing is recorded", async () => {
+  const processor = calling(async (_event, { once }) => {
+    await once("mail", () => Promise.reject(new Error("550 no such mailbox"))).catch(() => {});
+  });
+  const job = makeJob();
+  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+  expect(await stepsOf(job.event.eventId)).toEqual([]);
+});
+
+const circle: { self?: unknown } = {};
+circle.self = circle;
+
+test.each<[string, Call, string]>([
+  [
+    "of one name in an attempt",
+    async (_event, { once }) => {
+      await once("mail", () => 1);
+      await once("mail", () => 2);
+    },
+    'Cannot begin step "mail": this attempt has begun a step of that name; give each its own, such as "mail:2"',
+  ],
+  [
+    "without a name",
+    (_event, { once }) => once("", () => 1),
+    "Cannot begin a step: its name must be text of 1 to 200 bytes, without NUL",
+  ],
+  [
+    "with a result that takes too many bytes",
+    (_event, { once }) => once("page", () => "é".repeat(32_768)),
+    'Cannot record step "page", which has run: its result takes 65538 bytes, and at most 65536 are kept. Return only what the rest of the handler needs, then retry the event: the step runs again with the same key',
+  ],
+  [
+    "with a result that is not JSON",
+    (_event, { once }) => once("circle", () => circle),
+    'Cannot record step "circle", which has run: its result is not JSON. Return only what the rest of the handler needs, then retry the event: the step runs again with the same key',
+  ],
+])("a step %s fails the event at once", async (_what, call, message) => {
+  const processor = calling(call);
+  const job = makeJob();
+  const failed = { kind: "failed", code: "step_refused", recorded: true };
+  expect(await processor.process(job)).toMatchObject(failed);
+  expect(await processors.row(job.event.eventId)).toMatchObject({
+    status: "failed",
+    last_error: `MillraceError: ${message}`,
+  });
+});
+
+test("a result of 64 kB, of any characters, is kept", async () => {
+  const text = `\0\ud800${"x".repeat(65_536 - 14)}`;
+  expect(JSON.stringify(text)).toHaveLength(65_536);
+  const got: unknown[] = [];
+  const processor = calling(async ({ attempt }, { once }) => {
+    got.push(await once("page\u2028", () => text));
+    if (attempt === 1) throw new Error("again");
+  });
+  const job = makeJob();
+  await processor.process(job);
+  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+  expect(got).toEqual([text, text]);
+});
+
+test("a stale worker remembers nothing: its step throws, whatever its handler makes of it, and its attempt is lost", async () => {
+  let goOn = () => {};
+  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
+  let isHeld = false;
+  const thrown: unknown[] = [];
+  const keys: string[] = [];
+  const call: Call = async (_event, { once }) => {
+    try {
+      return await once("mail", (key) => void keys.push(key));
+    } catch (error) {
+      thrown.push(error);
+      return await once("after", () => keys.push("never"));
+    }
+  };
+  const stale = calling(
+    call,
+    {
+      beforeStep: () => {
+        isHeld = true;
+        return heldUp;
+      },
+    },
+    effect,
+  );
+  const job = makeJob();
+  const { eventId } = job.event;
+  const first = stale.process(job);
+  await until(() => isHeld);
+  expect(await calling(call, {}, effect).process(makeJob({ eventId }))).toMatchObject({
+    kind: "completed",
+  });
+  goOn();
+  expect(await first).toMatchObject({ kind: "lost" });
+  expect(thrown).toMatchObject([{ code: "lost_claim" }]);
+  expect(new Set(keys.slice(0, 2))).toEqual(new Set([`shop.${eventId}.0.mail`]));
+  expect(await stepsOf(eventId)).toMatchObject([{ name: "mail", attempt: 2 }]);
+  expect(await processors.effects(eventId)).toBe(1);
+});
+
+test("a step does not begin when the time of its call is up, and does when Postgres was away for a moment", async () => {
+  const ran: string[] = [];
+  let late: Promise<unknown> = Promise.resolve();
+  const processor = processors.create([
+    on("shop", "*", {
+      timeoutMs: 50,
+      call: async ({ attempt }, { once, signal }) => {
+        if (attempt > 1) return;
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        late = once("late", () => ran.push("late")).catch((error: unknown) => error);
+        await late;
+      },
+    }),
+  ]);
+  expect(await processor.process(makeJob())).toMatchObject({ code: "handler_timeout" });
+  expect(await late).toMatchObject({ code: "handler_timeout" });
+  expect(ran).toEqual([]);
+
+  let isAway = true;
+  const patient = calling((_event, { once }) => once("mail", () => 1), {
+    beforeStep: () => {
+      if (!isAway) return;
+      isAway = false;
+      throw Object.assign(new Error("terminating connection"), {
+        code: "57P01",
+        severity: "FATAL",
+      });
+    },
+  });
+  const job = makeJob();
+  expect(await patient.process(job)).toMatchObject({ kind: "completed" });
+  expect(await stepsOf(job.event.eventId)).toHaveLength(1);
+});
+
+test("a step that its call does not await begins no other when the call has ended", async () => {
+  let later: Promise<unknown> = Promise.resolve();
+  let goOn = () => {};
+  const ended = new Promise<void>((resolve) => (goOn = resolve));
+  const processor = calling((_event, { once }) => {
+    later = ended.then(() => once("late", () => 1)).catch((error: unknown) => error);
+  });
+  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
+  goOn();
+  expect(await later).toMatchObject({
+    code: "step_refused",
+    message: 'Cannot begin step "late": its call has ended; await every step',
+  });
+});

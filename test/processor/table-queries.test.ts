@@ -1,0 +1,96 @@
+import {
+  defineConfig,
+  defineHandlers,
+  type Handler,
+  type HandlerFunction,
+  type HandlerTransaction,
+} from "@millrace/core";
+import { stripe } from "@millrace/providers";
+import { relations } from "drizzle-orm";
+import { integer, pgTable, text } from "drizzle-orm/pg-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { fresh, warmGroups } from "./warm-groups.ts";
+
+// `tx.query` of drizzle, with the tables of the config, in each of the transactions that a handler may run in.
+
+const authors = pgTable("authors", { id: integer().primaryKey(), name: text().notNull() });
+const books = pgTable("books", {
+  id: integer().primaryKey(),
+  authorId: integer("author_id").notNull(),
+});
+const schema = {
+  ...{ authors, books },
+  booksRelations: relations(books, ({ one }) => ({
+    author: one(authors, { fields: [books.authorId], references: [authors.id] }),
+  })),
+};
+const config = defineConfig({ sources: { shop: stripe() }, schema });
+const on = defineHandlers<typeof config>();
+
+let processors: TestProcessors;
+beforeAll(async () => {
+  processors = await openTestProcessors();
+  await processors.ask(
+    `create table authors (id int primary key, name text not null);
+     create table books (id int primary key, author_id int not null references authors);
+     insert into authors values (1, 'Ada');
+     insert into books values (10, 1)`,
+  );
+});
+afterAll(() => processors.close());
+
+/** Reads by `tx.query`, in a nested transaction too. */
+async function readBy(tx: HandlerTransaction<typeof schema>): Promise<unknown> {
+  const found = await tx.query.books.findMany({ with: { author: true } });
+  const nested = await tx.transaction((inner) => inner.query.authors.findFirst());
+  return { found, nested };
+}
+
+/** A handler that keeps what it has read. */
+function reader(): { handlers: readonly Handler[]; read: unknown[] } {
+  const read: unknown[] = [];
+  const handler = on("shop", "*", async (_event, { tx }) => void read.push(await readBy(tx)));
+  return { handlers: [handler], read };
+}
+const READ = {
+  found: [{ id: 10, authorId: 1, author: { id: 1, name: "Ada" } }],
+  nested: { id: 1, name: "Ada" },
+};
+
+test("an attempt that was recorded first has the tables", async () => {
+  const { handlers, read } = reader();
+  const processor = processors.create(handlers, { schema });
+  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
+  expect(read).toEqual([READ]);
+});
+
+test("a first attempt that is made alone has the tables", async () => {
+  const { handlers, read } = reader();
+  const processor = processors.create(handlers, { schema, groups: true });
+  const job = makeJob({ startedBefore: false });
+  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+  expect(read).toEqual([READ]);
+});
+
+test("first attempts that share a transaction have the tables", async () => {
+  const read: unknown[] = [];
+  const run: HandlerFunction = async (_event, { tx }) => {
+    read.push(await readBy(tx as unknown as HandlerTransaction<typeof schema>));
+  };
+  const { together, groups } = await warmGroups(processors, run, { schema });
+  const before = groups().length;
+  const results = await together(Array.from({ length: 30 }, () => fresh()));
+  expect(new Set(results.map(({ kind }) => kind))).toEqual(new Set(["completed"]));
+  expect(Math.max(...groups().slice(before))).toBeGreaterThan(10);
+  expect(read.length).toBeGreaterThanOrEqual(30);
+  for (const one of read) expect(one).toEqual(READ);
+});
+
+test("without tables in the config, nothing is made for them", async () => {
+  let query: unknown;
+  const handler = on("shop", "*", (_event, { tx }) => void (query = tx.query));
+  const processor = processors.create([handler]);
+  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
+  expect(query).toEqual({});
+});

@@ -1,0 +1,260 @@
+import { createLedger, createPool, findPooler } from "@millrace/ledger";
+import type pg from "pg";
+import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from "vitest";
+import { onRedis, type TestServers } from "../support/backends.ts";
+import { describeBehindPgbouncer } from "../support/describe-on-servers.ts";
+import { claim, patient } from "../support/ledger-fixture.ts";
+import { readMetric } from "../support/metrics.ts";
+import { startPgbouncer, type TestPgbouncer } from "../support/pgbouncer.ts";
+import { createPipeline, post, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
+import { event } from "../support/queue-fixture.ts";
+import { migratedDatabase } from "../support/scratch-database.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { millrace } from "../support/run-in-process.ts";
+import { until } from "../support/until.ts";
+
+const EVENTS = 480;
+const LEADS = "millrace_reconciler_leader";
+
+describeBehindPgbouncer("behind PgBouncer", () => {
+  let servers: TestServers;
+  let transactions: TestPgbouncer;
+  let sessions: TestPgbouncer;
+  let pipeline: Pipeline;
+  beforeAll(async () => {
+    servers = await onRedis();
+    [transactions, sessions] = await Promise.all([
+      startPgbouncer(inject("postgresUrl")),
+      // A connection keeps its server here.
+      startPgbouncer(inject("postgresUrl"), { poolMode: "session", poolSize: 40 }),
+    ]);
+    pipeline = await createPipeline(servers);
+  });
+  beforeEach(() => pipeline.database.query("TRUNCATE effects"));
+  afterAll(async () => {
+    await pipeline?.stop();
+    await Promise.all([transactions?.stop(), sessions?.stop()]);
+    await servers?.release();
+  });
+
+  /** By way of the pooler, with Postgres itself for what needs a session. */
+  const pooled = () => ({
+    DATABASE_URL: transactions.urlOf(servers.databaseUrl),
+    DATABASE_SESSION_URL: servers.databaseUrl,
+  });
+
+  /** Starts an ingress and workers, which end with the test. */
+  async function start(env: Readonly<Record<string, string>>, count = 1) {
+    const open = async (role: "ingress" | "worker") => {
+      const started = await pipeline.startInProcess(role, env);
+      onTestFinished(() => started.close());
+      return started;
+    };
+    const opening = Array.from({ length: count }, () => open("worker"));
+    return { ingress: await open("ingress"), workers: await Promise.all(opening) };
+  }
+
+  test(`${EVENTS} of ${EVENTS} events run once through transaction pooling, and one reconciler leads`, async () => {
+    const { ingress, workers } = await start(pooled(), 3);
+    const leaders = async () => {
+      const each = await Promise.all(workers.map(({ url }) => readMetric(url, LEADS)));
+      return each.reduce<number>((sum, leads) => sum + (leads ?? 0), 0);
+    };
+    await until(async () => (await leaders()) === 1);
+    const ids = Array.from({ length: EVENTS }, (_, index) => `evt_pooled_${index}`);
+    for (let at = 0; at < ids.length; at += 40) {
+      const answers = await Promise.all(
+        ids.slice(at, at + 40).map((id) => post(ingress.url, { id, type: "test.effect" })),
+      );
+      // A sender whose first try was answered 503 may find its event stored.
+      expect(answers.filter(({ status }) => status >= 300)).toEqual([]);
+      expect(await leaders()).toBeLessThanOrEqual(1);
+    }
+    expect(await untilCompletedOnce(pipeline.database, ids)).toEqual([]);
+    const failed = "SELECT code, message FROM millrace.attempts";
+    expect((await pipeline.database.query(failed)).rows).toEqual([]);
+    await until(async () => (await leaders()) === 1);
+  });
+
+  test("events run while PgBouncer is restarted", async () => {
+    const { ingress } = await start(pooled());
+    const ids = Array.from({ length: 100 }, (_, index) => `evt_restarted_${index}`);
+    const sending = ids.map((id) => post(ingress.url, { id, type: "test.effect" }));
+    await transactions.restart();
+    await Promise.all(sending);
+    expect(await untilCompletedOnce(pipeline.database, ids)).toEqual([]);
+  });
+
+  test("a worker whose retention has no session is refused, and is told what to set", async () => {
+    const { DATABASE_URL } = pooled();
+    await expect(pipeline.startInProcess("worker", { DATABASE_URL })).rejects.toMatchObject({
+      code: "session_needed",
+      message: expect.stringMatching(/retention .* at DATABASE_URL\. Set DATABASE_SESSION_URL/),
+    });
+    const twice = { DATABASE_URL, DATABASE_SESSION_URL: DATABASE_URL };
+    await expect(pipeline.startInProcess("worker", twice)).rejects.toMatchObject({
+      code: "session_needed",
+      message: expect.stringMatching(/at DATABASE_SESSION_URL\. Set it to/),
+    });
+  });
+
+  test("a worker needs nothing more where sessions are pooled", async () => {
+    const DATABASE_URL = sessions.urlOf(servers.databaseUrl);
+    const { ingress } = await start({ DATABASE_URL });
+    const ids = Array.from({ length: 50 }, (_, index) => `evt_session_${index}`);
+    await Promise.all(ids.map((id) => post(ingress.url, { id, type: "test.effect" })));
+    expect(await untilCompletedOnce(pipeline.database, ids)).toEqual([]);
+  });
+
+  test.each(["transaction", "session"] as const)(
+    "roles are refused whose queue is on Postgres, where the pooler shares each %s",
+    async (mode) => {
+      const pooler = mode === "transaction" ? transactions : sessions;
+      const env = { DATABASE_URL: pooler.urlOf(servers.databaseUrl), REDIS_URL: "" };
+      const message = expect.stringContaining("the queue needs connections");
+      await expect(pipeline.startInProcess("dashboard", env)).rejects.toMatchObject({
+        code: "session_needed",
+        message,
+      });
+    },
+  );
+
+  test("events run where the queue is on Postgres and DATABASE_SESSION_URL leads past the pooler", async () => {
+    const env = { ...pooled(), REDIS_URL: "" };
+    const { ingress } = await start(env);
+    const ids = Array.from({ length: 50 }, (_, index) => `evt_queue_${index}`);
+    await Promise.all(ids.map((id) => post(ingress.url, { id, type: "test.effect" })));
+    expect(await untilCompletedOnce(pipeline.database, ids)).toEqual([]);
+  });
+
+  test("commands work through it, and the doctor tells what stands there", async () => {
+    const env = { ...pipeline.env, ...pooled() };
+    expect(await millrace(["migrate"], { env })).toMatchObject({ code: 0 });
+    expect(await millrace(["events", "--limit", "1"], { env })).toMatchObject({ code: 0 });
+    expect(await millrace(["retention"], { env })).toMatchObject({ code: 0 });
+    const { stdout } = await millrace(["doctor"], { env });
+    expect(stdout).toMatch(/^ok +postgres +version .*, behind a pooler \(transaction pooling\)$/m);
+    const alone = { ...env, DATABASE_SESSION_URL: "" };
+    expect((await millrace(["doctor"], { env: alone })).stdout).toMatch(
+      /^BAD +postgres +.*\n +mend: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
+    );
+    expect(await millrace(["retention"], { env: alone })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("(session_needed)"),
+    });
+  });
+
+  test("a leader that was frozen does not lead when it wakes, and reconciles nothing", async () => {
+    const first = await pipeline.start("worker", pooled());
+    onTestFinished(async () => void (await first.end()));
+    await until(async () => (await readMetric(first.url, LEADS)) === 1);
+    const passed = "millrace_reconciler_last_pass_timestamp_seconds";
+    await until(async () => ((await readMetric(first.url, passed)) ?? 0) > 0);
+    const second = await pipeline.start("worker", pooled());
+    onTestFinished(async () => void (await second.end()));
+    first.signal("SIGSTOP");
+    await until(async () => (await readMetric(second.url, LEADS)) === 1);
+    const since = Date.now() / 1_000;
+    first.signal("SIGCONT");
+    expect(await readMetric(first.url, LEADS)).toBe(0);
+    // The second goes on, and the first does not begin again beside it.
+    await until(async () => ((await readMetric(second.url, passed)) ?? 0) > since + 10);
+    expect(await readMetric(first.url, passed)).toBeLessThan(since);
+    expect(await readMetric(first.url, LEADS)).toBe(0);
+  });
+});
+
+describeBehindPgbouncer("the ledger's pool", () => {
+  let database: Awaited<ReturnType<typeof migratedDatabase>>;
+  let pooler: TestPgbouncer;
+  beforeAll(async () => {
+    [database, pooler] = await Promise.all([
+      migratedDatabase(),
+      startPgbouncer(inject("postgresUrl"), { poolSize: 4 }),
+    ]);
+  });
+  afterAll(async () => {
+    await pooler?.stop();
+    await database?.drop();
+  });
+
+  function openPool(url: string, max = 8): pg.Pool {
+    const pool = createPool({ url, max, applicationName: "millrace-test" });
+    onTestFinished(() => pool.end());
+    return pool;
+  }
+
+  /** Records and attempts many events at once. */
+  async function attemptAll(pool: pg.Pool, name: string, count = 40): Promise<void> {
+    const { claims } = createLedger({ pool });
+    await Promise.all(
+      Array.from({ length: count }, async (_, index) => {
+        const one = event(`${name}_${index}`);
+        const number = await claim(createLedger({ pool }), one);
+        const end = await claims.attempt(one, number, async () => "handled", patient());
+        expect(end).toBe("completed");
+      }),
+    );
+  }
+
+  test("finds a pooler, and what it shares", async () => {
+    const proxy = await startTcpProxy(database.url);
+    onTestFinished(() => proxy.close());
+    const session = await startPgbouncer(inject("postgresUrl"), { poolMode: "session" });
+    onTestFinished(() => session.stop());
+    expect(await findPooler(openPool(database.url))).toBe("none");
+    expect(await findPooler(openPool(proxy.url))).toBe("none");
+    expect(await findPooler(openPool(pooler.urlOf(database.url)))).toBe("transaction");
+    expect(await findPooler(openPool(session.urlOf(database.url)))).toBe("session");
+  });
+
+  test("finds it while others use the pooler", async () => {
+    const busy = openPool(pooler.urlOf(database.url));
+    await findPooler(busy);
+    let isOver = false;
+    const using = Promise.all(
+      [1, 2, 3].map(async () => {
+        while (!isOver) await busy.query("SELECT pg_sleep(0.001)");
+      }),
+    );
+    for (let tries = 0; tries < 5; tries += 1) {
+      expect(await findPooler(openPool(pooler.urlOf(database.url)))).toBe("transaction");
+    }
+    isOver = true;
+    await using;
+  });
+
+  test("sends no names once it has found that they are gone", async () => {
+    const pool = openPool(pooler.urlOf(database.url));
+    const errors: string[] = [];
+    await findPooler(pool);
+    pool.on("connect", (client) => {
+      client.connection.on("errorMessage", ({ code }: { code: string }) => errors.push(code));
+    });
+    await attemptAll(pool, "found");
+    expect(errors).toEqual([]);
+    const [row] = (
+      await pool.query(
+        "SELECT count(*)::int AS left FROM pg_prepared_statements WHERE name NOT LIKE 'millrace_probe%'",
+      )
+    ).rows;
+    expect(row).toEqual({ left: 0 });
+  });
+
+  test("learns it late, from the first statement that is gone, where a name is moved to a pooler", async () => {
+    const name = await startTcpProxy(database.url);
+    onTestFinished(() => name.close());
+    const pool = openPool(name.url);
+    expect(await findPooler(pool)).toBe("none");
+    await attemptAll(pool, "direct");
+    name.retarget(pooler.url);
+    // What fails for the name of a statement is given back, and tried again.
+    await until(() =>
+      attemptAll(pool, `late_${performance.now()}`).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await attemptAll(pool, "learned", 100);
+  });
+});

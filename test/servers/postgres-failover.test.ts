@@ -1,0 +1,142 @@
+import { fileURLToPath } from "node:url";
+import { createLedger } from "@millrace/ledger";
+import { afterEach, expect, test } from "vitest";
+import exported from "../fixtures/failover/millrace.config.ts";
+import { describeOnStandby } from "../support/describe-on-servers.ts";
+import { runCommand, type MillraceProcess } from "../support/millrace-process.ts";
+import { createPipeline, post, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
+import { startPostgresPair, type PostgresPair } from "../support/postgres-standby.ts";
+import { event } from "../support/queue-fixture.ts";
+import { startRedis, type TestRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+// A primary dies, its standby is promoted, and the name that the roles know leads to it.
+
+const CONFIG = fileURLToPath(new URL("../fixtures/failover/millrace.config.ts", import.meta.url));
+/** Events that the standby never had. */
+const LOST = 100;
+
+describeOnStandby("Postgres failed over", () => {
+  let startedPair: PostgresPair | undefined;
+  let redis: TestRedis | undefined;
+  let startedPipeline: Pipeline | undefined;
+  let ingress: MillraceProcess;
+  let worker: MillraceProcess;
+
+  afterEach(async () => {
+    await startedPipeline?.stop();
+    await Promise.all([startedPair?.stop(), redis?.stop()]);
+    [startedPair, redis, startedPipeline] = [undefined, undefined, undefined];
+  });
+
+  async function start(options: { synchronous?: boolean } = {}) {
+    const [pair, ownRedis] = await Promise.all([startPostgresPair(options), startRedis()]);
+    [startedPair, redis] = [pair, ownRedis];
+    const servers = { databaseUrl: pair.url, redisUrl: ownRedis.url };
+    const pipeline = await createPipeline(servers, { MILLRACE_CONFIG: CONFIG }, exported);
+    startedPipeline = pipeline;
+    ingress = await pipeline.start("ingress");
+    worker = await pipeline.start("worker");
+    return { pair, pipeline };
+  }
+  const named = (name: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `msg_${name}_${index}`);
+  /** To the source that stores in the queue first, or in the ledger. */
+  const sendAll = (ids: readonly string[], source: "acme" | "patient") =>
+    Promise.all(ids.map((id) => post(ingress.url, { id, type: "test.effect", source })));
+  async function failOver({ standby, primary, promote, moveName }: PostgresPair): Promise<void> {
+    await primary.kill();
+    await promote();
+    moveName();
+    expect(await standby.query("select pg_is_in_recovery() as standby")).toEqual([
+      { standby: false },
+    ]);
+  }
+  async function doctorAgrees({ env }: Pipeline): Promise<string> {
+    return await until(async () => {
+      const { code, output } = await runCommand(["doctor"], env);
+      return code === 0 && output;
+    });
+  }
+  const failures = async ({ database }: Pipeline) => {
+    const { rows } = await database.query(
+      "select last_error_code as code, count(*)::int from millrace.events where status = 'failed' group by 1",
+    );
+    return rows as { code: string; count: number }[];
+  };
+
+  test(`to a standby that lagged runs the ${LOST} events again that it never had`, async () => {
+    const { pair, pipeline } = await start();
+    const [before, lost] = [named("before", 30), named("lost", LOST)];
+    await sendAll(before, "acme");
+    await untilCompletedOnce(pipeline.database, before);
+    await pair.caughtUp();
+    pair.link.freeze();
+    await sendAll(lost, "acme");
+    expect(await untilCompletedOnce(pipeline.database, [...before, ...lost])).toEqual([]);
+    await failOver(pair);
+
+    expect(await untilCompletedOnce(pipeline.database, [...before, ...lost])).toEqual([]);
+    expect(worker.output()).toContain('"change":"failed_over"');
+    expect(await doctorAgrees(pipeline)).toMatch(/failed over or restored: .*acme \(failed_over/);
+    expect(await failures(pipeline)).toEqual([]);
+  });
+
+  test("to a standby that lagged fails what only the primary had, and runs it when it is sent again", async () => {
+    const { pair, pipeline } = await start();
+    const [before, lost] = [named("before", 30), named("lost", LOST)];
+    await sendAll(before, "patient");
+    await untilCompletedOnce(pipeline.database, before);
+    await pair.caughtUp();
+    pair.link.freeze();
+    await sendAll(lost, "patient");
+    await untilCompletedOnce(pipeline.database, lost);
+    await failOver(pair);
+
+    const all = async () => (await failures(pipeline))[0]?.count === LOST;
+    await until(all, { what: `${LOST} failed events` });
+    expect(await failures(pipeline)).toEqual([{ code: "body_lost", count: LOST }]);
+    await doctorAgrees(pipeline);
+    await sendAll(lost, "patient");
+    expect(await untilCompletedOnce(pipeline.database, [...before, ...lost])).toEqual([]);
+  });
+
+  test("with the queue on it, to a standby that lagged, runs what has no job there though an ingress marks it", async () => {
+    const pair = (startedPair = await startPostgresPair());
+    const pipeline = await createPipeline(
+      { databaseUrl: pair.url },
+      { MILLRACE_CONFIG: CONFIG },
+      exported,
+    );
+    startedPipeline = pipeline;
+    worker = await pipeline.start("worker");
+    const { intake } = createLedger({ pool: pipeline.database });
+    const marked = event("msg_marked_1");
+    await intake.accept([marked]);
+    await pair.caughtUp();
+    // Its job is added after that, and an ingress gathers for a second what it has added.
+    pair.link.freeze();
+    await failOver(pair);
+    await until(() => intake.markEnqueued([marked]).then(() => true));
+    expect(await untilCompletedOnce(pipeline.database, [marked.eventId])).toEqual([]);
+  });
+
+  test("to a synchronous standby loses nothing, and runs nothing again", async () => {
+    const { pair, pipeline } = await start({ synchronous: true });
+    const events = named("kept", 200);
+    const sending = sendAll(events, "patient");
+    await until(async () => {
+      const { rows } = await pipeline.database.query("select count(*)::int from effects");
+      return rows[0].count > 20;
+    });
+    await failOver(pair);
+    const answers = await sending;
+    expect(new Set(answers.map(({ status }) => status >= 200 && status < 300))).toEqual(
+      new Set([true]),
+    );
+    expect(await untilCompletedOnce(pipeline.database, events)).toEqual([]);
+    await doctorAgrees(pipeline);
+    expect(await failures(pipeline)).toEqual([]);
+    expect(worker.output()).not.toContain("unrecorded_job_undone");
+  });
+});

@@ -1,0 +1,142 @@
+import { on, standardWebhooks } from "millrace";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describeOnStandby } from "../support/describe-on-servers.ts";
+import { createPipeline, post, postOnce, type Pipeline } from "../support/pipeline.ts";
+import { startPostgresPair, type PostgresPair } from "../support/postgres-standby.ts";
+import { startRedis, type TestRedis } from "../support/redis-server.ts";
+import { millrace } from "../support/run-in-process.ts";
+import { until } from "../support/until.ts";
+
+const CONFIG = {
+  sources: { acme: standardWebhooks({ ack: "ledger" }), patient: standardWebhooks() },
+  handlers: [
+    on("acme", "*", async ({ id }, { tx }) => {
+      await tx.execute(sql`insert into effects (event_id) values (${id})`);
+    }),
+  ],
+};
+
+/** `/readyz`, as an orchestrator asks. */
+async function readiness(url: string): Promise<{ status: number; parts: Record<string, string> }> {
+  const response = await fetch(`${url}/readyz`);
+  const { parts } = (await response.json()) as { parts: Record<string, string> };
+  return { status: response.status, parts };
+}
+
+/** What the API answers, as far as it is looked at. */
+interface Asked {
+  readonly events: readonly { readonly event_id: string }[];
+  readonly status: string;
+  readonly read_lag_ms: number;
+}
+
+describeOnStandby("on a Postgres with a standby", () => {
+  describe.each(["redis", "postgres"] as const)("and a queue on %s,", (backend) => {
+    let pair: PostgresPair;
+    let redis: TestRedis | undefined;
+    let pipeline: Pipeline;
+    beforeAll(async () => {
+      [pair, redis] = await Promise.all([
+        startPostgresPair(),
+        backend === "redis" ? startRedis() : undefined,
+      ]);
+      pipeline = await createPipeline({ databaseUrl: pair.url, redisUrl: redis?.url }, {}, CONFIG);
+      await pair.primary.query("CREATE TABLE effects (event_id text)");
+      await pair.caughtUp();
+    });
+    afterAll(async () => {
+      await pipeline?.stop();
+      await Promise.all([pair?.stop(), redis?.stop()]);
+    });
+
+    test("a worker on the standby waits for a primary, and says why", async () => {
+      const worker = await pipeline.start("worker", { DATABASE_URL: pair.standby.url });
+      const { status, parts } = await until(async () => {
+        const seen = await readiness(worker.url);
+        return seen.parts["postgres"] !== undefined && seen;
+      });
+      expect(status).toBe(503);
+      expect(parts).toEqual({ worker: "waiting for Postgres", postgres: "database_read_only" });
+      await worker.end("SIGTERM");
+    });
+
+    test("an ingress whose ledger is the standby stores in the queue if it can, and says why", async () => {
+      const ingress = await pipeline.start("ingress", { DATABASE_URL: pair.standby.url });
+      await until(async () => {
+        const { parts } = await readiness(ingress.url);
+        return parts["ledger"] === "database_read_only";
+      });
+      const { status } = await postOnce(ingress.url, { id: "evt_aside", type: "any" });
+      expect(status).toBe(backend === "redis" ? 202 : 503);
+      await ingress.end("SIGTERM");
+    });
+
+    test("lists come from the standby and say how far it is behind; an event's page comes from the primary", async () => {
+      const env = { DATABASE_READ_URL: pair.standby.url };
+      const [ingress, worker, dashboard] = await Promise.all([
+        pipeline.startInProcess("ingress"),
+        pipeline.startInProcess("worker"),
+        pipeline.startInProcess("dashboard", env),
+      ]);
+      const ask = async (path: string): Promise<Asked> =>
+        (await (await fetch(`${dashboard.url}/api${path}`)).json()) as Asked;
+      const listed = async () => (await ask("/events")).events.map(({ event_id: id }) => id);
+      await post(ingress.url, { id: "evt_in_step", type: "any" });
+      await until(async () => (await listed()).includes("evt_in_step"));
+
+      pair.link.freeze();
+      await post(ingress.url, { id: "evt_ahead", type: "any" });
+      await until(async () => (await ask("/events/acme/evt_ahead")).status === "completed");
+      await until(async () => (await ask("/stats")).read_lag_ms > 4_000);
+      expect(await listed()).not.toContain("evt_ahead");
+      const { stdout, stderr } = await millrace(["events"], { env: { ...pipeline.env, ...env } });
+      expect(stdout).not.toContain("evt_ahead");
+      expect(stderr).toMatch(/^From a standby, at most \d+ s behind$/m);
+
+      pair.link.thaw();
+      await until(async () => (await listed()).includes("evt_ahead"));
+      await until(async () => (await ask("/stats")).read_lag_ms < 4_000);
+      await Promise.all([ingress, worker, dashboard].map((role) => role.close()));
+    });
+
+    test("roles are not ready after a failover until the name leads to the new primary, and lose nothing", async () => {
+      const [ingress, worker] = await Promise.all([
+        pipeline.startInProcess("ingress"),
+        pipeline.startInProcess("worker"),
+      ]);
+      const ids = Array.from({ length: 60 }, (_, index) => `evt_failed_over_${index}`);
+      for (const id of ids.slice(0, 20)) await post(ingress.url, { id, type: "any" });
+
+      // The primary is demoted where it is, as a cluster's manager does, and the standby promoted.
+      await pair.primary.query("ALTER SYSTEM SET default_transaction_read_only = on");
+      await pair.primary.query("SELECT pg_reload_conf()");
+      const isReadOnly = async (url: string, part: string) => {
+        const { parts } = await readiness(url);
+        return parts[part] === "database_read_only";
+      };
+      await until(() => isReadOnly(worker.url, "postgres"));
+      await until(() => isReadOnly(ingress.url, "ledger"));
+      await pair.caughtUp();
+      await pair.promote();
+
+      // The name moves, and the connections that are there stay: the roles close them by themselves.
+      pair.moveName({ cut: false });
+      await until(async () => (await readiness(ingress.url)).status === 200);
+      await until(async () => (await readiness(worker.url)).status === 200);
+      for (const id of ids.slice(20)) await post(ingress.url, { id, type: "any" });
+      await until(async () => {
+        const [row] = await pair.standby.query<{ done: number }>(
+          `SELECT count(*)::int AS done FROM millrace.events
+            WHERE status = 'completed' AND event_id LIKE 'evt_failed_over_%'`,
+        );
+        return row?.done === ids.length;
+      });
+      const effects = await pair.standby.query<{ event_id: string }>(
+        "SELECT event_id FROM effects WHERE event_id LIKE 'evt_failed_over_%'",
+      );
+      expect(effects.map(({ event_id: id }) => id).toSorted()).toEqual(ids.toSorted());
+      await Promise.all([ingress.close(), worker.close()]);
+    });
+  });
+});

@@ -1,0 +1,38 @@
+import type { AddressInfo } from "node:net";
+import { SMTPServer, type SMTPServerOptions } from "smtp-server";
+
+/** A mail that was taken. */
+export interface TakenMail {
+  readonly to: string;
+  readonly messageId: string | undefined;
+}
+
+/** A mail server that takes every mail, and remembers it. */
+export interface MailServer {
+  readonly url: string;
+  readonly taken: readonly TakenMail[];
+  close(): Promise<void>;
+}
+
+export async function startMailServer(): Promise<MailServer> {
+  const taken: TakenMail[] = [];
+  const onData: SMTPServerOptions["onData"] = (stream, { envelope }, done) => {
+    let text = "";
+    stream.on("data", (chunk) => (text += chunk));
+    stream.on("end", () => {
+      const [, messageId] = /^Message-ID:\s*(<\S+>)/im.exec(text) ?? [];
+      taken.push({ to: envelope.rcptTo.map(({ address }) => address).join(), messageId });
+      done();
+    });
+  };
+  // A client that is killed resets its connection.
+  const server = new SMTPServer({ disabledCommands: ["AUTH", "STARTTLS"], onData });
+  server.on("error", () => {});
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.server.address() as AddressInfo;
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    taken,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}

@@ -1,0 +1,160 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { chown, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { endWithThisProcess } from "./end-with-process.ts";
+import { executablePath } from "./executable-path.ts";
+import { freePort } from "./free-port.ts";
+import { queryOnce } from "./query-once.ts";
+import { ordinaryUser } from "./server-user.ts";
+import { until } from "./until.ts";
+
+/** A PgBouncer of the test's own, on a free port, before one Postgres. */
+export interface TestPgbouncer {
+  /** The Postgres' URL by way of the pooler. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Another URL of the same Postgres by way of the pooler; its user is one of `users`. */
+  urlOf(databaseUrl: string): string;
+  /** Asks its console: `SHOW POOLS`, `RELOAD`. */
+  ask(command: string): Promise<Record<string, unknown>[]>;
+  /** SIGKILL, and wait until it is gone. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port. */
+  restart(): Promise<void>;
+  /** Ends it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+export interface PgbouncerOptions {
+  /** Default `transaction`. */
+  readonly poolMode?: "transaction" | "session";
+  /** Connections to Postgres at most, for each user and database. Default 20, as PgBouncer's own. */
+  readonly poolSize?: number;
+  /** Further settings of `[pgbouncer]`, such as `ignore_startup_parameters`. */
+  readonly settings?: Readonly<Record<string, string | number>>;
+  /** URLs of the same Postgres whose users may come too. */
+  readonly users?: readonly string[];
+}
+
+/** Where PgBouncer lies. */
+export function pgbouncerPath(): string | undefined {
+  return executablePath("pgbouncer", ["/usr/sbin", "/usr/local/sbin"]);
+}
+
+/** Starts it as an ordinary user, who trusts whoever comes. */
+export async function startPgbouncer(
+  databaseUrl: string,
+  options: PgbouncerOptions = {},
+): Promise<TestPgbouncer> {
+  const path = pgbouncerPath();
+  if (path === undefined) throw new Error("Cannot start PgBouncer: no pgbouncer on PATH");
+  const folder = await mkdtemp(join(tmpdir(), "millrace-pgbouncer-"));
+  const port = await freePort();
+  const file = join(folder, "pgbouncer.ini");
+  await writeFile(file, configText(databaseUrl, { ...options, folder, port }));
+  await writeFile(join(folder, "users.txt"), usersText([databaseUrl, ...(options.users ?? [])]));
+  const user = ordinaryUser();
+  if (user !== undefined) await chown(folder, user.uid, user.gid);
+  const urlOf = (direct: string) => {
+    const url = new URL(direct);
+    url.hostname = "127.0.0.1";
+    url.port = String(port);
+    return url.href;
+  };
+  const launch = async () => {
+    const started = spawn(path, [file], { stdio: ["ignore", "pipe", "pipe"], ...user });
+    await untilItAnswers(started, { folder, ask });
+    return started;
+  };
+  const ask = (command: string) => {
+    const url = new URL(urlOf(databaseUrl));
+    url.pathname = "/pgbouncer";
+    return queryOnce<Record<string, unknown>>(url.href, command);
+  };
+  let child = await launch();
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGKILL");
+    await gone;
+  };
+  return {
+    url: urlOf(databaseUrl),
+    port,
+    get pid() {
+      return child.pid ?? -1;
+    },
+    urlOf,
+    ask,
+    kill,
+    restart: async () => {
+      await kill();
+      child = await launch();
+    },
+    stop: async () => {
+      await kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function configText(
+  databaseUrl: string,
+  { folder, port, ...options }: PgbouncerOptions & { folder: string; port: number },
+): string {
+  const { hostname, port: serverPort, username } = new URL(databaseUrl);
+  const settings = {
+    listen_addr: "127.0.0.1",
+    listen_port: port,
+    unix_socket_dir: "",
+    auth_type: "trust",
+    auth_file: join(folder, "users.txt"),
+    admin_users: decodeURIComponent(username),
+    pool_mode: options.poolMode ?? "transaction",
+    default_pool_size: options.poolSize ?? 20,
+    max_client_conn: 1_000,
+    ...options.settings,
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
+  return [
+    "[databases]",
+    `* = host=${hostname} port=${serverPort}`,
+    "[pgbouncer]",
+    ...lines,
+    "",
+  ].join("\n");
+}
+
+/** It logs in to Postgres with these passwords, and asks nobody for them. */
+function usersText(urls: readonly string[]): string {
+  const lines = urls.map((url) => {
+    const { username, password } = new URL(url);
+    return `${quoted(username)} ${quoted(password)}\n`;
+  });
+  return [...new Set(lines)].join("");
+}
+
+function quoted(urlPart: string): string {
+  return `"${decodeURIComponent(urlPart).replaceAll('"', '""')}"`;
+}
+
+async function untilItAnswers(
+  child: ChildProcess,
+  { folder, ask }: { folder: string; ask: (command: string) => Promise<unknown> },
+): Promise<void> {
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on("data", (chunk: Buffer) => (output = `${output}${chunk.toString()}`.slice(-4_000)));
+  }
+  if (child.pid !== undefined) child.once("exit", endWithThisProcess(child.pid, folder));
+  const over = new Promise<never>((_, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) =>
+      reject(new Error(`Cannot start PgBouncer: it exited with ${code}\n${output}`)),
+    );
+  });
+  over.catch(() => {});
+  await Promise.race([until(() => ask("SHOW VERSION"), { what: "PgBouncer" }), over]);
+}

@@ -1,0 +1,191 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync } from "node:fs";
+import { appendFile, chown, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { endWithThisProcess } from "./end-with-process.ts";
+import { freePort } from "./free-port.ts";
+import { queryOnce } from "./query-once.ts";
+import { ordinaryUser } from "./server-user.ts";
+import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
+import { until } from "./until.ts";
+
+const run = promisify(execFile);
+const FOLDER = "/usr/lib/postgresql";
+
+/** Where the programs of the latest installed Postgres lie; the embedded one has no pg_basebackup. */
+export function postgresProgramsPath(): string | undefined {
+  if (!existsSync(FOLDER)) return undefined;
+  return readdirSync(FOLDER)
+    .toSorted((a, b) => Number(b) - Number(a))
+    .map((version) => join(FOLDER, version, "bin"))
+    .find((path) => existsSync(join(path, "pg_basebackup")));
+}
+
+/** A Postgres of the machine's own, with a data folder of its own. It trusts everybody on loopback. */
+export interface PostgresServer {
+  /** Its own address, as a superuser. */
+  readonly url: string;
+  readonly dataDir: string;
+  query<Row extends Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** SIGKILL, and wait until all of it is gone. */
+  kill(): Promise<void>;
+  /** An orderly stop, which waits for no client. The data stays. */
+  halt(): Promise<void>;
+  /** Starts it again on the same port and data, after it has ended. */
+  start(): Promise<void>;
+}
+
+/** A primary, a standby that streams from it, and the name that clients use. */
+export interface PostgresPair {
+  readonly primary: PostgresServer;
+  readonly standby: PostgresServer;
+  /** What clients connect to. It leads to the primary until `moveName`. */
+  readonly url: string;
+  readonly name: TcpProxy;
+  /** What the standby streams through: frozen, the standby lags behind. */
+  readonly link: TcpProxy;
+  /** Waits until the standby has replayed all that the primary has written. */
+  caughtUp(): Promise<void>;
+  /** Makes the standby a primary. The name still leads to the old one. */
+  promote(): Promise<void>;
+  /** Lets the name lead to the standby. Connections that are there stay at the primary unless they are cut. */
+  moveName(options?: { cut?: boolean }): void;
+  /** Ends both and removes their folders. */
+  stop(): Promise<void>;
+}
+
+/** Starts a primary, copies it with pg_basebackup, and starts the copy as its standby. */
+export async function startPostgresPair({
+  synchronous = false,
+  settings = [],
+}: {
+  /** A commit waits for the standby. */
+  readonly synchronous?: boolean;
+  /** Lines of postgresql.conf for both. */
+  readonly settings?: readonly string[];
+} = {}): Promise<PostgresPair> {
+  const folder = await serverFolder();
+  const primary = await createServer(folder, "primary", settings);
+  const link = await startTcpProxy(primary.url);
+  const name = await startTcpProxy(primary.url);
+  await copyServer(link.url, join(folder, "standby"));
+  const standby = await openServer(folder, "standby");
+  if (synchronous) {
+    await primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    await primary.query("SELECT pg_reload_conf()");
+  }
+  const caughtUp = async () => {
+    await until(async () => {
+      const [written] = await primary.query<{ lsn: string }>("SELECT pg_current_wal_lsn() AS lsn");
+      const [row] = await standby.query<{ done: boolean }>(
+        "SELECT pg_last_wal_replay_lsn() >= $1::pg_lsn AS done",
+        [written?.lsn],
+      );
+      return row?.done;
+    });
+  };
+  await caughtUp();
+  return {
+    primary,
+    standby,
+    url: name.url,
+    name,
+    link,
+    caughtUp,
+    promote: async () => void (await standby.query("SELECT pg_promote(true, 60)")),
+    moveName: ({ cut = true } = {}) => name.retarget(standby.url, { cut }),
+    stop: async () => {
+      await Promise.all([name.close(), link.close()]);
+      await Promise.all([standby.kill(), primary.kill()]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A folder that the user may write whom servers run as. */
+async function serverFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "millrace-standby-"));
+  const user = ordinaryUser();
+  if (user !== undefined) await chown(folder, user.uid, user.gid);
+  return folder;
+}
+
+async function createServer(
+  folder: string,
+  name: string,
+  settings: readonly string[],
+): Promise<PostgresServer> {
+  const dataDir = join(folder, name);
+  const how = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"];
+  await runProgram("initdb", [...how, "-D", dataDir]);
+  await appendFile(join(dataDir, "postgresql.conf"), `\n${settings.join("\n")}\n`);
+  return await openServer(folder, name);
+}
+
+/** Copies a server that runs, as one that streams from this address from then on. */
+async function copyServer(url: string, dataDir: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const from = ["-h", hostname, "-p", port, "-U", "postgres"];
+  await runProgram("pg_basebackup", [...from, "-D", dataDir, "-R", "-X", "stream", "-c", "fast"]);
+}
+
+/** Starts a server on a data folder that is there. */
+async function openServer(folder: string, name: string): Promise<PostgresServer> {
+  const dataDir = join(folder, name);
+  const port = await freePort();
+  const url = `postgresql://postgres@127.0.0.1:${port}/postgres?sslmode=disable`;
+  let child = await launch();
+
+  async function launch(): Promise<ChildProcess> {
+    const args = ["-D", dataDir, "-p", String(port), "-c", "unix_socket_directories="];
+    const options = { cwd: dataDir, env: {}, ...ordinaryUser() };
+    const started = spawn(programPath("postgres"), args, {
+      ...options,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let log = "";
+    started.stderr?.on(
+      "data",
+      (chunk: Buffer) => (log = `${log}${chunk.toString()}`.slice(-4_000)),
+    );
+    if (started.pid !== undefined) started.once("exit", endWithThisProcess(started.pid, folder));
+    const over = once(started, "exit").then(([code]) => {
+      throw new Error(`Cannot start Postgres: it exited with ${code}\n${log}`);
+    });
+    over.catch(() => {});
+    await Promise.race([until(() => queryOnce(url, "SELECT 1"), { what: "Postgres" }), over]);
+    return started;
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, "close");
+    child.kill(signal);
+    // A postmaster that is killed leaves its backends, which have its stderr until they notice.
+    await gone;
+  }
+
+  return {
+    url,
+    dataDir,
+    query: (text, values) => queryOnce(url, text, values),
+    kill: () => end("SIGKILL"),
+    halt: () => end("SIGINT"),
+    start: async () => {
+      child = await launch();
+    },
+  };
+}
+
+async function runProgram(name: string, args: readonly string[]): Promise<void> {
+  await run(programPath(name), args, { cwd: "/", env: {}, ...ordinaryUser() });
+}
+
+function programPath(name: string): string {
+  const path = postgresProgramsPath();
+  if (path === undefined) throw new Error(`Cannot start Postgres: no ${FOLDER}/*/bin/${name}`);
+  return join(path, name);
+}

@@ -1,0 +1,159 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "./free-port.ts";
+import { launch, redisServerPath, startRedis, type TestRedis } from "./redis-server.ts";
+import { withRedis } from "./redis-client.ts";
+import { startTcpProxy } from "./tcp-proxy.ts";
+import { until } from "./until.ts";
+
+const PASSWORD = "redis-s3cret";
+const SENTINEL_PASSWORD = "sentinel-s3cret";
+const NAME = "main";
+
+/** A primary, a replica, and three Sentinels that watch them. */
+export interface SentinelSetup {
+  /** As `REDIS_URL` has it. */
+  readonly url: string;
+  readonly sentinelPorts: readonly number[];
+  /** The two servers; which of them is the primary changes. */
+  readonly servers: readonly [TestRedis, TestRedis];
+  /** Which of the servers the Sentinels name as the primary. */
+  primary(): Promise<0 | 1>;
+  /** The address of a server itself, with its password. */
+  urlOf(server: 0 | 1): string;
+  /** What a primary sends its replica comes so many milliseconds late. */
+  lag(ms: number): void;
+  /** Kills the primary, with what was on its way to the replica, and waits until the other one is the primary. */
+  failOver(): Promise<void>;
+  /** Starts the server again that was killed, as a replica, and waits until it is in step. */
+  bringBack(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** @param lagMs - milliseconds that the replica is behind. */
+export async function startSentinels({ lagMs = 0 } = {}): Promise<SentinelSetup> {
+  const { fronts, servers } = await startPair();
+  const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(fronts[0].port)));
+  const ports = sentinels.map(({ port }) => port);
+  const urlOf = (server: 0 | 1) => `redis://:${PASSWORD}@127.0.0.1:${servers[server].port}`;
+
+  const ask = <T>(port: number, ...words: [string, ...string[]]) =>
+    withRedis(
+      `redis://:${SENTINEL_PASSWORD}@127.0.0.1:${port}`,
+      async (client) => (await client.call("SENTINEL", ...words)) as T,
+    );
+  const primary = async () => {
+    const [, port] = await ask<[string, string]>(ports[0] ?? 0, "get-master-addr-by-name", NAME);
+    return Number(port) === fronts[0].port ? 0 : 1;
+  };
+  // On a busy machine Sentinels see that they are late, and do nothing for half a minute each time.
+  const inStep = (server: 0 | 1) =>
+    until(
+      () =>
+        withRedis(urlOf(server), async (client) => {
+          return (await client.info("replication")).includes("master_link_status:up");
+        }),
+      { withinMs: 180_000, what: "a replica in step" },
+    );
+  const setLag = (ms: number) => fronts.forEach((front) => front.lag(ms));
+  const stop = async () => {
+    await Promise.all([...sentinels, ...servers].map((each) => each.stop()));
+    await Promise.all(fronts.map((front) => front.close()));
+  };
+  let killed: 0 | 1 | undefined;
+
+  try {
+    await inStep(1);
+    for (const port of ports) {
+      await until(async () => {
+        const facts = await ask<string[]>(port, "master", NAME);
+        const of = (name: string) => facts[facts.indexOf(name) + 1];
+        return of("num-other-sentinels") === "2" && of("num-slaves") === "1";
+      });
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  setLag(lagMs);
+  return {
+    url: `redis+sentinel://:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/${NAME}?sentinelPassword=${SENTINEL_PASSWORD}`,
+    sentinelPorts: ports,
+    servers,
+    primary,
+    urlOf,
+    lag: setLag,
+    failOver: async () => {
+      const dying = await primary();
+      killed = dying;
+      fronts[dying].refuse();
+      await servers[dying].kill();
+      await until(async () => (await primary()) !== dying, {
+        withinMs: 180_000,
+        what: "a failover",
+      });
+    },
+    bringBack: async () => {
+      if (killed === undefined) return;
+      setLag(0);
+      fronts[killed].admit();
+      await servers[killed].restart();
+      await inStep(killed);
+      killed = undefined;
+    },
+    stop,
+  };
+}
+
+/** Two servers, each behind a proxy under whose port all others know it, also when it is the other one's replica. */
+async function startPair() {
+  const open = async (args: readonly string[]) => {
+    const front = await startTcpProxy("redis://127.0.0.1");
+    const announced = ["--replica-announce-ip", "127.0.0.1"];
+    announced.push("--replica-announce-port", String(front.port));
+    const secret = ["--requirepass", PASSWORD, "--masterauth", PASSWORD];
+    const server = await startRedis({ args: [...secret, ...announced, ...args] });
+    front.retarget(server.url);
+    return { front, server };
+  };
+  const first = await open([]);
+  const second = await open(["--replicaof", "127.0.0.1", String(first.front.port)]);
+  return {
+    fronts: [first.front, second.front] as const,
+    servers: [first.server, second.server] as const,
+  };
+}
+
+async function startSentinel(
+  primaryPort: number,
+): Promise<{ port: number; stop(): Promise<void> }> {
+  const path = redisServerPath();
+  if (path === undefined) throw new Error("Cannot start a Sentinel: no redis-server on PATH");
+  const folder = await mkdtemp(join(tmpdir(), "millrace-sentinel-"));
+  const port = await freePort();
+  const file = join(folder, "sentinel.conf");
+  // Sentinel writes to its file.
+  await writeFile(
+    file,
+    `port ${port}
+bind 127.0.0.1
+dir ${folder}
+requirepass ${SENTINEL_PASSWORD}
+sentinel monitor ${NAME} 127.0.0.1 ${primaryPort} 2
+sentinel auth-pass ${NAME} ${PASSWORD}
+sentinel down-after-milliseconds ${NAME} 2000
+sentinel failover-timeout ${NAME} 10000
+`,
+  );
+  const child = await launch(path, [file, "--sentinel"], { port, folder });
+  return {
+    port,
+    stop: async () => {
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGKILL");
+      await gone;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { fileURLToPath } from "node:url";
+import { TLSSocket } from "node:tls";
+
+const FIXTURE = fileURLToPath(new URL("../fixtures/private-ca/", import.meta.url));
+
+/** The certificate of the CA that signed the proxy's own. Node knows nothing of it. */
+export const CA_FILE = `${FIXTURE}ca.pem`;
+
+/** A server's TLS: it decrypts what comes and passes it on. */
+export interface TlsProxy {
+  readonly port: number;
+  /** Connections that were encrypted. */
+  readonly connections: number;
+  close(): Promise<void>;
+}
+
+/** What Postgres' clients ask before they encrypt; the answer is one byte. */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+/** Puts TLS in front of a Redis or a Postgres on this machine, with a certificate of a private CA. */
+export async function startTlsProxy(serverUrl: string): Promise<TlsProxy> {
+  const { port, protocol } = new URL(serverUrl);
+  const key = readFileSync(`${FIXTURE}server-key.pem`);
+  const cert = readFileSync(`${FIXTURE}server.pem`);
+  const sockets = new Set<Socket>();
+  let connections = 0;
+
+  const track = <Kind extends Socket>(socket: Kind): Kind => {
+    sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => sockets.delete(socket));
+    return socket;
+  };
+  const encrypt = (client: Socket) => {
+    const secure = track(new TLSSocket(client, { isServer: true, key, cert }));
+    secure.on("secure", () => {
+      connections += 1;
+      const upstream = track(connect(Number(port), "127.0.0.1"));
+      secure.pipe(upstream).pipe(secure);
+      secure.on("close", () => upstream.destroy());
+      upstream.on("close", () => secure.destroy());
+    });
+  };
+  const server = createServer((client) => {
+    track(client);
+    if (protocol.startsWith("redis")) return encrypt(client);
+    client.once("data", (data) => {
+      if (!data.equals(SSL_REQUEST)) return client.destroy();
+      client.write("S");
+      encrypt(client);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("Cannot listen");
+  return {
+    port: address.port,
+    get connections() {
+      return connections;
+    },
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
