@@ -101,7 +101,9 @@ describeInBrowser("the overview of six sources", () => {
     expect(await page.getByText("Counted until").count()).toBe(0);
     await page.getByRole("link", { name: "stripe", exact: true }).click();
     await page.getByText("Events per 4 hours for stripe").waitFor();
-    expect(asked).toEqual([
+    // The page may still have asked for its first hour, and may ask again by the clock.
+    const chosen = new Set(asked.filter((query) => query !== "?range=1h"));
+    expect([...chosen]).toEqual([
       ...["?range=24h", "?range=7d", "?range=30d", "?source=stripe&range=30d"],
     ]);
     await expectAccessible(page, "the charts of a month");
