@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { describeBehindPgbouncer } from "../support/describe-on-servers.ts";
+import { describeBehindPgbouncer, describeOnSlowDisk } from "../support/describe-on-servers.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { FAULTS } from "./faults/catalogue.ts";
 import { canStrike } from "./faults/fault.ts";
@@ -21,7 +21,7 @@ const QUICK = [
     "F21/fails",
   ],
   ...["F24/another's hash", "F27/killed at worker.group_ran"],
-  ...["F31/synchronous", "F32/behind", "F33/killed", "F34/behind"],
+  ...["F31/synchronous", "F32/behind", "F33/killed", "F34/behind", "F35/killed"],
 ];
 const isWanted = (way: string) => ALL || QUICK.includes(way);
 
@@ -69,6 +69,9 @@ describeOnRedis("one fault after the other, queue on Redis, queue first", () =>
   suite({ backend: "redis", ack: "queue" }),
 );
 if (ALL) {
+  describeOnRedis("a Postgres that is restored, queue first", () =>
+    suite({ backend: "redis", ack: "queue" }, ["F28"]),
+  );
   describeOnRedis("one fault after the other, queue on Redis, ledger first", () =>
     suite({ backend: "redis", ack: "ledger" }),
   );
@@ -81,6 +84,9 @@ describeBehindPgbouncer("faults of a PgBouncer", () =>
 );
 describeOnRedis("faults of Redis behind Sentinel", () =>
   suite({ backend: "redis", ack: "queue", setUp: "sentinel" }, ["F34"]),
+);
+describeOnSlowDisk("a Redis killed on a slow disk", () =>
+  suite({ backend: "redis", ack: "queue", setUp: "slow disk" }, ["F35"]),
 );
 describe("one fault after the other, queue on Postgres", () =>
   suite({ backend: "postgres", ack: "ledger" }));

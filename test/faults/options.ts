@@ -39,8 +39,8 @@ ${FAULTS.map((fault) => `  ${fault.id.padEnd(5)} ${fault.title}${needsName(fault
 Without --only, what stands there by name is not struck.
 `;
 
-function needsName({ byName, setUp, ways }: Fault): boolean {
-  return byName === true || setUp !== undefined || Object.keys(ways).length === 0;
+function needsName({ byName, setUp }: Fault): boolean {
+  return byName === true || setUp !== undefined;
 }
 
 /** @throws when an option is unknown or makes no sense. */

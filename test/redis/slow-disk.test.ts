@@ -1,4 +1,4 @@
-import { describe, expect, inject, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { startSenders } from "../integration/senders.ts";
 import {
   createTwoStorePipeline,
@@ -6,17 +6,17 @@ import {
   readiness,
   untilReady,
 } from "../integration/two-stores.ts";
+import { describeOnSlowDisk } from "../support/describe-on-servers.ts";
 import { metricByLabels } from "../support/metrics.ts";
 import { untilCompletedOnce } from "../support/pipeline.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { startRedis } from "../support/redis.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { migratedDatabase } from "../support/scratch-database.ts";
-import { createSlowDisk, hasGcc } from "../support/slow-disk.ts";
+import { createSlowDisk } from "../support/slow-disk.ts";
 import { until } from "../support/until.ts";
 
 const RISK = "millrace_ingress_queue_at_risk";
-const can = inject("hasRedis") && (hasGcc() || process.env["CI"] === "true");
 
 /** A pipeline on a Redis whose fsync can be made to take 800 ms, and an ingress. */
 async function startOnSlowDisk() {
@@ -40,7 +40,7 @@ async function startOnSlowDisk() {
 }
 
 // Without a worker: what Redis loses, nobody else has.
-describe.skipIf(!can)("a Redis whose fsync takes 800 ms (needs gcc)", () => {
+describeOnSlowDisk("a Redis whose fsync takes 800 ms", () => {
   test("the ledger takes the events, and a killed Redis loses none of them", async () => {
     const { disk, redis, pipeline, ingress, load, risk, untilSeen } = await startOnSlowDisk();
     const senders = load("fast");

@@ -1,4 +1,5 @@
 import { describe, inject } from "vitest";
+import { hasGcc } from "./slow-disk.ts";
 
 /** `describe` where there is a PgBouncer; the run says loudly when there is none. */
 export function describeBehindPgbouncer(title: string, suite: () => void): void {
@@ -8,4 +9,10 @@ export function describeBehindPgbouncer(title: string, suite: () => void): void 
 /** `describe` where there are the programs of a Postgres server; the run says loudly when there are none. */
 export function describeOnStandby(title: string, suite: () => void): void {
   describe.skipIf(!inject("hasPostgresPrograms"))(`${title} (needs postgresql)`, suite);
+}
+
+/** `describe` where a Redis can be given a slow disk: with `CI=true` it fails without a compiler, and is not skipped. */
+export function describeOnSlowDisk(title: string, suite: () => void): void {
+  const can = inject("hasRedis") && (hasGcc() || process.env["CI"] === "true");
+  describe.skipIf(!can)(`${title} (needs gcc)`, suite);
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { startPgbouncer, type TestPgbouncer } from "../../support/pgbouncer.ts";
 import { startRedis, type TestRedis } from "../../support/redis-server.ts";
 import { startSentinels, type SentinelSetup } from "../../support/sentinel.ts";
+import { createSlowDisk, type SlowDisk } from "../../support/slow-disk.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import type { Reaper } from "./reaper.ts";
 import { startPostgresServer, startStandby, type PostgresServer, type Standby } from "./standby.ts";
@@ -17,9 +18,9 @@ export interface Proxies {
 
 /**
  * How the roles reach their servers: directly, Postgres by way of a PgBouncer that pools transactions, or Redis by way of
- * Sentinel, with `queue.replicas: 1`.
+ * Sentinel, with `queue.replicas: 1`. Or directly, with a Redis whose disk can be made slow.
  */
-export type SetUp = "direct" | "pooled" | "sentinel";
+export type SetUp = "direct" | "pooled" | "sentinel" | "slow disk";
 
 /** The servers of a test environment, each behind proxies: processes that a fault may kill. */
 export interface Servers {
@@ -32,6 +33,8 @@ export interface Servers {
   readonly redis: { readonly server: TestRedis; readonly to: Proxies } | undefined;
   /** Undefined unless they are part of the set-up. */
   readonly sentinels: SentinelSetup | undefined;
+  /** Of the Redis. Undefined unless it is part of the set-up. */
+  readonly disk: SlowDisk | undefined;
   /** Start a server again, whether it was killed or runs. */
   restartPostgres(): Promise<void>;
   restartRedis(): Promise<void>;
@@ -60,6 +63,8 @@ export interface ServersOptions {
   readonly postgresFolder?: string | undefined;
 }
 
+const SLOW_FSYNC_MS = 800;
+
 export async function startServers(options: ServersOptions): Promise<Servers> {
   const { folder, reaper, setUp = "direct" } = options;
   const postgresOptions = {
@@ -77,13 +82,15 @@ export async function startServers(options: ServersOptions): Promise<Servers> {
   const pooler = setUp === "pooled" ? await startPgbouncer(account.url) : undefined;
   const toPostgres = await startProxies(pooler?.url ?? postgres.url, account);
   const sentinels = setUp === "sentinel" ? await startSentinels() : undefined;
+  const disk = setUp === "slow disk" ? createSlowDisk(SLOW_FSYNC_MS) : undefined;
   const redis =
-    options.backend === "redis" ? await startRedisServer(options, sentinels) : undefined;
+    options.backend === "redis" ? await startRedisServer(options, { sentinels, disk }) : undefined;
 
   const release = async () => {
     await Promise.all([toPostgres, redis?.to].flatMap(closeProxies));
     await Promise.all([pooler?.stop(), (sentinels ?? redis?.server)?.stop()]);
     reaper.forget(redis?.server.pid);
+    disk?.remove();
     await postgres.stop("immediate");
     reaper.forget(postgres.pid);
   };
@@ -96,6 +103,7 @@ export async function startServers(options: ServersOptions): Promise<Servers> {
     pooler,
     redis,
     sentinels,
+    disk,
     restartPostgres: async () => {
       await postgres.restart();
       reaper.watch(postgres.pid);
@@ -138,9 +146,10 @@ export async function startServers(options: ServersOptions): Promise<Servers> {
 
 async function startRedisServer(
   { reaper, redisArgs }: ServersOptions,
-  sentinels: SentinelSetup | undefined,
+  { sentinels, disk }: Pick<Servers, "sentinels" | "disk">,
 ): Promise<Servers["redis"]> {
-  const server = sentinels?.servers[0] ?? (await startRedis({ args: redisArgs ?? [] }));
+  const options = { args: redisArgs ?? [], ...(disk && { env: disk.env }) };
+  const server = sentinels?.servers[0] ?? (await startRedis(options));
   reaper.watch(server.pid);
   const url = sentinels?.urlOf(0) ?? server.url;
   return { server, to: await startProxies(url, await startTcpProxy(url)) };

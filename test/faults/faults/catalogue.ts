@@ -14,6 +14,7 @@ import { restartPooler } from "./pooler.ts";
 import { retention } from "./retention.ts";
 import { failOverBySentinel } from "./sentinel.ts";
 import { skewClock } from "./skew-clock.ts";
+import { killRedisOnSlowDisk } from "./slow-disk.ts";
 import { storm } from "./storm.ts";
 import { restorePostgres } from "./take-back.ts";
 import { blockWorker, freezeWorker, killWorker } from "./worker.ts";
@@ -49,4 +50,5 @@ export const FAULTS: readonly Fault[] = [
   failOverPostgresBehind,
   restartPooler,
   failOverBySentinel,
+  killRedisOnSlowDisk,
 ];

@@ -14,8 +14,9 @@ export const restorePostgres: Fault = {
   uses: ["postgres", "worker"],
   // With the ledger first, only Postgres had the bodies of those seconds.
   applies: ({ backend, ack }) => backend === "redis" && ack === "queue",
-  ways: {},
-  longWays: {
+  // Of all that was delivered before it, nobody can say any longer how often it was attempted.
+  byName: true,
+  ways: {
     restored: async ({ environment, random, log }) => {
       const { servers, folder } = environment;
       const data = servers.postgres.dataDir;
