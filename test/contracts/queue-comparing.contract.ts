@@ -79,8 +79,8 @@ export function queueComparing(fixture: QueueFixture): void {
     });
 
     it("knows a queue again by what was left in it, until the queue is obliterated", async () => {
-      const epoch = async () => (await fixture.queues.epochs()).get("acme");
-      expect(await fixture.queues.epochs()).toEqual(
+      const epoch = async () => (await fixture.queues.epochs(["acme"])).get("acme");
+      expect(await fixture.queues.epochs(["acme", "other"])).toEqual(
         new Map([
           ["acme", undefined],
           ["other", undefined],

@@ -14,8 +14,10 @@ interface Deps {
 export function observeReconciler(deps: Deps): (notice: ReconcilerNotice) => void {
   const count = createReconcilerMetrics(deps.registry, deps.leading);
   const countChanges = createLedgerMetrics(deps.registry);
+  const countFailure = createFailureMetric(deps.registry);
   return (notice) => {
     count(notice);
+    if (notice.kind === "pass_failed") countFailure(notice.source);
     if (notice.kind === "ledger_changed") countChanges(notice.changes);
     log(notice, deps);
   };
@@ -87,6 +89,18 @@ function createReconcilerMetrics(
   };
 }
 
+/** Registers the metric of passes that failed, of one source or of all. */
+function createFailureMetric(registry: Registry): (source: string | undefined) => void {
+  const failures = new Counter({
+    name: "millrace_reconciler_pass_failures_total",
+    help: "Passes that failed. The source is empty unless the queue of one source failed by itself.",
+    labelNames: ["source"],
+    registers: [registry],
+  });
+  failures.inc({ source: "" }, 0);
+  return (source = "") => failures.inc({ source });
+}
+
 type LedgerChanges = (ReconcilerNotice & { kind: "ledger_changed" })["changes"];
 
 /** Registers the metrics of what Postgres has lost. */
@@ -141,7 +155,10 @@ function log(notice: ReconcilerNotice, { logger, logError }: Deps): void {
         `event ${notice.event.eventId} of ${notice.event.source}: ${notice.reason}`,
       );
     case "pass_failed":
-      return logError("reconciler", notice.error);
+      return logError(
+        notice.source === undefined ? "reconciler" : `reconciler: ${notice.source}`,
+        notice.error,
+      );
     case "follows":
       return;
   }

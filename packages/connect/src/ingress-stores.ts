@@ -167,15 +167,12 @@ export class IngressStores {
     this.#ledger = this.#postgres.ledger;
   }
 
-  #queueClient(): QueueClient & Pick<Queues, "breaker"> {
-    const breaker = () => this.#queues?.breaker ?? NOT_OPENED;
+  #queueClient(): QueueClient & Pick<Queues, "breakerOf"> {
     return {
       enqueue: async (events, options) => await this.#requireQueues().enqueue(events, options),
       ping: async () => await this.#requireQueues().ping(),
       pressure: () => this.pressure(),
-      get breaker() {
-        return breaker();
-      },
+      breakerOf: (source) => this.#queues?.breakerOf(source) ?? NOT_OPENED,
     };
   }
 

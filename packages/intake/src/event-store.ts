@@ -22,9 +22,9 @@ export interface EventStore {
   isFull(source: string): boolean;
   /** Why the store may lose what it confirms; undefined when it does not. */
   risk?(): ErrorCode | undefined;
-  /** The circuit breaker of the store's client, which then gives each call its deadline too. A store
-   * that has none gets both from its `StoreWriter`. */
-  readonly breaker?: StoreBreaker | undefined;
+  /** The circuit breaker of the store's client for a source, which then gives each call its deadline too. Sources of one
+   * server have one. A store without any gets both from its `StoreWriter`. */
+  breakerOf?(source: string): StoreBreaker;
 }
 
 /** The circuit breaker of a client, as the others that write through it use it. */

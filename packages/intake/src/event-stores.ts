@@ -12,7 +12,7 @@ import type { ReadySource } from "./sources.ts";
 import { StoreWriter } from "./store-writer.ts";
 
 interface Deps {
-  readonly config: Pick<Config, "ingress">;
+  readonly config: Pick<Config, "ingress" | "sources">;
   /** One event store, or two. */
   readonly stores: readonly EventStore[];
   /** Runs events again that have ended; without it nothing does. */
@@ -74,8 +74,9 @@ export class EventStores {
     this.#redeliver = redelivery && createRedeliver(redelivery, notify);
     this.#notify = notify;
     this.#timeoutMs = answerTimeoutMs;
+    const sources = Object.keys(config.sources);
     this.checks = Object.fromEntries(
-      this.#writers.map((writer) => [writer.name, () => writer.check()]),
+      this.#writers.map((writer) => [writer.name, () => writer.check(sources)]),
     );
   }
 

@@ -5,7 +5,7 @@ import type { DeliveryNotes } from "./delivery-notes.ts";
 import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-store.ts";
 
 export interface QueueStoreDeps {
-  readonly queue: QueueClient & { readonly breaker: StoreBreaker };
+  readonly queue: QueueClient & { breakerOf(source: string): StoreBreaker };
   readonly sources: Config["sources"];
   /** The other store, where there is one. It takes the events while the queue may lose what it confirms, and keeps a
    * note of deliveries that the queue calls a `conflict`, in the background and while there is capacity. */
@@ -45,10 +45,7 @@ export function createQueueStore({
     // Alone, it takes them at that risk.
     isFull: ledger === undefined ? isFull : (source) => isFull(source) || risk() !== undefined,
     risk,
-    // A getter: the client of a queue that is not open yet has another one.
-    get breaker() {
-      return queue.breaker;
-    },
+    breakerOf: (source) => queue.breakerOf(source),
     close: async (timeoutMs) => notes?.close(timeoutMs),
   };
 }

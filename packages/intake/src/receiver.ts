@@ -87,7 +87,8 @@ export class Receiver {
     this.#sources = readySources(config, deps.secrets, this.budget);
     const digest = digestOfSecrets({ ...deps, config });
     this.#unknown = unknownSources([...this.#sources.values()], digest);
-    this.#stores = new EventStores({ ...deps, notify: this.notify }, options);
+    const storing = { ...deps, config: { ...deps.config, ...config }, notify: this.notify };
+    this.#stores = new EventStores(storing, options);
     this.#nowMs = deps.nowMs ?? Date.now;
     this.admission = new Admission(this.limits, { notify: this.notify, nowMs: this.#nowMs });
     this.checks = this.#stores.checks;

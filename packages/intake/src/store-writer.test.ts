@@ -1,4 +1,4 @@
-import type { IncomingEvent, StoreResult } from "@millrace/core";
+import { MillraceError, type IncomingEvent, type StoreResult } from "@millrace/core";
 import { expect, test } from "vitest";
 import type { EventStore } from "./event-store.ts";
 import { StoreWriter } from "./store-writer.ts";
@@ -15,8 +15,7 @@ const EVENT: IncomingEvent = {
   body: Buffer.from("{}"),
 };
 
-/** A store whose client has a circuit breaker, and its writer. */
-function writerOf(put: EventStore["put"], { restMs = 0 } = {}) {
+function createBreaker() {
   const breaker = {
     isOpen: false,
     trips: 0,
@@ -25,18 +24,25 @@ function writerOf(put: EventStore["put"], { restMs = 0 } = {}) {
       breaker.isOpen = true;
     },
   };
+  return breaker;
+}
+
+/** A store whose client has a circuit breaker, and another one for a source on a server of its own, and its writer. */
+function writerOf(put: EventStore["put"], { restMs = 0 } = {}) {
+  const breaker = createBreaker();
+  const apart = createBreaker();
   const store: EventStore = {
     name: "queue",
     put,
     ping: async () => {},
     isFull: () => false,
-    breaker,
+    breakerOf: (source) => (source === "apart" ? apart : breaker),
   };
   const writer = new StoreWriter(store, () => {}, {
     ...{ batchMax: 10, callsMax: 1, timeoutMs: 50, abandonedBytesMax: 0 },
     restMs,
   });
-  return { breaker, writer };
+  return { breaker, apart, writer };
 }
 
 test("a store is down while the circuit breaker of its client is open", async () => {
@@ -47,7 +53,7 @@ test("a store is down while the circuit breaker of its client is open", async ()
   });
   breaker.isOpen = true;
   expect(writer.takes("plain")).toBe(false);
-  await expect(writer.check()).rejects.toThrow("Cannot reach the queue");
+  await expect(writer.check(["plain"])).rejects.toThrow("Cannot reach the queue");
   expect(await writer.put([EVENT])).toEqual([
     new Error("Cannot reach the queue: it did not answer"),
   ]);
@@ -75,5 +81,26 @@ test("a failure trips the client's circuit breaker, and the store rests also whe
   expect(breaker.trips).toBe(1);
   breaker.isOpen = false;
   expect(writer.takes("plain")).toBe(false);
-  await expect(writer.check()).rejects.toThrow("READONLY");
+  await expect(writer.check(["plain"])).rejects.toThrow("READONLY");
+});
+
+test("a server that fails keeps away only the events of its sources", async () => {
+  const outage = new MillraceError("unavailable", "Cannot enqueue: no answer in 800 ms");
+  const sent: string[][] = [];
+  const { breaker, apart, writer } = writerOf(
+    async (events) => {
+      sent.push(events.map(({ source }) => source));
+      return events.map(({ source }) => (source === "apart" ? outage : "accepted"));
+    },
+    { restMs: 60_000 },
+  );
+  const other = { ...EVENT, source: "apart" };
+  expect(await writer.put([EVENT, other, EVENT])).toEqual(["accepted", outage, "accepted"]);
+  expect([breaker.trips, apart.trips]).toEqual([0, 1]);
+  expect([writer.takes("plain"), writer.takes("apart")]).toEqual([true, false]);
+  const down = new Error("Cannot reach the queue: it did not answer");
+  expect(await writer.put([other, EVENT])).toEqual([down, "accepted"]);
+  expect(sent).toEqual([["plain", "apart", "plain"], ["plain"]]);
+  await expect(writer.check(["plain", "apart"])).rejects.toBe(outage);
+  await writer.check(["plain"]);
 });

@@ -52,6 +52,16 @@ const OUTAGES: ReadonlySet<ErrorCode> = new Set([
   "redis_unreachable",
 ] as const);
 
+/** A server of the store, by its circuit breaker. */
+interface Server {
+  readonly breaker: StoreBreaker;
+  /** Why it is down, when it is. */
+  failure: Error | undefined;
+  /** Until then it is left alone: one that answers probes and refuses everything else would cost a delivery its time
+   * again and again. */
+  restsUntilMs: number;
+}
+
 const NOT_SENT = new Error("Cannot store the event: its sender was answered before its turn came");
 
 /**
@@ -59,7 +69,8 @@ const NOT_SENT = new Error("Cannot store the event: its sender was answered befo
  * deliveries. A store that fails costs few deliveries their time.
  *
  * Each delivery has a deadline here, which includes its time in line behind another call. A call has one
- * deadline and one circuit breaker: those of the store's client, or ours when the client has none.
+ * deadline and, for each server of the store, one circuit breaker: those of the store's client, or ours when the client
+ * has none.
  */
 export class StoreWriter {
   readonly name: StoreName;
@@ -72,17 +83,15 @@ export class StoreWriter {
   readonly #deadlines: Deadlines<Delivery>;
   // Bodies of calls that timed out stay in memory until the call ends.
   #abandonedBytes = 0;
-  /** Why the store is down, when it is. */
-  #failure: Error | undefined;
-  /** Until then the store is left alone: one that answers probes and refuses everything else would
-   * cost a delivery its time again and again. */
-  #restsUntilMs = 0;
+  readonly #servers = new Map<StoreBreaker, Server>();
+  readonly #down: Error;
 
   constructor(store: EventStore, notify: Notify, options: StoreWriterOptions) {
     this.name = store.name;
     this.#store = store;
     this.#notify = notify;
     this.#options = options;
+    this.#down = new Error(`Cannot reach the ${store.name}: it did not answer`);
     this.#ownBreaker = createCircuitBreaker(() => store.ping());
     this.#deadlines = new Deadlines(options.timeoutMs, (delivery) => this.#giveUp(delivery));
     this.#batcher = createBatcher((waiting) => this.#putWaiting(waiting), {
@@ -98,7 +107,8 @@ export class StoreWriter {
 
   /** Whether the store takes events of a source now: it answers and is not full. */
   takes(source: string): boolean {
-    if (this.#isDown || this.#abandonedBytes > this.#options.abandonedBytesMax) return false;
+    if (isDown(this.#serverOf(source))) return false;
+    if (this.#abandonedBytes > this.#options.abandonedBytesMax) return false;
     return !this.#store.isFull(source);
   }
 
@@ -121,18 +131,20 @@ export class StoreWriter {
   }
 
   /**
-   * Pings the store, with the deadline of a write. One that does not answer is down from then on. One
+   * Pings the store for the sources, with the deadline of a write. One that does not answer is down from then on. One
    * that is down is not asked: the breaker asks it.
    *
    * @throws why the store is down.
    */
-  async check(): Promise<void> {
-    if (this.#isDown) throw this.#failure ?? this.#down();
+  async check(sources: readonly string[]): Promise<void> {
+    const servers = new Set(sources.map((source) => this.#serverOf(source)));
+    const down = [...servers].find(isDown);
+    if (down !== undefined) throw down.failure ?? this.#down;
     try {
       await withDeadline(this.#store.ping(), this.#options.timeoutMs, () => this.#late());
     } catch (error) {
-      this.#trip(error);
-      this.#notify({ kind: "store_failed", store: this.name, events: 0, error });
+      for (const server of servers) this.#trip(server, error);
+      this.#notifyFailed(0, error);
       throw error;
     }
   }
@@ -142,41 +154,46 @@ export class StoreWriter {
     this.#ownBreaker.stop();
   }
 
-  get #breaker(): StoreBreaker {
-    return this.#store.breaker ?? this.#ownBreaker;
-  }
-
-  get #isDown(): boolean {
-    return this.#breaker.isOpen || performance.now() < this.#restsUntilMs;
+  #serverOf(source: string): Server {
+    const breaker = this.#store.breakerOf?.(source) ?? this.#ownBreaker;
+    const known = this.#servers.get(breaker);
+    if (known !== undefined) return known;
+    const server = { breaker, failure: undefined, restsUntilMs: 0 };
+    this.#servers.set(breaker, server);
+    return server;
   }
 
   async #putWaiting(waiting: readonly Waiting[]): Promise<readonly StoreResult[]> {
-    const live: IncomingEvent[] = [];
-    for (const { delivery, index } of waiting) {
+    const sent: IncomingEvent[] = [];
+    const unsent = waiting.map(({ delivery, index }) => {
       const event = delivery.events?.[index];
-      if (event !== undefined) live.push(event);
-    }
-    if (live.length === waiting.length) return await this.#call(live);
-    if (live.length === 0) return waiting.map(() => NOT_SENT);
-    const isLive = waiting.map(({ delivery }) => delivery.events !== undefined);
-    const results = (await this.#call(live)).values();
-    return isLive.map((wasSent) => (wasSent ? (results.next().value ?? NOT_SENT) : NOT_SENT));
+      if (event === undefined) return NOT_SENT;
+      // What waited behind a call that failed does not wait for another one.
+      if (isDown(this.#serverOf(event.source))) return this.#down;
+      sent.push(event);
+      return undefined;
+    });
+    const refused = unsent.filter((error) => error === this.#down).length;
+    if (refused > 0) this.#notifyFailed(refused, this.#down);
+    if (sent.length === waiting.length) return await this.#call(sent);
+    const results = sent.length === 0 ? NONE : (await this.#call(sent)).values();
+    return unsent.map((error) => error ?? results.next().value ?? NOT_SENT);
   }
 
   async #call(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
-    // What waited behind the call that failed does not wait for another one.
-    if (this.#isDown) return this.#failAll(events, this.#down());
     const startedMs = performance.now();
     try {
       failpoint("ingress.before_put");
       const results = await this.#putInTime(events);
       failpoint("ingress.placed");
-      if (results.some(isError)) this.#onErrors(results.filter(isError));
-      else this.#failure = undefined;
+      if (results.some(isError)) this.#onErrors(events, results);
+      else this.#forgetFailures();
       return results;
-    } catch (error) {
-      this.#trip(error);
-      return this.#failAll(events, asError(error));
+    } catch (thrown) {
+      const error = asError(thrown);
+      for (const { source } of events) this.#trip(this.#serverOf(source), error);
+      this.#notifyFailed(events.length, error);
+      return events.map(() => error);
     } finally {
       const durationMs = performance.now() - startedMs;
       this.#notify({ kind: "batch", store: this.name, size: events.length, durationMs });
@@ -185,7 +202,7 @@ export class StoreWriter {
 
   #putInTime(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
     const call = this.#store.put(events);
-    if (this.#store.breaker !== undefined) return call;
+    if (this.#store.breakerOf !== undefined) return call;
     return withDeadline(call, this.#options.timeoutMs, () => {
       this.#abandon(call, events);
       return this.#late();
@@ -198,21 +215,27 @@ export class StoreWriter {
     void Promise.allSettled([call]).then(() => (this.#abandonedBytes -= bytes));
   }
 
-  #onErrors(errors: readonly Error[]): void {
-    this.#notify({
-      kind: "store_failed",
-      store: this.name,
-      events: errors.length,
-      error: errors[0],
-    });
-    const outage = errors.find(isOutage);
-    if (outage !== undefined) this.#trip(outage);
+  #onErrors(events: readonly IncomingEvent[], results: readonly StoreResult[]): void {
+    const errors = results.filter(isError);
+    this.#notifyFailed(errors.length, errors[0]);
+    for (const [index, { source }] of events.entries()) {
+      const error = results[index];
+      if (isOutage(error)) this.#trip(this.#serverOf(source), error);
+    }
   }
 
-  #trip(error: unknown): void {
-    this.#failure = asError(error);
-    this.#breaker.trip();
-    this.#restsUntilMs = performance.now() + this.#options.restMs;
+  #notifyFailed(events: number, error: unknown): void {
+    this.#notify({ kind: "store_failed", store: this.name, events, error });
+  }
+
+  #trip(server: Server, error: unknown): void {
+    server.failure = asError(error);
+    server.breaker.trip();
+    server.restsUntilMs = performance.now() + this.#options.restMs;
+  }
+
+  #forgetFailures(): void {
+    for (const server of this.#servers.values()) if (!isDown(server)) server.failure = undefined;
   }
 
   #settle(deadline: Deadline<Delivery>, index: number, result: StoreResult): void {
@@ -231,15 +254,6 @@ export class StoreWriter {
     delivery.events = undefined;
   }
 
-  #failAll(events: readonly IncomingEvent[], error: Error): readonly Error[] {
-    this.#notify({ kind: "store_failed", store: this.name, events: events.length, error });
-    return events.map(() => error);
-  }
-
-  #down(): Error {
-    return new Error(`Cannot reach the ${this.name}: it did not answer`);
-  }
-
   #late(): Error {
     return new Error(
       `Cannot reach the ${this.name}: no answer within ${this.#options.timeoutMs} ms`,
@@ -247,6 +261,11 @@ export class StoreWriter {
   }
 }
 
+function isDown({ breaker, restsUntilMs }: Server): boolean {
+  return breaker.isOpen || performance.now() < restsUntilMs;
+}
+
+const NONE = [].values();
 const isError = (result: StoreResult): result is Error => result instanceof Error;
 
 function isOutage(error: unknown): boolean {

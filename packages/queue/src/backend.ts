@@ -53,13 +53,21 @@ export interface ReplicaWait {
   confirmed(): Promise<boolean>;
 }
 
+/** A server that has queues: they answer together, or none of them does. */
+export interface QueueServer {
+  /** Why no command can be sent now, in words; undefined when one can. */
+  unready(): string | undefined;
+  /** Resolves when the server has answered. */
+  ping(): Promise<void>;
+}
+
 /** What Redis and Postgres do differently. Everything else of this package is written once. */
 export interface Backend {
   readonly name: "redis" | "postgres";
   /** Sign the jobs. Undefined where jobs are taken at their word: on Postgres, or without a key. */
   readonly keys: QueueKeys | undefined;
-  /** Why no command can be sent now, in words; undefined when one can. */
-  unready(): string | undefined;
+  /** The server that has a queue. */
+  serverOf(queue: Queue): QueueServer;
   /** A producer's queue: it fails fast. */
   createQueue(name: string): Queue;
   createWorker(
@@ -94,10 +102,8 @@ export interface Backend {
   /** How many jobs completed since a time and before the oldest one that the queue still has. */
   forgotten(queue: Queue, sinceMs: number): Promise<Forgotten>;
   counts(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, JobCounts>>;
-  /** How full the server and the queues are, in one round trip. */
+  /** How full the servers and the queues are, in one round trip. A queue that cannot be measured is left out. */
   pressure(queues: ReadonlyMap<string, Queue>): Promise<PressureReading>;
-  /** Resolves when the server has answered. */
-  ping(): Promise<void>;
   /** Cuts every connection, the workers' too. Bounded, also when the server is dead. */
   close(): Promise<void>;
 }

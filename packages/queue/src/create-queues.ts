@@ -1,7 +1,13 @@
-import { createCircuitBreaker, settlesWithin, withDeadline, MillraceError } from "@millrace/core";
+import {
+  createCircuitBreaker,
+  settlesWithin,
+  withDeadline,
+  MillraceError,
+  type CircuitBreaker,
+} from "@millrace/core";
 import type { Queue } from "bullmq";
-import type { Backend } from "./backend.ts";
-import { createEnqueue } from "./enqueue.ts";
+import type { Backend, QueueServer } from "./backend.ts";
+import { createEnqueue, type Route } from "./enqueue.ts";
 import { createInspection } from "./inspect.ts";
 import { queueName } from "./names.ts";
 import type { Notify, ReportError } from "./notices.ts";
@@ -32,7 +38,14 @@ export function createQueues(deps: Deps): Queues {
     queue.on("error", (error) => deps.reportError(error, source));
     queues.set(source, queue);
   }
-  const breaker = createCircuitBreaker(() => backend.ping());
+  const breakers = new Map<QueueServer, CircuitBreaker>();
+  const routes = new Map<string, Route>();
+  for (const [source, queue] of queues) {
+    const server = backend.serverOf(queue);
+    const breaker = breakers.get(server) ?? createCircuitBreaker(() => server.ping());
+    breakers.set(server, breaker);
+    routes.set(source, { queue, server, breaker });
+  }
   const gauge = createPressureGauge(
     () => backend.pressure(queues),
     () => backend.risk?.(),
@@ -41,7 +54,7 @@ export function createQueues(deps: Deps): Queues {
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
-    breaker.stop();
+    for (const breaker of breakers.values()) breaker.stop();
     gauge.close();
     await workers?.close({ timeoutMs: 0 });
     const closed = Promise.allSettled([...queues.values()].map((queue) => queue.close()));
@@ -53,7 +66,7 @@ export function createQueues(deps: Deps): Queues {
     backend: backend.name,
     signsJobs: backend.keys !== undefined,
     queues,
-    enqueue: createEnqueue({ backend, queues, breaker, timeoutMs: deps.enqueueTimeoutMs }),
+    enqueue: createEnqueue({ backend, routes, timeoutMs: deps.enqueueTimeoutMs }),
     work: (options) => {
       if (workers !== undefined) throw new Error("Cannot start the workers: they run already");
       workers = startWorkers({ ...deps, options });
@@ -62,20 +75,25 @@ export function createQueues(deps: Deps): Queues {
     ...createInspection(backend, queues),
     pressure: gauge.pressure,
     measurePressure: gauge.measure,
-    breaker,
-    ping: () => ping(backend),
+    breakerOf: (source) => routes.get(source)?.breaker ?? NO_QUEUE,
+    ping: async () => {
+      await Promise.all([...breakers.keys()].map((server) => ping(backend, server)));
+    },
     close: () => (closing ??= close()),
   };
 }
 
-async function ping(backend: Backend): Promise<void> {
+/** Nothing is sent to a queue that is not there. */
+const NO_QUEUE = { isOpen: true, trip: () => {} };
+
+async function ping(backend: Backend, server: QueueServer): Promise<void> {
   const code = backend.name === "redis" ? "redis_unreachable" : "database_unreachable";
   const late = () => new MillraceError(code, `Cannot ping: no answer in ${PING_TIMEOUT_MS} ms`);
   try {
-    await withDeadline(backend.ping(), PING_TIMEOUT_MS, late);
+    await withDeadline(server.ping(), PING_TIMEOUT_MS, late);
   } catch (error) {
     if (error instanceof MillraceError) throw error;
-    const state = backend.unready() ?? "the server refuses";
+    const state = server.unready() ?? "the server refuses";
     throw new MillraceError(code, `Cannot ping: ${state}`, { cause: error });
   }
 }

@@ -8,14 +8,21 @@ import {
   type StoreResult,
 } from "@millrace/core";
 import type { Queue } from "bullmq";
-import type { AddOptions, Backend, NewJob, ReplicaWait } from "./backend.ts";
+import type { AddOptions, Backend, NewJob, QueueServer, ReplicaWait } from "./backend.ts";
 import { jobId } from "./names.ts";
 import type { Queues } from "./queues.ts";
 
+/** Where the events of a source go. */
+export interface Route {
+  readonly queue: Queue;
+  readonly server: QueueServer;
+  readonly breaker: CircuitBreaker;
+}
+
 interface Deps {
   readonly backend: Backend;
-  readonly queues: ReadonlyMap<string, Queue>;
-  readonly breaker: CircuitBreaker;
+  /** By source. */
+  readonly routes: ReadonlyMap<string, Route>;
   /** Milliseconds within which every event of a call has its answer. */
   readonly timeoutMs: number;
 }
@@ -76,20 +83,20 @@ async function addToSource(
   jobs: readonly NewJob[],
   options: AddingOptions,
 ): Promise<readonly StoreResult[]> {
-  const { backend, breaker, timeoutMs } = deps;
-  const queue = deps.queues.get(source);
-  const refusal = queue === undefined ? `no queue for source "${source}"` : unready(deps);
-  if (queue === undefined || refusal !== undefined) {
+  const { backend, routes, timeoutMs } = deps;
+  const route = routes.get(source);
+  const refusal = route === undefined ? `no queue for source "${source}"` : unready(route);
+  if (route === undefined || refusal !== undefined) {
     const error = unavailable(refusal ?? "");
     return jobs.map(() => error);
   }
   // One deadline for all jobs of a call, also where they are tried again singly.
   const late = () => {
-    breaker.trip();
+    route.breaker.trip();
     return unavailable(`no answer in ${timeoutMs} ms`);
   };
   try {
-    const added = add(backend, queue, jobs, options);
+    const added = add(backend, route.queue, jobs, options);
     const adding = options.replicas === undefined ? added : confirm(added, options.replicas);
     const results = await withDeadline(adding, timeoutMs, late);
     return results.map((result) => inOurTerms(backend, result));
@@ -98,8 +105,8 @@ async function addToSource(
   }
 }
 
-function unready({ backend, breaker }: Deps): string | undefined {
-  return backend.unready() ?? (breaker.isOpen ? "it does not answer" : undefined);
+function unready({ server, breaker }: Route): string | undefined {
+  return server.unready() ?? (breaker.isOpen ? "it does not answer" : undefined);
 }
 
 /** Takes no job for added that no replica has in time. */

@@ -7,7 +7,7 @@
  * - Dedup: the job id (names.ts). It is a hint, because a queue forgets; the ledger's primary key is the fence.
  * - Deadlines: a call of `enqueue` has `enqueueTimeoutMs` (enqueue.ts); `ping` has one second. Any other command
  *   on Redis has 200 ms more than an enqueue (redis-clients.ts), on Postgres 30 seconds (postgres-pool.ts).
- * - Circuit breaker: one a process (create-queues.ts), for reachability. An enqueue without an answer trips it, and
+ * - Circuit breaker: one for each server that has queues (create-queues.ts), for reachability. An enqueue without an answer trips it, and
  *   an answered ping ends that. An ingress trips it too, and looks at it before it sends a delivery here.
  * - Retries of an event belong to the processor, and of a lost job to the reconciler.
  * - How Redis is set up (one server, Sentinels) is in redis-address.ts alone. Whether it keeps what it confirms (its disk, its

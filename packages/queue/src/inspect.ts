@@ -51,6 +51,8 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
     if (queue === undefined) throw new Error(`Cannot find the queue: no source "${source}"`);
     return queue;
   };
+  const queuesOf = (sources: readonly string[]) =>
+    new Map(sources.map((source) => [source, queueOf(source)]));
   return {
     findJob: async (key) => {
       const queue = queueOf(key.source);
@@ -92,25 +94,27 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
       const next = jobs.length < pageMax ? undefined : nextPage(from, jobs);
       return { jobs: jobs.map((job) => toFinished(source, job, backend.keys)), next };
     },
-    removeCompleted: async (keepMs, signal) => {
-      let removed = 0;
-      for (const queue of queues.values()) removed += await removeOld(queue, keepMs, signal);
-      return removed;
-    },
-    epochs: () => backend.epochs(queues),
+    removeCompleted: (keepMs, signal) => removeOld([...queues.values()], keepMs, signal),
+    epochs: (sources) => backend.epochs(queuesOf(sources)),
     writeEpoch: (source, epoch) => backend.writeEpoch(queueOf(source), epoch),
-    ledgerMarks: () => backend.ledgerMarks(queues),
+    ledgerMarks: (sources) => backend.ledgerMarks(queuesOf(sources)),
     writeLedgerMark: (source, mark) => backend.writeLedgerMark(queueOf(source), mark),
     forgotten: (source, sinceMs) => backend.forgotten(queueOf(source), sinceMs),
   };
 }
 
-async function removeOld(queue: Queue, keepMs: number, signal?: AbortSignal): Promise<number> {
+async function removeOld(
+  queues: readonly Queue[],
+  keepMs: number,
+  signal?: AbortSignal,
+): Promise<number> {
   let removed = 0;
-  while (signal?.aborted !== true) {
-    const batch = await queue.clean(keepMs, REMOVED_MAX, "completed");
-    removed += batch.length;
-    if (batch.length < REMOVED_MAX) break;
+  for (const queue of queues) {
+    while (signal?.aborted !== true) {
+      const batch = await queue.clean(keepMs, REMOVED_MAX, "completed");
+      removed += batch.length;
+      if (batch.length < REMOVED_MAX) break;
+    }
   }
   return removed;
 }

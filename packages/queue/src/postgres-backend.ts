@@ -9,7 +9,7 @@ import {
   type RedisQueueBackend,
 } from "bullmq";
 import type pg from "pg";
-import type { Backend } from "./backend.ts";
+import type { Backend, QueueServer } from "./backend.ts";
 import { STREAMS } from "./job-options.ts";
 import { addToPostgres } from "./postgres-add.ts";
 import { createPostgresQueries } from "./postgres-queries.ts";
@@ -43,10 +43,16 @@ export async function createPostgresBackend(
     }
   });
   const shared = sharedBackend(connection, workers);
+  const server: QueueServer = {
+    unready: () => undefined,
+    ping: async () => {
+      await pool.query("SELECT 1");
+    },
+  };
   return {
     name: "postgres",
     keys: undefined,
-    unready: () => undefined,
+    serverOf: () => server,
     createQueue: (name) => new Queue(name, { connection: {}, streams: STREAMS }, shared),
     createWorker: (name, processor, options) =>
       new Worker(
@@ -59,9 +65,6 @@ export async function createPostgresBackend(
     // Data that Postgres refuses (22, 23) or an index cannot hold (54).
     isPoison: (error) => /^(?:22|23|54)/.test(String(codeOf(error))),
     ...createPostgresQueries(pool),
-    ping: async () => {
-      await pool.query("SELECT 1");
-    },
     close: async () => {
       workers.clear();
       await settlesWithin(connection.close(), CLOSE_TIMEOUT_MS);

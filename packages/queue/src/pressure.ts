@@ -1,7 +1,7 @@
 import { wait } from "@millrace/core";
 import type { Pressure, SourcePressure } from "./queues.ts";
 
-/** One measurement of all queues. */
+/** One measurement of the queues that could be measured. */
 export interface PressureReading {
   readonly memoryShare: number | undefined;
   readonly sources: ReadonlyMap<string, SourcePressure>;
@@ -46,11 +46,17 @@ export function createPressureGauge(
   async function measureOnce(): Promise<number> {
     const began = performance.now();
     try {
-      reading = await read();
+      await readOnce();
     } catch {
       return 0;
     }
     return performance.now() - began;
+  }
+
+  // A queue that cannot be measured keeps what was measured before.
+  async function readOnce(): Promise<void> {
+    const { memoryShare, sources } = await read();
+    reading = { memoryShare, sources: new Map([...reading.sources, ...sources]) };
   }
 
   const pressure: Pressure = {
@@ -69,7 +75,7 @@ export function createPressureGauge(
       return pressure;
     },
     measure: async () => {
-      reading = await read();
+      await readOnce();
       return pressure;
     },
     close: () => closing.abort(),

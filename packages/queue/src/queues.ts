@@ -59,13 +59,13 @@ export interface Queues {
     pageMax?: number,
   ): Promise<FinishedJobs>;
   /**
-   * What `writeEpoch` wrote into each source's queue, on Redis with the server's `run_id`: another
+   * What `writeEpoch` wrote into the queues of these sources, on Redis with the server's `run_id`: another
    * value than before means that the queue may have lost jobs. Undefined where nothing is written.
    */
-  epochs(): Promise<ReadonlyMap<string, string | undefined>>;
+  epochs(sources: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(source: string, epoch: string): Promise<void>;
-  /** What `writeLedgerMark` wrote into each source's queue on Redis. None on Postgres, which is restored as a whole. */
-  ledgerMarks(): Promise<ReadonlyMap<string, string>>;
+  /** What `writeLedgerMark` wrote into the queues of these sources on Redis. None on Postgres, which is restored as a whole. */
+  ledgerMarks(sources: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Writes into a source's queue which ledger it was last compared with. */
   writeLedgerMark(source: string, mark: string): Promise<void>;
   /** Counts a source's jobs that completed since a time and that its queue, on Redis, no longer has. */
@@ -87,12 +87,12 @@ export interface Queues {
   /** Measures how full the queues are now. */
   measurePressure(): Promise<Pressure>;
   /**
-   * The circuit breaker of `enqueue`: open from a call that was not answered in time until a probe is
-   * answered. Meanwhile `enqueue` answers with errors at once. A caller that knows that the server does
-   * not answer may trip it.
+   * The circuit breaker of `enqueue` for a source: open from a call that its server did not answer in time until a probe
+   * is answered. Meanwhile `enqueue` answers with errors at once. Queues of one server have one breaker. A caller that knows
+   * that the server does not answer may trip it.
    */
-  readonly breaker: Pick<CircuitBreaker, "isOpen" | "trip">;
-  /** @throws `redis_unreachable` or `database_unreachable` when there is no answer in time. */
+  breakerOf(source: string): Pick<CircuitBreaker, "isOpen" | "trip">;
+  /** Asks every server that has a queue. @throws `redis_unreachable` or `database_unreachable` when there is no answer in time. */
   ping(): Promise<void>;
   /** Ends the workers, if any, and every connection. Bounded, also when the server is dead. */
   close(): Promise<void>;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { QueueKeys } from "@millrace/core";
 import { Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import type { Backend } from "./backend.ts";
+import type { Backend, QueueServer } from "./backend.ts";
 import { STREAMS } from "./job-options.ts";
 import { makeReadable } from "./readable-jobs.ts";
 import { createRedisAdd } from "./redis-add.ts";
@@ -24,11 +24,18 @@ export function createRedisBackend(
 ): Backend {
   const { producer } = clients;
   const queries = createRedisQueries(producer);
+  const server: QueueServer = {
+    unready: () =>
+      producer.status === "ready" ? undefined : `the connection to Redis is ${producer.status}`,
+    ping: async () => {
+      await connected(producer);
+      await producer.ping();
+    },
+  };
   return {
     name: "redis",
     keys,
-    unready: () =>
-      producer.status === "ready" ? undefined : `the connection to Redis is ${producer.status}`,
+    serverOf: () => server,
     createQueue: (name) => new Queue(name, { connection: producer, streams: STREAMS }),
     createWorker: (name, processor, options) => {
       const connection = clients.worker();
@@ -40,10 +47,6 @@ export function createRedisBackend(
     isPoison: (error) =>
       error instanceof Error && error.name === "ReplyError" && !SERVER_FAULT.test(error.message),
     ...queries,
-    ping: async () => {
-      await connected(producer);
-      await producer.ping();
-    },
     waitForReplicas: durability.waitForReplicas,
     risk: durability.risk,
     close: async () => {

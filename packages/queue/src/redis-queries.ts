@@ -157,49 +157,48 @@ async function readCounts(queue: Queue): Promise<JobCounts> {
 }
 
 /**
- * For each queue how many jobs wait, and the age of the oldest that was never begun, or -1. A job that
- * was begun before does not say since when it waits, so it is not counted; the script stops after ten. A key that
- * somebody has given another type counts as empty, so that one queue does not hide the others.
+ * How many jobs wait, and the age of the oldest that was never begun, or -1. A job that was begun before does not say
+ * since when it waits, so it is not counted; the script stops after ten. A key that somebody has given another
+ * type counts as empty.
  */
 const PRESSURE = createRedisScript(`
+local prefix = KEYS[1]
 local now = redis.call("TIME")
 local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)
-local found = {}
 local function size(command, key)
   local length = redis.pcall(command, key)
   return type(length) == "number" and length or 0
 end
-for _, prefix in ipairs(KEYS) do
-  local waiting = size("LLEN", prefix .. "wait")
-  local depth = waiting + size("LLEN", prefix .. "paused")
-    + size("ZCARD", prefix .. "prioritized") + size("ZCARD", prefix .. "delayed")
-  local ageMs = -1
-  if waiting > 0 then
-    for _, id in ipairs(redis.call("LRANGE", prefix .. "wait", -10, -1)) do
-      local job = redis.pcall("HMGET", prefix .. id, "timestamp", "ats")
-      local addedAtMs = tonumber(job[1])
-      if addedAtMs and not job[2] then ageMs = math.max(ageMs, nowMs - addedAtMs, 0) end
-    end
+local waiting = size("LLEN", prefix .. "wait")
+local depth = waiting + size("LLEN", prefix .. "paused")
+  + size("ZCARD", prefix .. "prioritized") + size("ZCARD", prefix .. "delayed")
+local ageMs = -1
+if waiting > 0 then
+  for _, id in ipairs(redis.call("LRANGE", prefix .. "wait", -10, -1)) do
+    local job = redis.pcall("HMGET", prefix .. id, "timestamp", "ats")
+    local addedAtMs = tonumber(job[1])
+    if addedAtMs and not job[2] then ageMs = math.max(ageMs, nowMs - addedAtMs, 0) end
   end
-  found[#found + 1] = { depth, ageMs }
 end
-return found
+return { depth, ageMs }
 `);
 
 async function readPressure(
   client: Redis,
   queues: ReadonlyMap<string, Queue>,
 ): Promise<PressureReading> {
-  const prefixes = [...queues.values()].map((queue) => queue.toKey(""));
-  const [info, found] = await Promise.all([
-    client.info("memory"),
-    PRESSURE.run(client, prefixes, []) as Promise<[depth: number, ageMs: number][]>,
-  ]);
-  const sources = [...queues.keys()].map((source, index) => {
-    const [depth, ageMs] = found[index] ?? [0, -1];
+  const readings = [...queues].map(async ([source, queue]) => {
+    const [depth, ageMs] = (await PRESSURE.run(client, [queue.toKey("")], [])) as [number, number];
     return [source, { depth, oldestAgeMs: ageMs < 0 ? undefined : ageMs }] as const;
   });
-  return { memoryShare: memoryShare(info), sources: new Map(sources) };
+  const [info, ...found] = await Promise.all([client.info("memory"), ...readings.map(orNothing)]);
+  const sources = new Map(found.filter((reading) => reading !== undefined));
+  return { memoryShare: memoryShare(info), sources };
+}
+
+/** One queue that Redis refuses does not hide the others. That Redis is away, another command says. */
+function orNothing<T>(reading: Promise<T>): Promise<T | undefined> {
+  return reading.catch(() => undefined);
 }
 
 function memoryShare(info: string): number | undefined {

@@ -138,8 +138,9 @@ export function checkDisk(redisUrl: string): Promise<Check> {
 /** Whether the queues are those that the ledger was last compared with. */
 export function checkEpochs(ledger: Ledger, queues: Queues): Promise<Check> {
   return check("epochs", async () => {
-    const changed = await changedQueues({ ledger, queues });
-    const { changes, lately } = await findLedgerChanges({ ledger, queues });
+    const sources = [...queues.queues.keys()];
+    const changed = await changedQueues({ ledger, queues }, sources);
+    const { changes, lately } = await findLedgerChanges({ ledger, queues }, sources);
     const lost = [...changes].filter(([, { kind }]) => kind !== "restarted");
     if (lost.length > 0) {
       return bad(

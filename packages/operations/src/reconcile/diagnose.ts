@@ -50,7 +50,7 @@ export async function diagnose(
   // Pending events were compared before, whatever their jobs.
   const isNew = (kind: string) => !kind.startsWith("pending");
   await look(findFinished(deps, { ...options, state: "failed", sinceMs: 0 }), isNew);
-  const { changes } = await findLedgerChanges(deps);
+  const { changes } = await findLedgerChanges(deps, options.sources);
   for (const source of options.sources) {
     const completed = { ...options, sources: [source], state: "completed", sinceMs: 0 } as const;
     await look(findFinished(deps, { ...completed, wasUndone: changes.has(source) }), isNew);

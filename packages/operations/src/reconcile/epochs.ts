@@ -9,17 +9,20 @@ export interface EpochDeps {
 }
 
 /**
- * The sources whose queue is not the one that the ledger was last compared with as a whole: it was
+ * Those of the sources whose queue is not the one that the ledger was last compared with as a whole: it was
  * flushed, restored, replaced, or its server restarted and may have lost the last writes.
  */
-export async function changedQueues({
-  ledger,
-  queues,
-}: {
-  readonly ledger: EpochDeps["ledger"];
-  readonly queues: Pick<EpochDeps["queues"], "epochs">;
-}): Promise<string[]> {
-  const [current, kept] = await Promise.all([queues.epochs(), ledger.repair.readEpochs()]);
+export async function changedQueues(
+  {
+    ledger,
+    queues,
+  }: {
+    readonly ledger: EpochDeps["ledger"];
+    readonly queues: Pick<EpochDeps["queues"], "epochs">;
+  },
+  sources: readonly string[],
+): Promise<string[]> {
+  const [current, kept] = await Promise.all([queues.epochs(sources), ledger.repair.readEpochs()]);
   return [...current]
     .filter(
       ([source, epoch]) => epoch === undefined || kept.get(queueName(source))?.epoch !== epoch,
@@ -33,7 +36,7 @@ export async function beginEpochs(
   sources: readonly string[],
 ): Promise<ReadonlyMap<string, string | undefined>> {
   await Promise.all(sources.map((source) => queues.writeEpoch(source, randomUUID())));
-  const begun = await queues.epochs();
+  const begun = await queues.epochs(sources);
   return new Map(sources.map((source) => [source, begun.get(source)]));
 }
 

@@ -38,14 +38,17 @@ interface Mark extends ServerEpoch {
 const WEEK_MS = 7 * 86_400_000;
 
 /**
- * Compares the ledger with what each queue knows of it. A dump that is restored into the same server keeps its
+ * Compares the ledger with what the queue of each source knows of it. A dump that is restored into the same server keeps its
  * identifier and timeline, and its position goes up: only the number of the pass tells.
  *
  * @throws `database_unavailable`, and what the queue throws
  */
-export async function findLedgerChanges({ ledger, queues }: LedgerEpochDeps): Promise<LedgerView> {
+export async function findLedgerChanges(
+  { ledger, queues }: LedgerEpochDeps,
+  sources: readonly string[],
+): Promise<LedgerView> {
   // The queue first: Postgres is always written before it, so that a pass in between is no change.
-  const texts = await queues.ledgerMarks();
+  const texts = await queues.ledgerMarks(sources);
   const [server, kept] = await Promise.all([
     ledger.repair.serverEpoch(),
     ledger.repair.readEpochs(),

@@ -82,8 +82,8 @@ const SETTLING_MS = 120_000;
 export async function runPass(deps: PassDeps, options: PassOptions): Promise<PassReport> {
   const pass = createPass(deps);
   const { sweepGraceMs, doubtsMarks } = options;
-  const changedSources = await changedQueues(deps);
-  const view = await findLedgerChanges(deps);
+  const changedSources = await changedQueues(deps, options.sources);
+  const view = await findLedgerChanges(deps, options.sources);
   const { changes } = view;
   if (changedSources.length > 0) deps.onChanged(changedSources);
   if (changes.size > 0) deps.onLedgerChanged(changes);
@@ -125,6 +125,36 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
   if (deps.queues.backend === "redis") await keepLedgerEpoch(deps, options.sources, view);
   const { server } = view;
   return { ...pass.report(), whole: changed || sweepGraceMs !== undefined, changed, server };
+}
+
+/** What passes over different queues found together: one after the other, and at least one. */
+export function mergeReports(reports: readonly PassReport[]): PassReport {
+  return reports.reduce((one, other) => ({
+    found: addByKind(one.found, other.found, (a, b) => ({
+      count: a.count + b.count,
+      examples: [...a.examples, ...b.examples].slice(0, EXAMPLES_MAX),
+    })),
+    repairedByKind: addByKind(one.repairedByKind, other.repairedByKind, (a, b) => a + b),
+    looked: one.looked + other.looked,
+    repaired: one.repaired + other.repaired,
+    whole: one.whole || other.whole,
+    changed: one.changed || other.changed,
+    server: other.server,
+    isFull: one.isFull || other.isFull,
+  }));
+}
+
+function addByKind<T>(
+  one: ReadonlyMap<DisagreementKind, T>,
+  other: ReadonlyMap<DisagreementKind, T>,
+  add: (a: T, b: T) => T,
+): ReadonlyMap<DisagreementKind, T> {
+  const sum = new Map(one);
+  for (const [kind, value] of other) {
+    const before = sum.get(kind);
+    sum.set(kind, before === undefined ? value : add(before, value));
+  }
+  return sum;
 }
 
 /** Events that were given up, whose jobs are removed at once. */

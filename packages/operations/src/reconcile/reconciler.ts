@@ -5,7 +5,7 @@ import { createCapacity } from "./capacity.ts";
 import type { CompareDeps } from "./compare.ts";
 import type { EpochDeps } from "./epochs.ts";
 import type { LedgerChange, LedgerEpochDeps } from "./ledger-epoch.ts";
-import { runPass, type PassDeps, type PassOptions, type PassReport } from "./pass.ts";
+import { mergeReports, runPass, type PassDeps, type PassOptions, type PassReport } from "./pass.ts";
 import type { RepairDeps } from "./repair.ts";
 import { PAGE_MAX } from "./walk.ts";
 
@@ -25,7 +25,8 @@ export type ReconcilerNotice =
   | { readonly kind: "job_abandoned"; readonly event: EnvelopedEvent; readonly reason: string }
   /** Another process leads. */
   | { readonly kind: "follows" }
-  | { readonly kind: "pass_failed"; readonly error: unknown };
+  /** A pass failed: over the queue of this source alone, or over all queues. */
+  | { readonly kind: "pass_failed"; readonly source?: string; readonly error: unknown };
 
 export interface ReconcilerDeps extends Pick<CompareDeps, "isSound"> {
   readonly ledger: Pick<Ledger, "repair" | "retries">;
@@ -64,9 +65,20 @@ const MARKS_MS = 10_000;
 /** Milliseconds between the progress notices of a long pass. */
 const PROGRESS_INTERVAL_MS = 5_000;
 
+/** Queues that are compared together, and how far that has come. */
+interface Group {
+  readonly sources: readonly string[];
+  /** Since when jobs that ended are compared by the next pass, if only the latest are. */
+  readonly endedSinceMs: number;
+  readonly sweepAtMs: number;
+  /** When marks are compared that were written about jobs which a server that has changed may have lost. */
+  readonly marksAtMs: number;
+}
+
 /**
  * Keeps ledger and queues in agreement for as long as this process leads: passes, one after the other,
- * until it is closed. A pass that fails is tried again after the interval.
+ * until it is closed. A pass goes over all queues together. Where it fails, each queue gets a pass of its own, so that
+ * one that fails by itself holds up no other. What failed is tried again after the interval.
  */
 export function createReconciler(
   deps: ReconcilerDeps,
@@ -83,13 +95,10 @@ class Reconciler {
   readonly #running: Promise<void>;
   /** Of the last time that this process became the leader; aborts when it no longer is. */
   #leadership: AbortSignal | undefined;
-  /** Since when jobs that ended are compared by the next pass, if only the latest are. */
-  #endedSinceMs = 0;
-  #sweepAtMs = 0;
+  /** One group, and the queues that failed by themselves, each apart. */
+  #groups: readonly Group[] = [];
   /** The Postgres of the last pass; undefined before this process' first as the leader. */
   #server: ServerEpoch | undefined;
-  /** When marks are compared that were written about jobs which a server that has changed may have lost. */
-  #marksAtMs = Infinity;
 
   constructor(deps: ReconcilerDeps, options: ReconcilerOptions) {
     this.#deps = deps;
@@ -111,7 +120,7 @@ class Reconciler {
   /** One pass, if this process leads; returns the milliseconds until the next. */
   async #takeTurn(): Promise<number> {
     const { leader, queues, notify } = this.#deps;
-    const { intervalMs, sweepIntervalMs } = this.#options;
+    const { sources, intervalMs, sweepIntervalMs } = this.#options;
     try {
       const leadership = await leader.lead();
       if (leadership === undefined) {
@@ -122,43 +131,89 @@ class Reconciler {
       if (leadership !== this.#leadership) {
         this.#leadership = leadership;
         // How far the last leader had come is unknown.
-        this.#endedSinceMs = 0;
+        const sweepAtMs = Date.now() + sweepIntervalMs;
+        this.#groups = [{ sources, endedSinceMs: 0, sweepAtMs, marksAtMs: Infinity }];
         this.#server = undefined;
-        this.#sweepAtMs = Date.now() + sweepIntervalMs;
       }
       await queues.ping();
-      return await this.#runPass();
+      return await this.#runPasses();
     } catch (error) {
       if (!this.#closing.signal.aborted) notify({ kind: "pass_failed", error });
       return intervalMs;
     }
   }
 
-  async #runPass(): Promise<number> {
-    const { intervalMs, sweepIntervalMs, graceMs } = this.#options;
+  async #runPasses(): Promise<number> {
+    const { intervalMs } = this.#options;
     const startedAtMs = Date.now();
-    const isSweep = startedAtMs >= this.#sweepAtMs;
-    const doubtsMarks = startedAtMs >= this.#marksAtMs;
-    const report = await runPass(this.#passDeps(), {
-      ...this.#options,
-      endedSinceMs: this.#endedSinceMs,
-      sweepGraceMs: isSweep ? sweepIntervalMs : undefined,
-      doubtsMarks,
-    });
-    if (doubtsMarks) this.#marksAtMs = Infinity;
-    if (report.changed || !isSameServer(report.server, this.#server)) {
-      this.#marksAtMs = Date.now() + MARKS_MS;
+    const passed: Group[] = [];
+    const failed: { readonly group: Group; readonly error: unknown }[] = [];
+    const reports: PassReport[] = [];
+    const left = [...this.#groups];
+    for (let group = left.shift(); group !== undefined; group = left.shift()) {
+      try {
+        const report = await this.#runPass(group);
+        reports.push(report);
+        passed.push(this.#after(group, report, startedAtMs));
+      } catch (error) {
+        await this.#demandStores(error);
+        const { sources } = group;
+        if (sources.length === 1) failed.push({ group, error });
+        else left.unshift(...sources.map((source) => ({ ...group, sources: [source] })));
+      }
     }
+    // A fault of all queues is none of each.
+    if (passed.length === 0) throw failed[0]?.error;
+    this.#groups = [mergeGroups(passed), ...failed.map(({ group }) => group)];
+    for (const { group, error } of failed) {
+      this.#deps.notify({ kind: "pass_failed", source: group.sources[0] ?? "", error });
+    }
+    const report = mergeReports(reports);
     this.#server = report.server;
-    if (isSweep) this.#sweepAtMs = Date.now() + sweepIntervalMs;
-    this.#endedSinceMs = startedAtMs - CLOCK_DIFFERENCE_MS - graceMs;
     this.#deps.notify({ kind: "passed", tookMs: Date.now() - startedAtMs, ...report });
     if (report.isFull) return Math.min(FULL_PAUSE_MS, intervalMs);
     return report.repaired >= this.#pageMax / 2 ? 0 : intervalMs;
   }
 
+  #runPass({ sources, endedSinceMs, sweepAtMs, marksAtMs }: Group): Promise<PassReport> {
+    const nowMs = Date.now();
+    return runPass(this.#passDeps(), {
+      ...this.#options,
+      ...{ sources, endedSinceMs },
+      sweepGraceMs: nowMs >= sweepAtMs ? this.#options.sweepIntervalMs : undefined,
+      doubtsMarks: nowMs >= marksAtMs,
+    });
+  }
+
+  /** A group after a pass that began at some time. */
+  #after(group: Group, report: PassReport, startedAtMs: number): Group {
+    const { sweepIntervalMs, graceMs } = this.#options;
+    const isSwept = startedAtMs >= group.sweepAtMs;
+    const isDoubtful = report.changed || !isSameServer(report.server, this.#server);
+    const marksAtMs = startedAtMs >= group.marksAtMs ? Infinity : group.marksAtMs;
+    return {
+      sources: group.sources,
+      endedSinceMs: startedAtMs - CLOCK_DIFFERENCE_MS - graceMs,
+      sweepAtMs: isSwept ? Date.now() + sweepIntervalMs : group.sweepAtMs,
+      marksAtMs: isDoubtful ? Date.now() + MARKS_MS : marksAtMs,
+    };
+  }
+
+  /** @throws the error of a pass where it is not the fault of some queue: a store is away, or another process leads. */
+  async #demandStores(error: unknown): Promise<void> {
+    const { queues, ledger } = this.#deps;
+    if (!this.#mayGoOn()) throw error;
+    await queues.ping();
+    await ledger.repair.serverEpoch();
+  }
+
+  #mayGoOn(): boolean {
+    const isOver = this.#closing.signal.aborted;
+    return !isOver && this.#deps.leader.leading && this.#leadership?.aborted === false;
+  }
+
   #passDeps(): PassDeps {
-    const { queues, leader, notify } = this.#deps;
+    const { queues, notify } = this.#deps;
     let progressAtMs = performance.now() + PROGRESS_INTERVAL_MS;
     return {
       ...this.#deps,
@@ -172,8 +227,7 @@ class Reconciler {
         progressAtMs = performance.now() + PROGRESS_INTERVAL_MS;
         notify({ kind: "progress", ...progress });
       },
-      mayGoOn: () =>
-        !this.#closing.signal.aborted && leader.leading && this.#leadership?.aborted === false,
+      mayGoOn: () => this.#mayGoOn(),
     };
   }
 }
@@ -181,4 +235,14 @@ class Reconciler {
 /** Whether no commit can have been lost in between. */
 function isSameServer(one: ServerEpoch, other: ServerEpoch | undefined): boolean {
   return one.startedAtMs === other?.startedAtMs && one.timeline === other.timeline;
+}
+
+/** What passed is compared together from then on: each queue as far back as the one that needs it most. */
+function mergeGroups(groups: readonly Group[]): Group {
+  return {
+    sources: groups.flatMap(({ sources }) => sources),
+    endedSinceMs: Math.min(...groups.map(({ endedSinceMs }) => endedSinceMs)),
+    sweepAtMs: Math.min(...groups.map(({ sweepAtMs }) => sweepAtMs)),
+    marksAtMs: Math.min(...groups.map(({ marksAtMs }) => marksAtMs)),
+  };
 }

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { onRedis } from "../support/backends.ts";
+import { event, openTestQueues } from "../support/queue-fixture.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { withRedis } from "../support/redis-client.ts";
+import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
+import { until } from "../support/until.ts";
+import { startReconciler, type TestReconciler } from "./reconcile-once.ts";
+
+const patient = (eventId: string) => ({ ...key(eventId), source: "patient" });
+
+// A login whose ACL leaves out one queue stands for a queue that fails by itself: each command on it is refused.
+describeOnRedis("a reconciler that Redis refuses one of its queues", () => {
+  let stores: TestStores;
+  let reconciler: TestReconciler | undefined;
+
+  beforeEach(async () => {
+    stores = await openTestStores(await onRedis());
+  });
+  afterEach(async () => {
+    await reconciler?.close();
+    await stores?.close();
+  });
+
+  const allow = (...keys: string[]) =>
+    withRedis(String(stores.servers.redisUrl), (client) =>
+      client.call("ACL", "SETUSER", "narrow", "on", "nopass", "+@all", "resetkeys", ...keys),
+    );
+
+  async function start(): Promise<TestReconciler> {
+    const url = new URL(String(stores.servers.redisUrl));
+    url.username = "narrow";
+    url.password = "any";
+    const servers = { ...stores.servers, redisUrl: url.href };
+    const queues = await openTestQueues(servers, "worker", ["acme", "patient"]);
+    const started = startReconciler({ ...stores, queues }, { sources: ["acme", "patient"] });
+    return {
+      notices: started.notices,
+      close: async () => {
+        await started.close();
+        await queues.close();
+      },
+    };
+  }
+
+  const failures = () =>
+    reconciler?.notices.flatMap((notice) =>
+      notice.kind === "pass_failed" ? [notice.source ?? "every queue"] : [],
+    ) ?? [];
+
+  test("repairs the others, says which one fails, and repairs that one when it answers", async () => {
+    await allow("~bull:millrace-acme:*");
+    await stores.ledger.intake.accept([
+      event("evt_orphan_1"),
+      event("evt_orphan_2", { source: "patient" }),
+    ]);
+    reconciler = await start();
+    await until(async () => (await stores.job("evt_orphan_1"))?.state === "waiting");
+    await until(() => failures().length >= 2);
+    expect(new Set(failures())).toEqual(new Set(["patient"]));
+    await stores.ledger.intake.accept([event("evt_orphan_3")]);
+    await until(async () => (await stores.job("evt_orphan_3"))?.state === "waiting");
+    expect(await stores.queues.findJob(patient("evt_orphan_2"))).toBeUndefined();
+
+    await allow("~bull:millrace-acme:*", "~bull:millrace-patient:*");
+    const isThere = async () => await stores.queues.findJob(patient("evt_orphan_2"));
+    await until(async () => (await isThere())?.state === "waiting");
+    const before = failures().length;
+    await stores.ledger.intake.accept([event("evt_orphan_4", { source: "patient" })]);
+    await until(async () => (await stores.queues.findJob(patient("evt_orphan_4"))) !== undefined);
+    expect(failures().length).toBe(before);
+  });
+
+  test("fails as a whole when Redis refuses every queue", async () => {
+    await allow();
+    reconciler = await start();
+    await until(() => failures().length >= 2);
+    expect(new Set(failures())).toEqual(new Set(["every queue"]));
+  });
+});
