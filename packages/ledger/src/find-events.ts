@@ -22,7 +22,7 @@ export interface EventFilter {
   readonly until?: Date | undefined;
   /** Recorded, or completed or failed, within so many milliseconds, by the database's clock. */
   readonly changedWithinMs?: number | undefined;
-  /** Recorded before this bulk run was started; and, where failed events are listed, failed before. */
+  /** Recorded before this bulk run was started, and of the same status since then. */
   readonly snapshotOfRun?: number | undefined;
   /** Rows of a page, 1 to 500. Default 50. */
   readonly limit?: number | undefined;
@@ -133,7 +133,7 @@ function conditions(filter: EventFilter): (SQL | undefined)[] {
     until === undefined ? undefined : lt(events.recordedAt, until),
     changedWithinMs === undefined ? undefined : changedWithin(changedWithinMs),
     cursor === undefined ? undefined : after(cursor, filter.order),
-    run === undefined ? undefined : inSnapshot(run, status),
+    run === undefined ? undefined : inSnapshot(run),
   ];
 }
 
@@ -173,9 +173,10 @@ function after(text: string, order: EventFilter["order"]): SQL {
     ${isBehind} (${`${recordedAt}+00`}::timestamptz, ${key.source}, ${key.eventId}, ${key.generation}::int)`;
 }
 
-// The moment stays in the database: a Date would cut its microseconds.
-function inSnapshot(run: number, status: EventStatus | undefined): SQL {
+// The moment stays in the database: a Date would cut its microseconds. An event that somebody retried, or that ran, after
+// it is no longer what was counted: a run that gives up must not undo a later retry.
+function inSnapshot(run: number): SQL {
   const moment = sql`(SELECT snapshot_at FROM millrace.bulk_runs WHERE id = ${run}::bigint)`;
-  const recorded = sql`${events.recordedAt} <= ${moment}`;
-  return status === "failed" ? sql`${recorded} AND ${events.processedAt} <= ${moment}` : recorded;
+  return sql`${events.recordedAt} <= ${moment}
+    AND coalesce(${events.processedAt}, ${events.pendingSince}) <= ${moment}`;
 }
