@@ -180,11 +180,11 @@ onEachBackend("a bulk run", (prepare, backend) => {
     expect(await stores.ledger.bulkWork.workBatch(found, batch)).toEqual({ kind: "superseded" });
     expect((await get(run)).done).toBe(paused.done);
     expect(paused).toMatchObject({ state: "paused", finished_at: null });
-    await change(run, { state: "running", rate: 0.01 });
+    await change(run, { state: "running", rate: 1 });
     await until(async () => (await get(run)).done > paused.done);
     const stopped = await change(run, { state: "stopped" });
     expect(stopped.done).toBeLessThan(12);
-    expect(stopped).toMatchObject({ state: "stopped", rate: 0.01, estimate_seconds: null });
+    expect(stopped).toMatchObject({ state: "stopped", rate: 1, estimate_seconds: null });
     await expect(change(run, { state: "running" })).rejects.toMatchObject({ code: "run_ended" });
     expect(await statuses("slow_")).toEqual({ pending: stopped.done, failed: 12 - stopped.done });
     await settle("slow_", 12);

@@ -15,6 +15,8 @@ import { reconcileOnce } from "./reconcile-once.ts";
 
 const actor = { user: "alice", role: "operator", via: "cli", reason: "it cannot succeed" } as const;
 const DELAY_MS = 1_500;
+/** Time enough to stop Redis before it. */
+const DUE_MS = 5_000;
 const LATE = ["evt_late", "evt_later", "evt_named", "evt_bulk", "evt_left"];
 
 onEachBackend("giving up", (prepare, backend) => {
@@ -113,6 +115,46 @@ onEachBackend("giving up", (prepare, backend) => {
     expect((await stores.row("many_failed"))?.last_error_code).not.toBe("given_up");
     expect(await giveUp("many_other")).toBe("given_up");
   });
+
+  test.runIf(backend === "redis")(
+    "of events whose jobs come due while Redis is down holds: the jobs end as given up, and no handler runs",
+    async () => {
+      const { redis } = stores.servers;
+      const ran: string[] = [];
+      await stores.work(
+        ({ id }) => void ran.push(id),
+        async () => {
+          await takeDelayed("evt_due", DUE_MS);
+          await takeDelayed("evt_run", DUE_MS);
+          const dueAtMs = Date.now() + DUE_MS;
+          await redis?.kill();
+          expect(await giveUp("evt_due")).toBe("given_up");
+          // Of many, too: a run that gives up does not wait for the queue.
+          const filter = { q: "evt_run" };
+          const run = await createOperator(stores, actor).startRun("give_up", { filter });
+          const runner = lead();
+          await until(async () => (await stores.ledger.bulkRuns.get(run.id)).state === "finished");
+          await runner.close();
+          await until(() => Date.now() > dueAtMs);
+          await expect(stores.queues.ping()).rejects.toBeInstanceOf(Error);
+          await redis?.restart();
+          for (const id of ["evt_due", "evt_run"]) {
+            await until(async () => (await stores.job(id))?.state === "failed");
+          }
+        },
+      );
+      for (const id of ["evt_due", "evt_run"]) {
+        expect((await stores.job(id))?.failedReason).toContain("given_up");
+      }
+      await reconcileOnce(stores);
+      for (const id of ["evt_due", "evt_run"]) {
+        expect(await stores.row(id)).toMatchObject({
+          ...{ status: "failed", last_error_code: "given_up", attempts: 0 },
+        });
+      }
+      expect(ran).toEqual([]);
+    },
+  );
 
   test.runIf(backend === "redis")(
     "while Redis is down holds: the job that stayed ends as given up, and no handler runs",

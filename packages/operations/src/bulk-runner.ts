@@ -30,12 +30,14 @@ const POLL_MS = 1_000;
 const BATCH_MAX = 200;
 /** Batches a second that a rate is spread over. */
 const BATCHES_PER_SECOND = 5;
+/** Milliseconds that a batch which came late is made up for. */
+const MADE_UP_MS = 1_000;
 /** Milliseconds between counts of what became of runs that have ended. */
 const KEEP_RESULTS_MS = 60_000;
 
 /**
  * Works the bulk runs off, side by side and each at its rate, while this process leads. All that it needs to go on is
- * in the run's row, so the next leader does after this one has died. Without Postgres or the queue it waits.
+ * in the run's row, so the next leader does after this one has died. Without Postgres it waits, and to run events also without the queue.
  */
 export function startBulkRunner(deps: Deps): BulkRunner {
   const { ledger, leading, notify } = deps;
@@ -64,8 +66,9 @@ export function startBulkRunner(deps: Deps): BulkRunner {
         if (leading() && !closing.signal.aborted && pace.dueInMs(run) <= 0) await runBatch(run);
       }
       if (performance.now() - keptAt > KEEP_RESULTS_MS) {
-        await ledger.bulkWork.keepResults();
+        // Before, so that a count which takes too long does not hold up each pass.
         keptAt = performance.now();
+        await ledger.bulkWork.keepResults();
       }
       return Math.min(POLL_MS, ...running.map((run) => Math.max(0, pace.dueInMs(run))));
     } catch (error) {
@@ -75,11 +78,11 @@ export function startBulkRunner(deps: Deps): BulkRunner {
   }
 
   async function runBatch(run: OpenBulkRun): Promise<void> {
+    const size = pace.sizeOf(run);
     try {
-      const done = await workBatch(deps, run, pace.sizeOf(run));
-      pace.add(run, done);
+      pace.add(run, await workBatch(deps, run, size));
     } catch (error) {
-      pace.delay(run, POLL_MS);
+      pace.delay(run, isDatabaseUnavailable(error) ? Math.ceil(size / 2) : size);
       await noteError(deps, run, error);
     }
   }
@@ -99,7 +102,8 @@ async function workBatch(
   run: OpenBulkRun,
   size: number,
 ): Promise<number> {
-  await queues.ping();
+  // Giving up is the ledger's alone: the reconciler removes the jobs that stay.
+  if (run.verb !== "give_up") await queues.ping();
   failpoint("bulk_run.before_batch");
   const isConfigured = (source: string) => queues.queues.has(source);
   const batch = await ledger.bulkWork.workBatch(run, { size, isConfigured });
@@ -120,6 +124,10 @@ const enqueue = (
   events: readonly EnvelopedEvent[],
 ) => (verb === "replay" ? addJobs(queues, events) : requeueJobs(queues, events, { atOnce: true }));
 
+/** Fewer events may be done in time where so many were not: replays of large bodies copy them. */
+const isDatabaseUnavailable = (error: unknown): boolean =>
+  isMillraceError(error) && error.code === "database_unavailable";
+
 /** A run that can never go on has failed. Any other waits for what is away. */
 async function noteError(
   { ledger, notify }: Deps,
@@ -139,30 +147,43 @@ async function noteError(
   }
 }
 
-/** When the next batch of each run may begin, so that its events are spread evenly over time. */
+/** When the next batch of each run may begin, and its size, so that its events are spread evenly over time. */
 function createPace() {
-  const next = new Map<number, { fromMs: number; events: number }>();
+  const last = new Map<number, Batch>();
   const dueMs = ({ id, rate }: OpenBulkRun): number => {
-    const { fromMs, events } = next.get(id) ?? { fromMs: -Infinity, events: 0 };
+    const { fromMs, events } = last.get(id) ?? { fromMs: performance.now(), events: 0 };
     return fromMs + (events / rate) * 1_000;
   };
+  const sizeMaxOf = ({ id }: OpenBulkRun): number => last.get(id)?.sizeMax ?? BATCH_MAX;
   return {
-    sizeOf: ({ rate }: OpenBulkRun): number =>
-      Math.max(1, Math.min(BATCH_MAX, Math.floor(rate / BATCHES_PER_SECOND))),
+    /** More where batches take longer than their share of a second, so that the rate is kept all the same. */
+    sizeOf: (run: OpenBulkRun): number => {
+      const lateMs = Math.min(MADE_UP_MS, Math.max(0, performance.now() - dueMs(run)));
+      const wanted = run.rate / BATCHES_PER_SECOND + (run.rate * lateMs) / 1_000;
+      return Math.max(1, Math.min(sizeMaxOf(run), Math.floor(wanted)));
+    },
     /** The rate is the one that the run has now, so that a change of it takes effect at once. */
     dueInMs: (run: OpenBulkRun): number => dueMs(run) - performance.now(),
-    /** A batch that came late is made up for, a second at most. */
     add: (run: OpenBulkRun, events: number): void => {
-      const fromMs = Math.max(dueMs(run), performance.now() - 1_000);
-      next.set(run.id, { fromMs, events });
+      const fromMs = Math.max(dueMs(run), performance.now() - MADE_UP_MS);
+      last.set(run.id, { fromMs, events, sizeMax: Math.min(BATCH_MAX, 2 * sizeMaxOf(run)) });
     },
-    delay: (run: OpenBulkRun, ms: number): void => {
-      next.set(run.id, { fromMs: performance.now() + ms, events: 0 });
+    delay: (run: OpenBulkRun, sizeMax: number): void => {
+      last.set(run.id, { fromMs: performance.now() + POLL_MS, events: 0, sizeMax });
     },
     /** Forgets the runs that have ended or are paused: what they did not do meanwhile is not made up for. */
     keep: (runs: readonly OpenBulkRun[]): void => {
       const running = new Set(runs.filter(({ state }) => state === "running").map(({ id }) => id));
-      for (const id of next.keys()) if (!running.has(id)) next.delete(id);
+      for (const id of last.keys()) if (!running.has(id)) last.delete(id);
     },
   };
+}
+
+/** The last batch of a run. */
+interface Batch {
+  /** When it was due, or a little before it ended if that is later. */
+  readonly fromMs: number;
+  readonly events: number;
+  /** Events of the next one at most. */
+  readonly sizeMax: number;
 }
