@@ -21,6 +21,7 @@ const RELEASE = [
   "test/integration/waits.test.ts",
   "test/ledger/leader.test.ts",
   "test/ledger/model.test.ts",
+  "test/operations/bulk-run-crashes.test.ts",
   "test/operations/bulk-runs.test.ts",
   "test/operations/reconcile-faults.test.ts",
   "test/operations/reconcile-postgres-lost.test.ts",

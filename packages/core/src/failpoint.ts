@@ -32,6 +32,7 @@ export type Failpoint =
   | "worker.before_fail"
   | "worker.fail_recorded"
   | "bulk_run.before_batch"
+  | "bulk_run.members_added"
   | "bulk_run.committed"
   | "bulk_run.enqueued"
   | "retention.moved"

@@ -1,4 +1,5 @@
 import {
+  failpoint,
   MillraceError,
   type EnvelopedEvent,
   type EventKey,
@@ -81,7 +82,9 @@ export async function workBatch(
     if (row === undefined) return { kind: "superseded" };
     const wanted = Math.min(size, row.left ?? size);
     const { keys, cursor, more } = await listEvents(client, run, wanted);
-    const members = await act(client, run, await addMembers(client, run, keys), isConfigured);
+    const added = await addMembers(client, run, keys);
+    failpoint("bulk_run.members_added");
+    const members = await act(client, run, added, isConfigured);
     const ended = !more || wanted === row.left;
     const skipped = addSkips(row.skipped, members);
     const done = members.filter((member) => member.skipped === null);
