@@ -36,7 +36,7 @@ test("a retry of many is watched to its end, and says what became of its events"
   expect(outcome).toEqual({
     code: 0,
     stdout: expect.stringMatching(
-      /^run \d+: retry 3 events, 50 per second\n3 ran: 2 completed, 1 failed again \(1 error\)\n$/,
+      /^run \d+: retry 3 events, 50 per second, in about 60 ms\n3 ran: 2 completed, 1 failed again \(1 error\)\n$/,
     ),
     stderr: "",
   });
@@ -103,7 +103,9 @@ test("pending events of a filter are given up by a run, or counted", async () =>
   await runner.close();
   expect([done.code, done.stdout]).toEqual([
     0,
-    expect.stringMatching(/^run \d+: give up 2 events, 50 per second\n2 given up\n$/),
+    expect.stringMatching(
+      /^run \d+: give up 2 events, 50 per second, in about 40 ms\n2 given up\n$/,
+    ),
   ]);
   expect(await lastRun()).toMatchObject({ verb: "give_up", reason: "gone", state: "finished" });
   const none = await run("give-up", "--q", "evt_c");
@@ -136,7 +138,11 @@ test("the number of many is asked for at a terminal, and a wrong one starts noth
       },
     });
   expect((await typing("1000")).stderr).toContain("count_mismatch");
-  expect((await typing("1,001")).stdout).toMatch(/^run \d+: replay 1,001 events, 50 per second\n$/);
-  expect(asked[0]).toBe("This will replay 1,001 events. Type 1001 to continue: ");
+  expect((await typing("1,001")).stdout).toMatch(
+    /^run \d+: replay 1,001 events, 50 per second, in about 20 s\n$/,
+  );
+  expect(asked[0]).toBe(
+    "This will replay 1,001 events, 50 per second, in about 20 s. Type 1001 to continue: ",
+  );
   expect(await lastRun()).toMatchObject({ total: 1_001, verb: "replay" });
 });

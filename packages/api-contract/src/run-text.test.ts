@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runResult } from "./run-text.ts";
+import { runResult, timeText } from "./run-text.ts";
 
 test("a result says what became of the events, and only of those that ran", () => {
   const results = { completed: 12, failed: 3, pending: 0 };
@@ -15,4 +15,9 @@ test("a result says what became of the events, and only of those that ran", () =
 test("events that were given up are no failures of a run", () => {
   const results = { completed: 0, failed: 8_213, pending: 0 };
   expect(runResult({ verb: "give_up", done: 8_213, results, errors: 1 })).toBe("8,213 given up");
+});
+
+test("the time of a run follows from its rate", () => {
+  expect(timeText(300, 50, false)).toBe("about 6.0 s");
+  expect(timeText(100_000, 50, true)).toBe("more than 33 min 20 s");
 });

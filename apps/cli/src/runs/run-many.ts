@@ -1,4 +1,5 @@
-import { COUNT_MAX, UNCONFIRMED_MAX, type BulkVerb } from "@millrace/api-contract";
+import { COUNT_MAX, RATE_DEFAULT, UNCONFIRMED_MAX, type BulkVerb } from "@millrace/api-contract";
+import { timeText } from "@millrace/api-contract/run-text";
 import type { BulkCount, BulkRunOptions, Operator } from "@millrace/operations";
 import type { CliContext } from "../context.ts";
 import { REASONS } from "../run-again.ts";
@@ -39,8 +40,9 @@ export async function runMany(
     const far = run.total === null ? `more than ${number(COUNT_MAX)}` : number(run.total);
     if (!json) {
       const events = run.total === 1 ? "1 event" : `${far} events`;
+      const time = timeText(run.total ?? COUNT_MAX, run.rate, run.total === null);
       context.stdout.write(
-        `run ${run.id}: ${WORDS[verb]} ${events}, ${number(run.rate)} per second\n`,
+        `run ${run.id}: ${WORDS[verb]} ${events}, ${number(run.rate)} per second, in ${time}\n`,
       );
     }
     if (wait) return await watchRun(context, ledger, run, json);
@@ -55,7 +57,7 @@ interface Started {
   readonly counted: BulkCount;
 }
 
-/** Where a person can answer, the number of events is asked for. */
+/** Where a person can answer, the number of events is asked for, with the rate and the time that they take. */
 async function start(
   { ask }: CliContext,
   operator: Operator,
@@ -67,7 +69,11 @@ async function start(
     return await operator.startRun(verb, options);
   }
   const far = more ? `more than ${number(count)}` : number(count);
-  const answer = await ask(`This will ${WORDS[verb]} ${far} events. Type ${count} to continue: `);
+  const rate = options.ratePerSecond ?? RATE_DEFAULT;
+  const time = timeText(count, rate, more);
+  const answer = await ask(
+    `This will ${WORDS[verb]} ${far} events, ${number(rate)} per second, in ${time}. Type ${count} to continue: `,
+  );
   const typed = answer.replaceAll(/[\s,]/g, "");
   const expected = /^\d+$/.test(typed) ? Number(typed) : -1;
   return await operator.startRun(verb, { ...options, expected });

@@ -2,7 +2,7 @@ import type { ACTIVITY_RANGES, EventDetail } from "@millrace/api-contract";
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { ApiError, request, requestBytes, type QueryText } from "./request.ts";
 import { SESSION_KEY } from "./query-client.ts";
-import { isOpen } from "../runs/run-text.ts";
+import { restOf, RUN_EVERY } from "../runs/run-text.ts";
 
 // Intervals are in milliseconds, and rest while the tab is hidden.
 const LIST_EVERY = 3_000;
@@ -11,7 +11,6 @@ const LIST_REST = 10;
 /** The answer takes a second and a half at most, whatever is down. */
 const HEALTH_TIMEOUT_MS = 4_000;
 const STATS_EVERY = 5_000;
-const RUN_EVERY = 1_000;
 const ACTIVITY_EVERY = 20_000;
 const DISAGREEMENTS_EVERY = 60_000;
 
@@ -176,19 +175,32 @@ export function auditQuery(query: QueryText<"get /audit">) {
   });
 }
 
-/** Bulk runs, newest first. */
+/** Bulk runs, newest first. The members of those that have not settled are counted each time. */
 export const runsQuery = queryOptions({
   queryKey: ["runs"],
-  queryFn: ({ signal }) => request("get /runs", { signal }),
-  refetchInterval: LIST_EVERY,
+  queryFn: ({ signal }) => timed(() => request("get /runs", { signal })),
+  select: ({ answer }) => answer,
+  refetchInterval: ({ state: { data } }) => Math.max(LIST_EVERY, (data?.tookMs ?? 0) * LIST_REST),
 });
 
-/** One bulk run; asked often until the last of its events has settled. */
+/** One bulk run; asked until the last of its events has settled, often unless it takes long to count them. */
 export function runQuery(id: string) {
   return queryOptions({
     queryKey: ["runs", id],
-    queryFn: async ({ signal }) => (await request("get /runs/:id", { params: { id }, signal })).run,
+    queryFn: ({ signal }) => timed(() => request("get /runs/:id", { params: { id }, signal })),
+    select: ({ answer: { run } }) => run,
     refetchInterval: ({ state: { data } }) =>
-      data === undefined || isOpen(data) || data.results.pending > 0 ? RUN_EVERY : false,
+      data === undefined ? RUN_EVERY : restOf(data.answer.run, data.tookMs),
   });
+}
+
+interface Timed<Answer> {
+  readonly answer: Answer;
+  readonly tookMs: number;
+}
+
+async function timed<Answer>(ask: () => Promise<Answer>): Promise<Timed<Answer>> {
+  const began = performance.now();
+  const answer = await ask();
+  return { answer, tookMs: performance.now() - began };
 }

@@ -1,4 +1,5 @@
 import type { BulkVerb, COUNT_MAX as CountMax } from "@millrace/api-contract";
+import { timeText } from "@millrace/api-contract/run-text";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { serverNowMs } from "../api/server-clock.ts";
@@ -8,7 +9,6 @@ import { Modal } from "../parts/modal.tsx";
 import { notify } from "../parts/notice.tsx";
 import { reasonBody, ReasonField } from "../parts/reason-field.tsx";
 import { Skipped } from "../parts/skipped.tsx";
-import { timeText } from "../runs/run-text.ts";
 import {
   RATE_DEFAULT,
   bulkBody,

@@ -1,3 +1,5 @@
+export { durationOf } from "@millrace/api-contract/run-text";
+
 const UNITS = [
   ["d", 86_400],
   ["h", 3_600],
@@ -12,15 +14,4 @@ export function ageOf(instantMs: number, nowMs: number): string {
     if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
   }
   return `${seconds} s`;
-}
-
-/** A duration for people: `850 ms`, `2.4 s`, `1 min 5 s`, `3 h 12 min`. */
-export function durationOf(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
-  if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1_000);
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -1,5 +1,4 @@
 import type { BulkRun } from "@millrace/api-contract";
-import { durationOf } from "../parts/age.ts";
 import { countOf, formatCount } from "../parts/count.ts";
 
 /** Whether a run still has events to reach. */
@@ -12,7 +11,15 @@ export function progressText({ listed, total }: BulkRun): string {
   return `${formatCount(listed)} of ${countOf(total, "event")} reached`;
 }
 
-/** How long events take at a rate in events per second; the least time if there are `more` of them. */
-export function timeText(count: number, rate: number, more: boolean): string {
-  return `${more ? "more than" : "about"} ${durationOf((count / rate) * 1_000)}`;
+/** Milliseconds until a run is asked for again. */
+export const RUN_EVERY = 1_000;
+/** How many times as long as it took to count its members a run rests. */
+const REST = 10;
+
+/** Milliseconds until a run is asked for again whose last answer took so long; false when nothing about it can change. */
+export function restOf(
+  run: Pick<BulkRun, "state"> & { readonly results: Pick<BulkRun["results"], "pending"> },
+  tookMs: number,
+): number | false {
+  return isOpen(run) || run.results.pending > 0 ? Math.max(RUN_EVERY, REST * tookMs) : false;
 }
