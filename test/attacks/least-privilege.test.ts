@@ -143,16 +143,25 @@ function story(onRedis: boolean): void {
     await untilRow("evt_replayed", { status: "completed", generation: 2, effects: 3 });
   });
 
-  test("a pending event is given up, from the dashboard and by the command", async () => {
+  test("pending events are given up, one and many, and a bulk run is changed", async () => {
     await run("dashboard", "pause", "safe");
-    for (const id of ["evt_hopeless_1", "evt_hopeless_2"]) {
+    const ids = [1, 2, 3].map((n) => `evt_hopeless_${n}`);
+    for (const id of ids) {
       await deliver(ingress, "safe", { id, type: TYPE });
       await untilRow(id, { status: "pending" });
     }
     expect(await postTo("/api/events/safe/evt_hopeless_1/give-up")).toBe(200);
     expect(await run("dashboard", "give-up", "safe", "evt_hopeless_2")).toMatchObject({ code: 0 });
+    expect(await run("dashboard", "give-up", "--q", "evt_hopeless_3")).toMatchObject({ code: 0 });
     await run("dashboard", "resume", "safe");
-    for (const id of ["evt_hopeless_1", "evt_hopeless_2"]) await untilRow(id, { status: "failed" });
+    for (const id of ids) await untilRow(id, { status: "failed" });
+    const slow = ["--q", "evt_hopeless_", "--rate", "0.01", "--no-wait", "--json"];
+    const { id } = JSON.parse((await run("dashboard", "retry", ...slow)).stdout);
+    for (const change of [["pause"], ["rate", "0.02"], ["resume"], ["stop"]]) {
+      const [act = "", ...rate] = change;
+      const changed = await run("dashboard", "runs", act, String(id), ...rate);
+      expect(changed).toMatchObject({ code: 0, stderr: "" });
+    }
   });
 
   test("the reconciler gives a job back that the queue has lost", async () => {
@@ -172,6 +181,9 @@ function story(onRedis: boolean): void {
     await asSuperuser(async (database) => {
       await age(database, 100, "evt_old");
       await age(database, 100, "evt_old_failed");
+      await database.query(
+        "update millrace.bulk_runs set finished_at = now() - interval '31 days'",
+      );
     });
     // The days that a superuser made are the retention's with the next run of the file.
     await servers.grant("public");
@@ -179,6 +191,8 @@ function story(onRedis: boolean): void {
     expect(planned).toMatchObject({ code: 0, stderr: "" });
     expect(await run("retention", "retention")).toMatchObject({ code: 0, stderr: "" });
     expect(await rowOf("evt_old")).toBeUndefined();
+    const members = await pipeline.database.query("select from millrace.bulk_members");
+    expect(members.rowCount).toBe(0);
     expect(await rowOf("evt_old_failed")).toMatchObject({ status: "failed" });
   });
 
@@ -224,7 +238,7 @@ function story(onRedis: boolean): void {
       "/queues/api/queues",
       "/queues/api/queues?activeQueue=millrace-fast",
     ];
-    const views = ["events", "stats", "activity", "disagreements", "audit", "openapi.json"];
+    const views = ["events", "stats", "activity", "disagreements", "audit", "runs", "openapi.json"];
     const event = "/api/events/fast/evt_replayed";
     for (const path of [...pages, ...views.map((view) => `/api/${view}`), event]) {
       expect([path, await statusOf(`${dashboard.url}${path}`)]).toEqual([path, 200]);

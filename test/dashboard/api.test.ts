@@ -211,7 +211,7 @@ onEachBackend("the dashboard's API", (prepare, backend) => {
     ]);
   });
 
-  test("a pending event is given up, and another is not", async () => {
+  test("a pending event is given up; one whose handler runs is answered 409, and completes", async () => {
     await dashboard.ledger.intake.accept([event("evt_hopeless_1")]);
     const given = await dashboard.send("POST", `${path("evt_hopeless_1")}/give-up`);
     expect([given.status, given.json]).toEqual([200, { given_up: 1 }]);
@@ -224,6 +224,15 @@ onEachBackend("the dashboard's API", (prepare, backend) => {
       [409, "not_pending"],
       [404, "event_not_found"],
     ]);
+    await dashboard.take("evt_runs_1");
+    let meanwhile: Awaited<ReturnType<typeof dashboard.send>> | undefined;
+    await dashboard.work(
+      async () => {
+        meanwhile = await dashboard.send("POST", `${path("evt_runs_1")}/give-up`);
+      },
+      () => until(async () => (await dashboard.row("evt_runs_1"))?.status === "completed"),
+    );
+    expect([meanwhile?.status, meanwhile?.json.error.code]).toEqual([409, "event_running"]);
   });
 
   test("counts events by source and status, and the queue apart", async () => {
