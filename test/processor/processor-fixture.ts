@@ -43,6 +43,8 @@ export interface Options {
   readonly concurrency?: number;
   readonly callsMax?: number;
   readonly openLog?: ProcessorDeps["openLog"];
+  /** What the processes' environment keeps secret. */
+  readonly secrets?: readonly string[];
   /** Tables that handlers find in `tx.query`. */
   readonly schema?: TableSchema;
   /** Makes first attempts without a record before them, several in a transaction. */
@@ -137,6 +139,7 @@ export async function openTestProcessors(): Promise<TestProcessors> {
           concurrency,
           ...(options.callsMax === undefined ? {} : { callsMax: options.callsMax }),
           handlerTimeoutMs,
+          secrets: options.secrets,
           ...(databaseRetryMs === undefined ? {} : { databaseRetryMs }),
           ...(options.groups === true ? { mayShare: () => true } : {}),
         },

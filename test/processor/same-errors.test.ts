@@ -50,7 +50,7 @@ async function identify(provoke: Kind, n: number) {
   try {
     await provoke(n, { pool: it.pool, http: http.url });
   } catch (error) {
-    expect(Array.isArray(stackFrames(error))).toBe(true);
+    expect(Array.isArray(stackFrames(error, { projectDir: process.cwd() }))).toBe(true);
     return identifyError({ code: "handler_failed", text: describeError(error) });
   }
   throw new Error("Nothing was thrown");

@@ -2,7 +2,13 @@ import { openStores } from "@millrace/connect";
 import { parseConfig, readEnvironment, type Config, type Environment } from "@millrace/core";
 import { createDashboard, type DashboardOptions } from "@millrace/dashboard";
 import { createIngress, type Ingress } from "@millrace/ingress";
-import { createLogger, createRegistry, loadHandlers, resolveSecrets } from "@millrace/service";
+import {
+  createLogger,
+  createRegistry,
+  loadHandlers,
+  resolveSecrets,
+  secretsToHide,
+} from "@millrace/service";
 import { createWorkerRole } from "@millrace/worker";
 
 /** A role in this process, on servers of its own to listen and real stores. */
@@ -81,12 +87,13 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
     });
   },
 
-  worker: async ({ config, environment }) => {
+  worker: async ({ config, env, environment }) => {
     const worker = createWorkerRole({
       config,
       handlers: await loadHandlers(config),
       logger: createLogger({ role: "worker", level: "silent" }),
       archiveDir: undefined,
+      secrets: secretsToHide(config, env),
       groups: environment.MILLRACE_GROUPS === "on",
       openStores: (watch) => openStores(environment, config, "worker", watch),
     });

@@ -22,6 +22,10 @@ export interface WorkerDeps {
   readonly mayShare?: ((source: string) => boolean) | undefined;
   /** How jobs are taken; undefined when the queues sign none. */
   readonly signing?: Signing | undefined;
+  /** What the files of the project's own code are relative to. */
+  readonly projectDir?: string | undefined;
+  /** Are kept in no error and no line of a log. */
+  readonly secrets?: readonly string[] | undefined;
   /** Gets what happens to events; for logs and metrics. */
   readonly notify: (notice: Notice) => void;
   /** Opens the log of an attempt's handlers. */
@@ -54,7 +58,7 @@ const EMITTED_CLOSE_MS = 2_000;
 /** Takes jobs from every source's queue and processes their events, until it is closed. */
 export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
   const { ledger, queues, handlers, notify, onHookError, onLeftBehind, openLog } = deps;
-  const { mayShare, signing } = deps;
+  const { mayShare, signing, projectDir, secrets } = deps;
   const { sources, worker, onFailed } = config;
   const emitted = createEnqueueLater({
     queue: queues,
@@ -74,6 +78,8 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
       callsMax: worker.callsMax,
       handlerTimeoutMs: worker.handlerTimeoutMs,
       keepsStacks: config.errors.stack,
+      projectDir,
+      secrets,
       mayShare,
       signing,
     },

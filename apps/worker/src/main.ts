@@ -8,7 +8,9 @@ import {
   onTermination,
   logUnhandledRejections,
   notifyParent,
+  projectDirOf,
   refuseExampleSecrets,
+  secretsToHide,
 } from "@millrace/service";
 import { createWorkerRole } from "./worker-role.ts";
 
@@ -36,6 +38,8 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     handlers,
     logger,
     archiveDir: archiveDirOf(loaded),
+    projectDir: projectDirOf(loaded),
+    secrets: secretsToHide(config, env),
     groups: environment.MILLRACE_GROUPS === "on",
     openStores: (watch) => openStores(environment, config, "worker", watch),
   });

@@ -35,6 +35,10 @@ export interface RoleDeps {
   readonly openStores: (watch: StoreWatch) => Opening;
   /** Absolute path of the folder for archives, if there is one. */
   readonly archiveDir: string | undefined;
+  /** What the files of the project's own code are relative to in stacks. Default: the current folder. */
+  readonly projectDir?: string;
+  /** Are kept in no error and no line of a handler's log. */
+  readonly secrets?: readonly string[];
   readonly logger: Logger;
   /** True lets first attempts of events share a transaction. */
   readonly groups: boolean;
@@ -117,7 +121,7 @@ class Role implements WorkerRole {
     if (this.closed !== undefined) {
       throw new MillraceError("shutting_down", "Cannot start: the worker is closing");
     }
-    const { config, handlers, archiveDir, logger } = this.deps;
+    const { config, handlers, archiveDir, logger, projectDir, secrets } = this.deps;
     this.opening = this.deps.openStores({
       onError: this.logError,
       onAway: (store, error) => this.waitFor(store, error),
@@ -143,6 +147,8 @@ class Role implements WorkerRole {
         ledger: ledger.claims,
         queues,
         handlers,
+        projectDir,
+        secrets,
         notify: this.observers.processor,
         openLog: (fields) => logger.child(fields),
         onHookError: (error) => this.logError("onFailed", error),

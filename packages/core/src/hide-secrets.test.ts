@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hideSecrets } from "./hide-secrets.ts";
+import { cutWithoutSecrets, hideSecrets, secretsOf } from "./hide-secrets.ts";
 
 const SECRETS: readonly (readonly [text: string, secret: string])[] = [
   ["connect to postgres://millrace:s3cretPass@db.internal:5432/app failed", "s3cretPass"],
@@ -38,6 +38,9 @@ test.each([
   "connect ECONNREFUSED 127.0.0.1:5432",
   "Unexpected token '<' in JSON",
   "the basic plan has no such thing",
+  "Token validation failed: expired",
+  "Digest mismatch of the upload",
+  "GET https://example.com/orders?to=kim@example.com failed",
 ])("leaves what is no secret: %s", (text) => {
   expect(hideSecrets(text)).toBe(text);
 });
@@ -50,9 +53,51 @@ test("takes a hostile text in the time of its length", () => {
     "eyJaaaaa.",
     '"secret":"\\"',
     "-----BEGIN ",
+    "cookie: ",
+    'token\\\\"',
+    "Token a",
+    "a://b@",
   ]) {
     const startedMs = performance.now();
     hideSecrets(part.repeat(Math.ceil(8_192 / part.length)));
     expect(performance.now() - startedMs).toBeLessThan(500);
   }
+});
+
+test("cuts after it has taken the secrets out, so that no half of one stays", () => {
+  const secret = "sk_live_51H8abcdefghijk";
+  for (let before = 60; before < 100; before += 1) {
+    const text = `${"x".repeat(before)} ${secret} ${"y".repeat(40)}`;
+    const cut = cutWithoutSecrets(text, 100);
+    expect(cut).toHaveLength(Math.min(100, text.length - secret.length + "<secret>".length));
+    expect(cut).not.toContain("51H8");
+  }
+  // What is hidden moves what follows it forward, such as a secret at the end of what is read.
+  for (let length = 7_700; length < 8_200; length += 1) {
+    const text =
+      `password=${"p".repeat(1_990)} `.repeat(4).padEnd(length, "z ") + secret.repeat(20);
+    expect(cutWithoutSecrets(text, 100)).not.toContain("51H8");
+  }
+  expect(cutWithoutSecrets("x".repeat(1_000_000), 100)).toBe("x".repeat(100));
+});
+
+test("finds the secrets of an environment by the names of its variables, and the passwords of URLs", () => {
+  expect(
+    secretsOf({
+      GITHUB_WEBHOOK_SECRET: "a-github-secret,a-second-secret",
+      DASHBOARD_TOKENS: "deploy:a-deploy-token",
+      DATABASE_URL: "postgres://app:p%40ssword9@db/app",
+      REDIS_URL: "redis://cache:6379",
+      ...{ SHORT_TOKEN: "abc", API_KEY_HEADER: "x-api-key-of-ours", HOME: "/home/millrace" },
+      NOT_SET_SECRET: undefined,
+    }).toSorted(),
+  ).toEqual([
+    "a-deploy-token",
+    "a-github-secret",
+    "a-github-secret,a-second-secret",
+    "a-second-secret",
+    "deploy:a-deploy-token",
+    "p%40ssword9",
+    "p@ssword9",
+  ]);
 });

@@ -12,7 +12,7 @@ export {
   type StoreResult,
 } from "./claim.ts";
 export { identifyError, type ErrorIdentity } from "./fingerprint.ts";
-export { hideSecrets } from "./hide-secrets.ts";
+export { cutWithoutSecrets, hideSecrets, secretsOf } from "./hide-secrets.ts";
 export { createBacklog, type Backlog } from "./backlog.ts";
 export { createBatcher, type Batcher } from "./batcher.ts";
 export {

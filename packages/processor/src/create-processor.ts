@@ -53,6 +53,10 @@ export interface ProcessorOptions {
   readonly handlerTimeoutMs: number;
   /** Keeps the stack of what handlers throw. Default true. */
   readonly keepsStacks?: boolean;
+  /** What the files of the project's own code are relative to. Default: the current folder. */
+  readonly projectDir?: string | undefined;
+  /** Are kept in no error and no line of a log, beside those that can be told from other words. */
+  readonly secrets?: readonly string[] | undefined;
   /** Milliseconds that a step is retried while Postgres is unavailable, before the job is handed back
    * to the queue. Default 60,000. */
   readonly databaseRetryMs?: number;
@@ -118,7 +122,11 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
     callPlaces,
     handlers: new Handlers(deps.handlers, deps.sources),
     handlerTimeoutMs: options.handlerTimeoutMs,
-    keepsStacks: options.keepsStacks ?? true,
+    kept: {
+      stack: options.keepsStacks ?? true,
+      projectDir: options.projectDir ?? process.cwd(),
+      secrets: options.secrets ?? [],
+    },
     internalSources: internal,
     onEmitted: withoutThrowing(deps.onEmitted),
     signing: options.signing,

@@ -1,4 +1,4 @@
-import { hideSecrets, isMillraceError, isPermanentError, isRetryLater } from "@millrace/core";
+import { cutWithoutSecrets, isMillraceError, isPermanentError, isRetryLater } from "@millrace/core";
 
 const BYTES_MAX = 8_192;
 const CAUSES_MAX = 3;
@@ -6,18 +6,19 @@ const CAUSES_MAX = 3;
 /**
  * What people are shown of anything that was thrown: `Name: message`, its causes, and the SQLSTATE
  * where Postgres gave one. Never a stack, a query or its parameters, nor a secret that can be told
- * from other words; one line of at most 8 kB, without control characters. Never throws.
+ * from other words or is among the `known` ones; one line of at most 8 kB, without control characters. Never
+ * throws.
  */
-export function describeError(error: unknown): string {
+export function describeError(error: unknown, known: readonly string[] = []): string {
   try {
-    return tidy(describe(error, CAUSES_MAX));
+    return tidy(describe(error, CAUSES_MAX), known);
   } catch {
     return "Something was thrown that cannot be read";
   }
 }
 
 function describe(error: unknown, causesLeft: number): string {
-  if (typeof error === "string") return error === "" ? "An empty string was thrown" : error;
+  if (typeof error === "string") return withoutQuery(error) || "An empty string was thrown";
   if (!isObject(error)) return `${String(error)} was thrown`;
   const message = read(error, "message");
   const cause = read(error, "cause");
@@ -35,7 +36,8 @@ function describe(error: unknown, causesLeft: number): string {
 
 const FAILED_QUERY = "Failed query";
 
-function withoutQuery(message: string): string {
+/** A text without the query, and its parameters, that drizzle puts into the messages of its errors. */
+export function withoutQuery(message: string): string {
   const from = message.indexOf(`${FAILED_QUERY}:`);
   return from === -1 ? message : message.slice(0, from + FAILED_QUERY.length);
 }
@@ -70,8 +72,8 @@ function read(object: object, key: string): unknown {
   }
 }
 
-function tidy(text: string): string {
-  const line = hideSecrets(text.slice(0, BYTES_MAX))
+function tidy(text: string, known: readonly string[]): string {
+  const line = cutWithoutSecrets(text, BYTES_MAX, known)
     .replace(/\s+/gu, " ")
     .replace(/[\p{Cc}\p{Bidi_Control}]/gu, escaped);
   // Through bytes, so that half a surrogate pair does not reach Postgres; a cut letter is dropped.

@@ -88,10 +88,13 @@ test("keeps the last 64 lines for a failed attempt, without secrets, whatever wa
   expect(lines.at(-1)?.text).toHaveLength(1_000);
 });
 
-test("keeps at most 16,000 characters of lines", () => {
+test("keeps at most 16,000 bytes of lines", () => {
   const { log } = logOf(1, "debug");
   for (let line = 0; line < 40; line += 1) log.lines.info("y".repeat(1_000));
   const { lines, dropped } = log.last();
   expect(lines).toHaveLength(16);
   expect(dropped).toBe(24);
+  const other = logOf(1, "debug").log;
+  for (let line = 0; line < 40; line += 1) other.lines.info("語".repeat(1_000));
+  expect(other.last()).toMatchObject({ lines: { length: 5 }, dropped: 35 });
 });

@@ -1,10 +1,11 @@
 import {
-  hideSecrets,
+  cutWithoutSecrets,
   type EventKey,
   type HandlerLog,
   type LoggedLine,
   type LogLine,
 } from "@millrace/core";
+import { describeError, withoutQuery } from "./describe-error.ts";
 
 /** What stands on each line that the handlers of an attempt write. */
 export interface LogFields {
@@ -26,7 +27,7 @@ type Level = keyof HandlerLog;
 /** Lines of an attempt that are written: a handler in a loop must not fill a disk. */
 const LINES_MAX = 200;
 /** The last lines of an attempt that fails, which are kept with it. */
-const KEPT = { lines: 64, lineChars: 1_000, chars: 16_000 };
+const KEPT = { lines: 64, lineChars: 1_000, bytes: 16_000 };
 
 /** The log of an attempt, which is opened when a handler asks for it: most never do. */
 export class AttemptLog {
@@ -64,14 +65,21 @@ export class AttemptLog {
     this.writer?.warn({ dropped }, `${dropped} lines of this attempt's handlers are left out`);
   }
 
-  /** The last lines, as they are kept with a failed attempt, and how many came before those. */
-  last(): { readonly lines: readonly LoggedLine[]; readonly dropped: number } {
+  /**
+   * The last lines, as they are kept with a failed attempt, and how many came before those.
+   *
+   * @param secrets - are not kept, beside those that can be told from other words.
+   */
+  last(secrets: readonly string[] = []): {
+    readonly lines: readonly LoggedLine[];
+    readonly dropped: number;
+  } {
     const lines: LoggedLine[] = [];
-    let chars = 0;
+    let bytes = 0;
     for (const { atMs, level, line } of this.kept.toReversed()) {
-      const text = textOf(line);
-      chars += text.length;
-      if (chars > KEPT.chars) break;
+      const text = textOf(line, secrets);
+      bytes += Buffer.byteLength(text);
+      if (bytes > KEPT.bytes) break;
       lines.unshift({ at: new Date(atMs).toISOString(), level, text });
     }
     return { lines, dropped: this.keptBefore + this.kept.length - lines.length };
@@ -120,23 +128,25 @@ interface KeptLine {
 }
 
 /** The message, and the fields as JSON. */
-function textOf([first, message]: LineArguments): string {
-  if (typeof first === "string") return tidy(first);
+function textOf([first, message]: LineArguments, secrets: readonly string[]): string {
+  if (typeof first === "string") return tidy(first, secrets);
   let fields: string | undefined;
   try {
-    fields = JSON.stringify(first, (_key, value: unknown) =>
-      typeof value === "bigint" ? String(value) : value instanceof Error ? value.message : value,
-    );
+    fields = JSON.stringify(first, (_key, value: unknown) => shown(value, secrets));
   } catch {
     // A cycle, or a getter that throws.
   }
-  return tidy(message === undefined ? (fields ?? "") : `${message} ${fields ?? ""}`);
+  return tidy(message === undefined ? (fields ?? "") : `${message} ${fields ?? ""}`, secrets);
 }
 
-function tidy(text: string): string {
-  // Secrets first: half of one would not be known for what it is.
-  const shown = hideSecrets(text.slice(0, KEPT.lineChars * 4)).slice(0, KEPT.lineChars);
-  return shown.replaceAll("\0", "").trim();
+function shown(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === "bigint") return String(value);
+  if (typeof value === "string") return withoutQuery(value);
+  return value instanceof Error ? describeError(value, secrets) : value;
+}
+
+function tidy(text: string, secrets: readonly string[]): string {
+  return cutWithoutSecrets(withoutQuery(text), KEPT.lineChars, secrets).replaceAll("\0", "").trim();
 }
 
 const SILENT: LineWriter = {

@@ -16,7 +16,7 @@ import { attemptEvent, AttemptSignal } from "./attempt-event.ts";
 import { checkJob, unknownSource } from "./check-job.ts";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "./describe-error.ts";
-import { errorDetails } from "./error-details.ts";
+import { errorDetails, type KeptOptions } from "./error-details.ts";
 import type { InternalSources } from "./emit.ts";
 import type { FailureHook } from "./failure-hook.ts";
 import type { FirstAttempts, FirstEnd } from "./first-attempts.ts";
@@ -52,8 +52,8 @@ export interface ProcessContext {
   readonly firstAttempts: FirstAttempts | undefined;
   readonly handlers: Handlers;
   readonly handlerTimeoutMs: number;
-  /** False keeps no stack of what handlers throw. */
-  readonly keepsStacks: boolean;
+  /** What of a failed attempt is kept. */
+  readonly kept: KeptOptions;
   readonly internalSources: InternalSources;
   /** Gets what handlers emitted, after the COMMIT. */
   readonly onEmitted: OnEmitted;
@@ -312,7 +312,7 @@ class EventRun {
     const { key, job, context } = this;
     const { attempt } = claim;
     const { code, message, counts, afterMs } = decision;
-    const details = errorDetails(decision, attempted, { stack: context.keepsStacks });
+    const details = errorDetails(decision, attempted, context.kept);
     const recorded = await this.recordFailure(attempt, { ...decision, run: job.run, details });
     if (recorded === "lost") return lost(this.context.random);
     const { type } = job.event;

@@ -11,6 +11,7 @@ import {
 import { isDatabaseUnavailable } from "@millrace/ledger";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "./describe-error.ts";
+import type { KeptOptions } from "./error-details.ts";
 import type { AttemptLog } from "./handler-log.ts";
 
 /** The part of a source's policy that decides about attempts. */
@@ -45,6 +46,8 @@ export type RetryDecision = Omit<AttemptFailure, "run" | "details">;
 interface Deps {
   readonly database: Pick<DatabaseRetry, "delayMs">;
   readonly random: () => number;
+  /** Says which secrets no error is to show. */
+  readonly kept?: Pick<KeptOptions, "secrets">;
 }
 
 const SHUTDOWN_DELAY_MS_MAX = 1_000;
@@ -89,7 +92,7 @@ export function decideRetry(
   const last = attemptSinceRetry >= policy.attempts;
   const counted = (code: ErrorCode, final: boolean, cause: unknown = error): RetryDecision => ({
     code,
-    message: describeError(cause),
+    message: describeError(cause, deps.kept?.secrets),
     final,
     counts: true,
     afterMs: backoffMs(policy.backoff, attemptSinceRetry, deps.random),
@@ -103,18 +106,19 @@ export function decideRetry(
         "shutting_down",
         abortReason,
         Math.round(SHUTDOWN_DELAY_MS_MAX * deps.random()),
+        deps,
       );
     }
     // Not final, and it counts: a handler that blocks the process loses its lock every time.
     return counted("lost_claim", false, abortReason);
   }
   if (isPermanentError(error)) return counted("permanent_error", true);
-  if (isRetryLater(error)) return decideWait(error, claim, policy);
+  if (isRetryLater(error)) return decideWait(error, claim, policy, deps);
   if (isDatabaseUnavailable(error)) {
     // Attempts that the policy does not count, without waits: those that were given back, and those before a retry.
     const earlier = claim.attempt - attemptSinceRetry - claim.waits;
     return earlier < FORGIVEN_MAX
-      ? givenBack("database_unavailable", error, deps.database.delayMs(earlier))
+      ? givenBack("database_unavailable", error, deps.database.delayMs(earlier), deps)
       : counted("database_unavailable", last);
   }
   const code = codeOf(failed);
@@ -129,13 +133,15 @@ function decideWait(
   error: { readonly afterMs: unknown },
   { pendingForMs }: ClaimedAttempt,
   { waitMaxMs }: AttemptPolicy,
+  deps: Pick<Deps, "kept">,
 ): RetryDecision {
   const leftMs = waitMaxMs - pendingForMs;
   const askedMs = Math.max(waitOf(error.afterMs), WAIT_MS_MIN);
-  if (leftMs > 0) return givenBack("retry_later", error, Math.ceil(Math.min(askedMs, leftMs)));
+  if (leftMs > 0)
+    return givenBack("retry_later", error, Math.ceil(Math.min(askedMs, leftMs)), deps);
   return {
     code: "waited_too_long",
-    message: `Cannot wait any longer: the event is pending for more than the ${waitMaxMs} ms of waitMaxMs (cause: ${describeError(error)})`,
+    message: `Cannot wait any longer: the event is pending for more than the ${waitMaxMs} ms of waitMaxMs (cause: ${describeError(error, deps.kept?.secrets)})`,
     final: true,
     counts: true,
     afterMs: 0,
@@ -154,8 +160,19 @@ export function exhausted({ attempts }: AttemptPolicy): RetryDecision {
 }
 
 /** An attempt that uses none of the policy's attempts up. */
-function givenBack(code: ErrorCode, cause: unknown, afterMs: number): RetryDecision {
-  return { code, message: describeError(cause), final: false, counts: false, afterMs };
+function givenBack(
+  code: ErrorCode,
+  cause: unknown,
+  afterMs: number,
+  { kept }: Pick<Deps, "kept">,
+): RetryDecision {
+  return {
+    code,
+    message: describeError(cause, kept?.secrets),
+    final: false,
+    counts: false,
+    afterMs,
+  };
 }
 
 /** The ledger's own codes are kept. A handler's errors are `handler_failed` whatever they carry, except for those that say

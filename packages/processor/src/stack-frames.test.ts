@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { stackFrames } from "./stack-frames.ts";
 
-const ROOT = "/srv/app";
+const ROOT = { projectDir: "/srv/app" };
 
 function thrown(message: string, ...calls: string[]): Error {
   const error = new Error(message);
@@ -57,7 +57,7 @@ test("takes the stack of the first cause with own code", () => {
 });
 
 test("takes what a real error has", () => {
-  const [first] = stackFrames(new Error("real"), "/");
+  const [first] = stackFrames(new Error("real"), { projectDir: "/" });
   expect(first).toMatchObject({ file: expect.stringMatching(/stack-frames\.test\.ts$/) as string });
 });
 
@@ -79,7 +79,7 @@ test("is empty for what has no stack, and never throws or takes long", () => {
       },
     }),
   ];
-  for (const error of hostile) expect(stackFrames(error)).toEqual([]);
+  for (const error of hostile) expect(stackFrames(error, ROOT)).toEqual([]);
   const huge = Object.assign(new Error(""), {
     stack: "    at a (/srv/app/b.ts:1:1)\n".repeat(400_000),
   });

@@ -11,12 +11,12 @@
 export { checkParts } from "./check-parts.ts";
 export { createErrorLog, logUnhandledRejections, reasonOf, type ErrorLog } from "./error-log.ts";
 export { closeServer, listen } from "./http-server.ts";
-export { archiveDirOf, loadConfig, type LoadedConfig } from "./load-config.ts";
+export { archiveDirOf, loadConfig, projectDirOf, type LoadedConfig } from "./load-config.ts";
 export { loadHandlers } from "./load-handlers.ts";
 export { createLogger, type Logger } from "./logger.ts";
 export { notifyParent, onTermination } from "./process-signals.ts";
 export { refuseExampleSecrets } from "./refuse-example-secrets.ts";
-export { resolveSecrets } from "./resolve-secrets.ts";
+export { resolveSecrets, secretsToHide } from "./resolve-secrets.ts";
 export { retryUntilAvailable, type Patience } from "./retry-until-available.ts";
 export { createRegistry, createStatusApp } from "./status-app.ts";
 export { statusRouter, type MetricsSource, type Readiness } from "./status-router.ts";

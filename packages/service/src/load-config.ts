@@ -1,7 +1,7 @@
 import { type Config, MillraceError, parseConfig } from "@millrace/core";
 import { createJiti } from "jiti";
-import { statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
 import { reasonOf } from "./error-log.ts";
 
 /** A config and the file it came from. */
@@ -50,4 +50,17 @@ function isFile(path: string): boolean {
 export function archiveDirOf({ config, directory }: LoadedConfig): string | undefined {
   const { archive } = config.retention;
   return archive === undefined ? undefined : resolve(directory, archive);
+}
+
+/**
+ * What the files of the project's own code are relative to: the current folder if the config is in it, or else the folder of
+ * the `package.json` that the config belongs to.
+ */
+export function projectDirOf({ directory }: Pick<LoadedConfig, "directory">): string {
+  const current = process.cwd();
+  if (!relative(current, directory).startsWith("..")) return current;
+  for (let folder = directory; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, "package.json"))) return folder;
+    if (dirname(folder) === folder) return directory;
+  }
 }

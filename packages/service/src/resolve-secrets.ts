@@ -1,5 +1,12 @@
 import { readFileSync } from "node:fs";
-import { MillraceError, secretVariable, withUrl, type Config, type Source } from "@millrace/core";
+import {
+  MillraceError,
+  secretsOf,
+  secretVariable,
+  withUrl,
+  type Config,
+  type Source,
+} from "@millrace/core";
 import { reasonOf } from "./error-log.ts";
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -82,3 +89,17 @@ function checkPart({ provider }: Source, part: string, index: number): void {
 
 const trimmed = (parts: readonly string[]): readonly string[] =>
   parts.map((part) => part.trim()).filter((part) => part !== "");
+
+/** The secrets that no error and no log line is to keep: those of the environment, and of the sources. */
+export function secretsToHide(config: Config, env: Variables): readonly string[] {
+  let sources: Readonly<Record<string, readonly string[]>> = {};
+  try {
+    sources = resolveSecrets(config, env);
+  } catch {
+    // A file that this process may not read holds nothing that its handlers can give away.
+  }
+  const own = Object.entries(sources).flatMap(([name, secrets]) =>
+    secrets.map((secret, index) => [`${name}_${index}_secret`, secret]),
+  );
+  return secretsOf({ ...env, ...Object.fromEntries(own) });
+}

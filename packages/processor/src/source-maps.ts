@@ -1,0 +1,93 @@
+import { readFileSync, statSync } from "node:fs";
+import { SourceMap } from "node:module";
+import { dirname, isAbsolute, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** A place in a file, counted from 1. */
+export interface FilePlace {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Maps that are kept in memory: those of the files that throw. */
+const FILES_MAX = 200;
+const FILE_BYTES_MAX = 16_000_000;
+
+const maps = new Map<string, FileMap | undefined>();
+
+interface FileMap {
+  readonly map: SourceMap;
+  /** What the names of sources are relative to. */
+  readonly folder: string;
+}
+
+/**
+ * Finds where a place in a compiled file was written, by the source map that the file names: beside it, or within it.
+ * Files are read when something is thrown in them, once, so that nothing is slower while nothing fails. Undefined
+ * without a map, also where Node maps stacks itself (`--enable-source-maps`). Never throws.
+ *
+ * @param place.file - absolute.
+ * @param projectDir - the sources of bundles that name them by a URL, such as `webpack://`, are relative to it.
+ */
+export function originalPlace(place: FilePlace, projectDir: string): FilePlace | undefined {
+  try {
+    const found = mapOf(place.file);
+    // Lines and columns of maps count from 0.
+    const entry = found?.map.findEntry(place.line - 1, Math.max(0, place.column - 1));
+    if (found === undefined || entry === undefined || !("originalSource" in entry))
+      return undefined;
+    const { originalSource, originalLine, originalColumn } = entry;
+    const file = sourceFile(originalSource, found.folder, projectDir);
+    return { file, line: originalLine + 1, column: originalColumn + 1 };
+  } catch {
+    return undefined;
+  }
+}
+
+function mapOf(file: string): FileMap | undefined {
+  if (maps.has(file)) return maps.get(file);
+  if (maps.size >= FILES_MAX) maps.clear();
+  let found: FileMap | undefined;
+  try {
+    found = readMap(file);
+  } catch {
+    // No file, or no map.
+  }
+  maps.set(file, found);
+  return found;
+}
+
+function readMap(file: string): FileMap | undefined {
+  const comments = read(file).matchAll(/^\/[/*][#@] sourceMappingURL=(\S{1,8000000})/gm);
+  const url = [...comments].at(-1)?.[1];
+  if (url === undefined) return undefined;
+  const inline = /^data:application\/json[^,]{0,100},/.exec(url)?.[0];
+  const mapFile = inline === undefined ? resolve(dirname(file), decodeURIComponent(url)) : file;
+  const text =
+    inline === undefined
+      ? read(mapFile)
+      : Buffer.from(
+          decodeURIComponent(url.slice(inline.length)),
+          inline.includes("base64") ? "base64" : "utf8",
+        ).toString();
+  const payload = JSON.parse(text) as ConstructorParameters<typeof SourceMap>[0];
+  const folder = resolve(dirname(mapFile), pathOf(payload.sourceRoot ?? ""));
+  return { map: new SourceMap(payload), folder };
+}
+
+function read(file: string): string {
+  if (statSync(file).size > FILE_BYTES_MAX) throw new Error("the file is too large");
+  return readFileSync(file, "utf8");
+}
+
+function sourceFile(source: string, folder: string, projectDir: string): string {
+  const named = /^(?!file:)[a-z][a-z-]*:\/\/[^/]*\/(.*)$/.exec(source);
+  if (named?.[1] !== undefined) return resolve(projectDir, named[1].replace(/\?.*$/, ""));
+  const path = pathOf(source);
+  return isAbsolute(path) ? path : resolve(folder, path);
+}
+
+function pathOf(source: string): string {
+  return source.startsWith("file://") ? fileURLToPath(source) : source;
+}
