@@ -22,6 +22,7 @@ const PARTS: [string, string[], string[]][] = [
   ["handlers", [], ["handlers, call", "handlers, emit", "handlers, emitted"]],
   ["pipeline", [], ["pipeline"]],
   ["latency", [], ["latency"]],
+  ["failures", [], ["failures"]],
   ["growth", ["--rows", "2000", "--waiting", "300"], ["growth, worker", "growth, ingress"]],
   ["memory", ["--only", "usual"], ["memory"]],
 ];

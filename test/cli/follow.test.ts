@@ -82,4 +82,25 @@ onEachBackend("millrace events --follow", (prepare) => {
     const ignored = await millrace(["events", "--status", "ignored"], { env });
     expect([ignored.code, ignored.stdout]).toEqual([0, "No event matches.\n"]);
   });
+
+  test("the beginning of a fingerprint is enough, and one that no error has is refused", async () => {
+    const env = {
+      ...{ DATABASE_URL: stores.servers.databaseUrl, MILLRACE_CONFIG: STORE_CONFIG },
+      ...(stores.servers.redisUrl === undefined ? {} : { REDIS_URL: stores.servers.redisUrl }),
+    };
+    await stores.fail("evt_error_1");
+    const { stdout } = await millrace(["events", "--q", "evt_error_1", "--json"], { env });
+    const { fingerprint } = JSON.parse(stdout) as { fingerprint: string };
+    for (const error of [fingerprint, fingerprint.slice(0, 12)]) {
+      const found = await millrace(["events", "--error", error, "--q", "evt_error_1"], { env });
+      expect([found.code, found.stdout]).toEqual([0, expect.stringContaining("evt_error_1")]);
+      const counted = await millrace(["retry", "--error", error, "--dry-run"], { env });
+      expect([counted.code, counted.stderr]).toEqual([0, ""]);
+    }
+    for (const command of ["events", "retry", "replay", "give-up"]) {
+      const wrong = await millrace([command, "--error", "1-nosuch"], { env });
+      expect([command, wrong.code, wrong.stdout]).toEqual([command, 1, ""]);
+      expect(wrong.stderr).toContain("(error_not_found)");
+    }
+  });
 });

@@ -18,7 +18,7 @@ import {
 } from "./bulk-runs.ts";
 import { completeCalled } from "./complete-called.ts";
 import { countCompleted, countUndone } from "./count-events.ts";
-import { findErrors, getError, setErrorState } from "./errors.ts";
+import { findErrors, findFingerprint, getError, setErrorState } from "./errors.ts";
 import { findDeliveries, noteDeliveries } from "./deliveries.ts";
 import { fail } from "./fail.ts";
 import { attemptFirst } from "./attempt-first.ts";
@@ -106,7 +106,7 @@ const reads = {
   ping,
 };
 const audit = { begin: beginAudit, end: endAudit, record: recordAudit, find: findAudit };
-const errors = { find: findErrors, get: getError, setState: setErrorState };
+const errors = { find: findErrors, findFingerprint, get: getError, setState: setErrorState };
 const bulkRuns = { start: startRun, find: findRuns, get: getRun, change: changeRun };
 const bulkWork = {
   open: openRuns,

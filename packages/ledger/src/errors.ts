@@ -87,7 +87,7 @@ export async function findErrors(
  * @throws `error_not_found` when no group begins so, `invalid_request` when several do; `database_unavailable`
  */
 export async function getError(ledger: LedgerContext, prefix: string): Promise<ErrorGroup> {
-  const fingerprint = await resolve(ledger, prefix);
+  const fingerprint = await findFingerprint(ledger, prefix);
   const [row] = await select(ledger, [fingerprint, null, null, null, null, 1, 0]);
   if (row === undefined) throw notFound(prefix);
   return toGroup(row);
@@ -114,7 +114,12 @@ export async function setErrorState(
   if (rowCount !== 1) throw notFound(fingerprint);
 }
 
-async function resolve(ledger: LedgerContext, prefix: string): Promise<string> {
+/**
+ * Finds the fingerprint of the one group whose fingerprint is `prefix`, or begins with it.
+ *
+ * @throws `error_not_found` when no group begins so, `invalid_request` when several do; `database_unavailable`
+ */
+export async function findFingerprint(ledger: LedgerContext, prefix: string): Promise<string> {
   if (!isStorable(prefix)) throw notFound(prefix);
   const text = `SELECT fingerprint FROM millrace.errors WHERE starts_with(fingerprint, $1)
     ORDER BY fingerprint <> $1 LIMIT 2`;

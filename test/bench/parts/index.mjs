@@ -1,3 +1,4 @@
+import { failures } from "./failures.mjs";
 import { growth } from "./growth.mjs";
 import { handlers } from "./handlers.mjs";
 import { ingress } from "./ingress.mjs";
@@ -18,6 +19,7 @@ export const PARTS = {
   handlers,
   pipeline,
   latency,
+  failures,
   growth,
   memory,
 };

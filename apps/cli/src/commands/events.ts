@@ -36,7 +36,10 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     .option("--type <type>", "events of this type")
     .addOption(choice("--status <status>", "events with this status", STATUSES))
     .addOption(choice("--outcome <outcome>", "events with this outcome", OUTCOMES))
-    .option("--error <fingerprint>", "events whose last error is this one of `millrace errors`")
+    .option(
+      "--error <fingerprint>",
+      "events whose last error is this one of `millrace errors`, or begins so",
+    )
     .option("--q <text>", "events whose id is or begins with this")
     .option("--id <id>", "one event, to show it in full (with --source)")
     .option(

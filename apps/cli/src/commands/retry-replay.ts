@@ -113,7 +113,10 @@ function addVerbOptions(command: Command, { waits }: { waits: boolean }): Comman
     .argument("[id]", "the id of one event")
     .option("--source <source>", "events from this source")
     .option("--type <type>", "events of this type")
-    .option("--error <fingerprint>", "events whose last error is this one of `millrace errors`")
+    .option(
+      "--error <fingerprint>",
+      "events whose last error is this one of `millrace errors`, or begins so",
+    )
     .option("--q <text>", "events whose id is or begins with this")
     .option(
       "--since <time>",

@@ -137,6 +137,69 @@ test("acts and steps stand among the attempts, by their time", () => {
   ]);
 });
 
+test("equal attempts are one line, unless something happened between them", () => {
+  const made = (number: number, time: string, over: Partial<Attempt> = {}): Attempt => ({
+    ...{ attempt: number, started_at: null, finished_at: time, code: "handler_failed" },
+    ...{ message: "Error: no", counted: true, fingerprint: null },
+    ...{ stack: null, log: null, log_dropped: null, ...over },
+  });
+  const attemptLog = [
+    made(1, "2026-11-21T02:10:00.000Z"),
+    made(2, "2026-11-21T03:00:00.000Z"),
+    made(3, "2026-11-21T04:40:00.000Z"),
+    made(4, "2026-11-21T05:00:00.000Z", { message: "Error: other" }),
+    made(5, "2026-11-21T06:00:00.000Z"),
+    made(6, "2026-11-22T08:00:00.000Z"),
+  ];
+  const act = { action: "retry", actor: "ann", via: "cli", reason: null, generation: 0, run: null };
+  const lines = (acts: EventRecord["acts"]) =>
+    formatDetail(record({ attemptLog, acts }), new Date())
+      .split("\n\n")
+      .find((part) => /^(timeline|attempts)/.test(part))
+      ?.split("\n")
+      .slice(1)
+      .map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
+  expect(lines([])).toEqual([
+    "1 to 3 | 2026-11-21T04:40:00.000Z | handler_failed | ×3, 02:10 to 04:40: Error: no",
+    "4 | 2026-11-21T05:00:00.000Z | handler_failed | Error: other",
+    "5 to 6 | 2026-11-22T08:00:00.000Z | handler_failed | ×2, 2026-11-21T06:00 to 2026-11-22T08:00: Error: no",
+  ]);
+  expect(lines([{ ...act, at: "2026-11-21T03:30:00.000Z" }])?.slice(0, 3)).toEqual([
+    "1 to 2 | 2026-11-21T03:00:00.000Z | handler_failed | ×2, 02:10 to 03:00: Error: no",
+    "by hand | 2026-11-21T03:30:00.000Z | retry | ann (cli)",
+    "3 | 2026-11-21T04:40:00.000Z | handler_failed | Error: no",
+  ]);
+});
+
+test("one event shows where its last failed attempt threw, and what its handlers logged", () => {
+  const at = "2026-11-21T02:10:00.000Z";
+  const frames = { line: 7, column: 3 };
+  const failed: Attempt = {
+    ...{ attempt: 2, started_at: null, finished_at: at, code: "handler_failed" },
+    ...{ message: "Error: no", counted: true, fingerprint: null, log_dropped: 36 },
+    stack: [
+      { ...frames, file: "node_modules/pg/client.js", function: null, own: false },
+      { ...frames, file: "src/ship.ts", function: "async ship", own: true },
+    ],
+    log: [{ at, level: "info", text: "asking\u001b the carrier" }],
+  };
+  const waited: Attempt = {
+    ...{ ...failed, attempt: 3, stack: null, log: null },
+    code: "shutting_down",
+  };
+  const text = formatDetail(record({ attemptLog: [failed, waited] }), new Date());
+  expect(text).toContain(
+    [
+      "thrown in attempt 2 (> is your own code)",
+      "    node_modules/pg/client.js:7:3",
+      "  > src/ship.ts:7:3                async ship",
+      "",
+      "log of attempt 2, without 36 earlier lines",
+      `  ${at}  info  asking\\u{1b} the carrier`,
+    ].join("\n"),
+  );
+});
+
 test("on a narrow terminal an error stands below its event; one that says 0 columns has 80", () => {
   const now = new Date("2026-11-21T12:00:00Z");
   const long = { ...ROW, status: "failed", last_error: `Error: ${"why ".repeat(40)}` } as const;

@@ -2,6 +2,7 @@ import type { EventRow } from "@millrace/api-contract";
 import { shownText } from "@millrace/core";
 import type { EventRecord } from "@millrace/ledger";
 import type { Output } from "../context.ts";
+import { failureSections, timelineSection } from "./format-timeline.ts";
 import { DUMP_BYTES_MAX, cut, formatTable, hexDump, printable, widthOf } from "../terminal-text.ts";
 
 const HEAD = ["SOURCE", "ID", "TYPE", "STATUS", "ATTEMPTS", "AGE", "NEXT", "LAST ERROR"];
@@ -78,6 +79,7 @@ export function formatDetail(detail: EventRecord, now: Date): string {
   ];
   const timeline = timelineSection(detail);
   if (timeline !== undefined) sections.push(timeline);
+  sections.push(...failureSections(detail.attemptLog));
   if (detail.deliveries.total > 1) sections.push(deliveriesTable(detail.deliveries));
   if (conflicts.length > 0) {
     const rows = conflicts.map(({ body_hash, deliveries, last_seen_at }) => [
@@ -101,35 +103,6 @@ export function formatDetail(detail: EventRecord, now: Date): string {
   if (kept.length > 0) sections.push(`headers\n${kept.join("\n")}`);
   sections.push(`payload\n${payloadText(detail)}`);
   return sections.join("\n\n");
-}
-
-/** Attempts, steps, and what people did, in the order in which they happened. */
-function timelineSection({ attemptLog, acts, steps }: EventRecord): string | undefined {
-  const lines: [at: string, row: string[]][] = [
-    ...attemptLog.map(({ attempt, finished_at: at, code, message }): [string, string[]] => [
-      at,
-      [`  ${attempt}`, at, code, printable(message)],
-    ]),
-    ...steps.map(({ at, name, attempt }): [string, string[]] => [
-      at,
-      ["  step", at, printable(name), `ended in attempt ${attempt}`],
-    ]),
-    ...acts.map((act): [string, string[]] => [
-      act.at,
-      ["  by hand", act.at, act.action, actText(act)],
-    ]),
-  ];
-  if (lines.length === 0) return undefined;
-  const heading =
-    lines.length === attemptLog.length ? "attempts that failed or waited" : "timeline";
-  const rows = lines.toSorted(([a], [b]) => Date.parse(a) - Date.parse(b)).map(([, row]) => row);
-  return `${heading}\n${formatTable(rows)}`;
-}
-
-function actText({ actor, via, reason, run }: EventRecord["acts"][number]): string {
-  const who = `${printable(actor ?? "unknown user")} (${via})`;
-  const which = run === null ? "" : `, run ${run}`;
-  return `${who}${which}${reason === null ? "" : `: ${printable(reason)}`}`;
 }
 
 function deliveriesTable({ total, recent }: EventRecord["deliveries"]): string {

@@ -8,6 +8,7 @@ import { findStores, withLedger, withQueues } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 import { nearest } from "../doctor/nearest.ts";
 import { readSettings, type Settings } from "../settings.ts";
+import { withWholeError } from "../whole-error.ts";
 import { followEvents, listEvents } from "./list-events.ts";
 import { formatDetail, formatLine, formatList } from "./format-events.ts";
 import { writeBody } from "./write-body.ts";
@@ -41,11 +42,12 @@ export async function runEvents(context: CliContext, options: EventsOptions): Pr
 type ListOptions = Omit<EventsOptions, "id" | "follow" | "body">;
 
 /** Lists events as they come and change, until Ctrl-C. */
-async function follow(context: CliContext, { limit, json, ...filter }: ListOptions): Promise<void> {
+async function follow(context: CliContext, { limit, json, ...given }: ListOptions): Promise<void> {
   const stop = new AbortController();
   const dispose = context.onStopSignal(() => stop.abort());
   try {
     await withLists(context, async (ledger) => {
+      const filter = await withWholeError(ledger, given);
       for await (const event of followEvents(ledger, filter, { limit, signal: stop.signal })) {
         context.stdout.write(`${json ? JSON.stringify(event) : formatLine(event)}\n`);
       }
@@ -58,7 +60,7 @@ async function follow(context: CliContext, { limit, json, ...filter }: ListOptio
 async function list(context: CliContext, { limit, json, ...filter }: ListOptions): Promise<void> {
   const rows: EventRow[] = [];
   await withLists(context, async (ledger) => {
-    for await (const event of listEvents(ledger, filter, limit)) {
+    for await (const event of listEvents(ledger, await withWholeError(ledger, filter), limit)) {
       if (json) context.stdout.write(`${JSON.stringify(event)}\n`);
       else rows.push(event);
     }
@@ -90,7 +92,7 @@ async function requireSource(context: CliContext, name: string): Promise<void> {
 /** Reads from the standby, where there is one, and says how far it is behind. */
 async function withLists(
   context: CliContext,
-  work: (ledger: Pick<Ledger, "reads">) => Promise<void>,
+  work: (ledger: Pick<Ledger, "reads" | "errors">) => Promise<void>,
 ): Promise<void> {
   const { databaseUrl, readUrl } = await findStores(readSettings(context));
   await withLedger(readUrl ?? databaseUrl, async (ledger) => {

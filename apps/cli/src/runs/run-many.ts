@@ -4,6 +4,7 @@ import type { BulkCount, BulkRunOptions, Operator } from "@millrace/operations";
 import type { CliContext } from "../context.ts";
 import { REASONS } from "../run-again.ts";
 import { withOperator } from "../stores.ts";
+import { withWholeError } from "../whole-error.ts";
 import { number, watchRun } from "./watch-run.ts";
 
 /** How a run of many events is started. */
@@ -24,9 +25,10 @@ export interface ManyOptions extends BulkRunOptions {
 export async function runMany(
   context: CliContext,
   verb: BulkVerb,
-  { json, reason, wait, dryRun, ...options }: ManyOptions,
+  { json, reason, wait, dryRun, ...given }: ManyOptions,
 ): Promise<number> {
   return await withOperator(context, reason, async (operator, ledger) => {
+    const options = { ...given, filter: await withWholeError(ledger, given.filter) };
     const counted = await operator.countRun(verb, options);
     if (dryRun === true) {
       context.stdout.write(`${json ? countJson(verb, counted) : countText(verb, counted)}\n`);

@@ -1,5 +1,5 @@
 import type { EventDetail } from "@millrace/api-contract";
-import { foldAttempts, type FoldedAttempts } from "./fold-attempts.ts";
+import { foldAttempts, type FoldedAttempts } from "@millrace/api-contract/fold-attempts";
 
 /** One entry of an event's timeline. */
 export type TimelineEntry =

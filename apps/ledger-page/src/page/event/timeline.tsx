@@ -3,7 +3,7 @@ import { durationOf } from "../parts/age.ts";
 import { countOf } from "../parts/count.ts";
 import { Link } from "react-router";
 import { arrangeTimeline, type TimelineEntry } from "./arrange-timeline.ts";
-import type { FoldedAttempts } from "./fold-attempts.ts";
+import type { FoldedAttempts } from "@millrace/api-contract/fold-attempts";
 import { ExactDue, ExactTime } from "../parts/time.tsx";
 
 /** The event's way, from its delivery to what became of it. */

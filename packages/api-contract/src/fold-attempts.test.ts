@@ -1,4 +1,4 @@
-import type { Attempt } from "@millrace/api-contract";
+import type { Attempt } from "./events.ts";
 import { expect, test } from "vitest";
 import { foldAttempts } from "./fold-attempts.ts";
 

@@ -1,4 +1,6 @@
-import type { Attempt } from "@millrace/api-contract";
+import type { Attempt } from "./events.ts";
+
+// It stands alone, so that the page gets it without the schemas.
 
 /** Attempts that follow each other and ended in the same way; at least one. */
 export interface FoldedAttempts {
