@@ -68,7 +68,11 @@ async function openWorkers(servers: TestServers): Promise<TestWorkers> {
 export interface TestRole {
   readonly role: WorkerRole;
   /** What it logged, from level info on. */
-  readonly lines: readonly { readonly message: string; readonly cause?: string }[];
+  readonly lines: readonly {
+    readonly level: string;
+    readonly message: string;
+    readonly cause?: string;
+  }[];
 }
 
 /** Makes the role of a worker, which the test listens with, starts and closes. */
@@ -80,9 +84,10 @@ export function createTestRole(
     onQueues?: (queues: Queues) => void;
   } = {},
 ): TestRole {
-  const lines: { message: string }[] = [];
-  const write = (fields: object, message: string) => void lines.push({ ...fields, message });
-  const logger = { debug: () => {}, info: write, warn: write, error: write };
+  const lines: { level: string; message: string }[] = [];
+  const at = (level: string) => (fields: object, message: string) =>
+    void lines.push({ ...fields, level, message });
+  const logger = { debug: () => {}, info: at("info"), warn: at("warn"), error: at("error") };
   const { concurrency = 2, archiveDir, onQueues } = given;
   const config = shopConfig([effect], { concurrency, shutdownTimeoutMs: 500 });
   const role = createWorkerRole({

@@ -3,6 +3,7 @@ import { freePort } from "../support/free-port.ts";
 import { openTestLedger } from "../support/ledger-fixture.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { withRedis } from "../support/redis-client.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { createRelay, type Relay } from "./relay.ts";
@@ -125,6 +126,25 @@ describeOnRedis("a worker process", () => {
     const { role: greedy } = makeRole(database.url, 500);
     await expect(greedy.start()).rejects.toMatchObject({ code: "too_many_connections" });
     await greedy.close();
+  });
+
+  test("tells at its first start that a queue is new, and warns only of one that was flushed", async () => {
+    await migrateDatabase();
+    await relay.open();
+    const told = () =>
+      lines
+        .filter(({ message }) => message.includes("comparing all pending events"))
+        .map(({ level, message }) => `${level}: ${message.slice(0, message.indexOf(";"))}`);
+    await role.start();
+    await until(() => lines.some(({ message }) => message === "reconciled"));
+    expect(told()).toEqual(["info: a queue is new"]);
+    expect(lines.filter(({ level }) => level !== "info")).toEqual([]);
+    await role.close();
+    await withRedis(redis.url, (client) => client.flushall());
+    ({ role, lines } = makeRole(database.url));
+    await role.start();
+    await until(() => lines.some(({ message }) => message === "reconciled"));
+    expect(told()).toEqual(["warn: a queue was restarted, flushed, or restored"]);
   });
 
   test("is not ready while it closes", async () => {

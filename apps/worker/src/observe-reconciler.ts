@@ -138,10 +138,7 @@ const SEEN_WHOLE: ReadonlySet<string> = new Set([
 function log(notice: ReconcilerNotice, { logger, logError }: Deps): void {
   switch (notice.kind) {
     case "queue_changed":
-      return logger.warn(
-        { sources: notice.sources },
-        "a queue is new or was restarted, flushed, or restored; comparing all pending events with it",
-      );
+      return logQueueChange(notice.changes, logger);
     case "ledger_changed":
       return logLedgerChange(notice.changes, logger);
     case "progress":
@@ -161,6 +158,25 @@ function log(notice: ReconcilerNotice, { logger, logError }: Deps): void {
       );
     case "follows":
       return;
+  }
+}
+
+/** A queue that is seen for the first time, as at the first start, is nothing to worry about. */
+function logQueueChange(
+  changes: (ReconcilerNotice & { kind: "queue_changed" })["changes"],
+  logger: Logger,
+): void {
+  const which = (kind: string) =>
+    [...changes].filter(([, change]) => change === kind).map(([source]) => source);
+  const [added, changed] = [which("new"), which("changed")];
+  if (added.length > 0) {
+    logger.info({ sources: added }, "a queue is new; comparing all pending events with it");
+  }
+  if (changed.length > 0) {
+    logger.warn(
+      { sources: changed },
+      "a queue was restarted, flushed, or restored; comparing all pending events with it",
+    );
   }
 }
 

@@ -94,12 +94,14 @@ const LINE = {
   text: "asking the carrier for a label",
 };
 
+const many = (length, item) => Array.from({ length }, () => item);
+
 const failureOf = (identity, isKept) => ({
   ...{ final: false, counts: true, code: "handler_failed", message: "Error: failed" },
   ...{ run: "run-1", afterMs: 1_000 },
   details: identity && {
     ...identity,
-    ...{ stack: isKept ? Array(12).fill(FRAME) : [], log: isKept ? Array(10).fill(LINE) : [] },
+    ...{ stack: isKept ? many(12, FRAME) : [], log: isKept ? many(10, LINE) : [] },
     logDropped: 0,
   },
 });

@@ -148,7 +148,7 @@ export function checkEpochs(ledger: Ledger, queues: Queues): Promise<Check> {
         "A worker compares them within a minute: see that one runs",
       );
     }
-    if (changed.length === 0) {
+    if (changed.size === 0) {
       return lately.size > 0
         ? note(`Postgres was failed over or restored: ${[...lately].map(inWords).join("; ")}`)
         : ok("the queues are those that were compared last");
@@ -158,7 +158,7 @@ export function checkEpochs(ledger: Ledger, queues: Queues): Promise<Check> {
       ". Where they are named again and again, the Millrace of another database uses this Redis: " +
       "give each its own database number";
     return bad(
-      `new, restarted, flushed or restored and not compared since: ${changed.toSorted().join(", ")}`,
+      `new, restarted, flushed or restored and not compared since: ${[...changed.keys()].toSorted().join(", ")}`,
       queues.backend === "redis" ? `${fix}${shared}` : fix,
     );
   });

@@ -8,9 +8,12 @@ export interface EpochDeps {
   readonly queues: Pick<Queues, "epochs" | "writeEpoch">;
 }
 
+/** Why a queue is compared as a whole: this ledger has never been compared with it, or it is another since. */
+export type QueueChange = "new" | "changed";
+
 /**
- * Those of the sources whose queue is not the one that the ledger was last compared with as a whole: it was
- * flushed, restored, replaced, or its server restarted and may have lost the last writes.
+ * Those of the sources whose queue is not the one that the ledger was last compared with as a whole: it is new, or it
+ * was flushed, restored, replaced, or its server restarted and may have lost the last writes.
  */
 export async function changedQueues(
   {
@@ -21,13 +24,15 @@ export async function changedQueues(
     readonly queues: Pick<EpochDeps["queues"], "epochs">;
   },
   sources: readonly string[],
-): Promise<string[]> {
+): Promise<ReadonlyMap<string, QueueChange>> {
   const [current, kept] = await Promise.all([queues.epochs(sources), ledger.repair.readEpochs()]);
-  return [...current]
-    .filter(
-      ([source, epoch]) => epoch === undefined || kept.get(queueName(source))?.epoch !== epoch,
-    )
-    .map(([source]) => source);
+  const changes = new Map<string, QueueChange>();
+  for (const [source, epoch] of current) {
+    const known = kept.get(queueName(source));
+    if (known === undefined) changes.set(source, "new");
+    else if (epoch !== known.epoch) changes.set(source, "changed");
+  }
+  return changes;
 }
 
 /** Writes a new epoch into queues before they are compared as a whole, and returns how they are known now. */

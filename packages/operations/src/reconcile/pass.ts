@@ -5,7 +5,13 @@ import type { Queues } from "@millrace/queue";
 import { removeJobs, type RemovalQueues } from "../give-up.ts";
 import type { CompareDeps } from "./compare.ts";
 import { createCounts, type Found } from "./disagreement.ts";
-import { beginEpochs, changedQueues, keepEpochs, type EpochDeps } from "./epochs.ts";
+import {
+  beginEpochs,
+  changedQueues,
+  keepEpochs,
+  type EpochDeps,
+  type QueueChange,
+} from "./epochs.ts";
 import {
   findLedgerChanges,
   keepLedgerEpoch,
@@ -32,8 +38,8 @@ export type PassDeps = CompareDeps &
     readonly queues: Pick<Queues, "backend" | "writeLedgerMark"> & RemovalQueues;
     /** Asked after each page: the pass ends when it is false. */
     readonly mayGoOn: () => boolean;
-    /** Called with the queues that have changed, before everything is compared with them. */
-    readonly onChanged: (sources: readonly string[]) => void;
+    /** Called with the queues that are new or have changed, before everything is compared with them. */
+    readonly onChanged: (changes: ReadonlyMap<string, QueueChange>) => void;
     /** Called with the queues that knew another ledger, before all that completed in them is compared. */
     readonly onLedgerChanged: (changes: ReadonlyMap<string, LedgerChange>) => void;
     /** Called after each page with how far the pass has come. */
@@ -82,10 +88,11 @@ const SETTLING_MS = 120_000;
 export async function runPass(deps: PassDeps, options: PassOptions): Promise<PassReport> {
   const pass = createPass(deps);
   const { sweepGraceMs, doubtsMarks } = options;
-  const changedSources = await changedQueues(deps, options.sources);
+  const queueChanges = await changedQueues(deps, options.sources);
+  const changedSources = [...queueChanges.keys()];
   const view = await findLedgerChanges(deps, options.sources);
   const { changes } = view;
-  if (changedSources.length > 0) deps.onChanged(changedSources);
+  if (queueChanges.size > 0) deps.onChanged(queueChanges);
   if (changes.size > 0) deps.onLedgerChanged(changes);
   const whole = [...new Set([...changedSources, ...changes.keys()])];
   const changed = whole.length > 0;

@@ -3,7 +3,7 @@ import type { Leader, Ledger, ServerEpoch } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { createCapacity } from "./capacity.ts";
 import type { CompareDeps } from "./compare.ts";
-import type { EpochDeps } from "./epochs.ts";
+import type { EpochDeps, QueueChange } from "./epochs.ts";
 import type { LedgerChange, LedgerEpochDeps } from "./ledger-epoch.ts";
 import { mergeReports, runPass, type PassDeps, type PassOptions, type PassReport } from "./pass.ts";
 import type { RepairDeps } from "./repair.ts";
@@ -15,7 +15,7 @@ export const RECONCILER = "reconciler";
 /** What the reconciler reports, for logs, metrics and the user's hook. */
 export type ReconcilerNotice =
   /** Everything that is pending is about to be compared with these sources' queues. */
-  | { readonly kind: "queue_changed"; readonly sources: readonly string[] }
+  | { readonly kind: "queue_changed"; readonly changes: ReadonlyMap<string, QueueChange> }
   /** Everything is about to be compared with the queues of these sources, which knew another ledger. */
   | { readonly kind: "ledger_changed"; readonly changes: ReadonlyMap<string, LedgerChange> }
   /** How far a long pass has come. */
@@ -220,7 +220,7 @@ class Reconciler {
       capacity: createCapacity(queues, this.#options.queueDepthMax),
       jobsMax: Math.ceil(this.#pageMax / 4),
       onAbandoned: (event, reason) => notify({ kind: "job_abandoned", event, reason }),
-      onChanged: (sources) => notify({ kind: "queue_changed", sources }),
+      onChanged: (changes) => notify({ kind: "queue_changed", changes }),
       onLedgerChanged: (changes) => notify({ kind: "ledger_changed", changes }),
       onProgress: (progress) => {
         if (performance.now() < progressAtMs) return;
