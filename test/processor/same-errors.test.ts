@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeError } from "../../packages/processor/src/describe-error.ts";
 import { stackFrames } from "../../packages/processor/src/stack-frames.ts";
 import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { UNSEEN } from "./same-errors/unseen.ts";
 import { HELD, KNOWN, openHttp, prepare, type Kind } from "./same-errors/corpus.ts";
 
 // Errors of one kind must be one group, and those of another kind another: of all pairs that are in one
@@ -25,6 +26,7 @@ afterAll(async () => {
 test.each([
   ["known", KNOWN],
   ["held back", HELD],
+  ["written later", UNSEEN],
 ])("The kinds of errors that were %s are told apart, and no kind is split", async (_, kinds) => {
   expect(Object.keys(kinds)).toHaveLength(30);
   const seen: { kind: string; fingerprint: string; title: string }[] = [];
@@ -53,5 +55,5 @@ async function identify(provoke: Kind, n: number) {
     expect(Array.isArray(stackFrames(error, { projectDir: process.cwd() }))).toBe(true);
     return identifyError({ code: "handler_failed", text: describeError(error) });
   }
-  throw new Error("Nothing was thrown");
+  throw new Error(`Nothing was thrown by ${provoke.toString()}, ${n}`);
 }

@@ -67,6 +67,11 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
     /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? \w{2,3} \w{2,3} \d{4} [\d:]{5,8}(?: GMT(?:[+-]\d{4})?)?/g,
     "<time>",
   ],
+  // Bytes, as Postgres shows them: before what stands behind a quoted name is taken for JSON.
+  [/\b0x[0-9a-f]{1,64}\b(?:,? 0x[0-9a-f]{1,64}\b){0,64}/gi, "<n>"],
+  // V8 does not quote these.
+  [/\b(Cannot convert) [^\n]{1,200}? (to a BigInt)\b/g, "$1 <text> $2"],
+  [/\b(Invalid (?:currency code|language tag|time zone specified) ?:) \S{1,100}/g, "$1 <text>"],
   // The values of JSON, but for those that name a rule.
   [
     new RegExp(`"(?!(?:${RULE_KEYS})")([^"\\n]{1,60})": ?"(?:[^"\\\\]|\\\\.){0,500}"`, "g"),

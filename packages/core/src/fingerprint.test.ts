@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import { identifyError } from "./fingerprint.ts";
+
+const identify = (text: string, frame?: { file: string; function: string | null }) =>
+  identifyError({ code: "handler_failed", text, frame });
+
+// Groups, and what people decided of them, are kept under these. Whoever changes one raises the version, and leaves
+// these lines to the way that made them.
+test.each([
+  ["Error: Order ord_8aF3kd92LmQ1 not found", "1-ff714caa52c812ee"],
+  ["TypeError: Cannot read properties of undefined (reading 'amount')", "1-6fc7bdeddc89c551"],
+  [
+    'DatabaseError: duplicate key value violates unique constraint "orders_pkey" (SQLSTATE 23505)',
+    "1-42c86252f55d1468",
+  ],
+  [
+    "TypeError: fetch failed (cause: Error: connect ECONNREFUSED 127.0.0.1:8443)",
+    "1-8d3bdefad884997a",
+  ],
+  [
+    'Error: Refused: {"id":"7","weight":12,"at":"2026-01-31T12:00:00Z"} of kim@example.com',
+    "1-192d0aff08ce7997",
+  ],
+  [
+    "UpstreamError: HTTP 503 from https://api.example.com/v1/orders/7: retry in 12 s",
+    "1-88ea95876dfa1f8c",
+  ],
+  [`SyntaxError: Unexpected token '<', "<html>"... is not valid JSON`, "1-d75e8634ecb9ef9c"],
+])("an error keeps its fingerprint from release to release: %s", (text, fingerprint) => {
+  expect(identify(text).fingerprint).toBe(fingerprint);
+});
+
+test("so does one with a frame of the project's own code", () => {
+  const frame = { file: "src/ship.ts", function: "async ship" };
+  const { fingerprint } = identify("Error: Order ord_8aF3kd92LmQ1 not found", frame);
+  expect(fingerprint).toBe("1-1404b909d20b1332");
+});
+
+test("code, text, file, and function tell errors apart; lines and names that V8 makes up do not", () => {
+  const text = "Error: no";
+  const ship = { file: "src/ship.ts", function: "ship" };
+  const { fingerprint } = identify(text, ship);
+  expect(fingerprint).toMatch(/^1-[0-9a-f]{16}$/);
+  const others = [
+    identify("Error: yes", ship),
+    identify(text, { ...ship, file: "src/pay.ts" }),
+    identify(text, { ...ship, function: "pay" }),
+    identify(text),
+    identifyError({ code: "handler_timeout", text, frame: ship }),
+  ].map((other) => other.fingerprint);
+  expect(new Set([fingerprint, ...others]).size).toBe(6);
+  const moved = { ...ship, line: 99, column: 1 };
+  expect(identify(text, moved).fingerprint).toBe(fingerprint);
+  expect(identify(text, { ...ship, function: "async ship" }).fingerprint).toBe(fingerprint);
+  const nameless = ["<anonymous>", "Object.<anonymous>", null].map(
+    (name) => identify(text, { ...ship, function: name }).fingerprint,
+  );
+  expect(new Set(nameless).size).toBe(1);
+});
+
+test("a hostile text costs no more than a moment, and its title is short", () => {
+  const parts = ["a".repeat(60) + "_", '"', "'", '"a": "', "1.", ":", "0x0 ", "/a", "a@", "<n>, "];
+  parts.push("Cannot convert ", "a://", '"path": [', "[", "A-", "1e", "aa11", "host ", "`", "“");
+  for (const part of parts) {
+    for (const text of [part.repeat(4_000), `${"x".repeat(50)}${part}`.repeat(400)]) {
+      const startedMs = performance.now();
+      expect(identify(text).title.length).toBeLessThanOrEqual(300);
+      expect(performance.now() - startedMs, part).toBeLessThan(250);
+    }
+  }
+});
