@@ -8,7 +8,7 @@ import {
 } from "@millrace/operations";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { anEvent } from "../support/events.ts";
-import { claim, patient, statusOf } from "../support/ledger-fixture.ts";
+import { claim, failure, patient, statusOf } from "../support/ledger-fixture.ts";
 import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
 
 let it: TestRetention;
@@ -44,6 +44,38 @@ function dieAt(step: Failpoint): void {
 }
 
 describe("A run of the retention", () => {
+  test("deletes an error that was last seen past its time, unless it is some event's last error", async () => {
+    const failWith = async (fingerprint: string) => {
+      const event = anEvent();
+      const details = { fingerprint, title: "Error: no", stack: [], log: [], logDropped: 0 };
+      await it.ledger.claims.fail(event, await claim(it.ledger, event), { ...failure, details });
+      return event;
+    };
+    for (const name of ["1-old", "1-used", "1-new"]) await failWith(name);
+    const again = await failWith("1-old");
+    await it.ask(
+      "UPDATE millrace.events SET fingerprint = NULL WHERE fingerprint IN ('1-old', '1-new')",
+    );
+    await it.ask(
+      `UPDATE millrace.error_counts SET last_seen_at = now() - interval '91 days' WHERE fingerprint <> '1-new'`,
+    );
+    await run();
+    const left = async () => (await it.ledger.errors.find({ limit: 50 })).errors;
+    expect((await left()).map(({ fingerprint }) => fingerprint).toSorted()).toEqual([
+      "1-new",
+      "1-used",
+    ]);
+    expect(await it.ask("SELECT FROM millrace.error_counts WHERE fingerprint = '1-old'")).toEqual(
+      [],
+    );
+    // One that comes back begins anew.
+    const details = { fingerprint: "1-old", title: "Error: no", stack: [], log: [], logDropped: 0 };
+    await it.ledger.claims.fail(again, await claim(it.ledger, again, "run-2"), {
+      ...{ ...failure, details },
+    });
+    expect(await it.ledger.errors.get("1-old")).toMatchObject({ attempts: 1, state: "open" });
+  });
+
   test("drops the days past their time, after what is not completed has moved on", async () => {
     const [kept, gone] = [await it.event("completed", 30), await it.event("completed", 31)];
     const [failed, pending] = [await it.event("failed", 31), await it.event("pending", 45)];

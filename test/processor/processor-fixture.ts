@@ -45,6 +45,7 @@ export interface Options {
   readonly openLog?: ProcessorDeps["openLog"];
   /** What the processes' environment keeps secret. */
   readonly secrets?: readonly string[];
+  readonly keepsStacks?: boolean;
   /** Tables that handlers find in `tx.query`. */
   readonly schema?: TableSchema;
   /** Makes first attempts without a record before them, several in a transaction. */
@@ -140,6 +141,7 @@ export async function openTestProcessors(): Promise<TestProcessors> {
           ...(options.callsMax === undefined ? {} : { callsMax: options.callsMax }),
           handlerTimeoutMs,
           secrets: options.secrets,
+          ...(options.keepsStacks === undefined ? {} : { keepsStacks: options.keepsStacks }),
           ...(databaseRetryMs === undefined ? {} : { databaseRetryMs }),
           ...(options.groups === true ? { mayShare: () => true } : {}),
         },

@@ -201,6 +201,21 @@ test("a failed query shows Postgres's words in the ledger, and no parameter", as
   expect(row?.last_error).not.toContain("canary");
 });
 
+test("the stack of a failed attempt is kept, unless errors.stack is off; the group is the same one", async () => {
+  const failed = async (keepsStacks: boolean) => {
+    const processor = processors.create([on("shop", "*", thenThrow(new Error("no")))], {
+      keepsStacks,
+    });
+    const job = makeJob();
+    await processor.process(job);
+    const found = await processors.ledger.reads.findEvent(job.event);
+    return found?.attemptLog[0];
+  };
+  const [kept, off] = [await failed(true), await failed(false)];
+  expect(kept?.stack?.find(({ own }) => own)?.file).toBe("test/processor/processor.test.ts");
+  expect(off).toMatchObject({ message: "Error: no", stack: null, fingerprint: kept?.fingerprint });
+});
+
 test.each(["<not json>", '{"a":"\\u0000 \\ud800"}', "\u0000"])(
   "a body %j is kept and processed byte for byte",
   async (body) => {
