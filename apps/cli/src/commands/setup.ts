@@ -16,7 +16,13 @@ ${KNOWN.slice(HALF).join(", ")}.
 
 Examples:
   $ millrace init
-  $ millrace init my-webhooks --source stripe,github`;
+  $ millrace init my-webhooks --source stripe,github
+  $ millrace init my-webhooks --docker`;
+
+interface InitFlags {
+  readonly source: readonly string[];
+  readonly docker?: true;
+}
 
 /** `millrace init`: writes a starter config and handler. */
 export function addInitCommand(program: Command, context: CliContext): void {
@@ -29,10 +35,11 @@ export function addInitCommand(program: Command, context: CliContext): void {
         .argParser(senders)
         .default(["stripe"], "stripe"),
     )
+    .option("--docker", "write a Dockerfile too, for an image that installs the package")
     .addHelpText("after", INIT_HELP)
-    .action(async (folder: string, { source }: { source: readonly string[] }) => {
+    .action(async (folder: string, { source, docker }: InitFlags) => {
       const { runInit } = await import("../init/run-init.ts");
-      await runInit(context, { folder, sources: source });
+      await runInit(context, { folder, sources: source, docker: docker === true });
     });
 }
 

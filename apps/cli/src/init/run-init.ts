@@ -4,12 +4,14 @@ import { dirname, join, relative, resolve } from "node:path";
 import { MillraceError } from "@millrace/core";
 import type { CliContext } from "../context.ts";
 import { STARTERS } from "./starters.ts";
-import { IGNORED, projectFiles, TSCONFIG } from "./templates.ts";
+import { DOCKER_FILES, IGNORED, projectFiles, TSCONFIG } from "./templates.ts";
 
 export interface InitOptions {
   /** The project's folder; created if it does not exist. */
   readonly folder: string;
   readonly sources: readonly string[];
+  /** Writes a Dockerfile too. */
+  readonly docker: boolean;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface InitOptions {
  */
 export async function runInit(context: CliContext, options: InitOptions): Promise<void> {
   const folder = resolve(context.cwd, options.folder);
-  const files = projectFiles(options.sources);
+  const files = { ...projectFiles(options.sources), ...(options.docker ? DOCKER_FILES : {}) };
   const taken = Object.keys(files).filter((path) => existsSync(join(folder, path)));
   if (taken.length > 0) {
     throw new MillraceError(
@@ -42,7 +44,7 @@ export async function runInit(context: CliContext, options: InitOptions): Promis
     context.stdout.write("wrote tsconfig.json\n");
   }
   if (await ignore(join(folder, ".gitignore"))) context.stdout.write("wrote .gitignore\n");
-  context.stdout.write(nextSteps(context, folder, options.sources));
+  context.stdout.write(nextSteps(context, folder, options));
 }
 
 /** Adds the lines that are missing from `.gitignore`; false when none is. */
@@ -56,7 +58,11 @@ async function ignore(path: string): Promise<boolean> {
   return true;
 }
 
-function nextSteps({ cwd }: CliContext, folder: string, [first = ""]: readonly string[]): string {
+function nextSteps({ cwd }: CliContext, folder: string, options: InitOptions): string {
+  const {
+    sources: [first = ""],
+    docker,
+  } = options;
   const steps = [
     ...(folder === cwd ? [] : [`cd ${relative(cwd, folder)}`]),
     ...(existsSync(join(folder, "package.json")) ? [] : ["npm init -y"]),
@@ -64,6 +70,7 @@ function nextSteps({ cwd }: CliContext, folder: string, [first = ""]: readonly s
     "npm install --save-dev typescript @types/node",
     "npx millrace start",
     `npx millrace send ${first} ${STARTERS[first]?.provider.sampleTypes[0] ?? ""}`,
+    ...(docker ? ["docker build -t webhooks ."] : []),
   ];
   return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`;
 }
