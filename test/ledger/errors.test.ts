@@ -46,6 +46,24 @@ test("Failures of twenty connections at once are counted exactly, in one group",
   expect(events.map(({ eventId }) => eventId)).toContain(sample.event_id);
 });
 
+test("The events of a group are counted of the source and the type that are asked for", async () => {
+  const fail = async (over: Parameters<typeof anEvent>[0], final: boolean) => {
+    const event = anEvent(over);
+    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed({ final }));
+  };
+  await fail({ source: "acme", type: "order.paid" }, true);
+  await fail({ source: "acme", type: "order.shipped" }, false);
+  await fail({ source: "other", type: "order.paid" }, true);
+  const counts = async (filter: { source?: string; type?: string }) => {
+    const { errors } = await it.ledger.errors.find({ ...filter, limit: 200 });
+    const found = errors.find((error) => error.fingerprint === fingerprint);
+    return found && [found.failed, found.pending];
+  };
+  expect(await counts({})).toEqual([2, 1]);
+  expect(await counts({ source: "acme" })).toEqual([1, 1]);
+  expect(await counts({ source: "acme", type: "order.paid" })).toEqual([1, 0]);
+});
+
 test("A failure whose answer was lost is counted once", async () => {
   const event = anEvent();
   const attempt = await claim(it.ledger, event, "run-1");

@@ -20,7 +20,7 @@ export interface ErrorFilter {
 /**
  * Groups of errors, last seen first: $1 one of them, $2 state, $3 source, $4 type, $5 part of the title, $6 limit, $7
  * offset. Attempts are summed over the shards. The events that are failed or pending now are counted for the groups of
- * the page alone, by the index that has no completed event without an error.
+ * the page alone, by the index that has no completed event without an error; of one source or type, where it is given.
  */
 const FIND_ERRORS = `
 WITH seen AS (
@@ -56,6 +56,7 @@ FROM page CROSS JOIN LATERAL (
     count(*) FILTER (WHERE status = 'pending')::int AS pending
   FROM millrace.events
   WHERE fingerprint = page.fingerprint AND status IN ('failed', 'pending')
+    AND ($3::text IS NULL OR source = $3) AND ($4::text IS NULL OR type = $4)
 ) undone
 ORDER BY last_seen_at DESC, fingerprint`;
 

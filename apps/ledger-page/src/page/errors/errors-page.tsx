@@ -4,7 +4,7 @@ import { useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import { errorsQuery, statsQuery } from "../api/queries.ts";
 import { BulkDialog } from "../events/bulk-dialog.tsx";
-import { eventLink, writeFilter } from "../events/list-filter.ts";
+import { eventLink, writeFilter, type ListFilter } from "../events/list-filter.ts";
 import { SelectField } from "../events/select-field.tsx";
 import { TextFilter } from "../events/text-filter.tsx";
 import { countOf } from "../parts/count.ts";
@@ -63,7 +63,7 @@ export function ErrorsPage() {
         <div className="scroll">
           <DataTable
             caption="Errors, last seen first"
-            columns={columns}
+            columns={columnsOf(asked.source)}
             rows={[...data.errors]}
             keyOf={({ fingerprint }) => fingerprint}
             classOf={({ failed }) => (failed > 0 ? "failed" : "")}
@@ -143,17 +143,18 @@ function Filters({ state, source, q, change }: FiltersProps) {
   );
 }
 
-const columns: Column<ErrorGroup>[] = [
+/** @param source - The one whose events are counted and retried; all where it is undefined. */
+const columnsOf = (source: string | undefined): Column<ErrorGroup>[] => [
   { id: "title", header: "Error", cell: ({ row }) => <Title error={row.original} /> },
   {
     id: "failed",
     header: "Failed",
-    cell: ({ row: { original } }) => <EventsOf error={original} status="failed" />,
+    cell: ({ row: { original } }) => <EventsOf error={original} status="failed" source={source} />,
   },
   {
     id: "pending",
     header: "Pending",
-    cell: ({ row: { original } }) => <EventsOf error={original} status="pending" />,
+    cell: ({ row: { original } }) => <EventsOf error={original} status="pending" source={source} />,
   },
   { id: "attempts", header: "Attempts", cell: ({ row }) => row.original.attempts.toLocaleString() },
   { id: "sources", header: "Seen in", cell: ({ row }) => <SeenIn error={row.original} /> },
@@ -169,7 +170,11 @@ const columns: Column<ErrorGroup>[] = [
       </>
     ),
   },
-  { id: "acts", header: "What to do", cell: ({ row }) => <Acts error={row.original} /> },
+  {
+    id: "acts",
+    header: "What to do",
+    cell: ({ row }) => <Acts error={row.original} source={source} />,
+  },
 ];
 
 function Title({ error }: { error: ErrorGroup }) {
@@ -198,11 +203,25 @@ function Title({ error }: { error: ErrorGroup }) {
   );
 }
 
+interface OfSource {
+  readonly error: ErrorGroup;
+  readonly source: string | undefined;
+}
+
+/** The events of an error, in the source that the page shows. */
+function filterOf({ error, source }: OfSource, status?: string): ListFilter {
+  return {
+    error: error.fingerprint,
+    ...(source !== undefined && { source }),
+    ...(status !== undefined && { status }),
+  };
+}
+
 /** How many events it has left in a status, and the way to them. */
-function EventsOf({ error, status }: { error: ErrorGroup; status: "failed" | "pending" }) {
+function EventsOf({ error, status, source }: OfSource & { status: "failed" | "pending" }) {
   const count = error[status];
   if (count === 0) return "0";
-  const to = `/?${writeFilter({ status, error: error.fingerprint })}`;
+  const to = `/?${writeFilter(filterOf({ error, source }, status))}`;
   return (
     <Link to={to} aria-label={`${countOf(count, "event")} ${status}`}>
       {count.toLocaleString()}
@@ -230,12 +249,12 @@ function SeenIn({ error: { sources } }: { error: ErrorGroup }) {
 
 type Act = "retry" | ErrorGroup["state"];
 
-function Acts({ error }: { error: ErrorGroup }) {
+function Acts({ error, source }: OfSource) {
   const [act, setAct] = useState<Act>();
   const mayWrite = useMayWrite();
   if (!mayWrite) return null;
   const close = () => setAct(undefined);
-  const { fingerprint, failed, state } = error;
+  const { failed, state } = error;
   return (
     <div className="row-acts">
       <button disabled={failed === 0} onClick={() => setAct("retry")}>
@@ -250,7 +269,7 @@ function Acts({ error }: { error: ErrorGroup }) {
         <button onClick={() => setAct("open")}>Reopen…</button>
       )}
       {act === "retry" && (
-        <BulkDialog verb="retry" filter={{ error: fingerprint }} onClose={close} />
+        <BulkDialog verb="retry" filter={filterOf({ error, source })} onClose={close} />
       )}
       {act !== undefined && act !== "retry" && (
         <StateDialog error={error} state={act} onClose={close} />
