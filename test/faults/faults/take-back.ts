@@ -3,9 +3,13 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { until } from "../../support/until.ts";
 import type { Fault } from "./fault.ts";
 
 const run = promisify(execFile);
+
+/** Milliseconds until as many events have completed again as before. */
+const REPAIR_MS = 120_000;
 
 /** F28: Postgres is put back to a copy of some seconds ago, and Redis is not. */
 export const restorePostgres: Fault = {
@@ -35,6 +39,8 @@ export const restorePostgres: Fault = {
       for (const key of log.accounts.keys()) environment.undone.add(key);
       await servers.restartPostgres();
       environment.strike("F28", `Postgres restored: ${after - before} completed events undone`);
+      // One restore at a time: nobody restores again what is still being repaired.
+      await until(async () => (await completed()) >= after, { withinMs: REPAIR_MS });
     },
   },
 };
