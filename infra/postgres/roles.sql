@@ -104,7 +104,7 @@ $owners$;
 
 DO $rights$
 BEGIN
-  IF to_regclass('millrace.activity') IS NULL THEN
+  IF to_regclass('millrace.refusals') IS NULL THEN
     RAISE WARNING 'The tables of this build are not there yet: run this file again after "millrace migrate"';
     RETURN;
   END IF;
@@ -116,6 +116,7 @@ BEGIN
     millrace.error_counts, millrace.steps, millrace.conflicts, millrace.deliveries,
     millrace.queue_epochs, millrace.leaders, millrace.job_signing, millrace.audit, millrace.audit_results,
     millrace.sessions, millrace.bulk_runs, millrace.bulk_members, millrace.activity, millrace.activity_progress,
+    millrace.refusals,
     millrace.webhook_events
     FROM millrace_retention;
   REVOKE ALL ON ALL SEQUENCES IN SCHEMA millrace
@@ -209,6 +210,11 @@ BEGIN
   GRANT SELECT, INSERT, DELETE ON millrace.activity TO millrace_worker;
   GRANT SELECT, INSERT, UPDATE ON millrace.activity_progress TO millrace_worker;
   GRANT SELECT ON millrace.activity, millrace.activity_progress TO millrace_dashboard;
+
+  -- How many deliveries were refused, which the ingress counts; the worker deletes what is old.
+  GRANT SELECT, INSERT, UPDATE (deliveries) ON millrace.refusals TO millrace_ingress;
+  GRANT SELECT, DELETE ON millrace.refusals TO millrace_worker;
+  GRANT SELECT ON millrace.refusals TO millrace_dashboard;
 
   GRANT SELECT ON millrace.webhook_events TO millrace_dashboard;
   IF to_regclass('public.webhook_events') IS NOT NULL THEN

@@ -3,8 +3,12 @@ import { createLeader } from "@millrace/ledger";
 import { RECONCILER } from "@millrace/operations";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { onRedis, type TestServers } from "../support/backends.ts";
+import { startInProcess } from "../support/in-process.ts";
+import { SECRETS } from "../support/pipeline.ts";
 import { event } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
+import { environmentOf } from "../support/server-urls.ts";
+import { STORES_CONFIG } from "../support/stores-fixture.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
@@ -106,6 +110,32 @@ describeOnRedis("the dashboard's health", () => {
     await dashboard.queues.resume("acme");
     await queue?.remove("evt_old_1");
     await readUntil((items) => items.oldest_waiting.level === "ok" && items.paused.level === "ok");
+  });
+
+  test("deliveries that an ingress refused are counted, with their sources and reasons", async () => {
+    const calm = await readUntil(({ refused }) => refused.level !== "unknown");
+    expect(calm.refused).toMatchObject({ text: "No delivery refused in the last 5 min" });
+    const ingress = await startInProcess("ingress", STORES_CONFIG, {
+      ...environmentOf(servers),
+      ACME_WEBHOOK_SECRET: SECRETS.acme,
+      PATIENT_WEBHOOK_SECRET: SECRETS.patient,
+    });
+    const post = (source: string) =>
+      fetch(`${ingress.url}/webhooks/${source}`, { method: "POST", body: "{}" });
+    for (const source of ["acme", "acme", "patient", "nobody"]) {
+      expect((await post(source)).status).toBe(401);
+    }
+    const { refused } = await readUntil((items) => items.refused.text.startsWith("4 "));
+    expect(refused).toMatchObject({
+      ...{ level: "warn", text: "4 deliveries refused in the last 5 min" },
+      detail: "acme: 2 invalid_signature; patient: 1 invalid_signature; 1 unknown_source",
+    });
+    // What was refused last is not lost when the ingress ends.
+    await post("acme");
+    await ingress.close();
+    await readUntil((items) => items.refused.text.startsWith("5 "));
+    await dashboard.pool.query("UPDATE millrace.refusals SET at = at - interval '7 minutes'");
+    await readUntil((items) => items.refused.level === "ok");
   });
 
   test("while Redis is stopped the rest is told in time", async () => {

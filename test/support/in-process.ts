@@ -71,6 +71,7 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
         secrets,
         stores: stores.eventStores,
         redelivery: stores.redelivery,
+        refusals: stores.refusals,
         pressure: () => stores.pressure(),
         logger: createLogger({ role: "ingress", level: "silent" }),
         registry: createRegistry({ role: "ingress" }),

@@ -1,12 +1,16 @@
 import type { Health, HealthItem } from "@millrace/api-contract";
 import { isMillraceError, withDeadline } from "@millrace/core";
+import type { Refusals } from "@millrace/ledger";
 import { RECONCILER } from "@millrace/operations";
 import type { Comparison, DashboardLedger, DashboardQueues } from "./ports.ts";
 import { cached } from "./cache.ts";
 
 interface Deps {
   readonly ledger: {
-    readonly reads: Pick<DashboardLedger["reads"], "ping" | "findLeader" | "findOpen">;
+    readonly reads: Pick<
+      DashboardLedger["reads"],
+      "ping" | "findLeader" | "findOpen" | "findRefusals"
+    >;
   };
   readonly queues: Pick<
     DashboardQueues,
@@ -22,6 +26,10 @@ const PING_TTL = { ttlMinMs: 500, timesTaken: 0 };
 const READ_TTL = { ttlMinMs: 1_000, timesTaken: 20 };
 /** The comparison reads all that is pending, and the page asks every few seconds. */
 const COMPARISON_TTL = { ttlMinMs: 60_000, timesTaken: 20 };
+/** Refused deliveries are counted for the minute that runs and for so many before it. */
+const REFUSED_MINUTES = 5;
+/** Reasons that are listed. */
+const REASONS_MAX = 3;
 /** A job that waits longer than this for its first attempt is worth a look. */
 const WAIT_MS_MAX = 5 * 60_000;
 
@@ -36,6 +44,9 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
   const pingLedger = cached(PING_TTL, () => within(() => ledger.reads.ping()));
   const findLeader = cached(PING_TTL, () => within(() => ledger.reads.findLeader(RECONCILER)));
   const findOpen = cached(READ_TTL, () => within(() => ledger.reads.findOpen()));
+  const findRefusals = cached(READ_TTL, () =>
+    within(() => ledger.reads.findRefusals(REFUSED_MINUTES)),
+  );
   const readQueues = cached(READ_TTL, () =>
     within(async () => {
       // Without it the counts of a server that is away would never come.
@@ -48,11 +59,12 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
   const compare = cached(COMPARISON_TTL, deps.comparison);
 
   return async () => {
-    const [queue, postgres, leader, open, lastRead, compared] = await Promise.all([
+    const [queue, postgres, leader, open, refusals, lastRead, compared] = await Promise.all([
       settle(pingQueue()),
       settle(pingLedger()),
       settle(findLeader()),
       settle(findOpen()),
+      settle(findRefusals()),
       settle(readQueues()),
       settle(within(compare)),
     ]);
@@ -69,6 +81,7 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
         oldestWaiting(read, [...queues.queues.keys()]),
         paused(read),
         openRuns(open),
+        refused(refusals),
       ],
       open_errors: open.value?.errors ?? null,
     };
@@ -182,6 +195,27 @@ function openRuns({ value, reason }: Settled<OpenFound>): HealthItem {
 }
 
 type OpenFound = Awaited<ReturnType<Deps["ledger"]["reads"]["findOpen"]>>;
+
+function refused({ value, reason }: Settled<readonly Refusals[]>): HealthItem {
+  const id = "refused";
+  if (value === undefined) return item(id, "unknown", "Refused deliveries not known", reason);
+  const span = `refused in the last ${REFUSED_MINUTES} min`;
+  let total = 0;
+  for (const { deliveries } of value) total += deliveries;
+  if (total === 0) return item(id, "ok", `No delivery ${span}`);
+  const text = `${total.toLocaleString("en-US")} ${total === 1 ? "delivery" : "deliveries"} ${span}`;
+  const told = value.slice(0, REASONS_MAX).map(({ source, code, deliveries }) => {
+    const from = source === undefined ? "" : `${source}: `;
+    return `${from}${deliveries.toLocaleString("en-US")} ${code}`;
+  });
+  const more = value.length - told.length;
+  return item(
+    id,
+    "warn",
+    text,
+    [...told, ...(more > 0 ? [`${more} more reasons`] : [])].join("; "),
+  );
+}
 
 const countOf = (count: number, noun: string): string =>
   `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;

@@ -5,6 +5,7 @@ import {
   type Notify,
   Receiver,
   type RedeliveryPort,
+  type RefusalNotes,
 } from "@millrace/intake";
 import type { Pressure } from "@millrace/queue";
 import {
@@ -28,6 +29,8 @@ export interface IngressDeps {
   readonly stores: readonly EventStore[];
   /** Retries a failed event that its sender delivers again. */
   readonly redelivery?: RedeliveryPort | undefined;
+  /** Counts what is refused. */
+  readonly refusals?: Pick<RefusalNotes, "add"> | undefined;
   /** How full the queue is, for the metrics. */
   readonly pressure?: () => Pressure;
   readonly logger: Logger;

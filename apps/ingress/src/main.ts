@@ -49,6 +49,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
       ...(worker && { shared: shareMetrics(registry) }),
       stores: stores.eventStores,
       redelivery: stores.redelivery,
+      refusals: stores.refusals,
       pressure: () => stores.pressure(),
     });
     await stores.tried;

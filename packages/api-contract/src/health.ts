@@ -11,6 +11,7 @@ const healthItem = z.strictObject({
     "oldest_waiting",
     "paused",
     "open_runs",
+    "refused",
   ]),
   level: z
     .enum(["ok", "warn", "bad", "unknown"])

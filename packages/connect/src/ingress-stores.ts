@@ -13,12 +13,14 @@ import {
   createDeliveryNotes,
   createLedgerStore,
   createQueueStore,
+  createRefusalNotes,
   storeTimeoutMs,
   type ClosableEventStore,
   type DeliveryNotes,
   type Notify,
   type QueueClient,
   type RedeliveryPort,
+  type RefusalNotes,
 } from "@millrace/intake";
 import type { Ledger } from "@millrace/ledger";
 import { retryDelivered } from "@millrace/operations";
@@ -47,6 +49,8 @@ export class IngressStores {
   /** They throw `unavailable` until their server has been checked. */
   readonly eventStores: readonly ClosableEventStore[];
   readonly redelivery: RedeliveryPort;
+  /** Undefined without Postgres: nothing counts what is refused then. */
+  readonly refusals: RefusalNotes | undefined;
   /** Resolves when each server was tried once, also if it is away. Rejects as `opened`. */
   readonly tried: Promise<unknown>;
   /** Resolves when every store is open, or closed before. Rejects with `redis_topology`, `redis_evicts`, `redis_volatile`,
@@ -82,6 +86,7 @@ export class IngressStores {
     const { onIntakeNotice: notify } = watch;
     const ledger = this.#postgres && this.#ledgerClient(this.#postgres.ledger);
     this.#deliveries = ledger && createNotes(ledger, notify);
+    this.refusals = ledger && createRefusalNotes(ledger);
     const shared = { queue, sources, deliveries: this.#deliveries };
     this.eventStores = [
       ...(REDIS_URL ? [createQueueStore({ ...shared, ...(ledger && { ledger }) })] : []),
@@ -109,7 +114,11 @@ export class IngressStores {
   /** Does what was left for later, for a moment, and disconnects. */
   async close(): Promise<void> {
     const closed = this.eventStores.map((store) => store.close(CLOSE_TIMEOUT_MS));
-    await Promise.all([...closed, this.#deliveries?.close(CLOSE_TIMEOUT_MS)]);
+    await Promise.all([
+      ...closed,
+      this.#deliveries?.close(CLOSE_TIMEOUT_MS),
+      this.refusals?.close(CLOSE_TIMEOUT_MS),
+    ]);
     this.#closing.abort();
     await Promise.allSettled([this.opened]);
     await this.#queues?.close();

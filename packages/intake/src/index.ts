@@ -32,4 +32,5 @@ export { createLedgerStore, type LedgerStoreDeps } from "./ledger-store.ts";
 export type { AdmissionReason, IntakeNotice, Notify } from "./notice.ts";
 export { createQueueStore, type QueueStoreDeps } from "./queue-store.ts";
 export { earlyRejection, type Received, type ReceiveRequest } from "./received.ts";
+export { createRefusalNotes, type RefusalNotes } from "./refusal-notes.ts";
 export { Receiver, type Readiness, type ReceiverDeps, type ReceiverOptions } from "./receiver.ts";

@@ -19,6 +19,7 @@ import { EventStores, type ActiveStore } from "./event-stores.ts";
 import { InFlight } from "./in-flight.ts";
 import { toIncomingEvents } from "./incoming-events.ts";
 import type { Notify } from "./notice.ts";
+import type { RefusalNotes } from "./refusal-notes.ts";
 import {
   methodNotAllowed,
   providerAnswer,
@@ -38,6 +39,8 @@ export interface ReceiverDeps {
   readonly stores: readonly EventStore[];
   /** Retries a failed event that its sender delivers again; without it nothing does. */
   readonly redelivery?: RedeliveryPort | undefined;
+  /** Counts what is refused; without it nothing does. */
+  readonly refusals?: Pick<RefusalNotes, "add"> | undefined;
   readonly notify?: Notify;
   /** The clock that signed timestamps are compared with, milliseconds since the epoch. */
   readonly nowMs?: () => number;
@@ -80,7 +83,7 @@ export class Receiver {
   /** @throws `missing_secret` with every source that has no usable secret. */
   constructor(deps: ReceiverDeps, options: ReceiverOptions = {}) {
     this.limits = deps.config.ingress;
-    this.notify = safeNotify(deps.notify);
+    this.notify = safeNotify(deps);
     // To a sender, an internal source does not exist.
     const config = { sources: withUrl(deps.config.sources) };
     this.budget = new ByteBudget(this.limits.inFlightBytesMax, bodyBytesMaxOf(config));
@@ -216,12 +219,14 @@ interface VerifiedDelivery {
   readonly answer: Answer | undefined;
 }
 
-/** Keeps a subscriber that throws from costing a delivery its answer. */
-function safeNotify(notify: Notify | undefined): Notify {
-  if (notify === undefined) return () => {};
+/** Counts what is refused, and keeps a subscriber that throws from costing a delivery its answer. */
+function safeNotify({ refusals, notify }: Pick<ReceiverDeps, "refusals" | "notify">): Notify {
   return (notice) => {
+    if (notice.kind === "answered" && notice.outcome === "rejected") {
+      refusals?.add(notice.source, notice.code ?? "internal");
+    }
     try {
-      notify(notice);
+      notify?.(notice);
     } catch {
       // Nobody else can be told.
     }

@@ -75,9 +75,12 @@ DELETE FROM millrace.activity
 WHERE (seconds = 60 AND at < least(now() - interval '${KEPT.minutes}', date_bin('1 hour', $1::timestamptz, 'epoch') - interval '1 hour'))
   OR (seconds = 3600 AND at < now() - interval '${KEPT.hours}')`;
 
+const DELETE_OLD_REFUSALS = `
+DELETE FROM millrace.refusals WHERE at < now() - interval '${KEPT.minutes}'`;
+
 /**
  * Counts what was recorded and ended since it was last counted, by minute and by hour, slice by slice, and deletes what
- * is too old to be shown.
+ * is too old to be shown, the counts of refused deliveries too.
  *
  * @throws `database_unavailable`
  */
@@ -98,6 +101,7 @@ function countSlice(pool: pg.Pool): Promise<boolean> {
     }
     await client.query(MOVE_ON, [until]);
     await client.query(DELETE_OLD, [until]);
+    await client.query(DELETE_OLD_REFUSALS);
     return isLast;
   };
   return transaction(pool, count, COUNT);

@@ -39,6 +39,7 @@ import { pendingPage } from "./pending-page.ts";
 import { countPass, readEpochs, writeEpochs } from "./queue-epochs.ts";
 import { readBody } from "./read-body.ts";
 import { record } from "./record.ts";
+import { findRefusals, noteRefusals } from "./refusals.ts";
 import { replay } from "./replay.ts";
 import { replicaLagMs } from "./replica-lag.ts";
 import { retryMany } from "./retry-many.ts";
@@ -53,6 +54,7 @@ const intake = {
   accept,
   noteConflicts,
   noteDeliveries,
+  noteRefusals,
   markEnqueued,
   restoreBody,
   areNotCompleted,
@@ -102,6 +104,7 @@ const reads = {
   countedActivity,
   replicaLagMs,
   findOpen,
+  findRefusals,
   findLeader: ({ pool }: LedgerContext, name: string) => findLeader(pool, name),
   ping,
 };

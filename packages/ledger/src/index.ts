@@ -28,6 +28,7 @@ export { createLedger, type Ledger } from "./create-ledger.ts";
 export type { ConnectionReset, LedgerOptions } from "./ledger-context.ts";
 export { createPool } from "./create-pool.ts";
 export type { RepeatedDelivery } from "./deliveries.ts";
+export type { NotedRefusals, Refusals } from "./refusals.ts";
 export type { EmitTarget } from "./emit.ts";
 export { isDatabaseUnavailable, messageOf } from "./database-errors.ts";
 export type { ConflictingDelivery } from "./note-conflicts.ts";

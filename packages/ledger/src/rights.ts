@@ -14,6 +14,7 @@ const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[
     bodies: ["SELECT", "INSERT"],
     conflicts: ["SELECT", "INSERT", "UPDATE"],
     deliveries: ["SELECT", "INSERT", "UPDATE"],
+    refusals: ["SELECT", "INSERT", "UPDATE"],
   },
   worker: {
     migrations: ["SELECT"],
@@ -28,6 +29,7 @@ const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[
     bulk_members: ["SELECT", "INSERT", "UPDATE"],
     activity: ["SELECT", "INSERT", "DELETE"],
     activity_progress: ["SELECT", "INSERT", "UPDATE"],
+    refusals: ["SELECT", "DELETE"],
   },
   retention: {
     events: ["SELECT", "UPDATE", "DELETE"],
@@ -52,6 +54,7 @@ const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[
     bulk_members: ["SELECT"],
     activity: ["SELECT"],
     activity_progress: ["SELECT"],
+    refusals: ["SELECT"],
   },
 };
 

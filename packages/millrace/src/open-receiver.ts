@@ -72,6 +72,7 @@ export async function openReceiver(
       config,
       stores: stores.eventStores,
       redelivery: stores.redelivery,
+      refusals: stores.refusals,
       secrets,
       ...(options.notify && { notify: options.notify }),
     });
