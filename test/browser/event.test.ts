@@ -145,6 +145,22 @@ describeInBrowser("an event on the ledger's page", () => {
     await close();
   });
 
+  test("whose answer one panel cannot show keeps the other panels, and can be run again", async () => {
+    const { page, close } = await openTab(browser, store.dashboardUrl);
+    await page.route(/api\/events\/hookmesh\/evt_order_1\?/, async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ json: { ...(await answer.json()), conflicts: 5, deliveries: null } });
+    });
+    await page.goto(FAILED);
+    const broken = page.getByRole("alert").filter({ hasText: "page_failed" });
+    await broken.nth(1).waitFor();
+    expect(await broken.count()).toBe(2);
+    await page.getByRole("region", { name: "Timeline" }).getByText("pigeon").waitFor();
+    await page.getByRole("region", { name: "Payload" }).getByText("order_id").waitFor();
+    await page.getByRole("button", { name: "Retry…" }).waitFor();
+    await close();
+  });
+
   test("is reached, and run again, with nothing but a keyboard", async () => {
     const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
     await page.goto("/?status=failed");

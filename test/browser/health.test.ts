@@ -53,6 +53,62 @@ describeInBrowser("health and forty sources", () => {
     await tab.close();
   });
 
+  test("an answer about health that cannot be read is no good news", async () => {
+    const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
+    await tab.page.route("**/api/health", (route) => route.fulfill({ json: { status: "ok" } }));
+    await tab.page.goto("/");
+    await tab.page.getByRole("alert").getByText("Health is not known").waitFor();
+    await tab.page.unrouteAll();
+    await tab.page.getByText("No worker leads").waitFor();
+    tab.expectQuiet();
+    await tab.close();
+  });
+
+  test("while no queue answers, failures stay in sight at 400 px, and nobody reads that 0 are queued", async () => {
+    const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`, {
+      viewport: { width: 400, height: 800 },
+    });
+    const page = await openForty(tab.page, AWAY);
+    await page.getByRole("button", { name: "39 more, all quiet" }).waitFor();
+    const name = page.getByRole("link", { name: LONG, exact: true });
+    const failed = page.getByRole("link", { name: `2 failed events of ${LONG}` });
+    for (const seen of [name, failed]) {
+      await seen.waitFor();
+      const box = await seen.boundingBox();
+      expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(400);
+    }
+    const wider = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)";
+    expect(await page.evaluate(`${wider}(document.querySelector(".sources .scroll"))`)).toBe(0);
+    expect(await page.locator(".counts tfoot td").first().textContent()).toBe("–");
+    tab.expectQuiet();
+    await tab.close();
+  });
+
+  test("what is being read is told, and no number stands for it", async () => {
+    const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
+    const { page } = tab;
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    await page.route(/api\/(?!session)/, async (route) => {
+      await answered;
+      await route.continue();
+    });
+    await page.goto("/");
+    for (const text of ["Counting events…", "Reading the last hour…", "Reading events…"]) {
+      await page.getByText(text).waitFor();
+    }
+    await page.getByText("Checking Redis, Postgres and workers…").waitFor();
+    await page.getByText("Comparing ledger and queues…").waitFor();
+    const text = await page.locator("main").innerText();
+    expect(text.replaceAll(/Last (15|24|7|30) \w+/g, "").match(/\d+/g)).toEqual(null);
+    const range = await page.getByLabel("Time range of the charts").boundingBox();
+    expect(range?.height).toBeLessThan(50);
+    answer();
+    await page.getByText("No events yet").waitFor();
+    tab.expectQuiet();
+    await tab.close();
+  });
+
   test("forty sources are folded, searched, and sorted by keyboard", async () => {
     const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
     const page = await openForty(tab.page);
@@ -69,10 +125,10 @@ describeInBrowser("health and forty sources", () => {
   });
 });
 
-async function openForty(page: Page): Promise<Page> {
-  await page.route("**/api/stats", (route) => route.fulfill({ json: FORTY }));
+async function openForty(page: Page, stats = FORTY): Promise<Page> {
+  await page.route("**/api/stats", (route) => route.fulfill({ json: stats }));
   await page.goto("/");
-  await page.getByRole("link", { name: "source-05", exact: true }).waitFor();
+  await page.getByRole("searchbox", { name: "Search sources" }).waitFor();
   return page;
 }
 
@@ -105,4 +161,16 @@ const FORTY: AnswerOf<"get /stats"> = {
     ]),
   ),
   read_lag_ms: null,
+};
+
+/** While Redis is away; one source has a long name, and events of it failed. */
+const LONG = "orders-of-the-northern-region-and-its-islands";
+const AWAY: AnswerOf<"get /stats"> = {
+  ...FORTY,
+  sources: Object.fromEntries(
+    Object.keys(FORTY.sources).map((name, index) => [
+      index === 0 ? LONG : name,
+      { ...QUIET, queued: null, jobs: null, failed: index === 0 ? 2 : 0 },
+    ]),
+  ),
 };

@@ -1,9 +1,9 @@
-import type { Conflict } from "@millrace/api-contract";
+import type { EventDetail } from "@millrace/api-contract";
 import { countOf } from "../parts/count.ts";
 import { Time } from "../parts/time.tsx";
 
 /** Deliveries of this id with another body than the first, which alone is kept and run. */
-export function Conflicts({ conflicts }: { conflicts: readonly Conflict[] }) {
+export function Conflicts({ event: { conflicts } }: { event: EventDetail }) {
   if (conflicts.length === 0) return null;
   return (
     <section aria-labelledby="conflicts" className="panel">

@@ -1,9 +1,11 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { Link, useSearchParams } from "react-router";
 import { eventQuery } from "../api/queries.ts";
 import { ApiError } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { PanelBoundary } from "../parts/panel-boundary.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { Chain } from "./chain.tsx";
 import { Conflicts } from "./conflicts.tsx";
@@ -44,21 +46,36 @@ function Parts({ event }: { event: EventDetail }) {
     <>
       <EventHead event={event} />
       <div className="event-parts">
-        <div>
-          <Timeline event={event} />
-          <Deliveries event={event} />
-          <Generations event={event} />
-          <SameMessage event={event} />
-          <Chain event={event} />
-          <Conflicts conflicts={event.conflicts} />
-          <EventAudit event={event} />
-        </div>
-        <div>
-          <Payload event={event} />
-          <Headers headers={event.headers} />
-        </div>
+        <Column panels={LEFT} event={event} />
+        <Column panels={RIGHT} event={event} />
       </div>
     </>
+  );
+}
+
+type Panel = (props: { event: EventDetail }) => ReactNode;
+
+const LEFT: readonly Panel[] = [
+  Timeline,
+  Deliveries,
+  Generations,
+  SameMessage,
+  Chain,
+  Conflicts,
+  EventAudit,
+];
+const RIGHT: readonly Panel[] = [Payload, Headers];
+
+/** A panel that fails leaves the others, and the ways to run the event again. */
+function Column({ panels, event }: { panels: readonly Panel[]; event: EventDetail }) {
+  return (
+    <div>
+      {panels.map((Panel, place) => (
+        <PanelBoundary key={place}>
+          <Panel event={event} />
+        </PanelBoundary>
+      ))}
+    </div>
   );
 }
 

@@ -1,7 +1,8 @@
+import type { EventDetail } from "@millrace/api-contract";
 import { CopyButton } from "../parts/copy-button.tsx";
 
 /** The headers that were kept with the body; a signature never is. */
-export function Headers({ headers }: { headers: Readonly<Record<string, string>> }) {
+export function Headers({ event: { headers } }: { event: EventDetail }) {
   const given = Object.entries(headers);
   return (
     <section aria-labelledby="headers" className="panel">

@@ -4,6 +4,7 @@ import { countQuery, eventsQuery, statsQuery } from "../api/queries.ts";
 import { serverNowMs } from "../api/server-clock.ts";
 import { Overview } from "../overview/overview.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { PanelBoundary } from "../parts/panel-boundary.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { useMayWrite } from "../session/session-context.ts";
 import { EventTable } from "./event-table.tsx";
@@ -60,13 +61,16 @@ export function LedgerPage() {
           shown={page.data === undefined ? undefined : rows.length}
         />
         {page.error && <ErrorNote error={page.error} onRetry={() => void page.refetch()} />}
-        {rows.length > 0 ? (
-          <div className="scroll" {...hold.handlers}>
-            <EventTable rows={rows} order={order} selection={mayWrite ? selection : undefined} />
-          </div>
-        ) : (
-          page.data !== undefined && <NoEvents filter={filter} sources={sources} />
-        )}
+        {page.isPending && <p className="quiet">Reading events…</p>}
+        <PanelBoundary>
+          {rows.length > 0 ? (
+            <div className="scroll" {...hold.handlers}>
+              <EventTable rows={rows} order={order} selection={mayWrite ? selection : undefined} />
+            </div>
+          ) : (
+            page.data !== undefined && <NoEvents filter={filter} sources={sources} />
+          )}
+        </PanelBoundary>
         {toRetry !== undefined && (
           <RetryDialog
             rows={toRetry}

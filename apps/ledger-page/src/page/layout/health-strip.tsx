@@ -7,7 +7,11 @@ type Item = Pick<Health["items"][number], "level" | "text" | "detail">;
 /** What needs attention, over every page; one calm line while nothing does. */
 export function HealthStrip() {
   const { data, error } = useQuery(healthQuery);
-  const items: readonly Item[] = error ? [UNREACHABLE] : (data?.items ?? []);
+  const items: readonly Item[] = error
+    ? [UNREACHABLE]
+    : data === undefined || Array.isArray(data.items)
+      ? (data?.items ?? [])
+      : [UNREADABLE];
   const of = (level: Item["level"]) => items.filter((item) => item.level === level);
   const [bad, warn] = [of("bad"), of("warn")];
   const rest = [...of("unknown"), ...of("ok")];
@@ -39,6 +43,13 @@ const UNREACHABLE: Item = {
   level: "bad",
   text: "The dashboard does not answer",
   detail: "What the page shows may be old.",
+};
+
+/** A proxy in between, or another build: silence would read as if all were well. */
+const UNREADABLE: Item = {
+  level: "bad",
+  text: "Health is not known",
+  detail: "The dashboard's answer cannot be read. Load the page again.",
 };
 
 function summaryOf(level: string, rest: readonly Item[]): string {

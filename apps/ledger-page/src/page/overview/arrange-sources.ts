@@ -18,9 +18,14 @@ export function nextOrder(last: Order, column: Column): Order {
   return { column, descending: column !== "source" };
 }
 
-/** Whether somebody should look at it: something failed, waits or is paused, or its queue does not answer. */
-const isQuiet = ({ pending, failed, queued, jobs }: SourceStats): boolean =>
-  pending === 0 && failed === 0 && queued === 0 && jobs?.paused === false;
+/**
+ * Whether nobody need look at it: nothing failed, waits or is paused, and its queue answers. Where no queue does, as while
+ * Redis is away, that says nothing about this source.
+ */
+function isQuiet({ pending, failed, queued, jobs }: SourceStats, isQueueAway: boolean): boolean {
+  if (pending > 0 || failed > 0) return false;
+  return jobs === null ? isQueueAway : queued === 0 && !jobs.paused;
+}
 
 /**
  * The sources that a table shows, in order, and how many quiet ones it folds. A search, and few sources, fold none;
@@ -34,7 +39,8 @@ export function arrangeSources(
   const found = sources.filter(([name]) => name.toLowerCase().includes(wanted));
   const sorted = found.toSorted(comparing(view.order));
   if (wanted !== "" || found.length <= UNFOLDED_MAX) return { rows: sorted, quiet: 0 };
-  const loud = sorted.filter(([name, of]) => name === view.shown || !isQuiet(of));
+  const isQueueAway = sources.every(([, { jobs }]) => jobs === null);
+  const loud = sorted.filter(([name, of]) => name === view.shown || !isQuiet(of, isQueueAway));
   const quiet = sorted.length - loud.length;
   return { rows: view.folded ? loud : sorted, quiet };
 }

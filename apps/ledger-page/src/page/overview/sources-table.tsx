@@ -104,7 +104,7 @@ function SourceRow(props: { source: string; of: SourceStats; filter: ListFilter 
         </Link>
         {of.jobs?.paused === true && <span className="badge paused">paused</span>}
       </th>
-      <td title={depthsOf(of)}>{of.queued === null ? "–" : formatCount(of.queued)}</td>
+      <td title={depthsOf(of)}>{formatQueued(of.queued)}</td>
       {STATUSES.map((status) => (
         <td key={status} className={of[status] > 0 ? status : "quiet"}>
           <Link to={`/?${writeFilter({ source, status })}`}>
@@ -145,11 +145,14 @@ function PauseButton({ source, paused }: { source: string; paused: boolean }) {
 function Total({ sources }: { sources: readonly SourceStats[] }) {
   const sumOf = (count: (of: SourceStats) => number) =>
     sources.reduce((sum, of) => sum + count(of), 0);
+  // A sum without one of them would read as if all were in it.
+  const isKnown = sources.every((of) => of.queued !== null);
+  const queued = isKnown ? sumOf((of) => of.queued ?? 0) : null;
   return (
     <tfoot>
       <tr>
         <th scope="row">All</th>
-        <td>{formatCount(sumOf(({ queued }) => queued ?? 0))}</td>
+        <td>{formatQueued(queued)}</td>
         {STATUSES.map((status) => (
           <td key={status}>
             <Link to={`/?${writeFilter({ status })}`}>
@@ -163,6 +166,9 @@ function Total({ sources }: { sources: readonly SourceStats[] }) {
     </tfoot>
   );
 }
+
+const formatQueued = (queued: number | null): string =>
+  queued === null ? "–" : formatCount(queued);
 
 function depthsOf({ jobs }: SourceStats): string {
   if (jobs === null) return "The queue does not answer, or the source is not in the config";
