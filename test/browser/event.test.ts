@@ -79,6 +79,9 @@ describeInBrowser("an event on the ledger's page", () => {
     const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
     await page.goto("/?status=pending");
     await page.getByText("waits, next attempt in 1 h").waitFor();
+    // Its error is in sight without scrolling sideways, at 1,280 px.
+    const list = "document.querySelector('.list .scroll')";
+    expect(await page.evaluate(`${list}.scrollWidth - ${list}.clientWidth`)).toBe(0);
     await page.getByRole("link", { name: "evt_waits_1" }).click();
     const timeline = page.getByRole("region", { name: "Timeline" });
     await timeline.getByText("Attempt 1 asked to wait").waitFor();

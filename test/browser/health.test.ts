@@ -30,6 +30,7 @@ describeInBrowser("health and forty sources", () => {
       const strip = page.getByRole("region", { name: "Health" });
       await strip.getByText("No worker leads").waitFor();
       await expectAccessible(page, `forty sources at ${width} px`);
+      expect(await hiddenWidth(page)).toBe(0);
       await page.getByRole("button", { name: "37 more, all quiet" }).click();
       await page.evaluate("scrollTo(0, document.body.scrollHeight)");
       servers.redis?.freeze();
@@ -77,8 +78,7 @@ describeInBrowser("health and forty sources", () => {
       const box = await seen.boundingBox();
       expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(400);
     }
-    const wider = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)";
-    expect(await page.evaluate(`${wider}(document.querySelector(".sources .scroll"))`)).toBe(0);
+    expect(await hiddenWidth(page)).toBe(0);
     expect(await page.locator(".counts tfoot td").first().textContent()).toBe("–");
     tab.expectQuiet();
     await tab.close();
@@ -130,6 +130,13 @@ async function openForty(page: Page, stats = FORTY): Promise<Page> {
   await page.goto("/");
   await page.getByRole("searchbox", { name: "Search sources" }).waitFor();
   return page;
+}
+
+/** Pixels of the sources' table that one has to scroll for. */
+async function hiddenWidth(page: Page): Promise<number> {
+  return await page.evaluate(
+    "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.sources .scroll'))",
+  );
 }
 
 /** It lies in the window, and nothing lies over it. */

@@ -77,6 +77,10 @@ describeInBrowser("a night on call", () => {
     await page.setViewportSize({ width: 400, height: 800 });
     await expectAccessible(page, "twelve errors in a narrow window");
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(400);
+    // Each part of a cell stands beside its label.
+    const parts = "[...document.querySelectorAll('.data td > *')]";
+    const lefts = `${parts}.map((part) => part.getBoundingClientRect().left)`;
+    expect(await page.evaluate(`Math.min(...${lefts})`)).toBeGreaterThan(100);
     await page.setViewportSize({ width: 1_280, height: 900 });
     tab.expectQuiet();
   });

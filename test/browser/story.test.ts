@@ -63,6 +63,6 @@ describeInBrowser("the ledger's page", () => {
   });
 
   if (PICTURES !== undefined) {
-    test("the README's pictures are taken", () => takePictures(browser, store));
+    test("the README's pictures are taken", () => takePictures(browser));
   }
 });

@@ -85,7 +85,7 @@ function NextAttempt({ event }: { event: EventRow }) {
   const { status, next_attempt_at, last_error_code } = event;
   if (status !== "pending" || next_attempt_at === null) return null;
   return (
-    <span className="quiet outcome">
+    <span className="quiet outcome next">
       {last_error_code === "retry_later" ? "waits, " : ""}
       next attempt <Due at={next_attempt_at} />
     </span>

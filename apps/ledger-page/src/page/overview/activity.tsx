@@ -106,7 +106,7 @@ function Latest({ buckets }: { buckets: readonly ActivityBucket[] }) {
     ms === null || ms === undefined ? "–" : durationOf(ms);
   return (
     <span className="legend">
-      <span className="key p50">p50 {text(latest?.p50_ms)}</span>
+      <span className="key p50">latest p50 {text(latest?.p50_ms)}</span>
       <span className="key p95">p95 {text(latest?.p95_ms)}</span>
       {waited !== undefined && <span>retried or replayed: p95 {text(waited.waited_p95_ms)}</span>}
     </span>
