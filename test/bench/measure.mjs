@@ -35,9 +35,9 @@ export async function startContender(contender, env, { processes = 1 } = {}) {
 
 const sumOf = (items, valueOf) => items.reduce((sum, item) => sum + valueOf(item), 0);
 
-/** Posts events in a closed loop, for `seconds` or until there are `count`. */
-export async function postClosed(env, url, { seconds = 3_600, count = Infinity }) {
-  const args = [url, seconds, CONNECTIONS, count].map(String);
+/** Posts events in a closed loop, for `seconds` or until there are `count`, each of them `times` times. */
+export async function postClosed(env, url, { seconds = 3_600, count = Infinity, times = 1 }) {
+  const args = [url, seconds, CONNECTIONS, count, times].map(String);
   return await whenDone(await start("load.mjs", args, env));
 }
 

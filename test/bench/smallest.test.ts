@@ -23,6 +23,7 @@ const PARTS: [string, string[], string[]][] = [
   ["pipeline", [], ["pipeline"]],
   ["latency", [], ["latency"]],
   ["failures", [], ["failures"]],
+  ["duplicates", [], ["duplicates"]],
   ["growth", ["--rows", "2000", "--waiting", "300"], ["growth, worker", "growth, ingress"]],
   ["memory", ["--only", "usual"], ["memory"]],
 ];

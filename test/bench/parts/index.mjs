@@ -1,3 +1,4 @@
+import { duplicates } from "./duplicates.mjs";
 import { failures } from "./failures.mjs";
 import { growth } from "./growth.mjs";
 import { handlers } from "./handlers.mjs";
@@ -20,6 +21,7 @@ export const PARTS = {
   pipeline,
   latency,
   failures,
+  duplicates,
   growth,
   memory,
 };
