@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { metricByLabels } from "../../support/metrics.ts";
+import { withRedis } from "../../support/redis-client.ts";
 import { until } from "../../support/until.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 import { keyOf } from "../load/client-log.ts";
 import { readJobs } from "./empty-queue.ts";
-import type { Fault } from "./fault.ts";
+import type { Fault, FaultContext, Way } from "./fault.ts";
 
 /** An ingress reports a slow disk for 30 s after the last slow fsync. */
 const CALM_MS = 90_000;
 
 /**
- * F35: an fsync of the append-only file takes 800 ms, and then Redis alone is killed. Under `ack: "queue"` an event may be
+ * F35: an fsync of the append-only file takes 800 ms, and Redis alone is killed. Under `ack: "queue"` an event may be
  * lost whose delivery began before every ingress had found the disk slow. Nothing else may.
  */
 export const killRedisOnSlowDisk: Fault = {
@@ -21,41 +22,65 @@ export const killRedisOnSlowDisk: Fault = {
   setUp: "slow disk",
   applies: ({ backend }) => backend === "redis",
   ways: {
-    killed: async ({ environment, random, log }) => {
-      const { disk, redis } = environment.servers;
-      if (disk === undefined || redis === undefined) throw new Error("Cannot slow a disk: none");
-      // The ledger takes the events as long as the disk counts as slow: the next strike would find nothing at risk.
-      await until(async () => (await slowDisks(environment)) === 0, { withinMs: CALM_MS });
-      const beganMs = performance.now();
-      disk.slowDown();
+    seen: killWhen(async ({ environment, random }) => {
       await until(async () => (await slowDisks(environment)) === environment.ingresses.length, {
         what: "every ingress report a slow disk",
       });
       const seenMs = performance.now();
-      await sleep(random.between(1_000, 4_000));
-      await redis.server.kill();
-      disk.speedUp();
-      await environment.servers.restartRedis();
-      const jobs = await readJobs(environment);
-      const recorded = await readRecorded(environment);
-      const exposed = new Set(
-        log.times.filter(({ startedMs }) => startedMs < seenMs).map(({ event }) => keyOf(event)),
-      );
-      const lost = [...exposed].filter(
-        (key) =>
-          (log.accounts.get(key)?.acknowledged ?? 0) > 0 && !jobs.has(key) && !recorded.has(key),
-      );
-      if (environment.ack === "queue") for (const key of lost) environment.excused.add(key);
-      // Which attempts had begun, only the jobs knew.
-      for (const key of log.accounts.keys()) environment.emptied.add(key);
-      environment.strike(
-        "F35",
-        `Redis killed; its slow disk was seen after ${Math.round(seenMs - beganMs)} ms; ` +
-          `${lost.length} events that it had confirmed before are gone`,
-      );
-    },
+      await sleep(random.between(0, 3_000));
+      return seenMs;
+    }),
+    unseen: killWhen(async ({ environment }) => {
+      await until(() => holdsWritesBack(environment), { what: "Redis hold writes back" });
+      return performance.now();
+    }),
   },
 };
+
+/** @param wait - Returns when Redis is to be killed, with the time before which a delivery had to begin to be lost. */
+function killWhen(wait: (context: FaultContext) => Promise<number>): Way {
+  return async (context) => {
+    const { environment, log } = context;
+    const { disk, redis } = environment.servers;
+    if (disk === undefined || redis === undefined) throw new Error("Cannot slow a disk: none");
+    // The ledger takes the events as long as the disk counts as slow: the next strike would find nothing at risk.
+    await until(async () => (await slowDisks(environment)) === 0, { withinMs: CALM_MS });
+    disk.slowDown();
+    const exposedMs = await wait(context);
+    await redis.server.kill();
+    disk.speedUp();
+    await environment.servers.restartRedis();
+    const jobs = await readJobs(environment);
+    const ledger = await readLedger(environment);
+    const exposed = new Set(
+      log.times.filter(({ startedMs }) => startedMs < exposedMs).map(({ event }) => keyOf(event)),
+    );
+    const lost = [...exposed].filter(
+      (key) => isAcknowledged(context, key) && !jobs.has(key) && !ledger.has(key),
+    );
+    if (environment.ack === "queue") for (const key of lost) environment.excused.add(key);
+    // Which attempts had begun, only the jobs knew.
+    for (const key of log.accounts.keys()) environment.emptied.add(key);
+    const jobless = [...ledger].filter(([key, status]) => status === "pending" && !jobs.has(key));
+    environment.strike(
+      "F35",
+      `Redis killed on its slow disk; ${lost.length} events gone, and ${jobless.length} jobs of pending ones`,
+    );
+  };
+}
+
+function isAcknowledged({ log }: FaultContext, key: string): boolean {
+  return (log.accounts.get(key)?.acknowledged ?? 0) > 0;
+}
+
+/** Whether an fsync is under way, and writes that Redis has confirmed wait for its end in memory. */
+async function holdsWritesBack({ servers }: FaultEnvironment): Promise<boolean> {
+  const info = await withRedis(String(servers.redis?.server.url), (client) =>
+    client.info("persistence"),
+  );
+  const isPending = info.includes("aof_pending_bio_fsync:1");
+  return isPending && !info.includes("aof_buffer_length:0");
+}
 
 /** How many ingresses that are up report a slow disk. */
 async function slowDisks({ ingresses }: FaultEnvironment): Promise<number> {
@@ -65,9 +90,10 @@ async function slowDisks({ ingresses }: FaultEnvironment): Promise<number> {
   return risks.filter((risk) => risk.get('reason="redis_disk_slow"') === 1).length;
 }
 
-async function readRecorded({ database }: FaultEnvironment): Promise<Set<string>> {
-  const { rows } = await database.query<{ source: string; id: string }>(
-    "select source, event_id as id from millrace.events where generation = 0",
+/** The status of each event that the ledger has. */
+async function readLedger({ database }: FaultEnvironment): Promise<Map<string, string>> {
+  const { rows } = await database.query<{ source: string; id: string; status: string }>(
+    "select source, event_id as id, status from millrace.events where generation = 0",
   );
-  return new Set(rows.map(keyOf));
+  return new Map(rows.map((row) => [keyOf(row), row.status]));
 }
