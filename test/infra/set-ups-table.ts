@@ -31,7 +31,7 @@ export function readSetUpTable(): SetUpRow[] {
       .slice(1, -1)
       .split(/(?<!\\)\|/)
       .map((cell) => cell.trim());
-    const [, mark, name] = /^(BAD|note|\?|ok) ([a-z ]+)/.exec(doctor) ?? [];
+    const [, mark, name] = /^(BAD|note|\?|ok) ([a-z' ]+)/.exec(doctor) ?? [];
     return {
       setUp,
       start: (/^\w+/.exec(start)?.[0] ?? "") as StartState,

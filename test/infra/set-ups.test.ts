@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { readRolesSql } from "../support/least-privilege.ts";
-import { launch } from "../support/millrace-process.ts";
+import { launch, runCommand } from "../support/millrace-process.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { millrace } from "../support/run-in-process.ts";
+import { hasGcc } from "../support/slow-disk.ts";
 import { until } from "../support/until.ts";
 import { readSetUpTable, type StartState } from "./set-ups-table.ts";
 import { asLogin, openServers, PASSWORD, withUrl, type SetUpServers } from "./set-up-servers.ts";
@@ -23,34 +24,55 @@ describeOnRedis("set-ups", () => {
   });
   afterAll(() => servers?.close());
 
-  test.each(readSetUpTable())("$setUp", async ({ setUp, start, printed, doctor, told }) => {
-    const prepared = SET_UPS[setUp];
-    if (prepared === undefined)
-      throw new Error(`Cannot try "${setUp}": test/infra/set-ups.ts has no such set-up`);
-    const { variables = {}, after } = await prepared(servers);
-    const env = {
-      MILLRACE_CONFIG: CONFIG,
-      DATABASE_URL: servers.databaseUrl,
-      REDIS_URL: servers.redis.url,
-      ...variables,
-    };
-    const started = await startProcess("worker", env, start);
-    try {
-      expect(started).toMatchObject({ state: start === "warns" ? "ready" : start });
-      for (const text of printed) expect(started.text()).toContain(text);
-      // What only the doctor says.
-      const quiet = start === "ready" ? told.filter((text) => text.includes(" ")) : [];
-      for (const text of quiet) expect(started.text()).not.toContain(text);
-      await after?.(started);
-      const { stdout } = await millrace(["doctor"], { env });
-      if (doctor !== undefined) {
-        const mark = doctor.mark === "?" ? "\\?" : doctor.mark;
-        expect(stdout).toMatch(new RegExp(`^${mark} +${doctor.name} `, "m"));
+  test.for(readSetUpTable())(
+    "$setUp",
+    async ({ setUp, start, printed, doctor, told }, { skip }) => {
+      if (!isThere(setUp)) skip();
+      const prepared = SET_UPS[setUp];
+      if (prepared === undefined)
+        throw new Error(`Cannot try "${setUp}": test/infra/set-ups.ts has no such set-up`);
+      const { variables = {}, after } = await prepared(servers);
+      const env = {
+        MILLRACE_CONFIG: CONFIG,
+        DATABASE_URL: servers.databaseUrl,
+        REDIS_URL: servers.redis.url,
+        ...variables,
+      };
+      const started = await startProcess("worker", env, start);
+      try {
+        expect(started).toMatchObject({ state: start === "warns" ? "ready" : start });
+        for (const text of printed) expect(started.text()).toContain(text);
+        // What only the doctor says.
+        const quiet = start === "ready" ? told.filter((text) => text.includes(" ")) : [];
+        for (const text of quiet) expect(started.text()).not.toContain(text);
+        await after?.(started);
+        const stdout = await runDoctor(env);
+        if (doctor !== undefined) {
+          const mark = doctor.mark === "?" ? "\\?" : doctor.mark;
+          expect(stdout).toMatch(new RegExp(`^${mark} +${doctor.name} `, "m"));
+        }
+        for (const text of told) expect(stdout).toContain(text);
+      } finally {
+        await started.end();
       }
-      for (const text of told) expect(stdout).toContain(text);
-    } finally {
-      await started.end();
-    }
+    },
+  );
+
+  test("a worker's start tells the connections of Postgres, who holds them, and what it may take", async () => {
+    const DATABASE_URL = await servers.newDatabase();
+    const env = { MILLRACE_CONFIG: CONFIG, DATABASE_URL, REDIS_URL: servers.redis.url };
+    const started = await startProcess("worker", env, "ready");
+    onTestFinished(() => started.end());
+    const told = await until(() =>
+      started
+        .output()
+        .split("\n")
+        .find((line) => line.includes("connections of Postgres")),
+    );
+    expect(JSON.parse(told)).toMatchObject({
+      ...{ given: 297, limit: "max_connections is 300, and 3 are reserved" },
+      ...{ may_take_here: 28, in_use: { "millrace-worker": expect.any(Number) } },
+    });
   });
 
   describe("an ingress", () => {
@@ -87,13 +109,30 @@ describeOnRedis("set-ups", () => {
   });
 });
 
+/** What the doctor prints. Where the config reads variables, in a process that has them. */
+async function runDoctor(env: Variables): Promise<string> {
+  if (env["CONCURRENCY"] === undefined && env["REPLICAS"] === undefined) {
+    return (await millrace(["doctor"], { env })).stdout;
+  }
+  return (await runCommand(["doctor"], env)).output;
+}
+
+/** Servers that a set-up needs and this machine may not have; the run says loudly which are missing. */
+function isThere(setUp: string): boolean {
+  if (/\bpooler\b/.test(setUp)) return inject("hasPgbouncer");
+  if (setUp === "`DATABASE_URL` names a standby") return inject("hasPostgresPrograms");
+  return setUp !== "The disk of Redis is slow" || hasGcc() || process.env["CI"] === "true";
+}
+
 const ANYWHERE: Variables = { WORKER_PORT: "0", INGRESS_PORT: "0", HOST: "127.0.0.1" };
 
 interface Started {
   readonly state: Exclude<StartState, "warns">;
   /** What `/readyz` says, such as `degraded`. */
   readonly status: string | undefined;
-  /** What it printed, with the messages and reasons of its log as text. */
+  /** What it printed. */
+  output(): string;
+  /** The same, with the messages and reasons of its log as text. */
   text(): string;
   end(): Promise<void>;
 }
@@ -127,6 +166,7 @@ async function startProcess(
   return {
     state,
     status,
+    output,
     text,
     end: async () => {
       child.kill("SIGKILL");

@@ -13,6 +13,7 @@ import { eventOf } from "../support/seen-events.ts";
 import { startTlsProxy } from "../support/tls-proxy.ts";
 import { until } from "../support/until.ts";
 import { makeEvent } from "../worker/worker-fixture.ts";
+import { ADDRESS_SET_UPS } from "./address-set-ups.ts";
 import {
   acceptOnlyTls,
   asLogin,
@@ -30,16 +31,17 @@ import {
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /** What is other than on servers where all is well. */
-interface Prepared {
+export interface Prepared {
   readonly variables?: Variables;
   /** Goes on with the worker that was started, before the doctor looks. */
   readonly after?: (worker: { end(): Promise<void> }) => Promise<unknown>;
 }
 
-type SetUp = (servers: SetUpServers) => Promise<Prepared>;
+export type SetUp = (servers: SetUpServers) => Promise<Prepared>;
 
 /** The set-ups of the table in docs/operations.md, by the words of their first column. */
 export const SET_UPS: Readonly<Record<string, SetUp>> = {
+  ...ADDRESS_SET_UPS,
   "No `DATABASE_URL`": () => databaseUrl(undefined),
   "A password that Postgres refuses": ({ databaseUrl: url }) =>
     databaseUrl(withUrl(url, (each) => (each.password = "another"))),

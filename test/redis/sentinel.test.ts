@@ -12,6 +12,7 @@ import {
 } from "../integration/two-stores.ts";
 import { untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
+import { millrace } from "../support/run-in-process.ts";
 import { migratedDatabase, type TestDatabase } from "../support/scratch-database.ts";
 import { startSentinels, type SentinelSetup } from "../support/sentinel.ts";
 import { until } from "../support/until.ts";
@@ -87,6 +88,14 @@ describeOnRedis("Redis behind Sentinel", () => {
     hung.thaw();
     await until(async () => (await checkRedis(sentinels.url, strict)).replicas === 1);
     await completes(ingress, "evt_later");
+  });
+
+  test("the doctor looks at the primary that the Sentinels of a URL name, and compares", async () => {
+    const ingress = await start();
+    await completes(ingress, "evt_seen");
+    const { stdout } = await millrace(["doctor"], { env: pipeline.env });
+    expect(stdout).toMatch(/^ok +queue +Redis .* \(appendfsync everysec\)/m);
+    expect(stdout).toMatch(/^Ledger and queues agree \(\d+ looked at\)\.$/m);
   });
 
   test("a URL that does not fit is refused with what to set", async () => {

@@ -94,7 +94,7 @@ describeBehindPgbouncer("behind PgBouncer", () => {
     const twice = { DATABASE_URL, DATABASE_SESSION_URL: DATABASE_URL };
     await expect(pipeline.startInProcess("worker", twice)).rejects.toMatchObject({
       code: "session_needed",
-      message: expect.stringMatching(/at DATABASE_SESSION_URL\. Set it to/),
+      message: expect.stringMatching(/at DATABASE_SESSION_URL\. Set DATABASE_SESSION_URL to/),
     });
   });
 
@@ -136,7 +136,16 @@ describeBehindPgbouncer("behind PgBouncer", () => {
     expect(stdout).toMatch(/^ok +postgres +version .*, behind a pooler \(transaction pooling\)$/m);
     const alone = { ...env, DATABASE_SESSION_URL: "" };
     expect((await millrace(["doctor"], { env: alone })).stdout).toMatch(
-      /^BAD +postgres +.*\n +mend: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
+      /^BAD +session +the retention needs .*\n +mend: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
+    );
+    const twice = { ...env, DATABASE_SESSION_URL: env.DATABASE_URL };
+    expect((await millrace(["doctor"], { env: twice })).stdout).toMatch(
+      /^BAD +session +.*a pooler answers at DATABASE_SESSION_URL.*\n +mend: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
+    );
+    const ofSessions = sessions.urlOf(servers.databaseUrl);
+    const listens = { ...pipeline.env, DATABASE_URL: ofSessions, REDIS_URL: "" };
+    expect((await millrace(["doctor"], { env: listens })).stdout).toMatch(
+      /^BAD +session +the queue needs .*\n +mend: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
     );
     expect(await millrace(["retention"], { env: alone })).toMatchObject({
       code: 1,
@@ -206,6 +215,14 @@ describeBehindPgbouncer("the ledger's pool", () => {
     expect(await findPooler(openPool(proxy.url))).toBe("none");
     expect(await findPooler(openPool(pooler.urlOf(database.url)))).toBe("transaction");
     expect(await findPooler(openPool(session.urlOf(database.url)))).toBe("session");
+  });
+
+  test("finds one that has a single connection to Postgres, and events run through it", async () => {
+    const single = await startPgbouncer(inject("postgresUrl"), { poolSize: 1 });
+    onTestFinished(() => single.stop());
+    const pool = openPool(single.urlOf(database.url), 4);
+    expect(await findPooler(pool)).toBe("transaction");
+    await attemptAll(pool, "single", 10);
   });
 
   test("finds it while others use the pooler", async () => {

@@ -28,7 +28,7 @@ async function readiness(url: string): Promise<{ status: number; parts: Record<s
 interface Asked {
   readonly events: readonly { readonly event_id: string }[];
   readonly status: string;
-  readonly read_lag_ms: number;
+  readonly read_lag_ms: number | null;
 }
 
 describeOnStandby("on a Postgres with a standby", () => {
@@ -72,6 +72,37 @@ describeOnStandby("on a Postgres with a standby", () => {
       await ingress.end("SIGTERM");
     });
 
+    test("a dashboard on the standby shows events, is not ready, and says why", async () => {
+      if (backend === "postgres") {
+        const starting = pipeline.start("dashboard", { DATABASE_URL: pair.standby.url });
+        // Its queue cannot be opened without a write.
+        await expect(starting).rejects.toThrow(
+          /Name the primary in DATABASE_URL.*\(database_read_only\)/,
+        );
+        return;
+      }
+      const dashboard = await pipeline.start("dashboard", { DATABASE_URL: pair.standby.url });
+      expect(await readiness(dashboard.url)).toMatchObject({
+        status: 503,
+        parts: { ledger: "database_read_only" },
+      });
+      const { items } = (await (await fetch(`${dashboard.url}/api/health`)).json()) as {
+        items: readonly { readonly id: string; readonly text: string }[];
+      };
+      expect(items.find(({ id }) => id === "postgres")?.text).toBe("Postgres takes no writes");
+      expect((await fetch(`${dashboard.url}/api/events`)).status).toBe(200);
+      await dashboard.end("SIGTERM");
+    });
+
+    test("the doctor says that DATABASE_URL names a standby, and what to do", async () => {
+      const env = { ...pipeline.env, DATABASE_URL: pair.standby.url };
+      const { code, stdout } = await millrace(["doctor"], { env });
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/^BAD +postgres +version .*: it is a standby and takes no writes$/m);
+      expect(stdout).toMatch(/^ +mend: Name the primary in DATABASE_URL, or promote this one$/m);
+      expect(stdout).toMatch(/^Ledger and queues were not compared\.$/m);
+    });
+
     test("lists come from the standby and say how far it is behind; an event's page comes from the primary", async () => {
       const env = { DATABASE_READ_URL: pair.standby.url };
       const [ingress, worker, dashboard] = await Promise.all([
@@ -88,7 +119,7 @@ describeOnStandby("on a Postgres with a standby", () => {
       pair.link.freeze();
       await post(ingress.url, { id: "evt_ahead", type: "any" });
       await until(async () => (await ask("/events/acme/evt_ahead")).status === "completed");
-      await until(async () => (await ask("/stats")).read_lag_ms > 4_000);
+      await until(async () => ((await ask("/stats")).read_lag_ms ?? 0) > 4_000);
       expect(await listed()).not.toContain("evt_ahead");
       const { stdout, stderr } = await millrace(["events"], { env: { ...pipeline.env, ...env } });
       expect(stdout).not.toContain("evt_ahead");
@@ -96,14 +127,35 @@ describeOnStandby("on a Postgres with a standby", () => {
 
       pair.link.thaw();
       await until(async () => (await listed()).includes("evt_ahead"));
-      await until(async () => (await ask("/stats")).read_lag_ms < 4_000);
-      await Promise.all([ingress, worker, dashboard].map((role) => role.close()));
+      await until(async () => ((await ask("/stats")).read_lag_ms ?? Infinity) < 4_000);
+      const { stdout: looked } = await millrace(["doctor"], { env: { ...pipeline.env, ...env } });
+      expect(looked).toMatch(/^ok +lists +from a standby, at most \d+ s behind$/m);
+
+      // The standby ends, and then comes back. Meanwhile the lists come from the primary.
+      await pair.standby.halt();
+      await until(async () => (await fetch(`${dashboard.url}/api/events`)).status === 200);
+      expect(await listed()).toContain("evt_ahead");
+      await until(async () => (await ask("/stats")).read_lag_ms === null);
+      const late = await pipeline.startInProcess("dashboard", env);
+      expect((await fetch(`${late.url}/api/events`)).status).toBe(200);
+      const command = await millrace(["events"], { env: { ...pipeline.env, ...env } });
+      expect(command).toMatchObject({ code: 0, stdout: expect.stringContaining("evt_ahead") });
+      expect(command.stderr).toMatch(/^The standby of DATABASE_READ_URL does not answer/m);
+      const { stdout: told } = await millrace(["doctor"], { env: { ...pipeline.env, ...env } });
+      expect(told).toMatch(
+        /^BAD +lists +the standby does not answer: lists come from the primary/m,
+      );
+      expect(told).toContain("DATABASE_READ_URL");
+      await pair.standby.start();
+      await until(async () => typeof (await ask("/stats")).read_lag_ms === "number");
+      await Promise.all([ingress, worker, dashboard, late].map((role) => role.close()));
     });
 
     test("roles are not ready after a failover until the name leads to the new primary, and lose nothing", async () => {
-      const [ingress, worker] = await Promise.all([
+      const [ingress, worker, dashboard] = await Promise.all([
         pipeline.startInProcess("ingress"),
         pipeline.startInProcess("worker"),
+        pipeline.startInProcess("dashboard"),
       ]);
       const ids = Array.from({ length: 60 }, (_, index) => `evt_failed_over_${index}`);
       for (const id of ids.slice(0, 20)) await post(ingress.url, { id, type: "any" });
@@ -117,6 +169,7 @@ describeOnStandby("on a Postgres with a standby", () => {
       };
       await until(() => isReadOnly(worker.url, "postgres"));
       await until(() => isReadOnly(ingress.url, "ledger"));
+      await until(() => isReadOnly(dashboard.url, "ledger"));
       await pair.caughtUp();
       await pair.promote();
 
@@ -124,6 +177,7 @@ describeOnStandby("on a Postgres with a standby", () => {
       pair.moveName({ cut: false });
       await until(async () => (await readiness(ingress.url)).status === 200);
       await until(async () => (await readiness(worker.url)).status === 200);
+      await until(async () => (await readiness(dashboard.url)).status === 200);
       for (const id of ids.slice(20)) await post(ingress.url, { id, type: "any" });
       await until(async () => {
         const [row] = await pair.standby.query<{ done: number }>(
@@ -136,7 +190,7 @@ describeOnStandby("on a Postgres with a standby", () => {
         "SELECT event_id FROM effects WHERE event_id LIKE 'evt_failed_over_%'",
       );
       expect(effects.map(({ event_id: id }) => id).toSorted()).toEqual(ids.toSorted());
-      await Promise.all([ingress.close(), worker.close()]);
+      await Promise.all([ingress, worker, dashboard].map((role) => role.close()));
     });
   });
 });

@@ -94,13 +94,14 @@ class Late extends Error {
 
 type Settled<T> =
   | { readonly value: T; readonly reason?: undefined }
-  | { readonly reason: string; readonly value?: undefined };
+  | { readonly reason: string; readonly isReadOnly: boolean; readonly value?: undefined };
 
 async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
   try {
     return { value: await promise };
   } catch (error) {
-    return { reason: reasonOf(error) };
+    const isReadOnly = isMillraceError(error) && error.code === "database_read_only";
+    return { reason: reasonOf(error), isReadOnly };
   }
 }
 
@@ -124,7 +125,8 @@ const item = (
 
 function answers(id: "redis" | "postgres", name: string, ping: Settled<void>): HealthItem {
   if (ping.reason === undefined) return item(id, "ok", `${name} answers`);
-  return item(id, "bad", `${name} does not answer`, ping.reason);
+  const text = ping.isReadOnly ? `${name} takes no writes` : `${name} does not answer`;
+  return item(id, "bad", text, ping.reason);
 }
 
 /** Each ingress decides for itself; while Redis is away none of them has a choice. */

@@ -126,8 +126,11 @@ class Role implements WorkerRole {
       onError: this.logError,
       onAway: (store, error) => this.waitFor(store, error),
       onFinding: ({ detail, fix }) => logger.warn(`${detail}. ${fix}`),
-      onConnections: ({ given, pools, mayTake, others }) =>
-        logger.info({ given, pools, may_take: mayTake, others }, "connections of Postgres"),
+      onConnections: ({ given, limit, held, pools, mayTake, others }, own) => {
+        const told = { given, limit, in_use: Object.fromEntries(held) };
+        const taken = { may_take_here: own, may_take: mayTake, pools, others };
+        logger.info({ ...told, ...taken }, "connections of Postgres");
+      },
       onQueueNotice: this.observers.queue,
       onConnectionReset: this.observers.ledger,
     });

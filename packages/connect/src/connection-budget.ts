@@ -41,15 +41,27 @@ export async function checkConnections(
   config: Pick<Config, "worker">,
   options: { queuesOnPostgres: boolean },
 ): Promise<void> {
-  const ofQueues = options.queuesOnPostgres ? connectionsWanted("worker") : 0;
-  const wanted = workerConnections(config.worker.concurrency) + ofQueues;
-  const given = await connectionsGiven(pool);
-  if (wanted <= given) return;
+  const finding = workerFinding(await connectionsGiven(pool), config, options);
+  if (finding === undefined) return;
   throw new MillraceError(
     "too_many_connections",
-    `Cannot start the worker: it may need ${wanted} connections and Postgres gives ${given}. ` +
-      "Lower worker.concurrency in the config, or raise max_connections",
+    `Cannot start the worker: ${finding.detail}. ${finding.fix}`,
   );
+}
+
+/** What is wrong when one worker alone may need more connections than there are. */
+export function workerFinding(
+  given: number,
+  { worker }: Pick<Config, "worker">,
+  options: { queuesOnPostgres: boolean },
+): Finding | undefined {
+  const ofQueues = options.queuesOnPostgres ? connectionsWanted("worker") : 0;
+  const wanted = workerConnections(worker.concurrency) + ofQueues;
+  if (wanted <= given) return undefined;
+  return {
+    detail: `it may need ${wanted} connections and Postgres gives ${given}`,
+    fix: "Lower worker.concurrency in the config, or raise max_connections",
+  };
 }
 
 /** Connections that Postgres gives to those who are not superusers. */

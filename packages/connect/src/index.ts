@@ -10,7 +10,12 @@
  * - An ingress has one store or two. Each takes events as soon as it is open (ingress-stores.ts).
  * - Errors that no caller waits for go to `StoreWatch`. `close` also ends what is still being opened.
  */
-export { requireServer, settingFindings, type Finding } from "./check-database.ts";
+export {
+  requireServer,
+  retentionFinding,
+  settingFindings,
+  type Finding,
+} from "./check-database.ts";
 export {
   connectionFinding,
   connectionsGiven,
@@ -18,8 +23,9 @@ export {
   ingressConnections,
   readConnectionUse,
   workerConnections,
+  workerFinding,
 } from "./connection-budget.ts";
-export { openLedger, sessionNeeded } from "./open-ledger.ts";
+export { openLedger, sessionFinding, sessionNeeded } from "./open-ledger.ts";
 export { openQueues, type StoreWatch } from "./open-queues.ts";
 export { queueKeys, warnIfUnsigned } from "./queue-keys.ts";
 export { openStores, requireDatabase, type Opening, type Stores } from "./open-stores.ts";

@@ -1,4 +1,4 @@
-import { MillraceError, poolName, settlesWithin } from "@millrace/core";
+import { MillraceError, poolName, settlesWithin, type DatabaseVariable } from "@millrace/core";
 import {
   checkSchema,
   createLedger,
@@ -8,6 +8,7 @@ import {
   type LedgerOptions,
   type Pooler,
 } from "@millrace/ledger";
+import type { Finding } from "./check-database.ts";
 import { cliConnections } from "./connection-budget.ts";
 
 /** A ledger and its pool, which connects when it is used. */
@@ -50,16 +51,18 @@ export async function checkLedger({ pool }: Pick<ConnectedLedger, "pool">): Prom
 }
 
 /** What cannot work behind a pooler is not begun. `variable` names where the pooler answers. */
-export function sessionNeeded(
-  who: string,
-  variable: "DATABASE_URL" | "DATABASE_SESSION_URL" | "RETENTION_DATABASE_URL",
-): MillraceError {
-  const fix = variable === "DATABASE_URL" ? "Set DATABASE_SESSION_URL" : "Set it";
-  return new MillraceError(
-    "session_needed",
-    `Cannot start: ${who} needs connections to Postgres that no pooler shares, and a pooler answers at ` +
-      `${variable}. ${fix} to the URL of Postgres itself`,
-  );
+export function sessionNeeded(who: string, variable: DatabaseVariable): MillraceError {
+  const { detail, fix } = sessionFinding(who, variable);
+  return new MillraceError("session_needed", `Cannot start: ${detail}. ${fix}`);
+}
+
+/** The same for one who only looks. */
+export function sessionFinding(who: string, variable: DatabaseVariable): Finding {
+  const toSet = variable === "DATABASE_URL" ? "DATABASE_SESSION_URL" : variable;
+  return {
+    detail: `${who} needs connections to Postgres that no pooler shares, and a pooler answers at ${variable}`,
+    fix: `Set ${toSet} to the URL of Postgres itself`,
+  };
 }
 
 /**

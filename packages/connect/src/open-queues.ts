@@ -42,8 +42,8 @@ export interface StoreWatch {
   readonly onIntakeNotice?: NotifyIntake;
   /** Called at the start with what a server's settings put at risk although the role can work. */
   readonly onFinding?: (finding: Finding) => void;
-  /** Called at the start of a worker with who takes the connections of Postgres. */
-  readonly onConnections?: (use: ConnectionUse) => void;
+  /** Called at the start of a worker with who takes the connections of Postgres, and how many this process may take. */
+  readonly onConnections?: (use: ConnectionUse, own: number) => void;
   /** Called in a worker when a connection to Postgres is closed because of what a handler did to it. */
   readonly onConnectionReset?: (reset: ConnectionReset) => void;
 }

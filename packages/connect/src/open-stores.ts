@@ -1,11 +1,6 @@
 import { MillraceError, withHint, type Config } from "@millrace/core";
-import {
-  isDatabaseUnavailable,
-  type Ledger,
-  type LedgerOptions,
-  type Pooler,
-} from "@millrace/ledger";
-import type { QueueRole, Queues } from "@millrace/queue";
+import { isDatabaseUnavailable, type LedgerOptions, type Pooler } from "@millrace/ledger";
+import { connectionsWanted, type QueueRole, type Queues } from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
 import { checkDatabase, retentionFinding, settingFindings } from "./check-database.ts";
 import {
@@ -19,6 +14,7 @@ import {
 } from "./connection-budget.ts";
 import { IngressStores } from "./ingress-stores.ts";
 import { checkLedger, connectLedger, sessionNeeded, type ConnectedLedger } from "./open-ledger.ts";
+import { listsFrom, type Lists } from "./lists.ts";
 import { openQueues, type StoreUrls, type StoreWatch } from "./open-queues.ts";
 import { queueKeys } from "./queue-keys.ts";
 
@@ -27,8 +23,8 @@ export interface Stores extends Pick<ConnectedLedger, "pool" | "ledger"> {
   /** For what drops bodies and deletes events: in a worker `RETENTION_DATABASE_URL` or `DATABASE_SESSION_URL`,
    * else `pool`. */
   readonly retentionPool: ConnectedLedger["pool"];
-  /** For lists: of the standby that `DATABASE_READ_URL` names in a dashboard or a command, else the ledger's own. */
-  readonly lists: Ledger["reads"];
+  /** For lists: of the standby that `DATABASE_READ_URL` names in a dashboard, else the ledger's own. */
+  readonly lists: Lists;
   readonly queues: Queues;
 }
 
@@ -105,25 +101,28 @@ function openBoth(
   const aside = connectAside(environment, role, watch);
   const closing = new AbortController();
   let queues: Queues | undefined;
+  const onStandbyAway = (error: unknown) =>
+    watch.onError?.("standby: away", withHint(error, "DATABASE_READ_URL"));
 
   async function open(): Promise<Stores> {
     if (role === "worker") {
       const both = { postgres, retention: aside };
       await step("ledger", () => checkForWorker(both, environment, config, watch));
-    } else {
-      await (role === "dashboard" ? checkDatabase(postgres.pool, role) : checkLedger(postgres));
-      if (aside !== undefined) await checkLedger(aside);
-    }
+    } else await checkForOthers({ postgres, standby: aside }, environment, role, onStandbyAway);
     const opened = await step("queue", () => openQueues(environment, { role, sources }, watch));
     if (closing.signal.aborted) {
       await opened.close();
       throw closing.signal.reason;
     }
     queues = opened;
-    if (role === "worker") await step("ledger", () => reportConnections(postgres, watch));
     const { pool, ledger } = postgres;
-    const { pool: retentionPool, ledger: forLists } = aside ?? postgres;
-    return { pool, retentionPool, ledger, lists: forLists.reads, queues };
+    if (role !== "worker") {
+      const lists = listsFrom(aside?.ledger.reads, ledger.reads, onStandbyAway);
+      return { pool, retentionPool: pool, ledger, lists, queues };
+    }
+    const own = ownConnections(environment, [pool, aside?.pool]);
+    await step("ledger", () => reportConnections(postgres, own, watch));
+    return { pool, retentionPool: aside?.pool ?? pool, ledger, lists: ledger.reads, queues };
   }
 
   /** Only a worker waits: people see at once what a dashboard or a command cannot reach. */
@@ -147,6 +146,25 @@ function openBoth(
       await Promise.all([postgres.close(), aside?.close()]);
     },
   };
+}
+
+/** What a dashboard or a command needs of Postgres. Lists can do without the standby. */
+async function checkForOthers(
+  { postgres, standby }: { postgres: ConnectedLedger; standby: ConnectedLedger | undefined },
+  environment: StoreUrls,
+  role: Exclude<FullRole, "worker">,
+  onStandbyAway: (error: unknown) => void,
+): Promise<void> {
+  await (role === "dashboard" ? checkDatabase(postgres.pool, role) : checkLedger(postgres));
+  // Opening the queues on it may write.
+  if (environment.REDIS_URL === undefined) await postgres.ledger.reads.ping();
+  if (standby === undefined) return;
+  try {
+    await checkLedger(standby);
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    onStandbyAway(error);
+  }
 }
 
 /**
@@ -175,18 +193,32 @@ async function checkForWorker(
 
   async function poolerOfRetention(): Promise<Pooler> {
     if (retention === undefined) return pooler;
-    if (!hasOwnLogin) return await checkLedger(retention);
-    return (await checkDatabase(retention.pool, "retention")).pooler;
+    try {
+      if (!hasOwnLogin) return await checkLedger(retention);
+      return (await checkDatabase(retention.pool, "retention")).pooler;
+    } catch (error) {
+      throw withHint(error, retentionVariable(environment));
+    }
   }
+}
+
+/** Connections that all pools of a worker may take, on whatever server they are. */
+function ownConnections(
+  { REDIS_URL }: StoreUrls,
+  pools: readonly (ConnectedLedger["pool"] | undefined)[],
+): number {
+  const ofQueues = REDIS_URL === undefined ? connectionsWanted("worker") : 0;
+  return pools.reduce((sum, pool) => sum + (pool?.options.max ?? 0), ofQueues);
 }
 
 /** Says who takes the connections of Postgres, once all pools of this process hold one. */
 async function reportConnections(
   { pool }: Pick<ConnectedLedger, "pool">,
+  own: number,
   watch: StoreWatch,
 ): Promise<void> {
   const use = await readConnectionUse(pool);
-  watch.onConnections?.(use);
+  watch.onConnections?.(use, own);
   const finding = connectionFinding(use);
   if (finding !== undefined) watch.onFinding?.(finding);
 }

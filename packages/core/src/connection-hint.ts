@@ -25,10 +25,21 @@ const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   ],
 ];
 
+const READ_ONLY =
+  "Name the primary in DATABASE_URL, or set default_transaction_read_only = off for the login";
+
+/** The variables that name a Postgres. */
+export type DatabaseVariable =
+  "DATABASE_URL" | "DATABASE_SESSION_URL" | "DATABASE_READ_URL" | "RETENTION_DATABASE_URL";
+
 /** What to do about a server that cannot be reached, for people; undefined for other errors. */
-export function connectionHint(error: unknown): string | undefined {
+export function connectionHint(
+  error: unknown,
+  variable: DatabaseVariable = "DATABASE_URL",
+): string | undefined {
   if (!isMillraceError(error)) return undefined;
   const { code } = error;
+  if (code === "database_read_only") return READ_ONLY;
   const isRedis = code === "redis_unreachable";
   if (!isRedis && code !== "database_unavailable" && code !== "database_unreachable")
     return undefined;
@@ -37,13 +48,14 @@ export function connectionHint(error: unknown): string | undefined {
   // A server that is known not to be there says so itself.
   if (hint === undefined && code === "database_unreachable") return undefined;
   const known = hint ?? "Check %, and that the server runs there";
-  return known.replaceAll("%", isRedis ? "REDIS_URL" : "DATABASE_URL");
+  return known.replaceAll("%", isRedis ? "REDIS_URL" : variable);
 }
 
-/** An error with what to do about it in its message, where that is known. */
-export function withHint(error: unknown): unknown {
-  const hint = connectionHint(error);
+/** An error with what to do about it in its message, where that is known and the message does not have it. */
+export function withHint(error: unknown, variable?: DatabaseVariable): unknown {
+  const hint = connectionHint(error, variable);
   if (hint === undefined || !isMillraceError(error)) return error;
+  if (isMillraceError(error.cause) && error.cause.code === error.code) return error;
   return new MillraceError(error.code, `${error.message}. ${hint}`, { cause: error });
 }
 

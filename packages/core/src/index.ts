@@ -61,7 +61,7 @@ export {
   type ReadEnvelope,
 } from "./event.ts";
 export { createEnqueueLater, type EnqueueLater } from "./enqueue-later.ts";
-export { connectionHint, withHint } from "./connection-hint.ts";
+export { connectionHint, withHint, type DatabaseVariable } from "./connection-hint.ts";
 export { poolName, readPoolName } from "./pool-name.ts";
 export { isQueueKey, makeQueueKey, QueueKeys } from "./queue-keys.ts";
 export { failpoint, type Failpoint } from "./failpoint.ts";

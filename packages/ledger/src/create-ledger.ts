@@ -34,7 +34,7 @@ import { areNotCompleted, ledgerStatuses } from "./ledger-status.ts";
 import { restoreBody } from "./lost-body.ts";
 import { markEnqueued, unmarkEnqueued } from "./mark-enqueued.ts";
 import { noteConflicts } from "./note-conflicts.ts";
-import { ping, pingPrimary } from "./ping.ts";
+import { ping } from "./ping.ts";
 import { pendingPage } from "./pending-page.ts";
 import { countPass, readEpochs, writeEpochs } from "./queue-epochs.ts";
 import { readBody } from "./read-body.ts";
@@ -58,10 +58,10 @@ const intake = {
   markEnqueued,
   restoreBody,
   areNotCompleted,
-  ping: pingPrimary,
+  ping,
 };
 const claims = {
-  ping: pingPrimary,
+  ping,
   record,
   decideOriginal,
   readBegun,

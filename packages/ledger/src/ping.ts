@@ -1,11 +1,6 @@
 import { databaseReadOnly } from "./database-errors.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { runStatement, runStatementOn, withLease } from "./transaction.ts";
-
-/** @throws `database_unavailable` when Postgres does not answer in time. */
-export async function ping(ledger: LedgerContext): Promise<void> {
-  await runStatement(ledger.pool, { text: "SELECT 1" }, ledger.short);
-}
+import { runStatementOn, withLease } from "./transaction.ts";
 
 const IS_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on' AS found";
 
@@ -16,7 +11,7 @@ const IS_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on' AS 
  * @throws `database_read_only` on a standby, or where writes are switched off; `database_unavailable` when Postgres
  * does not answer in time.
  */
-export async function pingPrimary({ pool, short }: LedgerContext): Promise<void> {
+export async function ping({ pool, short }: LedgerContext): Promise<void> {
   await withLease(pool, short.deadlineMs, async (held) => {
     const query = { text: IS_READ_ONLY };
     const { rows } = await runStatementOn<{ found: boolean }>(held.client, query, short.limits);

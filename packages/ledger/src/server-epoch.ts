@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { databaseReadOnly } from "./database-errors.ts";
 import type { LedgerContext } from "./ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 import { runStatement } from "./transaction.ts";
@@ -38,7 +39,7 @@ const restricted = new WeakSet<pg.Pool>();
 /**
  * Tells which Postgres this is.
  *
- * @throws `database_unavailable`
+ * @throws `database_read_only` on a standby, whose position is its primary's; `database_unavailable`
  */
 export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
   const ask = async (text: string): Promise<ServerEpoch> => {
@@ -52,6 +53,7 @@ export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
     return await ask(WHOLE);
   } catch (error) {
     const state = sqlStateOf(error);
+    if (state === SQLSTATE.objectNotInPrerequisiteState) throw databaseReadOnly(error);
     const isRefused =
       state === SQLSTATE.insufficientPrivilege || state === SQLSTATE.featureNotSupported;
     if (!isRefused) throw error;

@@ -5,6 +5,8 @@
  */
 export const SQLSTATE = {
   readOnlyTransaction: "25006",
+  /** Among others: asked for the position that only a primary has. */
+  objectNotInPrerequisiteState: "55000",
   transactionAborted: "25P02",
   featureNotSupported: "0A000",
   invalidSqlStatementName: "26000",

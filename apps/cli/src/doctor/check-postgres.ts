@@ -1,8 +1,11 @@
 import {
   connectionFinding,
+  connectionsGiven,
   readConnectionUse,
   requireServer,
+  retentionFinding,
   settingFindings,
+  workerFinding,
   type Finding,
 } from "@millrace/connect";
 import { isMillraceError, type Config } from "@millrace/core";
@@ -17,15 +20,8 @@ import { bad, check, checkIfAny, note, ok, type Check, type Seen } from "./repor
 
 type Pool = ReturnType<typeof createPool>;
 
-/**
- * Whether Postgres is one that Millrace can use, with settings that keep what it commits. `sessionUrl` is what leads past a
- * pooler.
- */
-export function checkPostgres(
-  pool: Pool,
-  config: Config,
-  sessionUrl: string | undefined,
-): Promise<Check> {
+/** Whether Postgres is one that Millrace can use, with settings that keep what it commits. */
+export function checkPostgres(pool: Pool, config: Config): Promise<Check> {
   return check("postgres", async () => {
     const facts = await readServerFacts(pool);
     try {
@@ -39,7 +35,6 @@ export function checkPostgres(
     if (isStandby) findings.push(STANDBY);
     else if (isReadOnly) findings.push(readOnly(facts.login));
     const pooler = await findPooler(pool);
-    if (pooler === "transaction" && sessionUrl === undefined) findings.push(NO_SESSION);
     const behind = pooler === "none" ? "" : `, behind a pooler (${pooler} pooling)`;
     return asSeen(`version ${version}${behind}`, findings);
   });
@@ -48,11 +43,6 @@ export function checkPostgres(
 const STANDBY: Finding = {
   detail: "it is a standby and takes no writes",
   fix: "Name the primary in DATABASE_URL, or promote this one",
-};
-
-const NO_SESSION: Finding = {
-  detail: "the retention needs connections that no pooler shares",
-  fix: "Set DATABASE_SESSION_URL to the URL of Postgres itself",
 };
 
 const readOnly = (login: string): Finding => ({
@@ -66,16 +56,22 @@ function asSeen(detail: string, findings: readonly Finding[]): Seen {
   return bad(`${detail}: ${details}`, findings.map(({ fix }) => fix).join("; "));
 }
 
-/** Whether Postgres has as many connections as the processes that run now may take. */
-export function checkConnections(pool: Pool): Promise<Check> {
+/** Whether Postgres has as many connections as one worker may need, and as the processes that run now may take. */
+export function checkConnections(
+  pool: Pool,
+  config: Config,
+  options: { queuesOnPostgres: boolean },
+): Promise<Check> {
   return check("connections", async () => {
     const use = await readConnectionUse(pool);
     const { given, held, pools, mayTake } = use;
     const holders = [...held].map(([name, count]) => `${name || "unnamed"} ${count}`);
     const sum = [...held.values()].reduce((total, count) => total + count, 0);
-    const finding = connectionFinding(use);
+    const alone = workerFinding(await connectionsGiven(pool), config, options);
+    const ofOne = alone && { ...alone, detail: `a worker does not start: ${alone.detail}` };
+    const findings = [ofOne, connectionFinding(use)].filter((each) => each !== undefined);
     const detail = `${sum} of ${given} in use (${holders.join(", ")}); ${pools} pools of Millrace that are connected may take ${mayTake}`;
-    return asSeen(detail, finding === undefined ? [] : [finding]);
+    return asSeen(detail, findings);
   });
 }
 
@@ -125,6 +121,17 @@ export function checkRights(pool: Pool): Promise<readonly Check[]> {
           lacking.join("; "),
           "Run infra/postgres/roles.sql again: after each `millrace migrate`",
         );
+  });
+}
+
+/** Whether some login may drop old bodies: this one is taken for the worker's, where the retention has none. */
+export function checkRetention(
+  pool: Pool,
+  retentionUrl: string | undefined,
+): Promise<readonly Check[]> {
+  return checkIfAny("retention", async () => {
+    const finding = retentionUrl === undefined ? await retentionFinding(pool) : undefined;
+    return finding && note(finding.detail, finding.fix);
   });
 }
 

@@ -142,25 +142,22 @@ export function checkEpochs(ledger: Ledger, queues: Queues): Promise<Check> {
     const changed = await changedQueues({ ledger, queues }, sources);
     const { changes, lately } = await findLedgerChanges({ ledger, queues }, sources);
     const lost = [...changes].filter(([, { kind }]) => kind !== "restarted");
+    const fix = "A worker compares them within a minute: see that one runs";
+    const shared =
+      ". Where they are named again and again, the Millrace of another database uses this Redis: " +
+      "give each its own database number";
+    const toDo = queues.backend === "redis" ? `${fix}${shared}` : fix;
     if (lost.length > 0) {
-      return bad(
-        `Postgres was failed over or restored and not compared since: ${lost.map(inWords).join("; ")}`,
-        "A worker compares them within a minute: see that one runs",
-      );
+      const found = lost.map(inWords).join("; ");
+      return bad(`Postgres was failed over or restored and not compared since: ${found}`, toDo);
     }
     if (changed.size === 0) {
       return lately.size > 0
         ? note(`Postgres was failed over or restored: ${[...lately].map(inWords).join("; ")}`)
         : ok("the queues are those that were compared last");
     }
-    const fix = "A worker compares them within a minute: see that one runs";
-    const shared =
-      ". Where they are named again and again, the Millrace of another database uses this Redis: " +
-      "give each its own database number";
-    return bad(
-      `new, restarted, flushed or restored and not compared since: ${[...changed.keys()].toSorted().join(", ")}`,
-      queues.backend === "redis" ? `${fix}${shared}` : fix,
-    );
+    const found = [...changed.keys()].toSorted().join(", ");
+    return bad(`new, restarted, flushed or restored and not compared since: ${found}`, toDo);
   });
 }
 

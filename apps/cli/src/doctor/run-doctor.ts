@@ -16,6 +16,7 @@ import {
   checkConnections,
   checkMisplaced,
   checkPostgres,
+  checkRetention,
   checkRights,
   checkStandby,
 } from "./check-postgres.ts";
@@ -28,6 +29,7 @@ import {
   checkTables,
   keyFault,
 } from "./check-stores.ts";
+import { checkLists, checkSession } from "./check-urls.ts";
 import { checkTypes } from "./check-types.ts";
 import { bad, check, type Check, asJson, asText } from "./report.ts";
 
@@ -110,20 +112,22 @@ async function examineNamed(
   return await examineStores(context, project, { ...stores, allowVolatile, retentionUrl });
 }
 
+type NamedStores = Stores & { readonly retentionUrl: string | undefined };
+
 async function examineStores(
   context: CliContext,
   project: Project,
-  stores: Stores & { readonly allowVolatile: boolean; readonly retentionUrl: string | undefined },
+  stores: NamedStores & { readonly allowVolatile: boolean },
 ): Promise<Report> {
   const { config } = project;
-  const { redisUrl, queueKey, allowVolatile, retentionUrl, sessionUrl } = stores;
+  const { redisUrl, queueKey, allowVolatile } = stores;
   const pool = createPool({ url: stores.databaseUrl, max: 3, applicationName: "millrace-doctor" });
   const checks: Check[] = [];
   try {
-    const ofPostgres = await checkPostgres(pool, config, retentionUrl ?? sessionUrl);
+    const ofPostgres = await checkPostgres(pool, config);
     const answers = ofPostgres.state !== "unknown";
     checks.push(ofPostgres);
-    if (answers) checks.push(...(await examineDatabase(pool, project)));
+    if (answers) checks.push(...(await examineDatabase(pool, project, stores)));
     if (redisUrl !== undefined) {
       const options = { allowVolatile, queue: config.queue };
       const ofQueue = await checkRedisQueue({ redisUrl, queueKey }, options);
@@ -149,12 +153,24 @@ async function examineStores(
   }
 }
 
-async function examineDatabase(pool: Pool, project: Project): Promise<Check[]> {
-  const checks = [await checkConnections(pool), ...(await checkStandby(pool))];
+async function examineDatabase(
+  pool: Pool,
+  project: Project,
+  stores: NamedStores,
+): Promise<Check[]> {
+  const queuesOnPostgres = stores.redisUrl === undefined;
+  const checks = [
+    await checkConnections(pool, project.config, { queuesOnPostgres }),
+    ...(await checkStandby(pool)),
+    ...(await checkSession(pool, stores)),
+    ...(await checkLists(stores)),
+  ];
   for (const part of partsOf(project)) checks.push(await checkTables(pool, part));
   checks.push(...(await checkRights(pool)), ...(await checkMisplaced(pool)));
   const hasTables = checks.some(({ name, state }) => name === "schema" && state === "ok");
-  return hasTables ? [...checks, ...(await checkTypes(pool, project))] : checks;
+  if (!hasTables) return checks;
+  checks.push(...(await checkRetention(pool, stores.retentionUrl)));
+  return [...checks, ...(await checkTypes(pool, project))];
 }
 
 /** Without the tables there is nothing to compare, and a queue that is opened would make its own. */

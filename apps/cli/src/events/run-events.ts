@@ -1,8 +1,8 @@
 import type { EventDetail, EventRow } from "@millrace/api-contract";
 import { MillraceError, type EventLookup, type EventStatus, type Outcome } from "@millrace/core";
-import type { EventRecord, Ledger } from "@millrace/ledger";
+import { isDatabaseUnavailable, type EventRecord, type Ledger } from "@millrace/ledger";
 import { showEvent, type ShowDeps } from "@millrace/operations";
-import { loadConfig } from "@millrace/service";
+import { loadConfig, reasonOf } from "@millrace/service";
 import type { CliContext } from "../context.ts";
 import { findStores, withLedger, withQueues } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
@@ -89,19 +89,31 @@ async function requireSource(context: CliContext, name: string): Promise<void> {
   );
 }
 
-/** Reads from the standby, where there is one, and says how far it is behind. */
+/** Reads from the standby, where there is one that answers, and says how far it is behind. */
 async function withLists(
   context: CliContext,
   work: (ledger: Pick<Ledger, "reads" | "errors">) => Promise<void>,
 ): Promise<void> {
   const { databaseUrl, readUrl } = await findStores(readSettings(context));
-  await withLedger(readUrl ?? databaseUrl, async (ledger) => {
-    const lagMs = readUrl === undefined ? undefined : await ledger.reads.replicaLagMs();
-    if (lagMs !== undefined) {
-      context.stderr.write(`From a standby, at most ${Math.ceil(lagMs / 1_000)} s behind\n`);
-    }
-    await work(ledger);
-  });
+  if (readUrl === undefined) return await withLedger(databaseUrl, work);
+  let answers = false;
+  try {
+    return await withLedger(readUrl, async (ledger) => {
+      const lagMs = await ledger.reads.replicaLagMs();
+      answers = true;
+      if (lagMs !== undefined) {
+        context.stderr.write(`From a standby, at most ${Math.ceil(lagMs / 1_000)} s behind\n`);
+      }
+      await work(ledger);
+    });
+  } catch (error) {
+    if (answers || !isDatabaseUnavailable(error)) throw error;
+    const reason = printable(reasonOf(error));
+    context.stderr.write(
+      `The standby of DATABASE_READ_URL does not answer (${reason}): this comes from the primary\n`,
+    );
+  }
+  await withLedger(databaseUrl, work);
 }
 
 async function show(context: CliContext, options: EventsOptions): Promise<void> {

@@ -1,0 +1,135 @@
+import { createPool, migrate } from "@millrace/ledger";
+import { onTestFinished } from "vitest";
+import { freePort } from "../support/free-port.ts";
+import { startPgbouncer } from "../support/pgbouncer.ts";
+import { startPostgresPair } from "../support/postgres-standby.ts";
+import { withRedis } from "../support/redis-client.ts";
+import { startRedis } from "../support/redis-server.ts";
+import { startSentinels } from "../support/sentinel.ts";
+import { createSlowDisk } from "../support/slow-disk.ts";
+import { startTlsProxy } from "../support/tls-proxy.ts";
+import type { Prepared, SetUp, Variables } from "./set-ups.ts";
+import { asLogin, newLogin, withUrl, type SetUpServers } from "./set-up-servers.ts";
+import { queryOnce } from "../support/query-once.ts";
+
+// The set-ups in which a URL leads to another kind of server than the one that is expected.
+
+const KEY: Variables = { MILLRACE_QUEUE_KEY: "a".repeat(64) };
+
+export const ADDRESS_SET_UPS: Readonly<Record<string, SetUp>> = {
+  "A pooler that shares each transaction, and no `DATABASE_SESSION_URL`": async (servers) => ({
+    variables: { DATABASE_URL: await pooled(servers, "transaction") },
+  }),
+  "A pooler that shares each transaction, and `DATABASE_SESSION_URL` names it too": async (
+    servers,
+  ) => {
+    const url = await pooled(servers, "transaction");
+    return { variables: { DATABASE_URL: url, DATABASE_SESSION_URL: url } };
+  },
+  "A pooler that shares each transaction, and `DATABASE_SESSION_URL` leads past it": async (
+    servers,
+  ) => ({
+    variables: {
+      DATABASE_URL: await pooled(servers, "transaction"),
+      DATABASE_SESSION_URL: servers.databaseUrl,
+    },
+  }),
+  "No `REDIS_URL`, and a pooler of either kind": async (servers) => ({
+    variables: { DATABASE_URL: await pooled(servers, "session"), REDIS_URL: undefined },
+  }),
+  "`DATABASE_URL` names a standby": async () => {
+    const pair = await startPostgresPair();
+    onTestFinished(() => pair.stop());
+    const pool = createPool({ url: pair.primary.url, max: 1, applicationName: "test" });
+    await migrate({ pool });
+    await pool.end();
+    await pair.caughtUp();
+    return { variables: { DATABASE_URL: pair.standby.url } };
+  },
+  "`default_transaction_read_only = on`": async ({ postgres, databaseUrl }) => {
+    const login = await newLogin(postgres);
+    await queryOnce(postgres.url, `ALTER ROLE ${login} SET default_transaction_read_only = on`);
+    return { variables: { DATABASE_URL: asLogin(databaseUrl, login) } };
+  },
+  "Nothing listens at `DATABASE_READ_URL`": async ({ databaseUrl }) => {
+    const port = String(await freePort());
+    return { variables: { DATABASE_READ_URL: withUrl(databaseUrl, (url) => (url.port = port)) } };
+  },
+  "`DATABASE_READ_URL` names no standby": async ({ databaseUrl }) => ({
+    variables: { DATABASE_READ_URL: databaseUrl },
+  }),
+  "`REDIS_URL` names a node of a Redis Cluster": () => redisWith("--cluster-enabled", "yes"),
+  "`REDIS_URL` names a replica": ({ redis }) =>
+    redisWith("--replicaof", "127.0.0.1", String(redis.port)),
+  "`REDIS_URL` names a Sentinel, and begins with `redis://`": async () => {
+    const { sentinelPorts } = await sentinels();
+    return redisUrl(`redis://:sentinel-s3cret@127.0.0.1:${sentinelPorts[0]}`);
+  },
+  "The Sentinels do not know the primary's name": async () => {
+    const { url } = await sentinels();
+    return { variables: { REDIS_URL: url.replace("/main?", "/mian?"), ...KEY } };
+  },
+  "The Sentinels refuse the password": async () => {
+    const { url } = await sentinels();
+    return { variables: { REDIS_URL: url.replace("sentinel-s3cret", "wrong"), ...KEY } };
+  },
+  "`redis+sentinel://`, and a Redis answers there": async ({ redis }) => ({
+    variables: { REDIS_URL: `redis+sentinel://127.0.0.1:${redis.port}/main`, ...KEY },
+  }),
+  "`rediss://`, a private CA, and no `REDIS_CA_FILE`": async ({ redis }) => {
+    const proxy = await startTlsProxy(redis.url);
+    onTestFinished(() => proxy.close());
+    return redisUrl(`rediss://127.0.0.1:${proxy.port}`);
+  },
+  "`queue.replicas: 1`, and no replica is online": async () => ({ variables: { REPLICAS: "1" } }),
+  "The disk of Redis is slow": async () => {
+    const disk = createSlowDisk(800);
+    const redis = await startRedis({ env: disk.env });
+    onTestFinished(async () => {
+      await redis.stop();
+      disk.remove();
+    });
+    return {
+      variables: { REDIS_URL: redis.url },
+      after: async () => {
+        disk.slowDown();
+        writeOn(redis.url);
+      },
+    };
+  },
+};
+
+async function pooled(
+  { postgres, databaseUrl }: SetUpServers,
+  poolMode: "transaction" | "session",
+): Promise<string> {
+  const pooler = await startPgbouncer(postgres.url, { poolMode, poolSize: 50 });
+  onTestFinished(() => pooler.stop());
+  return pooler.urlOf(databaseUrl);
+}
+
+async function sentinels() {
+  const started = await startSentinels();
+  onTestFinished(() => started.stop());
+  return started;
+}
+
+const redisUrl = (url: string): Prepared => ({ variables: { REDIS_URL: url } });
+
+async function redisWith(...args: string[]): Promise<Prepared> {
+  const redis = await startRedis({ args });
+  onTestFinished(() => redis.stop());
+  return redisUrl(redis.url);
+}
+
+/** Writes until the test ends: an fsync is only needed for what was written. */
+function writeOn(url: string): void {
+  let isOver = false;
+  const writing = withRedis(url, async (client) => {
+    while (!isOver) await client.set("written", Date.now());
+  });
+  onTestFinished(async () => {
+    isOver = true;
+    await writing;
+  });
+}
