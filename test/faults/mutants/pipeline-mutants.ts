@@ -12,8 +12,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/processor/src/retry-policy.ts",
-        from: "final: false, counts: false, afterMs };",
-        to: 'final: false, counts: code === "retry_later", afterMs };',
+        from: "    final: false,\n    counts: false,\n",
+        to: '    final: false,\n    counts: code === "retry_later",\n',
       },
     ],
     trials: WAITS,
