@@ -70,7 +70,7 @@ describeInBrowser("bulk runs on the ledger's page", () => {
     await page.getByRole("link", { name: "Watch it" }).focus();
     await page.keyboard.press("Enter");
 
-    const pause = page.getByRole("button", { name: "Pause" });
+    const pause = page.getByRole("button", { name: "Pause", exact: true });
     await pause.focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Run 2: replay, paused" }).waitFor();
