@@ -42,7 +42,7 @@ export async function fillMillrace(env, events, { ledger = false } = {}) {
   const { intake, repair } = createLedger({ pool });
   // A worker compares a queue that is new to it with all that is pending. This one it knows.
   await queues.writeEpoch("bench", "bench");
-  const epoch = (await queues.epochs()).get("bench");
+  const epoch = (await queues.epochs(["bench"])).get("bench");
   if (epoch !== undefined) await repair.writeEpochs(new Map([[queueName("bench"), epoch]]));
   await inBatches(events, async (numbers) => {
     const batch = numbers.map((number) => incomingEvent(number, env.BENCH_LOAD === "unsigned"));
