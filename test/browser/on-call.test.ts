@@ -100,8 +100,8 @@ describeInBrowser("a night on call", () => {
         .getByText(`${FAILED.toLocaleString("en-GB")} events`)
         .first()
         .waitFor();
-      // Half of them take 6 s.
-      await dialog.getByLabel("Events per second").fill(String(FAILED / 12));
+      // Half of them take 15 s.
+      await dialog.getByLabel("Events per second").fill(String(FAILED / 30));
       const number = dialog.getByLabel("Type the number");
       if ((await number.count()) > 0) await number.fill(String(FAILED));
       await dialog.getByRole("button", { name: /^Retry / }).press("Enter");
