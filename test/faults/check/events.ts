@@ -213,7 +213,7 @@ export function checkStarts(evidence: Evidence): Finding[] {
 }
 
 /** Events that were delivered before Postgres was put back, and what their handlers emitted. */
-function withEmitted({ environment, emitted, rows }: Evidence): ReadonlySet<string> {
+export function withEmitted({ environment, emitted, rows }: Evidence): ReadonlySet<string> {
   const children = emitted.filter(({ parent }) => environment.undone.has(keyOf(parent)));
   const left = rows.filter((row) => isLeftBehind(row, environment));
   return new Set([...environment.undone, ...children.map(keyOf), ...left.map(keyOf)]);

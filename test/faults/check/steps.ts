@@ -1,5 +1,5 @@
 import { keyOf } from "../load/client-log.ts";
-import { RELAY } from "./events.ts";
+import { RELAY, withEmitted } from "./events.ts";
 import {
   generationOf,
   type Evidence,
@@ -38,12 +38,14 @@ function checkKeys({ calls }: Evidence): Finding[] {
 }
 
 /** A Postgres that was put back has forgotten records. */
-function checkRecords({ calls, steps, environment }: Evidence): Finding[] {
+function checkRecords(evidence: Evidence): Finding[] {
+  const { calls, steps } = evidence;
+  const undone = withEmitted(evidence);
   const records = new Map(steps.map((row) => [stepOf(row), row]));
   const made = new Set(calls.map((call) => `${stepOf(call)}, attempt ${call.attempt}`));
   const again = calls
     .filter((call) => call.attempt > (records.get(stepOf(call))?.attempt ?? Infinity))
-    .filter((call) => !environment.undone.has(keyOf(call)))
+    .filter((call) => !undone.has(keyOf(call)))
     .map((call) => found(`${stepOf(call)} was made in attempt ${call.attempt}, after its record`));
   const invented = steps
     .filter((row) => !made.has(`${stepOf(row)}, attempt ${row.attempt}`) || !isByAttempt(row))
