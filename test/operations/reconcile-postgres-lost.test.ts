@@ -89,6 +89,33 @@ describeOnRedis("the reconciler, when Postgres was restored and Redis was not", 
     expect((await reconcileOnce(stores)).found).toEqual({});
   });
 
+  test("reads what has completed once in a pass, though jobs leave the page that is read", async () => {
+    const ids = Array.from({ length: 40 }, (_, index) => `evt_page_${index}`);
+    await dump();
+    await take(ids);
+    await complete(ids);
+    await copy?.restore();
+    // Five end in each millisecond, and a page ends amid them.
+    await withRedis(stores.servers.redisUrl ?? "", async (client) => {
+      const sinceMs = Date.now() - 1_000;
+      const scores = ids.flatMap((id, index) => [sinceMs + Math.floor(index / 5), id]);
+      await client.zadd(`bull:${queueName("acme")}:completed`, ...scores);
+    });
+    let walks = 0;
+    const finishedJobs: TestStores["queues"]["finishedJobs"] = (source, state, from) => {
+      if (state === "completed" && from?.atMs === 0) walks += 1;
+      return stores.queues.finishedJobs(source, state, from, 8);
+    };
+    const paged = { ...stores, queues: { ...stores.queues, finishedJobs } };
+    const sources = { sources: ["acme"] };
+    expect((await reconcileOnce(paged, sources)).found).toEqual({
+      unrecorded_job_undone: ids.length,
+    });
+    expect(walks).toBe(1);
+    await complete(ids);
+    expect(await effectsOf(ids)).toEqual(ids.map(() => 1));
+  });
+
   test("runs again what the dump has as pending or as failed, and has completed since", async () => {
     await stores.fail("evt_was_failed_1");
     await stores.queues.queues.get("acme")?.pause();

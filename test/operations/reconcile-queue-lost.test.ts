@@ -1,3 +1,5 @@
+import { cp, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test, beforeAll, afterAll } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
 import { aJob } from "../support/events.ts";
@@ -164,6 +166,35 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
       expect(passed.whole).toBe(true);
       expect(passed.looked).toBeGreaterThanOrEqual(MANY);
       await runAll(ids);
+    });
+
+    test("was restored to an older copy, completes jobs that had failed then and whose events have completed since", async () => {
+      const { redis } = stores.servers;
+      if (redis === undefined) throw new Error("Cannot restore Redis: there is none");
+      await stores.fail("evt_older_1");
+      await stores.fail("evt_older_2");
+      const files = join(redis.folder, "appendonlydir");
+      const copy = join(redis.folder, "older-copy");
+      await cp(files, copy, { recursive: true });
+      await stores.ledger.retries.retryMany([key("evt_older_1")]);
+      await stores.queues.retryJob(key("evt_older_1"));
+      await runAll(["evt_older_1"]);
+      await redis.kill();
+      await rm(files, { recursive: true });
+      await rename(copy, files);
+      await redis.restart();
+      await until(() => stores.queues.ping().then(() => true));
+      expect((await stores.job("evt_older_1"))?.state).toBe("failed");
+
+      expect((await reconcileOnce(stores)).mended).toEqual({ completed_job_failed: 1 });
+      const ran: string[] = [];
+      await stores.work(
+        ({ id }) => void ran.push(id),
+        () => until(async () => (await stores.job("evt_older_1"))?.state === "completed"),
+      );
+      expect(ran).toEqual([]);
+      expect((await stores.job("evt_older_2"))?.state).toBe("failed");
+      expect((await reconcileOnce(stores)).found).toEqual({});
     });
   }
 });

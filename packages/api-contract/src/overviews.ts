@@ -65,6 +65,7 @@ const DISAGREEMENT_KINDS = [
   "pending_retry_unfinished",
   "pending_job_completed",
   "failed_job_completed",
+  "completed_job_failed",
   "unrecorded_job_failed",
   "unrecorded_job_undone",
   "unrecorded_job_completed",

@@ -8,8 +8,12 @@ import type { Fault } from "./fault.ts";
 
 const run = promisify(execFile);
 
-/** Milliseconds until as many events have completed again as before. */
+/** Milliseconds until what had ended has ended again. */
 const REPAIR_MS = 120_000;
+/** Milliseconds before the restore by which an event must have arrived to be counted: most of those have ended. */
+const SETTLED_MS = 5_000;
+const ENDED =
+  "millrace.events where status <> 'pending' and received_at <= to_timestamp($1 / 1000.0)";
 
 /** F28: Postgres is put back to a copy of some seconds ago, and Redis is not. */
 export const restorePostgres: Fault = {
@@ -29,18 +33,20 @@ export const restorePostgres: Fault = {
       await servers.postgres.kill();
       await run("cp", ["-a", data, backup]);
       await servers.restartPostgres();
-      const completed = () => environment.count("millrace.events where status = 'completed'");
-      const before = await completed();
+      const backedUpAtMs = Date.now();
       await sleep(random.between(8_000, 15_000));
-      const after = await completed();
+      const arrivedByMs = Date.now() - SETTLED_MS;
+      const ended = () => environment.count(ENDED, [arrivedByMs]);
+      const before = await environment.count(ENDED, [backedUpAtMs]);
+      const after = await ended();
       await servers.postgres.kill();
       await rm(data, { recursive: true, force: true });
       await run("cp", ["-a", backup, data]);
       for (const key of log.accounts.keys()) environment.undone.add(key);
       await servers.restartPostgres();
-      environment.strike("F28", `Postgres restored: ${after - before} completed events undone`);
+      environment.strike("F28", `Postgres restored: ${after - before} ended events undone`);
       // One restore at a time: nobody restores again what is still being repaired.
-      await until(async () => (await completed()) >= after, { withinMs: REPAIR_MS });
+      await until(async () => (await ended()) >= after, { withinMs: REPAIR_MS });
     },
   },
 };

@@ -83,16 +83,26 @@ export interface FinishedWalk {
 const CONCURRENCY = 8;
 const DAY_MS = 86_400_000;
 
-/** Compares jobs that have ended with their events, a page at a time; says how many each page had. */
+/**
+ * Compares jobs that have ended with their events, a page at a time; says how many each page had. A job that runs again
+ * leaves the page that was read, and others take its place. So the next page begins with the last millisecond of the
+ * one before, and what is known of it is left out.
+ */
 export async function* compareFinished(
   deps: CompareDeps,
   walk: FinishedWalk,
 ): AsyncGenerator<{ readonly found: readonly Disagreement[]; readonly looked: number }> {
   let from: FinishedFrom | undefined = { atMs: walk.sinceMs, skip: 0 };
+  let known: ReadonlySet<string> = new Set();
   while (from !== undefined) {
     const page = await deps.queues.finishedJobs(walk.source, walk.state, from);
-    yield { found: await comparePage(deps, page.jobs, walk), looked: page.jobs.length };
-    from = page.next;
+    const jobs = page.jobs.filter(({ jobId }) => !known.has(jobId));
+    yield { found: await comparePage(deps, jobs, walk), looked: jobs.length };
+    // A page of one millisecond alone is skipped, or the walk would not go on.
+    const goesOn = page.next?.atMs !== from.atMs;
+    from = goesOn && page.next !== undefined ? { atMs: page.next.atMs, skip: 0 } : page.next;
+    const lastMs = from?.atMs;
+    known = new Set(page.jobs.filter((job) => job.finishedAtMs === lastMs).map((job) => job.jobId));
   }
 }
 

@@ -32,7 +32,7 @@ test("Every pair of event and job has its answer", () => {
     [row("failed", false, "body_lost"), ended("completed"), undefined],
     [row("completed"), LIVE, undefined],
     [row("completed"), none, undefined],
-    [row("completed"), ended("failed"), undefined],
+    [row("completed"), ended("failed"), "completed_job_failed"],
     [row("completed"), ended("completed"), undefined],
     [none, LIVE, undefined],
     [none, none, undefined],

@@ -5,8 +5,8 @@ import type { JobProblem, JobStatus } from "@millrace/queue";
 
 /**
  * What ledger and queue can disagree on, and what is done about it. Every other pair is in
- * order: a job on its way for a pending event; any job of a completed one; a job on its way for a
- * failed one, which is a retry. An event is completed before its job is, so one whose job has completed and that the
+ * order: a job on its way for a pending event, and for a failed one, which is a retry; a job on its way, completed, or
+ * gone for a completed one. An event is completed before its job is, so one whose job has completed and that the
  * ledger does not have as completed was undone with Postgres.
  */
 export const DISAGREEMENTS: Readonly<
@@ -36,6 +36,11 @@ export const DISAGREEMENTS: Readonly<
     ledger: "failed",
     job: "completed",
     act: "the job runs again",
+  },
+  completed_job_failed: {
+    ledger: "completed",
+    job: "failed",
+    act: "the job is retried, and completes without running a handler",
   },
   unrecorded_job_failed: {
     ledger: "none",
@@ -105,6 +110,8 @@ export function disagreementOf(
     // Without a body there is nothing to run, until its sender delivers it again.
     return row.errorCode === "body_lost" ? undefined : "failed_job_completed";
   }
+  // An older copy of Redis brings such a job back, or the queue gave up on a job whose worker then completed it.
+  if (row.status === "completed" && job?.state === "failed") return "completed_job_failed";
   if (row.status !== "pending") return undefined;
   if (job === undefined) return "pending_without_job";
   if (job.state === "completed") return "pending_job_completed";

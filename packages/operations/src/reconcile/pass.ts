@@ -218,13 +218,9 @@ function createPass(deps: PassDeps): {
   return {
     repairAll,
     runUndone: async (options) => {
+      // Once: an event that runs again may emit others whose jobs have completed, and these are not marked as enqueued.
       const before = repaired;
-      let last = -1;
-      // A job that runs again leaves its page, and another one takes its place unseen: until nothing is left to run.
-      while (repaired > last) {
-        last = repaired;
-        await repairAll(findFinished(deps, { ...options, wasUndone: true }));
-      }
+      await repairAll(findFinished(deps, { ...options, wasUndone: true }));
       return repaired > before;
     },
     report: () => ({ found: counts.found, repairedByKind, looked, repaired, isFull }),

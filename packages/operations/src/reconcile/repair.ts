@@ -30,6 +30,7 @@ const REPAIRS: Record<EventDisagreementKind, Repair> = {
   pending_retry_unfinished: requeue,
   pending_job_completed: requeue,
   failed_job_completed: requeue,
+  completed_job_failed: completeJobs,
   unrecorded_job_failed: recordFailed,
   unrecorded_job_undone: runUndone,
   unrecorded_job_completed: async () => 0,
@@ -172,6 +173,19 @@ async function failEvent(
   const answer = await ledger.repair.abandonEvent(event, reason);
   if (answer === "failed") onAbandoned(event, message);
   return answer;
+}
+
+/** A worker finds the event completed, and completes the job. One that it would refuse again is left alone. */
+async function completeJobs(
+  { queues, isSound }: RepairDeps,
+  found: readonly EventDisagreement[],
+): Promise<number> {
+  const answers = await mapConcurrent(found, RERUN_CONCURRENCY, async ({ event }) => {
+    const job = await queues.findJob(event);
+    if (job?.event === undefined || job.mac !== undefined || !isSound(job.event)) return "gone";
+    return await queues.retryJob(event);
+  });
+  return count(answers, "retried");
 }
 
 /** A retry that died half-way, or a job that completed without its event: it waits again. */
