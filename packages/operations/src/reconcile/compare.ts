@@ -1,6 +1,6 @@
 import type { EnvelopedEvent } from "@millrace/core";
 import { isDataError, type Ledger, type LedgerStatus } from "@millrace/ledger";
-import type { FinishedFrom, FinishedJob, JobProblem, Queues } from "@millrace/queue";
+import type { FinishedFrom, FinishedJob, FinishedJobs, JobProblem, Queues } from "@millrace/queue";
 import { mapConcurrent } from "../map-concurrent.ts";
 import {
   disagreementOf,
@@ -92,17 +92,17 @@ export async function* compareFinished(
   deps: CompareDeps,
   walk: FinishedWalk,
 ): AsyncGenerator<{ readonly found: readonly Disagreement[]; readonly looked: number }> {
-  let from: FinishedFrom | undefined = { atMs: walk.sinceMs, skip: 0 };
+  const { source, state, sinceMs } = walk;
+  let from: FinishedFrom | undefined = { atMs: sinceMs, skip: 0 };
   let known: ReadonlySet<string> = new Set();
   while (from !== undefined) {
-    const page = await deps.queues.finishedJobs(walk.source, walk.state, from);
-    const jobs = page.jobs.filter(({ jobId }) => !known.has(jobId));
-    yield { found: await comparePage(deps, jobs, walk), looked: jobs.length };
-    // A page of one millisecond alone is skipped, or the walk would not go on.
-    const goesOn = page.next?.atMs !== from.atMs;
-    from = goesOn && page.next !== undefined ? { atMs: page.next.atMs, skip: 0 } : page.next;
-    const lastMs = from?.atMs;
-    known = new Set(page.jobs.filter((job) => job.finishedAtMs === lastMs).map((job) => job.jobId));
+    const { jobs, next }: FinishedJobs = await deps.queues.finishedJobs(source, state, from);
+    const fresh = jobs.filter(({ jobId }) => !known.has(jobId));
+    yield { found: await comparePage(deps, fresh, walk), looked: fresh.length };
+    // Behind a page of one millisecond alone, the walk goes on by number.
+    const lastMs = next?.atMs;
+    from = lastMs === undefined || lastMs === from.atMs ? next : { atMs: lastMs, skip: 0 };
+    known = new Set(jobs.filter((job) => job.finishedAtMs === lastMs).map(({ jobId }) => jobId));
   }
 }
 
