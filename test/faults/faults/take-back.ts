@@ -12,8 +12,9 @@ const run = promisify(execFile);
 const REPAIR_MS = 120_000;
 /** Milliseconds before the restore by which an event must have arrived to be counted: most of those have ended. */
 const SETTLED_MS = 5_000;
-const ENDED =
-  "millrace.events where status <> 'pending' and received_at <= to_timestamp($1 / 1000.0)";
+/** An emitted event is received anew when its parent runs again. */
+const ENDED = `millrace.events
+  where status <> 'pending' and parent_event_id is null and received_at <= to_timestamp($1 / 1000.0)`;
 
 /** F28: Postgres is put back to a copy of some seconds ago, and Redis is not. */
 export const restorePostgres: Fault = {
