@@ -1,5 +1,5 @@
 import { createPool, migrate } from "@millrace/ledger";
-import { onTestFinished } from "vitest";
+import { inject, onTestFinished } from "vitest";
 import { freePort } from "../support/free-port.ts";
 import { startPgbouncer } from "../support/pgbouncer.ts";
 import { startPostgresPair } from "../support/postgres-standby.ts";
@@ -57,6 +57,12 @@ export const ADDRESS_SET_UPS: Readonly<Record<string, SetUp>> = {
   },
   "`DATABASE_READ_URL` names no standby": async ({ databaseUrl }) => ({
     variables: { DATABASE_READ_URL: databaseUrl },
+  }),
+  "`DATABASE_READ_URL` names a server that is no copy of the primary": async () => ({
+    variables: { DATABASE_READ_URL: inject("postgresUrl") },
+  }),
+  "`DATABASE_READ_URL` names another database of the server": async ({ newDatabase }) => ({
+    variables: { DATABASE_READ_URL: await newDatabase() },
   }),
   "`REDIS_URL` names a node of a Redis Cluster": () => redisWith("--cluster-enabled", "yes"),
   "`REDIS_URL` names a replica": ({ redis }) =>

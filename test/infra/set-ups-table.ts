@@ -11,6 +11,8 @@ export type StartState = "refused" | "waits" | "warns" | "ready";
 export interface SetUpRow {
   readonly setUp: string;
   readonly start: StartState;
+  /** Who starts so. */
+  readonly role: "worker" | "dashboard";
   /** Words that the process prints, of each cell the parts in backticks. */
   readonly printed: readonly string[];
   /** The mark and the name of the doctor's line; undefined where it has none. */
@@ -34,6 +36,7 @@ export function readSetUpTable(): SetUpRow[] {
     const [, mark, name] = /^(BAD|note|\?|ok) ([a-z' ]+)/.exec(doctor) ?? [];
     return {
       setUp,
+      role: /^\w+ by a dashboard\b/.test(start) ? "dashboard" : "worker",
       start: (/^\w+/.exec(start)?.[0] ?? "") as StartState,
       printed: quoted(start),
       doctor: mark === undefined || name === undefined ? undefined : { mark, name: name.trim() },

@@ -26,7 +26,7 @@ describeOnRedis("set-ups", () => {
 
   test.for(readSetUpTable())(
     "$setUp",
-    async ({ setUp, start, printed, doctor, told }, { skip }) => {
+    async ({ setUp, role, start, printed, doctor, told }, { skip }) => {
       if (!isThere(setUp)) skip();
       const prepared = SET_UPS[setUp];
       if (prepared === undefined)
@@ -38,7 +38,7 @@ describeOnRedis("set-ups", () => {
         REDIS_URL: servers.redis.url,
         ...variables,
       };
-      const started = await startProcess("worker", env, start);
+      const started = await startProcess(role, env, start);
       try {
         expect(started).toMatchObject({ state: start === "warns" ? "ready" : start });
         for (const text of printed) expect(started.text()).toContain(text);
@@ -124,7 +124,12 @@ function isThere(setUp: string): boolean {
   return setUp !== "The disk of Redis is slow" || hasGcc() || process.env["CI"] === "true";
 }
 
-const ANYWHERE: Variables = { WORKER_PORT: "0", INGRESS_PORT: "0", HOST: "127.0.0.1" };
+const ANYWHERE: Variables = {
+  WORKER_PORT: "0",
+  INGRESS_PORT: "0",
+  DASHBOARD_PORT: "0",
+  HOST: "127.0.0.1",
+};
 
 interface Started {
   readonly state: Exclude<StartState, "warns">;

@@ -63,15 +63,16 @@ export async function withQueues<Result>(
 }
 
 /**
- * Opens the ledger for the time of one command.
+ * Opens the ledger for the time of one command. `check` comes before all else.
  *
- * @throws `database_unavailable`, `migration_needed`, `migration_unknown`.
+ * @throws `database_unavailable`, `migration_needed`, `migration_unknown`, and what `check` throws.
  */
 export async function withLedger<Result>(
   databaseUrl: string,
   work: (ledger: Ledger) => Promise<Result>,
+  check?: (ledger: Ledger) => Promise<void>,
 ): Promise<Result> {
-  const { ledger, close } = await openLedger(databaseUrl);
+  const { ledger, close } = await openLedger(databaseUrl, check);
   try {
     return await work(ledger);
   } finally {

@@ -14,7 +14,7 @@ import {
 } from "./connection-budget.ts";
 import { IngressStores } from "./ingress-stores.ts";
 import { checkLedger, connectLedger, sessionNeeded, type ConnectedLedger } from "./open-ledger.ts";
-import { listsFrom, type Lists } from "./lists.ts";
+import { listsFrom, requireCopy, type Lists } from "./lists.ts";
 import { openQueues, type StoreUrls, type StoreWatch } from "./open-queues.ts";
 import { queueKeys } from "./queue-keys.ts";
 
@@ -33,7 +33,7 @@ export interface Opening {
   /**
    * The stores, once their servers were checked.
    *
-   * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unreachable`; except in a command
+   * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unreachable`; `read_url_mismatch`; except in a command
    * `postgres_too_old`, `unsupported_isolation`, `missing_rights`; in a worker also `too_many_connections`, `session_needed`,
    * `redis_topology`, `redis_evicts`, `redis_volatile`; elsewhere `database_unavailable` and in a command `redis_unreachable`;
    * `shutting_down` when it is closed before.
@@ -98,6 +98,7 @@ function openBoth(
     },
     role === "worker" ? workerOptions(config, watch) : {},
   );
+  const { pool, ledger } = postgres;
   const aside = connectAside(environment, role, watch);
   const closing = new AbortController();
   let queues: Queues | undefined;
@@ -108,21 +109,19 @@ function openBoth(
     if (role === "worker") {
       const both = { postgres, retention: aside };
       await step("ledger", () => checkForWorker(both, environment, config, watch));
-    } else await checkForOthers({ postgres, standby: aside }, environment, role, onStandbyAway);
+    } else await checkForOthers(postgres, environment, role);
+    const lists =
+      role === "worker" ? ledger.reads : await openLists(postgres, aside, onStandbyAway);
     const opened = await step("queue", () => openQueues(environment, { role, sources }, watch));
     if (closing.signal.aborted) {
       await opened.close();
       throw closing.signal.reason;
     }
     queues = opened;
-    const { pool, ledger } = postgres;
-    if (role !== "worker") {
-      const lists = listsFrom(aside?.ledger.reads, ledger.reads, onStandbyAway);
-      return { pool, retentionPool: pool, ledger, lists, queues };
-    }
+    if (role !== "worker") return { pool, retentionPool: pool, ledger, lists, queues };
     const own = ownConnections(environment, [pool, aside?.pool]);
     await step("ledger", () => reportConnections(postgres, own, watch));
-    return { pool, retentionPool: aside?.pool ?? pool, ledger, lists: ledger.reads, queues };
+    return { pool, retentionPool: aside?.pool ?? pool, ledger, lists, queues };
   }
 
   /** Only a worker waits: people see at once what a dashboard or a command cannot reach. */
@@ -148,23 +147,34 @@ function openBoth(
   };
 }
 
-/** What a dashboard or a command needs of Postgres. Lists can do without the standby. */
+/** What a dashboard or a command needs of Postgres. */
 async function checkForOthers(
-  { postgres, standby }: { postgres: ConnectedLedger; standby: ConnectedLedger | undefined },
+  postgres: ConnectedLedger,
   environment: StoreUrls,
   role: Exclude<FullRole, "worker">,
-  onStandbyAway: (error: unknown) => void,
 ): Promise<void> {
   await (role === "dashboard" ? checkDatabase(postgres.pool, role) : checkLedger(postgres));
   // Opening the queues on it may write.
   if (environment.REDIS_URL === undefined) await postgres.ledger.reads.ping();
-  if (standby === undefined) return;
+}
+
+/** Lists can do without the standby, and do not come from a server that is no copy of the primary. */
+async function openLists(
+  { ledger }: ConnectedLedger,
+  standby: ConnectedLedger | undefined,
+  onAway: (error: unknown) => void,
+): Promise<Lists> {
+  if (standby === undefined) return ledger.reads;
+  const own = await ledger.reads.databaseIdentity();
+  const check = () => requireCopy(standby.ledger.reads, own);
   try {
+    await check();
     await checkLedger(standby);
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error;
-    onStandbyAway(error);
+    onAway(error);
   }
+  return listsFrom(standby.ledger.reads, ledger.reads, { check, onAway });
 }
 
 /**

@@ -43,7 +43,7 @@ import { findRefusals, noteRefusals } from "./refusals.ts";
 import { replay } from "./replay.ts";
 import { replicaLagMs } from "./replica-lag.ts";
 import { retryMany } from "./retry-many.ts";
-import { serverEpoch } from "./server-epoch.ts";
+import { databaseIdentity, serverEpoch } from "./server-epoch.ts";
 import { endSession, findSessions, seeSession } from "./sessions.ts";
 import { recordStep } from "./steps.ts";
 import { noteUnsignedJobs, unsignedJobsMs } from "./unsigned-jobs.ts";
@@ -103,6 +103,7 @@ const reads = {
   activity,
   countedActivity,
   replicaLagMs,
+  databaseIdentity,
   findOpen,
   findRefusals,
   findLeader: ({ pool }: LedgerContext, name: string) => findLeader(pool, name),

@@ -60,6 +60,6 @@ export { LATEST_EVENTS, latestTypes } from "./latest-types.ts";
 export { attempts, bodies, conflicts, events, millrace, steps } from "./schema.ts";
 export type { LedgerStatus } from "./ledger-status.ts";
 export type { KeptChange } from "./queue-epochs.ts";
-export type { ServerEpoch } from "./server-epoch.ts";
+export type { DatabaseIdentity, ServerEpoch } from "./server-epoch.ts";
 export { isDataError, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 export { transaction } from "./transaction.ts";

@@ -1,4 +1,4 @@
-import { sessionFinding } from "@millrace/connect";
+import { copyFinding, sessionFinding } from "@millrace/connect";
 import { connectionHint, type DatabaseVariable } from "@millrace/core";
 import { createLedger, createPool, findPooler, type Pooler } from "@millrace/ledger";
 import { reasonOf } from "@millrace/service";
@@ -53,13 +53,17 @@ type Named = readonly [variable: DatabaseVariable, url: string | undefined];
 const PRIMARY: Named = ["DATABASE_URL", undefined];
 const isSet = ([, url]: Named): boolean => url !== undefined;
 
-/** Whether the standby that lists come from answers, and how far it is behind. Only where there is one. */
-export function checkLists({ readUrl }: Urls): Promise<readonly Check[]> {
+/** Whether the standby that lists come from answers and is the primary's, and how far it is behind. Only where there is one. */
+export function checkLists(primary: Pool, { readUrl }: Urls): Promise<readonly Check[]> {
   return checkIfAny("lists", async () => {
     if (readUrl === undefined) return undefined;
+    const own = await createLedger({ pool: primary }).reads.databaseIdentity();
     return await withPool(readUrl, async (pool) => {
       try {
-        const lagMs = await createLedger({ pool }).reads.replicaLagMs();
+        const { reads } = createLedger({ pool });
+        const finding = copyFinding(await reads.databaseIdentity(), own);
+        if (finding !== undefined) return bad(finding.detail, finding.fix);
+        const lagMs = await reads.replicaLagMs();
         return lagMs === undefined
           ? note("DATABASE_READ_URL names a server that is no standby", READ_PRIMARY)
           : ok(`from a standby, at most ${Math.ceil(lagMs / 1_000)} s behind`);

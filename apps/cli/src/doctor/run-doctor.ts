@@ -163,7 +163,7 @@ async function examineDatabase(
     await checkConnections(pool, project.config, { queuesOnPostgres }),
     ...(await checkStandby(pool)),
     ...(await checkSession(pool, stores)),
-    ...(await checkLists(stores)),
+    ...(await checkLists(pool, stores)),
   ];
   for (const part of partsOf(project)) checks.push(await checkTables(pool, part));
   checks.push(...(await checkRights(pool)), ...(await checkMisplaced(pool)));

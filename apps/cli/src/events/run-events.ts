@@ -1,4 +1,5 @@
 import type { EventDetail, EventRow } from "@millrace/api-contract";
+import { requireCopy } from "@millrace/connect";
 import { MillraceError, type EventLookup, type EventStatus, type Outcome } from "@millrace/core";
 import { isDatabaseUnavailable, type EventRecord, type Ledger } from "@millrace/ledger";
 import { showEvent, type ShowDeps } from "@millrace/operations";
@@ -97,15 +98,16 @@ async function withLists(
   const { databaseUrl, readUrl } = await findStores(readSettings(context));
   if (readUrl === undefined) return await withLedger(databaseUrl, work);
   let answers = false;
+  const fromStandby = async (ledger: Ledger) => {
+    const lagMs = await ledger.reads.replicaLagMs();
+    answers = true;
+    if (lagMs !== undefined) {
+      context.stderr.write(`From a standby, at most ${Math.ceil(lagMs / 1_000)} s behind\n`);
+    }
+    await work(ledger);
+  };
   try {
-    return await withLedger(readUrl, async (ledger) => {
-      const lagMs = await ledger.reads.replicaLagMs();
-      answers = true;
-      if (lagMs !== undefined) {
-        context.stderr.write(`From a standby, at most ${Math.ceil(lagMs / 1_000)} s behind\n`);
-      }
-      await work(ledger);
-    });
+    return await withLedger(readUrl, fromStandby, ({ reads }) => requireCopyOf(databaseUrl, reads));
   } catch (error) {
     if (answers || !isDatabaseUnavailable(error)) throw error;
     const reason = printable(reasonOf(error));
@@ -114,6 +116,16 @@ async function withLists(
     );
   }
   await withLedger(databaseUrl, work);
+}
+
+/** While the primary is away nobody can say, and the lists of its standby are the more wanted. */
+async function requireCopyOf(databaseUrl: string, standby: Ledger["reads"]): Promise<void> {
+  const primary = await withLedger(databaseUrl, ({ reads }) => reads.databaseIdentity()).catch(
+    (error: unknown) => {
+      if (!isDatabaseUnavailable(error)) throw error;
+    },
+  );
+  if (primary !== undefined) await requireCopy(standby, primary);
 }
 
 async function show(context: CliContext, options: EventsOptions): Promise<void> {
