@@ -119,6 +119,20 @@ describeInBrowser("the overview of six sources", () => {
     await expectSeen(page.getByText("Redis is down"));
     tab.expectQuiet();
   });
+
+  test("shows the jobs of one queue that cannot be asked, and their sum, as unknown", async () => {
+    const unknown = { ...QUIET, queued: null, jobs: null };
+    const page = await open({
+      stats: { ...SHOWN, sources: { ...SHOWN.sources, slack: unknown } },
+      disagreements: { ...COMPARED, kinds: [] },
+    });
+    const rowOf = (name: string) =>
+      page.getByRole("row").filter({ has: page.getByRole("rowheader", { name }) });
+    expect(await rowOf("slack").locator("td").first().textContent()).toBe("–");
+    expect(await rowOf("stripe").locator("td").first().textContent()).toBe("0");
+    expect(await rowOf("All").locator("td").first().textContent()).toBe("–");
+    tab.expectQuiet();
+  });
 });
 
 type Stats = AnswerOf<"get /stats">;

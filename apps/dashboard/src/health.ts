@@ -79,7 +79,7 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
         leaderItem(leader),
         disagreements(compared),
         oldestWaiting(read, [...queues.queues.keys()]),
-        paused(read),
+        paused(read, [...queues.queues.keys()]),
         openRuns(open),
         refused(refusals),
       ],
@@ -111,10 +111,11 @@ function reasonOf(error: unknown): string {
   return "The connection fails.";
 }
 
-type QueueRead = Settled<{
+interface QueueValue {
   readonly counts: Awaited<ReturnType<Deps["queues"]["counts"]>>;
   readonly pressure: Awaited<ReturnType<Deps["queues"]["measurePressure"]>>;
-}>;
+}
+type QueueRead = Settled<QueueValue>;
 
 const item = (
   id: HealthItem["id"],
@@ -171,17 +172,32 @@ function oldestWaiting({ value, reason }: QueueRead, sources: readonly string[])
     ageMs: value.counts.get(source)?.paused ? 0 : (value.pressure.of(source).oldestAgeMs ?? 0),
   }));
   const oldest = ages.reduce((a, b) => (b.ageMs > a.ageMs ? b : a), { source: "", ageMs: 0 });
+  const unknown = notCounted(value, sources);
+  if (oldest.ageMs <= WAIT_MS_MAX && unknown !== undefined) {
+    return item(id, "unknown", "Oldest waiting event not known", unknown);
+  }
   if (oldest.ageMs <= WAIT_MS_MAX) return item(id, "ok", "No event waits longer than 5 min");
   const minutes = Math.floor(oldest.ageMs / 60_000);
   const text = `An event of ${oldest.source} has waited for ${minutes} min`;
   return item(id, "warn", text, "It has had no attempt yet. Add workers, or look at their log.");
 }
 
-function paused({ value, reason }: QueueRead): HealthItem {
+/** The queues that fail by themselves; undefined when none does. */
+function notCounted({ counts }: QueueValue, sources: readonly string[]): string | undefined {
+  const names = sources.filter((source) => !counts.has(source));
+  return names.length === 0 ? undefined : `not known: ${names.join(", ")}`;
+}
+
+function paused({ value, reason }: QueueRead, sources: readonly string[]): HealthItem {
   if (value === undefined) return item("paused", "unknown", "Paused sources not known", reason);
   const names = [...value.counts].filter(([, { paused: is }]) => is).map(([source]) => source);
-  if (names.length === 0) return item("paused", "ok", "No source is paused");
-  return item("paused", "warn", `${countOf(names.length, "source")} paused`, names.join(", "));
+  const unknown = notCounted(value, sources);
+  if (names.length > 0) {
+    const told = [names.join(", "), ...(unknown === undefined ? [] : [unknown])].join("; ");
+    return item("paused", "warn", `${countOf(names.length, "source")} paused`, told);
+  }
+  if (unknown !== undefined) return item("paused", "unknown", "Paused sources not known", unknown);
+  return item("paused", "ok", "No source is paused");
 }
 
 function openRuns({ value, reason }: Settled<OpenFound>): HealthItem {

@@ -15,7 +15,7 @@ const sourceStats = z.strictObject({
   completed: count("Counted less often than the others where there are many."),
   failed: count(),
   queued: count("Jobs that wait, run or are delayed.").nullable(),
-  jobs: jobCounts.nullable().describe("Null when the queue does not answer."),
+  jobs: jobCounts.nullable().describe("Null when the queue cannot be asked."),
 });
 /** A source in numbers; without its queue's where that does not answer or is not configured. */
 export type SourceStats = Wire<typeof sourceStats>;

@@ -9,7 +9,8 @@ interface Deps {
 
 /**
  * Counts events by source and status, and the jobs of each source apart: every source that is
- * configured or has events, by name. A queue that does not answer leaves its part empty.
+ * configured or has events, by name. A queue that does not answer, or is refused,
+ * leaves its own part empty.
  *
  * @throws `database_unavailable`
  */

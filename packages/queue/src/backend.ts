@@ -101,6 +101,7 @@ export interface Backend {
   writeLedgerMark(queue: Queue, mark: string): Promise<void>;
   /** How many jobs completed since a time and before the oldest one that the queue still has. */
   forgotten(queue: Queue, sinceMs: number): Promise<Forgotten>;
+  /** A queue that cannot be counted is left out; when none can, it throws. */
   counts(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, JobCounts>>;
   /** How full the servers and the queues are, in one round trip. A queue that cannot be measured is left out. */
   pressure(queues: ReadonlyMap<string, Queue>): Promise<PressureReading>;

@@ -78,6 +78,7 @@ export interface Queues {
   /** Stops every worker from taking a source's jobs, until `resume`. */
   pause(source: string): Promise<void>;
   resume(source: string): Promise<void>;
+  /** How many jobs each queue has. One that cannot be counted, as Redis refuses it, is left out; when none can, it throws. */
   counts(): Promise<ReadonlyMap<string, JobCounts>>;
   /**
    * How full the queues were when they were last measured: no round trip. The first call starts to

@@ -18,12 +18,7 @@ export function createRedisQueries(client: Redis): QueueQueries {
     forgetStalls: async (queue, jobId) => {
       await client.hdel(queue.toKey(jobId), "stc");
     },
-    counts: async (queues) => {
-      const entries = [...queues].map(
-        async ([source, queue]) => [source, await readCounts(queue)] as const,
-      );
-      return new Map(await Promise.all(entries));
-    },
+    counts: readCounts,
     pressure: (queues) => readPressure(client, queues),
     epochs: (queues) => readEpochs(client, queues),
     writeEpoch: async (queue, epoch) => {
@@ -140,7 +135,23 @@ async function readFinished(
   });
 }
 
-async function readCounts(queue: Queue): Promise<JobCounts> {
+/** One queue that Redis refuses does not hide the others. When each of them fails, that is no answer. */
+async function readCounts(
+  queues: ReadonlyMap<string, Queue>,
+): Promise<ReadonlyMap<string, JobCounts>> {
+  const sources = [...queues.keys()];
+  const read = await Promise.allSettled([...queues.values()].map(countJobs));
+  const counts = new Map<string, JobCounts>();
+  const reasons: unknown[] = [];
+  read.forEach((answer, index) => {
+    if (answer.status === "fulfilled") counts.set(sources[index] ?? "", answer.value);
+    else reasons.push(answer.reason);
+  });
+  if (counts.size === 0 && reasons.length > 0) throw reasons[0];
+  return counts;
+}
+
+async function countJobs(queue: Queue): Promise<JobCounts> {
   const [counts, paused] = await Promise.all([
     queue.getJobCounts("waiting", "prioritized", "active", "delayed", "completed", "failed"),
     queue.isPaused(),

@@ -171,7 +171,8 @@ const formatQueued = (queued: number | null): string =>
   queued === null ? "–" : formatCount(queued);
 
 function depthsOf({ jobs }: SourceStats): string {
-  if (jobs === null) return "The queue does not answer, or the source is not in the config";
+  if (jobs === null)
+    return "The queue does not answer or is refused, or the source is not in the config";
   const { waiting, active, delayed } = jobs;
   return `${waiting} waiting, ${active} active, ${delayed} delayed`;
 }

@@ -1,0 +1,87 @@
+import type { Health, Stats } from "@millrace/api-contract";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onRedis } from "../support/backends.ts";
+import { startInProcess, type RoleInProcess } from "../support/in-process.ts";
+import { event } from "../support/queue-fixture.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { withRedis } from "../support/redis-client.ts";
+import { environmentOf } from "../support/server-urls.ts";
+import { openTestStores, STORES_CONFIG, type TestStores } from "../support/stores-fixture.ts";
+import { until } from "../support/until.ts";
+
+// A login whose ACL leaves out one queue stands for a queue that fails by itself: each command on it is refused.
+describeOnRedis("a dashboard that Redis refuses one of its queues", () => {
+  let stores: TestStores;
+  let dashboard: RoleInProcess;
+
+  const allow = (...keys: string[]) =>
+    withRedis(String(stores.servers.redisUrl), (client) =>
+      client.call("ACL", "SETUSER", "narrow", "on", "nopass", "+@all", "resetkeys", ...keys),
+    );
+  const ask = async (path: string) => (await fetch(`${dashboard.url}${path}`)).text();
+  const stats = async () => JSON.parse(await ask("/api/stats")) as Stats;
+  const health = async () => {
+    const { items } = JSON.parse(await ask("/api/health")) as Health;
+    return new Map(items.map((item) => [item.id, item]));
+  };
+
+  beforeAll(async () => {
+    stores = await openTestStores(await onRedis());
+    await allow("~bull:millrace-acme:*");
+    await stores.queues.enqueue([event("evt_waits")]);
+    const url = new URL(String(stores.servers.redisUrl));
+    url.username = "narrow";
+    url.password = "any";
+    const env = environmentOf({ ...stores.servers, redisUrl: url.href });
+    dashboard = await startInProcess("dashboard", STORES_CONFIG, env);
+  });
+  afterAll(async () => {
+    await dashboard?.close();
+    await stores?.close();
+  });
+
+  test("shows the jobs of the others, and those of that one as unknown until it answers", async () => {
+    const { sources } = await until(async () => {
+      const answer = await stats();
+      return answer.sources["acme"]?.jobs ? answer : undefined;
+    });
+    expect(sources["acme"]).toMatchObject({ queued: 1, jobs: { waiting: 1, paused: false } });
+    expect(sources["patient"]).toMatchObject({ queued: null, jobs: null });
+
+    const metrics = await ask("/metrics");
+    expect(metrics).toMatch(/millrace_queue_jobs\{source="acme",state="waiting",[^}]*\} 1/);
+    expect(metrics).not.toMatch(/millrace_queue_jobs\{source="patient"/);
+
+    const items = await health();
+    expect(items.get("paused")).toMatchObject({
+      level: "unknown",
+      text: "Paused sources not known",
+      detail: expect.stringContaining("patient"),
+    });
+    expect(items.get("oldest_waiting")).toMatchObject({
+      level: "unknown",
+      text: "Oldest waiting event not known",
+      detail: expect.stringContaining("patient"),
+    });
+    await stores.queues.pause("acme");
+    const paused = await until(async () => {
+      const item = (await health()).get("paused");
+      return item?.level === "warn" ? item : undefined;
+    });
+    expect(paused).toMatchObject({ text: "1 source paused", detail: "acme; not known: patient" });
+
+    await allow("~bull:millrace-acme:*", "~bull:millrace-patient:*");
+    await until(async () => (await stats()).sources["patient"]?.queued === 0);
+    await until(async () => (await health()).get("oldest_waiting")?.level === "ok");
+  });
+
+  test("shows those of every source as unknown when Redis refuses every queue", async () => {
+    await allow();
+    const { sources } = await until(async () => {
+      const answer = await stats();
+      return Object.values(answer.sources).every(({ jobs }) => jobs === null) && answer;
+    });
+    expect(sources["acme"]).toMatchObject({ queued: null, jobs: null });
+    await until(async () => (await health()).get("paused")?.level === "unknown");
+  });
+});
