@@ -1,5 +1,11 @@
 import { openStores } from "@millrace/connect";
-import { makeQueueKey, parseConfig, readEnvironment, type ConfigInput } from "@millrace/core";
+import {
+  connectionHint,
+  makeQueueKey,
+  parseConfig,
+  readEnvironment,
+  type ConfigInput,
+} from "@millrace/core";
 import { checkRedis } from "@millrace/queue";
 import { afterEach, expect, onTestFinished, test } from "vitest";
 import config from "../fixtures/two-stores/millrace.config.ts";
@@ -116,6 +122,15 @@ describeOnRedis("Redis behind Sentinel", () => {
     const refusal = await checkRedis(wrong, strict).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: "redis_unreachable" });
     expect(String(refusal)).not.toContain("wrong");
+    const ofSentinels = "Check sentinelUsername and sentinelPassword in REDIS_URL";
+    expect(connectionHint(refusal)).toBe(ofSentinels);
+    const without = sentinels.url.replace(/\?.*/, "");
+    const unnamed = await checkRedis(without, strict).catch((error: unknown) => error);
+    expect(connectionHint(unnamed)).toBe(ofSentinels);
+    // The Sentinels answer, and the primary that they name refuses.
+    const ofRedis = sentinels.url.replace("redis-s3cret", "wrong");
+    const refused = await checkRedis(ofRedis, strict).catch((error: unknown) => error);
+    expect(connectionHint(refused)).toBe("Check the user and password in REDIS_URL");
     // One Sentinel of three that is away is passed over.
     const gone = sentinels.url.replace(String(port), "1");
     expect(await checkRedis(gone, strict)).toMatchObject({ aof: true });

@@ -15,6 +15,16 @@ test("the hint names the variable of the server that is away, and goes by the ca
   );
 });
 
+test("a password that the Sentinels refuse is told from one that Redis refuses", () => {
+  const ofRedis = new Error("WRONGPASS invalid username-password pair or user is disabled.");
+  const ofSentinels = new Error(
+    `All sentinels are unreachable and retry is disabled. Last error: ${ofRedis.message}`,
+  );
+  const hintOf = (cause: Error) => connectionHint(away("redis_unreachable", cause));
+  expect(hintOf(ofSentinels)).toBe("Check sentinelUsername and sentinelPassword in REDIS_URL");
+  expect(hintOf(ofRedis)).toBe("Check the user and password in REDIS_URL");
+});
+
 test.each([
   ["closes", new Error("Connection is closed.")],
   ["resets", Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" })],

@@ -15,6 +15,11 @@ const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
     "Check the port in %, and whether the server speaks TLS there: without TLS, begin % with redis://",
   ],
   [/NOPERM/, "The user in % lacks a right: infra/redis/users.acl has those that it needs"],
+  // ioredis, when no Sentinel has named the primary.
+  [
+    /sentinels are unreachable[^]*(WRONGPASS|NOAUTH)/,
+    "Check sentinelUsername and sentinelPassword in %",
+  ],
   [/28P01|28000|password|WRONGPASS|NOAUTH/, "Check the user and password in %"],
   [/3D000|database ".*" does not exist/, "Create the database, or correct its name in %"],
   [/DB index/, "Use a database number that this Redis has: the path in %, such as /0"],
