@@ -17,6 +17,7 @@ import {
   untilReady,
 } from "../integration/two-stores.ts";
 import { untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
+import { makePrivateCa } from "../support/private-ca.ts";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { migratedDatabase, type TestDatabase } from "../support/scratch-database.ts";
@@ -134,6 +135,41 @@ describeOnRedis("Redis behind Sentinel", () => {
     // One Sentinel of three that is away is passed over.
     const gone = sentinels.url.replace(String(port), "1");
     expect(await checkRedis(gone, strict)).toMatchObject({ aof: true });
+  });
+});
+
+describeOnRedis("Redis behind Sentinel, with TLS by a private CA", () => {
+  test("events run before and after a failover, and without the CA nothing is reached", async () => {
+    const ca = makePrivateCa();
+    onTestFinished(() => ca.remove());
+    const [sentinels, database] = await Promise.all([
+      startSentinels({ tls: ca }),
+      migratedDatabase(),
+    ]);
+    onTestFinished(async () => {
+      await Promise.all([sentinels.stop(), database.drop()]);
+    });
+    expect(sentinels.url).toMatch(/^rediss\+sentinel:/);
+    const urls = { databaseUrl: database.url, redisUrl: sentinels.url };
+    const env = { ...SECURE, REDIS_CA_FILE: ca.caFile };
+    const pipeline = await createTwoStorePipeline(urls, { env });
+    onTestFinished(() => pipeline.stop());
+    const ingress = await pipeline.startInProcess("ingress");
+    await pipeline.startInProcess("worker");
+    await untilReady(ingress, "ready");
+    const senders = startSenders((id) => deliver(ingress, "fast", { id }), { pauseMs: 10 });
+    await senders.moreAcknowledged(100);
+    await sentinels.failOver();
+    await untilReady(ingress, "ready");
+    await senders.moreAcknowledged(100);
+    await senders.stop();
+    expect(await untilCompletedOnce(pipeline.database, senders.acknowledged())).toEqual([]);
+    const { stdout } = await millrace(["doctor"], { env: pipeline.env });
+    expect(stdout).toMatch(/^ok +queue +Redis /m);
+
+    const unknown = await checkRedis(sentinels.url, strict).catch((error: unknown) => error);
+    expect(unknown).toMatchObject({ code: "redis_unreachable" });
+    expect(connectionHint(unknown)).toContain("name a private CA in REDIS_CA_FILE");
   });
 });
 

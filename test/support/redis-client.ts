@@ -1,8 +1,12 @@
-import { Redis } from "ioredis";
+import { Redis, type RedisOptions } from "ioredis";
 
 /** Connects to a Redis for as long as it is used. */
-export async function withRedis<T>(url: string, use: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis(url, { maxRetriesPerRequest: 2 });
+export async function withRedis<T>(
+  url: string,
+  use: (client: Redis) => Promise<T>,
+  options: Pick<RedisOptions, "tls"> = {},
+): Promise<T> {
+  const client = new Redis(url, { maxRetriesPerRequest: 2, ...options });
   client.on("error", () => {});
   try {
     return await use(client);

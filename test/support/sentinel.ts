@@ -2,7 +2,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.ts";
-import { launch, redisServerPath, startRedis, type TestRedis } from "./redis-server.ts";
+import type { PrivateCa } from "./private-ca.ts";
+import {
+  launch,
+  redisServerPath,
+  startRedis,
+  tlsSettings,
+  type TestRedis,
+} from "./redis-server.ts";
 import { withRedis } from "./redis-client.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 import { until } from "./until.ts";
@@ -31,17 +38,26 @@ export interface SentinelSetup {
   stop(): Promise<void>;
 }
 
-/** @param lagMs - milliseconds that the replica is behind. */
-export async function startSentinels({ lagMs = 0 } = {}): Promise<SentinelSetup> {
-  const { fronts, servers } = await startPair();
-  const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(fronts[0].port)));
+/**
+ * @param lagMs - milliseconds that the replica is behind; not with TLS.
+ * @param tls - what all of them speak TLS with, also among each other.
+ */
+export async function startSentinels({
+  lagMs = 0,
+  tls,
+}: { lagMs?: number; tls?: PrivateCa | undefined } = {}): Promise<SentinelSetup> {
+  const { fronts, servers } = await startPair(tls);
+  const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(fronts[0].port, tls)));
+  const scheme = tls === undefined ? "redis" : "rediss";
+  const how = tls === undefined ? {} : { tls: { ca: tls.ca } };
   const ports = sentinels.map(({ port }) => port);
-  const urlOf = (server: 0 | 1) => `redis://:${PASSWORD}@127.0.0.1:${servers[server].port}`;
+  const urlOf = (server: 0 | 1) => `${scheme}://:${PASSWORD}@127.0.0.1:${servers[server].port}`;
 
   const ask = <T>(port: number, ...words: [string, ...string[]]) =>
     withRedis(
-      `redis://:${SENTINEL_PASSWORD}@127.0.0.1:${port}`,
+      `${scheme}://:${SENTINEL_PASSWORD}@127.0.0.1:${port}`,
       async (client) => (await client.call("SENTINEL", ...words)) as T,
+      how,
     );
   const primary = async () => {
     const [, port] = await ask<[string, string]>(ports[0] ?? 0, "get-master-addr-by-name", NAME);
@@ -51,9 +67,11 @@ export async function startSentinels({ lagMs = 0 } = {}): Promise<SentinelSetup>
   const inStep = (server: 0 | 1) =>
     until(
       () =>
-        withRedis(urlOf(server), async (client) => {
-          return (await client.info("replication")).includes("master_link_status:up");
-        }),
+        withRedis(
+          urlOf(server),
+          async (client) => (await client.info("replication")).includes("master_link_status:up"),
+          how,
+        ),
       { withinMs: 180_000, what: "a replica in step" },
     );
   const setLag = (ms: number) => fronts.forEach((front) => front.lag(ms));
@@ -78,7 +96,7 @@ export async function startSentinels({ lagMs = 0 } = {}): Promise<SentinelSetup>
   }
   setLag(lagMs);
   return {
-    url: `redis+sentinel://:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/${NAME}?sentinelPassword=${SENTINEL_PASSWORD}`,
+    url: `${scheme}+sentinel://:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/${NAME}?sentinelPassword=${SENTINEL_PASSWORD}`,
     sentinelPorts: ports,
     servers,
     primary,
@@ -107,13 +125,13 @@ export async function startSentinels({ lagMs = 0 } = {}): Promise<SentinelSetup>
 }
 
 /** Two servers, each behind a proxy under whose port all others know it, also when it is the other one's replica. */
-async function startPair() {
+async function startPair(tls: PrivateCa | undefined) {
   const open = async (args: readonly string[]) => {
     const front = await startTcpProxy("redis://127.0.0.1");
     const announced = ["--replica-announce-ip", "127.0.0.1"];
     announced.push("--replica-announce-port", String(front.port));
     const secret = ["--requirepass", PASSWORD, "--masterauth", PASSWORD];
-    const server = await startRedis({ args: [...secret, ...announced, ...args] });
+    const server = await startRedis({ args: [...secret, ...announced, ...args], tls });
     front.retarget(server.url);
     return { front, server };
   };
@@ -127,6 +145,7 @@ async function startPair() {
 
 async function startSentinel(
   primaryPort: number,
+  tls: PrivateCa | undefined,
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const path = redisServerPath();
   if (path === undefined) throw new Error("Cannot start a Sentinel: no redis-server on PATH");
@@ -136,7 +155,7 @@ async function startSentinel(
   // Sentinel writes to its file.
   await writeFile(
     file,
-    `port ${port}
+    `${(tls === undefined ? [["port", port]] : tlsSettings(port, tls)).map((pair) => pair.join(" ")).join("\n")}
 bind 127.0.0.1
 dir ${folder}
 requirepass ${SENTINEL_PASSWORD}
@@ -146,7 +165,7 @@ sentinel down-after-milliseconds ${NAME} 2000
 sentinel failover-timeout ${NAME} 10000
 `,
   );
-  const child = await launch(path, [file, "--sentinel"], { port, folder });
+  const child = await launch(path, [file, "--sentinel"], { port, folder, tls });
   return {
     port,
     stop: async () => {

@@ -20,6 +20,12 @@ const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
     /sentinels are unreachable[^]*(WRONGPASS|NOAUTH)/,
     "Check sentinelUsername and sentinelPassword in %",
   ],
+  // Why each of them was passed over, ioredis keeps to itself.
+  [
+    /sentinels are unreachable[^]*Connection is closed/,
+    "Check the hosts and ports of the Sentinels in %, and whether they speak TLS: if so, begin % with " +
+      "rediss+sentinel://, and name a private CA in REDIS_CA_FILE",
+  ],
   [/28P01|28000|password|WRONGPASS|NOAUTH/, "Check the user and password in %"],
   [/3D000|database ".*" does not exist/, "Create the database, or correct its name in %"],
   [/DB index/, "Use a database number that this Redis has: the path in %, such as /0"],
