@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,9 +38,23 @@ export interface PgbouncerOptions {
   readonly users?: readonly string[];
 }
 
-/** Where PgBouncer lies. */
+/** Where PgBouncer lies: what `PGBOUNCER` names, or the first on PATH. */
 export function pgbouncerPath(): string | undefined {
-  return executablePath("pgbouncer", ["/usr/sbin", "/usr/local/sbin"]);
+  return process.env["PGBOUNCER"] ?? executablePath("pgbouncer", ["/usr/sbin", "/usr/local/sbin"]);
+}
+
+/** Whether it can keep the names of prepared statements, as it does from 1.21 on if `max_prepared_statements` is set. */
+export function canKeepNames(): boolean {
+  const said = execFileSync(requirePath(), ["--version"], { encoding: "utf8" });
+  const [, major, minor] = /PgBouncer (\d+)\.(\d+)/i.exec(said) ?? [];
+  if (major === undefined) throw new Error(`Cannot read PgBouncer's version: it says "${said}"`);
+  return Number(major) > 1 || Number(minor) >= 21;
+}
+
+function requirePath(): string {
+  const path = pgbouncerPath();
+  if (path === undefined) throw new Error("Cannot start PgBouncer: no pgbouncer on PATH");
+  return path;
 }
 
 /** Starts it as an ordinary user, who trusts whoever comes. */
@@ -48,8 +62,7 @@ export async function startPgbouncer(
   databaseUrl: string,
   options: PgbouncerOptions = {},
 ): Promise<TestPgbouncer> {
-  const path = pgbouncerPath();
-  if (path === undefined) throw new Error("Cannot start PgBouncer: no pgbouncer on PATH");
+  const path = requirePath();
   const folder = await mkdtemp(join(tmpdir(), "millrace-pgbouncer-"));
   const port = await freePort();
   const file = join(folder, "pgbouncer.ini");
