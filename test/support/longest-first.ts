@@ -1,24 +1,40 @@
 import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** The files that take longest by the clock, longest first. */
-const LONGEST: readonly string[] = [
+/** The files that take longest by the clock, longest first, suite by suite. */
+export const LONGEST: readonly string[] = [
+  // npm test
   "test/bad-input/bad-input.test.ts",
-  "test/integration/crashes.test.ts",
   "test/contracts/queue.test.ts",
   "test/cli/start.test.ts",
   "test/integration/two-stores.test.ts",
-  "test/integration/reconciler.test.ts",
   "test/browser/list.test.ts",
   "test/browser/event.test.ts",
   "test/intake/main.test.ts",
-  "test/operations/reconcile-faults.test.ts",
-  "test/integration/two-stores-policy.test.ts",
-  "test/ledger/model.test.ts",
-  "test/queue/redis-outage.test.ts",
   "test/fuzz/fuzz.test.ts",
   "test/integration/store.test.ts",
   "test/golden/stable-names.test.ts",
+  // npm run test:release
+  "test/bench/smallest.test.ts",
+  "test/infra/set-ups.test.ts",
+  "test/operations/bulk-run-crashes.test.ts",
+  "test/package/new-column.test.ts",
+  "test/servers/postgres-restored.test.ts",
+  "test/servers/standby.test.ts",
+  "test/redis/sentinel.test.ts",
+  "test/embedded-postgres/first-start.test.ts",
+  "test/browser/on-call.test.ts",
+  "test/package/package.test.ts",
+  "test/integration/crashes.test.ts",
+  "test/redis/replicas.test.ts",
+  "test/examples/apps.test.ts",
+  "test/attacks/clean-connections.test.ts",
+  "test/operations/reconcile-faults.test.ts",
+  "test/integration/reconciler.test.ts",
+  "test/integration/two-stores-policy.test.ts",
+  // npm run test:faults
+  "test/faults/each-fault.test.ts",
+  "test/faults/each-fault-set-ups.test.ts",
   "test/faults/short-run.test.ts",
   "test/faults/alone.test.ts",
 ];
