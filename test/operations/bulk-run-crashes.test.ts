@@ -40,6 +40,15 @@ onEachBackend("bulk runs whose workers are killed", (prepare, backend) => {
     return ((await answer.json()) as { run: BulkRun }).run;
   }
   const get = (id: number) => call(`runs/${id}`);
+  /** Waits until a run is over, and each of its events with it. */
+  const ended = (id: number) =>
+    until(
+      async () => {
+        const run = await get(id);
+        return run.finished_at !== null && run.results.pending === 0 && run;
+      },
+      { withinMs: 110_000, what: `the end of run ${id}` },
+    );
 
   /** Sends events whose handler fails for good, until the switch is mended. */
   const send = (name: string, events: number) =>
@@ -87,14 +96,7 @@ onEachBackend("bulk runs whose workers are killed", (prepare, backend) => {
     for (const { listed } of began) expect(listed).toBeGreaterThan(0);
     await stack.pipeline.startInProcess("worker");
     for (const id of Object.values(runs)) {
-      const ended = await until(
-        async () => {
-          const run = await get(id);
-          return run.finished_at !== null && run.results.pending === 0 && run;
-        },
-        { withinMs: 110_000, what: `the end of run ${id}` },
-      );
-      expect(ended).toMatchObject({
+      expect(await ended(id)).toMatchObject({
         ...{ state: "finished", total: EVENTS, listed: EVENTS, done: EVENTS, skipped: {} },
         ...{ results: { completed: EVENTS, failed: 0, pending: 0 }, errors: 0 },
       });
@@ -142,14 +144,7 @@ onEachBackend("bulk runs whose workers are killed", (prepare, backend) => {
       expect(waiting).toMatchObject({ state: "running", finished_at: null });
       expect(waiting.listed).toBeLessThan(EVENTS);
       await redis?.restart();
-      const ended = await until(
-        async () => {
-          const run = await get(id);
-          return run.finished_at !== null && run.results.pending === 0 && run;
-        },
-        { withinMs: 110_000, what: `the end of run ${id}` },
-      );
-      expect(ended).toMatchObject({
+      expect(await ended(id)).toMatchObject({
         ...{ state: "finished", done: EVENTS, skipped: {}, error: null },
         ...{ results: { completed: EVENTS, failed: 0, pending: 0 } },
       });
