@@ -1,64 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { describeBehindPgbouncer, describeOnSlowDisk } from "../support/describe-on-servers.ts";
+import { describe } from "vitest";
 import { describeOnRedis } from "../support/redis.ts";
-import { FAULTS } from "./faults/catalogue.ts";
-import { canStrike } from "./faults/fault.ts";
-import { plainEvent } from "./load/plan.ts";
-import { startFaultTest, type FaultTest } from "./start-fault-test.ts";
-import type { EnvironmentOptions } from "./environment/environment.ts";
-
-/** With FAULTS=all each fault is struck in each of its ways; else some of them, in one or two. */
-const ALL = process.env["FAULTS"] === "all";
-const QUICK = [
-  ...["F1/ingress.before_answer", "F2/sigterm", "F3/worker.commit_sent", "F10/obliterate"],
-  ...[
-    "F11/full",
-    "F14/terminate",
-    "F15/after",
-    "F17/serialisation",
-    "F17/idle in transaction",
-    "F20/500",
-    "F21/fails",
-  ],
-  ...["F24/another's hash", "F27/killed at worker.group_ran"],
-  ...["F31/synchronous", "F32/behind", "F33/killed", "F34/behind", "F35/seen", "F35/unseen"],
-];
-const isWanted = (way: string) => ALL || QUICK.includes(way);
-
-/** Faults that are struck by name alone, or all others. */
-function suite(
-  where: Pick<EnvironmentOptions, "backend" | "ack" | "setUp">,
-  named?: readonly string[],
-): void {
-  let faultTest: FaultTest;
-  beforeAll(async () => {
-    faultTest = await startFaultTest(where);
-  });
-  afterAll(() => faultTest?.close());
-
-  const { setUp = "direct" } = where;
-  for (const fault of FAULTS) {
-    const { id, title, ways, byName = false } = fault;
-    if (named === undefined ? byName : !named.includes(id)) continue;
-    if (!canStrike(fault, { ...where, setUp, groups: true })) continue;
-    for (const [way, strike] of Object.entries(ways)) {
-      if (!isWanted(`${id}/${way}`)) continue;
-      test(`${id} ${title}: ${way}`, { timeout: 180_000 }, async () => {
-        const before = faultTest.environment.struck.get(id) ?? 0;
-        await strike(faultTest);
-        expect(faultTest.environment.struck.get(id) ?? 0).toBeGreaterThan(before);
-        await faultTest.environment.heal();
-        const probe = `msg_probe_${id}_${faultTest.random.between(0, 2 ** 31)}`;
-        faultTest.send(plainEvent(probe, { copies: 3 }));
-        await faultTest.settled(probe, "completed");
-      });
-    }
-  }
-
-  test("after all of them every invariant holds", { timeout: 300_000 }, async () => {
-    await faultTest.expectInvariants();
-  });
-}
+import { ALL, QUICK, strikeEach } from "./strike-each.ts";
 
 if (!ALL) {
   process.stdout.write(
@@ -66,27 +8,15 @@ if (!ALL) {
   );
 }
 describeOnRedis("one fault after the other, queue on Redis, queue first", () =>
-  suite({ backend: "redis", ack: "queue" }),
+  strikeEach({ backend: "redis", ack: "queue" }),
 );
 if (ALL) {
   describeOnRedis("a Postgres that is restored, queue first", () =>
-    suite({ backend: "redis", ack: "queue" }, ["F28"]),
+    strikeEach({ backend: "redis", ack: "queue" }, ["F28"]),
   );
   describeOnRedis("one fault after the other, queue on Redis, ledger first", () =>
-    suite({ backend: "redis", ack: "ledger" }),
+    strikeEach({ backend: "redis", ack: "ledger" }),
   );
 }
-describeOnRedis("a failover of Postgres to a standby that is behind, ledger first", () =>
-  suite({ backend: "redis", ack: "ledger" }, ["F32"]),
-);
-describeBehindPgbouncer("faults of a PgBouncer", () =>
-  suite({ backend: "redis", ack: "queue", setUp: "pooled" }, ["F33"]),
-);
-describeOnRedis("faults of Redis behind Sentinel", () =>
-  suite({ backend: "redis", ack: "queue", setUp: "sentinel" }, ["F34"]),
-);
-describeOnSlowDisk("a Redis killed on a slow disk", () =>
-  suite({ backend: "redis", ack: "queue", setUp: "slow disk" }, ["F35"]),
-);
 describe("one fault after the other, queue on Postgres", () =>
-  suite({ backend: "postgres", ack: "ledger" }));
+  strikeEach({ backend: "postgres", ack: "ledger" }));
