@@ -21,7 +21,8 @@ const PARTS: [string, string[], string[]][] = [
   ["contended", ["--only", "usual"], ["contended", "failing", "slow"]],
   ["handlers", [], ["handlers, call", "handlers, emit", "handlers, emitted"]],
   ["pipeline", [], ["pipeline"]],
-  ["latency", [], ["latency"]],
+  // What each of the others does in it, it does in "pipeline" too.
+  ["latency", ["--only", "millrace"], ["latency"]],
   ["failures", [], ["failures"]],
   ["duplicates", [], ["duplicates"]],
   ["growth", ["--rows", "2000", "--waiting", "300"], ["growth, worker", "growth, ingress"]],
