@@ -14,6 +14,7 @@ Sets:
   markdown   every page of the repository (the default)
   strings    messages, help, log lines and metric help in the source of apps and packages
   alerts     what the alerts say
+  names      fields, flags and codes that programs read, as test/golden lists them
 
 A path is a file or a folder of the repository.`;
 
@@ -21,6 +22,7 @@ const SETS = {
   markdown: ["*.md"],
   strings: ["apps/*.ts", "apps/*.tsx", "packages/*.ts", "infra/*.ts", ":!*.test.ts"],
   alerts: ["infra/prometheus/*.yml"],
+  names: ["test/golden/*.txt"],
 };
 
 const root = resolve(process.env["WORDS_ROOT"] ?? dirname(dirname(fileURLToPath(import.meta.url))));

@@ -32,7 +32,7 @@ const afterBuild = {
   words: () =>
     runCommand(
       process.execPath,
-      [join(root, "scripts", "check-words.mjs"), "markdown", "strings", "alerts"],
+      [join(root, "scripts", "check-words.mjs"), "markdown", "strings", "alerts", "names"],
       inRoot,
     ),
 };

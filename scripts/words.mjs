@@ -23,6 +23,8 @@ const WORDS = [
   ["without a word", "without reporting a result, silently"],
   ["as it is none|if it is none", "if there is none"],
   ["lest", "so that ... not"],
+  ["in vain", "without effect, and are rolled back"],
+  ["begins? so", "begins with it"],
   // Verbs of people for what programs do.
   ["mends?|mended|mending", "repair, fix"],
   ["tells?|told|telling", "says, logs, reports, notifies, distinguishes"],

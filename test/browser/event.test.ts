@@ -187,7 +187,7 @@ describeInBrowser("an event on the ledger's page", () => {
     await tabTo(page, "Retry");
     await page.keyboard.press("Enter");
     await page.getByText("Retried: the event is pending again.").waitFor();
-    // Nothing was mended: it fails once more, for the same cause.
+    // Nothing was fixed: it fails once more, for the same cause.
     const steps = page.getByRole("region", { name: "Timeline" }).getByRole("listitem");
     await steps.filter({ hasText: "Attempt 2 failed" }).waitFor();
     const told = (await steps.allTextContents()).join("\n");

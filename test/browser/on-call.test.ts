@@ -90,7 +90,7 @@ describeInBrowser("a night on call", () => {
     async () => {
       const { page } = tab;
       const before = await others();
-      await stack.pipeline.database.query("insert into switches values ('mended')");
+      await stack.pipeline.database.query("insert into switches values ('repaired')");
       await page
         .getByRole("row", { name: /division by zero/ })
         .getByRole("button", { name: "Retry these…" })

@@ -154,7 +154,7 @@ const disagreement = (event_id: string): Disagreements["kinds"][number] => ({
   kind: "pending_without_job",
   count: 1,
   meaning: "In the ledger: pending; its job: none.",
-  mend: "The job is added when its queue has capacity.",
+  fix: "The job is added when its queue has capacity.",
   examples: [{ source: "stripe", event_id, generation: 0, job_id: null, detail: null }],
 });
 

@@ -28,7 +28,7 @@ describeInBrowser("the ledger's page", () => {
     await close();
   });
 
-  test("an event that failed is found, its cause read, mended, and retried with a reason", async () => {
+  test("an event that failed is found, its cause read, fixed, and retried with a reason", async () => {
     const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
     await page.goto("/");
     await page.getByText("No events yet").waitFor();

@@ -91,14 +91,14 @@ onEachBackend("millrace doctor", (prepare, backend) => {
     expect(await everything()).toEqual(before);
   });
 
-  test("says how to mend what is bad, and whose clock is off", async () => {
+  test("says how to fix what is bad, and whose clock is off", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 60_000 });
     onTestFinished(() => void vi.useRealTimers());
     const { code, stdout } = await doctor();
     expect(stdout).toMatch(/^BAD +clocks +Postgres is (5\d|60) s behind/m);
     if (backend === "redis") expect(stdout).toMatch(/, Redis is (5\d|60) s behind$/m);
-    expect(stdout).toMatch(/^ +mend: Set the clocks by NTP/m);
-    expect(stdout).toMatch(/^ +mend: Start a worker: `millrace worker`$/m);
+    expect(stdout).toMatch(/^ +fix: Set the clocks by NTP/m);
+    expect(stdout).toMatch(/^ +fix: Start a worker: `millrace worker`$/m);
     expect(code).toBe(1);
   });
 
@@ -114,7 +114,7 @@ onEachBackend("millrace doctor", (prepare, backend) => {
       doctorWith(secrets),
     ]);
     expect(some.stdout).toMatch(
-      /^BAD +secrets +none for patient\n +mend: Set PATIENT_WEBHOOK_SECRET where the ingress runs$/m,
+      /^BAD +secrets +none for patient\n +fix: Set PATIENT_WEBHOOK_SECRET where the ingress runs$/m,
     );
     expect(all.stdout).toMatch(/^ok +secrets +2 set, 0 made/m);
     const internal = await doctorWith({ ...secrets, MILLRACE_CONFIG: INTERNAL });
@@ -136,7 +136,7 @@ onEachBackend("millrace doctor", (prepare, backend) => {
     test("says that queue.replicas wants a replica, and none is online", async () => {
       const { stdout } = await doctorWith({ MILLRACE_CONFIG: REPLICAS_CONFIG });
       expect(stdout).toMatch(/^BAD +queue +Redis .*queue\.replicas is 1 and no replica is online/m);
-      expect(stdout).toMatch(/^ +mend: Start a replica/m);
+      expect(stdout).toMatch(/^ +fix: Start a replica/m);
     });
 
     test("names a Redis that does not fit its URL, as a role does that refuses it", async () => {
@@ -164,7 +164,7 @@ test("millrace doctor says that there are no tables, and makes none", async () =
     env: { MILLRACE_CONFIG: CONFIG, DATABASE_URL: database.url },
   });
   expect(stdout).toMatch(/^BAD +schema .*millrace migrate/m);
-  expect(stdout).toMatch(/^BAD +queue +on Postgres, and its tables are not there\n +mend: Run/m);
+  expect(stdout).toMatch(/^BAD +queue +on Postgres, and its tables are missing\n +fix: Run/m);
   expect(code).toBe(1);
   expect(
     await queryOnce(database.url, "SELECT 1 FROM pg_namespace WHERE nspname = 'bullmq'"),
@@ -177,7 +177,7 @@ test("millrace doctor says what is wrong with the config, and how to have one", 
     env: { MILLRACE_CONFIG: "/nowhere/millrace.config.ts" },
   });
   expect(stdout).toMatch(/^BAD +config +.*no file "\/nowhere\/millrace.config.ts"/m);
-  expect(stdout).toMatch(/^ +mend: `millrace init` writes one/m);
+  expect(stdout).toMatch(/^ +fix: `millrace init` writes one/m);
   expect(stdout).toContain("Ledger and queues were not compared.");
   expect(code).toBe(1);
 });
@@ -188,7 +188,7 @@ test("millrace doctor looks at what it can without a database", async () => {
     env: { MILLRACE_CONFIG: CONFIG, REDIS_URL: redis },
   });
   expect(stdout).toMatch(/^ok +config /m);
-  expect(stdout).toMatch(/^BAD +postgres +.*DATABASE_URL is not set.*\n +mend: Set DATABASE_URL/m);
+  expect(stdout).toMatch(/^BAD +postgres +.*DATABASE_URL is not set.*\n +fix: Set DATABASE_URL/m);
   expect(stdout).toMatch(/^\? +queue +.*ECONNREFUSED/m);
   expect(code).toBe(1);
 });
@@ -198,7 +198,7 @@ test("millrace doctor cannot tell while Postgres is down, of a queue on it neith
   const { code, stdout } = await millrace(["doctor"], {
     env: { MILLRACE_CONFIG: CONFIG, DATABASE_URL: databaseUrl },
   });
-  expect(stdout).toMatch(/^\? +postgres +.*ECONNREFUSED.*\n +mend: Check the host and port/m);
+  expect(stdout).toMatch(/^\? +postgres +.*ECONNREFUSED.*\n +fix: Check the host and port/m);
   expect(stdout).not.toContain("on Postgres");
   expect(code).toBe(2);
 });
@@ -217,19 +217,20 @@ test("millrace doctor names what a user made in Millrace's schema, and leaves it
   await database.drop();
 });
 
-test("millrace doctor names types of handlers that no list has and that have not come", async () => {
+test("millrace doctor names types of handlers that are on no list and have not been received", async () => {
   const database = await migratedDatabase();
   const doctor = () =>
     millrace(["doctor"], { env: { MILLRACE_CONFIG: TYPES_CONFIG, DATABASE_URL: database.url } });
   const typesIn = (output: string) => /^note +event types +(.*)$/m.exec(output)?.[1];
-  const unknown = "handlers name types that no list has, and none of the latest 10,000 events: ";
+  const unknown =
+    "handlers name types that are on no list and in none of the latest 10,000 events: ";
   const misspelled = "pay payment_intent.suceeded (payment_intent.succeeded?)";
   // Nothing is known of acme, so its types may be right.
   expect(typesIn((await doctor()).stdout)).toBe(`${unknown}${misspelled}`);
   await acceptTypes(database.url, "acme", ["order.packed"]);
   const { stdout } = await doctor();
   expect(typesIn(stdout)).toBe(`${unknown}${misspelled}, acme order.pakced (order.packed?)`);
-  expect(stdout).toMatch(/^ +mend: Correct the type in `on`; if it is right, add it to `types`/m);
+  expect(stdout).toMatch(/^ +fix: Correct the type in `on`; if it is right, add it to `types`/m);
   await acceptTypes(database.url, "acme", ["order.pakced"]);
   await acceptTypes(database.url, "pay", ["payment_intent.suceeded"]);
   expect((await doctor()).stdout).not.toContain("event types");

@@ -57,7 +57,7 @@ onEachBackend("the dashboard's overviews", (prepare) => {
         kind: "pending_without_job",
         count: 1,
         meaning: "In the ledger: pending; its job: none.",
-        mend: "The job is added when its queue has capacity.",
+        fix: "The job is added when its queue has capacity.",
         examples: [
           { source: "acme", event_id: "evt_lost_1", generation: 0, job_id: null, detail: null },
         ],

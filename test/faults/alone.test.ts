@@ -202,7 +202,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
 });
 
 function redisOf<T>(redis: T | undefined): T {
-  if (redis === undefined) throw new Error("Cannot go on: the environment has no Redis");
+  if (redis === undefined) throw new Error("Cannot continue: the environment has no Redis");
   return redis;
 }
 

@@ -27,7 +27,7 @@ onEachBackend("an event that fails", (prepare) => {
       },
       { what: `${id} ${status}` },
     );
-  const repair = () => pipeline.database.query("insert into switches values ('mended')");
+  const repair = () => pipeline.database.query("insert into switches values ('repaired')");
   // The ledger's row is written before BullMQ's job; its routes want the job to have failed.
   const jobFailed = (id: string) =>
     until(async () => {

@@ -46,7 +46,7 @@ onEachBackend(
 
       await loseQueue(servers.redisUrl, pipeline.database);
       await leader.end("SIGKILL");
-      await pipeline.database.query("INSERT INTO switches (name) VALUES ('mended')");
+      await pipeline.database.query("INSERT INTO switches (name) VALUES ('repaired')");
 
       const isOver = async () =>
         (await count("webhook_events WHERE status = 'completed'")) === EVENTS;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
-const OPS: Actor = { user: "ops", role: "operator", via: "session", reason: "mended the cause" };
+const OPS: Actor = { user: "ops", role: "operator", via: "session", reason: "fixed the cause" };
 const ACT = { actor: null, role: "operator", via: "cli", action: "retry" } as const;
 
 onEachBackend("the audit", (prepare) => {
@@ -27,7 +27,7 @@ onEachBackend("the audit", (prepare) => {
       at: expect.stringMatching(/^\d{4}-.*Z$/),
       ...{ actor: "ops", role: "operator", via: "session", action: "retry" },
       ...{ source: "acme", event_id: "evt_one_1", generation: 0, filter: null },
-      ...{ reason: "mended the cause", result: { retried: 1 } },
+      ...{ reason: "fixed the cause", result: { retried: 1 } },
     });
     expect(await operator().retryEvent(key("evt_one_1"))).toMatchObject({ reason: "not_failed" });
     expect(await last()).toMatchObject({ action: "retry", result: { skipped: "not_failed" } });

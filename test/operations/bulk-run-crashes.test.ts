@@ -50,7 +50,7 @@ onEachBackend("bulk runs whose workers are killed", (prepare, backend) => {
       { withinMs: 110_000, what: `the end of run ${id}` },
     );
 
-  /** Sends events whose handler fails for good, until the switch is mended. */
+  /** Sends events whose handler fails for good, until the switch is set. */
   const send = (name: string, events: number) =>
     Promise.all(
       Array.from({ length: events }, (_, n) =>
@@ -67,11 +67,11 @@ onEachBackend("bulk runs whose workers are killed", (prepare, backend) => {
     await until(
       async () => (await count("webhook_events WHERE status = 'failed'")) === EVENTS + OTHERS,
     );
-    await ask("INSERT INTO switches VALUES ('mended')");
+    await ask("INSERT INTO switches VALUES ('repaired')");
     await send("good", EVENTS);
     await until(async () => (await count("webhook_events WHERE status = 'completed'")) === EVENTS);
     await worker.close();
-    const how = { rate: RATE, reason: "the switch is mended" };
+    const how = { rate: RATE, reason: "the switch is set" };
     const retry = await call("retry", { q: "msg_failed_", ...how });
     const replay = await call("replay", { q: "msg_good_", ...how });
     runs = { retry: retry.id, replay: replay.id };
@@ -125,8 +125,8 @@ onEachBackend("bulk runs whose workers are killed", (prepare, backend) => {
     );
     // Five workers wrote no entry: the two are of the person who started the runs.
     expect(await ask("SELECT action, reason FROM millrace.audit ORDER BY id")).toEqual([
-      { action: "retry_many", reason: "the switch is mended" },
-      { action: "replay_many", reason: "the switch is mended" },
+      { action: "retry_many", reason: "the switch is set" },
+      { action: "replay_many", reason: "the switch is set" },
     ]);
   });
 

@@ -111,8 +111,8 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
     await until(async () => (await stores.job("evt_killer_1"))?.state === "failed");
     expect((await stores.row("evt_killer_1"))?.status).toBe("pending");
 
-    const { mended, passed } = await reconcileOnce(stores);
-    expect(mended).toEqual({ pending_job_failed: 1 });
+    const { repaired, passed } = await reconcileOnce(stores);
+    expect(repaired).toEqual({ pending_job_failed: 1 });
     expect(passed.found.get("pending_job_failed")?.examples).toEqual([
       {
         source: "acme",
@@ -151,10 +151,10 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       await truncate(file.path, Math.floor(file.bytes / 2));
       await stores.servers.redis?.restart();
       await until(() => stores.queues.ping().then(() => true));
-      const { mended, passed } = await reconcileOnce(stores);
+      const { repaired, passed } = await reconcileOnce(stores);
       expect(passed.whole).toBe(true);
-      expect(mended["pending_without_job"]).toBeGreaterThan(50);
-      expect(mended["pending_without_job"]).toBeLessThan(200);
+      expect(repaired["pending_without_job"]).toBeGreaterThan(50);
+      expect(repaired["pending_without_job"]).toBeLessThan(200);
       expect(await completeAll()).toEqual(ids.toSorted());
     }, 60_000);
 

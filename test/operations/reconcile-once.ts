@@ -54,6 +54,6 @@ export async function reconcileOnce(stores: TestStores, over: Options = {}) {
   await closed;
   if (notice.kind !== "passed") throw notice.kind === "pass_failed" ? notice.error : notice;
   const found = Object.fromEntries([...notice.found].map(([kind, { count }]) => [kind, count]));
-  const mended = Object.fromEntries([...notice.repairedByKind].filter(([, count]) => count > 0));
-  return { found, mended, passed: notice };
+  const repaired = Object.fromEntries([...notice.repairedByKind].filter(([, count]) => count > 0));
+  return { found, repaired, passed: notice };
 }

@@ -77,10 +77,10 @@ describeOnRedis("the reconciler, when Postgres was restored and Redis was not", 
     await complete(after);
     await copy?.restore();
 
-    const { found, mended, passed } = await reconcileOnce(stores);
-    expect({ found, mended }).toEqual({
+    const { found, repaired, passed } = await reconcileOnce(stores);
+    expect({ found, repaired }).toEqual({
       found: { unrecorded_job_undone: after.length },
-      mended: { unrecorded_job_undone: after.length },
+      repaired: { unrecorded_job_undone: after.length },
     });
     expect(passed.whole).toBe(true);
     await complete(after);
@@ -129,7 +129,7 @@ describeOnRedis("the reconciler, when Postgres was restored and Redis was not", 
     await complete(["evt_was_failed_1", "evt_was_pending_1"]);
     await copy?.restore();
 
-    expect((await reconcileOnce(stores)).mended).toEqual({
+    expect((await reconcileOnce(stores)).repaired).toEqual({
       failed_job_completed: 1,
       pending_job_completed: 1,
     });
@@ -145,7 +145,7 @@ describeOnRedis("the reconciler, when Postgres was restored and Redis was not", 
     await complete([lost.eventId]);
     await copy?.restore();
 
-    expect((await reconcileOnce(stores)).mended).toEqual({ unrecorded_job_undone: 1 });
+    expect((await reconcileOnce(stores)).repaired).toEqual({ unrecorded_job_undone: 1 });
     expect(await stores.row(lost.eventId)).toMatchObject({
       status: "failed",
       last_error_code: "body_lost",
@@ -188,13 +188,13 @@ describeOnRedis("the reconciler, when Postgres was restored and Redis was not", 
       async () => {
         await until(async () => (await statusOf("evt_late_1")) === "completed");
         await copy?.restore();
-        expect((await reconcileOnce(stores)).mended).toEqual({});
+        expect((await reconcileOnce(stores)).repaired).toEqual({});
         finish();
         await until(async () => (await stores.job("evt_late_1"))?.state === "completed");
       },
       () => held,
     );
-    expect((await reconcileOnce(stores)).mended).toEqual({ unrecorded_job_undone: 1 });
+    expect((await reconcileOnce(stores)).repaired).toEqual({ unrecorded_job_undone: 1 });
     await complete(["evt_late_1"]);
     expect(await effectsOf(["evt_late_1"])).toEqual([1]);
   });
@@ -208,7 +208,7 @@ describeOnRedis("the reconciler, when Postgres was restored and Redis was not", 
     const named = gone.slice(8);
     for (const id of gone.slice(0, 8)) await queues.queues.get("acme")?.remove(id);
     await copy?.restore();
-    expect((await reconcileOnce(stores)).mended).toEqual({ unrecorded_job_undone: named.length });
+    expect((await reconcileOnce(stores)).repaired).toEqual({ unrecorded_job_undone: named.length });
     const { change } = (await ledger.repair.readEpochs()).get(queueName("acme")) ?? {};
     expect(change).toMatchObject({ kind: "taken_back" });
     // What completed in the same minute before the dump, and is gone, is counted too.

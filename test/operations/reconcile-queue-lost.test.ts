@@ -49,10 +49,10 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
   test("was flushed, adds every pending event's job again, and each runs once", async () => {
     const ids = await take("evt_flush", MANY);
     await loseQueue(stores.servers.redisUrl, stores.pool);
-    const { found, mended, passed } = await reconcileOnce(stores, { pageMax: PAGE_MAX });
-    expect({ found, mended }).toEqual({
+    const { found, repaired, passed } = await reconcileOnce(stores, { pageMax: PAGE_MAX });
+    expect({ found, repaired }).toEqual({
       found: { pending_without_job: MANY },
-      mended: { pending_without_job: MANY },
+      repaired: { pending_without_job: MANY },
     });
     expect(passed.whole).toBe(true);
     expect((await reconcileOnce(stores)).passed).toMatchObject({ whole: false, looked: 0 });
@@ -64,11 +64,11 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
     await stores.ledger.intake.accept(events);
     await stores.queues.enqueue(events, { identityOnly: true });
     await loseQueue(stores.servers.redisUrl, stores.pool);
-    const { found, mended } = await reconcileOnce(stores, { graceMs: 3_600_000 });
+    const { found, repaired } = await reconcileOnce(stores, { graceMs: 3_600_000 });
     await stores.ledger.intake.markEnqueued(events);
-    expect({ found, mended }).toEqual({
+    expect({ found, repaired }).toEqual({
       found: { pending_without_job: 3 },
-      mended: { pending_without_job: 3 },
+      repaired: { pending_without_job: 3 },
     });
     await runAll(events.map(({ eventId }) => eventId));
   });
@@ -84,10 +84,10 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
       ...{ code: "lost_claim", message: "the job's lock is lost" },
       ...{ final: false, counts: false, afterMs: 0, run: "1" },
     });
-    const { found, mended } = await reconcileOnce(stores);
-    expect({ found, mended }).toEqual({
+    const { found, repaired } = await reconcileOnce(stores);
+    expect({ found, repaired }).toEqual({
       found: { pending_without_job: 1 },
-      mended: { pending_without_job: 1 },
+      repaired: { pending_without_job: 1 },
     });
     await runAll([lost.eventId]);
   });
@@ -151,7 +151,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
   test("is paused, still adds its jobs", async () => {
     await stores.queues.pause("acme");
     await stores.ledger.intake.accept([event("evt_paused_1")]);
-    expect((await reconcileOnce(stores)).mended).toEqual({ pending_without_job: 1 });
+    expect((await reconcileOnce(stores)).repaired).toEqual({ pending_without_job: 1 });
     await stores.queues.resume("acme");
     await runAll(["evt_paused_1"]);
   });
@@ -186,7 +186,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
       await until(() => stores.queues.ping().then(() => true));
       expect((await stores.job("evt_older_1"))?.state).toBe("failed");
 
-      expect((await reconcileOnce(stores)).mended).toEqual({ completed_job_failed: 1 });
+      expect((await reconcileOnce(stores)).repaired).toEqual({ completed_job_failed: 1 });
       const ran: string[] = [];
       await stores.work(
         ({ id }) => void ran.push(id),

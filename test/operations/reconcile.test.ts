@@ -19,9 +19,9 @@ onEachBackend("the reconciler", (prepare) => {
   afterAll(() => stores?.close());
 
   const reconcile = async () => {
-    const { found, mended, passed } = await reconcileOnce(stores);
+    const { found, repaired, passed } = await reconcileOnce(stores);
     expect(passed.whole).toBe(false);
-    return { found, mended };
+    return { found, repaired };
   };
   const stateOf = async (eventId: string) => (await stores.job(eventId))?.state;
   const enqueue = async (eventId: string) => {
@@ -45,7 +45,7 @@ onEachBackend("the reconciler", (prepare) => {
     expect((await stores.row(eventId))?.attempts).toBe(attempts);
   }
   async function agree(): Promise<void> {
-    expect(await reconcile()).toEqual({ found: {}, mended: {} });
+    expect(await reconcile()).toEqual({ found: {}, repaired: {} });
   }
 
   test("finds nothing where ledger and queue agree", async () => {
@@ -61,7 +61,7 @@ onEachBackend("the reconciler", (prepare) => {
     await stores.ledger.intake.accept([event("evt_none_1"), event("an id | of its own")]);
     expect(await reconcile()).toEqual({
       found: { pending_without_job: 2 },
-      mended: { pending_without_job: 2 },
+      repaired: { pending_without_job: 2 },
     });
     expect(await stores.row("evt_none_1")).toMatchObject({ status: "pending", attempts: 0 });
     const job = await stores.job("evt_none_1");
@@ -83,7 +83,7 @@ onEachBackend("the reconciler", (prepare) => {
       );
     await dueIn("evt_due_later_1", 3_600);
     await dueIn("evt_was_due_1", -3_600);
-    expect((await reconcile()).mended).toEqual({ pending_without_job: 2 });
+    expect((await reconcile()).repaired).toEqual({ pending_without_job: 2 });
     expect(await stateOf("evt_was_due_1")).toBe("waiting");
     expect(await stateOf("evt_due_later_1")).toBe("delayed");
     const queue = stores.queues.queues.get("acme");
@@ -96,7 +96,7 @@ onEachBackend("the reconciler", (prepare) => {
     await stores.pool.query(
       "UPDATE millrace.events SET enqueued_at = NULL WHERE status = 'pending'",
     );
-    expect((await reconcile()).mended).toEqual({ pending_without_job: 1 });
+    expect((await reconcile()).repaired).toEqual({ pending_without_job: 1 });
     await stores.work(
       () => {},
       () => until(async () => (await stores.row("evt_due_later_1"))?.status === "completed"),
@@ -129,7 +129,7 @@ onEachBackend("the reconciler", (prepare) => {
     await stores.pool.query(
       "UPDATE millrace.events SET enqueued_at = NULL WHERE status = 'pending'",
     );
-    expect((await reconcile()).mended).toEqual({ pending_without_job: 1 });
+    expect((await reconcile()).repaired).toEqual({ pending_without_job: 1 });
     await completes("evt_delayed_1", 1);
   });
 
@@ -152,7 +152,7 @@ onEachBackend("the reconciler", (prepare) => {
     await endBlindly("evt_gaveup_1", "failed");
     expect(await reconcile()).toEqual({
       found: { pending_job_failed: 1 },
-      mended: { pending_job_failed: 1 },
+      repaired: { pending_job_failed: 1 },
     });
     expect(await stores.row("evt_gaveup_1")).toMatchObject({
       ...{ status: "failed", attempts: 0, last_error_code: "gave_up" },
@@ -168,7 +168,7 @@ onEachBackend("the reconciler", (prepare) => {
     ]);
     expect(await reconcile()).toEqual({
       found: { pending_retry_unfinished: 1 },
-      mended: { pending_retry_unfinished: 1 },
+      repaired: { pending_retry_unfinished: 1 },
     });
     expect(await stores.row("evt_half_1")).toMatchObject({ status: "pending", attempts: 1 });
     await agree();
@@ -181,7 +181,7 @@ onEachBackend("the reconciler", (prepare) => {
     await endBlindly("evt_blind_1", "completed");
     expect(await reconcile()).toEqual({
       found: { pending_job_completed: 1 },
-      mended: { pending_job_completed: 1 },
+      repaired: { pending_job_completed: 1 },
     });
     expect((await stores.row("evt_blind_1"))?.attempts).toBe(0);
     await agree();
@@ -193,14 +193,14 @@ onEachBackend("the reconciler", (prepare) => {
     await endBlindly("evt_unknown_1", "failed");
     expect(await reconcile()).toEqual({
       found: { unrecorded_job_failed: 1 },
-      mended: { unrecorded_job_failed: 1 },
+      repaired: { unrecorded_job_failed: 1 },
     });
     expect(await stores.row("evt_unknown_1")).toMatchObject({ status: "failed", attempts: 0 });
     await agree();
     expect(await stores.ledger.retries.retryMany([key("evt_unknown_1")])).toMatchObject([
       { kind: "retried" },
     ]);
-    expect((await reconcile()).mended).toEqual({ pending_retry_unfinished: 1 });
+    expect((await reconcile()).repaired).toEqual({ pending_retry_unfinished: 1 });
     await completes("evt_unknown_1", 1);
   });
 
@@ -212,7 +212,7 @@ onEachBackend("the reconciler", (prepare) => {
     await queue?.add("made up", { no: "envelope" }, { jobId: "evt_forged_2" });
     await endBlindly("evt_forged_1", "failed");
     await until(async () => (await queue?.getJobState("evt_forged_2")) === "failed");
-    expect(await reconcile()).toEqual({ found: { unreadable_job: 1 }, mended: {} });
+    expect(await reconcile()).toEqual({ found: { unreadable_job: 1 }, repaired: {} });
     expect(await stores.row("evt_forged_1")).toBeUndefined();
     await queue?.remove("evt_forged_2");
     await agree();
@@ -246,7 +246,7 @@ onEachBackend("the reconciler", (prepare) => {
   test("looks at nothing that has just become pending", async () => {
     await accept("evt_young_1");
     expect((await reconcileOnce(stores, { graceMs: 3_600_000 })).found).toEqual({});
-    expect((await reconcile()).mended).toEqual({ pending_without_job: 1 });
+    expect((await reconcile()).repaired).toEqual({ pending_without_job: 1 });
     await completes("evt_young_1", 1);
   });
 
@@ -261,14 +261,14 @@ onEachBackend("the reconciler", (prepare) => {
     const swept = await sweepOnce();
     expect(swept).toEqual({
       found: { pending_without_job: 1, unrecorded_job_completed: 1 },
-      mended: { pending_without_job: 1 },
+      repaired: { pending_without_job: 1 },
     });
     expect(await stores.row("evt_stray_1")).toBeUndefined();
     await completes("evt_removed_1", 1);
   });
 
   async function sweepOnce() {
-    const { found, mended } = await reconcileOnce(stores, { sweepIntervalMs: 0 });
-    return { found, mended };
+    const { found, repaired } = await reconcileOnce(stores, { sweepIntervalMs: 0 });
+    return { found, repaired };
   }
 });

@@ -53,7 +53,7 @@ onEachBackend("a retry", (prepare, backend) => {
     },
   );
 
-  test("mends an earlier one that died between the ledger and the queue", async () => {
+  test("repairs an earlier one that died between the ledger and the queue", async () => {
     await stores.fail("evt_half_1");
     expect(await stores.ledger.retries.retryMany([key("evt_half_1")])).toMatchObject([
       { kind: "retried" },

@@ -88,20 +88,20 @@ test("a failing handler is undone, its error is recorded, and its last attempt f
   expect(await processors.row(eventId)).toMatchObject({ attempts: 2 });
 });
 
-test("a failed event that is retried gets its attempts again, and completes when the cause is mended", async () => {
-  let mended = false;
+test("a failed event that is retried gets its attempts again, and completes when the cause is fixed", async () => {
+  let repaired = false;
   const processor = processors.create(
     [
       on("shop", "*", async (event, context) => {
         await effect(event, context);
-        if (!mended) throw new Error("not yet");
+        if (!repaired) throw new Error("not yet");
       }),
     ],
     { attempts: 1 },
   );
   const { eventId } = makeJob().event;
   expect(await processor.process(makeJob({ eventId, run: "1" }))).toMatchObject({ kind: "failed" });
-  mended = true;
+  repaired = true;
   expect(await processor.process(makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
     kind: "completed",
   });

@@ -31,7 +31,7 @@ describeOnRedis("checkRedis", () => {
     });
   });
 
-  it("refuses a Redis that may evict, with the command that mends it", async () => {
+  it("refuses a Redis that may evict, with the command that fixes it", async () => {
     await client.config("SET", "maxmemory-policy", "allkeys-lru");
     await expect(checkRedis(redis.url, { allowVolatile: true })).rejects.toMatchObject({
       code: "redis_evicts",

@@ -101,7 +101,7 @@ describeOnSlowDisk("a Redis whose fsync takes 800 ms", () => {
     disk.slowDown();
     const { code, stdout } = await doctor();
     expect(stdout).toMatch(/^BAD +queue's disk +Redis waits for its disk/m);
-    expect(stdout).toMatch(/^ +mend: Give the append-only file a faster disk/m);
+    expect(stdout).toMatch(/^ +fix: Put the append-only file on a faster disk/m);
     expect(code).toBe(1);
   });
 });

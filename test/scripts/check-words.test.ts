@@ -77,3 +77,8 @@ test("in source it is the sentences of strings that count", async () => {
 test("a set without files is a mistake", () => {
   expect(check("alerts")).toEqual({ status: 1, found: [] });
 });
+
+test("a field of the API is looked at in the list of names", async () => {
+  await put("test/golden/http.txt", "GET /api/disagreements\n    kinds[].mend string\n");
+  expect(check("names").found).toEqual(['test/golden/http.txt:2: "mend": better repair, fix']);
+});

@@ -136,16 +136,16 @@ describeBehindPgbouncer("behind PgBouncer", () => {
     expect(stdout).toMatch(/^ok +postgres +version .*, behind a pooler \(transaction pooling\)$/m);
     const alone = { ...env, DATABASE_SESSION_URL: "" };
     expect((await millrace(["doctor"], { env: alone })).stdout).toMatch(
-      /^BAD +session +the retention needs .*\n +mend: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
+      /^BAD +session +the retention needs .*\n +fix: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
     );
     const twice = { ...env, DATABASE_SESSION_URL: env.DATABASE_URL };
     expect((await millrace(["doctor"], { env: twice })).stdout).toMatch(
-      /^BAD +session +.*a pooler answers at DATABASE_SESSION_URL.*\n +mend: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
+      /^BAD +session +.*a pooler answers at DATABASE_SESSION_URL.*\n +fix: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
     );
     const ofSessions = sessions.urlOf(servers.databaseUrl);
     const listens = { ...pipeline.env, DATABASE_URL: ofSessions, REDIS_URL: "" };
     expect((await millrace(["doctor"], { env: listens })).stdout).toMatch(
-      /^BAD +session +the queue needs .*\n +mend: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
+      /^BAD +session +the queue needs .*\n +fix: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
     );
     expect(await millrace(["retention"], { env: alone })).toMatchObject({
       code: 1,

@@ -69,7 +69,7 @@ describe("a DATABASE_READ_URL that names no copy of the primary", () => {
   test("is named by the doctor", async () => {
     const { stdout } = await run("doctor", elsewhere());
     expect(stdout).toMatch(/^BAD +lists +DATABASE_READ_URL names another server/m);
-    expect(stdout).toContain(`mend: ${FIX}`);
+    expect(stdout).toContain(`fix: ${FIX}`);
   });
 
   test("is not refused for a system identifier that a login may not read", async () => {

@@ -99,7 +99,7 @@ describeOnStandby("on a Postgres with a standby", () => {
       const { code, stdout } = await millrace(["doctor"], { env });
       expect(code).toBe(1);
       expect(stdout).toMatch(/^BAD +postgres +version .*: it is a standby and takes no writes$/m);
-      expect(stdout).toMatch(/^ +mend: Name the primary in DATABASE_URL, or promote this one$/m);
+      expect(stdout).toMatch(/^ +fix: Name the primary in DATABASE_URL, or promote this one$/m);
       expect(stdout).toMatch(/^Ledger and queues were not compared\.$/m);
     });
 

@@ -18,12 +18,12 @@ onEachBackend("a worker", (prepare) => {
     });
 
   test("a job fails, its error is in the ledger, it is tried again and completes once", async () => {
-    let mended = false;
+    let repaired = false;
     const { worker } = await workers.work(
       [
         effect,
         on("shop", "*", () => {
-          if (!mended) throw new TypeError("out of stock");
+          if (!repaired) throw new TypeError("out of stock");
         }),
       ],
       { concurrency: 2 },
@@ -32,7 +32,7 @@ onEachBackend("a worker", (prepare) => {
     expect(await workers.queues.enqueue([event])).toEqual(["accepted"]);
     await until(async () => (await workers.row(event.eventId))?.last_error ?? null);
     expect((await workers.row(event.eventId))?.last_error).toBe("TypeError: out of stock");
-    mended = true;
+    repaired = true;
     await until(async () => {
       const status = (await workers.row(event.eventId))?.status;
       if (status === "failed") await workers.queues.retryJob(event);
@@ -43,11 +43,11 @@ onEachBackend("a worker", (prepare) => {
   });
 
   test("the last attempt fails job and event; a retry of the job completes both", async () => {
-    let mended = false;
+    let repaired = false;
     const { worker } = await workers.work([
       effect,
       on("shop", "*", () => {
-        if (!mended) throw new Error("not yet");
+        if (!repaired) throw new Error("not yet");
       }),
     ]);
     const event = makeEvent();
@@ -63,7 +63,7 @@ onEachBackend("a worker", (prepare) => {
     });
     expect(job?.failedReason).toContain("handler_failed: Error: not yet");
     expect(job?.event?.body).toBeUndefined();
-    mended = true;
+    repaired = true;
     expect(await workers.queues.retryJob(event)).toBe("retried");
     await statusIs(event.eventId, "completed");
     await until(async () => (await workers.queues.findJob(event))?.state === "completed");

@@ -22,7 +22,7 @@ export async function readDevelopmentSecrets(dataDir: string): Promise<Record<st
   } catch {
     throw new MillraceError(
       "invalid_config",
-      `Cannot read the development secrets: ${path} is not a JSON object of strings. Remove it to have new ones made`,
+      `Cannot read the development secrets: ${path} is not a JSON object of strings. Remove it to create new ones`,
     );
   }
 }

@@ -8,7 +8,7 @@ import { printable } from "./terminal-text.ts";
 /** Why an event was not given up, by its code. */
 const REASONS: Record<Exclude<GiveUpAnswer, "given_up">, readonly [code: string, why: string]> = {
   running: ["event_running", "its handler is running; ask again when the attempt has ended"],
-  not_pending: ["not_pending", "it is completed or failed already"],
+  not_pending: ["not_pending", "it is already completed or failed"],
   not_found: ["event_not_found", "the ledger does not know it"],
 };
 

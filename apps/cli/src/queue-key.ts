@@ -16,7 +16,7 @@ export async function readQueueKey(dataDir: string): Promise<string | undefined>
   if (isQueueKey(text)) return text;
   throw new MillraceError(
     "invalid_config",
-    `Cannot read the key of jobs: ${path} has no key. Remove it to have a new one made`,
+    `Cannot read the key of jobs: ${path} has no key. Remove it to create a new one`,
   );
 }
 

@@ -12,14 +12,14 @@ const DONE: Record<Verb, string> = { retry: "retried", replay: "replayed" };
 
 /** Why an event was left alone, in words. */
 export const REASONS: Record<Skip | "not_pending" | "event_running", string> = {
-  not_failed: "not failed, or on its way already",
+  not_failed: "not failed, or already queued again",
   not_settled: "pending",
-  superseded: "a later generation is there",
+  superseded: "a later generation exists",
   not_found: "neither the ledger nor the queue knows it",
   unknown_source: "the config has no source of this name, so no worker would run it",
-  only_in_queue: "only its job is there, which no worker could record: see the queue dashboard",
+  only_in_queue: "only its job exists, and no worker could record it: see the queue dashboard",
   body_missing: "its body is no longer kept",
-  not_pending: "completed or failed already",
+  not_pending: "already completed or failed",
   event_running: "its handler was running",
 };
 

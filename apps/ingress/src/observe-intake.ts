@@ -118,7 +118,7 @@ function rareInstruments(registers: Registry[]) {
   });
   const unnoted = new Counter({
     name: "millrace_deliveries_unnoted_total",
-    help: "Deliveries of known events that are missing in the count of their event: too many waited to be noted, or Postgres did not answer.",
+    help: "Deliveries of known events that were not counted: too many were waiting to be written, or Postgres did not answer.",
     registers,
   });
   const admission = new Counter({

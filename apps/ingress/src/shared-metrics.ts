@@ -33,7 +33,8 @@ export function shareMetrics(registry: Registry): MetricsSource {
         waiting.push(resolve);
         process.send?.({ kind: "metrics" });
       });
-      if (text === undefined) throw new Error("Cannot collect the metrics: a process is silent");
+      if (text === undefined)
+        throw new Error("Cannot collect the metrics: a process did not answer");
       return text;
     },
   };

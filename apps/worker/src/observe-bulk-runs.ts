@@ -16,7 +16,7 @@ export function observeBulkRuns({
 }: Deps): (notice: BulkNotice) => void {
   const open = new Gauge({
     name: "millrace_bulk_runs_open",
-    help: "Bulk runs that run or are paused, in the one worker that works them off.",
+    help: "Bulk runs that are running or paused, as the one worker that runs them reports it.",
     registers: [registry],
   });
   return (notice) => {

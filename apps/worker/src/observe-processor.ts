@@ -105,7 +105,7 @@ function createCounters(registry: Registry) {
   return {
     groupsUndone: new Counter({
       name: "millrace_groups_undone_total",
-      help: "Groups of first attempts in which handlers ran in vain: those events were attempted again, alone.",
+      help: "Groups of first attempts that were rolled back after handlers had run: their events were attempted again one by one.",
       labelNames: ["source"],
       registers: [registry],
     }),

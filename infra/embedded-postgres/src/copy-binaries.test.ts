@@ -34,8 +34,8 @@ test("a copy has its links and runs, though the original has none", async () => 
   expect(version(copy)).toMatch(/^postgres \(PostgreSQL\) 18/);
 });
 
-test("a copy that lost a file and half of another is mended", async () => {
-  const copy = join(folder, "mended");
+test("a copy that lost a file and half of another is repaired", async () => {
+  const copy = join(folder, "repaired");
   await copyBinaries(native, copy);
   await rm(join(copy, "lib"), { recursive: true });
   await truncate(join(copy, "bin", "postgres"), 1_000);

@@ -17,7 +17,8 @@ export async function endProcess(
       await sleep(20);
     }
   }
-  if (await isAlive(identity)) throw new Error(`Cannot end process ${identity.pid}: it lives on`);
+  if (await isAlive(identity))
+    throw new Error(`Cannot end process ${identity.pid}: it is still running`);
 }
 
 function trySignal(pid: number, signal: NodeJS.Signals): void {

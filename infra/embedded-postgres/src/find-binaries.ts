@@ -47,7 +47,7 @@ export async function findBinaries(
   throw new MillraceError(
     "postgres_not_started",
     `Cannot run the embedded Postgres: it does not run on this machine. ` +
-      `Set DATABASE_URL to a Postgres of yours. Tried:\n${failures.join("\n")}`,
+      `Set DATABASE_URL to a Postgres of your own. Tried:\n${failures.join("\n")}`,
   );
 }
 

@@ -67,7 +67,7 @@ export function launchError(launch: Launch, said: string): MillraceError {
   return new MillraceError(
     "postgres_not_started",
     `Cannot start Postgres in ${JSON.stringify(launch.dataDir)}: it ended at once. ${advice}` +
-      `Or set DATABASE_URL to a Postgres of yours. It said:\n${said.trim()}`,
+      `Or set DATABASE_URL to a Postgres of your own. It said:\n${said.trim()}`,
   );
 }
 

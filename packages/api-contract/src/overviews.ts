@@ -78,7 +78,7 @@ const disagreement = z.strictObject({
   kind: z.enum(DISAGREEMENT_KINDS),
   count: count(),
   meaning: text(),
-  mend: text("What a worker will do about it."),
+  fix: text("What a worker will do about it."),
   examples: z.array(
     z.strictObject({
       source: text(),

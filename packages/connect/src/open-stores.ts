@@ -140,7 +140,7 @@ function openBoth(
   return {
     opened,
     close: async () => {
-      closing.abort(new MillraceError("shutting_down", `Cannot go on: the ${role} is closing`));
+      closing.abort(new MillraceError("shutting_down", `Cannot continue: the ${role} is closing`));
       await queues?.close();
       await Promise.all([postgres.close(), aside?.close()]);
     },

@@ -72,5 +72,5 @@ export function createBacklog<Item>(
   return { add, close };
 }
 
-const NO_CAPACITY = new Error("Cannot keep it for later: too much waits already");
-const CLOSED = new Error("Cannot do it later: this process is closing");
+const NO_CAPACITY = new Error("Cannot queue an item: too many are waiting already");
+const CLOSED = new Error("Cannot queue an item: this process is closing");

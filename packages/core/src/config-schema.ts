@@ -46,7 +46,7 @@ const retentionSchema = z
   })
   .refine(({ bodiesDays, keysDays }) => keysDays >= bodiesDays, {
     path: ["keysDays"],
-    message: "must be at least bodiesDays, or bodies would outlive what they belong to",
+    message: "must be at least bodiesDays, or bodies would outlive their events",
   });
 
 const reconcilerSchema = z.strictObject({

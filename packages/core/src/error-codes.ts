@@ -72,7 +72,7 @@ export const ERROR_CODES = {
   },
   suspected_replay: {
     meaning:
-      "What was signed came before under another id, more than 24 hours earlier or as another event. A retry runs it.",
+      "The same signed message was delivered before under another id, more than 24 hours earlier or as another event. A retry runs it.",
   },
   replay_lost: {
     meaning:
@@ -114,7 +114,7 @@ export const ERROR_CODES = {
   },
   database_read_only: {
     meaning:
-      "Postgres takes no writes: it is a standby, or a primary that was demoted. As `database_unavailable`.",
+      "Postgres takes no writes: it is a standby, or a primary that was demoted. Handled like `database_unavailable`.",
   },
   lost_claim: {
     meaning: "Another worker has claimed the event in the meantime. Nothing was written.",
@@ -138,7 +138,7 @@ export const ERROR_CODES = {
   config_not_found: { meaning: "There is no config file at the path." },
   file_exists: { meaning: "A file that would be written already exists." },
   handlers_not_loaded: { meaning: "The handlers could not be imported." },
-  example_secret: { meaning: "A secret is one that Millrace's documents print." },
+  example_secret: { meaning: "A secret is an example from Millrace's documentation." },
   missing_secret: { meaning: "A source has no secret, or an empty one." },
   port_in_use: { meaning: "Another process listens on the port." },
   database_unreachable: { meaning: "Postgres does not answer." },
@@ -163,14 +163,14 @@ export const ERROR_CODES = {
   missing_rights: { meaning: "The login in Postgres may not do what this role does." },
   redis_topology: {
     meaning:
-      "REDIS_URL does not fit what answers: a node of a Redis Cluster, a replica, or a Sentinel without the name of its primary.",
+      "REDIS_URL names a node of a Redis Cluster, a replica, or a Sentinel without the name of its primary.",
   },
   redis_disk_slow: {
     meaning:
       "Redis holds writes back in memory because its disk is slow, so it may lose what it confirms.",
   },
   redis_no_replica: {
-    meaning: "No replica of Redis has the event in time, and queue.replicas wants one.",
+    meaning: "No replica of Redis has the event in time, and queue.replicas requires one.",
   },
   migration_needed: { meaning: "The database's schema is older than this build." },
   migration_changed: { meaning: "The text of an applied migration has changed." },
@@ -202,10 +202,10 @@ export const ERROR_CODES = {
     meaning: "A write needs application/json, or an empty body.",
   },
   invalid_request: { status: 400, meaning: "The request's parameters are not valid." },
-  session_not_found: { status: 404, meaning: "No session with this id is live." },
+  session_not_found: { status: 404, meaning: "No active session has this id." },
   error_not_found: {
     status: 404,
-    meaning: "No group of errors has a fingerprint that begins so.",
+    meaning: "No error group has a fingerprint that begins with the given text.",
   },
   event_not_found: { status: 404, meaning: "No event with this source and id is known." },
   not_failed: { status: 409, meaning: "Only a failed event can be retried." },
@@ -226,7 +226,7 @@ export const ERROR_CODES = {
   count_mismatch: {
     status: 409,
     meaning:
-      "A run of all events, or of more than 1,000, must say how many they are, and they are another number.",
+      "A run of all events, or of more than 1,000, needs the number of events, and the given number is not the current one.",
   },
   run_not_found: { status: 404, meaning: "No bulk run with this id is known." },
   run_ended: { status: 409, meaning: "The bulk run has ended, so it cannot be changed." },

@@ -56,7 +56,7 @@ export function rejection(
 ): Received {
   const status = statusOf(code);
   const text =
-    status === 401 ? "Cannot accept the delivery: it is not signed as it must be" : message;
+    status === 401 ? "Cannot accept the delivery: its signature is missing or not valid" : message;
   return {
     status,
     headers: { ...JSON_HEADERS, ...(status === 503 ? retryAfter() : {}), ...headers },
@@ -90,11 +90,11 @@ export function methodNotAllowed(methods: readonly string[]): Received {
 const MESSAGES = {
   malformed_request: "Cannot read the request: it needs one Host header",
   headers_too_large: "Cannot read the request: its headers are larger than 16 kB",
-  expectation_failed: "Cannot meet the request's Expect: only 100-continue is known",
+  expectation_failed: "Cannot meet the request's Expect: only 100-continue is supported",
   body_too_large: "Cannot take the body: it is larger than this source accepts",
   body_timeout: "Cannot take the body: it did not arrive in time",
   too_many_chunks: "Cannot take the body: it came in too many tiny chunks",
-  body_incomplete: "Cannot take the body: the connection ended before it did",
+  body_incomplete: "Cannot take the body: the connection ended before it was complete",
   body_already_read:
     "Cannot verify the delivery: its body was read before. Mount receiver.express() before express.json() and any other body parser, and give receiver.fetch() the raw request",
   unsupported_encoding: "Cannot take the body: it is compressed. Send the bytes that were signed",

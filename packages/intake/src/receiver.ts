@@ -174,7 +174,8 @@ export class Receiver {
     methods: readonly string[],
     request: ReceiveRequest,
   ): Received | VerifiedDelivery {
-    if (this.#closing) return rejection("shutting_down", "Cannot take the delivery: closing");
+    if (this.#closing)
+      return rejection("shutting_down", "Cannot take the delivery: this process is closing");
     if (!methods.includes(request.method)) return methodNotAllowed(methods);
     if (request.body.byteLength === 0 && !BODILESS.has(request.method)) {
       return rejection("invalid_body", "Cannot verify the delivery: its body is empty");
@@ -205,7 +206,7 @@ export class Receiver {
   async #store({ source, events, answer }: VerifiedDelivery): Promise<Received> {
     const stored = await this.#stores.storeEvents(source, events);
     if (stored === "unavailable") {
-      return rejection("unavailable", "Cannot store the event: no event store takes it in time");
+      return rejection("unavailable", "Cannot store the event: no event store stored it in time");
     }
     return answer === undefined ? source[stored] : providerAnswer(stored, answer);
   }

@@ -36,7 +36,7 @@ export function readCursor(text: string): Cursor {
       return { recordedAt, key: { source, eventId, generation: Number(generation) } };
     }
   }
-  throw new MillraceError("invalid_request", "Cannot go on from the cursor: it is not one of ours");
+  throw new MillraceError("invalid_request", "Cannot continue from the cursor: it is not valid");
 }
 
 function parse(json: string): unknown {

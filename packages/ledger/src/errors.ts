@@ -141,7 +141,7 @@ export async function findFingerprint(ledger: LedgerContext, prefix: string): Pr
 function notFound(fingerprint: string): MillraceError {
   return new MillraceError(
     "error_not_found",
-    `Cannot find error ${JSON.stringify(fingerprint)}: the ledger has none whose fingerprint begins so`,
+    `Cannot find error ${JSON.stringify(fingerprint)}: the ledger has none whose fingerprint begins with this`,
   );
 }
 

@@ -142,7 +142,7 @@ class LeaseHolder implements Leader {
     clearTimeout(this.#renewing);
     const lost = this.#lost;
     this.#lost = undefined;
-    lost?.abort(new Error(`Cannot go on: another process may lead "${this.#name}" now`));
+    lost?.abort(new Error(`Cannot continue: another process may lead "${this.#name}" now`));
   }
 
   async #release(): Promise<void> {

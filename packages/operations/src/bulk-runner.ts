@@ -138,7 +138,7 @@ async function noteError(
   notify({ kind: ended ? "failed" : "waits", run, error });
   const message = isMillraceError(error)
     ? error.message
-    : "Cannot go on: Postgres or the queue failed, see the worker's log";
+    : "Cannot continue: Postgres or the queue failed, see the worker's log";
   if (message === run.error && !ended) return;
   try {
     await ledger.bulkWork.noteError(run.id, { message, ended });

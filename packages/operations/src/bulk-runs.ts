@@ -157,7 +157,7 @@ function checkFilter({ queues }: CountDeps, verb: BulkVerb, { filter, all }: Bul
   if (!texts.every((text) => text === undefined || isStorable(text))) {
     throw new MillraceError(
       "invalid_request",
-      `Cannot ${WORDS[verb]} events: the filter holds a NUL, or half a character`,
+      `Cannot ${WORDS[verb]} events: the filter contains a NUL, or half of a surrogate pair`,
     );
   }
   const { source } = filter;

@@ -17,7 +17,7 @@ export async function endSession({ ledger, actor }: Deps, id: string): Promise<v
     if (await ledger.sessions.end(id)) return;
     throw new MillraceError(
       "session_not_found",
-      `Cannot end session ${JSON.stringify(id)}: it is not live`,
+      `Cannot end session ${JSON.stringify(id)}: it is not active`,
     );
   };
   const intent = { action: "end_session", filter: { session: id } };

@@ -232,5 +232,5 @@ function withoutThrowing<Told>(listener: ((told: Told) => void) | undefined) {
 }
 
 function shuttingDown(): MillraceError {
-  return new MillraceError("shutting_down", "Cannot go on with job: the worker is closing");
+  return new MillraceError("shutting_down", "Cannot continue job: the worker is closing");
 }

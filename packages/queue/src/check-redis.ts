@@ -56,7 +56,7 @@ export function redisFaults({ maxmemoryPolicy, aof, writes }: RedisFacts): Redis
   const faults: (RedisFault | false)[] = [
     maxmemoryPolicy !== "noeviction" && {
       code: "redis_evicts",
-      detail: `its maxmemory-policy is "${maxmemoryPolicy}", so it may throw events away`,
+      detail: `its maxmemory-policy is "${maxmemoryPolicy}", so it may evict events`,
       fix: "redis-cli CONFIG SET maxmemory-policy noeviction (and in redis.conf)",
     },
     !aof && {
@@ -96,7 +96,7 @@ export async function checkRedis(
     : "";
   throw new MillraceError(
     first.code,
-    `Cannot use this Redis: ${details}. Repair it with: ${fixes}${choice}`,
+    `Cannot use this Redis: ${details}. Fix it with: ${fixes}${choice}`,
   );
 }
 

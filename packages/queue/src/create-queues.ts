@@ -68,7 +68,8 @@ export function createQueues(deps: Deps): Queues {
     queues,
     enqueue: createEnqueue({ backend, routes, timeoutMs: deps.enqueueTimeoutMs }),
     work: (options) => {
-      if (workers !== undefined) throw new Error("Cannot start the workers: they run already");
+      if (workers !== undefined)
+        throw new Error("Cannot start the workers: they are already running");
       workers = startWorkers({ ...deps, options });
       return workers;
     },

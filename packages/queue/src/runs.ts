@@ -34,7 +34,7 @@ export function createRuns(): Runs {
 
   function abort(key: string): boolean {
     const controller = latest.get(key);
-    controller?.abort(new MillraceError("lost_claim", "Cannot go on: the job's lock is lost"));
+    controller?.abort(new MillraceError("lost_claim", "Cannot continue: the job's lock was lost"));
     return controller !== undefined;
   }
 
@@ -64,5 +64,5 @@ export function createRuns(): Runs {
 }
 
 function stopped(): MillraceError {
-  return new MillraceError("shutting_down", "Cannot go on: the worker is closing");
+  return new MillraceError("shutting_down", "Cannot continue: the worker is closing");
 }

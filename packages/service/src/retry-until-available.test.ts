@@ -25,7 +25,7 @@ test("a step waits for a server that is away", async () => {
   expect(heard).toEqual([refused, unreachable]);
 });
 
-test("what a wait does not mend is thrown at once", async () => {
+test("what a wait does not fix is thrown at once", async () => {
   const options = { signal: new AbortController().signal, onAway: () => {} };
   for (const code of ["migration_needed", "redis_evicts", "too_many_connections"] as const) {
     await expect(

@@ -22,7 +22,7 @@ test("what is served nowhere and what fails are both answered as JSON with a cod
   const missing = {
     status: 404,
     answer: {
-      error: { code: "not_found", message: "Cannot serve this path: nothing is here" },
+      error: { code: "not_found", message: "Cannot serve this path: it does not exist" },
     },
   };
   expect(await ask("/")).toEqual(missing);

@@ -15,7 +15,7 @@ export function createStatusApp(deps: {
   app.disable("etag");
   app.use(statusRouter(deps));
   app.use((_request, response) => {
-    answer(response, "not_found", "Cannot serve this path: nothing is here");
+    answer(response, "not_found", "Cannot serve this path: it does not exist");
   });
   const lastResort: ErrorRequestHandler = (error, _request, response, next) => {
     // Express rejects a path that cannot be decoded: the client's fault, not worth a log line.

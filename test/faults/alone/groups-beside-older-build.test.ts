@@ -27,7 +27,7 @@ describeOnRedis("groups of first attempts beside a worker that knows nothing of 
       );
       const { environment } = faultTest;
       const [olderWorker] = environment.workers;
-      if (olderWorker === undefined) throw new Error("Cannot go on: there is no older worker");
+      if (olderWorker === undefined) throw new Error("Cannot continue: there is no older worker");
       expect(await environment.command(["migrate"])).toMatchObject({ code: 0 });
       const worker = environment.addRole("worker");
       await worker.start();

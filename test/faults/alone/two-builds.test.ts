@@ -72,7 +72,7 @@ describeOnRedis("an older and a newer build side by side", () => {
 });
 
 function given<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error("Cannot go on: the newer build is missing");
+  if (value === undefined) throw new Error("Cannot continue: the newer build is missing");
   return value;
 }
 

@@ -38,7 +38,7 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     .addOption(choice("--outcome <outcome>", "events with this outcome", OUTCOMES))
     .option(
       "--error <fingerprint>",
-      "events whose last error is this one of `millrace errors`, or begins so",
+      "events whose last error has this fingerprint, or one that begins with it",
     )
     .option("--q <text>", "events whose id is or begins with this")
     .option("--id <id>", "one event, to show it in full (with --source)")

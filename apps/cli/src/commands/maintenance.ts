@@ -19,7 +19,7 @@ export function addMigrateCommand(program: Command, context: CliContext): void {
   program
     .command("migrate")
     .description("apply pending database migrations")
-    .option("--check", "only report whether they are")
+    .option("--check", "only report whether migrations are pending")
     .addHelpText("after", MIGRATE_HELP)
     .action(async (options: { check?: true }) => {
       const { runMigrate } = await import("../migrate.ts");
@@ -105,7 +105,12 @@ export function addRunsCommand(program: Command, context: CliContext): void {
     .command("runs")
     .description("list bulk runs, watch one, or pause, resume, slow down, or stop it")
     .argument("[id]", "watch this run", runId)
-    .option("--limit <n>", "so many, the newest", wholeNumber({ min: 1, max: 200 }), 20)
+    .option(
+      "--limit <n>",
+      "maximum number of runs, newest first",
+      wholeNumber({ min: 1, max: 200 }),
+      20,
+    )
     .option("--json", "print JSON lines instead of a table")
     .addHelpText("after", RUNS_HELP)
     .action(async (id: number | undefined, options: { limit: number; json?: true }) => {

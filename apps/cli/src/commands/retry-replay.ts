@@ -115,7 +115,7 @@ function addVerbOptions(command: Command, { waits }: { waits: boolean }): Comman
     .option("--type <type>", "events of this type")
     .option(
       "--error <fingerprint>",
-      "events whose last error is this one of `millrace errors`, or begins so",
+      "events whose last error has this fingerprint, or one that begins with it",
     )
     .option("--q <text>", "events whose id is or begins with this")
     .option(

@@ -28,8 +28,8 @@ function checkRoles(run: Run): Promise<Check> {
       }),
     );
     const detail = states.map(({ name, state }) => `${name} ${state}`).join(", ");
-    const mend = "Their lines in the output of `millrace start` say why";
-    return states.every(({ state }) => state === "ready") ? ok(detail) : bad(detail, mend);
+    const fix = "Their lines in the output of `millrace start` say why";
+    return states.every(({ state }) => state === "ready") ? ok(detail) : bad(detail, fix);
   });
 }
 

@@ -83,7 +83,7 @@ function replicaFault(online: number, wanted: number): Fault[] {
   return [
     {
       detail: `queue.replicas is ${wanted} and no replica is online, so the ledger takes the events`,
-      fix: "Start a replica: its log says why it is not in step",
+      fix: "Start a replica: its log says why it is behind",
     },
   ];
 }
@@ -120,7 +120,7 @@ export function checkPostgresQueue(pool: Pool): Promise<Check> {
     );
     return rows[0]?.known === true
       ? ok("on Postgres")
-      : bad("on Postgres, and its tables are not there", "Run `millrace migrate`");
+      : bad("on Postgres, and its tables are missing", "Run `millrace migrate`");
   });
 }
 
@@ -130,7 +130,7 @@ export function checkDisk(redisUrl: string): Promise<Check> {
     if (!(await isDiskSlow(redisUrl))) return ok("no fsync was slow");
     return bad(
       "Redis waits for its disk, and holds what it confirms in memory alone meanwhile",
-      'Give the append-only file a faster disk, or one of its own. `ack: "ledger"` or appendfsync always loses nothing',
+      'Put the append-only file on a faster disk, or a disk of its own. `ack: "ledger"` or appendfsync always loses nothing',
     );
   });
 }
@@ -144,7 +144,7 @@ export function checkEpochs(ledger: Ledger, queues: Queues): Promise<Check> {
     const lost = [...changes].filter(([, { kind }]) => kind !== "restarted");
     const fix = "A worker compares them within a minute: see that one runs";
     const shared =
-      ". Where they are named again and again, the Millrace of another database uses this Redis: " +
+      ". If this repeats, a Millrace of another database uses this Redis: " +
       "give each its own database number";
     const toDo = queues.backend === "redis" ? `${fix}${shared}` : fix;
     if (lost.length > 0) {

@@ -23,7 +23,7 @@ export function checkTypes(
       return `${sources.join("|")} ${type}${meant === undefined ? "" : ` (${meant}?)`}`;
     });
     return note(
-      `handlers name types that no list has, and none of the latest ${LATEST_EVENTS.toLocaleString("en")} events: ${names.join(", ")}`,
+      `handlers name types that are on no list and in none of the latest ${LATEST_EVENTS.toLocaleString("en")} events: ${names.join(", ")}`,
       "Correct the type in `on`; if it is right, add it to `types` of the source",
     );
   });

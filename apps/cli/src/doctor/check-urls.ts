@@ -78,7 +78,7 @@ export function checkLists(primary: Pool, { readUrl }: Urls): Promise<readonly C
 const READ_PRIMARY = "Name a standby of DATABASE_URL's server, or remove DATABASE_READ_URL";
 
 function unreachable(error: unknown, variable: DatabaseVariable): Seen {
-  return { state: "unknown", detail: reasonOf(error), mend: connectionHint(error, variable) };
+  return { state: "unknown", detail: reasonOf(error), fix: connectionHint(error, variable) };
 }
 
 async function withPool<Answer>(

@@ -35,8 +35,8 @@ export interface Check {
   /** `note` is worth knowing and no fault; `unknown` could not be looked at. */
   readonly state: "ok" | "note" | "bad" | "unknown";
   readonly detail: string;
-  /** How to mend what is bad. */
-  readonly mend?: string | undefined;
+  /** How to fix what is bad. */
+  readonly fix?: string | undefined;
 }
 
 /** What a look at one thing came to. */
@@ -47,7 +47,7 @@ export async function check(name: CheckName, look: () => Promise<Seen> | Seen): 
   try {
     return { name, ...(await look()) };
   } catch (error) {
-    return { name, state: "unknown", detail: reasonOf(error), mend: connectionHint(error) };
+    return { name, state: "unknown", detail: reasonOf(error), fix: connectionHint(error) };
   }
 }
 
@@ -66,17 +66,17 @@ export async function checkIfAny(
 }
 
 export const ok = (detail: string): Seen => ({ state: "ok", detail });
-export const note = (detail: string, mend?: string): Seen => ({ state: "note", detail, mend });
-export const bad = (detail: string, mend?: string): Seen => ({ state: "bad", detail, mend });
+export const note = (detail: string, fix?: string): Seen => ({ state: "note", detail, fix });
+export const bad = (detail: string, fix?: string): Seen => ({ state: "bad", detail, fix });
 
 const MARKS: Record<Check["state"], string> = { ok: "ok", note: "note", bad: "BAD", unknown: "?" };
 
 /** What the doctor found, for people. */
 export function asText({ checks, diagnosis }: Report, to: Output): string {
   const width = to.isTTY === true ? to.columns : undefined;
-  const rows = checks.flatMap(({ name, state, detail, mend }) => [
+  const rows = checks.flatMap(({ name, state, detail, fix }) => [
     [MARKS[state], name, printable(detail)],
-    ...(mend === undefined ? [] : [["", "", `mend: ${mend}`]]),
+    ...(fix === undefined ? [] : [["", "", `fix: ${fix}`]]),
   ]);
   if (diagnosis === undefined) {
     return `${formatTable(rows)}\n\nLedger and queues were not compared.`;

@@ -89,7 +89,7 @@ CREATE TABLE deliveries (
 
 function environment(sources: readonly string[]): string {
   const secrets = sources.map((source) => `# ${secretVariable(source)}=`);
-  return `# Copy to .env. What is not set, \`millrace start\` brings along: secrets, a Postgres, a queue on it.
+  return `# Copy to .env. \`millrace start\` provides what is not set: secrets, a Postgres, a queue on it.
 # DATABASE_URL=postgres://user:password@127.0.0.1:5432/app
 # REDIS_URL=redis://127.0.0.1:6379
 # MILLRACE_QUEUE_KEY=

@@ -86,7 +86,7 @@ export function createCounts(): Counts {
 
 /** What a run came to, for people. */
 export function resultAsText(result: Ending, tally: Counts): string {
-  if (result.kind === "taken") return "nothing done: a worker is at it just now";
+  if (result.kind === "taken") return "nothing done: a worker is running retention";
   const lines = [
     `moved on ${tally.moved} bodies of events that are not completed`,
     `archived ${tally.archived} events`,

@@ -37,20 +37,20 @@ export async function openDatabase(
 
   const log = (line: string) => say("info", line);
   const postgres = await startEmbeddedPostgres({ dataDir: join(dataDir, "postgres"), log });
-  if (postgres.adopted) say("info", "Found our Postgres still running, and took it over");
-  let mending: Promise<void> | undefined;
+  if (postgres.adopted) say("info", "Found the embedded Postgres still running; using it");
+  let restarting: Promise<void> | undefined;
   const look = setInterval(() => {
-    if (mending !== undefined || isAlive(postgres.pid)) return;
-    say("warn", "Postgres has died and is started again");
-    mending = postgres
+    if (restarting !== undefined || isAlive(postgres.pid)) return;
+    say("warn", "Postgres died and is being restarted");
+    restarting = postgres
       .restart()
-      .catch((error: unknown) => say("warn", `Postgres did not start again: ${String(error)}`))
-      .finally(() => (mending = undefined));
+      .catch((error: unknown) => say("warn", `Postgres could not be restarted: ${String(error)}`))
+      .finally(() => (restarting = undefined));
   }, LOOK_EVERY_MS);
 
   const end = async (mode: "fast" | "immediate") => {
     clearInterval(look);
-    await mending;
+    await restarting;
     await postgres.stop(mode);
   };
   return {

@@ -24,7 +24,7 @@ export async function runProcesses(context: CliContext, count: number): Promise<
     onListening: ({ name, pid }) =>
       logger.info({ process: name, processId: pid }, "a process listens"),
     onRestart: (name, reason, waitMs) => {
-      logger.error({ process: name, reason, waitMs }, "a process has ended and is started again");
+      logger.error({ process: name, reason, waitMs }, "a process ended and is being restarted");
     },
   });
   const launch = async () => cluster.fork().process;

@@ -141,7 +141,7 @@ async function startRoles(
       if (isUp) keeper.update();
     },
     onRestart: (name, reason, waitMs) => {
-      say("warn", `${name} is started again in ${waitMs / 1_000} s: ${reason}`);
+      say("warn", `${name} restarts in ${waitMs / 1_000} s: ${reason}`);
     },
   });
   const { ingress: ingressConfig, worker } = loaded.config;

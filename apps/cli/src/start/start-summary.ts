@@ -38,5 +38,5 @@ export function startSummary(run: Run, options: SummaryOptions): string {
 function ledger(run: Run, { isEmbedded, dataDir }: SummaryOptions): string {
   const { port, hostname, pathname } = new URL(run.database_url);
   if (!isEmbedded) return `Postgres at ${hostname}:${port || "5432"}${pathname}`;
-  return `Postgres of its own on port ${port}; its URL is in ${dataDir}/run.json`;
+  return `Embedded Postgres on port ${port}; its URL is in ${dataDir}/run.json`;
 }

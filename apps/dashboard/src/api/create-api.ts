@@ -179,7 +179,7 @@ function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get 
         kind,
         count,
         meaning: `In the ledger: ${ledger}; its job: ${job}.`,
-        mend: `${act.charAt(0).toUpperCase()}${act.slice(1)}.`,
+        fix: `${act.charAt(0).toUpperCase()}${act.slice(1)}.`,
         examples: examples.map(({ source, event, jobId, detail }) => ({
           source,
           event_id: event?.eventId ?? null,

@@ -20,7 +20,7 @@ export async function giveUpOne(
     case "not_pending":
       throw new MillraceError(
         "not_pending",
-        "Cannot give the event up: it is completed or failed already",
+        "Cannot give the event up: it is already completed or failed",
       );
     case "running":
       throw new MillraceError(

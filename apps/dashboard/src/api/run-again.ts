@@ -35,7 +35,7 @@ export async function replayOne(
 type Refusals = Record<Exclude<Skip, "not_found">, string>;
 
 const WHY: Refusals = {
-  not_failed: "it is completed, or already on its way",
+  not_failed: "it is completed, or already queued again",
   not_settled: "it is pending: it is running or about to run",
   superseded: "a later generation exists",
   unknown_source: "its source is not configured",

@@ -30,7 +30,7 @@ export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">): BoardA
     middleware: (request, _response, next) => askers.run(principalOf(request), next),
     run: async (route, request, act) => {
       const asker = askers.getStore();
-      if (asker === undefined) throw new Error("Cannot audit the write: nobody asks for it");
+      if (asker === undefined) throw new Error("Cannot audit the write: its user is not known");
       const actor = { ...asker, via: "board" } as const;
       const intent = await intentOf(route, request);
       return await underAudit({ ledger, actor }, intent, act, (answer) => ({

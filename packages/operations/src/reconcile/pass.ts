@@ -211,7 +211,7 @@ function createPass(deps: PassDeps): {
       looked += finding.looked;
       deps.onProgress({ looked, repaired });
       if (deps.mayGoOn()) continue;
-      throw new MillraceError("shutting_down", "Cannot go on with the pass: leadership is lost");
+      throw new MillraceError("shutting_down", "Cannot continue the pass: leadership was lost");
     }
   }
 

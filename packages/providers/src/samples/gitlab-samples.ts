@@ -48,7 +48,7 @@ export const gitlabSamples = defineSamples(
           title: "Repair the mill",
           state: "opened",
           action: "open",
-          source_branch: "mend",
+          source_branch: "fix",
           target_branch: "main",
         },
       }),

@@ -64,7 +64,7 @@ function Kind({ kind }: { kind: Disagreement }) {
         {formatCount(kind.count)} × <code>{kind.kind}</code>
       </dt>
       <dd>
-        {kind.meaning} {kind.mend}{" "}
+        {kind.meaning} {kind.fix}{" "}
         {kind.examples.slice(0, 3).map((example) => (
           <Example key={JSON.stringify(example)} example={example} />
         ))}

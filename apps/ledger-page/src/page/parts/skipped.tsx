@@ -8,7 +8,7 @@ const WHY: Readonly<Record<string, string>> = {
   unknown_source: "their source is not configured",
   only_in_queue: "they exist only as failed jobs",
   not_found: "they no longer exist",
-  not_pending: "they are completed or failed already",
+  not_pending: "they are already completed or failed",
   event_running: "their handlers were running",
 };
 
