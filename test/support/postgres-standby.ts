@@ -105,6 +105,19 @@ export async function startPostgresPair({
   };
 }
 
+/** Starts a Postgres of the installed programs, which ends and is removed by `stop`. */
+export async function startInstalledPostgres(): Promise<
+  PostgresServer & { stop(): Promise<void> }
+> {
+  const folder = await serverFolder();
+  const server = await createServer(folder, "primary", []);
+  const stop = async () => {
+    await server.kill();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { ...server, stop };
+}
+
 /** A folder that the user may write whom servers run as. */
 async function serverFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-standby-"));

@@ -1,0 +1,139 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createLedger, migrate } from "@millrace/ledger";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { describeOnStandby } from "../support/describe-on-servers.ts";
+import { anEvent } from "../support/events.ts";
+import { testPool } from "../support/ledger-fixture.ts";
+import { postgresProgramsPath, startInstalledPostgres } from "../support/postgres-standby.ts";
+import { queryOnce } from "../support/query-once.ts";
+
+// The commands of docs/backup-and-restore.md, as they stand there, by the programs of one Postgres.
+
+const run = promisify(execFile);
+const PAGE = new URL("../../docs/backup-and-restore.md", import.meta.url);
+
+/** The commands of a section of the page, a text for each block. */
+async function commandsOf(heading: string): Promise<string[]> {
+  const page = await readFile(PAGE, "utf8");
+  const section = page.split(/^## /m).find((each) => each.startsWith(heading)) ?? "";
+  return [...section.matchAll(/```sh\n([^`]+)```/g)].map(([, text = ""]) => text);
+}
+
+describeOnStandby("a dump of pg_dump", () => {
+  let postgres: Awaited<ReturnType<typeof startInstalledPostgres>>;
+  let folder: string;
+  let url: string;
+  let dump: string;
+  let [intoNew, inPlace, afterDrop]: (string | undefined)[] = [];
+
+  beforeAll(async () => {
+    postgres = await startInstalledPostgres();
+    folder = await mkdtemp(join(tmpdir(), "millrace-dump-"));
+    const at = new URL(postgres.url);
+    at.pathname = "/app";
+    url = at.href;
+    [dump = ""] = await commandsOf("What to back up");
+    [intoNew, inPlace, afterDrop] = await commandsOf("Restore Postgres");
+  });
+  afterAll(async () => {
+    await postgres?.stop();
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  });
+
+  const shell = (commands: string) => {
+    const { hostname, port } = new URL(url);
+    const env = {
+      PATH: `${postgresProgramsPath()}:${process.env["PATH"]}`,
+      ...{ PGHOST: hostname, PGPORT: port, PGUSER: "postgres", DATABASE_URL: url },
+    };
+    return run("sh", ["-euc", commands], { cwd: folder, env });
+  };
+  const accept = async (...ids: readonly string[]) => {
+    const pool = testPool(url);
+    await createLedger({ pool }).intake.accept(ids.map((eventId) => anEvent({ eventId })));
+    await pool.end();
+  };
+  /** What of the dump and of later is there: events with their bodies, rows of handlers, and tables. */
+  const contents = async () => {
+    const [events, rows, later] = await Promise.all([
+      queryOnce(
+        url,
+        `SELECT event_id AS id FROM millrace.events
+         JOIN millrace.bodies ON day = body_day AND id = body_id ORDER BY event_id`,
+      ),
+      queryOnce(url, "SELECT id FROM app.orders ORDER BY id"),
+      queryOnce(
+        url,
+        "SELECT relname AS id FROM pg_class WHERE relname IN ('added', 'bodies_29991231')",
+      ),
+    ]);
+    const idsOf = (found: readonly Record<string, unknown>[]) => found.map(({ id }) => id);
+    return { events: idsOf(events), orders: idsOf(rows), later: idsOf(later) };
+  };
+  const DUMPED = { events: ["evt_1", "evt_2"], orders: ["evt_1"], later: [] };
+
+  beforeEach(async () => {
+    await postgres.query("DROP DATABASE IF EXISTS app WITH (FORCE)");
+    await postgres.query("CREATE DATABASE app");
+    const pool = testPool(url);
+    await migrate({ pool });
+    await pool.end();
+    await queryOnce(url, "CREATE SCHEMA app CREATE TABLE orders (id text PRIMARY KEY)");
+    await accept("evt_1", "evt_2");
+    await queryOnce(url, "INSERT INTO app.orders VALUES ('evt_1')");
+    await shell(dump);
+    // What came and was made after the dump.
+    await accept("evt_3");
+    await queryOnce(url, "INSERT INTO app.orders VALUES ('evt_3')");
+    await queryOnce(url, "CREATE TABLE millrace.added (id text)");
+    await queryOnce(
+      url,
+      "CREATE TABLE millrace.bodies_29991231 PARTITION OF millrace.bodies FOR VALUES FROM ('2999-12-31') TO ('3000-01-01')",
+    );
+  });
+
+  /** As it was when it was dumped, and in use again. */
+  async function expectRestored() {
+    expect(await contents()).toEqual(DUMPED);
+    const pool = testPool(url);
+    expect(await migrate({ pool })).toEqual([]);
+    await pool.end();
+    await accept("evt_2", "evt_3");
+    expect((await contents()).events).toEqual(["evt_1", "evt_2", "evt_3"]);
+  }
+
+  test("is restored into a new database", async () => {
+    await postgres.query("DROP DATABASE app WITH (FORCE)");
+    await shell(intoNew ?? "");
+    await expectRestored();
+  });
+
+  test("is restored in place of the database that was dumped", async () => {
+    await shell(inPlace ?? "");
+    await expectRestored();
+  });
+
+  test("is restored into a database whose schemas are dropped first", async () => {
+    await shell(afterDrop ?? "");
+    await expectRestored();
+  });
+
+  test("is refused by --clean alone, which changes nothing", async () => {
+    const before = await contents();
+    const restored = shell(
+      'pg_restore --clean --if-exists --exit-on-error -d "$DATABASE_URL" app.dump',
+    );
+    await expect(restored).rejects.toThrow(/cannot drop inherited constraint "bodies_\d+_pkey"/);
+    expect(await contents()).toEqual(before);
+  });
+
+  test("leaves what is later with --clean and without --exit-on-error", async () => {
+    const restored = shell('pg_restore --clean --if-exists -d "$DATABASE_URL" app.dump');
+    await expect(restored).rejects.toThrow(/cannot drop schema millrace because other objects/);
+    expect(await contents()).toEqual({ ...DUMPED, later: ["added"] });
+  });
+});
