@@ -58,9 +58,36 @@ test("code, text, file, and function tell errors apart; lines and names that V8 
   expect(new Set(nameless).size).toBe(1);
 });
 
+test.each([
+  ["Error: Event evt_w2 was not found", "Error: Event evt_9 was not found"],
+  ["Error: No such charge: ch_3", "Error: No such charge: py_1a"],
+  ["Error: order_17 is locked.", "Error: order_4 is locked."],
+  ["Error: Cannot ship order_17, order_18", "Error: Cannot ship order_1"],
+  ["Error: in_test_7 failed", "Error: in_test_12 failed"],
+])("short ids behind a prefix do not tell errors apart: %s", (one, other) => {
+  expect(identify(one).title).toContain("<id>");
+  expect(identify(other)).toEqual(identify(one));
+});
+
+test.each([
+  ['Error: column "line_1" does not exist', 'Error: column "line_2" does not exist'],
+  ["Error: column line_1 does not exist", "Error: column line_2 does not exist"],
+  [
+    "Error: missing FROM-clause entry for o_1.total",
+    "Error: missing FROM-clause entry for o_2.total",
+  ],
+  ["Error: sha_256 is not supported", "Error: sha_512 is not supported"],
+  ["Error: ERR_2 of the device", "Error: ERR_3 of the device"],
+  ["Error: address_a is missing", "Error: address_b is missing"],
+])("names of programs that end with a number do: %s", (one, other) => {
+  expect(identify(one).title).toBe(one);
+  expect(identify(other).fingerprint).not.toBe(identify(one).fingerprint);
+});
+
 test("a hostile text costs no more than a moment, and its title is short", () => {
   const parts = ["a".repeat(60) + "_", '"', "'", '"a": "', "1.", ":", "0x0 ", "/a", "a@", "<n>, "];
   parts.push("Cannot convert ", "a://", '"path": [', "[", "A-", "1e", "aa11", "host ", "`", "“");
+  parts.push("a_", "a_1", "a_1 ", "evt_w2 ");
   for (const part of parts) {
     for (const text of [part.repeat(4_000), `${"x".repeat(50)}${part}`.repeat(400)]) {
       const startedMs = performance.now();

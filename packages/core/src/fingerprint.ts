@@ -51,6 +51,9 @@ const RULE_KEYS = "code|path|expected|format|kind|origin|type|validation";
 const NAMED =
   "argument|column|constraint|enum|export|extension|field|function|import|index|method|module|named|operator|option|package|parameter|property|reading|relation|role|schema|sequence|setting|table|type|variable|view";
 
+/** Names of formats and algorithms that a number is part of. */
+const NUMBERED = "aes|http|ipv|iso|latin|md|oauth|sha|tls|utf";
+
 /**
  * What varies from one error of a kind to the next, in the order in which it is replaced. Each pattern is bounded, so
  * that a hostile text costs no more than its length.
@@ -107,6 +110,14 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   // Identifiers: letters and digits together, with or without the kind of thing in front, or long hexadecimal.
   [
     /\b[A-Za-z]{1,12}(?:[_-][A-Za-z]{1,12}){0,2}[_-](?=[\w-]{0,60}\d)[A-Za-z0-9]{4,64}(?:[_-][A-Za-z0-9]{1,64}){0,3}\b/g,
+    "<id>",
+  ],
+  // Short ones, such as `evt_w2`, but for what a program names: in quotes, behind a word for it, or in front of a dot.
+  [
+    new RegExp(
+      `(?<![\\w.-])(?<!\\b(?:${NAMED}) ["']?)(?!(?:${NUMBERED})_)[a-z]{1,12}(?:_[a-z]{1,12}){0,2}_(?=[A-Za-z]{0,2}\\d)[A-Za-z0-9]{1,3}(?![\\w-]|\\.\\w)`,
+      "g",
+    ),
     "<id>",
   ],
   [/\b(?=[A-Za-z]{0,60}\d)(?=\d{0,60}[A-Za-z])(?!SQLSTATE)[A-Za-z0-9+/]{10,500}={0,2}/g, "<id>"],
