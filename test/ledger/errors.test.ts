@@ -110,6 +110,31 @@ test("A resolved error that comes back is open again and says so; an ignored one
   expect(await group()).toMatchObject({ state: "ignored", attempts: 3 });
 });
 
+test("An error that a person opens again has not come back by itself", async () => {
+  const fail = async () => {
+    const event = anEvent();
+    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed());
+  };
+  const set = (state: "open" | "resolved") =>
+    it.ledger.errors.setState(fingerprint, { state, by: "kim" });
+  await fail();
+  await set("resolved");
+  await fail();
+  const { reopened_at } = await group();
+  expect(reopened_at).not.toBeNull();
+  // A note on what is open already says nothing about when it came back.
+  await set("open");
+  expect(await group()).toMatchObject({ state: "open", reopened_at });
+  await set("resolved");
+  await set("open");
+  expect(await group()).toMatchObject({ state: "open", reopened_at: null });
+  await set("resolved");
+  await fail();
+  expect(Date.parse((await group()).reopened_at ?? "")).toBeGreaterThan(
+    Date.parse(reopened_at ?? ""),
+  );
+});
+
 test("Events are listed and counted by their error", async () => {
   const event = anEvent();
   await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed({ final: true }));

@@ -13,7 +13,9 @@ export const errorGroup = z.strictObject({
   note: text("By the person who set the state.").nullable(),
   state_by: text().nullable(),
   state_at: instant().nullable(),
-  reopened_at: instant("When it came back after it was resolved.").nullable(),
+  reopened_at: instant(
+    "When it came back after it was resolved; null again after a person sets another state.",
+  ).nullable(),
   attempts: count("Failed attempts."),
   failed: count("Events that it has failed, and that nobody has retried since."),
   pending: count("Events that are to be attempted again after it."),

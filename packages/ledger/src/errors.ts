@@ -60,9 +60,11 @@ FROM page CROSS JOIN LATERAL (
 ) undone
 ORDER BY last_seen_at DESC, fingerprint`;
 
+/** Another state ends what came before it: an error that a person opens again has not come back by itself. */
 const SET_STATE = `
 UPDATE millrace.errors
-SET state = $2, note = $3, state_by = $4, state_at = clock_timestamp()
+SET state = $2, note = $3, state_by = $4, state_at = clock_timestamp(),
+  reopened_at = CASE WHEN state = $2 THEN reopened_at END
 WHERE fingerprint = $1`;
 
 /**
