@@ -1,6 +1,6 @@
 import type { ACTIVITY_RANGES, EventDetail } from "@millrace/api-contract";
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { ApiError, request, requestBytes, type QueryText } from "./request.ts";
+import { ApiError, malformedAnswer, request, requestBytes, type QueryText } from "./request.ts";
 import { SESSION_KEY } from "./query-client.ts";
 import { restOf, RUN_EVERY } from "../runs/run-text.ts";
 
@@ -29,7 +29,7 @@ export const sessionQuery = queryOptions({
 });
 
 /**
- * A page of the ledger. `query` is made anew each time: "the last hour" moves on. A list that takes
+ * A page of the ledger. `query` is made again each time: "the last hour" moves on. A list that takes
  * long to read, such as that of a type hardly ever seen among millions, is read less often.
  */
 export function eventsQuery(list: string, query: () => QueryText<"get /events">, live: boolean) {
@@ -38,6 +38,7 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
     queryFn: async ({ signal }) => {
       const began = performance.now();
       const page = await request("get /events", { query: query(), signal });
+      if (!isEventPage(page)) throw malformedAnswer("a list of events");
       return { ...page, tookMs: performance.now() - began };
     },
     refetchInterval: ({ state }) =>
@@ -46,6 +47,17 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
     placeholderData: keepPreviousData,
   });
 }
+
+/** Whether it is what a list is made of; an answer that is not must not look like an empty ledger. */
+function isEventPage(page: unknown): boolean {
+  const { events } = (page ?? {}) as { events?: unknown };
+  return Array.isArray(events) && events.every(isEventRow);
+}
+
+const isEventRow = (row: unknown): boolean =>
+  typeof (row as { source?: unknown } | null)?.source === "string" &&
+  typeof (row as { event_id?: unknown }).event_id === "string" &&
+  typeof (row as { type?: unknown }).type === "string";
 
 /** Events of a list that are counted: for a person, more is "more". */
 const COUNTED_MAX = "10000";

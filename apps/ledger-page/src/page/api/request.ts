@@ -120,6 +120,15 @@ async function readJson(response: Response): Promise<unknown> {
   }
 }
 
+/** For an answer that is JSON, and not what the contract says: of a proxy, or of another build. */
+export function malformedAnswer(what: string): ApiError {
+  return new ApiError(
+    "malformed_answer",
+    `Cannot read the answer: it is not ${what}. Reload the page, and check the proxy in front of the dashboard`,
+    200,
+  );
+}
+
 function errorOf(response: Response, answer: unknown): ApiError {
   const error = (answer as { error?: { code?: unknown; message?: unknown } } | undefined)?.error;
   if (typeof error?.code === "string" && typeof error.message === "string") {
