@@ -132,7 +132,7 @@ export const SET_UPS: Readonly<Record<string, SetUp>> = {
     await stream(postgres);
     return {};
   },
-  "Tables of yours in the schema `millrace`": async ({ newDatabase }) => {
+  "Your own tables in the schema `millrace`": async ({ newDatabase }) => {
     const url = await newDatabase();
     await queryOnce(url, 'SET search_path = "$user", public; CREATE TABLE orders (id text)');
     return databaseUrl(url);
@@ -158,7 +158,7 @@ export const SET_UPS: Readonly<Record<string, SetUp>> = {
     const url = await redisWithPassword();
     return redisUrl(withUrl(url, (each) => (each.password = "another")));
   },
-  "No password, and Redis wants one": async () => redisUrl(await redisWithPassword()),
+  "No password, and Redis requires one": async () => redisUrl(await redisWithPassword()),
   "Nothing listens at `REDIS_URL`": async () => redisUrl(`redis://127.0.0.1:${await freePort()}`),
   "`redis://`, and Redis speaks TLS": async ({ redis }) => {
     const proxy = await startTlsProxy(redis.url);

@@ -68,12 +68,36 @@ describe("A run of the retention", () => {
     expect(await it.ask("SELECT FROM millrace.error_counts WHERE fingerprint = '1-old'")).toEqual(
       [],
     );
-    // One that comes back begins anew.
+    // One that comes back begins again.
     const details = { fingerprint: "1-old", title: "Error: no", stack: [], log: [], logDropped: 0 };
     await it.ledger.claims.fail(again, await claim(it.ledger, again, "run-2"), {
       ...{ ...failure, details },
     });
     expect(await it.ledger.errors.get("1-old")).toMatchObject({ attempts: 1, state: "open" });
+  });
+
+  test("keeps an ignored error for as long as it is seen, however old it is", async () => {
+    const details = {
+      fingerprint: "1-noise",
+      title: "Error: no",
+      stack: [],
+      log: [],
+      logDropped: 0,
+    };
+    const fail = async () => {
+      const event = anEvent();
+      await it.ledger.claims.fail(event, await claim(it.ledger, event), { ...failure, details });
+    };
+    await fail();
+    await it.ledger.errors.setState("1-noise", { state: "ignored", by: "kim" });
+    await it.ask("UPDATE millrace.errors SET state_at = now() - interval '200 days'");
+    await it.ask(
+      "UPDATE millrace.error_counts SET first_seen_at = now() - interval '200 days', last_seen_at = now() - interval '91 days'",
+    );
+    await fail();
+    await it.ask("UPDATE millrace.events SET fingerprint = NULL WHERE fingerprint = '1-noise'");
+    await run();
+    expect(await it.ledger.errors.get("1-noise")).toMatchObject({ state: "ignored", attempts: 2 });
   });
 
   test("drops the days past their time, after what is not completed has moved on", async () => {
