@@ -89,6 +89,8 @@ export interface Backend {
   isPoison(error: unknown): boolean;
   /** Forgets how often a job lost its worker, so that a retry gets the whole allowance again. */
   forgetStalls(queue: Queue, jobId: string): Promise<void>;
+  /** Takes a job that runs again out of the count of those that completed in its minute. Does not wait. */
+  uncountCompleted(queue: Queue, finishedAtMs: number): void;
   /** What the queue has of jobs, in one round trip: one answer an id. */
   snapshots(queue: Queue, ids: readonly string[]): Promise<readonly (JobSnapshot | undefined)[]>;
   /** Jobs that have ended, oldest end first. */
@@ -115,6 +117,7 @@ export type QueueQueries = Pick<
   | "snapshots"
   | "finished"
   | "forgetStalls"
+  | "uncountCompleted"
   | "counts"
   | "pressure"
   | "epochs"

@@ -138,9 +138,13 @@ async function runAgain(
   if (job?.id === undefined) return "not_found";
   // BullMQ never forgets by itself how often a job lost its worker: one that it abandoned once would
   // be abandoned again at the first loss.
-  if (job.finishedOn !== undefined) await backend.forgetStalls(queue, job.id);
+  const { finishedOn } = job;
+  if (finishedOn !== undefined) await backend.forgetStalls(queue, job.id);
   try {
     await job.retry(from);
+    if (from === "completed" && finishedOn !== undefined) {
+      backend.uncountCompleted(queue, finishedOn);
+    }
     return "retried";
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;

@@ -34,6 +34,7 @@ export function createPostgresQueries(pool: pg.Pool): QueueQueries {
     forgetStalls: async (queue, jobId) => {
       await pool.query(FORGET_STALLS, [queue.name, jobId]);
     },
+    uncountCompleted: () => {},
     counts: (queues) => readCounts(pool, queues),
     pressure: async (queues) => {
       const { rows } = await pool.query<PressureRow>(PRESSURE, [namesOf(queues)]);

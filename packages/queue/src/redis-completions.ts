@@ -28,12 +28,16 @@ local function countCompleted(prefix, timestamp, jobs)
 end
 `;
 
-/** Counts one job that completed. Does not wait, and a count that is lost changes nothing else. */
-export function countCompletedJob(client: Redis, prefix: string, timestamp: number): void {
-  const minute = Math.floor(timestamp / MINUTE_MS);
+/** Counts jobs that completed, or -1 for one that runs again. Does not wait, and a count that is lost changes nothing else. */
+export function countCompleted(
+  client: Redis,
+  prefix: string,
+  { atMs, jobs }: { readonly atMs: number; readonly jobs: number },
+): void {
+  const minute = Math.floor(atMs / MINUTE_MS);
   const key = `${prefix}${COMPLETED}${Math.floor(minute / 60)}`;
-  const counted = client.hincrby(key, String(minute % 60), 1);
-  counted.then((jobs) => (jobs === 1 ? client.expire(key, KEPT_SECONDS) : 1)).catch(() => {});
+  const counted = client.hincrby(key, String(minute % 60), jobs);
+  counted.then((sum) => (sum === jobs ? client.expire(key, KEPT_SECONDS) : 1)).catch(() => {});
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createBatcher } from "@millrace/core";
 import type { RedisQueueBackend, Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import { COUNT_COMPLETED, countCompletedJob } from "./redis-completions.ts";
+import { COUNT_COMPLETED, countCompleted } from "./redis-completions.ts";
 import { bullmqScript, createRedisScript, replyError, type RedisScript } from "./redis-script.ts";
 
 /** Jobs in one run of the script, during which Redis serves no other client: some milliseconds. */
@@ -64,7 +64,8 @@ async function finishAlone(client: Redis, { args, alone }: FinishCall): Promise<
   const answer = await alone();
   const isDone = typeof answer !== "number" || answer >= 0;
   if (isDone && args[KEYS + TARGET - 1] === "completed") {
-    countCompletedJob(client, String(args[KEYS + PREFIX - 1]), Number(args[KEYS + TIMESTAMP - 1]));
+    const atMs = Number(args[KEYS + TIMESTAMP - 1]);
+    countCompleted(client, String(args[KEYS + PREFIX - 1]), { atMs, jobs: 1 });
   }
   return answer;
 }

@@ -4,7 +4,7 @@ import type { QueueQueries, FinishedQuery, FinishedSnapshot, JobSnapshot } from 
 import { parseInfo } from "./redis-durability.ts";
 import type { PressureReading } from "./pressure.ts";
 import type { JobCounts } from "./queues.ts";
-import { countForgotten } from "./redis-completions.ts";
+import { countCompleted, countForgotten } from "./redis-completions.ts";
 import { createRedisScript, unlessWrongType } from "./redis-script.ts";
 
 /** What is asked of the queues on Redis, and BullMQ's own methods do not do, or do queue by queue. */
@@ -17,6 +17,9 @@ export function createRedisQueries(client: Redis): QueueQueries {
     finished: (queue, query) => readFinished(client, queue, query),
     forgetStalls: async (queue, jobId) => {
       await client.hdel(queue.toKey(jobId), "stc");
+    },
+    uncountCompleted: (queue, finishedAtMs) => {
+      countCompleted(client, queue.toKey(""), { atMs: finishedAtMs, jobs: -1 });
     },
     counts: readCounts,
     pressure: (queues) => readPressure(client, queues),

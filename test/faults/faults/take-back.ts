@@ -32,6 +32,7 @@ export const restorePostgres: Fault = {
       const backup = join(folder, "postgres-backup");
       await sleep(random.between(2_000, 4_000));
       await servers.postgres.kill();
+      await rm(backup, { recursive: true, force: true });
       await run("cp", ["-a", data, backup]);
       await servers.restartPostgres();
       const backedUpAtMs = Date.now();
