@@ -224,6 +224,28 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     trials: [{ suites: ["test/operations/reconcile-postgres-lost.test.ts"] }],
   },
   {
+    name: "a page of completed jobs begins behind as many as the page before had",
+    edits: [
+      {
+        file: "packages/operations/src/reconcile/compare.ts",
+        from: "    from = lastMs === undefined || lastMs === from.atMs ? next : { atMs: lastMs, skip: 0 };\n",
+        to: "    from = next;\n",
+      },
+    ],
+    trials: [{ suites: ["test/operations/reconcile-postgres-lost.test.ts"] }],
+  },
+  {
+    name: "a failed job of a completed event stays failed",
+    edits: [
+      {
+        file: "packages/operations/src/reconcile/repair.ts",
+        from: "  completed_job_failed: completeJobs,\n",
+        to: "  completed_job_failed: async () => 0,\n",
+      },
+    ],
+    trials: [{ suites: ["test/operations/reconcile-queue-lost.test.ts"] }],
+  },
+  {
     name: "a redelivery of a completed job asks nobody",
     edits: [
       {
