@@ -5,7 +5,9 @@ import { LongestFirst } from "./test/support/longest-first.ts";
 const RELEASE = [
   "test/attacks/**/*.test.ts",
   "test/bench/smallest.test.ts",
+  "test/browser/event.test.ts",
   "test/browser/health.test.ts",
+  "test/browser/list.test.ts",
   "test/browser/on-call.test.ts",
   "test/browser/runs.test.ts",
   "test/cli/runs.test.ts",

@@ -124,8 +124,9 @@ describeInBrowser("the overview of six sources", () => {
     const unknown = { ...QUIET, queued: null, jobs: null };
     const page = await open({
       stats: { ...SHOWN, sources: { ...SHOWN.sources, slack: unknown } },
-      disagreements: { ...COMPARED, kinds: [] },
+      disagreements: { ...COMPARED, not_compared: ["slack"], kinds: [] },
     });
+    await page.getByText("Not compared: slack.").waitFor();
     const rowOf = (name: string) =>
       page.getByRole("row").filter({ has: page.getByRole("rowheader", { name }) });
     expect(await rowOf("slack").locator("td").first().textContent()).toBe("–");
@@ -148,7 +149,11 @@ const QUIET: SourceStats = {
   queued: 0,
   jobs: { waiting: 0, active: 0, delayed: 0, completed: 12, failed: 0, paused: false },
 };
-const COMPARED = { checked_at: new Date().toISOString(), pending_checked: 0 };
+const COMPARED = {
+  checked_at: new Date().toISOString(),
+  pending_checked: 0,
+  not_compared: [] as readonly string[],
+};
 
 const disagreement = (event_id: string): Disagreements["kinds"][number] => ({
   kind: "pending_without_job",

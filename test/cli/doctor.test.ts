@@ -13,6 +13,7 @@ import { freePort } from "../support/free-port.ts";
 import { testPool } from "../support/ledger-fixture.ts";
 import { event } from "../support/queue-fixture.ts";
 import { queryOnce } from "../support/query-once.ts";
+import { withRedis } from "../support/redis-client.ts";
 import { startRedis } from "../support/redis.ts";
 import { migratedDatabase, scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
@@ -65,6 +66,22 @@ onEachBackend("millrace doctor", (prepare, backend) => {
     expect(stdout).toMatch(/^ok +reconciler +a worker on .* leads, last seen \d+ s ago$/m);
     expect(stdout).not.toContain("BAD");
     expect(code).toBe(0);
+  });
+
+  test.runIf(backend === "redis")("compares the others when Redis refuses one queue", async () => {
+    const url = new URL(String(stores.servers.redisUrl));
+    await withRedis(url.href, (client) =>
+      client.call("ACL", "SETUSER", "narrow", "on", ">any", "+@all", "~bull:millrace-acme:*"),
+    );
+    url.username = "narrow";
+    url.password = "any";
+    await stores.ledger.intake.accept([event("evt_beside_1")]);
+    const { code, stdout } = await doctorWith({ REDIS_URL: url.href });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^\? +queue of patient +NOPERM/m);
+    expect(stdout).toContain("Not compared: patient.");
+    expect(stdout).toContain("1 pending_without_job: ledger pending, job none");
+    await stores.queues.enqueue([event("evt_beside_1")], { identityOnly: true });
   });
 
   test("names what ledger and queue disagree on, what will be done, and does none of it", async () => {

@@ -1,4 +1,4 @@
-import type { Health, Stats } from "@millrace/api-contract";
+import type { Disagreements, Health, Stats } from "@millrace/api-contract";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onRedis } from "../support/backends.ts";
 import { startInProcess, type RoleInProcess } from "../support/in-process.ts";
@@ -63,6 +63,17 @@ describeOnRedis("a dashboard that Redis refuses one of its queues", () => {
       text: "Oldest waiting event not known",
       detail: expect.stringContaining("patient"),
     });
+    const compared = await until(async () => {
+      const answer = JSON.parse(await ask("/api/disagreements")) as Disagreements;
+      return "kinds" in answer && answer.pending_checked === 0 ? answer : undefined;
+    });
+    expect(compared.not_compared).toEqual(["patient"]);
+    const agreement = await until(async () => {
+      const item = (await health()).get("disagreements");
+      return item?.detail?.startsWith("Not compared") ? item : undefined;
+    });
+    expect(agreement).toMatchObject({ level: "unknown", detail: "Not compared: patient" });
+
     await stores.queues.pause("acme");
     const paused = await until(async () => {
       const item = (await health()).get("paused");

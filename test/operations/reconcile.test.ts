@@ -226,13 +226,23 @@ onEachBackend("the reconciler", (prepare) => {
     expect(await stores.row("evt_old_1")).toBeUndefined();
   });
 
-  test("leaves a completed event alone, whatever its job is", async () => {
+  test("completes the failed job of a completed event, which is left alone", async () => {
     await stores.take("evt_done_1");
     await completes("evt_done_1", 1);
     await stores.queues.rerunJob(key("evt_done_1"));
     await endBlindly("evt_done_1", "failed");
+    expect(await reconcile()).toEqual({
+      found: { completed_job_failed: 1 },
+      repaired: { completed_job_failed: 1 },
+    });
+    const ran: string[] = [];
+    await stores.work(
+      ({ id }) => void ran.push(id),
+      () => until(async () => (await stateOf("evt_done_1")) === "completed"),
+    );
+    expect(ran).toEqual([]);
+    expect(await stores.row("evt_done_1")).toMatchObject({ status: "completed", attempts: 1 });
     await agree();
-    expect(await stateOf("evt_done_1")).toBe("failed");
   });
 
   test("leaves a failed event alone whose job is on its way", async () => {

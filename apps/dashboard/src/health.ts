@@ -159,9 +159,15 @@ function disagreements({ value, reason }: Settled<Pick<Comparison, "diagnosis">>
   if (value === undefined) return item(id, "unknown", "Ledger and queues not compared yet", reason);
   let count = 0;
   for (const kind of value.diagnosis.found.values()) count += kind.count;
-  if (count === 0) return item(id, "ok", "No disagreement found");
-  const text = `${countOf(count, "disagreement")} between ledger and queues`;
-  return item(id, "bad", text, "A worker repairs what it can.");
+  const names = [...value.diagnosis.notCompared.keys()];
+  const unknown = names.length === 0 ? undefined : `Not compared: ${names.join(", ")}`;
+  if (count > 0) {
+    const text = `${countOf(count, "disagreement")} between ledger and queues`;
+    const told = ["A worker repairs what it can", ...(unknown === undefined ? [] : [unknown])];
+    return item(id, "bad", text, `${told.join(". ")}.`);
+  }
+  if (unknown !== undefined) return item(id, "unknown", "Some queues not compared", unknown);
+  return item(id, "ok", "No disagreement found");
 }
 
 function oldestWaiting({ value, reason }: QueueRead, sources: readonly string[]): HealthItem {

@@ -95,6 +95,7 @@ export type Disagreement = Wire<typeof disagreement>;
 export const disagreements = z.strictObject({
   checked_at: instant(),
   pending_checked: count("Pending events that were compared."),
+  not_compared: z.array(text()).describe("Sources whose queue cannot be asked."),
   kinds: z.array(disagreement),
 });
 export type Disagreements = Wire<typeof disagreements>;

@@ -25,6 +25,7 @@ export type CheckName =
   | "event types"
   | "queue"
   | "queue's disk"
+  | `queue of ${string}`
   | "clocks"
   | "epochs"
   | "reconciler";
@@ -81,9 +82,12 @@ export function asText({ checks, diagnosis }: Report, to: Output): string {
   if (diagnosis === undefined) {
     return `${formatTable(rows)}\n\nLedger and queues were not compared.`;
   }
-  const { found, looked } = diagnosis;
+  const { found, looked, notCompared } = diagnosis;
   const sections = [formatTable(rows)];
-  if (found.size === 0) sections.push(`Ledger and queues agree (${looked} looked at).`);
+  const summary: string[] = [];
+  if (found.size === 0) summary.push(`Ledger and queues agree (${looked} looked at).`);
+  if (notCompared.size > 0) summary.push(`Not compared: ${[...notCompared.keys()].join(", ")}.`);
+  if (summary.length > 0) sections.push(summary.join(" "));
   for (const [kind, { count, examples }] of found) {
     const { ledger, job, act } = DISAGREEMENTS[kind];
     const head = `${count} ${kind}: ledger ${ledger}, job ${job}; will be done: ${act}`;

@@ -141,7 +141,9 @@ async function examineStores(
     return await withQueues(stores, Object.keys(config.sources), async (queues) => {
       const ledger = createLedger({ pool });
       checks.push(await checkEpochs(ledger, queues), await checkReconciler(pool));
-      return { checks, diagnosis: await compare(context, { ledger, queues, config }) };
+      const diagnosis = await compare(context, { ledger, queues, config });
+      checks.push(...(await checkCompared(diagnosis)));
+      return { checks, diagnosis };
     });
   } catch (error) {
     if (!isMillraceError(error)) throw error;
@@ -202,6 +204,14 @@ async function compare(
   } finally {
     progress.stop();
   }
+}
+
+/** A line for each source whose queue fails by itself. */
+function checkCompared({ notCompared }: Diagnosis): Promise<Check[]> {
+  const lines = [...notCompared].map(([source, error]) =>
+    check(`queue of ${source}`, () => Promise.reject(error)),
+  );
+  return Promise.all(lines);
 }
 
 /** About how many events and jobs there are to look at; for the bar. */

@@ -172,6 +172,7 @@ function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get 
   return {
     checked_at: checkedAt.toISOString(),
     pending_checked: diagnosis.pending,
+    not_compared: [...diagnosis.notCompared.keys()],
     kinds: DISAGREEMENT_KINDS.map((kind) => {
       const { ledger, job, act } = DISAGREEMENTS[kind];
       const { count, examples } = diagnosis.found.get(kind) ?? { count: 0, examples: [] };

@@ -1,6 +1,7 @@
 import type { DisagreementKind } from "@millrace/api-contract";
+import type { Queues } from "@millrace/queue";
 import type { CompareDeps } from "./compare.ts";
-import { createCounts, type Found } from "./disagreement.ts";
+import { addFound, createCounts, type Found } from "./disagreement.ts";
 import { findLedgerChanges, type LedgerEpochDeps } from "./ledger-epoch.ts";
 import { findFinished, findEnqueued, findNotEnqueued, type Finding } from "./walk.ts";
 
@@ -15,8 +16,17 @@ export interface DiagnoseOptions {
   readonly onProgress?: (looked: number) => void;
 }
 
+/** What it takes to compare without writing. */
+export type DiagnoseDeps = CompareDeps &
+  LedgerEpochDeps & { readonly queues: Pick<Queues, "ping"> };
+
 /** Everything that ledger and queues disagree on. */
-export interface Diagnosis {
+export interface Diagnosis extends Comparison {
+  /** Sources whose queue fails by itself, with its error. Nothing is known of them. */
+  readonly notCompared: ReadonlyMap<string, unknown>;
+}
+
+interface Comparison {
   readonly found: ReadonlyMap<DisagreementKind, Found>;
   /** Events and jobs that were looked at. */
   readonly looked: number;
@@ -25,14 +35,32 @@ export interface Diagnosis {
 }
 
 /**
- * Compares every pending event and every job that has ended as the reconciler does, and changes nothing.
+ * Compares every pending event and every job that has ended as the reconciler does, and changes nothing. If that fails although
+ * the queue's server answers, each source is compared by itself, so that one hides no other.
  *
  * @throws `database_unavailable`, and what the queue throws.
  */
-export async function diagnose(
-  deps: CompareDeps & LedgerEpochDeps,
-  options: DiagnoseOptions,
-): Promise<Diagnosis> {
+export async function diagnose(deps: DiagnoseDeps, options: DiagnoseOptions): Promise<Diagnosis> {
+  try {
+    return { ...(await compare(deps, options)), notCompared: new Map() };
+  } catch (error) {
+    await deps.queues.ping();
+    const compared: Comparison[] = [];
+    const notCompared = new Map<string, unknown>();
+    for (const source of options.sources) {
+      try {
+        compared.push(await compare(deps, { ...options, sources: [source] }));
+      } catch (reason) {
+        notCompared.set(source, reason);
+      }
+    }
+    // A fault of all queues is none of each.
+    if (compared.length === 0) throw error;
+    return { ...mergeComparisons(compared, options.examplesMax), notCompared };
+  }
+}
+
+async function compare(deps: DiagnoseDeps, options: DiagnoseOptions): Promise<Comparison> {
   const counts = createCounts(options.examplesMax);
   let looked = 0;
   const look = async (findings: AsyncIterable<Finding>, isWanted: (kind: string) => boolean) => {
@@ -56,4 +84,12 @@ export async function diagnose(
     await look(findFinished(deps, { ...completed, wasUndone: changes.has(source) }), isNew);
   }
   return { found: counts.found, looked, pending };
+}
+
+function mergeComparisons(compared: readonly Comparison[], examplesMax: number): Comparison {
+  return compared.reduce((one, other) => ({
+    found: addFound(one.found, other.found, examplesMax),
+    looked: one.looked + other.looked,
+    pending: one.pending + other.pending,
+  }));
 }

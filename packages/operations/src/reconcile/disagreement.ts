@@ -159,6 +159,31 @@ export function createCounts(examplesMax: number): Counts {
   };
 }
 
+/** What was found of different sources, together. */
+export function addFound(
+  one: ReadonlyMap<DisagreementKind, Found>,
+  other: ReadonlyMap<DisagreementKind, Found>,
+  examplesMax: number,
+): ReadonlyMap<DisagreementKind, Found> {
+  return addByKind(one, other, (a, b) => ({
+    count: a.count + b.count,
+    examples: [...a.examples, ...b.examples].slice(0, examplesMax),
+  }));
+}
+
+export function addByKind<T>(
+  one: ReadonlyMap<DisagreementKind, T>,
+  other: ReadonlyMap<DisagreementKind, T>,
+  add: (a: T, b: T) => T,
+): ReadonlyMap<DisagreementKind, T> {
+  const sum = new Map(one);
+  for (const [kind, value] of other) {
+    const before = sum.get(kind);
+    sum.set(kind, before === undefined ? value : add(before, value));
+  }
+  return sum;
+}
+
 /** Characters of a job's id that are shown. Ours have 150 at most. */
 const JOB_ID_CHARS_MAX = 200;
 

@@ -4,7 +4,7 @@ import type { Ledger, ServerEpoch } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { removeJobs, type RemovalQueues } from "../give-up.ts";
 import type { CompareDeps } from "./compare.ts";
-import { createCounts, type Found } from "./disagreement.ts";
+import { addByKind, addFound, createCounts, type Found } from "./disagreement.ts";
 import {
   beginEpochs,
   changedQueues,
@@ -137,10 +137,7 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
 /** What passes over different queues found together: one after the other, and at least one. */
 export function mergeReports(reports: readonly PassReport[]): PassReport {
   return reports.reduce((one, other) => ({
-    found: addByKind(one.found, other.found, (a, b) => ({
-      count: a.count + b.count,
-      examples: [...a.examples, ...b.examples].slice(0, EXAMPLES_MAX),
-    })),
+    found: addFound(one.found, other.found, EXAMPLES_MAX),
     repairedByKind: addByKind(one.repairedByKind, other.repairedByKind, (a, b) => a + b),
     looked: one.looked + other.looked,
     repaired: one.repaired + other.repaired,
@@ -149,19 +146,6 @@ export function mergeReports(reports: readonly PassReport[]): PassReport {
     server: other.server,
     isFull: one.isFull || other.isFull,
   }));
-}
-
-function addByKind<T>(
-  one: ReadonlyMap<DisagreementKind, T>,
-  other: ReadonlyMap<DisagreementKind, T>,
-  add: (a: T, b: T) => T,
-): ReadonlyMap<DisagreementKind, T> {
-  const sum = new Map(one);
-  for (const [kind, value] of other) {
-    const before = sum.get(kind);
-    sum.set(kind, before === undefined ? value : add(before, value));
-  }
-  return sum;
 }
 
 /** Events that were given up, whose jobs are removed at once. */

@@ -1,4 +1,4 @@
-import type { ACTIVITY_RANGES, EventDetail } from "@millrace/api-contract";
+import type { ACTIVITY_RANGES, AnswerOf, EventDetail } from "@millrace/api-contract";
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { ApiError, malformedAnswer, request, requestBytes, type QueryText } from "./request.ts";
 import { SESSION_KEY } from "./query-client.ts";
@@ -48,16 +48,17 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
   });
 }
 
+/** Without these there is no row to show. */
+const ROW_FIELDS = ["source", "event_id", "type"] as const;
+
 /** Whether it is what a list is made of; an answer that is not must not look like an empty ledger. */
-function isEventPage(page: unknown): boolean {
-  const { events } = (page ?? {}) as { events?: unknown };
-  return Array.isArray(events) && events.every(isEventRow);
+function isEventPage(page: AnswerOf<"get /events"> | null): boolean {
+  const rows: unknown = page?.events;
+  return Array.isArray(rows) && rows.every(isEventRow);
 }
 
 const isEventRow = (row: unknown): boolean =>
-  typeof (row as { source?: unknown } | null)?.source === "string" &&
-  typeof (row as { event_id?: unknown }).event_id === "string" &&
-  typeof (row as { type?: unknown }).type === "string";
+  ROW_FIELDS.every((field) => typeof Reflect.get(Object(row), field) === "string");
 
 /** Events of a list that are counted: for a person, more is "more". */
 const COUNTED_MAX = "10000";

@@ -15,6 +15,12 @@ export function Agreement() {
   const kinds = data.kinds.filter((kind) => kind.count > 0);
   return (
     <div className="agreement">
+      {data.not_compared.length > 0 && (
+        <p>
+          <strong>Not compared</strong>: {data.not_compared.join(", ")}. Redis refuses their queues,
+          or does not answer for them. <code>millrace doctor</code> says why.
+        </p>
+      )}
       {kinds.length === 0 ? (
         <p>
           <span className="sign completed" aria-hidden="true">
