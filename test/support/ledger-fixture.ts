@@ -47,8 +47,9 @@ export async function openTestLedger(
   };
 }
 
+/** Connections that nobody uses end soon: a file may open a pool for each test, and files run at once on one Postgres. */
 export function testPool(url: string, max = 5): pg.Pool {
-  return createPool({ url, max, applicationName: "millrace-test" });
+  return createPool({ url, max, applicationName: "millrace-test", idleTimeoutMs: 1_000 });
 }
 
 /** Limits of an attempt that nothing stops. */
