@@ -1,5 +1,8 @@
+import { createLedger } from "@millrace/ledger";
+import { diagnose } from "@millrace/operations";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { onRedis } from "../support/backends.ts";
+import { testPool } from "../support/ledger-fixture.ts";
 import { event, openTestQueues } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { withRedis } from "../support/redis-client.ts";
@@ -69,6 +72,26 @@ describeOnRedis("a reconciler that Redis refuses one of its queues", () => {
     await stores.ledger.intake.accept([event("evt_orphan_4", { source: "patient" })]);
     await until(async () => (await stores.queues.findJob(patient("evt_orphan_4"))) !== undefined);
     expect(failures().length).toBe(before);
+  });
+
+  test("a comparison blames no queue for a Postgres that goes away meanwhile", async () => {
+    const pool = testPool(stores.url);
+    let asked = 0;
+    const finishedJobs: TestStores["queues"]["finishedJobs"] = async (source, ...rest) => {
+      if (source === "acme") return await stores.queues.finishedJobs(source, ...rest);
+      asked += 1;
+      if (asked === 2) await pool.end();
+      throw new Error("the queue is refused");
+    };
+    const comparison = diagnose(
+      {
+        ledger: createLedger({ pool }),
+        queues: { ...stores.queues, finishedJobs },
+        isSound: () => true,
+      },
+      { sources: ["acme", "patient"], graceMs: 0, keysDays: 90, examplesMax: 1 },
+    );
+    await expect(comparison).rejects.toThrow("pool");
   });
 
   test("fails as a whole when Redis refuses every queue", async () => {

@@ -159,12 +159,10 @@ function disagreements({ value, reason }: Settled<Pick<Comparison, "diagnosis">>
   if (value === undefined) return item(id, "unknown", "Ledger and queues not compared yet", reason);
   let count = 0;
   for (const kind of value.diagnosis.found.values()) count += kind.count;
-  const names = [...value.diagnosis.notCompared.keys()];
-  const unknown = names.length === 0 ? undefined : `Not compared: ${names.join(", ")}`;
+  const unknown = listOf("Not compared", [...value.diagnosis.notCompared.keys()]);
   if (count > 0) {
     const text = `${countOf(count, "disagreement")} between ledger and queues`;
-    const told = ["A worker repairs what it can", ...(unknown === undefined ? [] : [unknown])];
-    return item(id, "bad", text, `${told.join(". ")}.`);
+    return item(id, "bad", text, joined(" ", "A worker repairs what it can.", unknown));
   }
   if (unknown !== undefined) return item(id, "unknown", "Some queues not compared", unknown);
   return item(id, "ok", "No disagreement found");
@@ -190,16 +188,24 @@ function oldestWaiting({ value, reason }: QueueRead, sources: readonly string[])
 
 /** The queues that fail by themselves; undefined when none does. */
 function notCounted({ counts }: QueueValue, sources: readonly string[]): string | undefined {
-  const names = sources.filter((source) => !counts.has(source));
-  return names.length === 0 ? undefined : `not known: ${names.join(", ")}`;
+  return listOf(
+    "not known",
+    sources.filter((source) => !counts.has(source)),
+  );
 }
+
+const listOf = (what: string, names: readonly string[]): string | undefined =>
+  names.length === 0 ? undefined : `${what}: ${names.join(", ")}`;
+
+const joined = (by: string, ...texts: readonly (string | undefined)[]): string =>
+  texts.filter((text) => text !== undefined).join(by);
 
 function paused({ value, reason }: QueueRead, sources: readonly string[]): HealthItem {
   if (value === undefined) return item("paused", "unknown", "Paused sources not known", reason);
   const names = [...value.counts].filter(([, { paused: is }]) => is).map(([source]) => source);
   const unknown = notCounted(value, sources);
   if (names.length > 0) {
-    const told = [names.join(", "), ...(unknown === undefined ? [] : [unknown])].join("; ");
+    const told = joined("; ", names.join(", "), unknown);
     return item("paused", "warn", `${countOf(names.length, "source")} paused`, told);
   }
   if (unknown !== undefined) return item("paused", "unknown", "Paused sources not known", unknown);

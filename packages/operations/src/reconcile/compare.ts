@@ -17,6 +17,19 @@ export interface CompareDeps {
   readonly isSound: (event: EnvelopedEvent) => boolean;
 }
 
+/**
+ * Tells the fault of a queue from that of all: called after an error, it throws when a store is away.
+ *
+ * @throws `database_unavailable`, and what the queue throws
+ */
+export async function requireStores({
+  ledger,
+  queues,
+}: Pick<CompareDeps, "ledger"> & { readonly queues: Pick<Queues, "ping"> }): Promise<void> {
+  await queues.ping();
+  await ledger.repair.serverEpoch();
+}
+
 /** Compares pending events with their jobs. */
 export async function comparePending(
   { ledger, queues }: CompareDeps,

@@ -1,6 +1,6 @@
 import type { DisagreementKind } from "@millrace/api-contract";
 import type { Queues } from "@millrace/queue";
-import type { CompareDeps } from "./compare.ts";
+import { requireStores, type CompareDeps } from "./compare.ts";
 import { addFound, createCounts, type Found } from "./disagreement.ts";
 import { findLedgerChanges, type LedgerEpochDeps } from "./ledger-epoch.ts";
 import { findFinished, findEnqueued, findNotEnqueued, type Finding } from "./walk.ts";
@@ -36,7 +36,7 @@ interface Comparison {
 
 /**
  * Compares every pending event and every job that has ended as the reconciler does, and changes nothing. If that fails although
- * the queue's server answers, each source is compared by itself, so that one hides no other.
+ * both stores answer, each source is compared by itself, so that one hides no other.
  *
  * @throws `database_unavailable`, and what the queue throws.
  */
@@ -44,13 +44,14 @@ export async function diagnose(deps: DiagnoseDeps, options: DiagnoseOptions): Pr
   try {
     return { ...(await compare(deps, options)), notCompared: new Map() };
   } catch (error) {
-    await deps.queues.ping();
+    await requireStores(deps);
     const compared: Comparison[] = [];
     const notCompared = new Map<string, unknown>();
     for (const source of options.sources) {
       try {
         compared.push(await compare(deps, { ...options, sources: [source] }));
       } catch (reason) {
+        await requireStores(deps);
         notCompared.set(source, reason);
       }
     }

@@ -2,7 +2,7 @@ import { wait, type EnvelopedEvent } from "@millrace/core";
 import type { Leader, Ledger, ServerEpoch } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { createCapacity } from "./capacity.ts";
-import type { CompareDeps } from "./compare.ts";
+import { requireStores, type CompareDeps } from "./compare.ts";
 import type { EpochDeps, QueueChange } from "./epochs.ts";
 import type { LedgerChange, LedgerEpochDeps } from "./ledger-epoch.ts";
 import { mergeReports, runPass, type PassDeps, type PassOptions, type PassReport } from "./pass.ts";
@@ -201,10 +201,8 @@ class Reconciler {
 
   /** @throws the error of a pass where it is not the fault of some queue: a store is away, or another process leads. */
   async #demandStores(error: unknown): Promise<void> {
-    const { queues, ledger } = this.#deps;
     if (!this.#mayGoOn()) throw error;
-    await queues.ping();
-    await ledger.repair.serverEpoch();
+    await requireStores(this.#deps);
   }
 
   #mayGoOn(): boolean {
