@@ -22,12 +22,12 @@ const MIGRATION_TEXT =
   "ALTER TABLE millrace.events ADD COLUMN region text NOT NULL DEFAULT 'eu';\n";
 const LEDGER: readonly Edit[] = [
   {
-    file: "packages/ledger/src/schema.ts",
+    file: "packages/ledger/src/schema/schema.ts",
     from: '    failedRun: text("failed_run"),\n',
     to: '    failedRun: text("failed_run"),\n    region: text("region").notNull(),\n',
   },
   {
-    file: "packages/ledger/src/event-row.ts",
+    file: "packages/ledger/src/reads/event-row.ts",
     from: "  unsigned: events.unsigned,\n",
     to: "  unsigned: events.unsigned,\n  region: events.region,\n",
   },

@@ -2,7 +2,7 @@ import { on, type Handler, type HandlerContext } from "@millrace/core";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { LineWriter } from "../../packages/processor/src/handler-log.ts";
+import type { LineWriter } from "../../packages/processor/src/handler/handler-log.ts";
 import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
 
 // What is kept of a failure is read by everyone who may open the dashboard. Each kind of secret goes each way

@@ -1,12 +1,12 @@
 import type pg from "pg";
-import { abandonEvent } from "./abandon-event.ts";
-import { accept } from "./accept.ts";
-import { activity, countedActivity } from "./activity.ts";
-import { attempt } from "./attempt.ts";
-import { beginAudit, endAudit, findAudit, recordAudit } from "./audit.ts";
-import { decideOriginal, readBegun } from "./begin-calls.ts";
-import { bind, type Methods } from "./bind.ts";
-import { workBatch } from "./bulk-batch.ts";
+import { abandonEvent } from "./claims/abandon-event.ts";
+import { accept } from "./intake/accept.ts";
+import { activity, countedActivity } from "./reads/activity.ts";
+import { attempt } from "./claims/attempt.ts";
+import { beginAudit, endAudit, findAudit, recordAudit } from "./people/audit.ts";
+import { decideOriginal, readBegun } from "./claims/begin-calls.ts";
+import { bind, type Methods } from "./connection/bind.ts";
+import { workBatch } from "./people/bulk-batch.ts";
 import {
   changeRun,
   findRuns,
@@ -15,38 +15,42 @@ import {
   noteRunError,
   openRuns,
   startRun,
-} from "./bulk-runs.ts";
-import { completeCalled } from "./complete-called.ts";
-import { countCompleted, countUndone } from "./count-events.ts";
-import { findErrors, findFingerprint, getError, setErrorState } from "./errors.ts";
-import { findDeliveries, noteDeliveries } from "./deliveries.ts";
-import { fail } from "./fail.ts";
-import { attemptFirst } from "./attempt-first.ts";
-import { attemptGroup } from "./attempt-group.ts";
-import { findEvent, findStatus } from "./find-event.ts";
-import { countEvents, findEvents } from "./find-events.ts";
-import { findOpen } from "./find-open.ts";
-import { findGivenUpJobs, giveUpMany, noteJobsRemoved } from "./give-up.ts";
-import { createContext, type LedgerContext, type LedgerOptions } from "./ledger-context.ts";
-import { findLeader } from "./leader.ts";
-import { groupHazards } from "./group-hazards.ts";
-import { areNotCompleted, ledgerStatuses } from "./ledger-status.ts";
-import { restoreBody } from "./lost-body.ts";
-import { markEnqueued, unmarkEnqueued } from "./mark-enqueued.ts";
-import { noteConflicts } from "./note-conflicts.ts";
-import { ping } from "./ping.ts";
-import { pendingPage } from "./pending-page.ts";
-import { countPass, readEpochs, writeEpochs } from "./queue-epochs.ts";
-import { readBody } from "./read-body.ts";
-import { record } from "./record.ts";
-import { findRefusals, noteRefusals } from "./refusals.ts";
-import { replay } from "./replay.ts";
-import { replicaLagMs } from "./replica-lag.ts";
-import { retryMany } from "./retry-many.ts";
-import { databaseIdentity, serverEpoch } from "./server-epoch.ts";
-import { endSession, findSessions, seeSession } from "./sessions.ts";
-import { recordStep } from "./steps.ts";
-import { noteUnsignedJobs, unsignedJobsMs } from "./unsigned-jobs.ts";
+} from "./people/bulk-runs.ts";
+import { completeCalled } from "./claims/complete-called.ts";
+import { countCompleted, countUndone } from "./reads/count-events.ts";
+import { findErrors, findFingerprint, getError, setErrorState } from "./people/errors.ts";
+import { findDeliveries, noteDeliveries } from "./intake/deliveries.ts";
+import { fail } from "./claims/fail.ts";
+import { attemptFirst } from "./claims/attempt-first.ts";
+import { attemptGroup } from "./claims/attempt-group.ts";
+import { findEvent, findStatus } from "./reads/find-event.ts";
+import { countEvents, findEvents } from "./reads/find-events.ts";
+import { findOpen } from "./reads/find-open.ts";
+import { findGivenUpJobs, giveUpMany, noteJobsRemoved } from "./people/give-up.ts";
+import {
+  createContext,
+  type LedgerContext,
+  type LedgerOptions,
+} from "./connection/ledger-context.ts";
+import { findLeader } from "./repair/leader.ts";
+import { groupHazards } from "./claims/group-hazards.ts";
+import { areNotCompleted, ledgerStatuses } from "./repair/ledger-status.ts";
+import { restoreBody } from "./claims/lost-body.ts";
+import { markEnqueued, unmarkEnqueued } from "./repair/mark-enqueued.ts";
+import { noteConflicts } from "./intake/note-conflicts.ts";
+import { ping } from "./connection/ping.ts";
+import { pendingPage } from "./repair/pending-page.ts";
+import { countPass, readEpochs, writeEpochs } from "./repair/queue-epochs.ts";
+import { readBody } from "./reads/read-body.ts";
+import { record } from "./claims/record.ts";
+import { findRefusals, noteRefusals } from "./intake/refusals.ts";
+import { replay } from "./people/replay.ts";
+import { replicaLagMs } from "./reads/replica-lag.ts";
+import { retryMany } from "./people/retry-many.ts";
+import { databaseIdentity, serverEpoch } from "./repair/server-epoch.ts";
+import { endSession, findSessions, seeSession } from "./people/sessions.ts";
+import { recordStep } from "./claims/steps.ts";
+import { noteUnsignedJobs, unsignedJobsMs } from "./claims/unsigned-jobs.ts";
 
 // One part for each kind of user, which takes only its part. A function that two of them need is in both
 // parts.

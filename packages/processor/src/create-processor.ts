@@ -11,19 +11,19 @@ import {
   type OnFailed,
 } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import { abandonJob, reportAbandoned } from "./abandon-job.ts";
-import { attemptAlone, AttemptSignal } from "./attempt-event.ts";
-import { createDatabaseRetry } from "./database-retry.ts";
-import { internalSources, type EmitSource } from "./emit.ts";
-import { createFailureHook } from "./failure-hook.ts";
-import { FirstAttempts, type AloneEnd, type Attempted } from "./first-attempts.ts";
-import { openSilently, type OpenLog } from "./handler-log.ts";
+import { abandonJob, reportAbandoned } from "./job/abandon-job.ts";
+import { attemptAlone, AttemptSignal } from "./handler/attempt-event.ts";
+import { createDatabaseRetry } from "./job/database-retry.ts";
+import { internalSources, type EmitSource } from "./handler/emit.ts";
+import { createFailureHook } from "./job/failure-hook.ts";
+import { FirstAttempts, type AloneEnd, type Attempted } from "./groups/first-attempts.ts";
+import { openSilently, type OpenLog } from "./handler/handler-log.ts";
 import type { Notice } from "./notices.ts";
-import { processEvent, type ProcessContext } from "./process-event.ts";
-import type { AttemptPolicy } from "./retry-policy.ts";
-import { Handlers } from "./run-handlers.ts";
-import { createSlots } from "./slots.ts";
-import type { Signing } from "./trust-job.ts";
+import { processEvent, type ProcessContext } from "./job/process-event.ts";
+import type { AttemptPolicy } from "./job/retry-policy.ts";
+import { Handlers } from "./handler/run-handlers.ts";
+import { createSlots } from "./job/slots.ts";
+import type { Signing } from "./job/trust-job.ts";
 
 export interface ProcessorDeps {
   readonly ledger: Ledger["claims"];

@@ -15,7 +15,7 @@
  * (database-retry.ts), the slots of transactions and the places of calls (slots.ts) and the user's `onFailed`. The
  * ledger owns the fence between workers and the deduplication of a batch.
  */
-export { checkJob } from "./check-job.ts";
+export { checkJob } from "./job/check-job.ts";
 export { createProcessor, type Processor, type ProcessorDeps } from "./create-processor.ts";
 export type { Notice } from "./notices.ts";
-export type { Signing } from "./trust-job.ts";
+export type { Signing } from "./job/trust-job.ts";

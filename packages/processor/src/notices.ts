@@ -1,5 +1,5 @@
 import type { ErrorCode, EventKey, JobResult, MacProblem, Outcome } from "@millrace/core";
-import type { GroupReport } from "./first-attempts.ts";
+import type { GroupReport } from "./groups/first-attempts.ts";
 
 /**
  * What the processor notifies its listener of. It writes no log and keeps no metric itself. A notice

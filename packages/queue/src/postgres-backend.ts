@@ -11,7 +11,7 @@ import {
 import type pg from "pg";
 import type { Backend, QueueServer } from "./backend.ts";
 import { STREAMS } from "./job-options.ts";
-import { addToPostgres } from "./postgres-add.ts";
+import { addToPostgres } from "./bullmq-patches/postgres-add.ts";
 import { createPostgresQueries } from "./postgres-queries.ts";
 
 const CLOSE_TIMEOUT_MS = 2_000;

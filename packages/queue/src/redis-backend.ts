@@ -4,13 +4,13 @@ import { Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Backend, QueueServer } from "./backend.ts";
 import { STREAMS } from "./job-options.ts";
-import { makeReadable } from "./readable-jobs.ts";
-import { createRedisAdd } from "./redis-add.ts";
-import { finishTogether } from "./redis-finish.ts";
+import { makeReadable } from "./bullmq-patches/readable-jobs.ts";
+import { createRedisAdd } from "./bullmq-patches/redis-add.ts";
+import { finishTogether } from "./bullmq-patches/redis-finish.ts";
 import type { DurabilityWatch } from "./redis-durability.ts";
 import type { RedisClients } from "./redis-clients.ts";
 import { createRedisQueries } from "./redis-queries.ts";
-import { defineFetching } from "./redis-script.ts";
+import { defineFetching } from "./bullmq-patches/redis-script.ts";
 
 /** Answers of Redis that concern the server and not the command. */
 const SERVER_FAULT =

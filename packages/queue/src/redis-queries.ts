@@ -4,8 +4,8 @@ import type { QueueQueries, FinishedQuery, FinishedSnapshot, JobSnapshot } from 
 import { parseInfo } from "./redis-durability.ts";
 import type { PressureReading } from "./pressure.ts";
 import type { JobCounts } from "./queues.ts";
-import { countCompleted, countForgotten } from "./redis-completions.ts";
-import { createRedisScript, unlessWrongType } from "./redis-script.ts";
+import { countCompleted, countForgotten } from "./bullmq-patches/redis-completions.ts";
+import { createRedisScript, unlessWrongType } from "./bullmq-patches/redis-script.ts";
 
 /** What is asked of the queues on Redis, and BullMQ's own methods do not do, or do queue by queue. */
 export function createRedisQueries(client: Redis): QueueQueries {

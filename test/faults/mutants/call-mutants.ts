@@ -9,7 +9,7 @@ export const CALL_MUTANTS: readonly Mutant[] = [
     name: "a step is recorded without the guard",
     edits: [
       {
-        file: `${LEDGER}/steps.ts`,
+        file: `${LEDGER}/claims/steps.ts`,
         from: '    AND ${IS_PENDING("e")} AND e.attempts = $4\n',
         to: '    AND (${IS_PENDING("e")} OR e.attempts >= $4)\n',
       },
@@ -18,14 +18,14 @@ export const CALL_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a step is recorded without a lock on its event's row",
-    edits: [{ file: `${LEDGER}/steps.ts`, from: "  FOR SHARE OF e\n", to: "" }],
+    edits: [{ file: `${LEDGER}/claims/steps.ts`, from: "  FOR SHARE OF e\n", to: "" }],
     trials: [{ suites: ["test/ledger/steps.test.ts"] }],
   },
   {
     name: "a call is made while the row is locked",
     edits: [
       {
-        file: `${PROCESSOR}/make-calls.ts`,
+        file: `${PROCESSOR}/handler/make-calls.ts`,
         from: "  const made = await makeCalls(job, claim, conditions, deps);\n",
         to: `  let made = { kind: "lost", handlerMs: undefined } as CallsEnd;
   const work = async () => {
@@ -43,7 +43,7 @@ export const CALL_MUTANTS: readonly Mutant[] = [
     name: "a call is made before its attempt is counted",
     edits: [
       {
-        file: `${PROCESSOR}/process-event.ts`,
+        file: `${PROCESSOR}/job/process-event.ts`,
         from: "      const claim = await this.claim();\n      if (claim.kind",
         to: `      const { context, stop } = this;
       const early = { ...FIRST_CLAIM, isNew: true } as const;
@@ -59,7 +59,7 @@ export const CALL_MUTANTS: readonly Mutant[] = [
     name: "whether an event is a replay is decided and not committed",
     edits: [
       {
-        file: `${LEDGER}/begin-calls.ts`,
+        file: `${LEDGER}/claims/begin-calls.ts`,
         from: "UPDATE millrace.events e SET original = true WHERE",
         to: "UPDATE millrace.events e SET original = NULL WHERE",
       },
@@ -70,7 +70,7 @@ export const CALL_MUTANTS: readonly Mutant[] = [
     name: "a later attempt runs recorded steps again",
     edits: [
       {
-        file: `${PROCESSOR}/steps.ts`,
+        file: `${PROCESSOR}/handler/steps.ts`,
         from: "    if (known !== undefined) return fromText(known);\n",
         to: "    if (known !== undefined && this.isLost) return fromText(known);\n",
       },
@@ -81,7 +81,7 @@ export const CALL_MUTANTS: readonly Mutant[] = [
     name: "the key of a step is another one in each attempt",
     edits: [
       {
-        file: `${PROCESSOR}/make-calls.ts`,
+        file: `${PROCESSOR}/handler/make-calls.ts`,
         from: "    const steps = new Steps({ recorded, idempotencyKey, record:",
         to: "    const steps = new Steps({ recorded, idempotencyKey: `${idempotencyKey}.${attempt}`, record:",
       },

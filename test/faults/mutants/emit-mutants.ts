@@ -8,7 +8,7 @@ export const EMIT_MUTANTS: readonly Mutant[] = [
     name: "an event is emitted outside the transaction of its parent",
     edits: [
       {
-        file: "packages/ledger/src/attempt.ts",
+        file: "packages/ledger/src/claims/attempt.ts",
         from: "    const answering = pipeline(held.client, [\n      ...emitStatements(guard.emittedIfAny?.unwritten ?? [], transactionId),\n",
         to: "    for (const query of emitStatements(guard.emittedIfAny?.unwritten ?? [], null)) await ledger.pool.query(query);\n    const answering = pipeline(held.client, [\n",
       },
@@ -19,7 +19,7 @@ export const EMIT_MUTANTS: readonly Mutant[] = [
     name: "the id of an emitted event is made without its parent's generation",
     edits: [
       {
-        file: "packages/processor/src/emit.ts",
+        file: "packages/processor/src/handler/emit.ts",
         from: "[source, escaped(eventId), generation, escaped(type), part]",
         to: "[source, escaped(eventId), 0 * generation, escaped(type), part]",
       },
@@ -41,7 +41,7 @@ export const EMIT_MUTANTS: readonly Mutant[] = [
     name: "what was emitted behind a savepoint stays in memory when that is rolled back",
     edits: [
       {
-        file: "packages/ledger/src/guard.ts",
+        file: "packages/ledger/src/claims/guard.ts",
         from: "if (kept !== undefined) this.emits?.keep(kept);",
         to: "if (kept === -1) this.emits?.keep(kept);",
       },

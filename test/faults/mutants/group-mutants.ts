@@ -13,7 +13,7 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     name: "a group takes no lock on its events",
     edits: [
       {
-        file: `${LEDGER}/admit.ts`,
+        file: `${LEDGER}/claims/admit.ts`,
         from: '${IDENTITY_LOCK("$1::text", "i.event_id")} AS is_mine',
         to: "true AS is_mine",
       },
@@ -24,12 +24,12 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     name: "a group completes what another worker has recorded meanwhile",
     edits: [
       {
-        file: `${LEDGER}/complete-first.ts`,
+        file: `${LEDGER}/claims/complete-first.ts`,
         from: "  ORDER BY event_id\n  RETURNING true",
         to: "  ORDER BY event_id\n  ON CONFLICT DO NOTHING\n  RETURNING true",
       },
       {
-        file: `${LEDGER}/complete-first.ts`,
+        file: `${LEDGER}/claims/complete-first.ts`,
         from: "(SELECT count(*) FROM inserted) = cardinality",
         to: "(SELECT count(*) FROM inserted) <= cardinality",
       },
@@ -40,7 +40,7 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     name: "what an event that failed in a group has written stays",
     edits: [
       {
-        file: `${LEDGER}/group-runs.ts`,
+        file: `${LEDGER}/claims/group-runs.ts`,
         from: "      await this.held.client.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);\n",
         to: "      if (this.held.broken) throw new Error(savepoint);\n",
       },
@@ -51,12 +51,12 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     name: "the jobs of a group are finished before its COMMIT",
     edits: [
       {
-        file: `${LEDGER}/attempt-group.ts`,
+        file: `${LEDGER}/claims/attempt-group.ts`,
         from: "  private readonly sentMore = new Set<GroupUnit>();\n",
         to: "  private readonly sentMore = new Set<GroupUnit>();\n  committing = Promise.resolve();\n",
       },
       {
-        file: `${LEDGER}/attempt-group.ts`,
+        file: `${LEDGER}/claims/attempt-group.ts`,
         from: "    await this.complete(transactionId, isAlive);\n",
         to: `    this.committing = this.complete(transactionId, isAlive);
     for (const [member, { outcome }] of this.finished) {
@@ -65,7 +65,7 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
 `,
       },
       {
-        file: `${LEDGER}/attempt-group.ts`,
+        file: `${LEDGER}/claims/attempt-group.ts`,
         from: "    clearTimeout(timer);\n    group.close();\n    releaseHandlers(ledger, held, source);\n",
         to: `    void group.committing.finally(() => {
       clearTimeout(timer);
@@ -81,7 +81,7 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     name: "an event that failed in a group is completed with it",
     edits: [
       {
-        file: `${LEDGER}/attempt-group.ts`,
+        file: `${LEDGER}/claims/attempt-group.ts`,
         from: "      } else this.end(admitted, end);\n",
         to: `      } else {
         this.end(admitted, end);
@@ -100,18 +100,18 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     name: "a group that does not suit its type never shrinks",
     edits: [
       {
-        file: `${PROCESSOR}/group-size.ts`,
+        file: `${PROCESSOR}/groups/group-size.ts`,
         from: "    this.size = Math.max(1, Math.floor(this.size / 2));\n",
         to: "    this.size = Math.max(1, this.size);\n",
       },
     ],
-    trials: [{ suites: ["packages/processor/src/group-size.test.ts"] }],
+    trials: [{ suites: ["packages/processor/src/groups/group-size.test.ts"] }],
   },
   {
     name: "a SET LOCAL in a group reaches the next event",
     edits: [
       {
-        file: `${LEDGER}/guard.ts`,
+        file: `${LEDGER}/claims/guard.ts`,
         from: "if (this.shared !== undefined && (reachesPastSavepoint || this.endsForeign(kind, text))) {",
         to: "if (this.shared !== undefined && this.endsForeign(kind, text)) {",
       },
@@ -133,7 +133,7 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     name: "a run that was undone with its group is not counted",
     edits: [
       {
-        file: `${PROCESSOR}/process-event.ts`,
+        file: `${PROCESSOR}/job/process-event.ts`,
         from: "    if (first?.ran === true) this.job",
         to: "    if (first?.ran === false) this.job",
       },

@@ -8,7 +8,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "lead by session lock through a pooler",
     edits: [
       {
-        file: `${LEDGER}/leader.ts`,
+        file: `${LEDGER}/repair/leader.ts`,
         from: "    const { rowCount } = await runStatement(this.#pool, { text: TAKE, values }, TIMES);\n",
         to: `    void [TAKE, values];
     const { rowCount } = await this.#pool.query(
@@ -24,7 +24,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "the event is marked before the work",
     edits: [
       {
-        file: `${LEDGER}/attempt.ts`,
+        file: `${LEDGER}/claims/attempt.ts`,
         from: "    const { guard, outcome } = await runGuarded(\n",
         to: `    await held.client.query(
       "UPDATE millrace.events SET status = 'completed', outcome = 'handled', processed_at = now() WHERE source = $1 AND event_id = $2 AND generation = $3",
@@ -36,7 +36,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
 `,
       },
       {
-        file: `${LEDGER}/attempt.ts`,
+        file: `${LEDGER}/claims/attempt.ts`,
         from: "    await settle(ledger, held, { claim, outcome, locked, guard });",
         to: '    void [settle, guard, outcome];\n    requireCommitted(await held.client.query("COMMIT"));',
       },
@@ -58,7 +58,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "a late failure is written without a guard",
     edits: [
       {
-        file: `${LEDGER}/fail.ts`,
+        file: `${LEDGER}/claims/fail.ts`,
         from: "  FROM mine WHERE status = 'pending' AND NOT is_unlogged\n",
         to: "  FROM mine WHERE NOT is_unlogged\n",
       },
@@ -82,12 +82,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "no attempts fence",
     edits: [
       {
-        file: `${LEDGER}/attempt.ts`,
+        file: `${LEDGER}/claims/attempt.ts`,
         from: 'AND ${IS_PENDING("e")} AND e.attempts = $4',
         to: 'AND ${IS_PENDING("e")} AND $4::int IS NOT NULL',
       },
       {
-        file: `${LEDGER}/attempt.ts`,
+        file: `${LEDGER}/claims/attempt.ts`,
         from: "AND status = 'pending' AND attempts = $4",
         to: "AND status = 'pending' AND $4::int IS NOT NULL",
       },
@@ -101,17 +101,17 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "drizzle's own database in place of its transaction, and its BEGIN and COMMIT with it",
     edits: [
       {
-        file: `${LEDGER}/guard.ts`,
+        file: `${LEDGER}/claims/guard.ts`,
         from: "  return new NodePgTransaction(dialect, session, tables);",
         to: "  void [session, NodePgTransaction];\n  return drizzle(client as never) as never;",
       },
       {
-        file: `${LEDGER}/guard.ts`,
+        file: `${LEDGER}/claims/guard.ts`,
         from: "import { NodePgSession, NodePgTransaction }",
         to: "import { drizzle, NodePgSession, NodePgTransaction }",
       },
       {
-        file: `${LEDGER}/guard.ts`,
+        file: `${LEDGER}/claims/guard.ts`,
         from: '    if (kind === "control") {',
         to: '    if (kind === "control" && this.refusal !== undefined) {',
       },
@@ -122,7 +122,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "a transaction that is not sealed",
     edits: [
       {
-        file: `${LEDGER}/guard.ts`,
+        file: `${LEDGER}/claims/guard.ts`,
         from: "    this.isSealed = true;",
         to: "    this.isSealed = false;",
       },
@@ -133,7 +133,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "a COMMIT that answered ROLLBACK is taken for done",
     edits: [
       {
-        file: `${LEDGER}/transaction.ts`,
+        file: `${LEDGER}/connection/transaction.ts`,
         from: '  if (commit?.command === "COMMIT") return;',
         to: '  if (commit?.command !== "") return;',
       },
@@ -152,7 +152,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "what a handler left on its connection is not removed",
     edits: [
       {
-        file: `${LEDGER}/transaction-end.ts`,
+        file: `${LEDGER}/connection/transaction-end.ts`,
         from: "  return held.isTouched ? new TransactionEnd(held, ending) : { text: ending };",
         to: "  held.isTouched = false;\n  return { text: ending };",
       },
@@ -166,13 +166,13 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "what a handler left on its connection is removed by a message of its own",
     edits: [
       {
-        file: `${LEDGER}/transaction-end.ts`,
+        file: `${LEDGER}/connection/transaction-end.ts`,
         from: `    const isChecking = ending === "COMMIT" && checksFirst(kind);
     super(\`\${isChecking ? \`\${CHECK}; \` : ""}\${ending}; \${CLEANINGS[kind]}\`);`,
         to: "    const isChecking = false;\n    super(ending);",
       },
       {
-        file: `${LEDGER}/transaction-end.ts`,
+        file: `${LEDGER}/connection/transaction-end.ts`,
         from: "    this.held.isTouched = false;\n    this.learn();",
         to: `    this.held.isTouched = false;
     void this.held.client.query(CLEANINGS.unprepared).catch(() => {});`,
@@ -184,12 +184,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "an event is completed in another transaction than its handler's",
     edits: [
       {
-        file: `${LEDGER}/attempt.ts`,
+        file: `${LEDGER}/claims/attempt.ts`,
         from: "    AND pg_current_xact_id() = $6::xid8\n",
         to: "",
       },
       {
-        file: `${LEDGER}/attempt.ts`,
+        file: `${LEDGER}/claims/attempt.ts`,
         from: "  WHEN EXISTS (SELECT FROM settled) THEN true\n  WHEN pg_current_xact_id() <> $6::xid8 THEN",
         to: "  WHEN EXISTS (SELECT FROM settled) THEN true\n  WHEN $6::xid8 IS NULL THEN",
       },
@@ -200,7 +200,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "the ledger accepts without ON CONFLICT",
     edits: [
       {
-        file: `${LEDGER}/event-batch.ts`,
+        file: `${LEDGER}/claims/event-batch.ts`,
         from: "  ON CONFLICT DO NOTHING\n",
         to: "",
       },

@@ -11,7 +11,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a handler that asks to wait uses up an attempt",
     edits: [
       {
-        file: "packages/processor/src/retry-policy.ts",
+        file: "packages/processor/src/job/retry-policy.ts",
         from: "    final: false,\n    counts: false,\n",
         to: '    final: false,\n    counts: code === "retry_later",\n',
       },
@@ -22,7 +22,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "an event may wait without end",
     edits: [
       {
-        file: "packages/processor/src/retry-policy.ts",
+        file: "packages/processor/src/job/retry-policy.ts",
         from: "const leftMs = waitMaxMs - pendingForMs;",
         to: "const leftMs = waitMaxMs + pendingForMs;",
       },
@@ -33,7 +33,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a wait that the log leaves out is recorded each time that it is asked for",
     edits: [
       {
-        file: "packages/ledger/src/fail.ts",
+        file: "packages/ledger/src/claims/fail.ts",
         from: "AND is_unlogged AND next_attempt_at IS NULL AND NOT EXISTS",
         to: "AND is_unlogged AND NOT EXISTS",
       },
@@ -134,12 +134,12 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a job is believed whatever its hash says",
     edits: [
       {
-        file: "packages/processor/src/check-job.ts",
+        file: "packages/processor/src/job/check-job.ts",
         from: "  if (event.body !== undefined && bodyHash(event.body) !== event.bodyHash) {",
         to: "  if (event.body !== undefined && bodyHash(event.body) === '') {",
       },
     ],
-    trials: [{ suites: ["packages/processor/src/check-job.test.ts"] }],
+    trials: [{ suites: ["packages/processor/src/job/check-job.test.ts"] }],
   },
   {
     name: "the first failed attempt ends the job",
@@ -167,12 +167,12 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a timer for each attempt that nobody clears",
     edits: [
       {
-        file: "packages/processor/src/attempt-event.ts",
+        file: "packages/processor/src/handler/attempt-event.ts",
         from: "const clock = setTimeout(",
         to: "const clock = setInterval(",
       },
       {
-        file: "packages/processor/src/attempt-event.ts",
+        file: "packages/processor/src/handler/attempt-event.ts",
         from: "    clearTimeout(clock);\n",
         to: "    void clock;\n",
       },
@@ -183,7 +183,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a listener for each attempt that stays with the worker's own signal",
     edits: [
       {
-        file: "packages/processor/src/attempt-event.ts",
+        file: "packages/processor/src/handler/attempt-event.ts",
         from: 'signal.removeEventListener("abort", this.follow);',
         to: "void signal;",
       },
@@ -249,7 +249,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a redelivery of a completed job asks nobody",
     edits: [
       {
-        file: `${QUEUE}/redis-add.ts`,
+        file: `${QUEUE}/bullmq-patches/redis-add.ts`,
         from: '  if call("ZSCORE", completed, id) then return COMPLETED end\n',
         to: '  if call("ZSCORE", completed, id) then return DUPLICATE end\n',
       },

@@ -53,12 +53,12 @@ export const SIGNING_MUTANTS: readonly Mutant[] = [
     name: "a job's type and flags count where the ledger has others",
     edits: [
       {
-        file: "packages/ledger/src/admit.ts",
+        file: "packages/ledger/src/claims/admit.ts",
         from: "  if (row.type !== event.type || row.unsigned !== event.unsigned) return undefined;\n",
         to: "",
       },
       {
-        file: "packages/processor/src/process-event.ts",
+        file: "packages/processor/src/job/process-event.ts",
         from: "        if (claim.stored !== undefined) {",
         to: "        if (claim.stored !== undefined && claim.attempt === 0) {",
       },

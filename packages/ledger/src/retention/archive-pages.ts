@@ -1,7 +1,7 @@
 import type { EventRow } from "@millrace/api-contract";
 import type pg from "pg";
-import { EVENT_COLUMNS, toWire } from "../event-row.ts";
-import { runStatement } from "../transaction.ts";
+import { EVENT_COLUMNS, toWire } from "../reads/event-row.ts";
+import { runStatement } from "../connection/transaction.ts";
 import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
 import { BATCH } from "./retention-times.ts";
 

@@ -1,6 +1,6 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
-import { runStatement } from "../transaction.ts";
+import { runStatement } from "../connection/transaction.ts";
 import { BATCH } from "./retention-times.ts";
 
 /** The partition that has the bodies of one day. */

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { bind, type Methods } from "../bind.ts";
-import { withLeadership, type LeadershipResult } from "../leader.ts";
+import { bind, type Methods } from "../connection/bind.ts";
+import { withLeadership, type LeadershipResult } from "../repair/leader.ts";
 import { archivePages } from "./archive-pages.ts";
 import { listPartitions, type BodyPartition } from "./body-partitions.ts";
 import { deleteErrors } from "./delete-errors.ts";

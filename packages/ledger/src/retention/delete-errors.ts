@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { runStatement } from "../transaction.ts";
+import { runStatement } from "../connection/transaction.ts";
 import { COUNT } from "./retention-times.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
-import { runStatement } from "../transaction.ts";
+import { runStatement } from "../connection/transaction.ts";
 import { BATCH, COUNT } from "./retention-times.ts";
 
 /** Which events may be deleted. */

@@ -1,8 +1,8 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
-import { ledgerError } from "../database-errors.ts";
-import { lease, type Lease } from "../connection.ts";
-import { SQLSTATE, sqlStateOf } from "../sqlstate.ts";
+import { ledgerError } from "../connection/database-errors.ts";
+import { lease, type Lease } from "../connection/connection.ts";
+import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { tableOf, type BodyPartition } from "./body-partitions.ts";
 
 /** How long a drop waits, and the signal that stops it. */

@@ -1,7 +1,7 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
-import { withPartitions } from "../bodies.ts";
-import { runStatement } from "../transaction.ts";
+import { withPartitions } from "../schema/bodies.ts";
+import { runStatement } from "../connection/transaction.ts";
 import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
 import { BATCH, COUNT } from "./retention-times.ts";
 

@@ -1,4 +1,4 @@
-import { INDEXED_ONLY, type TransactionOptions } from "../transaction.ts";
+import { INDEXED_ONLY, type TransactionOptions } from "../connection/transaction.ts";
 
 /** For batches, which find their rows by an index and hold them no longer than necessary. */
 export const BATCH: TransactionOptions = {

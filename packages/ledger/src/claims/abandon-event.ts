@@ -1,0 +1,139 @@
+import {
+  identifyError,
+  type EnvelopedEvent,
+  type ErrorCode,
+  type EventKey,
+  type EventStatus,
+} from "@millrace/core";
+import type pg from "pg";
+import { accept } from "../intake/accept.ts";
+import { COUNT_ERROR, groupValues } from "./count-error.ts";
+import { cutText } from "../connection/cut-text.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { recordWithoutBody } from "./lost-body.ts";
+import { restoreReplay } from "./lost-replay.ts";
+import { runStatement, transaction, type Send } from "../connection/transaction.ts";
+
+/** Why an event fails without an attempt, and in which run of its job. */
+export interface AbandonReason {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly run: string;
+}
+
+/** `failed` now; settled before; or `unknown`: the ledger does not have it, and was given no body or may
+ * have deleted it. */
+export type AbandonAnswer = "failed" | "already_failed" | "completed" | "unknown";
+
+/**
+ * Fails a pending event whose job the queue abandoned without running a handler. An event that the
+ * ledger does not know is recorded first if its body was passed, unless it was accepted longer ago than
+ * keys are kept: it may have been completed since. A replay that the ledger has lost (`replay_lost`) is recorded
+ * on the event's body, and an event whose body is lost (`body_lost`) without one. Waits for an attempt that is
+ * still running.
+ *
+ * @throws `database_unavailable`, also when an attempt holds the event for longer than lock_timeout.
+ */
+export async function abandonEvent(
+  ledger: LedgerContext,
+  event: EventKey | EnvelopedEvent,
+  reason: AbandonReason,
+): Promise<AbandonAnswer> {
+  const send: Send = (query) => runStatement(ledger.pool, query, ledger.short);
+  const answer = await abandonKnown(send, event, reason);
+  if (answer === "unknown" && reason.code === "replay_lost") {
+    await restoreReplay(ledger, event);
+    return await abandonKnown(send, event, reason);
+  }
+  if (answer !== "unknown" || !("body" in event)) return answer;
+  if (event.body === undefined && reason.code !== "body_lost") return answer;
+  if (await isExpired(ledger, event)) return answer;
+  if (event.body === undefined) return await abandonWithoutBody(ledger, event, reason);
+  // When the process dies in between, the event is pending without a job, as it would be anyway.
+  const [placement] = await accept(ledger, [{ ...event, body: event.body }]);
+  if (placement instanceof Error) throw placement;
+  return await abandonKnown(send, event, reason);
+}
+
+/**
+ * Records an event without its body, as failed, in one commit: if only the first half came to a standby that is
+ * promoted, the event would be pending there, and its attempt would fail with another code, for good.
+ */
+async function abandonWithoutBody(
+  ledger: LedgerContext,
+  event: EnvelopedEvent,
+  reason: AbandonReason,
+): Promise<AbandonAnswer> {
+  const work = async (client: pg.PoolClient) => {
+    const send: Send = (query) => client.query(query);
+    await recordWithoutBody(send, event);
+    return await abandonKnown(send, event, reason);
+  };
+  return await transaction(ledger.pool, work, ledger.short);
+}
+
+/** Fails a pending event that no attempt will settle; returns the status it had before. */
+const GIVE_UP = `
+WITH target AS (
+  SELECT source, event_id, generation, type, status, attempts, started_at FROM millrace.events
+  WHERE source = $1 AND event_id = $2 AND generation = $3
+  FOR UPDATE
+),
+failed AS (
+  UPDATE millrace.events e
+  SET status = 'failed', processed_at = clock_timestamp(),
+    last_error_code = $4, last_error = $5, fingerprint = $7, failed_run = $6, next_attempt_at = NULL
+  FROM target
+  WHERE target.status = 'pending'
+    AND e.source = target.source AND e.event_id = target.event_id
+    AND e.generation = target.generation
+),
+logged AS (
+  INSERT INTO millrace.attempts (
+    source, event_id, generation, attempt, started_at, code, message, counted, fingerprint
+  )
+  SELECT source, event_id, generation, attempts, started_at, $4, $5, true, $7
+  FROM target WHERE status = 'pending'
+  ON CONFLICT DO NOTHING
+  RETURNING source, event_id, generation, code, (SELECT type FROM target) AS type
+),
+${COUNT_ERROR(7)}
+SELECT status FROM target`;
+
+/** Whether an event accepted at $1 (milliseconds) may have been deleted since ($2, days). */
+const IS_EXPIRED =
+  "SELECT to_timestamp($1::float8 / 1000) < now() - make_interval(days => $2::int) AS expired";
+
+async function isExpired(
+  ledger: LedgerContext,
+  { acceptedAtMs }: EnvelopedEvent,
+): Promise<boolean> {
+  const { rows } = await runStatement<{ expired: boolean }>(
+    ledger.pool,
+    { text: IS_EXPIRED, values: [acceptedAtMs, ledger.keysDays] },
+    ledger.short,
+  );
+  return rows[0]?.expired === true;
+}
+
+async function abandonKnown(
+  send: Send,
+  key: EventKey,
+  reason: AbandonReason,
+): Promise<AbandonAnswer> {
+  const { source, eventId, generation } = key;
+  const { code, message, run } = reason;
+  const group = groupValues(identifyError({ code, text: message }));
+  const values = [source, eventId, generation, code, cutText(message), run, ...group];
+  const { rows } = await send<{ status: EventStatus }>({ text: GIVE_UP, values });
+  switch (rows[0]?.status) {
+    case "pending":
+      return "failed";
+    case "failed":
+      return "already_failed";
+    case "completed":
+      return "completed";
+    default:
+      return "unknown";
+  }
+}

@@ -1,0 +1,185 @@
+import { signedDigest, type EnvelopedEvent, type IncomingEvent } from "@millrace/core";
+import type pg from "pg";
+import { pipeline } from "../connection/connection.ts";
+import { IS_PENDING } from "./event-batch.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { CAME_BEFORE, MESSAGE_LOCK } from "./same-message.ts";
+import { PATH_FOR_HANDLERS, PLAN_BY_KEY, PLAN_FOR_HANDLERS } from "../connection/transaction.ts";
+
+/** What the ledger answers for a job whose event may be new. */
+export type Admission =
+  /** Its first attempt is ours until the transaction ends. */
+  | {
+      readonly kind: "admitted";
+      readonly event: IncomingEvent;
+      /** True when the ledger has its row already (`ack: "ledger"`). */
+      readonly isWaiting: boolean;
+    }
+  /** Another transaction has its identity, or its message. */
+  | { readonly kind: "busy" }
+  /** It is for a record to decide: known otherwise, expired, without a body, or perhaps a replay. */
+  | { readonly kind: "record_first" };
+
+export interface Candidate {
+  readonly event: EnvelopedEvent;
+  /** True to look for its signed message among those that came before, if nobody signed its id. */
+  readonly bodyDedup: boolean;
+}
+
+/** What Postgres enforces in the transaction of first attempts, in milliseconds. */
+export interface FirstLimits {
+  readonly statementTimeoutMs: number;
+  readonly lockTimeoutMs: number;
+}
+
+interface AdmitRow {
+  readonly event_id: string;
+  readonly kind: "fresh" | "waiting" | "busy" | "record_first";
+  readonly transaction_id: string;
+  readonly type: string | null;
+  readonly unsigned: boolean | null;
+  readonly received_at_ms: number | null;
+  readonly headers: Record<string, string> | null;
+  readonly body: Buffer | null;
+}
+
+/**
+ * The lock on an identity spares work and decides nothing: two transactions that both believe an event
+ * to be new are told apart by the primary key, when the first of them writes it. Nobody waits for it.
+ */
+export const IDENTITY_LOCK = (source: string, eventId: string) => `pg_try_advisory_xact_lock(
+    hashtextextended(concat_ws(' ', 'millrace.event', ${source}, ${eventId}), 0)
+  )`;
+
+/**
+ * Tells for each event whether its first attempt may begin in this transaction, and takes the locks of
+ * those. An event that waits in the ledger comes with what is written there; its body is looked up in one
+ * day's partition only, one at a time (LIMIT 1): a join may be planned to read the whole partition. An event
+ * whose message another transaction is handling is busy: recorded now, it would bring a second copy of a body that is
+ * about to be committed. The statement also sets the transaction's limits, as LOCK of attempt.ts does.
+ */
+const ADMIT = (day: string) => `
+WITH limits AS MATERIALIZED (
+  SELECT set_config('lock_timeout', $7, true), set_config('statement_timeout', $8, true),
+    set_config('idle_in_transaction_session_timeout', $9, true),
+    ${PLAN_FOR_HANDLERS}, ${PATH_FOR_HANDLERS},
+    set_config('millrace.first_attempts', pg_current_xact_id()::text, true)
+),
+given AS MATERIALIZED (
+  SELECT i.*, ${IDENTITY_LOCK("$1::text", "i.event_id")} AS is_mine
+  FROM limits CROSS JOIN
+    unnest($2::text[], $3::text[], $4::bool[], $5::text[], $6::float8[])
+    AS i (event_id, body_hash, has_body, message, received_at_ms)
+),
+known AS MATERIALIZED (
+  SELECT given.event_id, (
+    SELECT true FROM millrace.events e
+    WHERE e.source = $1 AND e.event_id = given.event_id AND e.generation = 0
+    LIMIT 1
+  ) IS TRUE AS is_known
+  FROM given WHERE is_mine
+),
+waiting AS MATERIALIZED (
+  SELECT e.*
+  FROM known JOIN given USING (event_id)
+  CROSS JOIN LATERAL (
+    SELECT event_id, type, unsigned, received_at, own_headers, body_day, body_id
+    FROM millrace.events e
+    WHERE source = $1 AND event_id = given.event_id AND generation = 0
+      AND ${IS_PENDING("e")} AND attempts = 0 AND body_hash = given.body_hash
+    LIMIT 1
+    FOR UPDATE SKIP LOCKED
+  ) AS e
+  WHERE known.is_known
+)
+SELECT given.event_id, pg_current_xact_id()::text AS transaction_id,
+  CASE
+    WHEN NOT given.is_mine THEN 'busy'
+    WHEN known.is_known AND waiting.event_id IS NULL THEN 'record_first'
+    WHEN NOT given.has_body AND b.body IS NULL THEN 'record_first'
+    WHEN NOT known.is_known
+      AND to_timestamp(given.received_at_ms / 1000) < now() - make_interval(days => $10::int)
+      THEN 'record_first'
+    WHEN given.message IS NOT NULL AND ${CAME_BEFORE("given")} THEN 'record_first'
+    WHEN given.message IS NOT NULL AND NOT ${MESSAGE_LOCK("$1::text", "given.message")} THEN 'busy'
+    WHEN known.is_known THEN 'waiting'
+    ELSE 'fresh'
+  END AS kind,
+  waiting.type, waiting.unsigned,
+  (extract(epoch FROM waiting.received_at) * 1000)::float8 AS received_at_ms,
+  coalesce(waiting.own_headers, b.headers) AS headers, b.body
+FROM given
+LEFT JOIN known USING (event_id)
+LEFT JOIN waiting USING (event_id)
+LEFT JOIN LATERAL (
+  SELECT headers, body FROM millrace.bodies
+  WHERE NOT given.has_body AND waiting.body_day = DATE '${day}'
+    AND day = DATE '${day}' AND id = waiting.body_id
+  LIMIT 1
+) AS b ON true`;
+
+/** Begins a transaction and admits events of one source to it, each of them once. */
+export async function admit(
+  { idleInTransactionTimeoutMs, keysDays }: LedgerContext,
+  client: pg.PoolClient,
+  candidates: readonly Candidate[],
+  limits: FirstLimits,
+): Promise<{ transactionId: string; admissions: readonly Admission[] }> {
+  // Most events that wait in the ledger came today.
+  const today = new Date().toISOString().slice(0, 10);
+  const events = candidates.map(({ event }) => event);
+  const texts = [limits.lockTimeoutMs, limits.statementTimeoutMs, idleInTransactionTimeoutMs].map(
+    (milliseconds) => String(Math.ceil(milliseconds)),
+  );
+  const [, answer] = await pipeline(client, [
+    { text: `BEGIN; ${PLAN_BY_KEY}` },
+    {
+      name: `millrace_admit_${today}`,
+      text: ADMIT(today),
+      values: [
+        events[0]?.source,
+        events.map(({ eventId }) => eventId),
+        events.map(({ bodyHash }) => bodyHash),
+        events.map(({ body }) => body !== undefined),
+        candidates.map(({ event, bodyDedup }) =>
+          bodyDedup && event.unsigned ? signedDigest(event) : null,
+        ),
+        events.map(({ acceptedAtMs }) => acceptedAtMs),
+        ...texts,
+        keysDays,
+      ],
+    },
+  ]);
+  const { rows } = answer as pg.QueryResult<AdmitRow>;
+  const byId = new Map(rows.map((row) => [row.event_id, row] as const));
+  const messages = new Set<string>();
+  const admissions = candidates.map(({ event, bodyDedup }): Admission => {
+    const row = byId.get(event.eventId);
+    if (row === undefined || row.kind === "record_first") return { kind: "record_first" };
+    if (row.kind === "busy") return { kind: "busy" };
+    const admitted = toAdmitted(event, row);
+    if (admitted === undefined) return { kind: "record_first" };
+    // The transaction has the lock of a message for all of its events.
+    if (bodyDedup && admitted.unsigned) {
+      const message = signedDigest(event);
+      if (messages.has(message)) return { kind: "record_first" };
+      messages.add(message);
+    }
+    return { kind: "admitted", event: admitted, isWaiting: row.kind === "waiting" };
+  });
+  return { transactionId: rows[0]?.transaction_id ?? "", admissions };
+}
+
+function toAdmitted(event: EnvelopedEvent, row: AdmitRow): IncomingEvent | undefined {
+  const body = event.body ?? row.body ?? undefined;
+  if (body === undefined) return undefined;
+  if (row.kind === "fresh") return { ...event, body };
+  // A record runs it by the row and notes the conflict.
+  if (row.type !== event.type || row.unsigned !== event.unsigned) return undefined;
+  return {
+    ...event,
+    acceptedAtMs: row.received_at_ms ?? event.acceptedAtMs,
+    headers: event.body === undefined ? (row.headers ?? {}) : event.headers,
+    body,
+  };
+}

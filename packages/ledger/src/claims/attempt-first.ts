@@ -1,0 +1,160 @@
+import {
+  failpoint,
+  unlessAborted,
+  type EventJob,
+  type HandlerTransaction,
+  type IncomingEvent,
+  type OnEmitted,
+  type Outcome,
+  type StopSignal,
+} from "@millrace/core";
+import { admit } from "./admit.ts";
+import { complete } from "./complete-first.ts";
+import { lease } from "../connection/connection.ts";
+import type { EmitTarget } from "./emit.ts";
+import { ledgerError } from "../connection/database-errors.ts";
+import { releaseHandlers, type LedgerContext } from "../connection/ledger-context.ts";
+import { recordRunning } from "./record.ts";
+import { runGuarded, settleError, undo } from "./run-guarded.ts";
+import { rollback } from "../connection/transaction.ts";
+
+/** Milliseconds after which an attempt that still runs is recorded, so that people see it. */
+const VISIBLE_AFTER_MS = 250;
+
+export type FirstWork = (
+  tx: HandlerTransaction,
+  event: IncomingEvent,
+  target: EmitTarget,
+) => Promise<Outcome>;
+
+/** How a first attempt ended whose handlers did not throw. */
+export type FirstAttemptEnd =
+  | "completed"
+  /** Nothing ran: another transaction has the event. */
+  | "busy"
+  /** Nothing ran: it is for a record to decide. */
+  | "record_first"
+  /** It ran, and was undone: another connection has recorded the event meanwhile. */
+  | "undone"
+  /** It ran, and the answer to its COMMIT did not come: the next claim tells. */
+  | "unknown";
+
+export interface FirstAttemptLimits {
+  /** Milliseconds that Postgres gives each statement of the handler. */
+  readonly statementTimeoutMs: number;
+  /** When it aborts, the transaction is undone and the signal's reason is thrown. */
+  readonly signal: StopSignal;
+  readonly bodyDedup: boolean;
+  /** Called when the attempt was recorded while its handlers ran. */
+  readonly onRecorded: () => void;
+  /** Called when a statement of the handlers had an effect that no savepoint undoes. */
+  readonly onUnsafe: () => void;
+  /** Called after the COMMIT with what the handlers emitted, if they did. */
+  readonly onEmitted?: OnEmitted | undefined;
+}
+
+/**
+ * Makes the first attempt of an event in one transaction: admits the event, runs `work`, and writes the
+ * event and its body as completed. What `work` throws undoes all of it and is thrown on. Nothing is written
+ * before; an attempt that still runs after 250 ms is recorded by another connection.
+ *
+ * @throws what `work` threw; the signal's reason; `database_unavailable`, `tx_control_refused`,
+ * `tx_changed`, `tx_closed`, `handler_failed`
+ */
+export async function attemptFirst(
+  ledger: LedgerContext,
+  job: EventJob,
+  work: FirstWork,
+  limits: FirstAttemptLimits,
+): Promise<FirstAttemptEnd> {
+  const { signal, bodyDedup, statementTimeoutMs, onEmitted } = limits;
+  if (signal.aborted) throw signal.reason;
+  const held = await lease(ledger.pool);
+  const late = new LateRecord(ledger, job, limits.onRecorded);
+  try {
+    const { lockTimeoutMs } = ledger;
+    const candidate = { event: job.event, bodyDedup };
+    const admitting = admit(ledger, held.client, [candidate], {
+      statementTimeoutMs,
+      lockTimeoutMs,
+    });
+    const { transactionId, admissions } = await unlessAborted(signal, asLedgerError(admitting));
+    const [admission] = admissions;
+    if (admission?.kind !== "admitted") {
+      await unlessAborted(signal, rollback(held));
+      return admission?.kind ?? "record_first";
+    }
+    const { event, isWaiting } = admission;
+    if (!isWaiting) late.start();
+    const startedMs = performance.now();
+    const { guard, outcome } = await runGuarded(
+      held,
+      signal,
+      (tx, target) => work(tx, event, target),
+      ledger.tables,
+    );
+    failpoint("worker.handled");
+    if (guard.isUnsafe) limits.onUnsafe();
+    const recorded = await late.end();
+    const ranMs = performance.now() - startedMs;
+    const emitted = guard.emittedIfAny === undefined ? [] : [guard.emittedIfAny];
+    const run = { event, isWaiting, outcome, ranMs, bodyDedup, recorded };
+    try {
+      return await complete(ledger, held, { runs: [run], emitted, transactionId, onEmitted });
+    } catch (error) {
+      throw settleError(error, held, guard);
+    }
+  } catch (error) {
+    await undo(held, signal);
+    throw error;
+  } finally {
+    await late.end();
+    releaseHandlers(ledger, held, job.event.source);
+  }
+}
+
+async function asLedgerError<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw ledgerError(error);
+  }
+}
+
+/** Records an attempt when it has run for a while. */
+class LateRecord {
+  private readonly ledger: LedgerContext;
+  private readonly job: EventJob;
+  private readonly onRecorded: () => void;
+  private timer: NodeJS.Timeout | undefined;
+  private recording: Promise<boolean> | undefined;
+
+  constructor(ledger: LedgerContext, job: EventJob, onRecorded: () => void) {
+    this.ledger = ledger;
+    this.job = job;
+    this.onRecorded = onRecorded;
+  }
+
+  start(): void {
+    this.timer = setTimeout(() => {
+      this.recording = this.record();
+    }, VISIBLE_AFTER_MS);
+  }
+
+  /** Records no more from now on; 1 when the attempt is recorded. */
+  async end(): Promise<0 | 1> {
+    clearTimeout(this.timer);
+    return (await this.recording) === true ? 1 : 0;
+  }
+
+  // Whatever goes wrong, the attempt goes on: its end decides by the primary key.
+  private async record(): Promise<boolean> {
+    try {
+      const isRecorded = await recordRunning(this.ledger, this.job);
+      if (isRecorded) this.onRecorded();
+      return isRecorded;
+    } catch {
+      return false;
+    }
+  }
+}

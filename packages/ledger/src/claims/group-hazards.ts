@@ -1,0 +1,38 @@
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/**
+ * What in the database makes it unsafe for handlers to share a transaction although none of their statements
+ * shows it: row-level security, whose policies read settings, and functions whose text sets something
+ * that lasts until the transaction ends. Extensions' own are left out, and so are ours and those of a queue
+ * on Postgres, which no handler calls.
+ */
+const HAZARDS = `
+SELECT format('table %I.%I has row-level security', n.nspname, c.relname) AS hazard
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity AND n.nspname !~ '^(pg_|information_schema$|millrace$|bullmq$)'
+UNION ALL
+SELECT format('function %I.%I may change settings, locks or temporary tables', n.nspname, p.proname)
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname !~ '^(pg_|information_schema$|millrace$|bullmq$)'
+  AND p.prosrc ~* '(set_config|advisory|\\mtemp(orary)?\\M|pg_temp|(^|;|\\mbegin\\M|\\mthen\\M|\\melse\\M|\\mloop\\M)\\s*set\\s)'
+  AND NOT EXISTS (
+    SELECT FROM pg_catalog.pg_depend d
+    WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+  )
+ORDER BY hazard
+LIMIT 5`;
+
+/**
+ * Reasons, at most five, why first attempts should not share a transaction on this database.
+ *
+ * @throws `database_unavailable`
+ */
+export async function groupHazards(ledger: LedgerContext): Promise<readonly string[]> {
+  const { rows } = await runStatement<{ hazard: string }>(
+    ledger.pool,
+    { text: HAZARDS },
+    ledger.reads,
+  );
+  return rows.map(({ hazard }) => hazard);
+}

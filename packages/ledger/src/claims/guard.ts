@@ -1,0 +1,249 @@
+import { MillraceError, type EmittedEvent, type HandlerTransaction } from "@millrace/core";
+import { NodePgSession, NodePgTransaction } from "drizzle-orm/node-postgres";
+import { PgDialect } from "drizzle-orm/pg-core";
+import type pg from "pg";
+import { databaseUnavailable, isConnectionError } from "../connection/database-errors.ts";
+import type { Lease } from "../connection/connection.ts";
+import { Emitted, emitStatements, type EmitTarget } from "./emit.ts";
+import type { UserTables } from "../connection/ledger-context.ts";
+import {
+  forgetPrepared,
+  isStale,
+  preparedName,
+  withKnownName,
+} from "../connection/prepared-name.ts";
+import { causes, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
+import {
+  classify,
+  SAVEPOINT_PREFIX,
+  Savepoints,
+  type StatementKind,
+} from "./transaction-control.ts";
+
+/** What is special about a handler that shares its transaction with handlers of other events. */
+export interface SharedTransaction {
+  /** Sends a query of the handler. */
+  readonly send: (query: pg.QueryConfig) => Promise<pg.QueryResult>;
+}
+
+/** A time limit of a group has ended the statement: without a group, it might have succeeded. */
+const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
+  [SQLSTATE.lockNotAvailable, "contended"],
+  [SQLSTATE.deadlockDetected, "contended"],
+  [SQLSTATE.queryCanceled, "slow"],
+]);
+
+const DONE = Promise.resolve();
+
+/**
+ * Guards a connection while a handler has it: refuses transaction control, and can be revoked. Every query
+ * uses the extended protocol, which takes a single statement, so a COMMIT cannot hide behind another
+ * statement in the same string.
+ */
+export class Guard implements EmitTarget {
+  /** The first error of a query, even if the handler swallowed it. */
+  firstError: unknown;
+  /** True once a statement had an effect that no savepoint undoes. */
+  isUnsafe = false;
+  /** In a group: why the run does not count, even if the handler swallowed the error. */
+  trouble: "contended" | "slow" | "unsafe" | "undone" | undefined;
+  private readonly held: Lease;
+  private readonly shared: SharedTransaction | undefined;
+  private readonly inFlight = new Set<Promise<unknown>>();
+  private isSealed = false;
+  private refusal: MillraceError | undefined;
+  private savepoints: Savepoints | undefined;
+  private seen: WeakSet<Error> | undefined;
+  private emits: Emitted | undefined;
+
+  constructor(held: Lease, shared?: SharedTransaction) {
+    this.held = held;
+    this.shared = shared;
+  }
+
+  /** What drizzle calls in place of the connection. */
+  async query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> {
+    const read = readQuery(config, values);
+    const kind = this.admit(read.text);
+    // Only in a group: should the prepared statement have become stale, the event is attempted alone.
+    if (this.shared !== undefined && kind === "other") read.name ??= preparedName(read.text);
+    const query = withKnownName(this.held.client, read);
+    this.held.isTouched = true;
+    const sent = this.shared?.send(query) ?? this.held.client.query(query);
+    this.inFlight.add(sent);
+    try {
+      const result = await sent;
+      if (kind === "savepoint" || kind === "savepoint_end") {
+        const kept = (this.savepoints ??= new Savepoints()).apply(
+          query.text,
+          this.emits?.count ?? 0,
+        );
+        if (kept !== undefined) this.emits?.keep(kept);
+      }
+      return result;
+    } catch (error) {
+      this.note(error);
+      throw error;
+    } finally {
+      this.inFlight.delete(sent);
+    }
+  }
+
+  /** What the handlers have emitted; undefined when they have not, which is most often so. */
+  get emittedIfAny(): Emitted | undefined {
+    return this.emits;
+  }
+
+  get emitted(): Emitted {
+    return (this.emits ??= new Emitted());
+  }
+
+  emit(event: EmittedEvent): Promise<void> {
+    this.requireOpen();
+    const isWritten = this.savepoints?.isAnyOpen === true;
+    this.emitted.add(event, { isWritten });
+    return isWritten ? this.writeNow(event) : DONE;
+  }
+
+  private async writeNow(event: EmittedEvent): Promise<void> {
+    for (const { text, values } of emitStatements([event], null)) await this.query(text, values);
+  }
+
+  private requireOpen(): void {
+    if (!this.isSealed) return;
+    throw new MillraceError("tx_closed", "Cannot use the transaction: its handler has returned");
+  }
+
+  private admit(text: string): StatementKind {
+    this.requireOpen();
+    const { kind, reachesPastSavepoint, isReserved, mayDeallocate } = classify(text);
+    if (mayDeallocate) forgetPrepared(this.held.client);
+    if (reachesPastSavepoint) this.isUnsafe = true;
+    if (this.shared !== undefined && (reachesPastSavepoint || this.endsForeign(kind, text))) {
+      this.trouble ??= "unsafe";
+      this.firstError ??= new Error("Cannot run this statement in a group of first attempts");
+      throw this.firstError;
+    }
+    if (kind === "control") {
+      this.refuse("begin or end a transaction in a handler: it is committed with the event");
+    }
+    if (kind === "copy") {
+      // Nothing sends the rows that Postgres would wait for, or reads those that it would send.
+      this.refuse(
+        "use COPY with STDIN or STDOUT in a handler: write rows with INSERT, and read them with SELECT",
+      );
+    }
+    if (isReserved) {
+      this.refuse(
+        `use this savepoint in a handler: names that begin with ${SAVEPOINT_PREFIX} are the ledger's`,
+      );
+    }
+    if (kind === "session") this.held.spoil("session");
+    return kind;
+  }
+
+  private refuse(what: string): never {
+    throw (this.refusal ??= new MillraceError("tx_control_refused", `Cannot ${what}`));
+  }
+
+  /** True for the end of a savepoint that this handler has not set; in a group, another one may have. */
+  private endsForeign(kind: StatementKind, text: string): boolean {
+    return kind === "savepoint_end" && this.savepoints?.has(text) !== true;
+  }
+
+  private note(error: unknown): void {
+    this.firstError ??= error;
+    if (this.shared !== undefined) this.trouble ??= LIMITED.get(sqlStateOf(error) ?? "");
+    if (this.shared !== undefined && isStale(error)) {
+      this.held.spoil();
+      this.trouble ??= "undone";
+    }
+    if (error instanceof Error) (this.seen ??= new WeakSet()).add(error);
+  }
+
+  /** Refuses every further query with `tx_closed`. */
+  seal(): void {
+    this.isSealed = true;
+  }
+
+  /** Resolves when every query that was sent has been answered. */
+  async idle(): Promise<void> {
+    if (this.inFlight.size > 0) await Promise.allSettled(this.inFlight);
+  }
+
+  /**
+   * Checks, after a handler has returned, that it left the transaction the way it got it.
+   *
+   * @throws `tx_control_refused`, `tx_closed`
+   */
+  check(): void {
+    if (this.refusal !== undefined) throw this.refusal;
+    if (this.savepoints?.isAnyOpen === true) {
+      throw new MillraceError(
+        "tx_closed",
+        "Cannot complete the event: its handler returned while a nested transaction was open",
+      );
+    }
+  }
+
+  /** What to throw for an error of the handler: our own refusal, `database_unavailable`, or itself. */
+  explain(error: unknown): unknown {
+    const { refusal, seen } = this;
+    if (refusal !== undefined) return refusal;
+    const isOurs = seen !== undefined && [...causes(error)].some((link) => seen.has(link));
+    return isOurs && isConnectionError(error) ? databaseUnavailable(error) : error;
+  }
+}
+
+/**
+ * The transaction that a handler gets. It is drizzle's transaction and not its database, so that a
+ * nested `transaction()` is a savepoint; a database would send BEGIN and COMMIT on our connection. Its `query`
+ * has the tables; without any, drizzle makes none.
+ */
+export function handlerTransaction(
+  guard: Guard,
+  tables: UserTables | undefined,
+): HandlerTransaction {
+  // drizzle calls nothing of a client but `query`.
+  const client = guard as unknown as ConstructorParameters<typeof NodePgSession>[0];
+  // One for each transaction: a dialect remembers the columns of a table by the table's name, and another
+  // handler may define that table with other columns.
+  const dialect = new PgDialect();
+  const session = new NodePgSession(client, dialect, tables);
+  return new NodePgTransaction(dialect, session, tables);
+}
+
+// drizzle passes pg's own config. Only the parts that are known to be safe are passed on: `queryMode` is
+// ours, and `rows` or a Submittable would hold a portal open.
+function readQuery(
+  config: unknown,
+  values: unknown[] | undefined,
+): pg.QueryConfig & { queryMode: "extended" } {
+  const given = typeof config === "string" ? { text: config } : config;
+  if (!isQueryConfig(given)) {
+    throw new MillraceError(
+      "tx_control_refused",
+      "Cannot run this in a handler: it is not a query",
+    );
+  }
+  const rowMode = given.rowMode === undefined ? {} : { rowMode: given.rowMode };
+  return {
+    text: given.text,
+    values: values ?? given.values ?? [],
+    name: isLedgerName(given.name) ? undefined : given.name,
+    types: given.types,
+    ...rowMode,
+    queryMode: "extended",
+  };
+}
+
+/** A statement that is prepared by one of the ledger's names would keep the ledger's own off the connection. */
+function isLedgerName(name: unknown): boolean {
+  return typeof name === "string" && name.startsWith("millrace_");
+}
+
+function isQueryConfig(value: unknown): value is pg.QueryConfig & { rowMode?: "array" } {
+  return (
+    typeof value === "object" && value !== null && "text" in value && typeof value.text === "string"
+  );
+}

@@ -1,0 +1,285 @@
+import {
+  isStorable,
+  LEFT_TO_A_PERSON,
+  type Claim,
+  type ErrorCode,
+  type EventJob,
+  type EventKey,
+} from "@millrace/core";
+import { isDatabaseUnavailable, messageOf } from "../connection/database-errors.ts";
+import { IDENTITY_LOCK } from "./admit.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "./event-batch.ts";
+import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
+import { isDataError } from "../connection/sqlstate.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+interface RecordRow extends EventKey {
+  readonly kind: Claim["kind"] | "again";
+  /** Null but for `claimed`. */
+  readonly attempt: number;
+  readonly attemptSinceRetry: number;
+  readonly waits: number;
+  readonly pendingForMs: number;
+  readonly isNew: boolean;
+  /** Of the row that was there before; null without one. */
+  readonly type: string | null;
+  readonly unsigned: boolean | null;
+  readonly receivedAtMs: number | null;
+  readonly lastError: string | null;
+  readonly lastErrorCode: ErrorCode | null;
+  readonly conflict: true | null;
+}
+
+const BUSY: Claim = { kind: "busy" };
+
+/**
+ * Records jobs in one short commit of its own: one claim per job, in order. Repeats of an event within
+ * the call are `busy`. An event that Postgres refuses does not affect the others: it is recorded
+ * alone, and fails with `invalid_envelope` when Postgres cannot hold it.
+ *
+ * @throws `database_unavailable`
+ */
+export async function record(
+  ledger: LedgerContext,
+  jobs: readonly EventJob[],
+): Promise<readonly Claim[]> {
+  const first = new Map<string, EventJob>();
+  for (const job of jobs) {
+    const key = keyText(job.event);
+    if (!first.has(key) && isRecordable(job)) first.set(key, job);
+  }
+  const claims = await recordParts(
+    ledger,
+    chunkEvents([...first.values()], (job) => job.event),
+  );
+  return jobs.map((job) => {
+    if (!isRecordable(job)) return unstorable("its text holds a NUL or half a surrogate pair");
+    // Of repeats within the call, the first is the one that was recorded.
+    const claim = claims.get(job) ?? BUSY;
+    claims.delete(job);
+    return claim;
+  });
+}
+
+function isRecordable({ event, run }: EventJob): boolean {
+  return [event.source, event.eventId, event.type, run].every(isStorable);
+}
+
+function unstorable(reason: string): Claim {
+  return {
+    kind: "failed",
+    code: "invalid_envelope",
+    message: `Cannot record the event: ${reason}`,
+  };
+}
+
+async function recordChunk(
+  ledger: LedgerContext,
+  jobs: readonly EventJob[],
+): Promise<Map<EventJob, Claim>> {
+  try {
+    return await recordOnce(ledger, jobs);
+  } catch (error) {
+    if (isDatabaseUnavailable(error)) throw error;
+    const [only] = jobs;
+    if (jobs.length === 1 && only !== undefined) {
+      const claim: Claim = isDataError(error)
+        ? unstorable(messageOf(error))
+        : { kind: "unrecorded", error };
+      return new Map([[only, claim]]);
+    }
+    // One event's error must not fail the others.
+    return await recordParts(
+      ledger,
+      jobs.map((job) => [job]),
+    );
+  }
+}
+
+// What was recorded before the database went away stays recorded: those attempts are ours and run.
+// The jobs that were not reached count as busy.
+async function recordParts(
+  ledger: LedgerContext,
+  parts: readonly (readonly EventJob[])[],
+): Promise<Map<EventJob, Claim>> {
+  const claims = new Map<EventJob, Claim>();
+  for (const part of parts) {
+    try {
+      for (const [job, claim] of await recordChunk(ledger, part)) claims.set(job, claim);
+    } catch (error) {
+      if (claims.size === 0) throw error;
+      return claims;
+    }
+  }
+  return claims;
+}
+
+async function recordOnce(
+  ledger: LedgerContext,
+  jobs: readonly EventJob[],
+): Promise<Map<EventJob, Claim>> {
+  const { claims, again } = await runRecord(ledger, jobs);
+  if (again.length === 0) return claims;
+  // The next snapshot sees the row that came in meanwhile.
+  const second = await runRecord(ledger, again);
+  for (const [job, claim] of second.claims) claims.set(job, claim);
+  for (const job of second.again) claims.set(job, BUSY);
+  return claims;
+}
+
+const FINAL_CODES = LEFT_TO_A_PERSON.map((code) => `'${code}'`).join(", ");
+
+const IS_EXPIRED = "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => $14::int)";
+
+/**
+ * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event has an attempt counted,
+ * and one that was not due before its first has been pending from then on; a failed event too, and becomes pending again,
+ * unless it failed in this very run ($13), has a later generation (what replaced it may have completed), is left to a
+ * person (`LEFT_TO_A_PERSON`), waits for its body (`body_lost`), or the job is not believed. A row that another transaction holds is skipped (`busy`), so
+ * that a handler delays only its own event. `again` is a row inserted after the statement's snapshot. An event whose first
+ * attempt another transaction makes (admit.ts) is `busy` too. If handlers have run that nobody counted ($15), the attempt
+ * that follows has the next number, and uses up what one attempt does. An attempt that begins is due no longer. A new
+ * event that was accepted more than $14 days ago is left out: it may have been deleted since. A known event that comes
+ * with another body, type, or `unsigned` keeps the first, and the conflict is noted; a job that is not believed
+ * (process-event.ts) comes without a body hash.
+ */
+const RECORD = `
+WITH ${INCOMING},
+run AS MATERIALIZED (
+  SELECT r.*, r.generation > 0 OR $16::bool OR ${IDENTITY_LOCK("r.source", "r.event_id")} AS is_free
+  FROM unnest($1::text[], $2::text[], $3::int[], $5::text[], $13::text[], $15::int[])
+    AS r (source, event_id, generation, given_hash, run, uncounted)
+),
+held AS MATERIALIZED (
+  SELECT e.source, e.event_id, e.generation, e.status, e.last_error, e.last_error_code,
+    e.body_hash, e.type, e.unsigned, e.received_at, CASE e.attempts WHEN 0 THEN run.uncounted ELSE 0 END AS uncounted,
+    CASE e.status WHEN 'failed' THEN e.failed_run IS NOT DISTINCT FROM run.run
+      OR run.given_hash = '' OR e.last_error_code IN (${FINAL_CODES})
+      OR (e.last_error_code = 'body_lost' AND NOT ${BODY_KEPT("e")}) OR EXISTS (
+      SELECT FROM millrace.events l
+      WHERE l.source = e.source AND l.event_id = e.event_id AND l.generation > e.generation
+    ) END AS stays_failed
+  FROM run JOIN millrace.events e USING (source, event_id, generation)
+  WHERE run.is_free
+  ORDER BY e.source, e.event_id, e.generation
+  FOR UPDATE OF e SKIP LOCKED
+),
+counted AS (
+  UPDATE millrace.events e SET
+    status = 'pending',
+    attempts = e.attempts + held.uncounted + 1,
+    attempts_at_retry = held.uncounted
+      + CASE held.status WHEN 'failed' THEN e.attempts ELSE e.attempts_at_retry END,
+    enqueued_at = coalesce(e.enqueued_at, now()),
+    pending_since = CASE
+      WHEN held.status = 'failed' OR (e.attempts = 0 AND e.next_attempt_at IS NOT NULL) THEN now()
+      ELSE e.pending_since END,
+    started_at = clock_timestamp(),
+    processed_at = NULL,
+    failed_run = NULL,
+    next_attempt_at = NULL
+  FROM held
+  WHERE e.source = held.source AND e.event_id = held.event_id AND e.generation = held.generation
+    AND (held.status = 'pending' OR (held.status = 'failed' AND NOT held.stays_failed))
+  RETURNING e.source, e.event_id, e.generation, e.attempts,
+    e.attempts - e.attempts_at_retry AS since_retry, e.waits,
+    (extract(epoch FROM now() - e.pending_since) * 1000)::float8 AS pending_for_ms
+), ${INSERT_FRESH({
+  join: "JOIN run USING (source, event_id, generation)",
+  where: `run.is_free AND NOT ${IS_EXPIRED}`,
+  uncounted: "run.uncounted",
+})}
+SELECT i.source, i.event_id AS "eventId", i.generation,
+  CASE
+    WHEN counted.attempts IS NOT NULL OR fresh.body_id IS NOT NULL THEN 'claimed'
+    WHEN NOT run.is_free THEN 'busy'
+    WHEN held.status = 'completed' THEN 'completed'
+    WHEN held.status = 'failed' THEN 'failed'
+    WHEN i.known THEN 'busy'
+    WHEN ${IS_EXPIRED} THEN 'identity_expired'
+    WHEN i.body_from IS NULL THEN 'body_missing'
+    ELSE 'again'
+  END AS kind,
+  coalesce(counted.attempts, fresh.attempts) AS attempt,
+  coalesce(counted.since_retry, 1) AS "attemptSinceRetry",
+  coalesce(counted.waits, 0) AS waits, coalesce(counted.pending_for_ms, 0) AS "pendingForMs",
+  fresh.body_id IS NOT NULL AS "isNew", held.type, held.unsigned,
+  floor(extract(epoch FROM held.received_at) * 1000)::float8 AS "receivedAtMs",
+  held.last_error AS "lastError", held.last_error_code AS "lastErrorCode",
+  CASE WHEN i.body_hash <> '' AND (
+    held.body_hash <> i.body_hash OR held.type <> i.type OR held.unsigned <> i.unsigned
+  ) THEN
+    millrace.note_conflict(i.source, i.event_id, i.body_hash, i.body_from IS NOT NULL)
+  END AS conflict
+FROM incoming i
+JOIN run USING (source, event_id, generation)
+LEFT JOIN held USING (source, event_id, generation)
+LEFT JOIN counted USING (source, event_id, generation)
+LEFT JOIN fresh USING (source, event_id, generation)`;
+
+async function runRecord(
+  ledger: LedgerContext,
+  jobs: readonly EventJob[],
+  { hasIdentity }: { readonly hasIdentity: boolean } = { hasIdentity: false },
+): Promise<{ claims: Map<EventJob, Claim>; again: EventJob[] }> {
+  const events = packEvents(jobs.map((job) => job.event));
+  const uncounted = jobs.map(({ startedBefore }) => (startedBefore === true ? 1 : 0));
+  const runs = jobs.map((job) => job.run);
+  const values = [...events, runs, ledger.keysDays, uncounted, hasIdentity];
+  const query = { name: "millrace_record", text: RECORD, values };
+  const { rows } = await withPartitions(ledger.pool, () =>
+    runStatement<RecordRow>(ledger.pool, query, ledger.prepared),
+  );
+  const byKey = new Map(rows.map((row) => [keyText(row), row] as const));
+  const claims = new Map<EventJob, Claim>();
+  const again: EventJob[] = [];
+  for (const job of jobs) {
+    const row = byKey.get(keyText(job.event));
+    if (row?.kind === "again") again.push(job);
+    else claims.set(job, row === undefined ? BUSY : withConflict(toClaim(row), row));
+  }
+  return { claims, again };
+}
+
+/**
+ * Records an event whose first attempt is being made right now, in a transaction that holds its identity:
+ * it takes so long that people should see it. True when the event is recorded with that attempt.
+ *
+ * @throws `database_unavailable`, or what Postgres says of the event
+ */
+export async function recordRunning(ledger: LedgerContext, job: EventJob): Promise<boolean> {
+  const { claims } = await runRecord(ledger, [job], { hasIdentity: true });
+  const claim = claims.get(job);
+  return claim?.kind === "claimed" && claim.attempt === 1;
+}
+
+function withConflict(claim: Claim, { conflict }: RecordRow): Claim {
+  return conflict === true ? { ...claim, conflict } : claim;
+}
+
+function toClaim(row: RecordRow): Claim {
+  switch (row.kind) {
+    case "claimed": {
+      const { kind, attempt, attemptSinceRetry, waits, pendingForMs } = row;
+      const claim = { kind, attempt, attemptSinceRetry, waits, pendingForMs };
+      if (row.isNew) return { ...claim, isNew: true };
+      const { type, unsigned, receivedAtMs } = row;
+      if (type === null || unsigned === null || receivedAtMs === null) return claim;
+      return { ...claim, stored: { type, unsigned, acceptedAtMs: receivedAtMs } };
+    }
+    case "completed":
+      return { kind: "completed" };
+    case "body_missing":
+    case "identity_expired":
+      return { kind: row.kind };
+    case "failed":
+      return {
+        kind: "failed",
+        code: row.lastErrorCode ?? "gave_up",
+        message: row.lastError ?? "",
+      };
+    default:
+      return BUSY;
+  }
+}

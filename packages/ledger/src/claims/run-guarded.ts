@@ -1,0 +1,82 @@
+import {
+  MillraceError,
+  unlessAborted,
+  type HandlerTransaction,
+  type Outcome,
+  type StopSignal,
+} from "@millrace/core";
+import { databaseUnavailable, ledgerError, messageOf } from "../connection/database-errors.ts";
+import type { EmitTarget } from "./emit.ts";
+import { Guard, handlerTransaction } from "./guard.ts";
+import type { Lease } from "../connection/connection.ts";
+import type { UserTables } from "../connection/ledger-context.ts";
+import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
+import { rollback } from "../connection/transaction.ts";
+
+/**
+ * Runs `work` with a transaction of its own making until it is done or the signal aborts. A query that
+ * was not awaited is waited for; a nested transaction that was left open is an error.
+ */
+export async function runGuarded(
+  held: Lease,
+  signal: StopSignal,
+  work: (tx: HandlerTransaction, target: EmitTarget) => Promise<Outcome>,
+  tables: UserTables | undefined,
+): Promise<{ guard: Guard; outcome: Outcome }> {
+  const guard = new Guard(held);
+  try {
+    const run = async () => {
+      const outcome = await work(handlerTransaction(guard, tables), guard);
+      guard.seal();
+      await guard.idle();
+      return outcome;
+    };
+    const outcome = await unlessAborted(signal, run());
+    guard.check();
+    return { guard, outcome };
+  } catch (error) {
+    throw guard.explain(error);
+  } finally {
+    guard.seal();
+  }
+}
+
+/** In a statement that completes events: it fails because the transaction is not the one that was begun. */
+export const REFUSE_TRANSACTION = `millrace.refuse(
+    'Cannot complete the event: the handler has left its transaction, and what it wrote there may be committed',
+    '${SQLSTATE.transactionChanged}')`;
+
+/** What to throw when the statement that completes the event, or its COMMIT, has failed. */
+export function settleError(error: unknown, held: Lease, guard: Guard): unknown {
+  if (held.broken) return databaseUnavailable(error);
+  switch (sqlStateOf(error)) {
+    case SQLSTATE.transactionAborted:
+      return guard.explain(
+        new MillraceError(
+          "handler_failed",
+          `Cannot complete the event: a query of its handler had failed: ${messageOf(guard.firstError)}`,
+          { cause: guard.firstError },
+        ),
+      );
+    case SQLSTATE.transactionChanged:
+      held.spoil("uncleaned");
+      return new MillraceError("tx_changed", messageOf(error), { cause: error });
+    case SQLSTATE.notSettled:
+      return new MillraceError("tx_control_refused", messageOf(error), { cause: error });
+    default:
+      return ledgerError(error);
+  }
+}
+
+// An attempt that was stopped may still have a query running, so its connection is cut and not asked.
+export async function undo(held: Lease, signal: StopSignal): Promise<void> {
+  if (signal.aborted) {
+    held.destroy();
+    return;
+  }
+  try {
+    await unlessAborted(signal, rollback(held));
+  } catch {
+    held.destroy();
+  }
+}

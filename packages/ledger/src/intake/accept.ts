@@ -1,0 +1,182 @@
+import {
+  isStorable,
+  MillraceError,
+  type EventKey,
+  type EventStatus,
+  type IncomingEvent,
+  type StoreResult,
+} from "@millrace/core";
+import { messageOf } from "../connection/database-errors.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "../claims/event-batch.ts";
+import { withPartitions } from "../schema/bodies.ts";
+import { isDataError } from "../connection/sqlstate.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+interface AcceptRow extends EventKey {
+  /** Null when it is new. */
+  readonly status: EventStatus | null;
+  readonly conflict: true | null;
+}
+
+/**
+ * Records events as pending, with their bodies, in one commit: one result for each event, in order.
+ * Every result except an error means that the event is on disk. `failed` and `conflict` tell more about
+ * an event that was there before; a conflict is noted. A repeat within the call is a duplicate.
+ *
+ * @throws `database_unavailable`
+ */
+export async function accept(
+  ledger: LedgerContext,
+  events: readonly IncomingEvent[],
+): Promise<readonly StoreResult[]> {
+  const variants = new Map<string, IncomingEvent>();
+  for (const event of events) {
+    const name = variantText(event);
+    if (!variants.has(name) && isAcceptable(event)) variants.set(name, event);
+  }
+  const placements = await acceptInRounds(ledger, [...variants.values()]);
+  return events.map((event) => {
+    if (!isAcceptable(event)) return refusal("its text holds a NUL or half a surrogate pair");
+    const name = variantText(event);
+    const placement = placements.get(name) ?? "duplicate";
+    // A repeat within the call is a duplicate, unless the first of them could not be taken.
+    if (placement === "accepted") placements.set(name, "duplicate");
+    return placement;
+  });
+}
+
+/** An event and its body. */
+function variantText(event: IncomingEvent): string {
+  return `${event.bodyHash}\0${keyText(event)}`;
+}
+
+/** An event that came with several bodies in one call takes one statement for each body: the first is
+ * kept, and the later ones find it there. */
+async function acceptInRounds(
+  ledger: LedgerContext,
+  variants: readonly IncomingEvent[],
+): Promise<Map<string, StoreResult>> {
+  const placements = new Map<string, StoreResult>();
+  let rest = variants;
+  while (rest.length > 0) {
+    const round = new Map<string, IncomingEvent>();
+    const others: IncomingEvent[] = [];
+    for (const event of rest) {
+      const key = keyText(event);
+      if (round.has(key)) others.push(event);
+      else round.set(key, event);
+    }
+    for (const chunk of chunkEvents([...round.values()], (event) => event)) {
+      for (const [event, placement] of await acceptChunk(ledger, chunk)) {
+        placements.set(variantText(event), placement);
+      }
+    }
+    rest = others;
+  }
+  return placements;
+}
+
+function isAcceptable(event: IncomingEvent): boolean {
+  return [event.source, event.eventId, event.type].every(isStorable);
+}
+
+function refusal(reason: string, cause?: unknown): MillraceError {
+  return new MillraceError("internal", `Cannot record the event: ${reason}`, { cause });
+}
+
+async function acceptChunk(
+  ledger: LedgerContext,
+  events: readonly IncomingEvent[],
+): Promise<Map<IncomingEvent, StoreResult>> {
+  try {
+    return await acceptOnce(ledger, events);
+  } catch (error) {
+    const [only] = events;
+    if (events.length === 1 && only !== undefined && isDataError(error)) {
+      return new Map([[only, refusal(messageOf(error), error)]]);
+    }
+    if (events.length > 1 && isDataError(error)) return await acceptSingly(ledger, events);
+    throw error;
+  }
+}
+
+// One bad event must not fail the others: each is sent alone and has its own result.
+async function acceptSingly(
+  ledger: LedgerContext,
+  events: readonly IncomingEvent[],
+): Promise<Map<IncomingEvent, StoreResult>> {
+  const placements = new Map<IncomingEvent, StoreResult>();
+  for (const event of events) {
+    try {
+      for (const [, placement] of await acceptChunk(ledger, [event])) {
+        placements.set(event, placement);
+      }
+    } catch (error) {
+      placements.set(event, error instanceof Error ? error : refusal(String(error)));
+    }
+  }
+  return placements;
+}
+
+async function acceptOnce(
+  ledger: LedgerContext,
+  events: readonly IncomingEvent[],
+): Promise<Map<IncomingEvent, StoreResult>> {
+  const placements = await runAccept(ledger, events);
+  const unseen = events.filter((event) => !placements.has(event));
+  if (unseen.length === 0) return placements;
+  // Another call inserted these in the meantime; the next snapshot sees them.
+  for (const [event, placement] of await runAccept(ledger, unseen)) {
+    placements.set(event, placement);
+  }
+  return placements;
+}
+
+/**
+ * Records new events as pending and returns the status of known ones; a delivery of a known event with
+ * another body is noted. Status is null for a new event. Known rows are looked up one at a time
+ * (LIMIT 1), because a join may be answered from a hash of the whole table. A row inserted after the
+ * statement's snapshot is left out of the answer.
+ */
+const ACCEPT = `
+WITH ${INCOMING}, ${INSERT_FRESH()},
+seen AS MATERIALIZED (
+  SELECT i.source, i.event_id, i.generation, i.body_hash, e.status,
+    e.body_hash <> i.body_hash AS differs
+  FROM incoming i
+  CROSS JOIN LATERAL (
+    SELECT status, body_hash FROM millrace.events e
+    WHERE e.source = i.source AND e.event_id = i.event_id AND e.generation = i.generation
+    LIMIT 1
+  ) AS e
+  WHERE i.known
+)
+SELECT source, event_id AS "eventId", generation, NULL AS status, NULL::boolean AS conflict FROM fresh
+UNION ALL
+SELECT source, event_id, generation, status,
+  CASE WHEN differs THEN millrace.note_conflict(source, event_id, body_hash, true) END
+FROM seen`;
+
+async function runAccept(
+  ledger: LedgerContext,
+  events: readonly IncomingEvent[],
+): Promise<Map<IncomingEvent, StoreResult>> {
+  const query = { name: "millrace_accept", text: ACCEPT, values: packEvents(events) };
+  const { rows } = await withPartitions(ledger.pool, () =>
+    runStatement<AcceptRow>(ledger.pool, query, ledger.prepared),
+  );
+  const found = new Map(rows.map((row) => [keyText(row), toStoreResult(row)]));
+  const placements = new Map<IncomingEvent, StoreResult>();
+  for (const event of events) {
+    const placement = found.get(keyText(event));
+    if (placement !== undefined) placements.set(event, placement);
+  }
+  return placements;
+}
+
+function toStoreResult({ status, conflict }: AcceptRow): StoreResult {
+  if (status === null) return "accepted";
+  if (conflict === true) return "conflict";
+  return status === "failed" ? "failed" : "duplicate";
+}

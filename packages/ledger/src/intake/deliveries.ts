@@ -1,0 +1,110 @@
+import type { Deliveries, Delivery } from "@millrace/api-contract";
+import { isStorable, type DeliveryOutcome, type EventLookup } from "@millrace/core";
+import { and, eq } from "drizzle-orm";
+import type { NodePgDatabase } from "drizzle-orm/node-postgres";
+import { read, type LedgerContext } from "../connection/ledger-context.ts";
+import { deliveries, type StoredDelivery } from "../schema/schema.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/** A delivery of an event that was there before. */
+export interface RepeatedDelivery extends EventLookup {
+  readonly outcome: DeliveryOutcome;
+  /** When it came, by the ingress's clock, milliseconds since the epoch. */
+  readonly atMs: number;
+}
+
+/** Deliveries of an event that are listed. */
+const RECENT_MAX = 10;
+
+/** One short text ($1), whose rows Postgres takes apart: that is the least work for the ingress, which answers senders meanwhile. */
+const NOTE_DELIVERIES = `
+INSERT INTO millrace.deliveries AS d (source, event_id, repeats, recent)
+SELECT one ->> 0, one ->> 1, (one ->> 2)::integer, (
+  SELECT jsonb_agg(jsonb_build_object('at', came -> 0, 'outcome', came -> 1, 'ingress', $2::text))
+  FROM jsonb_array_elements(one -> 3) AS came
+)
+FROM jsonb_array_elements($1::jsonb) AS one
+ORDER BY one ->> 0, one ->> 1
+ON CONFLICT (source, event_id) DO UPDATE SET
+  repeats = d.repeats + excluded.repeats,
+  recent = (
+    SELECT jsonb_agg(one) FROM (
+      SELECT one FROM jsonb_array_elements(d.recent || excluded.recent) AS one
+      ORDER BY (one ->> 'at')::bigint DESC LIMIT ${RECENT_MAX}
+    ) AS newest
+  )`;
+
+/**
+ * Counts deliveries of events that were there before, in the order in which they came, and keeps the last ten of each event.
+ *
+ * @param ingress - The host that they came to.
+ * @throws `database_unavailable`
+ */
+export async function noteDeliveries(
+  ledger: LedgerContext,
+  ingress: string,
+  repeated: readonly RepeatedDelivery[],
+): Promise<void> {
+  const rows = new Map<string, NotedEvent>();
+  for (const { source, eventId, outcome, atMs } of repeated) {
+    if (!isStorable(source) || !isStorable(eventId)) continue;
+    const name = `${source}\0${eventId}`;
+    let row = rows.get(name);
+    if (row === undefined) {
+      row = [source, eventId, 0, []];
+      rows.set(name, row);
+    }
+    row[2] += 1;
+    const recent = row[3];
+    recent.unshift([atMs, outcome]);
+    if (recent.length > RECENT_MAX) recent.pop();
+  }
+  if (rows.size === 0) return;
+  const query = { text: NOTE_DELIVERIES, values: [JSON.stringify([...rows.values()]), ingress] };
+  await runStatement(ledger.pool, query, ledger.short);
+}
+
+type NotedEvent = [
+  source: string,
+  eventId: string,
+  repeats: number,
+  recent: [atMs: number, outcome: DeliveryOutcome][],
+];
+
+/**
+ * How often an event was delivered, and the last ten deliveries.
+ *
+ * @param firstAtMs - When it was received first; undefined for an event that a handler emitted, which nobody delivered.
+ * @throws `database_unavailable`
+ */
+export async function findDeliveries(
+  ledger: LedgerContext,
+  lookup: EventLookup,
+  firstAtMs: number | undefined,
+): Promise<Deliveries> {
+  return await read(ledger, (db) => selectDeliveries(db, lookup, firstAtMs));
+}
+
+/** The same in a transaction of the caller's. */
+export async function selectDeliveries(
+  db: NodePgDatabase,
+  { source, eventId }: EventLookup,
+  firstAtMs: number | undefined,
+): Promise<Deliveries> {
+  const [noted] = await db
+    .select({ repeats: deliveries.repeats, recent: deliveries.recent })
+    .from(deliveries)
+    .where(and(eq(deliveries.source, source), eq(deliveries.eventId, eventId)));
+  const total = (firstAtMs === undefined ? 0 : 1) + (noted?.repeats ?? 0);
+  const first = { at: firstAtMs ?? NaN, outcome: "accepted", ingress: null } as const;
+  const recent = [...(noted?.recent ?? []), first].filter(({ at }) => isTime(at));
+  return { total, recent: recent.slice(0, RECENT_MAX).map(toDelivery) };
+}
+
+// A job's time may have been written by hand.
+const isTime = (ms: number): boolean => !Number.isNaN(new Date(ms).getTime());
+
+const toDelivery = ({ at, ...delivery }: StoredDelivery): Delivery => ({
+  at: new Date(at).toISOString(),
+  ...delivery,
+});

@@ -1,0 +1,66 @@
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/** Deliveries that were refused for one reason. */
+export interface Refusals {
+  /** Undefined where the sender named no source of the config. */
+  readonly source: string | undefined;
+  /** The code that they were refused with. */
+  readonly code: string;
+  readonly deliveries: number;
+}
+
+/** Refusals of one minute, and how long ago it was, in milliseconds: clocks of other machines may be wrong. */
+export interface NotedRefusals extends Refusals {
+  readonly agoMs: number;
+}
+
+// In the order of the key, so that two ingresses do not wait for each other's rows.
+const NOTE_REFUSALS = `
+INSERT INTO millrace.refusals AS r (at, source, code, deliveries)
+SELECT date_bin('1 minute', clock_timestamp() - ago_ms * interval '1 ms', 'epoch'), source, code, sum(deliveries)
+FROM jsonb_to_recordset($1::jsonb) AS one (ago_ms float8, source text, code text, deliveries bigint)
+GROUP BY 1, 2, 3
+ORDER BY 1, 2, 3
+ON CONFLICT (at, source, code) DO UPDATE SET deliveries = r.deliveries + excluded.deliveries`;
+
+/**
+ * Adds to the counts of refused deliveries.
+ *
+ * @throws `database_unavailable`
+ */
+export async function noteRefusals(
+  ledger: LedgerContext,
+  refusals: readonly NotedRefusals[],
+): Promise<void> {
+  const rows = refusals.map(({ agoMs, source = "", code, deliveries }) => {
+    return { ago_ms: agoMs, source, code, deliveries };
+  });
+  const query = { text: NOTE_REFUSALS, values: [JSON.stringify(rows)] };
+  await runStatement(ledger.pool, query, ledger.short);
+}
+
+const FIND_REFUSALS = `
+SELECT nullif(source, '') AS source, code, sum(deliveries)::float8 AS deliveries
+FROM millrace.refusals
+WHERE at >= date_bin('1 minute', now(), 'epoch') - $1 * interval '1 minute'
+GROUP BY source, code
+ORDER BY deliveries DESC, source, code`;
+
+/**
+ * Counts the deliveries that were refused in the minute that runs and in so many before it, by source and code, most first.
+ *
+ * @throws `database_unavailable`
+ */
+export async function findRefusals(
+  ledger: LedgerContext,
+  minutes: number,
+): Promise<readonly Refusals[]> {
+  const query = { text: FIND_REFUSALS, values: [minutes] };
+  const { rows } = await runStatement<Refusals & { source: string | null }>(
+    ledger.pool,
+    query,
+    ledger.reads,
+  );
+  return rows.map((row) => ({ ...row, source: row.source ?? undefined }));
+}

@@ -1,0 +1,168 @@
+import type { AuditEntry, AuditPage } from "@millrace/api-contract";
+import { isStorable, MillraceError } from "@millrace/core";
+import { cutText } from "../connection/cut-text.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/** JSON of any shape. */
+export type AuditJson = Readonly<Record<string, unknown>>;
+
+/** What is audited: what is done, and to what. */
+export interface AuditedAct {
+  readonly action: string;
+  readonly source?: string | undefined;
+  readonly eventId?: string | undefined;
+  readonly generation?: number | undefined;
+  /** What was asked for, where it was not one event. */
+  readonly filter?: AuditJson | undefined;
+}
+
+/** What somebody is about to do. */
+interface AuditIntent extends AuditedAct {
+  /** The user; null when none is known. */
+  readonly actor: string | null;
+  readonly role: AuditEntry["role"];
+  readonly via: AuditEntry["via"];
+  readonly reason?: string | undefined;
+}
+
+/** Something that happened, such as a sign-in: its entry is whole at once. */
+export interface AuditedFact extends Omit<AuditIntent, "filter" | "reason"> {
+  readonly result: AuditJson;
+}
+
+export interface AuditQuery {
+  readonly source?: string | undefined;
+  readonly eventId?: string | undefined;
+  /** Entries of a page, 1 to 200. */
+  readonly limit: number;
+  /** Where the page before this one ended. */
+  readonly cursor?: string | undefined;
+}
+
+// Names that were asked for may be no names at all, and an index holds no long ones.
+const NAME_BYTES_MAX = 256;
+const ID_BYTES_MAX = 1_024;
+
+/** Writes down what somebody is about to do. */
+const BEGIN_AUDIT = `
+INSERT INTO millrace.audit
+  (actor, role, via, action, source, event_id, generation, filter, reason)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+RETURNING id::text AS id`;
+
+/** Adds what became of it, as a row of its own: the audit refuses an UPDATE. */
+const END_AUDIT = `
+INSERT INTO millrace.audit_results (id, result) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
+
+/** Writes down what happened. */
+const RECORD_AUDIT = `
+INSERT INTO millrace.audit
+  (actor, role, via, action, source, event_id, generation, result, finished_at)
+SELECT actor, role, via, action, source, "eventId", generation, result, clock_timestamp()
+FROM jsonb_to_recordset($1::jsonb) AS fact (actor text, role text, via text, action text, source text,
+  "eventId" text, generation integer, result jsonb)`;
+
+/**
+ * A page, newest first; what is null does not matter. What happened at once has its result in its own row, and so
+ * do acts that ended before migration 0009.
+ */
+const FIND_AUDIT = `
+SELECT audit.id::text AS id, audit.at, actor, role, via, action, source, event_id, generation, filter,
+  reason, coalesce(ended.result, audit.result) AS result
+FROM millrace.audit LEFT JOIN millrace.audit_results ended ON ended.id = audit.id
+WHERE ($1::text IS NULL OR source = $1)
+  AND ($2::text IS NULL OR event_id = $2)
+  AND ($3::bigint IS NULL OR audit.id < $3)
+ORDER BY audit.id DESC
+LIMIT $4`;
+
+/**
+ * Writes down what is about to be done, and gives the entry's id.
+ *
+ * @throws `database_unavailable`
+ */
+export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Promise<string> {
+  const { actor, role, via, action, source, eventId, generation, filter, reason } = intent;
+  const values = [
+    actor === null ? null : cutText(actor, ID_BYTES_MAX),
+    ...[role, via, action],
+    source === undefined ? null : cutText(source, NAME_BYTES_MAX),
+    eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
+    generation ?? null,
+    filter === undefined ? null : toJson(filter),
+    reason === undefined ? null : cutText(reason),
+  ];
+  const query = { text: BEGIN_AUDIT, values };
+  const { rows } = await runStatement<{ id: string }>(ledger.pool, query, ledger.short);
+  const [row] = rows;
+  if (row === undefined) throw new MillraceError("internal", "Cannot audit: no row was written");
+  return row.id;
+}
+
+/**
+ * Adds to an entry what became of it.
+ *
+ * @throws `database_unavailable`
+ */
+export async function endAudit(
+  ledger: LedgerContext,
+  id: string,
+  result: AuditJson,
+): Promise<void> {
+  const query = { text: END_AUDIT, values: [id, toJson(result)] };
+  await runStatement(ledger.pool, query, ledger.short);
+}
+
+/**
+ * Writes down what happened, all or nothing.
+ *
+ * @throws `database_unavailable`
+ */
+export async function recordAudit(
+  ledger: LedgerContext,
+  facts: readonly AuditedFact[],
+): Promise<void> {
+  const rows = facts.map(({ actor, source, eventId, ...fact }) => ({
+    ...fact,
+    actor: actor === null ? null : cutText(actor, ID_BYTES_MAX),
+    source: source === undefined ? null : cutText(source, NAME_BYTES_MAX),
+    eventId: eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
+  }));
+  const query = { text: RECORD_AUDIT, values: [toJson(rows)] };
+  await runStatement(ledger.pool, query, ledger.short);
+}
+
+/**
+ * Lists entries, newest first.
+ *
+ * @throws `invalid_request` for a cursor that is none, `database_unavailable`
+ */
+export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promise<AuditPage> {
+  const { source, eventId, limit, cursor } = asked;
+  if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) {
+    throw new MillraceError("invalid_request", "Cannot list the audit: the cursor is not valid");
+  }
+  const texts = [source, eventId];
+  if (!texts.every((text) => text === undefined || isStorable(text))) {
+    return { entries: [], next: null };
+  }
+  const values = [source ?? null, eventId ?? null, cursor ?? null, limit + 1];
+  const query = { text: FIND_AUDIT, values };
+  const { rows } = await runStatement<Row>(ledger.pool, query, ledger.short);
+  const page = rows.slice(0, limit);
+  return {
+    entries: page.map((row) => ({ ...row, at: row.at.toISOString() })),
+    next: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
+  };
+}
+
+// jsonb takes no text that Postgres cannot store, not even escaped.
+const toJson = (json: AuditJson | readonly AuditJson[]): string =>
+  JSON.stringify(json, (_key, value: unknown) =>
+    typeof value === "string" ? cutText(value) : value,
+  );
+
+interface Row extends Omit<AuditEntry, "at"> {
+  readonly at: Date;
+}

@@ -1,0 +1,220 @@
+import {
+  failpoint,
+  MillraceError,
+  type EnvelopedEvent,
+  type EventKey,
+  type EventStatus,
+} from "@millrace/core";
+import { drizzle } from "drizzle-orm/node-postgres";
+import type pg from "pg";
+import { withPartitions } from "../schema/bodies.ts";
+import type { OpenBulkRun } from "./bulk-runs.ts";
+import { packKeys } from "../claims/event-batch.ts";
+import { cursorOf, selectRows } from "../reads/find-events.ts";
+import { giveUpManyOn } from "./give-up.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { replayOn } from "./replay.ts";
+import { retryManyOn } from "./retry-many.ts";
+import { transaction } from "../connection/transaction.ts";
+
+/** What a batch of a run has done. */
+export type BulkBatch =
+  /** The run was paused, stopped, or carried on by another worker: nothing was done. */
+  | { readonly kind: "superseded" }
+  | {
+      readonly kind: "done";
+      /** Pending now. The caller enqueues their jobs. */
+      readonly events: readonly EnvelopedEvent[];
+      /** Given up now. The caller removes their jobs. */
+      readonly givenUp: readonly EventKey[];
+      /** True when it was the last batch. */
+      readonly ended: boolean;
+    };
+
+/**
+ * The fence: a worker that has lost the lead meets another cursor, because the worker that leads now has moved it in
+ * the commit of its own batch.
+ */
+const LOCK = `
+SELECT events_max - listed AS left, skipped FROM millrace.bulk_runs
+WHERE id = $1 AND state = 'running' AND cursor IS NOT DISTINCT FROM $2
+FOR UPDATE`;
+
+/** Returns those that the run has not reached before. */
+const ADD_MEMBERS = `
+INSERT INTO millrace.bulk_members (run_id, source, event_id, generation)
+SELECT $4, source, event_id, generation
+FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
+ON CONFLICT DO NOTHING
+RETURNING source, event_id AS "eventId", generation`;
+
+const NOTE_MEMBERS = `
+UPDATE millrace.bulk_members m SET new_generation = w.new_generation, skipped = w.skipped
+FROM unnest($1::text[], $2::text[], $3::int[], $5::int[], $6::text[])
+  AS w (source, event_id, generation, new_generation, skipped)
+WHERE m.run_id = $4 AND m.source = w.source AND m.event_id = w.event_id AND m.generation = w.generation`;
+
+const MOVE_ON = `
+UPDATE millrace.bulk_runs
+SET cursor = coalesce($2, cursor), listed = listed + $3, done = done + $4, skipped = $5, error = NULL,
+  taken_at = coalesce(taken_at, clock_timestamp()),
+  state = CASE WHEN $6 THEN 'finished' ELSE state END,
+  finished_at = CASE WHEN $6 THEN clock_timestamp() END
+WHERE id = $1`;
+
+/**
+ * Does the next batch of a run in one commit: lists its events, notes them as members, retries, replays, or gives them
+ * up, and moves the cursor. An event is done once for one run, also when two workers believe they lead.
+ *
+ * @param size - Events at most.
+ * @param isConfigured - Events of other sources are skipped: no worker would run them.
+ * @throws `invalid_request` for a verb or a filter of a later build; `database_unavailable`: then nothing was done, or all
+ * of it.
+ */
+export async function workBatch(
+  ledger: LedgerContext,
+  run: OpenBulkRun,
+  { size, isConfigured }: { size: number; isConfigured: (source: string) => boolean },
+): Promise<BulkBatch> {
+  const work = async (client: pg.PoolClient): Promise<BulkBatch> => {
+    const locked = await client.query<Locked>(LOCK, [run.id, run.cursor]);
+    const [row] = locked.rows;
+    if (row === undefined) return { kind: "superseded" };
+    const wanted = Math.min(size, row.left ?? size);
+    const { keys, cursor, more } = await listEvents(client, run, wanted);
+    const added = await addMembers(client, run, keys);
+    failpoint("bulk_run.members_added");
+    const members = await act(client, run, added, isConfigured);
+    const ended = !more || wanted === row.left;
+    const skipped = addSkips(row.skipped, members);
+    const done = members.filter((member) => member.skipped === null);
+    const values = [run.id, cursor, keys.length, done.length, JSON.stringify(skipped), ended];
+    await client.query(MOVE_ON, values);
+    const events = done.flatMap(({ event }) => event ?? []);
+    const givenUp = run.verb === "give_up" ? done.map(({ key }) => key) : [];
+    return { kind: "done", events, givenUp, ended };
+  };
+  return await withPartitions(ledger.pool, () => transaction(ledger.pool, work, ledger.short));
+}
+
+interface Locked {
+  /** Null where the run has no limit. */
+  readonly left: number | null;
+  readonly skipped: Readonly<Record<string, number>>;
+}
+
+async function listEvents(client: pg.PoolClient, run: OpenBulkRun, limit: number) {
+  const filter = { ...run.filter, cursor: run.cursor ?? undefined };
+  const status = STATUSES[run.verb];
+  const rows = await selectRows(
+    drizzle(client),
+    { ...filter, ...(status === undefined ? {} : { status }), snapshotOfRun: run.id },
+    limit + 1,
+  );
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    keys: page.map(({ event: { source, event_id: eventId, generation } }) => {
+      return { source, eventId, generation };
+    }),
+    cursor: last === undefined ? null : cursorOf(last),
+    more: rows.length > limit,
+  };
+}
+
+/** The only status whose events a verb is about. */
+const STATUSES: Readonly<Partial<Record<OpenBulkRun["verb"], EventStatus>>> = {
+  retry: "failed",
+  give_up: "pending",
+};
+
+async function addMembers(
+  client: pg.PoolClient,
+  run: OpenBulkRun,
+  keys: readonly EventKey[],
+): Promise<readonly EventKey[]> {
+  if (keys.length === 0) return [];
+  return (await client.query<EventKey>(ADD_MEMBERS, [...packKeys(keys), run.id])).rows;
+}
+
+interface Member {
+  readonly key: EventKey;
+  readonly event?: EnvelopedEvent;
+  readonly skipped: string | null;
+}
+
+/** Does what the run is for to new members, and notes what is not obvious: new generations and skips. */
+async function act(
+  client: pg.PoolClient,
+  run: OpenBulkRun,
+  keys: readonly EventKey[],
+  isConfigured: (source: string) => boolean,
+): Promise<readonly Member[]> {
+  // A later build's run may be about something else.
+  const actOnAll: Act | undefined = ACTS[run.verb];
+  if (actOnAll === undefined) {
+    throw new MillraceError("invalid_request", `Cannot ${run.verb} events: this build is too old`);
+  }
+  // Giving up needs no worker.
+  const mayAct = ({ source }: EventKey) => run.verb === "give_up" || isConfigured(source);
+  const strangers = keys.filter((key) => !mayAct(key));
+  const known = keys.filter(mayAct);
+  const acted = known.length === 0 ? [] : await actOnAll(client, known);
+  const members = [...acted, ...strangers.map((key) => ({ key, skipped: "unknown_source" }))];
+  const noted = members.filter((member) => newGeneration(member) !== null || member.skipped);
+  if (noted.length === 0) return members;
+  const values = [noted.map(newGeneration), noted.map(({ skipped }) => skipped)];
+  await client.query(NOTE_MEMBERS, [...packKeys(noted.map(({ key }) => key)), run.id, ...values]);
+  return members;
+}
+
+function newGeneration({ key, event }: Member): number | null {
+  return event === undefined || event.generation === key.generation ? null : event.generation;
+}
+
+type Act = (client: pg.PoolClient, keys: readonly EventKey[]) => Promise<readonly Member[]>;
+
+const ACTS: Readonly<Record<OpenBulkRun["verb"], Act>> = {
+  retry: async (client, keys) => {
+    const answers = await retryManyOn(sendOn(client), keys);
+    return keys.map((key, index) => {
+      const answer = answers[index];
+      if (answer?.kind === "retried") return { key, event: answer.event, skipped: null };
+      const isMissing = answer?.kind === "not_found" || answer?.kind === "body_missing";
+      return { key, skipped: isMissing ? answer.kind : "not_failed" };
+    });
+  },
+  replay: async (client, keys) => {
+    const answers = await replayOn(sendOn(client), keys);
+    return keys.map((key, index) => {
+      const answer = answers[index];
+      if (answer?.kind === "replayed") return { key, event: answer.event, skipped: null };
+      return { key, skipped: answer?.kind ?? "not_found" };
+    });
+  },
+  give_up: async (client, keys) => {
+    const answers = await giveUpManyOn(sendOn(client), keys);
+    return keys.map((key, index) => {
+      const answer = answers[index] ?? "not_found";
+      if (answer === "given_up") return { key, skipped: null };
+      return { key, skipped: answer === "running" ? "event_running" : answer };
+    });
+  },
+};
+
+/** Sends a statement in the transaction that is open. It is planned each time: a name belongs to a pool's own use. */
+const sendOn =
+  (client: pg.PoolClient) =>
+  <Row extends pg.QueryResultRow>({ text, values }: pg.QueryConfig) =>
+    client.query<Row>(text, values);
+
+function addSkips(
+  before: Readonly<Record<string, number>>,
+  members: readonly Member[],
+): Record<string, number> {
+  const counts = { ...before };
+  for (const { skipped } of members) {
+    if (skipped !== null) counts[skipped] = (counts[skipped] ?? 0) + 1;
+  }
+  return counts;
+}

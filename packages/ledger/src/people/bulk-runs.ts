@@ -1,0 +1,242 @@
+import type { BulkRun, BulkState, BulkVerb } from "@millrace/api-contract";
+import { MillraceError } from "@millrace/core";
+import type { AuditJson } from "./audit.ts";
+import { cutText } from "../connection/cut-text.ts";
+import type { EventFilter } from "../reads/find-events.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/** The events that a run is about. */
+export type BulkFilter = Omit<EventFilter, "limit" | "cursor" | "changedWithinMs">;
+
+/** A run that somebody starts. */
+export interface NewBulkRun {
+  readonly verb: BulkVerb;
+  readonly filter: BulkFilter;
+  /** The run ends after this many events, the newest. */
+  readonly limit?: number | undefined;
+  /** Events per second. */
+  readonly rate: number;
+  /** Events that match; undefined when they are too many to count. */
+  readonly total: number | undefined;
+  readonly actor: {
+    readonly user: string | null;
+    readonly role: string;
+    readonly via: string;
+    readonly reason?: string | undefined;
+  };
+  /** Its entry in the audit. */
+  readonly auditId: string;
+}
+
+/** A run that has not ended, as the leading worker needs it. */
+export interface OpenBulkRun {
+  readonly id: number;
+  readonly verb: BulkVerb;
+  readonly filter: BulkFilter;
+  readonly state: "running" | "paused";
+  readonly rate: number;
+  readonly cursor: string | null;
+  readonly error: string | null;
+  readonly isTaken: boolean;
+}
+
+/** What to change about a run. */
+export interface BulkRunChange {
+  readonly state?: "running" | "paused" | "stopped" | undefined;
+  readonly rate?: number | undefined;
+}
+
+const START = `
+INSERT INTO millrace.bulk_runs
+  (verb, filter, events_max, rate, total, started_by, role, via, reason, audit_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+RETURNING id::float8 AS id`;
+
+/** A completed event that is missing was deleted by the retention; no other is ever deleted. */
+const COUNT_RESULTS = `
+  SELECT jsonb_build_object(
+    'completed', count(*) FILTER (WHERE coalesce(e.status, 'completed') = 'completed'),
+    'failed', count(*) FILTER (WHERE e.status = 'failed'),
+    'pending', count(*) FILTER (WHERE e.status = 'pending'),
+    'errors', count(DISTINCT coalesce(e.fingerprint, e.last_error_code)) FILTER (WHERE e.status = 'failed')
+  ) AS counted
+  FROM millrace.bulk_members m
+  LEFT JOIN millrace.events e ON e.source = m.source AND e.event_id = m.event_id
+    AND e.generation = coalesce(m.new_generation, m.generation)`;
+
+/** Runs, newest first; with $1, this one. */
+const FIND = `
+SELECT r.id::float8 AS id, r.verb, r.filter, r.snapshot_at, r.events_max AS "limit", r.rate, r.state, r.total,
+  r.listed, r.done, r.skipped, r.error, r.started_by, r.role, r.via, r.reason, r.created_at, r.taken_at,
+  r.finished_at, coalesce(r.results, c.counted) AS results
+FROM (
+  SELECT * FROM millrace.bulk_runs WHERE $1::bigint IS NULL OR id = $1 ORDER BY id DESC LIMIT $2
+) AS r
+CROSS JOIN LATERAL (
+  ${COUNT_RESULTS}
+  WHERE r.results IS NULL AND m.run_id = r.id AND m.skipped IS NULL
+) AS c
+ORDER BY r.id DESC`;
+
+const CHANGE = `
+UPDATE millrace.bulk_runs
+SET state = coalesce($2, state), rate = coalesce($3, rate),
+  finished_at = CASE WHEN $2 = 'stopped' THEN clock_timestamp() END
+WHERE id = $1 AND finished_at IS NULL`;
+
+const OPEN = `
+SELECT id::float8 AS id, verb, filter, state, rate, cursor, error, taken_at IS NOT NULL AS "isTaken"
+FROM millrace.bulk_runs WHERE finished_at IS NULL ORDER BY id`;
+
+const NOTE_ERROR = `
+UPDATE millrace.bulk_runs SET error = $2 WHERE id = $1 AND finished_at IS NULL`;
+
+const FAIL = `
+UPDATE millrace.bulk_runs SET state = 'failed', error = $2, finished_at = clock_timestamp()
+WHERE id = $1 AND finished_at IS NULL`;
+
+/** Keeps the results of runs that have ended and wait for no event. */
+const KEEP_RESULTS = `
+UPDATE millrace.bulk_runs r SET results = c.counted
+FROM millrace.bulk_runs ended CROSS JOIN LATERAL (
+  ${COUNT_RESULTS}
+  WHERE m.run_id = ended.id AND m.skipped IS NULL
+) AS c
+WHERE r.id = ended.id AND ended.finished_at IS NOT NULL AND ended.results IS NULL
+  AND c.counted @> '{"pending": 0}'`;
+
+/**
+ * Writes down a run, which the leading worker takes from then on.
+ *
+ * @throws `database_unavailable`
+ */
+export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<BulkRun> {
+  const { user, role, via, reason } = run.actor;
+  const filter = JSON.stringify(run.filter, (_key, value: unknown) =>
+    typeof value === "string" ? cutText(value) : value,
+  );
+  const values = [
+    ...[run.verb, filter, run.limit ?? null, run.rate, run.total ?? null],
+    ...[user === null ? null : cutText(user, 1_024), role, via],
+    ...[reason === undefined ? null : cutText(reason), run.auditId],
+  ];
+  const started = { text: START, values };
+  const { rows } = await runStatement<{ id: number }>(ledger.pool, started, ledger.short);
+  return await getRun(ledger, rows[0]?.id ?? 0);
+}
+
+/**
+ * Lists runs, newest first.
+ *
+ * @throws `database_unavailable`
+ */
+export async function findRuns(ledger: LedgerContext, limit: number): Promise<BulkRun[]> {
+  const query = { text: FIND, values: [null, limit] };
+  const { rows } = await runStatement<Row>(ledger.pool, query, ledger.reads);
+  return rows.map(toRun);
+}
+
+/**
+ * Reads a run and counts what became of its events.
+ *
+ * @throws `run_not_found`, `database_unavailable`
+ */
+export async function getRun(ledger: LedgerContext, id: number): Promise<BulkRun> {
+  if (!Number.isSafeInteger(id)) throw notFound();
+  const query = { text: FIND, values: [id, 1] };
+  const { rows } = await runStatement<Row>(ledger.pool, query, ledger.reads);
+  const [row] = rows;
+  if (row === undefined) throw notFound();
+  return toRun(row);
+}
+
+/**
+ * Pauses, resumes, or stops a run, or changes its rate. The worker sees it before its next batch.
+ *
+ * @throws `run_not_found`, `run_ended`, `database_unavailable`
+ */
+export async function changeRun(
+  ledger: LedgerContext,
+  id: number,
+  { state, rate }: BulkRunChange,
+): Promise<BulkRun> {
+  const { state: found } = await getRun(ledger, id);
+  const query = { text: CHANGE, values: [id, state ?? null, rate ?? null] };
+  const { rowCount } = await runStatement(ledger.pool, query, ledger.short);
+  if (rowCount === 1) return await getRun(ledger, id);
+  const now = isEnded(found) ? found : (await getRun(ledger, id)).state;
+  throw new MillraceError("run_ended", `Cannot change run ${id}: it is ${now}`);
+}
+
+const isEnded = (state: BulkState): boolean => state !== "running" && state !== "paused";
+
+/**
+ * Lists the runs that have not ended, oldest first.
+ *
+ * @throws `database_unavailable`
+ */
+export async function openRuns(ledger: LedgerContext): Promise<OpenBulkRun[]> {
+  const { rows } = await runStatement<OpenBulkRun>(ledger.pool, { text: OPEN }, ledger.short);
+  return rows.map((row) => ({ ...row, filter: readFilter(row.filter) }));
+}
+
+/** JSON has no dates. */
+function readFilter({ since, until, ...rest }: BulkFilter): BulkFilter {
+  return {
+    ...rest,
+    ...(since === undefined ? {} : { since: new Date(since) }),
+    ...(until === undefined ? {} : { until: new Date(until) }),
+  };
+}
+
+/**
+ * Notes why a run waits, or with `ended` why it has failed.
+ *
+ * @throws `database_unavailable`
+ */
+export async function noteRunError(
+  ledger: LedgerContext,
+  id: number,
+  { message, ended }: { message: string; ended: boolean },
+): Promise<void> {
+  const query = { text: ended ? FAIL : NOTE_ERROR, values: [id, cutText(message)] };
+  await runStatement(ledger.pool, query, ledger.short);
+}
+
+/**
+ * Keeps the results of runs that have ended, so that their members need not be counted again.
+ *
+ * @throws `database_unavailable`
+ */
+export async function keepRunResults(ledger: LedgerContext): Promise<void> {
+  await runStatement(ledger.pool, { text: KEEP_RESULTS }, ledger.reads);
+}
+
+const notFound = () => new MillraceError("run_not_found", "Cannot find the bulk run: no such id");
+
+interface Row extends Omit<
+  BulkRun,
+  "snapshot_at" | "created_at" | "taken_at" | "finished_at" | "results" | "errors"
+> {
+  readonly snapshot_at: Date;
+  readonly created_at: Date;
+  readonly taken_at: Date | null;
+  readonly finished_at: Date | null;
+  readonly results: BulkRun["results"] & { readonly errors: number };
+  readonly filter: AuditJson;
+}
+
+function toRun({ results: { errors, ...results }, ...row }: Row): BulkRun {
+  const left = row.total === null ? undefined : Math.max(0, row.total - row.listed);
+  return {
+    ...row,
+    snapshot_at: row.snapshot_at.toISOString(),
+    created_at: row.created_at.toISOString(),
+    taken_at: row.taken_at?.toISOString() ?? null,
+    finished_at: row.finished_at?.toISOString() ?? null,
+    results,
+    errors,
+    estimate_seconds: left === undefined || isEnded(row.state) ? null : left / row.rate,
+  };
+}

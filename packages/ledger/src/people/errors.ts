@@ -1,0 +1,173 @@
+import type { ErrorGroup, ErrorGroupPage, ErrorState } from "@millrace/api-contract";
+import { isStorable, MillraceError } from "@millrace/core";
+import { cutText } from "../connection/cut-text.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/** Which groups to list; what is left out does not matter. */
+export interface ErrorFilter {
+  readonly state?: ErrorState | undefined;
+  readonly source?: string | undefined;
+  readonly type?: string | undefined;
+  /** Part of the title. */
+  readonly q?: string | undefined;
+  /** Groups of a page, 1 to 200. */
+  readonly limit: number;
+  /** Groups to leave out at the beginning. */
+  readonly offset?: number | undefined;
+}
+
+/**
+ * Groups of errors, last seen first: $1 one of them, $2 state, $3 source, $4 type, $5 part of the title, $6 limit, $7
+ * offset. Attempts are summed over the shards. The events that are failed or pending now are counted for the groups of
+ * the page alone, by the index that has no completed event without an error; of one source or type, where it is given.
+ */
+const FIND_ERRORS = `
+WITH seen AS (
+  SELECT fingerprint, source, type, sum(attempts)::float8 AS attempts,
+    min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at,
+    (array_agg(event_id ORDER BY last_seen_at DESC))[1] AS event_id,
+    (array_agg(generation ORDER BY last_seen_at DESC))[1] AS generation
+  FROM millrace.error_counts
+  WHERE ($1::text IS NULL OR fingerprint = $1) AND ($3::text IS NULL OR source = $3)
+    AND ($4::text IS NULL OR type = $4)
+  GROUP BY fingerprint, source, type
+),
+groups AS (
+  SELECT fingerprint, sum(attempts)::float8 AS attempts,
+    min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at,
+    jsonb_agg(jsonb_build_object('source', source, 'type', type, 'attempts', attempts)
+      ORDER BY attempts DESC, source, type) AS sources,
+    (array_agg(jsonb_build_object('source', source, 'event_id', event_id, 'generation', generation)
+      ORDER BY last_seen_at DESC))[1] AS sample
+  FROM seen GROUP BY fingerprint
+),
+page AS (
+  SELECT e.*, g.attempts, g.first_seen_at, g.last_seen_at, g.sources, g.sample, (count(*) OVER ())::int AS total
+  FROM groups g JOIN millrace.errors e USING (fingerprint)
+  WHERE ($2::text IS NULL OR e.state = $2)
+    AND ($5::text IS NULL OR position(lower($5) IN lower(e.title)) > 0)
+  ORDER BY g.last_seen_at DESC, fingerprint
+  LIMIT $6 OFFSET $7
+)
+SELECT page.*, undone.failed, undone.pending
+FROM page CROSS JOIN LATERAL (
+  SELECT count(*) FILTER (WHERE status = 'failed')::int AS failed,
+    count(*) FILTER (WHERE status = 'pending')::int AS pending
+  FROM millrace.events
+  WHERE fingerprint = page.fingerprint AND status IN ('failed', 'pending')
+    AND ($3::text IS NULL OR source = $3) AND ($4::text IS NULL OR type = $4)
+) undone
+ORDER BY last_seen_at DESC, fingerprint`;
+
+/** Another state ends what came before it: an error that a person opens again has not come back by itself. */
+const SET_STATE = `
+UPDATE millrace.errors
+SET state = $2, note = $3, state_by = $4, state_at = clock_timestamp(),
+  reopened_at = CASE WHEN state = $2 THEN reopened_at END
+WHERE fingerprint = $1`;
+
+/**
+ * Lists groups of equal errors, last seen first, and says how many there are.
+ *
+ * @throws `database_unavailable`
+ */
+export async function findErrors(
+  ledger: LedgerContext,
+  { state, source, type, q, limit, offset = 0 }: ErrorFilter,
+): Promise<ErrorGroupPage> {
+  const texts = [source, type, q];
+  if (!texts.every((text) => text === undefined || isStorable(text))) {
+    return { errors: [], total: 0 };
+  }
+  const rows = await select(ledger, [null, state, source, type, q, limit, offset]);
+  return { errors: rows.map(toGroup), total: rows[0]?.total ?? 0 };
+}
+
+/**
+ * Finds the one group that a fingerprint is, or begins.
+ *
+ * @throws `error_not_found` when no group begins so, `invalid_request` when several do; `database_unavailable`
+ */
+export async function getError(ledger: LedgerContext, prefix: string): Promise<ErrorGroup> {
+  const fingerprint = await findFingerprint(ledger, prefix);
+  const [row] = await select(ledger, [fingerprint, null, null, null, null, 1, 0]);
+  if (row === undefined) throw notFound(prefix);
+  return toGroup(row);
+}
+
+/**
+ * Sets the state of a group. A group that is resolved is open again when it comes back; one that is ignored is not.
+ *
+ * @throws `error_not_found`, `database_unavailable`
+ */
+export async function setErrorState(
+  ledger: LedgerContext,
+  fingerprint: string,
+  { state, note, by }: { state: ErrorState; note?: string | undefined; by: string | null },
+): Promise<void> {
+  if (!isStorable(fingerprint)) throw notFound(fingerprint);
+  const values = [
+    fingerprint,
+    state,
+    note === undefined ? null : cutText(note),
+    by === null ? null : cutText(by, 1_024),
+  ];
+  const { rowCount } = await runStatement(ledger.pool, { text: SET_STATE, values }, ledger.short);
+  if (rowCount !== 1) throw notFound(fingerprint);
+}
+
+/**
+ * Finds the fingerprint of the one group whose fingerprint is `prefix`, or begins with it.
+ *
+ * @throws `error_not_found` when no group begins so, `invalid_request` when several do; `database_unavailable`
+ */
+export async function findFingerprint(ledger: LedgerContext, prefix: string): Promise<string> {
+  if (!isStorable(prefix)) throw notFound(prefix);
+  const text = `SELECT fingerprint FROM millrace.errors WHERE starts_with(fingerprint, $1)
+    ORDER BY fingerprint <> $1 LIMIT 2`;
+  const { rows } = await runStatement<{ fingerprint: string }>(
+    ledger.pool,
+    { text, values: [prefix] },
+    ledger.reads,
+  );
+  const [first, second] = rows;
+  if (first === undefined) throw notFound(prefix);
+  if (second === undefined || first.fingerprint === prefix) return first.fingerprint;
+  throw new MillraceError(
+    "invalid_request",
+    `Cannot choose an error: ${first.fingerprint} and ${second.fingerprint} begin with "${prefix}"`,
+  );
+}
+
+function notFound(fingerprint: string): MillraceError {
+  return new MillraceError(
+    "error_not_found",
+    `Cannot find error ${JSON.stringify(fingerprint)}: the ledger has none whose fingerprint begins with this`,
+  );
+}
+
+async function select(ledger: LedgerContext, values: readonly unknown[]): Promise<readonly Row[]> {
+  const query = { text: FIND_ERRORS, values: values.map((value) => value ?? null) };
+  const { rows } = await runStatement<Row>(ledger.pool, query, ledger.reads);
+  return rows;
+}
+
+function toGroup({ total: _, ...row }: Row): ErrorGroup {
+  return {
+    ...row,
+    first_seen_at: row.first_seen_at.toISOString(),
+    last_seen_at: row.last_seen_at.toISOString(),
+    state_at: row.state_at?.toISOString() ?? null,
+    reopened_at: row.reopened_at?.toISOString() ?? null,
+  };
+}
+
+type Times = "first_seen_at" | "last_seen_at" | "state_at" | "reopened_at";
+type Row = Omit<ErrorGroup, Times> & {
+  readonly first_seen_at: Date;
+  readonly last_seen_at: Date;
+  readonly state_at: Date | null;
+  readonly reopened_at: Date | null;
+  readonly total: number;
+};

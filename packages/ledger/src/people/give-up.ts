@@ -1,0 +1,122 @@
+import type { EventKey } from "@millrace/core";
+import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement, type Send } from "../connection/transaction.ts";
+
+/** What became of one event that was to be given up. */
+export type GiveUpAnswer =
+  /** It was pending and is failed now. The caller removes its job. */
+  | "given_up"
+  /** An attempt of it runs, or its worker died in one and the queue has not noticed yet. Nothing was changed. */
+  | "running"
+  | "not_pending"
+  | "not_found";
+
+/**
+ * Fails pending events because a person decided that they are not to be tried again: one answer for each key, in
+ * order. Waits for no handler. The events stay in the group of their last error, and no attempt is logged: there was
+ * none.
+ *
+ * @throws `database_unavailable`
+ */
+export async function giveUpMany(
+  ledger: LedgerContext,
+  keys: readonly EventKey[],
+): Promise<readonly GiveUpAnswer[]> {
+  return await giveUpManyOn((query) => runStatement(ledger.pool, query, ledger.short), keys);
+}
+
+/** The same by a statement that the caller sends, for example in a transaction of its own. */
+export async function giveUpManyOn(
+  send: Send,
+  keys: readonly EventKey[],
+): Promise<readonly GiveUpAnswer[]> {
+  const query = { text: GIVE_UP_MANY, values: packKeys(keys.filter(isStorableKey)) };
+  const found = new Map((await send<Row>(query)).rows.map((row) => [keyText(row), row.kind]));
+  return keys.map((key) => found.get(keyText(key)) ?? "not_found");
+}
+
+const FIND_GIVEN_UP_JOBS = `
+SELECT source, event_id AS "eventId", generation FROM millrace.events
+WHERE source = ANY ($1) AND status = 'failed' AND last_error_code = 'given_up' AND enqueued_at IS NOT NULL
+LIMIT $2`;
+
+/**
+ * Lists events that were given up and whose jobs may still be on their queues.
+ *
+ * @throws `database_unavailable`
+ */
+export async function findGivenUpJobs(
+  ledger: LedgerContext,
+  sources: readonly string[],
+  limit: number,
+): Promise<readonly EventKey[]> {
+  const query = { text: FIND_GIVEN_UP_JOBS, values: [sources, limit] };
+  return (await runStatement<EventKey>(ledger.pool, query, ledger.short)).rows;
+}
+
+const NOTE_JOBS_REMOVED = `
+UPDATE millrace.events e SET enqueued_at = NULL
+FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
+WHERE e.source = w.source AND e.event_id = w.event_id AND e.generation = w.generation
+  AND e.status = 'failed' AND e.last_error_code = 'given_up'`;
+
+/**
+ * Notes that events which were given up have no job any more.
+ *
+ * @throws `database_unavailable`
+ */
+export async function noteJobsRemoved(
+  ledger: LedgerContext,
+  keys: readonly EventKey[],
+): Promise<void> {
+  if (keys.length === 0) return;
+  const query = { text: NOTE_JOBS_REMOVED, values: packKeys(keys) };
+  await runStatement(ledger.pool, query, ledger.short);
+}
+
+interface Row extends EventKey {
+  readonly kind: Exclude<GiveUpAnswer, "not_found">;
+}
+
+/**
+ * A handler's transaction holds its event's row; a handler that makes calls holds none, and its attempt is counted,
+ * not logged, and not due again.
+ */
+const GIVE_UP_MANY = `
+WITH wanted AS (
+  SELECT DISTINCT * FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
+),
+target AS MATERIALIZED (
+  SELECT e.source, e.event_id, e.generation
+  FROM wanted JOIN millrace.events e USING (source, event_id, generation)
+  WHERE e.status = 'pending' AND (
+    e.attempts = 0 OR e.next_attempt_at IS NOT NULL OR EXISTS (
+      SELECT FROM millrace.attempts a
+      WHERE a.source = e.source AND a.event_id = e.event_id AND a.generation = e.generation
+        AND a.attempt = e.attempts
+    )
+  )
+  ORDER BY e.source, e.event_id, e.generation
+  FOR UPDATE OF e SKIP LOCKED
+),
+given_up AS (
+  UPDATE millrace.events e
+  SET status = 'failed', processed_at = clock_timestamp(), last_error_code = 'given_up',
+    last_error = CASE WHEN e.last_error_code = 'given_up' THEN e.last_error
+      ELSE 'Given up by a person' || coalesce('. The last error: ' || e.last_error, '') END,
+    failed_run = NULL, next_attempt_at = NULL,
+    -- It may have a job, also where that was not noted yet. It is cleared when the job is known to be gone.
+    enqueued_at = coalesce(e.enqueued_at, now())
+  FROM target t
+  WHERE e.source = t.source AND e.event_id = t.event_id AND e.generation = t.generation
+  RETURNING e.source, e.event_id, e.generation
+)
+SELECT e.source, e.event_id AS "eventId", e.generation,
+  CASE
+    WHEN g.source IS NOT NULL THEN 'given_up'
+    WHEN e.status = 'pending' THEN 'running'
+    ELSE 'not_pending'
+  END AS kind
+FROM wanted JOIN millrace.events e USING (source, event_id, generation)
+LEFT JOIN given_up g USING (source, event_id, generation)`;

@@ -1,0 +1,141 @@
+import type { EnvelopedEvent, EventLookup } from "@millrace/core";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { isStorableKey, packKeys } from "../claims/event-batch.ts";
+import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
+import { eventColumn } from "../repair/stored-event.ts";
+import { runStatement, type Send } from "../connection/transaction.ts";
+
+/** What became of one event of a replay. */
+export type ReplayAnswer =
+  /** It is pending as a new generation. The caller enqueues its job. */
+  | { readonly kind: "replayed"; readonly event: EnvelopedEvent }
+  /** Its latest generation is pending: it is running or about to run. */
+  | { readonly kind: "not_settled" }
+  /** There is a later generation than the given one. */
+  | { readonly kind: "superseded" }
+  | { readonly kind: "not_found" | "body_missing" };
+
+/**
+ * Makes settled events pending as a new generation, in one commit: one answer for each lookup, in order.
+ * No existing row is changed, and the body is kept as if the event had just arrived. A generation that is
+ * given must be the latest. Of two calls at the same time, one replays an event. A dry run returns the
+ * same and changes nothing.
+ *
+ * @throws `database_unavailable`
+ */
+export async function replay(
+  ledger: LedgerContext,
+  lookups: readonly EventLookup[],
+  options: { dryRun?: boolean } = {},
+): Promise<readonly ReplayAnswer[]> {
+  const send: Send = (query) =>
+    withPartitions(ledger.pool, () => runStatement(ledger.pool, query, ledger.short));
+  return await replayOn(send, lookups, options);
+}
+
+/** The same by statements that the caller sends, for example in a transaction of its own. */
+export async function replayOn(
+  send: Send,
+  lookups: readonly EventLookup[],
+  options: { dryRun?: boolean } = {},
+): Promise<readonly ReplayAnswer[]> {
+  const dryRun = options.dryRun === true;
+  const wanted = new Map<string, EventLookup>();
+  for (const lookup of lookups) if (isStorableKey(lookup)) wanted.set(nameOf(lookup), lookup);
+  const answers = await runReplay(send, [...wanted.values()], dryRun);
+  const again = [...wanted].filter(([name]) => answers.get(name) === "again");
+  if (again.length > 0) {
+    // The next snapshot sees the generation that another replay has made in the meantime.
+    const lookAgain = again.map(([, lookup]) => lookup);
+    for (const [name, answer] of await runReplay(send, lookAgain, dryRun)) {
+      answers.set(name, answer === "again" ? { kind: "not_settled" } : answer);
+    }
+  }
+  return lookups.map((lookup) => {
+    const answer = answers.get(nameOf(lookup));
+    return answer === undefined || answer === "again" ? { kind: "not_found" } : answer;
+  });
+}
+
+interface Row {
+  readonly event: EnvelopedEvent;
+  readonly wanted: number | null;
+  readonly kind: ReplayAnswer["kind"] | "again";
+}
+
+/**
+ * Makes events pending as a new generation, all in one commit, with the body of the latest generation;
+ * returns one row for each event that the ledger has. No older row is touched. A body in another day's
+ * partition is copied to today's, because that partition may be dropped while the event is still pending.
+ * Of two replays at the same time the primary key lets one through; the other returns `again`. With $4 (a
+ * dry run) nothing is written.
+ */
+const REPLAY = `
+WITH latest AS MATERIALIZED (
+  SELECT w.generation AS wanted, e.*, ${BODY_KEPT("e")} AS body_kept
+  FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
+  CROSS JOIN LATERAL (
+    SELECT l.* FROM millrace.events l
+    WHERE l.source = w.source AND l.event_id = w.event_id
+    ORDER BY l.generation DESC LIMIT 1
+  ) e
+),
+fresh AS (
+  INSERT INTO millrace.events (
+    source, event_id, generation, type, body_hash, unsigned, received_at, body_id, own_headers,
+    parent_source, parent_event_id, parent_generation
+  )
+  SELECT source, event_id, generation + 1, type, body_hash, unsigned, received_at, body_id, own_headers,
+    parent_source, parent_event_id, parent_generation
+  FROM latest
+  WHERE NOT $4::bool AND status <> 'pending' AND body_kept
+    AND coalesce(wanted, generation) = generation
+  ORDER BY source, event_id, generation
+  ON CONFLICT DO NOTHING
+  RETURNING source, event_id, generation, body_day, body_id
+),
+copied AS (
+  INSERT INTO millrace.bodies (day, id, headers, body)
+  SELECT f.body_day, b.id, b.headers, b.body
+  FROM fresh f JOIN latest l ON l.source = f.source AND l.event_id = f.event_id
+    AND l.generation = f.generation - 1 AND l.body_day <> f.body_day
+  JOIN millrace.bodies b ON b.day = l.body_day AND b.id = l.body_id
+  ON CONFLICT DO NOTHING
+)
+SELECT l.wanted, ${eventColumn("l", "l.generation + 1")},
+  CASE
+    WHEN l.wanted > l.generation THEN 'not_found'
+    WHEN l.wanted < l.generation THEN 'superseded'
+    WHEN f.source IS NOT NULL THEN 'replayed'
+    WHEN l.status = 'pending' THEN 'not_settled'
+    WHEN NOT l.body_kept THEN 'body_missing'
+    WHEN $4::bool THEN 'replayed'
+    ELSE 'again'
+  END AS kind
+FROM latest l
+LEFT JOIN fresh f ON f.source = l.source AND f.event_id = l.event_id
+  AND f.generation = l.generation + 1`;
+
+async function runReplay(
+  send: Send,
+  lookups: readonly EventLookup[],
+  dryRun: boolean,
+): Promise<Map<string, ReplayAnswer | "again">> {
+  const values = [...packKeys(lookups), dryRun];
+  const { rows } = await send<Row>({ name: "millrace_replay", text: REPLAY, values });
+  return new Map(
+    rows.map((row) => {
+      const generation = row.wanted ?? undefined;
+      return [nameOf({ ...row.event, generation }), answerOf(row)];
+    }),
+  );
+}
+
+function answerOf({ kind, event }: Row): ReplayAnswer | "again" {
+  if (kind === "again") return kind;
+  return kind === "replayed" ? { kind, event } : { kind };
+}
+
+function nameOf({ source, eventId, generation }: EventLookup): string {
+  return `${source}\0${generation ?? "latest"}\0${eventId}`;
+}

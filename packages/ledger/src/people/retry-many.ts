@@ -1,0 +1,105 @@
+import { BODY_KEPT } from "../schema/bodies.ts";
+import type { EnvelopedEvent, EventKey } from "@millrace/core";
+import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { eventColumn } from "../repair/stored-event.ts";
+import { runStatement, type Send } from "../connection/transaction.ts";
+
+/** What became of one event of a retry. */
+export type RetryManyAnswer =
+  /** It was failed and is pending now. The caller enqueues its job. */
+  | { readonly kind: "retried"; readonly event: EnvelopedEvent }
+  /** It was pending before, and nothing was changed. */
+  | { readonly kind: "pending"; readonly event: EnvelopedEvent }
+  | { readonly kind: "completed" | "not_found" | "body_missing" };
+
+/**
+ * Makes failed events pending again in one commit, and starts counting their attempts again: one answer
+ * for each key, in order. Of two calls at the same time, one retries an event. A dry run returns the same
+ * and changes nothing.
+ *
+ * @throws `database_unavailable`
+ */
+export async function retryMany(
+  ledger: LedgerContext,
+  keys: readonly EventKey[],
+  options: { dryRun?: boolean } = {},
+): Promise<readonly RetryManyAnswer[]> {
+  const send: Send = (query) => runStatement(ledger.pool, query, ledger.short);
+  return await retryManyOn(send, keys, options);
+}
+
+/** The same by statements that the caller sends, for example in a transaction of its own. */
+export async function retryManyOn(
+  send: Send,
+  keys: readonly EventKey[],
+  options: { dryRun?: boolean } = {},
+): Promise<readonly RetryManyAnswer[]> {
+  const dryRun = options.dryRun === true;
+  const wanted = new Map(keys.filter(isStorableKey).map((key) => [keyText(key), key] as const));
+  const found = await runRetry(send, [...wanted.values()], dryRun);
+  const again = [...wanted].filter(([name]) => found.get(name)?.kind === "again");
+  if (again.length > 0) {
+    // The next snapshot sees what another transaction did to these while this one waited for them.
+    const lookAgain = again.map(([, key]) => key);
+    for (const [name, row] of await runRetry(send, lookAgain, dryRun)) found.set(name, row);
+  }
+  return keys.map((key) => {
+    const row = found.get(keyText(key));
+    if (row === undefined) return { kind: "not_found" };
+    const kind = row.kind === "again" ? "pending" : row.kind;
+    return kind === "retried" || kind === "pending" ? { kind, event: row.event } : { kind };
+  });
+}
+
+interface Row {
+  readonly event: EnvelopedEvent;
+  readonly kind: Exclude<RetryManyAnswer["kind"], "not_found"> | "again";
+}
+
+/**
+ * Makes failed events pending again, all in one commit; returns one row for each event that the ledger
+ * has, with what it was. Only failed rows are locked, so that it waits for no handler. A row that another
+ * retry makes pending in the meantime is left alone. `again` is a row that changed after the statement's
+ * snapshot, by such a retry or because its body was moved. With $4 (a dry run) nothing is locked or
+ * written.
+ */
+const RETRY_MANY = `
+WITH wanted AS (
+  SELECT * FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
+),
+target AS MATERIALIZED (
+  SELECT e.source, e.event_id, e.generation
+  FROM wanted JOIN millrace.events e USING (source, event_id, generation)
+  WHERE e.status = 'failed' AND NOT $4::bool AND ${BODY_KEPT("e")}
+  ORDER BY e.source, e.event_id, e.generation
+  FOR UPDATE OF e
+),
+retried AS (
+  UPDATE millrace.events e
+  SET status = 'pending', attempts_at_retry = e.attempts, pending_since = now(),
+    processed_at = NULL, failed_run = NULL, enqueued_at = NULL
+  FROM target t
+  WHERE e.source = t.source AND e.event_id = t.event_id AND e.generation = t.generation
+  RETURNING e.source, e.event_id, e.generation
+)
+SELECT ${eventColumn("e")},
+  CASE
+    WHEN r.source IS NOT NULL THEN 'retried'
+    WHEN NOT ${BODY_KEPT("e")} THEN 'body_missing'
+    WHEN e.status <> 'failed' THEN e.status
+    WHEN $4::bool THEN 'retried'
+    ELSE 'again'
+  END AS kind
+FROM wanted JOIN millrace.events e USING (source, event_id, generation)
+LEFT JOIN retried r USING (source, event_id, generation)`;
+
+async function runRetry(
+  send: Send,
+  keys: readonly EventKey[],
+  dryRun: boolean,
+): Promise<Map<string, Row>> {
+  const values = [...packKeys(keys), dryRun];
+  const { rows } = await send<Row>({ name: "millrace_retry_many", text: RETRY_MANY, values });
+  return new Map(rows.map((row) => [keyText(row.event), row]));
+}

@@ -1,0 +1,93 @@
+import type { SessionEntry } from "@millrace/api-contract";
+import { isStorable } from "@millrace/core";
+import { cutText } from "../connection/cut-text.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/** A session of the dashboard that is in use. */
+export interface SeenSession {
+  readonly id: string;
+  readonly user: string;
+  readonly role: SessionEntry["role"];
+  readonly network: string;
+  readonly expiresAt: Date;
+}
+
+const ACTOR_BYTES_MAX = 1_024;
+
+/**
+ * Adds a session, also one that was begun while Postgres was away, and those that expired a week ago go. The
+ * network stays that of the sign-in.
+ */
+const SEE_SESSION = `
+WITH old AS (
+  DELETE FROM millrace.sessions WHERE expires_at < clock_timestamp() - interval '7 days'
+)
+INSERT INTO millrace.sessions AS session (id, actor, role, network, expires_at)
+VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+RETURNING session.ended_at IS NOT NULL AS ended`;
+
+const END_SESSION = `
+UPDATE millrace.sessions SET ended_at = clock_timestamp()
+WHERE id = $1 AND ended_at IS NULL AND expires_at > clock_timestamp()`;
+
+/** Those that are not over, the newest first. */
+const FIND_SESSIONS = `
+SELECT id, actor AS "user", role, network, started_at, seen_at, expires_at
+FROM millrace.sessions
+WHERE ended_at IS NULL AND expires_at > clock_timestamp()
+ORDER BY started_at DESC, id
+LIMIT 1000`;
+
+/**
+ * Notes that a session is in use, and says whether somebody has ended it.
+ *
+ * @throws `database_unavailable`
+ */
+export async function seeSession(
+  ledger: LedgerContext,
+  session: SeenSession,
+): Promise<{ readonly ended: boolean }> {
+  const { id, user, role, network, expiresAt } = session;
+  const values = [id, cutText(user, ACTOR_BYTES_MAX), role, network, expiresAt];
+  const { rows } = await runStatement<{ ended: boolean }>(
+    ledger.pool,
+    { text: SEE_SESSION, values },
+    ledger.reads,
+  );
+  return { ended: rows[0]?.ended === true };
+}
+
+/**
+ * Ends a session; false when none with this id is live.
+ *
+ * @throws `database_unavailable`
+ */
+export async function endSession(ledger: LedgerContext, id: string): Promise<boolean> {
+  if (!isStorable(id)) return false;
+  const { rowCount } = await runStatement(
+    ledger.pool,
+    { text: END_SESSION, values: [id] },
+    ledger.reads,
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Lists the live sessions, the newest first.
+ *
+ * @throws `database_unavailable`
+ */
+export async function findSessions(ledger: LedgerContext): Promise<SessionEntry[]> {
+  const { rows } = await runStatement<Row>(ledger.pool, { text: FIND_SESSIONS }, ledger.reads);
+  return rows.map((row) => ({
+    ...row,
+    started_at: row.started_at.toISOString(),
+    seen_at: row.seen_at.toISOString(),
+    expires_at: row.expires_at.toISOString(),
+  }));
+}
+
+type Times = "started_at" | "seen_at" | "expires_at";
+type Row = Omit<SessionEntry, Times> & Readonly<Record<Times, Date>>;

@@ -1,0 +1,62 @@
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/** How many events of a source are not completed. */
+export interface UndoneCounts {
+  readonly pending: number;
+  readonly failed: number;
+}
+
+/**
+ * Pending and failed events by source. Each half is written like its partial index, so that completed
+ * events, which are nearly all, are not read.
+ */
+const COUNT_UNDONE = `
+SELECT source, 'pending' AS status, count(*)::float8 AS events
+FROM millrace.events WHERE status = 'pending' GROUP BY source
+UNION ALL
+SELECT source, 'failed' AS status, count(*)::float8 AS events
+FROM millrace.events WHERE status = 'failed' GROUP BY source`;
+
+/** Completed events by source: all of them are read, though not their bodies. */
+const COUNT_COMPLETED = `
+SELECT source, count(*)::float8 AS events
+FROM millrace.events WHERE status = 'completed' GROUP BY source`;
+
+/**
+ * Counts pending and failed events by source; a source without any is left out. Reads only these.
+ *
+ * @throws `database_unavailable`
+ */
+export async function countUndone(
+  ledger: LedgerContext,
+): Promise<ReadonlyMap<string, UndoneCounts>> {
+  const { rows } = await runStatement<{ status: keyof UndoneCounts } & CountRow>(
+    ledger.pool,
+    { text: COUNT_UNDONE },
+    ledger.reads,
+  );
+  const counts = new Map<string, UndoneCounts>();
+  for (const { source, status, events } of rows) {
+    const of = counts.get(source) ?? { pending: 0, failed: 0 };
+    counts.set(source, { ...of, [status]: events });
+  }
+  return counts;
+}
+
+/**
+ * Counts completed events by source; a source without any is left out. Reads all of them, though not
+ * their bodies: meant for people, not for every scrape.
+ *
+ * @throws `database_unavailable`
+ */
+export async function countCompleted(ledger: LedgerContext): Promise<ReadonlyMap<string, number>> {
+  const query = { text: COUNT_COMPLETED };
+  const { rows } = await runStatement<CountRow>(ledger.pool, query, ledger.reads);
+  return new Map(rows.map(({ source, events }) => [source, events]));
+}
+
+interface CountRow {
+  readonly source: string;
+  readonly events: number;
+}

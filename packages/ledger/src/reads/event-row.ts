@@ -1,0 +1,100 @@
+import type {
+  Attempt,
+  Conflict,
+  EmittedBy,
+  EmittedEvents,
+  EventRow,
+  Generation,
+  SameMessage,
+} from "@millrace/api-contract";
+import type { PgColumn } from "drizzle-orm/pg-core";
+import { attempts, conflicts, events } from "../schema/schema.ts";
+
+// What is read of an event, by the names that go over the wire. A column that stands here and not in
+// the contract, or there and not here, does not compile.
+
+type ColumnsOf<Row> = Readonly<Record<keyof Row, PgColumn>>;
+
+/** The columns of an event that go out, and of them alone those of the archive. */
+export const EVENT_COLUMNS = {
+  source: events.source,
+  event_id: events.eventId,
+  generation: events.generation,
+  type: events.type,
+  status: events.status,
+  outcome: events.outcome,
+  attempts: events.attempts,
+  unsigned: events.unsigned,
+  received_at: events.receivedAt,
+  recorded_at: events.recordedAt,
+  started_at: events.startedAt,
+  processed_at: events.processedAt,
+  next_attempt_at: events.nextAttemptAt,
+  last_error: events.lastError,
+  last_error_code: events.lastErrorCode,
+  fingerprint: events.fingerprint,
+} satisfies ColumnsOf<EventRow>;
+
+export const GENERATION_COLUMNS = {
+  generation: events.generation,
+  status: events.status,
+  outcome: events.outcome,
+  attempts: events.attempts,
+  recorded_at: events.recordedAt,
+  processed_at: events.processedAt,
+  last_error: events.lastError,
+} satisfies ColumnsOf<Generation>;
+
+export const SAME_MESSAGE_COLUMNS = {
+  event_id: events.eventId,
+  type: events.type,
+  status: events.status,
+  outcome: events.outcome,
+  recorded_at: events.recordedAt,
+  last_error_code: events.lastErrorCode,
+} satisfies ColumnsOf<SameMessage["events"][number]>;
+
+export const PARENT_COLUMNS = {
+  source: events.parentSource,
+  event_id: events.parentEventId,
+  generation: events.parentGeneration,
+} satisfies ColumnsOf<EmittedBy>;
+
+export const EMITTED_COLUMNS = {
+  source: events.source,
+  ...SAME_MESSAGE_COLUMNS,
+} satisfies ColumnsOf<EmittedEvents["events"][number]>;
+
+export const ATTEMPT_COLUMNS = {
+  attempt: attempts.attempt,
+  started_at: attempts.startedAt,
+  finished_at: attempts.finishedAt,
+  code: attempts.code,
+  message: attempts.message,
+  counted: attempts.counted,
+  fingerprint: attempts.fingerprint,
+  stack: attempts.stack,
+  log: attempts.log,
+  log_dropped: attempts.logDropped,
+} satisfies ColumnsOf<Attempt>;
+
+export const CONFLICT_COLUMNS = {
+  body_hash: conflicts.bodyHash,
+  deliveries: conflicts.deliveries,
+  first_seen_at: conflicts.firstSeenAt,
+  last_seen_at: conflicts.lastSeenAt,
+} satisfies ColumnsOf<Conflict>;
+
+/** A row as it goes out, its times as text. */
+type WireRow<Row> = {
+  [Name in keyof Row]: Date extends Row[Name] ? Exclude<Row[Name], Date> | string : Row[Name];
+};
+
+/** Turns a row of the ledger into what goes out: times in ISO 8601, all else as it is. */
+export function toWire<Row extends object>(row: Row): WireRow<Row> {
+  const entries = Object.entries(row).map(([name, value]) => [
+    name,
+    value instanceof Date ? value.toISOString() : value,
+  ]);
+  return Object.fromEntries(entries);
+}

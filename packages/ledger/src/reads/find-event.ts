@@ -1,0 +1,261 @@
+import type {
+  Attempt,
+  Conflict,
+  Deliveries,
+  EmittedBy,
+  EmittedEvents,
+  EventAct,
+  EventRow,
+  EventStep,
+  Generation,
+  SameMessage,
+} from "@millrace/api-contract";
+import {
+  isStorable,
+  shownPayload,
+  type EventKey,
+  type EventLookup,
+  type JsonPayload,
+} from "@millrace/core";
+import { and, asc, desc, eq, sql, type SQL } from "drizzle-orm";
+import type { NodePgDatabase } from "drizzle-orm/node-postgres";
+import { alias } from "drizzle-orm/pg-core";
+import {
+  ATTEMPT_COLUMNS,
+  CONFLICT_COLUMNS,
+  EMITTED_COLUMNS,
+  EVENT_COLUMNS,
+  GENERATION_COLUMNS,
+  PARENT_COLUMNS,
+  SAME_MESSAGE_COLUMNS,
+  toWire,
+} from "./event-row.ts";
+import { selectDeliveries } from "../intake/deliveries.ts";
+import { selectActs, selectSteps } from "./event-history.ts";
+import { read, type LedgerContext } from "../connection/ledger-context.ts";
+import { attempts, bodies, conflicts, events } from "../schema/schema.ts";
+
+/** An event's row, and all else that the ledger knows of it. */
+export interface EventRecord {
+  readonly event: EventRow;
+  /** The body as JSON (`shownPayload`); null when it has none, was not read whole, or is no longer kept. */
+  readonly payload: JsonPayload;
+  /** The exact bytes that were signed, or the first of them; undefined when they are no longer kept. */
+  readonly body: Uint8Array | undefined;
+  /** How many there are in all; undefined when they are no longer kept. */
+  readonly bodyBytes: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly attemptLog: readonly Attempt[];
+  readonly conflicts: readonly Conflict[];
+  /** The event as received and each replay of it, in order; this one among them. */
+  readonly generations: readonly Generation[];
+  readonly sameMessage: SameMessage;
+  /** The event whose handler emitted this one; null for what a sender sent. */
+  readonly emittedBy: EmittedBy | null;
+  /** Events that the handlers of this generation emitted. */
+  readonly emitted: EmittedEvents;
+  readonly deliveries: Deliveries;
+  /** What people did with the event in any generation, oldest first. */
+  readonly acts: readonly EventAct[];
+  /** Steps of this generation that have ended, oldest first. */
+  readonly steps: readonly EventStep[];
+}
+
+/** A sender that signs a new body each time must not fill a page. */
+const CONFLICTS_MAX = 100;
+/** Nor must one who replays an event over and over: the latest are shown. */
+const GENERATIONS_MAX = 100;
+/** Nor one who sends what was signed again under one id after the other: the earliest are shown. */
+const SAME_MESSAGE_MAX = 100;
+/** Nor a handler that emits many: the earliest are shown. */
+const EMITTED_MAX = 100;
+
+/** Bytes of a body that are read with its event. */
+export const BODY_BYTES_SHOWN = 256 * 1024;
+
+/**
+ * Reads one event with its headers, failed attempts, and the first `bodyBytesMax` bytes of its body; undefined when there
+ * is none. Postgres sends no more of the body than that.
+ *
+ * @throws `database_unavailable`
+ */
+export async function findEvent(
+  ledger: LedgerContext,
+  lookup: EventLookup,
+  { bodyBytesMax = BODY_BYTES_SHOWN }: { bodyBytesMax?: number } = {},
+): Promise<EventRecord | undefined> {
+  if (!isStorable(lookup.source) || !isStorable(lookup.eventId)) return undefined;
+  return await read(ledger, async (db) => {
+    const [row] = await selectEvent(db, lookup, bodyBytesMax);
+    if (row === undefined) return undefined;
+    const { body, bodyBytes } = row;
+    const { generation } = row.event;
+    const log = await selectAttempts(db, { ...lookup, generation });
+    const others = await selectConflicts(db, lookup);
+    const generations = await selectGenerations(db, lookup);
+    const same = row.event.unsigned ? await selectSameMessage(db, lookup) : [];
+    const emitted = await selectEmitted(db, { ...lookup, generation });
+    const emittedBy = toParent(row.parent);
+    const firstAtMs = emittedBy === null ? row.event.received_at.getTime() : undefined;
+    return {
+      event: toWire(row.event),
+      payload: body !== null && body.byteLength === bodyBytes ? shownPayload(body) : null,
+      body: body ?? undefined,
+      bodyBytes: bodyBytes ?? undefined,
+      headers: row.headers ?? {},
+      attemptLog: log.map(toWire),
+      conflicts: others.map(toWire),
+      generations: generations.map(toWire).toReversed(),
+      sameMessage: {
+        total: same[0]?.total ?? 0,
+        events: same.map(({ event }) => toWire(event)),
+      },
+      emittedBy,
+      emitted: {
+        total: emitted[0]?.total ?? 0,
+        events: emitted.map(({ event }) => toWire(event)),
+      },
+      deliveries: await selectDeliveries(db, lookup, firstAtMs),
+      acts: await selectActs(db, lookup),
+      steps: await selectSteps(db, { ...lookup, generation }),
+    };
+  });
+}
+
+/** How far the latest of the generations that were asked for has come. */
+interface EventStatus {
+  readonly generation: number;
+  readonly status: EventRow["status"];
+  readonly last_error_code: EventRow["last_error_code"];
+}
+
+/**
+ * Reads the status of one event, and of which generation it is; undefined when there is none. Reads nothing
+ * that its sender wrote but the identity: the ingress has no right on bodies.
+ *
+ * @throws `database_unavailable`
+ */
+export async function findStatus(
+  ledger: LedgerContext,
+  lookup: EventLookup,
+): Promise<EventStatus | undefined> {
+  if (!isStorable(lookup.source) || !isStorable(lookup.eventId)) return undefined;
+  const [row] = await read(ledger, (db) =>
+    db
+      .select({
+        generation: events.generation,
+        status: events.status,
+        last_error_code: events.lastErrorCode,
+      })
+      .from(events)
+      .where(isOf(lookup))
+      .orderBy(desc(events.generation))
+      .limit(1),
+  );
+  return row;
+}
+
+/** The event of a lookup, in each of its generations where none is given. */
+function isOf({ source, eventId, generation }: EventLookup): SQL | undefined {
+  return and(
+    eq(events.source, source),
+    eq(events.eventId, eventId),
+    generation === undefined ? undefined : eq(events.generation, generation),
+  );
+}
+
+/** Those of an event that has its body in common with another one are its own. */
+const HEADERS = sql<Record<
+  string,
+  string
+> | null>`coalesce(${events.ownHeaders}, ${bodies.headers})`;
+
+function selectEvent(db: NodePgDatabase, lookup: EventLookup, bodyBytesMax: number) {
+  const body = sql<Buffer | null>`substring(${bodies.body} FROM 1 FOR ${bodyBytesMax}::int)`;
+  // The size of a packed body is known without unpacking it.
+  const bodyBytes = sql<number | null>`octet_length(${bodies.body})`;
+  return db
+    .select({ event: EVENT_COLUMNS, parent: PARENT_COLUMNS, headers: HEADERS, body, bodyBytes })
+    .from(events)
+    .leftJoin(bodies, and(eq(bodies.day, events.bodyDay), eq(bodies.id, events.bodyId)))
+    .where(isOf(lookup))
+    .orderBy(desc(events.generation))
+    .limit(1);
+}
+
+function selectGenerations(db: NodePgDatabase, { source, eventId }: EventLookup) {
+  return db
+    .select(GENERATION_COLUMNS)
+    .from(events)
+    .where(and(eq(events.source, source), eq(events.eventId, eventId)))
+    .orderBy(desc(events.generation))
+    .limit(GENERATIONS_MAX);
+}
+
+function selectAttempts(db: NodePgDatabase, key: EventKey) {
+  return db
+    .select(ATTEMPT_COLUMNS)
+    .from(attempts)
+    .where(
+      and(
+        eq(attempts.source, key.source),
+        eq(attempts.eventId, key.eventId),
+        eq(attempts.generation, key.generation),
+      ),
+    )
+    .orderBy(asc(attempts.attempt));
+}
+
+function selectConflicts(db: NodePgDatabase, { source, eventId }: EventLookup) {
+  return db
+    .select(CONFLICT_COLUMNS)
+    .from(conflicts)
+    .where(and(eq(conflicts.source, source), eq(conflicts.eventId, eventId)))
+    .orderBy(asc(conflicts.firstSeenAt), asc(conflicts.bodyHash))
+    .limit(CONFLICTS_MAX);
+}
+
+/** What else came with the message that the event came with, as the index events_signed has it. */
+function selectSameMessage(db: NodePgDatabase, { source, eventId }: EventLookup) {
+  const mine = alias(events, "mine");
+  return db
+    .select({ event: SAME_MESSAGE_COLUMNS, total: sql<number>`(count(*) OVER ())::int` })
+    .from(mine)
+    .innerJoin(
+      events,
+      sql`${events.unsigned} AND ${events.generation} = 0 AND ${events.source} || '' = ${mine.source}
+        AND coalesce(${events.digest}, ${events.bodyHash}) = coalesce(${mine.digest}, ${mine.bodyHash})
+        AND ${events.eventId} <> ${mine.eventId}`,
+    )
+    .where(and(eq(mine.source, source), eq(mine.eventId, eventId), eq(mine.generation, 0)))
+    .orderBy(asc(events.recordedAt), asc(events.eventId))
+    .limit(SAME_MESSAGE_MAX);
+}
+
+function toParent({
+  source,
+  event_id,
+  generation,
+}: {
+  [Name in keyof EmittedBy]: EmittedBy[Name] | null;
+}): EmittedBy | null {
+  if (source === null || event_id === null || generation === null) return null;
+  return { source, event_id, generation };
+}
+
+/** What the handlers of one generation of an event emitted, as the index events_emitted has it. */
+function selectEmitted(db: NodePgDatabase, { source, eventId, generation }: EventKey) {
+  return db
+    .select({ event: EMITTED_COLUMNS, total: sql<number>`(count(*) OVER ())::int` })
+    .from(events)
+    .where(
+      and(
+        eq(events.parentSource, source),
+        eq(events.parentEventId, eventId),
+        eq(events.parentGeneration, generation),
+        sql`${events.generation} + 0 = 0`,
+      ),
+    )
+    .orderBy(asc(events.recordedAt), asc(events.source), asc(events.eventId))
+    .limit(EMITTED_MAX);
+}

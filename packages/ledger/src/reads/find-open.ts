@@ -1,0 +1,36 @@
+import type { BulkState, BulkVerb } from "@millrace/api-contract";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/** What somebody has to keep an eye on. */
+export interface OpenWork {
+  /** Bulk runs that have not ended: the oldest 10. */
+  readonly runs: readonly {
+    readonly id: number;
+    readonly verb: BulkVerb;
+    readonly state: BulkState;
+    /** Why the run waits. */
+    readonly error: string | null;
+  }[];
+  /** Groups of equal errors that are open, at most 100. */
+  readonly errors: number;
+}
+
+const FIND_OPEN = `
+SELECT
+  (SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY r.id), '[]') FROM (
+    SELECT id, verb, state, error FROM millrace.bulk_runs WHERE finished_at IS NULL ORDER BY id LIMIT 10
+  ) AS r) AS runs,
+  (SELECT count(*)::int FROM (
+    SELECT FROM millrace.errors WHERE state = 'open' LIMIT 100
+  ) AS e) AS errors`;
+
+/**
+ * Finds the bulk runs that have not ended, and counts the open groups of errors.
+ *
+ * @throws `database_unavailable`
+ */
+export async function findOpen(ledger: LedgerContext): Promise<OpenWork> {
+  const { rows } = await runStatement<OpenWork>(ledger.pool, { text: FIND_OPEN }, ledger.reads);
+  return rows[0] ?? { runs: [], errors: 0 };
+}

@@ -1,0 +1,40 @@
+import { isStorable, type EventLookup } from "@millrace/core";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/** A part of an event's body. */
+export interface BodyPart {
+  /** The event's generation: the latest, unless one was asked for. */
+  readonly generation: number;
+  /** Bytes of the whole body; null when it is no longer kept. */
+  readonly bodyBytes: number | null;
+  /** The bytes that were asked for, as far as there are any; null when the body is no longer kept. */
+  readonly part: Uint8Array | null;
+}
+
+const READ_PART = `
+SELECT e.generation, octet_length(b.body) AS "bodyBytes",
+  substring(b.body FROM $4::int + 1 FOR $5::int) AS part
+FROM (
+  SELECT generation, body_day, body_id FROM millrace.events
+  WHERE source = $1 AND event_id = $2 AND ($3::int IS NULL OR generation = $3)
+  ORDER BY generation DESC LIMIT 1
+) e
+LEFT JOIN millrace.bodies b ON b.day = e.body_day AND b.id = e.body_id`;
+
+/**
+ * Reads `length` bytes of an event's body from `offset` on; undefined when there is no such event.
+ *
+ * @throws `database_unavailable`
+ */
+export async function readBody(
+  ledger: LedgerContext,
+  { source, eventId, generation }: EventLookup,
+  { offset, length }: { offset: number; length: number },
+): Promise<BodyPart | undefined> {
+  if (!isStorable(source) || !isStorable(eventId)) return undefined;
+  const values = [source, eventId, generation ?? null, offset, length];
+  const query = { text: READ_PART, values };
+  const { rows } = await runStatement<BodyPart>(ledger.pool, query, ledger.reads);
+  return rows[0];
+}

@@ -1,0 +1,214 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { settlesWithin } from "@millrace/core";
+import type pg from "pg";
+import { runStatement, type TransactionOptions } from "../connection/transaction.ts";
+
+/** Leader election: of all processes on one database, at most one leads under a name. */
+export interface Leader {
+  /** True while this process leads. Ask before each step of the work: a signal may come a moment late. */
+  readonly leading: boolean;
+  /**
+   * Takes the lead, unless this process has it. Returns a signal that aborts when the lead is lost; undefined
+   * while another process leads.
+   *
+   * @throws `database_unavailable`
+   */
+  lead(): Promise<AbortSignal | undefined>;
+  /** Gives up the lead, for another process to take. Call it before the pool ends. Bounded; never rejects. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds that a lease lasts by the database's clock. Another process leads so long after a leader died. */
+const LEASE_MS = 10_000;
+/** Milliseconds between renewals, and to the next try after one that failed. */
+const RENEW_INTERVAL_MS = 3_000;
+const RENEW_RETRY_MS = 500;
+/** A leader stops so long before its lease ends: its clock may go slower than the database's. */
+const MARGIN_MS = 2_000;
+const RELEASE_MS = 1_000;
+
+const TIMES: TransactionOptions = {
+  limits: { statementTimeoutMs: 2_000, lockTimeoutMs: 2_000, idleTimeoutMs: 2_000 },
+  deadlineMs: 3_000,
+};
+
+/** The lock of a session that builds before 0013 lead by. While one of them has it, no other process leads. */
+const NO_OLDER_BUILD_LEADS = `
+  pg_try_advisory_xact_lock_shared(hashtextextended('millrace.leader.' || $1::text, 0))`;
+
+/**
+ * Takes or renews a lease, if it is free or our own; gives a row if so. One that lies in the future is free, too:
+ * the database's clock was set back.
+ */
+const TAKE = `
+WITH older AS MATERIALIZED (SELECT ${NO_OLDER_BUILD_LEADS} AS is_away)
+INSERT INTO millrace.leaders AS l (name, holder, host, renewed_at, expires_at)
+SELECT $1, $2, $3, clock_timestamp(), clock_timestamp() + make_interval(secs => $4::float8 / 1000)
+FROM older WHERE older.is_away
+ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, host = excluded.host,
+  renewed_at = clock_timestamp(),
+  expires_at = clock_timestamp() + make_interval(secs => $4::float8 / 1000)
+WHERE l.holder = excluded.holder OR l.expires_at <= clock_timestamp()
+  OR l.renewed_at > clock_timestamp() + (l.expires_at - l.renewed_at)
+RETURNING true`;
+
+const RELEASE = `
+UPDATE millrace.leaders SET expires_at = clock_timestamp() WHERE name = $1 AND holder = $2`;
+
+/**
+ * Elects a leader by a lease: a row that says until when, by the database's clock. Between renewals no
+ * connection is kept. The leader counts its time from before it asked, by two clocks of its own, so it stops
+ * before another process may begin, also after a pause of the process or the machine.
+ *
+ * What it has sent by then may still take effect, and after a failover to a standby that lagged the lease may
+ * be gone. So a leader's work must do no harm when two processes do it.
+ */
+export function createLeader({ pool }: { readonly pool: pg.Pool }, name: string): Leader {
+  return new LeaseHolder(pool, name);
+}
+
+class LeaseHolder implements Leader {
+  readonly #pool: pg.Pool;
+  readonly #name: string;
+  readonly #holder = randomUUID();
+  /** Defined while this process leads. */
+  #lost: AbortController | undefined;
+  /** When it stops unless it has renewed by then: by the clock that is never set, and by the one that goes on
+   * while the machine sleeps. */
+  #ends = { monotonicMs: 0, wallMs: 0 };
+  #ending: NodeJS.Timeout | undefined;
+  #renewing: NodeJS.Timeout | undefined;
+  #asking: Promise<AbortSignal | undefined> | undefined;
+  #closed = false;
+
+  constructor(pool: pg.Pool, name: string) {
+    this.#pool = pool;
+    this.#name = name;
+  }
+
+  get leading(): boolean {
+    if (this.#lost === undefined) return false;
+    if (performance.now() < this.#ends.monotonicMs && Date.now() < this.#ends.wallMs) return true;
+    this.#resign();
+    return false;
+  }
+
+  async lead(): Promise<AbortSignal | undefined> {
+    if (this.#closed) return undefined;
+    return this.leading ? this.#lost?.signal : await this.#ask();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const mayHold = this.#lost !== undefined || this.#asking !== undefined;
+    this.#resign();
+    if (mayHold) await settlesWithin(this.#release(), RELEASE_MS);
+  }
+
+  /** Two calls at once must not ask twice. */
+  #ask(): Promise<AbortSignal | undefined> {
+    return (this.#asking ??= this.#take().finally(() => (this.#asking = undefined)));
+  }
+
+  async #take(): Promise<AbortSignal | undefined> {
+    const heldMs = LEASE_MS - MARGIN_MS;
+    const ends = { monotonicMs: performance.now() + heldMs, wallMs: Date.now() + heldMs };
+    const values = [this.#name, this.#holder, hostname(), LEASE_MS];
+    const { rowCount } = await runStatement(this.#pool, { text: TAKE, values }, TIMES);
+    if (rowCount !== 1 || this.#closed) {
+      this.#resign();
+      return undefined;
+    }
+    this.#lost ??= new AbortController();
+    this.#ends = ends;
+    clearTimeout(this.#ending);
+    this.#ending = setTimeout(() => this.#resign(), ends.monotonicMs - performance.now()).unref();
+    this.#renewIn(RENEW_INTERVAL_MS);
+    return this.leading ? this.#lost.signal : undefined;
+  }
+
+  #renewIn(delayMs: number): void {
+    clearTimeout(this.#renewing);
+    this.#renewing = setTimeout(() => {
+      this.#ask().catch(() => {
+        if (this.leading) this.#renewIn(RENEW_RETRY_MS);
+      });
+    }, delayMs).unref();
+  }
+
+  #resign(): void {
+    clearTimeout(this.#ending);
+    clearTimeout(this.#renewing);
+    const lost = this.#lost;
+    this.#lost = undefined;
+    lost?.abort(new Error(`Cannot continue: another process may lead "${this.#name}" now`));
+  }
+
+  async #release(): Promise<void> {
+    await Promise.allSettled([this.#asking]);
+    await runStatement(
+      this.#pool,
+      { text: RELEASE, values: [this.#name, this.#holder] },
+      TIMES,
+    ).catch(() => {});
+  }
+}
+
+/** The result of work that one process does at a time; `taken` when another process leads. */
+export type LeadershipResult<T> =
+  { readonly kind: "done"; readonly value: T } | { readonly kind: "taken" };
+
+/**
+ * Runs `work` while this process leads under a name; returns `taken` at once when another process
+ * leads. The signal aborts when the lead is lost and another process may begin.
+ *
+ * @throws `database_unavailable`, what `work` threw
+ */
+export async function withLeadership<T>(
+  pool: pg.Pool,
+  name: string,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<LeadershipResult<T>> {
+  const leader = createLeader({ pool }, name);
+  try {
+    const lost = await leader.lead();
+    if (lost === undefined) return { kind: "taken" };
+    return { kind: "done", value: await work(lost) };
+  } finally {
+    await leader.close();
+  }
+}
+
+/** The leader as the database knows it; neither is known of a build before 0013. */
+export interface FoundLeader {
+  /** The name of its machine. */
+  readonly host: string | undefined;
+  /** Milliseconds since it took or renewed the lead. */
+  readonly seenMsAgo: number | undefined;
+}
+
+const FIND = `
+SELECT host, extract(epoch FROM clock_timestamp() - renewed_at)::float8 * 1000 AS seen_ms_ago
+FROM millrace.leaders WHERE name = $1 AND expires_at > clock_timestamp()
+UNION ALL
+SELECT NULL, NULL WHERE NOT ${NO_OLDER_BUILD_LEADS}
+LIMIT 1`;
+
+/**
+ * Finds the leader under a name; undefined when there is none.
+ *
+ * @throws `database_unavailable`
+ */
+export async function findLeader(pool: pg.Pool, name: string): Promise<FoundLeader | undefined> {
+  const query = { text: FIND, values: [name] };
+  const { rows } = await runStatement<FindRow>(pool, query, TIMES);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return { host: row.host ?? undefined, seenMsAgo: row.seen_ms_ago ?? undefined };
+}
+
+interface FindRow {
+  readonly host: string | null;
+  readonly seen_ms_ago: number | null;
+}

@@ -1,0 +1,74 @@
+import type { EventKey } from "@millrace/core";
+import { packKeys } from "../claims/event-batch.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/**
+ * Sets `enqueued_at` of the pending events among many keys whose `enqueued_at` is as given. A row that another
+ * transaction holds is skipped: a worker has its job, and notes that too when it records the job.
+ *
+ * Each row is looked up by its key alone (LIMIT 1), and then filtered. In a join Postgres may take the
+ * partial index of the rows that are not marked, which is mostly empty when the plan is made, and read all of it for
+ * each key: a backlog of ten thousand events then costs twenty times as much. What the first look finds not
+ * to need the change is not locked.
+ */
+const setEnqueued = (change: { from: "IS NULL" | "IS NOT NULL"; to: "now()" | "NULL" }) => `
+WITH wanted AS MATERIALIZED (
+  SELECT w.source, w.event_id, w.generation
+  FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
+  WHERE (
+    SELECT e.status = 'pending' AND e.enqueued_at ${change.from} FROM millrace.events e
+    WHERE e.source = w.source AND e.event_id = w.event_id AND e.generation = w.generation
+    LIMIT 1
+  )
+  ORDER BY w.source, w.event_id, w.generation
+),
+locked AS MATERIALIZED (
+  SELECT e.*
+  FROM wanted w
+  CROSS JOIN LATERAL (
+    SELECT source, event_id, generation, status, enqueued_at FROM millrace.events e
+    WHERE e.source = w.source AND e.event_id = w.event_id AND e.generation = w.generation
+    LIMIT 1
+    FOR UPDATE SKIP LOCKED
+  ) AS e
+  WHERE e.status = 'pending' AND e.enqueued_at ${change.from}
+)
+UPDATE millrace.events e SET enqueued_at = ${change.to}
+FROM locked l
+WHERE e.source = l.source AND e.event_id = l.event_id AND e.generation = l.generation`;
+
+const MARK_ENQUEUED = setEnqueued({ from: "IS NULL", to: "now()" });
+
+/**
+ * Notes that events have a job on the queue, for those that are pending and were not known to have one.
+ * Call it after enqueueing an event of the ledger. Until then the reconciler may enqueue it too, which
+ * does no harm.
+ *
+ * @throws `database_unavailable`
+ */
+export async function markEnqueued(
+  ledger: LedgerContext,
+  keys: readonly EventKey[],
+): Promise<void> {
+  if (keys.length === 0) return;
+  const query = { name: "millrace_mark_enqueued", text: MARK_ENQUEUED, values: packKeys(keys) };
+  await runStatement(ledger.pool, query, ledger.prepared);
+}
+
+const UNMARK_ENQUEUED = setEnqueued({ from: "IS NOT NULL", to: "NULL" });
+
+/**
+ * Notes that pending events no longer have a job, so that the reconciler treats them like those that
+ * never had one.
+ *
+ * @throws `database_unavailable`
+ */
+export async function unmarkEnqueued(
+  ledger: LedgerContext,
+  keys: readonly EventKey[],
+): Promise<void> {
+  if (keys.length === 0) return;
+  const query = { name: "millrace_unmark_enqueued", text: UNMARK_ENQUEUED, values: packKeys(keys) };
+  await runStatement(ledger.pool, query, ledger.prepared);
+}

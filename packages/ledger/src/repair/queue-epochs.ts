@@ -1,0 +1,101 @@
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { runStatement } from "../connection/transaction.ts";
+
+/** What the ledger has of a queue. */
+export interface KeptEpoch {
+  /** The queue's epoch when all pending events were last compared with it. */
+  readonly epoch: string;
+  /** Passes of the reconciler that were counted; 0 before the first. */
+  readonly pass: number;
+  readonly passedAtMs: number | undefined;
+  readonly change: KeptChange | undefined;
+}
+
+/** The last time that this Postgres was found not to be the one that a queue knew. */
+export interface KeptChange {
+  /** How it differed, for people. */
+  readonly kind: string;
+  /** When that was found, by the clock of the worker that found it. */
+  readonly atMs: number;
+  /** Jobs that completed between these times, which Postgres has lost and the queue no longer has. */
+  readonly unnamed: number;
+  readonly fromMs: number;
+  readonly tillMs: number;
+}
+
+const READ = `
+SELECT queue, epoch, pass::float8 AS pass, change,
+  (extract(epoch FROM passed_at) * 1000)::float8 AS "passedAtMs"
+FROM millrace.queue_epochs`;
+
+interface EpochRow {
+  readonly queue: string;
+  readonly epoch: string;
+  readonly pass: number;
+  readonly passedAtMs: number | null;
+  readonly change: KeptChange | null;
+}
+
+/**
+ * Reads what the ledger has of each queue, by the queue's name.
+ *
+ * @throws `database_unavailable`
+ */
+export async function readEpochs(ledger: LedgerContext): Promise<ReadonlyMap<string, KeptEpoch>> {
+  const { rows } = await runStatement<EpochRow>(ledger.pool, { text: READ }, ledger.reads);
+  return new Map(
+    rows.map(({ queue, epoch, pass, passedAtMs, change }) => [
+      queue,
+      { epoch, pass, passedAtMs: passedAtMs ?? undefined, change: change ?? undefined },
+    ]),
+  );
+}
+
+const WRITE = `
+INSERT INTO millrace.queue_epochs (queue, epoch)
+SELECT * FROM unnest($1::text[], $2::text[])
+ON CONFLICT (queue) DO UPDATE SET epoch = excluded.epoch, written_at = clock_timestamp()`;
+
+/**
+ * Writes the epochs that queues had when all pending events were compared with them.
+ *
+ * @throws `database_unavailable`
+ */
+export async function writeEpochs(
+  ledger: LedgerContext,
+  epochs: ReadonlyMap<string, string>,
+): Promise<void> {
+  const query = { text: WRITE, values: [[...epochs.keys()], [...epochs.values()]] };
+  await runStatement(ledger.pool, query, ledger.short);
+}
+
+const COUNT_PASS = `
+UPDATE millrace.queue_epochs q
+SET pass = greatest(q.pass, g.pass) + 1, passed_at = clock_timestamp(), change = coalesce(g.change, q.change)
+FROM unnest($1::text[], $2::bigint[], $3::jsonb[]) AS g (queue, pass, change)
+WHERE q.queue = g.queue
+RETURNING q.queue, q.pass::float8 AS pass`;
+
+/**
+ * Counts a pass over queues, past the number that each queue knows, and keeps how Postgres had changed. Returns the
+ * new numbers by queue.
+ *
+ * @throws `database_unavailable`
+ */
+export async function countPass(
+  ledger: LedgerContext,
+  queues: ReadonlyMap<string, { readonly pass: number; readonly change: KeptChange | undefined }>,
+): Promise<ReadonlyMap<string, number>> {
+  const given = [...queues.values()];
+  const values = [
+    [...queues.keys()],
+    given.map(({ pass }) => pass),
+    given.map(({ change }) => (change === undefined ? null : JSON.stringify(change))),
+  ];
+  const { rows } = await runStatement<{ queue: string; pass: number }>(
+    ledger.pool,
+    { text: COUNT_PASS, values },
+    ledger.short,
+  );
+  return new Map(rows.map(({ queue, pass }) => [queue, pass]));
+}

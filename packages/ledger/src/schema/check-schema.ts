@@ -1,0 +1,89 @@
+import { MillraceError } from "@millrace/core";
+import type pg from "pg";
+import { ledgerError } from "../connection/database-errors.ts";
+import {
+  LEDGER_MIGRATIONS,
+  LEDGER_SCOPE,
+  readMigrations,
+  type Migration,
+} from "./migration-files.ts";
+import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
+
+/**
+ * Checks, when a role starts, that the database has this build's schema.
+ *
+ * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unavailable`
+ */
+export async function checkSchema(
+  pool: pg.Pool,
+  options: { readonly scope?: string; readonly folder?: string } = {},
+): Promise<void> {
+  const scope = options.scope ?? LEDGER_SCOPE;
+  const files = await readMigrations(options.folder ?? LEDGER_MIGRATIONS);
+  const applied = await readApplied(pool, scope).catch((error: unknown) => {
+    throw ledgerError(error);
+  });
+  const missing = pendingMigrations(files, applied, scope);
+  if (missing.length === 0) return;
+  throw new MillraceError(
+    "migration_needed",
+    `Cannot use the database: ${missing.length} of ${files.length} migrations of "${scope}" are missing. Run \`millrace migrate\``,
+  );
+}
+
+interface AppliedMigration {
+  readonly number: number;
+  readonly name: string;
+  readonly checksum: string;
+}
+
+/** Reads which migrations of a scope a database has; none when it has no Millrace schema. */
+export async function readApplied(
+  connection: Pick<pg.Pool, "query">,
+  scope: string,
+): Promise<AppliedMigration[]> {
+  try {
+    const { rows } = await connection.query<AppliedMigration>(
+      "SELECT number, name, checksum FROM millrace.migrations WHERE scope = $1 ORDER BY number",
+      [scope],
+    );
+    return rows;
+  } catch (error) {
+    const state = sqlStateOf(error);
+    if (state === SQLSTATE.undefinedTable || state === SQLSTATE.invalidSchemaName) return [];
+    throw error;
+  }
+}
+
+/**
+ * Compares the migrations of a database with the files, and returns those still to apply. Migrations
+ * after the last file belong to a later build, with which this one can run side by side (decisions/017).
+ *
+ * @throws `migration_changed`, `migration_unknown`
+ */
+export function pendingMigrations(
+  files: readonly Migration[],
+  applied: readonly AppliedMigration[],
+  scope: string,
+): Migration[] {
+  const byNumber = new Map(files.map((file) => [file.number, file]));
+  const last = files.at(-1)?.number ?? 0;
+  for (const { number, name, checksum } of applied) {
+    if (number > last) continue;
+    const file = byNumber.get(number);
+    if (file === undefined) {
+      throw new MillraceError(
+        "migration_unknown",
+        `Cannot use the database: it has migration ${number} "${name}" of "${scope}", which is not in this build`,
+      );
+    }
+    if (file.checksum !== checksum) {
+      throw new MillraceError(
+        "migration_changed",
+        `Cannot use the database: migration ${number} "${file.name}" of "${scope}" was changed after it was applied`,
+      );
+    }
+  }
+  const done = new Set(applied.map(({ number }) => number));
+  return files.filter((file) => !done.has(file.number));
+}

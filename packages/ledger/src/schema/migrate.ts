@@ -1,0 +1,159 @@
+import { MillraceError } from "@millrace/core";
+import type pg from "pg";
+import { pendingMigrations, readApplied } from "./check-schema.ts";
+import { ledgerError } from "../connection/database-errors.ts";
+import {
+  LEDGER_MIGRATIONS,
+  LEDGER_SCOPE,
+  readMigrations,
+  type Migration,
+} from "./migration-files.ts";
+import { ensurePartitions } from "./bodies.ts";
+import { readServerFacts, requireSupported } from "../connection/server-facts.ts";
+import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
+import { PATH_FOR_HANDLERS, runStatement, transaction } from "../connection/transaction.ts";
+
+export interface MigrateOptions {
+  readonly pool: pg.Pool;
+  /** Whose migrations these are; each scope is numbered by itself. Default: the ledger's own. */
+  readonly scope?: string;
+  /** A folder of numbered SQL files. Default: the ledger's own. */
+  readonly folder?: string;
+}
+
+// A migration may rewrite a table. A second migrator waits for that long, too.
+const HOUR_MS = 3_600_000;
+const LIMITS = { statementTimeoutMs: 0, lockTimeoutMs: 0, idleTimeoutMs: 60_000 };
+const TIMES = { limits: LIMITS, deadlineMs: HOUR_MS };
+
+const BOOKKEEPING = `
+CREATE SCHEMA IF NOT EXISTS millrace;
+CREATE TABLE IF NOT EXISTS millrace.migrations (
+  scope text NOT NULL,
+  number integer NOT NULL,
+  name text NOT NULL,
+  checksum text NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (scope, number)
+);`;
+
+/**
+ * Applies the missing migrations of a folder, all in one transaction and under an advisory lock: of two
+ * migrators one applies them, and the other waits and finds them applied. Returns their names.
+ *
+ * @throws `postgres_too_old`, `migration_changed`, `migration_unknown`, `invalid_config`, `database_unavailable`, or an error
+ * that names the migration, with Postgres' error as its cause.
+ */
+export async function migrate(options: MigrateOptions): Promise<string[]> {
+  const scope = options.scope ?? LEDGER_SCOPE;
+  const files = await readMigrations(options.folder ?? LEDGER_MIGRATIONS);
+  const work = (client: pg.PoolClient) => applyMissing(client, scope, files);
+  const applied = await transaction(options.pool, work, TIMES);
+  if (scope === LEDGER_SCOPE && (await ownsPartitions(options.pool))) {
+    await ensurePartitions(options.pool);
+  }
+  return applied;
+}
+
+const OWNS_PARTITIONS = `
+SELECT pg_catalog.pg_get_userbyid(proowner) = current_user AS owns FROM pg_catalog.pg_proc
+WHERE oid = 'millrace.ensure_partitions(integer)'::regprocedure`;
+
+/**
+ * Whether the days of bodies are this login's to make. Where they belong to another one (infra/postgres/roles.sql),
+ * workers make them, and a login that may do everything does not run a function that another may replace.
+ */
+async function ownsPartitions(pool: pg.Pool): Promise<boolean> {
+  const { rows } = await runStatement<{ owns: boolean }>(pool, { text: OWNS_PARTITIONS }, TIMES);
+  return rows[0]?.owns === true;
+}
+
+async function applyMissing(
+  client: pg.PoolClient,
+  scope: string,
+  files: readonly Migration[],
+): Promise<string[]> {
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended('millrace.migrate', 0))");
+  requireSupported(await readServerFacts(client));
+  await requireUtf8(client);
+  await client.query("SET LOCAL client_min_messages = warning");
+  await client.query(BOOKKEEPING);
+  if (scope !== LEDGER_SCOPE) await client.query(`SELECT ${PATH_FOR_HANDLERS}`);
+  const missing = pendingMigrations(files, await readApplied(client, scope), scope);
+  if (missing.length > 0 && scope === LEDGER_SCOPE) await lockEvents(client);
+  for (const migration of missing) await apply(client, scope, migration);
+  return missing.map(({ number, name }) => `${String(number).padStart(4, "0")}_${name}`);
+}
+
+/** Seconds that the lock on the events is waited for, one time after the other. */
+const LOCK_WAITS_S = [1, 2, 4, 8, 16, 32, 64];
+
+/**
+ * Locks the events, if there are any, before a migration does. Migrations share a transaction: if one locked the table
+ * more strictly than those before it, it would deadlock with attempts, which hold a row and are about to change it.
+ * Everyone else waits behind a lock that is waited for, so the wait is short at first.
+ */
+async function lockEvents(client: pg.PoolClient): Promise<void> {
+  const { rows } = await client.query<{ known: boolean }>(
+    "SELECT to_regclass('millrace.events') IS NOT NULL AS known",
+  );
+  if (rows[0]?.known !== true) return;
+  for (const [index, seconds] of LOCK_WAITS_S.entries()) {
+    await client.query(`SAVEPOINT unlocked; SET LOCAL lock_timeout = '${seconds}s'`);
+    try {
+      await client.query("LOCK TABLE millrace.events IN ACCESS EXCLUSIVE MODE");
+      break;
+    } catch (error) {
+      const isLast = index === LOCK_WAITS_S.length - 1;
+      if (isLast || sqlStateOf(error) !== SQLSTATE.lockNotAvailable) throw error;
+      await client.query("ROLLBACK TO SAVEPOINT unlocked");
+    }
+  }
+  await client.query(`SET LOCAL lock_timeout = ${LIMITS.lockTimeoutMs}`);
+}
+
+async function requireUtf8(client: pg.PoolClient): Promise<void> {
+  const { rows } = await client.query<{ server_encoding: string }>("SHOW server_encoding");
+  const encoding = rows[0]?.server_encoding;
+  if (encoding === "UTF8") return;
+  throw new MillraceError(
+    "invalid_config",
+    `Cannot migrate the database: its encoding is ${encoding}, and events need UTF8`,
+  );
+}
+
+async function apply(client: pg.PoolClient, scope: string, migration: Migration): Promise<void> {
+  const { number, name, checksum, text } = migration;
+  const before = await transactionId(client);
+  try {
+    await client.query(text);
+  } catch (error) {
+    throw migrationError(error, scope, migration);
+  }
+  if (client.getTransactionStatus() !== "T" || (await transactionId(client)) !== before) {
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot apply migration ${number} "${name}" of "${scope}": it begins or ends a transaction`,
+    );
+  }
+  await client.query(
+    "INSERT INTO millrace.migrations (scope, number, name, checksum) VALUES ($1, $2, $3, $4)",
+    [scope, number, name, checksum],
+  );
+}
+
+async function transactionId(client: pg.PoolClient): Promise<string | undefined> {
+  const { rows } = await client.query<{ id: string }>("SELECT pg_current_xact_id()::text AS id");
+  return rows[0]?.id;
+}
+
+function migrationError(error: unknown, scope: string, { number, name }: Migration): unknown {
+  const known = ledgerError(error);
+  if (known !== error) return known;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new MillraceError(
+    "internal",
+    `Cannot apply migration ${number} "${name}" of "${scope}": ${reason}`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { MillraceError } from "@millrace/core";
+
+/** A numbered SQL file. */
+export interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly text: string;
+  /** SHA-256 of the text with line feeds as line ends, so that a checkout on Windows has the same. */
+  readonly checksum: string;
+}
+
+export const LEDGER_SCOPE = "millrace";
+/** The migrations of the user's own tables have their own numbers. */
+export const USER_SCOPE = "user";
+
+/** The folder of the ledger's own migrations; the same from `src` and from `dist`. */
+export const LEDGER_MIGRATIONS = fileURLToPath(new URL("../../migrations/", import.meta.url));
+
+const FILE_NAME = /^(\d{4,})_(.+)\.sql$/;
+
+/**
+ * Reads a folder of migrations (`0001_name.sql`), in the order of their numbers.
+ *
+ * @throws `invalid_config` when there is no such folder, a `.sql` file has no number, or two have
+ * the same.
+ */
+export async function readMigrations(folder: string): Promise<Migration[]> {
+  const files = (await listFolder(folder)).filter((file) => file.endsWith(".sql"));
+  const migrations = await Promise.all(files.map((file) => readMigration(folder, file)));
+  const sorted = migrations.toSorted((a, b) => a.number - b.number);
+  sorted.forEach((migration, index) => {
+    if (sorted[index + 1]?.number !== migration.number) return;
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot read migrations of "${folder}": two have the number ${migration.number}`,
+    );
+  });
+  return sorted;
+}
+
+async function listFolder(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (cause) {
+    throw new MillraceError("invalid_config", `Cannot read migrations: no folder "${folder}"`, {
+      cause,
+    });
+  }
+}
+
+async function readMigration(folder: string, file: string): Promise<Migration> {
+  const [, number, name] = FILE_NAME.exec(file) ?? [];
+  if (number === undefined || name === undefined) {
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot read migration "${file}": its name is not like 0001_name.sql`,
+    );
+  }
+  const text = (await readFile(join(folder, file), "utf8")).replaceAll("\r\n", "\n");
+  const checksum = createHash("sha256").update(text).digest("hex");
+  return { number: Number(number), name, text, checksum };
+}

@@ -1,0 +1,99 @@
+import { hideSecrets, type StackFrame } from "@millrace/core";
+import { basename, isAbsolute, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { originalPlace } from "./source-maps.ts";
+
+const FRAMES_MAX = 32;
+const STACK_CHARS_MAX = 32_768;
+const NAME_CHARS_MAX = 200;
+/** What was thrown, and the errors that caused it. */
+const CAUSES_MAX = 4;
+
+/** Millrace's own packages, where they are not among `node_modules`. */
+const MILLRACE = fileURLToPath(new URL("../../..", import.meta.url));
+
+export interface FrameOptions {
+  /** What the files of the project's own code are relative to. */
+  readonly projectDir: string;
+  /** Are not kept, beside those that can be told from other words. */
+  readonly secrets?: readonly string[];
+}
+
+/**
+ * Reads where an error was thrown: files, lines and functions, and never the message, which V8 repeats in `stack`. The
+ * project's own code is shown as it was written, where the file that runs has a source map. Of an error without a frame
+ * of the project's own code, the first cause that has one counts. Never throws.
+ */
+export function stackFrames(error: unknown, options: FrameOptions): readonly StackFrame[] {
+  let first: readonly StackFrame[] = [];
+  try {
+    let link = error;
+    for (let depth = 0; depth < CAUSES_MAX && link instanceof Error; depth += 1) {
+      const frames = framesOf(link, options);
+      if (frames.some(({ own }) => own)) return frames;
+      if (first.length === 0) first = frames;
+      link = link.cause;
+    }
+  } catch {
+    // A getter or a Proxy threw.
+  }
+  return first;
+}
+
+function framesOf(error: Error, options: FrameOptions): readonly StackFrame[] {
+  const { stack, message } = error;
+  if (typeof stack !== "string") return [];
+  // A message may have lines that look like calls. One that was changed since is not found: see toFrame.
+  const at = typeof message === "string" && message !== "" ? stack.indexOf(message) : -1;
+  const calls = stack.slice(at === -1 ? 0 : at + message.length).slice(0, STACK_CHARS_MAX);
+  const lines = calls.split("\n", 200).filter((line) => line.startsWith("    at "));
+  return lines.flatMap((line) => toFrame(line.slice(7), options)).slice(0, FRAMES_MAX);
+}
+
+/** What V8 calls functions: `async ship`, `new Order`, `Object.<anonymous>`, `run [as charge]`. */
+const FUNCTION_NAME = /^[\p{L}\p{N}_$.<>#[\] ]+$/u;
+
+/**
+ * `name (file:1:2)`, `file:1:2`, `async name (file:1:2)`, `Array.map (<anonymous>)`. What is no name of a function or of a
+ * file may be a part of a message, and is not kept.
+ */
+function toFrame(call: string, { projectDir, secrets }: FrameOptions): StackFrame[] {
+  const named = call.endsWith(")") ? call.indexOf(" (") : -1;
+  const name = named === -1 ? null : call.slice(0, named);
+  const place = named === -1 ? call.replace(/^async /, "") : call.slice(named + 2, -1);
+  const [, ran, line, column] = /^(.{1,1000}?)(?::(\d{1,9}))?(?::(\d{1,9}))?$/.exec(place) ?? [];
+  if (ran === undefined || !/^(?:file:\/\/|node:[\w/]+$|[\\/]|[A-Za-z]:[\\/])/.test(ran)) return [];
+  const at = toPlace(ran, line, column, projectDir);
+  const { path, own } = toPath(at.file, projectDir);
+  const shown = name !== null && FUNCTION_NAME.test(name) ? hideSecrets(name, secrets) : null;
+  return [
+    {
+      file: hideSecrets(path.slice(-500), secrets),
+      line: at.line,
+      column: at.column,
+      function: shown?.slice(0, NAME_CHARS_MAX) ?? null,
+      own,
+    },
+  ];
+}
+
+function toPlace(ran: string, lineText = "", columnText = "", projectDir: string) {
+  const file = ran.startsWith("file://") ? fileURLToPath(ran) : ran;
+  const line = lineText === "" ? null : Number(lineText);
+  const column = columnText === "" ? null : Number(columnText);
+  if (line === null || !isAbsolute(file) || !toPath(file, projectDir).own) {
+    return { file, line, column };
+  }
+  return originalPlace({ file, line, column: column ?? 1 }, projectDir) ?? { file, line, column };
+}
+
+/** A path that says nothing of the machine, and whether it is of the project's own code. */
+function toPath(path: string, projectDir: string): { path: string; own: boolean } {
+  const dependency = path.lastIndexOf(`node_modules${sep}`);
+  if (dependency !== -1) return { path: path.slice(dependency), own: false };
+  if (!isAbsolute(path)) return { path, own: false };
+  const inProject = relative(projectDir, path);
+  const isOutside = inProject.startsWith("..") || isAbsolute(inProject);
+  if (isOutside) return { path: basename(path), own: false };
+  return { path: inProject, own: !path.startsWith(MILLRACE) };
+}

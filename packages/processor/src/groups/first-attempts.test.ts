@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { FirstAttempts, type AloneEnd } from "./first-attempts.ts";
+import { openSilently } from "../handler/handler-log.ts";
+import { Handlers } from "../handler/run-handlers.ts";
+import { createSlots } from "../job/slots.ts";
+import { makeJob } from "../testing/make-job.ts";
+
+const TRANSACTIONS_MAX = 2;
+const BACKOFF = { firstMs: 0, factor: 1, maxMs: 0 };
+const POLICY = { attempts: 3, backoff: BACKOFF, waitMaxMs: 60_000, bodyDedup: false };
+const first = () => ({ job: makeJob(), policy: POLICY, plan: undefined });
+const never = new AbortController().signal;
+
+// A transaction that takes long lets the next one begin. Here none does before it has ended.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** First attempts of a type that goes in groups, whose transactions begin and do not end. */
+async function openedTransactions() {
+  const begun: number[] = [];
+  let isWarm = false;
+  const completed = { kind: "completed", outcome: "handled", handlerMs: 1 } as const;
+  const ended: AloneEnd = { kind: "ended", end: completed, recorded: false, isUnsafe: false };
+  const attempts = new FirstAttempts(
+    {
+      ledger: {
+        attemptGroup: (units) => {
+          begun.push(units.length);
+          return new Promise(() => {});
+        },
+      },
+      handlers: new Handlers([], {}),
+      openLog: openSilently,
+      slots: createSlots(100),
+      draining: never,
+      closing: never,
+      attemptAlone: async () => {
+        if (!isWarm) return ended;
+        begun.push(1);
+        return await new Promise(() => {});
+      },
+      onGroup: () => {},
+      internalSources: new Map(),
+      onEmitted: () => {},
+    },
+    { sizeMax: () => 50, transactionsMax: TRANSACTIONS_MAX },
+  );
+  for (let run = 0; run < 64; run += 1) await attempts.attempt(first());
+  isWarm = true;
+  return { attempt: () => void attempts.attempt(first()), begun };
+}
+
+test("few events do not wait for each other: up to eight transactions run, and no more", async () => {
+  const { attempt, begun } = await openedTransactions();
+  for (let event = 0; event < 12; event += 1) {
+    attempt();
+    await turn();
+  }
+  expect(begun).toEqual(Array.from({ length: 8 }, () => 1));
+});
+
+test("many events that wait share the usual number of transactions", async () => {
+  const { attempt, begun } = await openedTransactions();
+  attempt();
+  attempt();
+  await turn();
+  const before = begun.length;
+  for (let event = 0; event < 200; event += 1) attempt();
+  await turn();
+  expect(before).toBe(1);
+  expect(begun).toHaveLength(TRANSACTIONS_MAX);
+  expect(begun[1]).toBeGreaterThan(10);
+});

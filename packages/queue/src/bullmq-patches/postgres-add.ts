@@ -1,0 +1,85 @@
+import { toEnvelope, type Envelope, type StoreResult } from "@millrace/core";
+import type { Queue } from "bullmq";
+import type pg from "pg";
+import type { AddOptions, NewJob } from "../backend.ts";
+import { jobOptions } from "../job-options.ts";
+
+const KNOWN = `
+  SELECT id, state = 'failed' AS failed, data ->> 'body_hash' AS body_hash
+    FROM job WHERE queue = $1 AND id = ANY($2::text[])`;
+
+/**
+ * Adds jobs in one statement: all or none. A caller that does not ask for `exact` answers does not wait
+ * for a look at what was there before; everything is `accepted` then.
+ */
+export async function addToPostgres(
+  pool: pg.Pool,
+  queue: Queue,
+  jobs: readonly NewJob[],
+  { exact, identityOnly }: AddOptions,
+): Promise<readonly StoreResult[]> {
+  const distinct = firstOfEach(jobs);
+  const known = exact ? await knownJobs(pool, queue, distinct) : new Map<string, KnownJob>();
+  await queue.addBulk(
+    distinct.map(({ id, event, delayMs }) => {
+      const data = withoutNul(toEnvelope(event, { identityOnly }));
+      return { name: event.type, data, opts: jobOptions(id, delayMs) };
+    }),
+  );
+  return storeResults(jobs, known, exact);
+}
+
+/** The first job of each id: of several, the queue keeps that one. */
+function firstOfEach(jobs: readonly NewJob[]): readonly NewJob[] {
+  return [...new Map(jobs.toReversed().map((job) => [job.id, job])).values()].toReversed();
+}
+
+/** A job that the queue has before it is added again. */
+interface KnownJob {
+  /** Of the event that it has; undefined when its data was edited into something else. */
+  readonly bodyHash: string | undefined;
+  readonly failed: boolean;
+}
+
+async function knownJobs(
+  pool: pg.Pool,
+  queue: Queue,
+  jobs: readonly NewJob[],
+): Promise<ReadonlyMap<string, KnownJob>> {
+  const { rows } = await pool.query<{ id: string; failed: boolean; body_hash: string | null }>(
+    KNOWN,
+    [queue.name, jobs.map(({ id }) => id)],
+  );
+  return new Map(
+    rows.map((row) => [row.id, { bodyHash: row.body_hash ?? undefined, failed: row.failed }]),
+  );
+}
+
+/** Job data is jsonb here, which refuses U+0000 in a string; base64 has none. */
+function withoutNul(envelope: Envelope): Envelope {
+  if (envelope.body_encoding !== "utf8" || envelope.body?.includes("\0") !== true) return envelope;
+  return {
+    ...envelope,
+    body: Buffer.from(envelope.body, "utf8").toString("base64"),
+    body_encoding: "base64",
+  };
+}
+
+/** The answer for each job, from what was known of its id, or came with it earlier in the call. */
+function storeResults(
+  jobs: readonly NewJob[],
+  known: ReadonlyMap<string, KnownJob>,
+  exact: boolean,
+): readonly StoreResult[] {
+  const kept = new Map(known);
+  return jobs.map(({ id, event: { bodyHash } }) => {
+    const before = kept.get(id);
+    if (before === undefined) {
+      kept.set(id, { bodyHash, failed: false });
+      return "accepted";
+    }
+    if (!exact) return "duplicate";
+    if (before.bodyHash !== undefined && before.bodyHash !== bodyHash) return "conflict";
+    return before.failed ? "failed" : "duplicate";
+  });
+}

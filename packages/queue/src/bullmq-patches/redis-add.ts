@@ -1,0 +1,148 @@
+import { toEnvelope, toEnvelopeText, type QueueKeys, type StoreResult } from "@millrace/core";
+import type { Redis } from "ioredis";
+import type { Backend } from "../backend.ts";
+import { JOB_OPTIONS, jobOptions } from "../job-options.ts";
+import { createRedisScript, replyError, requireKnownBullmq } from "./redis-script.ts";
+
+/** The names of the queue's keys that the script reads or writes, in its order. */
+const KEYS = ["wait", "meta", "id", "active", "events", "marker", "failed", "completed"];
+
+/** What the script answers for a job; anything else is an error's message. */
+const ANSWERS = ["accepted", "duplicate", "failed", "conflict", "completed"] as const;
+
+/** Jobs in one run of the script, during which Redis serves no other client: some ten milliseconds. */
+const CHUNK = 250;
+
+/**
+ * Adds jobs, and finds out what was known of them, in one command.
+ *
+ * @throws when another BullMQ is installed than the one that this is tested with.
+ */
+export function createRedisAdd(
+  client: Redis,
+  queueKeys: QueueKeys | undefined,
+  snapshots: Backend["snapshots"],
+): Backend["add"] {
+  requireKnownBullmq();
+  const script = createRedisScript(ADD);
+  const addNow: Backend["add"] = async (queue, jobs, { exact, identityOnly, onSent }) => {
+    const keys = KEYS.map((name) => queue.toKey(name));
+    const answers: unknown[] = [];
+    for (let at = 0; at < jobs.length; at += CHUNK) {
+      const args = [queue.toKey(""), String(Date.now()), exact ? "1" : "0", ...OPTIONS];
+      for (const { id, event } of jobs.slice(at, at + CHUNK)) {
+        args.push(
+          id,
+          event.type,
+          event.bodyHash,
+          toEnvelopeText(event, { identityOnly, keys: queueKeys }),
+        );
+      }
+      answers.push(...((await script.run(client, keys, args, onSent)) as unknown[]));
+    }
+    return jobs.map((_, index) => toStoreResult(answers[index]));
+  };
+
+  /** Jobs that begin later are few, and BullMQ's own command adds them. */
+  const addDelayed: Backend["add"] = async (queue, jobs, { identityOnly }) => {
+    const ids = jobs.map(({ id }) => id);
+    const known = await snapshots(queue, ids);
+    await queue.addBulk(
+      jobs.map(({ id, event, delayMs }) => {
+        const data = toEnvelope(event, { identityOnly, keys: queueKeys });
+        return { name: event.type, data, opts: jobOptions(id, delayMs) };
+      }),
+    );
+    return known.map((job) => (job === undefined ? "accepted" : (job.state ?? "duplicate")));
+  };
+
+  return async (queue, jobs, options) => {
+    const later = jobs.filter(({ delayMs }) => delayMs > 0);
+    if (later.length === 0) return await addNow(queue, jobs, options);
+    const now = jobs.filter(({ delayMs }) => delayMs === 0);
+    const added = (await addNow(queue, now, options)).values();
+    const delayed = (await addDelayed(queue, later, options)).values();
+    return jobs.map(({ delayMs }) => (delayMs > 0 ? delayed : added).next().value ?? NO_ANSWER);
+  };
+}
+
+const NO_ANSWER = new Error("Cannot add the job: Redis gave no answer for it");
+
+function toStoreResult(answer: unknown): StoreResult {
+  if (typeof answer !== "number") return replyError(String(answer));
+  return ANSWERS[answer] ?? new Error(`Cannot add the job: an unknown answer ${answer}`);
+}
+
+/** A job's options in JSON, before its id and after it: in the order in which BullMQ's script writes them. */
+const { stackTraceLimit, backoff, attempts } = JOB_OPTIONS;
+const OPTIONS = JSON.stringify({ stackTraceLimit, jobId: "", backoff, attempts }).split('""');
+
+/**
+ * What BullMQ's own script does for a job without a delay, a priority, a parent, or a deduplication key, for many
+ * jobs: what is stored is what `queue.add` would store, value for value. What does not differ from job to
+ * job is done once. An error of one job is its own answer, and the others go on; that of a replica is the whole call's.
+ * A duplicate is published too, but is one whether or not that succeeds: Redis may be full.
+ *
+ * Job data is our envelope, in which the first unescaped "body_hash" is the event's; to parse a body
+ * of a megabyte for it would hold up the server.
+ *
+ * KEYS are those above. ARGV: the queue's key prefix, the time, "1" to find out what is known of a duplicate, the
+ * two parts of the options; then for each job its id, name, body hash and data.
+ */
+const ADD = `
+local wait, meta, counter, active, events, marker, failed, completed = unpack(KEYS)
+local prefix, timestamp, exact = ARGV[1], ARGV[2], ARGV[3] == "1"
+local call = redis.call
+local NEW, DUPLICATE, FAILED, CONFLICT, COMPLETED = 0, 1, 2, 3, 4
+
+local maxEvents = call("HGET", meta, "opts.maxLenEvents")
+if not maxEvents then
+  maxEvents = 10000
+  call("HSET", meta, "opts.maxLenEvents", maxEvents)
+end
+
+local function known(id, key, bodyHash)
+  if not exact then return DUPLICATE end
+  local data = call("HGET", key, "data")
+  local kept = data and string.match(data, '"body_hash":"([^"]*)"')
+  if kept and kept ~= bodyHash then return CONFLICT end
+  if call("ZSCORE", failed, id) then return FAILED end
+  if call("ZSCORE", completed, id) then return COMPLETED end
+  return DUPLICATE
+end
+
+local function add(id, name, bodyHash, data)
+  local key = prefix .. id
+  if call("EXISTS", key) == 1 then
+    local found = known(id, key, bodyHash)
+    pcall(call, "XADD", events, "MAXLEN", "~", maxEvents, "*", "event", "duplicated", "jobId", id)
+    return found
+  end
+  call("HMSET", key, "name", name, "data", data, "opts", ARGV[4] .. cjson.encode(id) .. ARGV[5],
+    "timestamp", timestamp, "delay", 0, "priority", 0)
+  call("XADD", events, "*", "event", "added", "jobId", id, "name", name)
+  call("LPUSH", wait, id)
+  call("XADD", events, "MAXLEN", "~", maxEvents, "*", "event", "waiting", "jobId", id)
+  return NEW
+end
+
+local function isPausedOrMaxed()
+  local attributes = call("HMGET", meta, "paused", "concurrency")
+  return attributes[1] or attributes[2] and call("LLEN", active) >= tonumber(attributes[2])
+end
+
+local answers, jobs, isAdded = {}, 0, false
+for i = 6, #ARGV, 4 do
+  local done, answer = pcall(add, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+  if not done then answer = type(answer) == "table" and answer.err or tostring(answer) end
+  if not done and string.find(answer, "READONLY", 1, true) then return redis.error_reply(answer) end
+  isAdded = isAdded or answer == NEW
+  jobs = jobs + 1
+  answers[jobs] = answer
+end
+-- BullMQ counts each call. Nothing of ours reads it, and a duplicate is one on a full Redis too.
+pcall(call, "INCRBY", counter, jobs)
+-- It wakes a worker that waits for a job.
+if isAdded and not isPausedOrMaxed() then call("ZADD", marker, 0, "0") end
+return answers
+`;

@@ -1,0 +1,75 @@
+import type { Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import type { Forgotten } from "../queues.ts";
+import { unlessWrongType } from "./redis-script.ts";
+
+// How many jobs of a queue completed in each minute of the last week, in a hash for each hour:
+// `bull:millrace-acme:millrace:completed:<hour>`, minute of the hour -> jobs. Hours and minutes since the Unix epoch.
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const KEPT_HOURS = 7 * 24;
+const KEPT_SECONDS = (KEPT_HOURS + 1) * 3_600;
+
+/** What the name of an hour's hash has after the queue's prefix, before the hour. No job id has a colon. */
+const COMPLETED = "millrace:completed:";
+
+/**
+ * Lua: defines `countCompleted(prefix, timestamp, jobs)`, one write for many jobs, and a second one at the first of a
+ * minute.
+ */
+export const COUNT_COMPLETED = `
+local function countCompleted(prefix, timestamp, jobs)
+  local minute = math.floor(timestamp / ${MINUTE_MS})
+  local key = prefix .. "${COMPLETED}" .. string.format("%d", math.floor(minute / 60))
+  if redis.call("HINCRBY", key, minute % 60, jobs) == jobs then
+    redis.call("EXPIRE", key, ${KEPT_SECONDS})
+  end
+end
+`;
+
+/** Counts jobs that completed, or -1 for one that runs again. Does not wait, and a count that is lost changes nothing else. */
+export function countCompleted(
+  client: Redis,
+  prefix: string,
+  { atMs, jobs }: { readonly atMs: number; readonly jobs: number },
+): void {
+  const minute = Math.floor(atMs / MINUTE_MS);
+  const key = `${prefix}${COMPLETED}${Math.floor(minute / 60)}`;
+  const counted = client.hincrby(key, String(minute % 60), jobs);
+  counted.then((sum) => (sum === jobs ? client.expire(key, KEPT_SECONDS) : 1)).catch(() => {});
+}
+
+/**
+ * Counts the jobs that completed since a time, from the beginning of its minute, and that the queue does not have as
+ * completed anymore.
+ */
+export async function countForgotten(
+  client: Redis,
+  queue: Queue,
+  sinceMs: number,
+): Promise<Forgotten> {
+  const nowMs = Date.now();
+  const firstMs =
+    Math.floor(Math.max(sinceMs, nowMs - KEPT_HOURS * HOUR_MS) / MINUTE_MS) * MINUTE_MS;
+  const completed = queue.toKey("completed");
+  const [first, kept] = await Promise.all([
+    client.zrange(completed, 0, 0, "WITHSCORES").catch(unlessWrongType),
+    client.zcount(completed, firstMs, "+inf").catch(unlessWrongType),
+  ]);
+  const hours: number[] = [];
+  for (let hour = Math.floor(firstMs / HOUR_MS); hour * HOUR_MS <= nowMs; hour += 1)
+    hours.push(hour);
+  const counted = await Promise.all(
+    hours.map(async (hour) => {
+      const minutes = await client
+        .hgetall(queue.toKey(`${COMPLETED}${hour}`))
+        .catch(unlessWrongType);
+      return Object.entries(minutes ?? {})
+        .filter(([minute]) => hour * HOUR_MS + Number(minute) * MINUTE_MS >= firstMs)
+        .map(([, jobs]) => Number(jobs) || 0);
+    }),
+  );
+  const total = counted.flat().reduce((sum, jobs) => sum + jobs, 0);
+  return { count: Math.max(0, total - (kept ?? 0)), tillMs: Number(first?.[1] ?? nowMs) };
+}
