@@ -1,8 +1,8 @@
-// Words that are not used in what users read, each with a better one. scripts/check-words.mjs looks for
-// them. A word is matched whole, in any case, and not as a part of a hyphenated one.
+// Words that are not used in what users read, each with a better one. scripts/check-words.mjs looks
+// for them. A word is matched whole, in any case, and not as a part of a hyphenated one.
 //
-// Before you add one: a false positive costs everybody who writes. A word belongs here only if there is
-// no sentence about Millrace that needs it.
+// Before you add one: a false positive costs everybody who writes. A word belongs here only if
+// there is no sentence about Millrace that needs it.
 
 const WORDS = [
   // Turns of phrase that a reader has to read twice.
@@ -48,15 +48,29 @@ const WORDS = [
   ["comes again", "is retried, is sent again"],
 ];
 
-const PATTERNS = WORDS.map(([words, better]) => ({
+/** Words that comments do not use either. Users meet them in the names of other programs. */
+const COMMENT_WORDS = [
+  ["what (?:it|they)", "the noun: the limit, the rows, the answer"],
+  ["places?", "store, slot, position, page, or instead of"],
+];
+
+const toPattern = ([words, better]) => ({
   pattern: new RegExp(`(?<![\\w'-])(?:${words})(?![\\w-])`, "gi"),
   better,
-}));
+});
+const PATTERNS = WORDS.map(toPattern);
+const COMMENT_PATTERNS = COMMENT_WORDS.map(toPattern);
+/** The first word of a comment, after `//` or the opening of a block. */
+const QUESTION = /^\s*(?:\{?\/\*\*?|\/\/)?\s*(What|Whether|How|Why)\b/;
+const COMMENT_WIDTH_MAX = 100;
 
-/** Files that may hold them, and why. */
+/**
+ * Files that may hold them, each with the reason.
+ *
+ * @type {[RegExp, string][]}
+ */
 export const EXCEPTIONS = [
   [/^packages\/ledger\/migrations\//, "applied migrations are never changed"],
-  [/^test\/executed-files\//, "lists of functions, made by a script"],
   [/^CHANGELOG\.md$/, "quotes the old names next to the new ones"],
   [/^scripts\/words\.mjs$/, "this list"],
 ];
@@ -65,16 +79,61 @@ export const EXCEPTIONS = [
 const QUOTATION = "words: quotation";
 
 /** The words on the list that a text for readers holds, each with its line. */
-export function findWords(text) {
+export function findWords(text, patterns = PATTERNS) {
   return text.split("\n").flatMap((line, index) => {
     if (line.includes(QUOTATION)) return [];
-    return PATTERNS.flatMap(({ pattern, better }) =>
+    return patterns.flatMap(({ pattern, better }) =>
       [...line.matchAll(pattern)].map(([word]) => ({ line: index + 1, word, better })),
     );
   });
 }
 
-/** What a reader of a Markdown page reads: no code, no link targets; each line where it was. */
+/** The same for the comments of a source file, with the rules that hold for comments alone. */
+export function findCommentWords(source) {
+  const comments = commentsOf(source);
+  return [
+    ...findWords(comments, [...PATTERNS, ...COMMENT_PATTERNS]),
+    ...comments.split("\n").flatMap((line, index, lines) => {
+      const problems = [];
+      const question = QUESTION.exec(line);
+      if (question !== null && opensComment(line, lines[index - 1])) {
+        problems.push({ line: index + 1, word: question[1], better: "the subject first" });
+      }
+      if (line.trimEnd().length > COMMENT_WIDTH_MAX && !line.includes("://")) {
+        const better = `at most ${COMMENT_WIDTH_MAX} columns`;
+        problems.push({ line: index + 1, word: `${line.trim().slice(0, 30)}...`, better });
+      }
+      return problems;
+    }),
+  ];
+}
+
+/** A comment opens on its own line, on the line after a bare block opening, or after code. */
+function opensComment(line, before = "") {
+  if (/\/\*/.test(line)) return true;
+  if (/^\s*\/\//.test(line)) return !/^\s*\/\//.test(before);
+  return /^\s*\{?\/\*\*?\s*$/.test(before);
+}
+
+/** The comments of a source file, each where it was. */
+export function commentsOf(source) {
+  const blank = (text) => text.replaceAll(/[^\n]/g, " ");
+  const pieces =
+    /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`|\/\*[\s\S]*?\*\/|(?<=^|[\s;{(])\/\/.*$/gm;
+  let text = "";
+  let from = 0;
+  for (const match of source.matchAll(pieces)) {
+    const isComment = /^\/[/*]/.test(match[0]);
+    text += blank(source.slice(from, match.index));
+    text += isComment
+      ? match[0].replaceAll(/`[^`\n]*`/g, (code) => "`".padEnd(code.length, "`"))
+      : blank(match[0]);
+    from = match.index + match[0].length;
+  }
+  return text + blank(source.slice(from));
+}
+
+/** The prose of a Markdown page: no code, no link targets; each line where it was. */
 export function proseOf(markdown) {
   let fenced = false;
   return markdown
