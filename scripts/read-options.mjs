@@ -1,9 +1,14 @@
 import { parseArgs } from "node:util";
 
 /**
- * Reads a script's options, with `--help` among them. A mistake is told in one line and ends it with 2.
- * `check` gets the values, and returns what is wrong with them, if anything is. With `words`, the value
- * `words` holds what stands beside the options.
+ * Reads a script's options and `--help`. A mistake prints one line and ends the script with 2.
+ * `check` gets the values and returns the mistake in them, if there is one. With `words`, the value
+ * `words` holds the arguments that are no options.
+ *
+ * @param {import("node:util").ParseArgsConfig["options"]} options
+ * @param {string} help
+ * @param {(values: any) => string | undefined} [check]
+ * @returns {Record<string, any>}
  */
 export function readOptions(options, help, check = () => undefined, { words = false } = {}) {
   const known = { ...options, help: { type: "boolean", short: "h", default: false } };
@@ -17,6 +22,7 @@ export function readOptions(options, help, check = () => undefined, { words = fa
   return values;
 }
 
+/** @returns {Record<string, any>} */
 function parse(options, allowPositionals) {
   try {
     const { values, positionals } = parseArgs({ options, allowPositionals });
@@ -26,6 +32,7 @@ function parse(options, allowPositionals) {
   }
 }
 
+/** @returns {never} */
 function refuse(mistake) {
   console.error(`${mistake}. Try --help`);
   process.exit(2);

@@ -9,12 +9,18 @@ const ONE_PRESS_MS = 400;
  * Runs a command to its end. A signal that comes meanwhile is passed on, once a press.
  * Options are those of `spawn`; `capture` collects stdout and stderr in `output`.
  *
- * Gives `{ code, signalled, output, error }`: `code` is 128 + the signal's number when one ended
- * it, `signalled` says that we passed one on, `error` why it could not be run.
+ * `code` is 128 + the signal's number when a signal ended the command, `signalled` is true when one
+ * was passed on, `error` is the reason why the command could not run.
+ *
+ * @param {string} command
+ * @param {string[]} args
+ * @param {import("node:child_process").SpawnOptions & { capture?: boolean }} [options]
+ * @returns {Promise<{ code: number, signalled: boolean, output: string, error?: any }>}
  */
 export function runCommand(command, args, options = {}) {
   const { capture = false, ...rest } = options;
   return new Promise((resolve) => {
+    /** @type {import("node:child_process").StdioOptions} */
     const stdio = capture ? ["ignore", "pipe", "pipe"] : (rest.stdio ?? "inherit");
     const child = spawn(command, args, { ...rest, stdio });
     const forwarding = forwardSignals(child);

@@ -5,7 +5,7 @@ import { processesOf } from "./processes.mjs";
 const USUAL_PORTS = [3000, 3001, 3002, 5432, 6379];
 
 /** Starts, sends an event, sees it completed, stops: what every clone must be able to do. */
-async function whole(clone, { during = async () => {}, end = {} } = {}) {
+async function whole(clone, { during = async (_started) => {}, end = {} } = {}) {
   const started = npm(clone, ["start"]);
   await ready(clone, started);
   await sendOne(clone);
@@ -22,7 +22,7 @@ async function twice(clone) {
   isUntouched(clone);
 }
 
-// What the start prints to try has to work as it stands.
+// The line that the start prints has to work as printed.
 async function printedLine(clone, started) {
   const line = /^\s+(npx millrace send .*)$/m.exec(started.said())?.[1];
   if (line === undefined) throw new Error(`npm start printed no line to try:\n${started.said()}`);
@@ -71,7 +71,7 @@ async function killed(clone) {
   await stop(clone, second);
 }
 
-// The scripts between npm and millrace die: what they started has to notice and end.
+// The scripts between npm and millrace die: the processes that they started have to end too.
 async function abandoned(clone) {
   const first = npm(clone, ["start"]);
   await ready(clone, first);
