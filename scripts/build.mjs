@@ -53,7 +53,7 @@ async function buildWithoutTurbo(root, turbo) {
   return result.code === 0 ? await buildPage(root) : failed(result);
 }
 
-/** What is built for the browser: tsc does not do that. */
+/** The files for the browser, which tsc does not build. */
 async function buildPage(root) {
   const vite = join(root, "node_modules", "vite", "bin", "vite.js");
   const cwd = join(root, "apps", "ledger-page");

@@ -1,4 +1,5 @@
-// Checks that imports point one way, as scripts/layers.mjs says: node scripts/check-layers.mjs [root]
+// Checks that imports point one way, as scripts/layers.mjs says:
+// node scripts/check-layers.mjs [root]
 import { readFileSync, readdirSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,7 +15,7 @@ for (const problem of problems) console.log(problem);
 console.log(`${workspaces.length} workspaces, ${problems.length} problems`);
 process.exit(problems.length === 0 && workspaces.length > 0 ? 0 : 1);
 
-/** What may be imported of a workspace: its name, and the subpaths that its manifest exports. */
+/** The name of a workspace and the subpaths that its manifest exports: nothing else is imported. */
 function entryPointsOf({ name, manifest }) {
   return [name, ...Object.keys(manifest.exports ?? {}).map((path) => `${name}${path.slice(1)}`)];
 }

@@ -1,5 +1,5 @@
-// `npm run check`: what CI runs beside the tests. Every step runs, also after one that failed; two run at once, since most of them use
-// one core.
+// `npm run check`: CI runs it in addition to the tests. Every step runs, also after one that
+// failed. Two steps run at once, since most of them use one core.
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "./build.mjs";
@@ -23,7 +23,8 @@ const first = {
 const afterBuild = {
   lint: () => tool("oxlint", "--type-aware", "."),
   "types of tests": () => tool("tsc", "-p", "tsconfig.test.json"),
-  // Strict sees what is built alone, and undeclared imports in it; the other run sees the tests too.
+  // Strict sees what is built alone, and undeclared imports in it; the other run sees the tests
+  // too.
   "dead code": () => tool("knip", "--strict", "--no-progress"),
   "dead code, tests and tools": () => tool("knip", "--no-progress"),
   "dead code, methods": () =>

@@ -1,4 +1,4 @@
-/** Which workspaces each workspace may import; what is not named here may not be imported. */
+/** The workspaces that each workspace can import, and no others. */
 const CORE = ["@millrace/core"];
 const CONTRACT = [...CORE, "@millrace/api-contract"];
 const LOWER = [...CONTRACT, "@millrace/providers", "@millrace/queue", "@millrace/ledger"];
@@ -10,7 +10,7 @@ const MIDDLE = [
   "@millrace/service",
 ];
 const UPPER = [...MIDDLE, "@millrace/connect"];
-// What a browser runs; to the rest it is a folder.
+// A browser runs it; to the rest it is a folder.
 const PAGE = ["@millrace/ledger-page"];
 const APPS = ["@millrace/ingress", "@millrace/worker", "@millrace/dashboard"];
 
@@ -40,7 +40,7 @@ export const LAYERS = {
   "@millrace/test": "any",
 };
 
-/** Workspaces that do no I/O, and what they would need for it. */
+/** Workspaces that do no I/O, and the modules that do it. */
 export const PURE = ["@millrace/core", "@millrace/api-contract", "@millrace/providers"];
 export const IO =
   /^(node:)?(fs|net|http|https|http2|tls|dns|dgram|child_process|worker_threads|cluster)(\/|$)|^(pg|ioredis|bullmq|express)(\/|$)/;

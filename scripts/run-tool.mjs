@@ -1,4 +1,5 @@
-// Runs one of the repo's own programs: installs what is missing, builds what has changed, then goes on as it.
+// Runs one of the repo's own programs: installs what is missing, builds what has changed, then
+// becomes it.
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "./build.mjs";
@@ -6,7 +7,8 @@ import { install } from "./install.mjs";
 import { requireNode } from "./require-node.mjs";
 import { runCommand } from "./run-command.mjs";
 
-/** `path` is relative to the repo; the program gets this process's arguments, and `env` besides its environment. */
+/** `path` is relative to the repo. The program gets this process's arguments and environment, and
+ * `env`. */
 export async function runTool(path, env = {}) {
   requireNode();
   const root = dirname(dirname(fileURLToPath(import.meta.url)));

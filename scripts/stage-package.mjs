@@ -3,16 +3,16 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { packedManifest } from "./packed-manifest.mjs";
 import { findWorkspaces } from "./workspaces.mjs";
 
-/** What a user installs: the library, and the command with all that it runs. */
+/** The parts that a user installs: the library, and the command with all that it runs. */
 const ENTRIES = ["millrace", "@millrace/cli"];
-/** What of a workspace runs, or is read by what runs. */
+/** The files of a workspace that run, or that running files read. */
 const KEPT = new Set(["dist", "bin", "migrations"]);
 const INTERNAL = /"(@millrace\/[^"/]+)((?:\/[^"]*)?)"/g;
 
 /**
- * Puts the built workspaces into one package: each in `lib/<name>`, laid out as in the repository, so
- * that files which are read by their place (migrations, the command) are found as they are there. What
- * they import of one another is made a path. Gives the package's manifest.
+ * Puts the built workspaces into one package: each in `lib/<name>`, laid out as in the repository,
+ * so that files that are read by path (migrations, the command) are found. Imports of other
+ * workspaces become paths. Gives the package's manifest.
  */
 export function stagePackage(root, folder) {
   const workspaces = closureOf(findWorkspaces(root));
@@ -54,7 +54,7 @@ function filesOf({ folder, manifest }) {
       .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
       .filter((path) => KEPT.has(path.split(sep)[0]))
       .filter((path) => !/\.(map|tsbuildinfo)$/.test(path))
-      // What tests of the workspace itself share.
+      // Helpers that the workspace's own tests share.
       .filter((path) => isDoor || !path.split(sep).includes("testing"))
   );
 }
@@ -77,7 +77,7 @@ function withPaths(text, { to, folder, workspaces }) {
       const path = relative(dirname(to), target).split(sep).join("/");
       return JSON.stringify(path.startsWith(".") ? path : `./${path}`);
     });
-  // Older compilers want to be told of the file that is there.
+  // Older compilers resolve the name of the built file, not that of its source.
   return to.endsWith(".d.ts")
     ? paths.replaceAll(/(["'])(\.\.?\/[^"']*)\.ts\1/g, "$1$2.js$1")
     : paths;
