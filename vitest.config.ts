@@ -1,37 +1,44 @@
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { LongestFirst } from "./test/support/longest-first.ts";
 
-// What takes long, starts servers of many kinds, or wants what a laptop may not have.
-const RELEASE = [
+// `.ci/run` runs them after `npm test`: the proofs that nothing is lost, doubled or let in.
+const PROOFS = [
   "test/attacks/**/*.test.ts",
+  "test/integration/crashes.test.ts",
+  "test/integration/reconciler.test.ts",
+  "test/ledger/leader.test.ts",
+  "test/operations/reconcile-*.test.ts",
+];
+// `npm run test:nightly` runs them: they take long, try scripts, pages and machines, start servers of
+// many kinds, or need programs that a laptop may not have.
+const NIGHTLY = [
   "test/bench/smallest.test.ts",
   "test/browser/event.test.ts",
   "test/browser/health.test.ts",
   "test/browser/list.test.ts",
   "test/browser/on-call.test.ts",
+  "test/browser/overview.test.ts",
   "test/browser/runs.test.ts",
+  "test/cli/completion.test.ts",
+  "test/cli/init.test.ts",
   "test/cli/runs.test.ts",
   "test/dashboard/health.test.ts",
-  "test/embedded-postgres/first-start.test.ts",
-  "test/embedded-postgres/later-start.test.ts",
-  "test/examples/apps.test.ts",
+  "test/docs/pages.test.ts",
+  "test/embedded-postgres/**/*.test.ts",
+  "test/examples/**/*.test.ts",
+  "test/fuzz/**/*.test.ts",
   "test/infra/built-image.test.ts",
+  "test/infra/compose-servers.test.ts",
   "test/infra/set-ups.test.ts",
   "test/intake/redelivered-after-restore.test.ts",
-  "test/integration/crashes.test.ts",
-  "test/integration/reconciler.test.ts",
   "test/integration/two-stores-policy.test.ts",
   "test/integration/waits.test.ts",
   "test/ledger/bulk-races.test.ts",
-  "test/ledger/leader.test.ts",
   "test/ledger/model.test.ts",
   "test/operations/bulk-pace.test.ts",
   "test/operations/bulk-run-crashes.test.ts",
   "test/operations/bulk-runs.test.ts",
   "test/operations/give-up.test.ts",
-  "test/operations/reconcile-faults.test.ts",
-  "test/operations/reconcile-postgres-lost.test.ts",
-  "test/operations/reconcile-queue-lost.test.ts",
   "test/operations/retention-archive.test.ts",
   "test/operations/retention-model.test.ts",
   "test/package/**/*.test.ts",
@@ -39,6 +46,7 @@ const RELEASE = [
   "test/redis/**/*.test.ts",
   "test/servers/**/*.test.ts",
   "test/testing/endless-chains.test.ts",
+  "test/testing/own-server.test.ts",
 ];
 const FAULTS = ["test/faults/**/*.test.ts"];
 const EXCLUDED = ["**/node_modules/**", "**/dist/**"];
@@ -69,7 +77,7 @@ function project(
   };
 }
 
-// `npm test` runs unit and integration; release and faults have scripts of their own.
+// `npm test` runs unit and integration (scripts/test.mjs).
 export default defineConfig({
   test: {
     maxWorkers: 3,
@@ -78,11 +86,21 @@ export default defineConfig({
       project("unit", { include: ["{packages,apps,infra}/**/*.test.ts"] }),
       project("integration", {
         include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
-        exclude: [...EXCLUDED, ...RELEASE, ...FAULTS],
+        exclude: [...EXCLUDED, ...PROOFS, ...NIGHTLY, ...FAULTS],
         globalSetup: ["test/support/global-setup.ts"],
       }),
-      project("release", { include: RELEASE, globalSetup: ["test/support/global-setup.ts"] }),
-      project("faults", { include: FAULTS, globalSetup: ["test/support/global-setup.ts"] }),
+      project("proofs", { include: PROOFS, globalSetup: ["test/support/global-setup.ts"] }),
+      project("nightly", { include: NIGHTLY, globalSetup: ["test/support/global-setup.ts"] }),
+      // `.ci/run` strikes some ways of the faults, the night all of them.
+      project("faults", {
+        include: ["test/faults/each-fault.test.ts"],
+        globalSetup: ["test/support/global-setup.ts"],
+      }),
+      project("all-faults", {
+        include: FAULTS,
+        globalSetup: ["test/support/global-setup.ts"],
+        env: { FAULTS: "all" },
+      }),
     ],
   },
 });

@@ -1,14 +1,16 @@
-/** What each script runs: projects of vitest.config.ts. */
+/** The projects of vitest.config.ts that each script runs. */
 const SUITES = {
   test: ["unit", "integration"],
-  release: ["release"],
+  proofs: ["proofs"],
+  nightly: ["nightly"],
   faults: ["faults"],
+  "all-faults": ["all-faults"],
 };
 
 /**
- * Reads `[--suite <name>] [argument for vitest]...`, and gives vitest's arguments. A suite is `test`
- * when none is named. An argument that is a path (it has a slash) runs its files in whatever suite
- * they are; so does `--project`, which is vitest's own.
+ * Reads `[--suite <name>] [argument for vitest]...`, and gives vitest's arguments. The suite is
+ * `test` by default. An argument that is a path (it has a slash) runs its files in any suite; so
+ * does `--project`, which is vitest's own.
  */
 export function chooseSuite(args) {
   const [flag, name] = args;

@@ -5,7 +5,6 @@ const REMEDIES = {
   "redis-server": "not on this machine: apt-get install redis-server, or brew install redis",
   gcc: "not on this machine: apt-get install gcc libc6-dev",
   chromium: "not on this machine: apt-get install chromium, or name one in CHROMIUM",
-  "FAULTS=all": "the long form: FAULTS=all npm run test:faults",
 };
 
 /**
@@ -43,8 +42,9 @@ export function failedLines({ failures }) {
 }
 
 /**
- * Says what was skipped for want of something, and how to get it; suites name it in their title
- * as `(needs redis-server)`. The innermost title that wants something is the one that skipped.
+ * Names the programs whose absence skipped tests, and how to get them. Suites name one in their
+ * title as `(needs redis-server)`. The innermost title that wants something is the one that
+ * skipped.
  */
 export function notRun(counts) {
   const wants = new Map();

@@ -4,13 +4,13 @@ import { dirname, join } from "node:path";
 import { countTests, failedLines, notRun } from "./count-tests.mjs";
 import { runCommand } from "./run-command.mjs";
 
-// What a developer has set for their own Millrace must not steer the tests, nor be written to.
+// The settings of a developer's own Millrace must not steer the tests or be written to.
 const OURS =
   /^((RETENTION_)?DATABASE_((SESSION|READ)_)?URL|REDIS_URL|HOST|LOG_LEVEL|PG[A-Z]+|MILLRACE_.*|DASHBOARD_.*|.*_PORT|.*_WEBHOOK_SECRET(_FILE)?)$/;
 
 /**
- * Runs vitest in a built clone, on the Node that is given, and counts its tests. Gives the counts with `good`, and the exit
- * code of a run that a signal ended.
+ * Runs vitest in a built clone, on the Node that is given, and counts its tests. Gives the counts
+ * with `good`, and the exit code of a run that a signal ended.
  */
 export async function runTests(root, vitestArgs, { node = process.execPath } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-report-"));

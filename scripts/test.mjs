@@ -1,5 +1,5 @@
-// `npm test`, `npm run test:release` and `npm run test:faults`: installs what is missing, builds what
-// has changed, runs the tests and counts them.
+// `npm test`, `npm run test:proofs` and `npm run test:faults`: installs what is missing, builds
+// what has changed, runs the tests and counts them.
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "./build.mjs";

@@ -61,7 +61,7 @@ const toPattern = ([words, better]) => ({
 const PATTERNS = WORDS.map(toPattern);
 const COMMENT_PATTERNS = COMMENT_WORDS.map(toPattern);
 /** The first word of a comment, after `//` or the opening of a block. */
-const QUESTION = /^\s*(?:\{?\/\*\*?|\/\/)?\s*(What|Whether|How|Why)\b/;
+const QUESTION = /^\s*(?:\{?\/\*\*?|\/\/|\*)?\s*(What|Whether|How|Why)\b/;
 const COMMENT_WIDTH_MAX = 100;
 
 /**

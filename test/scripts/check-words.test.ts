@@ -74,6 +74,21 @@ test("in source it is the sentences of strings that count", async () => {
   expect(check("packages/core").status).toBe(1);
 });
 
+test("a comment begins with its subject, within 100 columns, and has no such words", async () => {
+  const wide = `// It ${"is wide ".repeat(13)}`.trimEnd();
+  const lines = ["// Takes `whoever` in place of it.", "", "/**", " * What it does.", " */", wide];
+  await put(
+    "packages/core/src/a.ts",
+    [...lines, 'const url = "https://a.b/what it";', ""].join("\n"),
+  );
+  expect(check("comments").found).toEqual([
+    'packages/core/src/a.ts:1: "place": better store, slot, position, page, or instead of',
+    'packages/core/src/a.ts:4: "What it": better the noun: the limit, the rows, the answer',
+    'packages/core/src/a.ts:4: "What": better the subject first',
+    expect.stringMatching(/a\.ts:6: ".*": better at most 100 columns$/),
+  ]);
+});
+
 test("a set without files is a mistake", () => {
   expect(check("alerts")).toEqual({ status: 1, found: [] });
 });

@@ -52,12 +52,12 @@ test("a report that was never written, or only half, counts as a failure", async
 test("what was not run is said, with what is missing and how to get it", async () => {
   const skipped = await counted([
     file("passed", ["skipped", "skipped"], "queues (needs redis-server) keep"),
-    file("passed", ["skipped"], "faults (needs redis-server) F8 (needs FAULTS=all)"),
+    file("passed", ["skipped"], "a disk (needs redis-server) (needs gcc)"),
     file("passed", ["skipped"], "something else"),
   ]);
   expect(notRun(skipped)).toEqual([
     expect.stringMatching(/^NOT RUN: 2 tests need redis-server .*apt-get install/),
-    expect.stringMatching(/^NOT RUN: 1 tests need FAULTS=all .*npm run test:faults/),
+    expect.stringMatching(/^NOT RUN: 1 tests need gcc .*apt-get install/),
   ]);
 });
 
