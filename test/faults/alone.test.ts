@@ -14,7 +14,6 @@ import { useFaultTests } from "./start-fault-test.ts";
 import type { EnvironmentOptions } from "./environment/environment.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 
-const ALL = process.env["FAULTS"] === "all";
 const LONG = { timeout: 240_000 };
 
 describeOnRedis("faults that want a test environment of their own", () => {
@@ -109,26 +108,22 @@ describeOnRedis("faults that want a test environment of their own", () => {
     },
   );
 
-  test.runIf(ALL)(
-    "F8 an AOF without its tail: what the ledger has is queued again (needs FAULTS=all)",
-    LONG,
-    async () => {
-      const { environment, log, expectInvariants } = await start();
-      await until(() => log.acknowledged > 100);
-      const { server } = redisOf(environment.servers.redis);
-      await server.kill();
-      const file = await appendOnlyFile(server.folder);
-      const handle = await open(file);
-      const { size } = await handle.stat();
-      await handle.close();
-      await truncate(file, Math.max(0, size - 20_000));
-      await environment.servers.restartRedis();
-      await expectInvariants();
-    },
-  );
+  test("F8 an AOF without its tail: what the ledger has is queued again", LONG, async () => {
+    const { environment, log, expectInvariants } = await start();
+    await until(() => log.acknowledged > 100);
+    const { server } = redisOf(environment.servers.redis);
+    await server.kill();
+    const file = await appendOnlyFile(server.folder);
+    const handle = await open(file);
+    const { size } = await handle.stat();
+    await handle.close();
+    await truncate(file, Math.max(0, size - 20_000));
+    await environment.servers.restartRedis();
+    await expectInvariants();
+  });
 
-  test.runIf(ALL)(
-    "F8 an AOF that is corrupt: Redis does not start, and the ledger goes on (needs FAULTS=all)",
+  test(
+    "F8 an AOF that is corrupt: Redis does not start, and the ledger goes on",
     LONG,
     async () => {
       const { environment, log, expectInvariants } = await start();
@@ -150,8 +145,8 @@ describeOnRedis("faults that want a test environment of their own", () => {
     },
   );
 
-  test.runIf(ALL)(
-    "F9 a replica that lags is promoted: what the ledger has is queued again (needs FAULTS=all)",
+  test(
+    "F9 a replica that lags is promoted: what the ledger has is queued again",
     LONG,
     async () => {
       const { environment, log, expectInvariants } = await start();
@@ -181,24 +176,20 @@ describeOnRedis("faults that want a test environment of their own", () => {
     },
   );
 
-  test.runIf(ALL)(
-    "F26 an ingress out of sockets goes on when it has some again (needs FAULTS=all)",
-    LONG,
-    async () => {
-      const { environment, log } = await start({ ingresses: 0 });
-      // Node opens more than 120 files at once while it loads the modules of a role.
-      const ingress = environment.addRole("ingress", { openFilesMax: 160 });
-      await ingress.start();
-      await until(() => log.acknowledged > 20);
-      const unusual = log.unusual.length;
-      const idle = await openSockets(Number(new URL(ingress.url).port), 200);
-      await until(() => log.unusual.length > unusual);
-      for (const socket of idle) socket.destroy();
-      const before = log.acknowledged;
-      await until(() => log.acknowledged > before + 20);
-      expect(ingress.unexpected).toEqual([]);
-    },
-  );
+  test("F26 an ingress out of sockets goes on when it has some again", LONG, async () => {
+    const { environment, log } = await start({ ingresses: 0 });
+    // Node opens more than 120 files at once while it loads the modules of a role.
+    const ingress = environment.addRole("ingress", { openFilesMax: 160 });
+    await ingress.start();
+    await until(() => log.acknowledged > 20);
+    const unusual = log.unusual.length;
+    const idle = await openSockets(Number(new URL(ingress.url).port), 200);
+    await until(() => log.unusual.length > unusual);
+    for (const socket of idle) socket.destroy();
+    const before = log.acknowledged;
+    await until(() => log.acknowledged > before + 20);
+    expect(ingress.unexpected).toEqual([]);
+  });
 });
 
 function redisOf<T>(redis: T | undefined): T {

@@ -4,7 +4,7 @@ import { ALL, QUICK, strikeEach } from "./strike-each.ts";
 
 if (!ALL) {
   process.stdout.write(
-    `Struck are ${QUICK.length} ways of faults; FAULTS=all strikes every one, npm run faults mixes them\n`,
+    `Struck are ${QUICK.length} ways of faults; npm run test:nightly strikes every one, npm run faults mixes them\n`,
   );
 }
 describeOnRedis("one fault after the other, queue on Redis, queue first", () =>

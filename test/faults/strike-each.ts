@@ -5,7 +5,7 @@ import { plainEvent } from "./load/plan.ts";
 import { startFaultTest, type FaultTest } from "./start-fault-test.ts";
 import type { EnvironmentOptions } from "./environment/environment.ts";
 
-/** With FAULTS=all each fault is struck in each of its ways; else some of them, in one or two. */
+/** The night strikes each fault in each of its ways, `.ci/run` some of them in one or two. */
 export const ALL = process.env["FAULTS"] === "all";
 export const QUICK = [
   ...["F1/ingress.before_answer", "F2/sigterm", "F3/worker.commit_sent", "F10/obliterate"],

@@ -6,7 +6,6 @@ import { plainEvent } from "../load/plan.ts";
 import { useFaultTests, type FaultTest } from "../start-fault-test.ts";
 import type { Role } from "../environment/role.ts";
 
-const ALL = process.env["FAULTS"] === "all";
 const EVENTS = 4_000;
 /** Less than a timer with its closure takes; more than the heap of a process at rest comes and goes. */
 const BYTES_AN_EVENT = 300;
@@ -15,8 +14,8 @@ const FAILS_EVERY = 10;
 describeOnRedis("what processes hold on to", () => {
   const startFaultTest = useFaultTests();
 
-  test.runIf(ALL)(
-    "I10 the heap does not grow with the events that came and went (needs FAULTS=all)",
+  test(
+    "I10 the heap does not grow with the events that came and went",
     { timeout: 1_800_000 },
     async () => {
       const faultTest = await startFaultTest(

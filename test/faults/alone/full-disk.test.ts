@@ -8,7 +8,6 @@ import { plainEvent } from "../load/plan.ts";
 import { useFaultTests, type FaultTest } from "../start-fault-test.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 
-const ALL = process.env["FAULTS"] === "all";
 const LONG = { timeout: 240_000 };
 const DISK_BYTES = 200 * 1_048_576;
 /** Lines of log that a role may write, a second, while its disk is full. */
@@ -59,8 +58,8 @@ describeOnSmallDisk("F18 the disk of Postgres is full", () => {
     },
   );
 
-  test.runIf(ALL)(
-    "no space for the WAL takes Postgres down: nothing is acknowledged until it is back (needs FAULTS=all)",
+  test(
+    "no space for the WAL takes Postgres down: nothing is acknowledged until it is back",
     LONG,
     async () => {
       const { disk, environment, log, burst, expectInvariants } = await onSmallDisk();

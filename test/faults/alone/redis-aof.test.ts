@@ -8,12 +8,11 @@ import { plainEvent } from "../load/plan.ts";
 import { useFaultTests } from "../start-fault-test.ts";
 import { openEnvironment, type FaultEnvironment } from "../environment/environment.ts";
 
-const ALL = process.env["FAULTS"] === "all";
 const LONG = { timeout: 240_000 };
 const WITHOUT_AOF = ["--appendonly", "no"];
 const UNFIT: readonly (readonly [string, readonly string[]])[] = [
   ["no AOF", WITHOUT_AOF],
-  ...(ALL ? [["keys that may be evicted", ["--maxmemory-policy", "allkeys-lru"]] as const] : []),
+  ["keys that may be evicted", ["--maxmemory-policy", "allkeys-lru"]],
 ];
 
 describeOnRedis("F7 what Redis keeps on disk", () => {
@@ -59,20 +58,16 @@ describeOnRedis("F7 what Redis keeps on disk", () => {
     },
   );
 
-  test.runIf(ALL)(
-    "AOF always: kill upon kill, nothing that was acknowledged is lost (needs FAULTS=all)",
-    LONG,
-    async () => {
-      const redisArgs = ["--appendfsync", "always"];
-      const options = { backend: "redis", ack: "queue", redisArgs } as const;
-      const { environment, log, expectInvariants } = await startFaultTest(options);
-      for (let kill = 0; kill < 5; kill += 1) {
-        const before = log.acknowledged;
-        await until(() => log.acknowledged > before + 60);
-        await environment.servers.redis?.server.kill();
-        await environment.servers.restartRedis();
-      }
-      await expectInvariants();
-    },
-  );
+  test("AOF always: kill upon kill, nothing that was acknowledged is lost", LONG, async () => {
+    const redisArgs = ["--appendfsync", "always"];
+    const options = { backend: "redis", ack: "queue", redisArgs } as const;
+    const { environment, log, expectInvariants } = await startFaultTest(options);
+    for (let kill = 0; kill < 5; kill += 1) {
+      const before = log.acknowledged;
+      await until(() => log.acknowledged > before + 60);
+      await environment.servers.redis?.server.kill();
+      await environment.servers.restartRedis();
+    }
+    await expectInvariants();
+  });
 });

@@ -5,7 +5,6 @@ import { countOthers } from "../check/isolation.ts";
 import { storm } from "../faults/storm.ts";
 import { useFaultTests } from "../start-fault-test.ts";
 
-const ALL = process.env["FAULTS"] === "all";
 /** Events of the quiet stretch, to measure the other one by. */
 const QUIET = 30;
 const PATIENCE = { withinMs: 300_000 };
@@ -13,8 +12,8 @@ const PATIENCE = { withinMs: 300_000 };
 describeOnRedis("storms of duplicates on a test environment of their own", () => {
   const startFaultTest = useFaultTests();
 
-  test.runIf(ALL).for(["5000", "10000x20"])(
-    "F20 %s deliveries over four ingresses run once each and hold up nobody else (needs FAULTS=all)",
+  test.for(["5000", "10000x20"])(
+    "F20 %s deliveries over four ingresses run once each and hold up nobody else",
     { timeout: 1_800_000 },
     async (way) => {
       const fromMs = Date.now();
