@@ -1,7 +1,7 @@
 import { on, standardWebhooks, type HandlerContext, type WebhookEvent } from "millrace";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
 import { post, startStack, type Pipeline, type Stack } from "../support/pipeline.ts";
 import { eventOf } from "../support/seen-events.ts";
@@ -44,7 +44,7 @@ const CONFIG = {
   handlers: [on("acme", "*", runItsSql)],
 };
 
-onEachBackend("a handler that writes to the audit", (prepare) => {
+onOneBackend("a handler that writes to the audit", (prepare) => {
   let stack: Stack;
   let pipeline: Pipeline;
   let ingress: RoleInProcess;

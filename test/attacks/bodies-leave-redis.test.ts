@@ -3,7 +3,7 @@ import type { Queues } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { on, standardWebhooks } from "millrace";
 import { afterEach, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onOneBackend, type TestServers } from "../support/backends.ts";
 import { event, openTestQueues } from "../support/queue-fixture.ts";
 import { createPipeline, post, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
@@ -16,7 +16,7 @@ const KEEP_MS = 2_000;
 /** The leading worker looks once a second where jobs stay so short. */
 const LATE_MS = 3_000;
 
-onEachBackend("bodies of completed events", (prepare, backend) => {
+onOneBackend("bodies of completed events", (prepare, backend) => {
   let servers: TestServers;
   let pipeline: Pipeline;
   let queues: Queues;

@@ -1,6 +1,6 @@
 import { on, standardWebhooks } from "millrace";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onOneBackend, type TestServers } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
 import { createPipeline, post, type Pipeline } from "../support/pipeline.ts";
 import { millrace } from "../support/run-in-process.ts";
@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 const LEVELS = 500_000;
 const ID = "evt_deep_1";
 
-onEachBackend("JSON of 500,000 levels", (prepare) => {
+onOneBackend("JSON of 500,000 levels", (prepare) => {
   let servers: TestServers;
   let pipeline: Pipeline;
   let ingress: RoleInProcess;

@@ -4,7 +4,7 @@ import type { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { standardWebhooks } from "millrace";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onOneBackend, type TestServers } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
 import { readMetric } from "../support/metrics.ts";
 import { createPipeline, type Pipeline } from "../support/pipeline.ts";
@@ -19,7 +19,7 @@ import type { RoleInProcess } from "../support/in-process.ts";
 const SECRET_WORDS = "nobody may see these words";
 const DAY_MS = 86_400_000;
 
-onEachBackend("jobs that were made up", (prepare, backend) => {
+onOneBackend("jobs that were made up", (prepare, backend) => {
   let servers: TestServers;
   let pipeline: Pipeline;
   let queues: Queues;

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { parseConfig } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import exported from "../fixtures/replays/millrace.config.ts";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
 import { startStack, type Pipeline, type Stack } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
@@ -79,7 +79,7 @@ function encodings(unique: string): readonly string[] {
   ];
 }
 
-onEachBackend("a captured delivery", (prepare) => {
+onOneBackend("a captured delivery", (prepare) => {
   let stack: Stack;
   let pipeline: Pipeline;
   let ingress: RoleInProcess;

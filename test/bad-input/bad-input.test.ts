@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, inject, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { afterAll, afterEach, beforeAll, test } from "vitest";
+import { onOneBackend, type TestServers } from "../support/backends.ts";
 import { bodies } from "./bodies.ts";
 import { dashboard } from "./dashboard.ts";
 import { edge } from "./edge.ts";
@@ -15,11 +15,9 @@ import { slowSenders } from "./slow-senders.ts";
 import { startTarget, type Target } from "./target.ts";
 import { timestamps } from "./timestamps.ts";
 
-const lineTests = createLineTests();
+const tests = createLineTests();
 
-onEachBackend("bad input", (prepare, backend) => {
-  const isMain = backend === (inject("hasRedis") ? "redis" : "postgres");
-  const tests = lineTests.on({ isMain });
+onOneBackend("bad input", (prepare) => {
   let servers: TestServers;
   let target: Target;
 
@@ -37,7 +35,7 @@ onEachBackend("bad input", (prepare, backend) => {
     section(tests, () => target);
   }
   for (const section of [dashboard, jobs, handlers]) section(tests, () => target);
-  if (isMain) memory(() => target);
+  memory(() => target);
   // Last, for they look at what all the others have left.
   secrets(tests, () => target);
   test("the ledger holds what was acknowledged, settled once, and nothing else", async () => {
@@ -45,4 +43,4 @@ onEachBackend("bad input", (prepare, backend) => {
   });
 });
 
-lineTests.isComplete();
+tests.isComplete();

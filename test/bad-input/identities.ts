@@ -66,7 +66,7 @@ const CONFLICTS = 'millrace_conflicts_total{source="stripe"';
 /** Lines 40 to 48: what an event is called. */
 export function identities(tests: LineTests, target: () => Target): void {
   for (const [line, title, id] of REFUSED) {
-    tests.refuses(line, `an id that is ${title} is answered 400`, async () => {
+    tests.proves(line, `an id that is ${title} is answered 400`, async () => {
       const body = `{"type":"test.effect"${id === undefined ? "" : `,"id":${id}`}}`;
       expect(await target().refusal(stripe(body))).toBe("400 invalid_event_id");
     });
@@ -75,7 +75,7 @@ export function identities(tests: LineTests, target: () => Target): void {
     await target().take(stripe('{"id":5,"type":"test.effect"}'), "5");
     expect(await target().refusal(stripe('{"id":"5","type":"test.effect"}'))).toMatch(/^200/);
   });
-  tests.refuses(40, "an id in a header that is missing or empty is answered 400", async () => {
+  tests.proves(40, "an id in a header that is missing or empty is answered 400", async () => {
     const { source, headers, body } = github("x", "{}");
     for (const values of [[], [["x-github-delivery", ""]] as const]) {
       const others = headers.filter(([name]) => name !== "x-github-delivery");

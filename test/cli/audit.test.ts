@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { environmentOf } from "../support/server-urls.ts";
 import { millrace } from "../support/run-in-process.ts";
 
@@ -9,7 +9,7 @@ const MILLRACE_CONFIG = fileURLToPath(
   new URL("../fixtures/doctor/millrace.config.ts", import.meta.url),
 );
 
-onEachBackend("what the command does", (prepare) => {
+onOneBackend("what the command does", (prepare) => {
   let stores: TestStores;
 
   beforeAll(async () => {

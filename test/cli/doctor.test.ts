@@ -7,7 +7,7 @@ import { closeServer, listen } from "@millrace/service";
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from "vitest";
 import { startReconciler } from "../operations/reconcile-once.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
 import { freePort } from "../support/free-port.ts";
 import { testPool } from "../support/ledger-fixture.ts";
@@ -28,7 +28,7 @@ const REPLICAS_CONFIG = fileURLToPath(
 
 const TYPES_CONFIG = fileURLToPath(new URL("../fixtures/doctor/types.config.ts", import.meta.url));
 
-onEachBackend("millrace doctor", (prepare, backend) => {
+onOneBackend("millrace doctor", (prepare, backend) => {
   let stores: TestStores;
 
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { age } from "../support/aged-events.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
@@ -13,7 +13,7 @@ interface Line {
   readonly status: string;
 }
 
-onEachBackend("millrace events --follow", (prepare) => {
+onOneBackend("millrace events --follow", (prepare) => {
   let stores: TestStores;
   beforeAll(async () => {
     stores = await openTestStores(await prepare());

@@ -1,13 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { environmentOf } from "../support/server-urls.ts";
 import { millrace } from "../support/run-in-process.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
 
-onEachBackend("millrace pause and resume", (prepare) => {
+onOneBackend("millrace pause and resume", (prepare) => {
   let stores: TestStores;
   beforeAll(async () => {
     stores = await openTestStores(await prepare());

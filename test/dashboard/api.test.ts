@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 const ODD_ID = "shop.example|orders/créé|100% & more?#\\";
 
-onEachBackend("the dashboard's API", (prepare, backend) => {
+onOneBackend("the dashboard's API", (prepare, backend) => {
   let dashboard: TestDashboard;
 
   beforeAll(async () => {

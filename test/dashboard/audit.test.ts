@@ -1,6 +1,6 @@
 import type { Credentials } from "@millrace/dashboard";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { startTestDashboard, type TestDashboard, type SendOptions } from "./dashboard-fixture.ts";
 
 const OPS = { user: "ops", password: "a long password" };
@@ -11,7 +11,7 @@ const CREDENTIALS: Credentials = {
 };
 const JSON_TYPE = { "content-type": "application/json" };
 
-onEachBackend("the dashboard's audit", (prepare) => {
+onOneBackend("the dashboard's audit", (prepare) => {
   let dashboard: TestDashboard;
   let cookie: string;
 

@@ -1,7 +1,7 @@
 import { createDashboard, type Credentials } from "@millrace/dashboard";
 import { createLogger, createRegistry } from "@millrace/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
@@ -18,7 +18,7 @@ const TOO_SHORT: readonly (readonly [Credentials, RegExp])[] = [
   ],
 ];
 
-onEachBackend("the dashboard", (prepare, backend) => {
+onOneBackend("the dashboard", (prepare, backend) => {
   let dashboard: TestDashboard;
 
   beforeAll(async () => {

@@ -1,7 +1,7 @@
 import type { Credentials } from "@millrace/dashboard";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { checkAnswers, type AnswerCheck } from "./check-answers.ts";
@@ -64,7 +64,7 @@ const POSTS = CALLS.filter(([method]) => method === "POST");
 const isOpen = (path: string) => path === "/api/session" || path === "/api/openapi.json";
 const GUARDED = CALLS.filter(([, path]) => !isOpen(path));
 
-onEachBackend("the API's document", (prepare, backend) => {
+onOneBackend("the API's document", (prepare, backend) => {
   let dashboard: TestDashboard;
   let check: AnswerCheck;
 

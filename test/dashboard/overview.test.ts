@@ -1,11 +1,11 @@
 import { DISAGREEMENT_KINDS } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
-onEachBackend("the dashboard's overviews", (prepare) => {
+onOneBackend("the dashboard's overviews", (prepare) => {
   let dashboard: TestDashboard;
 
   beforeAll(async () => {

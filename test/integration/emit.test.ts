@@ -1,6 +1,6 @@
 import { defineConfig, internal, on, standardWebhooks } from "millrace";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { loseQueue } from "../support/lose-queue.ts";
 import { post, startStack, type Stack } from "../support/pipeline.ts";
 import { withQueue } from "../support/queue-fixture.ts";
@@ -17,7 +17,7 @@ const config = defineConfig({
   ],
 });
 
-onEachBackend("an emitted event", (prepare) => {
+onOneBackend("an emitted event", (prepare) => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack(prepare, { config });

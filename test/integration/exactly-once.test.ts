@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
+import { onOneBackend, type TestServers } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
 import { loseQueue } from "../support/lose-queue.ts";
 import { createPipeline, post, type Pipeline } from "../support/pipeline.ts";
 import { effectsOf, eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
-onEachBackend("two ingresses and three workers", (prepare, backend) => {
+onOneBackend("two ingresses and three workers", (prepare, backend) => {
   let servers: TestServers;
   let pipeline: Pipeline;
   let ingresses: RoleInProcess[];

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { millrace } from "../support/run-in-process.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
 import { post, startStack, type Pipeline, type Stack } from "../support/pipeline.ts";
 import { effectsOf, eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
-onEachBackend("an event that fails", (prepare) => {
+onOneBackend("an event that fails", (prepare) => {
   let stack: Stack;
   let pipeline: Pipeline;
   let ingress: RoleInProcess;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
 import { until } from "../support/until.ts";
 
-onEachBackend("the example store", (prepare) => {
+onOneBackend("the example store", (prepare) => {
   let store: RunningStore;
 
   beforeAll(async () => {

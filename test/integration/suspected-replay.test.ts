@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { sign } from "@octokit/webhooks-methods";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { millrace } from "../support/run-in-process.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
 import { SECRETS, startStack, type Pipeline, type Stack } from "../support/pipeline.ts";
 import { effectsOf, eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
-onEachBackend("a body that comes again under an id that nobody signed", (prepare) => {
+onOneBackend("a body that comes again under an id that nobody signed", (prepare) => {
   let stack: Stack;
   let pipeline: Pipeline;
   let ingress: RoleInProcess;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
 import { post, startStack, type Pipeline, type Stack } from "../support/pipeline.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { effectsOf, eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
-onEachBackend("an event whose handler asks to wait", (prepare) => {
+onOneBackend("an event whose handler asks to wait", (prepare) => {
   let stack: Stack;
   let pipeline: Pipeline;
   let victim: MillraceProcess;

@@ -1,12 +1,12 @@
 import { createOperator, type Actor } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 const OPS: Actor = { user: "ops", role: "operator", via: "session", reason: "fixed the cause" };
 const ACT = { actor: null, role: "operator", via: "cli", action: "retry" } as const;
 
-onEachBackend("the audit", (prepare) => {
+onOneBackend("the audit", (prepare) => {
   let stores: TestStores;
 
   beforeAll(async () => {

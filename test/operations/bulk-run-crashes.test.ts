@@ -3,7 +3,7 @@ import type { BulkRun } from "@millrace/api-contract";
 import type { Failpoint } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import exported from "../fixtures/bulk-run/millrace.config.ts";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { post, startStack, type Stack } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
@@ -23,7 +23,7 @@ const OTHERS = 5;
 /** Two events a batch, so that neither run ends before the last worker has died. */
 const RATE = 10;
 
-onEachBackend("bulk runs whose workers are killed", (prepare, backend) => {
+onOneBackend("bulk runs whose workers are killed", (prepare, backend) => {
   let stack: Stack;
   let runs: { retry: number; replay: number };
 

@@ -7,12 +7,12 @@ import {
   type BulkRunOptions,
 } from "@millrace/operations";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
 
-onEachBackend("a bulk run", (prepare) => {
+onOneBackend("a bulk run", (prepare) => {
   let stores: TestStores;
   const runners = new Set<BulkRunner>();
 

@@ -7,7 +7,7 @@ import {
   startBulkRunner,
 } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { key, openTestStores, type TestStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
@@ -19,7 +19,7 @@ const DELAY_MS = 1_500;
 const DUE_MS = 5_000;
 const LATE = ["evt_late", "evt_later", "evt_named", "evt_bulk", "evt_left"];
 
-onEachBackend("giving up", (prepare, backend) => {
+onOneBackend("giving up", (prepare, backend) => {
   let stores: TestStores;
 
   beforeAll(async () => {

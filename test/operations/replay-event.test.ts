@@ -1,10 +1,10 @@
 import { replayEvent } from "@millrace/operations";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
-onEachBackend("a replay", (prepare, backend) => {
+onOneBackend("a replay", (prepare, backend) => {
   let stores: TestStores;
 
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { describe } from "vitest";
+import { describe, inject } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "./redis.ts";
 import { migratedDatabase } from "./scratch-database.ts";
 import type { ServerUrls } from "./server-urls.ts";
@@ -12,13 +12,21 @@ export interface TestServers extends ServerUrls {
 
 export type BackendName = "redis" | "postgres";
 
-/** Runs a suite once on each queue backend, each time on a fresh migrated database (and a fresh Redis). */
-export function onEachBackend(
-  title: string,
-  suite: (prepare: () => Promise<TestServers>, backend: BackendName) => void,
-): void {
+type Suite = (prepare: () => Promise<TestServers>, backend: BackendName) => void;
+
+/**
+ * Runs a suite once on each queue backend, each time on a fresh migrated database (and a fresh Redis).
+ * It is for what the queue contract cannot prove.
+ */
+export function onEachBackend(title: string, suite: Suite): void {
   describeOnRedis(`${title}, on Redis`, () => suite(() => onRedis(), "redis"));
   describe(`${title}, on Postgres alone`, () => suite(onPostgres, "postgres"));
+}
+
+/** Runs a suite on Redis or, where there is no redis-server, on Postgres alone. */
+export function onOneBackend(title: string, suite: Suite): void {
+  if (inject("hasRedis")) describe(title, () => suite(() => onRedis(), "redis"));
+  else describe(`${title}, on Postgres alone`, () => suite(onPostgres, "postgres"));
 }
 
 /** Opens what releases these servers when it is closed. Where it cannot be opened, they are released. */

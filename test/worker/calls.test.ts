@@ -1,10 +1,10 @@
 import { on } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { effect, makeEvent, openTestWorkers, type TestWorkers } from "./worker-fixture.ts";
 
-onEachBackend("a worker whose handlers make calls", (prepare) => {
+onOneBackend("a worker whose handlers make calls", (prepare) => {
   let workers: TestWorkers;
   beforeAll(async () => {
     workers = await openTestWorkers(await prepare());

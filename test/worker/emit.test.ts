@@ -3,7 +3,7 @@ import { on, parseConfig, type EventKey, type Handler } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { plainProvider } from "../intake/plain-provider.ts";
-import { onEachBackend, openOn } from "../support/backends.ts";
+import { onOneBackend, openOn } from "../support/backends.ts";
 import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
 import type { ServerUrls } from "../support/server-urls.ts";
@@ -16,7 +16,7 @@ const POLICY = { attempts: 2, backoff: { firstMs: 10, factor: 1, maxMs: 10 } };
 const SOURCES = ["shop", "mail"];
 
 // These workers have no reconciler: what is not enqueued never runs.
-onEachBackend("what handlers emit", (prepare) => {
+onOneBackend("what handlers emit", (prepare) => {
   let servers: ServerUrls;
   let ledger: TestLedger;
   let queues: Queues;

@@ -1,10 +1,10 @@
 import { on, type FailedEvent } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { until } from "../support/until.ts";
 import { effect, makeEvent, openTestWorkers, type TestWorkers } from "./worker-fixture.ts";
 
-onEachBackend("a worker", (prepare) => {
+onOneBackend("a worker", (prepare) => {
   let workers: TestWorkers;
 
   beforeAll(async () => {

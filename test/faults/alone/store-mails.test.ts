@@ -6,7 +6,7 @@ import type { Failpoint } from "@millrace/core";
 import { hookMesh } from "millrace";
 import { expect, test } from "vitest";
 import store from "../../fixtures/store-mails/millrace.config.ts";
-import { onEachBackend, openOn, type TestServers } from "../../support/backends.ts";
+import { onOneBackend, openOn, type TestServers } from "../../support/backends.ts";
 import { startMailServer, type MailServer } from "../../support/mail-server.ts";
 import { createPipeline, type Pipeline } from "../../support/pipeline.ts";
 import { millrace } from "../../support/run-in-process.ts";
@@ -46,7 +46,7 @@ const OF_BOTH = new Set<Failpoint>(
 /** Where a worker dies that has sent the mail and has not recorded it: the one step at which a mail is sent again. */
 const SENT_UNRECORDED: Failpoint = "worker.step_ran";
 
-onEachBackend("the example store mails a shipped order", (prepare) => {
+onOneBackend("the example store mails a shipped order", (prepare) => {
   test(
     "once, whenever its worker is killed; twice at one step, under one Message-ID",
     { timeout: 900_000 },
