@@ -3,9 +3,8 @@ import { bind, type Methods } from "../connection/bind.ts";
 import { withLeadership, type LeadershipResult } from "../repair/leader.ts";
 import { archivePages } from "./archive-pages.ts";
 import { listPartitions, type BodyPartition } from "./body-partitions.ts";
-import { deleteErrors } from "./delete-errors.ts";
+import { deleteErrors, deleteRuns } from "./delete-records.ts";
 import { countExpiredKeys, deleteKeys } from "./delete-keys.ts";
-import { deleteRuns } from "./delete-runs.ts";
 import { detachPartition, dropPartition } from "./drop-partition.ts";
 import { countEventsOf, countUnsettled, moveBodies } from "./move-bodies.ts";
 
