@@ -36,8 +36,8 @@ export function isStorableKey({ source, eventId }: EventLookup): boolean {
 }
 
 /**
- * The events of one call as rows, from parallel arrays ($1 to $11), with all bodies in one binary value
- * ($12), which costs Postgres far less than an array of bodies. `known` says whether the statement's
+ * The events of one call as rows, from parallel arrays (`packEvents`), with all bodies in one binary
+ * value, which costs Postgres far less than an array of bodies. `known` says whether the statement's
  * snapshot has the event; it is looked up with LIMIT 1, because an EXISTS may be answered from a hash of
  * the whole table. `common_body` is the body of another event that has the same one.
  */
@@ -49,8 +49,8 @@ incoming AS MATERIALIZED (
     LIMIT 1
   ) IS TRUE AS known, ${COMMON_BODY} AS common_body
   FROM unnest(
-    $1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::float8[],
-    $9::text[], $10::int[], $11::int[]
+    :sources::text[], :eventIds::text[], :generations::int[], :types::text[], :bodyHashes::text[], :unsigned::bool[], :digests::text[], :receivedAtMs::float8[],
+    :headers::text[], :bodyFrom::int[], :bodyLength::int[]
   ) AS i (
     source, event_id, generation, type, body_hash, unsigned, digest, received_at_ms,
     headers, body_from, body_length
@@ -93,13 +93,15 @@ fresh AS (
 stored AS (
   INSERT INTO millrace.bodies (day, id, headers, body)
   SELECT fresh.body_day, fresh.body_id, incoming.headers::jsonb,
-    substring($12::bytea FROM incoming.body_from FOR incoming.body_length)
+    substring(:bodies::bytea FROM incoming.body_from FOR incoming.body_length)
   FROM fresh JOIN incoming USING (source, event_id, generation)
   WHERE incoming.common_body IS NULL
 )`;
 
-/** Events as the parameters $1 to $12 of the statements that insert them. */
-export function packEvents(events: readonly (IncomingEvent | EnvelopedEvent)[]): unknown[] {
+/** Events as the parameters of the statements that insert them. */
+export function packEvents(
+  events: readonly (IncomingEvent | EnvelopedEvent)[],
+): Readonly<Record<string, unknown>> {
   const bodies: Uint8Array[] = [];
   const from: (number | null)[] = [];
   const length: (number | null)[] = [];
@@ -111,20 +113,20 @@ export function packEvents(events: readonly (IncomingEvent | EnvelopedEvent)[]):
     bodies.push(body);
     offset += body.byteLength;
   }
-  return [
-    events.map((event) => event.source),
-    events.map((event) => event.eventId),
-    events.map((event) => event.generation),
-    events.map((event) => event.type),
-    events.map((event) => event.bodyHash),
-    events.map((event) => event.unsigned),
-    events.map(keptDigest),
-    events.map((event) => event.acceptedAtMs),
-    events.map((event) => JSON.stringify(event.headers)),
-    from,
-    length,
-    Buffer.concat(bodies),
-  ];
+  return {
+    sources: events.map((event) => event.source),
+    eventIds: events.map((event) => event.eventId),
+    generations: events.map((event) => event.generation),
+    types: events.map((event) => event.type),
+    bodyHashes: events.map((event) => event.bodyHash),
+    unsigned: events.map((event) => event.unsigned),
+    digests: events.map(keptDigest),
+    receivedAtMs: events.map((event) => event.acceptedAtMs),
+    headers: events.map((event) => JSON.stringify(event.headers)),
+    bodyFrom: from,
+    bodyLength: length,
+    bodies: Buffer.concat(bodies),
+  };
 }
 
 const EVENTS_MAX = 500;

@@ -17,12 +17,12 @@ export const SAME_MESSAGE = (source: string, digest: string) => `
       AND other.source || '' = ${source}`;
 
 /**
- * Whether the message of an event of the source $1, whose id nobody signed, came under another id before. Which of the
+ * Whether the message of an event of the source `:source`, whose id nobody signed, came under another id before. Which of the
  * two is the replay, and what is done about it, is told by the attempt after a record (suspect-replay.ts).
  */
 export const CAME_BEFORE = (event: string) => `(
     SELECT true FROM millrace.events other
-    WHERE ${SAME_MESSAGE("$1", `${event}.message`)} AND other.event_id <> ${event}.event_id
+    WHERE ${SAME_MESSAGE(":source", `${event}.message`)} AND other.event_id <> ${event}.event_id
     LIMIT 1
   ) IS TRUE`;
 

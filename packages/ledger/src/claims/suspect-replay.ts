@@ -1,6 +1,10 @@
 import { MillraceError, type EventKey } from "@millrace/core";
 import type pg from "pg";
-import { digestOf, SAME_MESSAGE, timeOf } from "./same-message.ts";
+import { IS_PENDING } from "./event-batch.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { digestOf, MESSAGE_LOCK, SAME_MESSAGE, timeOf } from "./same-message.ts";
+import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
+import { transaction } from "../connection/transaction.ts";
 
 /**
  * What a signed message says about an event whose id nobody signed: `original` came first, or a person retried it;
@@ -113,4 +117,56 @@ async function suspected(client: pg.PoolClient, values: unknown[]): Promise<Mill
     "suspected_replay",
     `Cannot run event: what was signed came before${first.join("")}. If both are genuine, retry this event`,
   );
+}
+
+/**
+ * Decides whether an event whose id nobody signed may make its calls: `original` when no other event may that has the same
+ * signed message, from this commit on; `replay` when another one may, or has been handled. `undecided` while another event
+ * with the message is being handled. `lost` when the event is not pending any longer, or a later attempt has claimed it.
+ *
+ * @throws `suspected_replay` for one that may be genuine; `database_unavailable`
+ */
+export async function decideOriginal(
+  ledger: LedgerContext,
+  key: EventKey,
+  attempt: number,
+): Promise<"original" | "replay" | "undecided" | "lost"> {
+  try {
+    return await transaction(ledger.pool, (client) => decide(client, key, attempt), ledger.short);
+  } catch (error) {
+    if (sqlStateOf(error) === SQLSTATE.lockNotAvailable) return "undecided";
+    throw error;
+  }
+}
+
+const MINE = `e.source = $1 AND e.event_id = $2 AND e.generation = $3
+  AND ${IS_PENDING("e")} AND e.attempts = $4`;
+
+/** The lock of the message comes first, so that the statements after it see what whoever had it before has written. */
+const LOCK_MESSAGE = `
+SELECT e.original IS TRUE AS is_original, ${MESSAGE_LOCK("e.source", digestOf("e"))} AS has_message
+FROM millrace.events e WHERE ${MINE}`;
+
+const MARK_ORIGINAL = `UPDATE millrace.events e SET original = true WHERE ${MINE}`;
+
+interface MessageRow {
+  readonly is_original: boolean;
+  readonly has_message: boolean;
+}
+
+async function decide(
+  client: pg.PoolClient,
+  key: EventKey,
+  attempt: number,
+): Promise<"original" | "replay" | "undecided" | "lost"> {
+  const values = [key.source, key.eventId, key.generation, attempt];
+  const { rows } = await client.query<MessageRow>(LOCK_MESSAGE, values);
+  const [row] = rows;
+  if (row === undefined) return "lost";
+  if (row.is_original) return "original";
+  const isReplay = await suspectReplay(client, key, row.has_message);
+  if (isReplay === undefined) return "undecided";
+  if (isReplay) return "replay";
+  const { rowCount } = await client.query(MARK_ORIGINAL, values);
+  return rowCount === 1 ? "original" : "lost";
 }

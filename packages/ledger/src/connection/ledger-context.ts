@@ -6,7 +6,7 @@ import {
 } from "drizzle-orm";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import type pg from "pg";
-import type { Lease, ResetReason } from "./connection.ts";
+import type { PooledConnection, ResetReason } from "./connection.ts";
 import { INDEXED_ONLY, PLAN_BY_KEY, transaction, type TransactionOptions } from "./transaction.ts";
 
 export interface LedgerOptions {
@@ -82,8 +82,12 @@ function readTables(schema: Record<string, unknown>): UserTables {
 }
 
 /** Gives back a connection that a handler of a source may have had. */
-export function releaseHandlers(ledger: LedgerContext, held: Lease, source: string): void {
-  const reason = held.release();
+export function releaseHandlers(
+  ledger: LedgerContext,
+  connection: PooledConnection,
+  source: string,
+): void {
+  const reason = connection.release();
   if (reason !== undefined) ledger.onReset?.({ source, reason });
 }
 

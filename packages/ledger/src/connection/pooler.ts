@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { settlesWithin } from "@millrace/core";
 import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
-import { lease, type Lease } from "./connection.ts";
+import { acquireConnection, type PooledConnection } from "./connection.ts";
 import { isStale } from "./prepared-name.ts";
 
 /**
@@ -37,7 +37,7 @@ export async function findPooler(pool: pg.Pool): Promise<Pooler> {
  * Runs a prepared statement on one connection, then again while the other one has taken a server process: most
  * likely the one that has just become free.
  */
-async function watchPooler(first: Lease, second: Lease): Promise<Pooler> {
+async function watchPooler(first: PooledConnection, second: PooledConnection): Promise<Pooler> {
   // A name that no earlier process has left on a server.
   const name = `millrace_probe_${randomUUID()}`;
   let waits = 0;
@@ -64,7 +64,7 @@ async function watchPooler(first: Lease, second: Lease): Promise<Pooler> {
   }
 }
 
-async function pidOf({ client }: Lease, name?: string): Promise<unknown> {
+async function pidOf({ client }: PooledConnection, name?: string): Promise<unknown> {
   const text = "SELECT pg_catalog.pg_backend_pid() AS pid";
   const { rows } = await client.query<{ pid: number }>({ name, text });
   return rows[0]?.pid;
@@ -73,18 +73,18 @@ async function pidOf({ client }: Lease, name?: string): Promise<unknown> {
 /** Gives what it has taken back as it is: what is open on a connection closes it. */
 async function withLeases<T>(
   pool: pg.Pool,
-  work: (take: () => Promise<Lease>) => Promise<T>,
+  work: (take: () => Promise<PooledConnection>) => Promise<T>,
 ): Promise<T> {
-  const held: Lease[] = [];
+  const connections: PooledConnection[] = [];
   let isLate = false;
   const timer = setTimeout(() => {
     isLate = true;
-    for (const each of held) each.destroy();
+    for (const each of connections) each.destroy();
   }, DEADLINE_MS);
   try {
     return await work(async () => {
-      const taken = await lease(pool);
-      held.push(taken);
+      const taken = await acquireConnection(pool);
+      connections.push(taken);
       return taken;
     });
   } catch (error) {
@@ -93,6 +93,6 @@ async function withLeases<T>(
       : ledgerError(error);
   } finally {
     clearTimeout(timer);
-    for (const each of held) each.release();
+    for (const each of connections) each.release();
   }
 }

@@ -1,8 +1,9 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
-import { lease, pipeline, type Lease } from "./connection.ts";
-import { endOf } from "./transaction-end.ts";
+import { acquireConnection, endOf, TransactionEnd, type PooledConnection } from "./connection.ts";
+import { withKnownName } from "./prepared-name.ts";
+import { SQLSTATE } from "./sqlstate.ts";
 
 /** Timeouts that Postgres enforces within one transaction, in milliseconds. */
 export interface TransactionLimits {
@@ -26,7 +27,7 @@ export const INDEXED_ONLY = "SET LOCAL enable_seqscan = off";
  * before them.
  */
 export const PLAN_BY_KEY = `${INDEXED_ONLY}; SET LOCAL plan_cache_mode = force_generic_plan`;
-export const PLAN_FOR_HANDLERS =
+const PLAN_FOR_HANDLERS =
   "set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)";
 
 /**
@@ -38,6 +39,34 @@ export const PATH_FOR_HANDLERS = `CASE
       AND has_schema_privilege(to_regnamespace('public'), 'CREATE')
     THEN set_config('search_path', 'public, "$user"', true)
   END`;
+
+/**
+ * Sets the limits of a handler's transaction (`handlerLimits`), which costs less in the statement
+ * that runs before its handlers than a SET for each.
+ */
+export const LIMIT_HANDLERS = `set_config('lock_timeout', :lockTimeout, true),
+    set_config('statement_timeout', :statementTimeout, true),
+    set_config('idle_in_transaction_session_timeout', :idleTimeout, true),
+    ${PLAN_FOR_HANDLERS}, ${PATH_FOR_HANDLERS}`;
+
+/** The parameters of `LIMIT_HANDLERS`: set_config takes text. */
+export function handlerLimits(limits: {
+  readonly lockTimeoutMs: number;
+  readonly statementTimeoutMs: number;
+  readonly idleInTransactionTimeoutMs: number;
+}) {
+  const text = (milliseconds: number) => String(Math.ceil(milliseconds));
+  return {
+    lockTimeout: text(limits.lockTimeoutMs),
+    statementTimeout: text(limits.statementTimeoutMs),
+    idleTimeout: text(limits.idleInTransactionTimeoutMs),
+  };
+}
+
+/** Fails a statement that completes events in another transaction than the one that was begun. */
+export const REFUSE_TRANSACTION = `millrace.refuse(
+    'Cannot complete the event: the handler has left its transaction, and what it wrote there may be committed',
+    '${SQLSTATE.transactionChanged}')`;
 
 export interface TransactionOptions {
   readonly limits: TransactionLimits;
@@ -59,10 +88,10 @@ export async function transaction<T>(
   work: (client: pg.PoolClient) => Promise<T>,
   options: TransactionOptions,
 ): Promise<T> {
-  return await withLease(pool, options.deadlineMs, async (held) => {
-    await held.client.query(beginText(options.limits));
-    const result = await work(held.client);
-    requireCommitted(await held.client.query("COMMIT"));
+  return await withConnection(pool, options.deadlineMs, async (connection) => {
+    await connection.client.query(beginText(options.limits));
+    const result = await work(connection.client);
+    requireCommitted(await connection.client.query("COMMIT"));
     return result;
   });
 }
@@ -78,7 +107,7 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   query: pg.QueryConfig,
   options: TransactionOptions,
 ): Promise<pg.QueryResult<Row>> {
-  return await withLease(pool, options.deadlineMs, ({ client }) =>
+  return await withConnection(pool, options.deadlineMs, ({ client }) =>
     runStatementOn<Row>(client, query, options.limits),
   );
 }
@@ -126,13 +155,13 @@ export function requireCommitted(commit: pg.QueryResult | undefined): void {
  * Rolls back what is open on a connection, removes what a handler left on it, and destroys the connection if that
  * does not answer.
  */
-export async function rollback(held: Lease): Promise<void> {
-  if (held.broken || held.client.getTransactionStatus() === "I") return;
+export async function rollback(connection: PooledConnection): Promise<void> {
+  if (connection.broken || connection.client.getTransactionStatus() === "I") return;
   try {
-    await pipeline(held.client, [endOf(held, "ROLLBACK")]);
+    await pipeline(connection.client, [endOf(connection, "ROLLBACK")]);
   } catch {
     // The first error says what went wrong; this one only says that the connection is broken.
-    held.destroy();
+    connection.destroy();
   }
 }
 
@@ -142,34 +171,74 @@ export async function rollback(held: Lease): Promise<void> {
  *
  * @throws `database_unavailable`, `illegal_transition`, or what `body` threw.
  */
-export async function withLease<T>(
+export async function withConnection<T>(
   pool: pg.Pool,
   deadlineMs: number,
-  body: (held: Lease) => Promise<T>,
+  body: (connection: PooledConnection) => Promise<T>,
 ): Promise<T> {
-  const held = await lease(pool);
+  const connection = await acquireConnection(pool);
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      held.destroy();
+      connection.destroy();
       reject(databaseUnavailable(new Error(`no answer within ${deadlineMs} ms`)));
     }, deadlineMs);
   });
   try {
-    return await Promise.race([runOrUndo(held, body), deadline]);
+    return await Promise.race([runOrUndo(connection, body), deadline]);
   } catch (error) {
     throw ledgerError(error);
   } finally {
     clearTimeout(timer);
-    held.release();
+    connection.release();
   }
 }
 
-async function runOrUndo<T>(held: Lease, body: (held: Lease) => Promise<T>): Promise<T> {
+async function runOrUndo<T>(
+  connection: PooledConnection,
+  body: (connection: PooledConnection) => Promise<T>,
+): Promise<T> {
   try {
-    return await body(held);
+    return await body(connection);
   } catch (error) {
-    await rollback(held);
+    await rollback(connection);
     throw error;
   }
+}
+
+type Sendable = pg.QueryConfig | TransactionEnd;
+
+/**
+ * Sends statements together on a pipelined connection, waits for all answers, and throws the first
+ * error. On a connection without a pipeline they are sent one by one.
+ */
+export async function pipeline(
+  client: pg.PoolClient,
+  queries: readonly Sendable[],
+): Promise<pg.QueryResult[]> {
+  if (!client.pipeline) return await oneByOne(client, queries);
+  // All of them are awaited even after an error, so that the connection's state is known.
+  const { stream } = client.connection;
+  stream.cork();
+  const sent = queries.map((query) => send(client, query));
+  stream.uncork();
+  const answers = await Promise.allSettled(sent);
+  return answers.map((answer) => {
+    if (answer.status === "rejected") throw answer.reason;
+    return answer.value;
+  });
+}
+
+async function oneByOne(
+  client: pg.PoolClient,
+  queries: readonly Sendable[],
+): Promise<pg.QueryResult[]> {
+  const answers: pg.QueryResult[] = [];
+  for (const query of queries) answers.push(await send(client, query));
+  return answers;
+}
+
+function send(client: pg.PoolClient, query: Sendable): Promise<pg.QueryResult> {
+  if (query instanceof TransactionEnd) return query.send(client);
+  return client.query(withKnownName(client, query));
 }

@@ -11,6 +11,7 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "../claims/event-batch.ts";
 import { withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
+import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 interface AcceptRow extends EventKey {
@@ -139,7 +140,8 @@ async function acceptOnce(
  * (LIMIT 1), because a join may be answered from a hash of the whole table. A row inserted after the
  * statement's snapshot is left out of the answer.
  */
-const ACCEPT = `
+const ACCEPT = statement(
+  `
 WITH ${INCOMING}, ${INSERT_FRESH()},
 seen AS MATERIALIZED (
   SELECT i.source, i.event_id, i.generation, i.body_hash, e.status,
@@ -156,15 +158,16 @@ SELECT source, event_id AS "eventId", generation, NULL AS status, NULL::boolean 
 UNION ALL
 SELECT source, event_id, generation, status,
   CASE WHEN differs THEN millrace.note_conflict(source, event_id, body_hash, true) END
-FROM seen`;
+FROM seen`,
+  "millrace_accept",
+);
 
 async function runAccept(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
 ): Promise<Map<IncomingEvent, StoreResult>> {
-  const query = { name: "millrace_accept", text: ACCEPT, values: packEvents(events) };
   const { rows } = await withPartitions(ledger.pool, () =>
-    runStatement<AcceptRow>(ledger.pool, query, ledger.prepared),
+    runStatement<AcceptRow>(ledger.pool, ACCEPT(packEvents(events)), ledger.prepared),
   );
   const found = new Map(rows.map((row) => [keyText(row), toStoreResult(row)]));
   const placements = new Map<IncomingEvent, StoreResult>();

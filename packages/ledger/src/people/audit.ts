@@ -2,6 +2,7 @@ import type { AuditEntry, AuditPage } from "@millrace/api-contract";
 import { isStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 /** JSON of any shape. */
@@ -45,11 +46,11 @@ const NAME_BYTES_MAX = 256;
 const ID_BYTES_MAX = 1_024;
 
 /** Writes down what somebody is about to do. */
-const BEGIN_AUDIT = `
+const BEGIN_AUDIT = statement(`
 INSERT INTO millrace.audit
   (actor, role, via, action, source, event_id, generation, filter, reason)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-RETURNING id::text AS id`;
+VALUES (:actor, :role, :via, :action, :source, :eventId, :generation, :filter, :reason)
+RETURNING id::text AS id`);
 
 /** Adds what became of it, as a row of its own: the audit refuses an UPDATE. */
 const END_AUDIT = `
@@ -83,17 +84,16 @@ LIMIT $4`;
  * @throws `database_unavailable`
  */
 export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Promise<string> {
-  const { actor, role, via, action, source, eventId, generation, filter, reason } = intent;
-  const values = [
-    actor === null ? null : cutText(actor, ID_BYTES_MAX),
-    ...[role, via, action],
-    source === undefined ? null : cutText(source, NAME_BYTES_MAX),
-    eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
-    generation ?? null,
-    filter === undefined ? null : toJson(filter),
-    reason === undefined ? null : cutText(reason),
-  ];
-  const query = { text: BEGIN_AUDIT, values };
+  const { actor, source, eventId, generation, filter, reason } = intent;
+  const query = BEGIN_AUDIT({
+    ...intent,
+    actor: actor === null ? null : cutText(actor, ID_BYTES_MAX),
+    source: source === undefined ? null : cutText(source, NAME_BYTES_MAX),
+    eventId: eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
+    generation: generation ?? null,
+    filter: filter === undefined ? null : toJson(filter),
+    reason: reason === undefined ? null : cutText(reason),
+  });
   const { rows } = await runStatement<{ id: string }>(ledger.pool, query, ledger.short);
   const [row] = rows;
   if (row === undefined) throw new MillraceError("internal", "Cannot audit: no row was written");
