@@ -15,25 +15,28 @@ import { restoreReplay } from "./lost-events.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement, transaction, type Send } from "../connection/transaction.ts";
 
-/** Why an event fails without an attempt, and in which run of its job. */
+/** The reason why an event fails without an attempt, and the run of its job. */
 export interface AbandonReason {
   readonly code: ErrorCode;
   readonly message: string;
   readonly run: string;
 }
 
-/** `failed` now; settled before; or `unknown`: the ledger does not have it, and was given no body or may
- * have deleted it. */
+/**
+ * `failed` now; settled before; or `unknown`: the ledger does not have it, and was given no body or
+ * may have deleted it.
+ */
 export type AbandonAnswer = "failed" | "already_failed" | "completed" | "unknown";
 
 /**
  * Fails a pending event whose job the queue abandoned without running a handler. An event that the
- * ledger does not know is recorded first if its body was passed, unless it was accepted longer ago than
- * keys are kept: it may have been completed since. A replay that the ledger has lost (`replay_lost`) is recorded
- * on the event's body, and an event whose body is lost (`body_lost`) without one. Waits for an attempt that is
- * still running.
+ * ledger does not know is recorded first if its body was passed, unless it was accepted longer ago
+ * than keys are kept: it may have been completed since. A replay that the ledger has lost
+ * (`replay_lost`) is recorded on the event's body, and an event whose body is lost (`body_lost`)
+ * without one. Waits for an attempt that is still running.
  *
- * @throws `database_unavailable`, also when an attempt holds the event for longer than lock_timeout.
+ * @throws `database_unavailable`, also when an attempt holds the event for longer than
+ * lock_timeout.
  */
 export async function abandonEvent(
   ledger: LedgerContext,
@@ -57,8 +60,9 @@ export async function abandonEvent(
 }
 
 /**
- * Records an event without its body, as failed, in one commit: if only the first half came to a standby that is
- * promoted, the event would be pending there, and its attempt would fail with another code, for good.
+ * Records an event without its body, as failed, in one commit: if only the first half came to a
+ * standby that is promoted, the event would be pending there, and its attempt would fail with
+ * another code, for good.
  */
 async function abandonWithoutBody(
   ledger: LedgerContext,
@@ -101,7 +105,7 @@ logged AS (
 ${COUNT_ERROR}
 SELECT status FROM target`);
 
-/** Whether an event accepted at $1 (milliseconds) may have been deleted since ($2, days). */
+/** True when an event accepted at $1 (milliseconds) is older than keys are kept ($2, days). */
 const IS_EXPIRED =
   "SELECT to_timestamp($1::float8 / 1000) < now() - make_interval(days => $2::int) AS expired";
 

@@ -6,7 +6,7 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { dailyStatement } from "../connection/statement.ts";
 import { CAME_BEFORE, MESSAGE_LOCK } from "./same-message.ts";
 
-/** What the ledger answers for a job whose event may be new. */
+/** The ledger's answer for a job whose event may be new. */
 export type Admission =
   /** Its first attempt is ours until the transaction ends. */
   | {
@@ -17,7 +17,9 @@ export type Admission =
     }
   /** Another transaction has its identity, or its message. */
   | { readonly kind: "busy" }
-  /** It is for a record to decide: known otherwise, expired, without a body, or perhaps a replay. */
+  /**
+   * It is for a record to decide: known otherwise, expired, without a body, or perhaps a replay.
+   */
   | { readonly kind: "record_first" };
 
 export interface Candidate {
@@ -26,7 +28,7 @@ export interface Candidate {
   readonly bodyDedup: boolean;
 }
 
-/** What Postgres enforces in the transaction of first attempts, in milliseconds. */
+/** Limits that Postgres enforces in the transaction of first attempts, in milliseconds. */
 export interface FirstLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
@@ -44,19 +46,19 @@ interface AdmitRow {
 }
 
 /**
- * The lock on an identity spares work and decides nothing: two transactions that both believe an event
- * to be new are told apart by the primary key, when the first of them writes it. Nobody waits for it.
+ * The lock on an identity saves work and decides nothing: of two transactions that both find an
+ * event new, the primary key lets the first one write it. No transaction waits for this lock.
  */
 export const IDENTITY_LOCK = (source: string, eventId: string) => `pg_try_advisory_xact_lock(
     hashtextextended(concat_ws(' ', 'millrace.event', ${source}, ${eventId}), 0)
   )`;
 
 /**
- * Tells for each event whether its first attempt may begin in this transaction, and takes the locks of
- * those. An event that waits in the ledger comes with what is written there; its body is looked up in one
- * day's partition only, one at a time (LIMIT 1): a join may be planned to read the whole partition. An event
- * whose message another transaction is handling is busy: recorded now, it would bring a second copy of a body that is
- * about to be committed. The statement also sets the transaction's limits, as LOCK of attempt.ts does.
+ * Decides for each event whether its first attempt can begin in this transaction, and takes the
+ * locks of those. An event that waits in the ledger comes with its stored headers and body. The
+ * body is looked up in one day's partition, one at a time (LIMIT 1): Postgres may plan a join to
+ * read the whole partition. An event whose message another transaction is handling is busy: a
+ * record of it now would store a second copy of a body that is about to be committed.
  */
 const ADMIT = dailyStatement(
   (day) => `

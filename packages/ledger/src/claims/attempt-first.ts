@@ -27,7 +27,7 @@ export type FirstWork = (
   target: EmitTarget,
 ) => Promise<Outcome>;
 
-/** How a first attempt ended whose handlers did not throw. */
+/** The end of a first attempt whose handlers did not throw. */
 export type FirstAttemptEnd =
   | "completed"
   /** Nothing ran: another transaction has the event. */
@@ -36,7 +36,7 @@ export type FirstAttemptEnd =
   | "record_first"
   /** It ran, and was undone: another connection has recorded the event meanwhile. */
   | "undone"
-  /** It ran, and the answer to its COMMIT did not come: the next claim tells. */
+  /** It ran, and the answer to its COMMIT did not come: the next claim finds out. */
   | "unknown";
 
 export interface FirstAttemptLimits {
@@ -54,9 +54,10 @@ export interface FirstAttemptLimits {
 }
 
 /**
- * Makes the first attempt of an event in one transaction: admits the event, runs `work`, and writes the
- * event and its body as completed. What `work` throws undoes all of it and is thrown on. Nothing is written
- * before; an attempt that still runs after 250 ms is recorded by another connection.
+ * Makes the first attempt of an event in one transaction: admits the event, runs `work`, and writes
+ * the event and its body as completed. What `work` throws undoes all of it and is thrown on.
+ * Nothing is written before; an attempt that still runs after 250 ms is recorded by another
+ * connection.
  *
  * @throws what `work` threw; the signal's reason; `database_unavailable`, `tx_control_refused`,
  * `tx_changed`, `tx_closed`, `handler_failed`

@@ -19,7 +19,10 @@ import { settleError } from "./run-guarded.ts";
 import { isDataError, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";
 
-/** Events of a group that are handled together, behind one savepoint: one, or those of a set-based handler. */
+/**
+ * Events of a group that are handled together, behind one savepoint: one, or those of a set-based
+ * handler.
+ */
 export interface GroupUnit {
   readonly members: readonly Candidate[];
   /** Runs the handlers of those that are admitted; of a set that threw, also of parts of it. */
@@ -28,13 +31,16 @@ export interface GroupUnit {
     events: readonly IncomingEvent[],
     target: EmitTarget,
   ): Promise<Outcome>;
-  /** True when its handlers are known to send one query, so that others may begin while it is answered. */
+  /**
+   * True when its handlers are known to send one query, so that others may begin while it is
+   * answered.
+   */
   readonly sendsOneQuery: boolean;
   /** Called when `run` is waited for no longer. */
   abort(reason: unknown): void;
 }
 
-/** Why an event does not complete in its group although its handlers did not throw. */
+/** The reason why an event does not complete in its group although its handlers did not throw. */
 export type GroupTrouble =
   /** Its handlers took longer than a group waits. */
   | "slow"
@@ -42,13 +48,15 @@ export type GroupTrouble =
   | "contended"
   /** A statement's effect would outlast its savepoint. */
   | "unsafe"
-  /** The group was undone: another connection recorded an event of it, or its COMMIT was refused. */
+  /**
+   * The group was undone: another connection recorded an event of it, or its COMMIT was refused.
+   */
   | "undone";
 
-/** How an event of a group ended. */
+/** The end of an event of a group. */
 export type MemberEnd =
   | { readonly kind: "completed"; readonly outcome: Outcome }
-  /** Its handlers threw, and what they wrote was undone. */
+  /** Its handlers threw, and their writes were undone. */
   | { readonly kind: "failed"; readonly error: unknown }
   /** Another transaction has it. Nothing ran. */
   | { readonly kind: "busy" }
@@ -57,10 +65,12 @@ export type MemberEnd =
   /** Nobody knows whether it completed: the answer to the COMMIT did not come. */
   | { readonly kind: "unknown" };
 
-/** How the events of a unit ended, in order, and what running their handlers was like. */
+/** The ends of a unit's events, in order, and figures of the run of their handlers. */
 export interface UnitEnd {
   readonly members: readonly MemberEnd[];
-  /** Milliseconds that the handlers ran, without waiting for other units; undefined when none ran. */
+  /**
+   * Milliseconds that the handlers ran, without waiting for other units; undefined when none ran.
+   */
   readonly ranMs: number | undefined;
   /** True when no handlers of it sent more than one query. */
   readonly sentOneQuery: boolean;
@@ -77,13 +87,14 @@ export interface GroupLimits extends FirstLimits {
 
 /**
  * Makes the first attempts of some events of one source in one transaction: admits them, runs their
- * handlers one after the other, each behind a savepoint, and completes those that did not throw. A set that
- * throws is undone and run again in halves, until the event that it throws for is alone. One end for each
- * unit, in order.
+ * handlers one after the other, each behind a savepoint, and completes those that did not throw. A
+ * set that throws is undone and run again in halves, until the event that it throws for is alone.
+ * One end for each unit, in order.
  *
- * No member can harm another: what one writes is undone to its savepoint when it throws, takes longer than
- * `patienceMs`, waits for a lock or does what a savepoint does not undo. No statement is canceled from outside,
- * since a late cancel request would hit another member, or the COMMIT; Postgres' own time limits end them.
+ * No member can harm another: what one writes is undone to its savepoint when it throws, takes
+ * longer than `patienceMs`, waits for a lock or does what a savepoint does not undo. No statement
+ * is canceled from outside, since a late cancel request would hit another member, or the COMMIT;
+ * Postgres' own time limits end them.
  *
  * @throws `database_unavailable` when no handler has run.
  */
@@ -234,7 +245,10 @@ class Group {
     for (const { member } of admitted) this.#ends.set(member, end);
   }
 
-  /** A query that failed may have left the transaction aborted, even if the handler caught the error. */
+  /**
+   * A query that failed may have left the transaction aborted, even if the handler caught the
+   * error.
+   */
   async #requireKept(runs: GroupRuns<Part>, run: GroupRun<Part>): Promise<void> {
     const { guard } = run;
     if (guard.trouble !== undefined) throw guard.firstError;

@@ -44,18 +44,18 @@ export type AttemptWork = (
 
 /**
  * Runs `work` in a transaction that holds the event's row, and completes the event in that same
- * transaction, with what its handlers emitted. What `work` throws undoes all of it and is thrown on. `lost` when the row is not
- * pending any longer, its attempts are not ours, or another transaction does not let go of it or of
- * its message (`bodyDedup`).
+ * transaction, with the events that its handlers emitted. An error of `work` undoes all of it and
+ * is thrown on. `lost` when the row is no longer pending, its attempts are not ours, or another
+ * transaction holds it or its message (`bodyDedup`) for too long.
  *
  * A query that the handler did not await is waited for and belongs to the transaction; a nested
  * transaction that it left open fails the attempt. The caller's signal ends the attempt at any time
- * until the event is completed; nothing else here limits how long a handler runs. From then on it is
- * ignored, and the answer to the COMMIT is waited for, for as long as any statement of the ledger may
- * take. When the connection is lost before the answer came, nobody knows whether the event was
- * completed (`database_unavailable`), and the next claim tells.
+ * until the event is completed; nothing else here limits how long a handler runs. From then on it
+ * is ignored, and the answer to the COMMIT is waited for as long as any statement of the ledger can
+ * take. When the connection is lost before that answer, the outcome is unknown
+ * (`database_unavailable`), and the next claim finds out.
  *
- * @throws what `work` threw; the signal's reason; `database_unavailable`, `tx_control_refused`,
+ * @throws an error of `work`; the signal's reason; `database_unavailable`, `tx_control_refused`,
  * `tx_changed`, `tx_closed`, `handler_failed`, `body_missing`, `suspected_replay`
  */
 export async function attempt(
@@ -101,7 +101,7 @@ interface RowLock {
   readonly transactionId: string;
   /** The row's address in its table, valid for as long as that transaction lasts. */
   readonly ctid: string;
-  /** Whether the transaction has the lock of the event's message too; null when it was not asked for. */
+  /** True when the transaction has the lock of the event's message too; null when not asked for. */
   readonly hasMessage: boolean | null;
 }
 
@@ -114,9 +114,9 @@ interface LockRow {
 type LockAndReadRow = LockRow & ContentRow;
 
 /**
- * Locks an attempt's event, and tries to lock its message (`:bodyDedup`), so that the statement after this one sees what
- * whoever had that lock before has written. The statement also sets the handler's limits,
- * which costs less than a SET for each; they apply before the row is locked.
+ * Locks an attempt's event and, with `:bodyDedup`, tries to lock its message. The next statement
+ * then sees the writes of the transaction that had that lock before. The handler's limits are set
+ * here too; they apply before the row is locked.
  */
 const lockText = ({ columns = "", join = "" } = {}) => `
 WITH limits AS MATERIALIZED (
@@ -152,8 +152,8 @@ async function lock(
 }
 
 /**
- * Begins a transaction, locks an attempt's event and reads it unless the caller knows it, in one round
- * trip. Undefined when the event is not pending or a later attempt has claimed it.
+ * Begins a transaction, locks an attempt's event and reads it unless the caller knows it, in one
+ * round trip. Undefined when the event is not pending or a later attempt has claimed it.
  */
 async function lockEvent(
   { lockTimeoutMs, idleInTransactionTimeoutMs }: LedgerContext,
@@ -197,10 +197,11 @@ interface Settling {
 }
 
 /**
- * Completes an attempt's event, in the transaction that locked it and in no other: behind the list of
- * statements that a handler may not send, this finds one that got round it. The row is found where it was
- * locked: nothing can have moved it since. It raises instead of writing nothing, so that the COMMIT which is
- * sent right behind it cannot keep a handler's writes without the event being completed.
+ * Completes an attempt's event, in the transaction that locked it and in no other: behind the list
+ * of statements that a handler may not send, this finds one that got round it. The row is found
+ * where it was locked: nothing can have moved it since. It raises instead of writing nothing, so
+ * that the COMMIT which is sent right behind it cannot keep a handler's writes without the event
+ * being completed.
  */
 const SETTLE = statement(
   `

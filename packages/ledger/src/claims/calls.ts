@@ -12,10 +12,13 @@ import { runStatement, runStatementOn, withConnection } from "../connection/tran
 const IS_ATTEMPT = `e.source = :source AND e.event_id = :eventId AND e.generation = :generation
     AND ${IS_PENDING("e")} AND e.attempts = :attempt`;
 
-/** What the ledger has of an event that is about to make its calls. */
+/** The ledger's data of an event that is about to make its calls. */
 export interface BegunEvent {
   readonly content: EventContent;
-  /** The results of the steps that earlier attempts have ended, by name: JSON, or null for undefined. */
+  /**
+   * The results of the steps that earlier attempts have ended, by name: JSON, or null for
+   * undefined.
+   */
   readonly steps: ReadonlyMap<string, string | null>;
 }
 
@@ -33,8 +36,8 @@ WHERE ${IS_ATTEMPT}`,
 );
 
 /**
- * Reads a claimed event and, in an attempt after the first, the steps that have ended; without a lock. Undefined when the
- * event is not pending any longer, or a later attempt has claimed it.
+ * Reads a claimed event and, in an attempt after the first, the steps that have ended; without a
+ * lock. Undefined when the event is not pending any longer, or a later attempt has claimed it.
  *
  * @throws `body_missing`, `database_unavailable`
  */
@@ -62,9 +65,10 @@ export interface EndedStep {
 }
 
 /**
- * Records a step, if the attempt is still the event's latest. The row of the event is locked for as long as the
- * statement runs, against the record of a later attempt: either that comes first, and this finds another number, or the
- * later attempt reads the step. A step that this attempt has recorded before stays: the answer to its COMMIT was lost.
+ * Records a step, if the attempt is still the event's latest. The row of the event is locked for as
+ * long as the statement runs, against the record of a later attempt: either that comes first, and
+ * this finds another number, or the later attempt reads the step. A step that this attempt has
+ * recorded before stays: the answer to its COMMIT was lost.
  */
 const RECORD_STEP = statement(
   `
@@ -83,9 +87,9 @@ SELECT true AS recorded FROM mine`,
 );
 
 /**
- * Records that a step has ended, in a commit of its own. `lost` when the event is not pending any longer, or a later
- * attempt has claimed it; then nothing is written. Calling it again after a lost answer changes nothing and returns the
- * same.
+ * Records that a step has ended, in a commit of its own. `lost` when the event is not pending any
+ * longer, or a later attempt has claimed it; then nothing is written. Calling it again after a lost
+ * answer changes nothing and returns the same.
  *
  * @throws `database_unavailable`
  */
@@ -110,10 +114,10 @@ RETURNING true AS completed`,
 );
 
 /**
- * Completes an event whose handlers write nothing, in one round trip. `lost` when the event is not pending any longer,
- * or a later attempt has claimed it.
+ * Completes an event whose handlers write nothing, in one round trip. `lost` when the event is no
+ * longer pending, or a later attempt has claimed it.
  *
- * @throws `database_unavailable`: then it may be completed, and the next claim tells
+ * @throws `database_unavailable`: the event may be completed, and the next claim finds out
  */
 export async function completeCalled(
   ledger: LedgerContext,

@@ -29,16 +29,17 @@ export interface FinishedRun {
 
 /**
  * Writes first attempts as completed: those of new events with their bodies, and those whose row is
- * there already. It raises instead of writing less than all of them, so that the COMMIT which is sent
- * right behind it cannot keep a handler's writes without its event being completed. A row that another
- * connection has inserted meanwhile violates the primary key; the identity lock is not relied upon.
+ * there already. It raises instead of writing less than all of them, so that the COMMIT which is
+ * sent right behind it cannot keep a handler's writes without its event being completed. A row that
+ * another connection has inserted meanwhile violates the primary key; the identity lock is not
+ * relied upon.
  *
- * All times are of one `clock_timestamp()`, and not of the transaction's beginning: a list that pages by
- * `recorded_at` would otherwise skip what was committed behind it. A message whose id nobody signed is looked
- * for again, because it may have been committed after `ADMIT` looked.
+ * All times are of one `clock_timestamp()`, and not of the transaction's beginning: a list that
+ * pages by `recorded_at` would otherwise skip what was committed behind it. A message whose id
+ * nobody signed is looked for again, because it may have been committed after `ADMIT` looked.
  *
- * A group in which a function has made a temporary table is undone too: what later events wrote to a table of
- * that name is not where it belongs.
+ * A group in which a function has made a temporary table is undone too: what later events wrote to
+ * a table of that name is not where it belongs.
  */
 const COMPLETE_FIRST = statement(
   `
@@ -107,7 +108,7 @@ END AS completed`,
 /** First attempts that end in one transaction. */
 interface Completion {
   readonly runs: readonly FinishedRun[];
-  /** What their handlers have emitted. */
+  /** The events that their handlers have emitted. */
   readonly emitted: readonly Emitted[];
   readonly transactionId: string;
   readonly onEmitted?: OnEmitted | undefined;

@@ -5,9 +5,9 @@ import { statement } from "../connection/statement.ts";
 import { REFUSE_TRANSACTION } from "../connection/transaction.ts";
 
 /**
- * What the handlers of an attempt have emitted, in order. It is written right before the attempt is settled. What is
- * emitted behind a savepoint of a handler's own is written at once, so that Postgres undoes it with the savepoint; then it is
- * taken back here too.
+ * What the handlers of an attempt have emitted, in order. It is written right before the attempt is
+ * settled. What is emitted behind a savepoint of a handler's own is written at once, so that
+ * Postgres undoes it with the savepoint; then it is taken back here too.
  */
 export class Emitted {
   /** Bytes of the bodies. */
@@ -20,7 +20,7 @@ export class Emitted {
     return this.#events.map(({ event }) => event);
   }
 
-  /** What is still to be written. */
+  /** Events that are not written yet. */
   get unwritten(): readonly EmittedEvent[] {
     return this.#events.filter(({ isWritten }) => !isWritten).map(({ event }) => event);
   }
@@ -29,7 +29,7 @@ export class Emitted {
     return this.#events.length;
   }
 
-  /** How many of a source and type were emitted. */
+  /** Counts the emitted events of a source and type. */
   countOf(source: string, type: string): number {
     return this.#events.filter(({ event }) => event.source === source && event.type === type)
       .length;
@@ -70,11 +70,12 @@ export interface EmitTarget {
 }
 
 /**
- * Inserts emitted events as pending, with their bodies, in the transaction of the attempt that emits them and in no
- * other; null is for a savepoint, which is in no other. An event that is known is left as it is: its parent's identity was
- * forgotten, and the parent came again. But Postgres may have lost it together with its parent, and its job was failed for
- * want of a body (`body_lost`): then it is pending again. Times are not those of the transaction's beginning, as in
- * `COMPLETE_FIRST`.
+ * Inserts emitted events as pending, with their bodies, in the transaction of the attempt that
+ * emits them and in no other; null is for a savepoint, which is in no other. An event that is known
+ * is left as it is: its parent's identity was forgotten, and the parent came again. But Postgres
+ * may have lost it together with its parent, and its job was failed without a body
+ * (`body_lost`): then it is pending again. Times are not those of the transaction's beginning, as
+ * in `COMPLETE_FIRST`.
  */
 const EMIT = statement(
   `
@@ -119,7 +120,10 @@ FROM inserted JOIN given USING (source, event_id, body_id)`,
   "millrace_emit",
 );
 
-/** The statements that write emitted events in their transaction: one, unless their bodies are large. */
+/**
+ * The statements that write emitted events in their transaction: one, unless their bodies are
+ * large.
+ */
 export function emitStatements(
   events: readonly EmittedEvent[],
   transactionId: string | null,

@@ -5,20 +5,23 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** Rows that the log of attempts keeps of an event's waits: one that asks each second is not to fill the table. */
+/**
+ * Rows that the log of attempts keeps of an event's waits: one that asks each second is not to fill
+ * the table.
+ */
 const WAITS_LOGGED = 100;
 
 /**
- * Records a failed attempt while it is still the event's latest; returns one row if it was. An attempt
- * is logged once, and only the call that logs it changes the event. So a caller that lost the answer to
- * a COMMIT may ask again: it does not give an attempt back twice, and does not take the failure that it
- * recorded itself for another worker's. A job that was lost may be gone with its queue, so the reconciler is
- * to look for it.
+ * Records a failed attempt while it is still the event's latest; returns one row if it was. An
+ * attempt is logged once, and only the call that logs it changes the event. So a caller that lost
+ * the answer to a COMMIT may ask again: it does not give an attempt back twice, and does not take
+ * the failure that it recorded itself for another worker's. A job that was lost may be gone with
+ * its queue, so the reconciler is to look for it.
  *
  * What is somebody's error is counted in its group.
  *
- * A wait (`retry_later`) past the first ones gets no row in the log. It is recorded once too: the record of an attempt
- * clears `next_attempt_at`, and its failure sets it.
+ * A wait (`retry_later`) past the first ones gets no row in the log. It is recorded once too: the
+ * record of an attempt clears `next_attempt_at`, and its failure sets it.
  */
 const FAIL = statement(
   `
@@ -75,9 +78,9 @@ WHERE EXISTS (SELECT FROM taken)
 );
 
 /**
- * Records a failed attempt and its error in its own transaction. `lost` when the event is not pending
- * or has been claimed since; then nothing is written. Calling it again after a lost answer changes
- * nothing and returns the same.
+ * Records a failed attempt and its error in its own transaction. `lost` when the event is not
+ * pending or has been claimed since; then nothing is written. Calling it again after a lost answer
+ * changes nothing and returns the same.
  *
  * @throws `database_unavailable`
  */

@@ -7,10 +7,12 @@ import type { UserTables } from "../connection/ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
-/** What a run does with the transaction of its group. */
+/** The events of a run, and how it uses the transaction of its group. */
 export interface GroupWork {
   begin(tx: ReturnType<typeof handlerTransaction>, target: EmitTarget): Promise<Outcome>;
-  /** True when the next handlers may begin as soon as these have sent a query: they send no other. */
+  /**
+   * True when the next handlers may begin as soon as these have sent a query: they send no other.
+   */
   readonly sendsOneQuery: boolean;
 }
 
@@ -35,7 +37,7 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
   readonly turn: Promise<void>;
   beginTurn: () => void = () => {};
   refuseTurn: (reason: unknown) => void = () => {};
-  /** What the handlers return, once they have begun. */
+  /** The result of the handlers, once they have begun. */
   outcome: Promise<Outcome> | undefined;
   first: FirstQuery | undefined;
   sent: Sent | undefined;
@@ -59,7 +61,10 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
     this.turn.catch(() => {});
   }
 
-  /** Milliseconds that the handlers have run, without the time in which they only waited for their turn. */
+  /**
+   * Milliseconds that the handlers have run, without the time in which they only waited for their
+   * turn.
+   */
   get ranMs(): number {
     const { first, settledMs = performance.now(), turnMs = settledMs } = this;
     const waitedMs = first === undefined ? 0 : Math.max(0, turnMs - first.askedMs);
@@ -70,16 +75,18 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
 /**
  * Runs handlers of several events in one transaction, one after the other, each behind a savepoint.
  *
- * Most handlers send one query. So that Postgres and this process do not wait for each other after each of
- * them, the next handlers begin when one has sent its first query, and all first queries are sent together:
+ * Most handlers send one query. So that Postgres and this process do not wait for each other after
+ * each of them, the next handlers begin when one has sent its first query, and all first queries
+ * are sent at once:
  *
- *     SAVEPOINT 1; first query of A; SAVEPOINT 2; first query of B; SAVEPOINT 3; first query of C
+ * SAVEPOINT 1; first query of A; SAVEPOINT 2; first query of B; SAVEPOINT 3; first query of C
  *
- * Nobody can tell it from running one after the other: B gets the answer to its query when A has ended, and
- * when A sends a second query or fails, what was sent behind it is undone first and sent again afterwards.
+ * The effect is that of running one after the other: B gets the answer to its query when A has
+ * ended. When A sends a second query or fails, the queries behind it are undone first and sent
+ * again afterwards.
  */
 export class GroupRuns<Work extends GroupWork> {
-  /** What Postgres said of a savepoint; the transaction is lost then. */
+  /** The error of a savepoint; the transaction is lost then. */
   broken: unknown;
   readonly #connection: PooledConnection;
   readonly #tables: UserTables | undefined;
@@ -140,7 +147,7 @@ export class GroupRuns<Work extends GroupWork> {
     await this.#rollBackTo(run.sent);
   }
 
-  /** Ends the runs that have begun and get no turn, undoes what they wrote, and returns what they were. */
+  /** Ends the runs that have begun and get no turn, undoes their writes, and returns their work. */
   async abandon(reason: unknown): Promise<readonly Work[]> {
     const begun = this.#runs.slice(this.#at + 1).filter(({ outcome }) => outcome !== undefined);
     // No run has its turn from now on, and none begins.

@@ -4,8 +4,9 @@ import { keptDigest } from "./same-message.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
-// An event whose row and body Postgres has lost, and whose job carries no body: it is recorded as failed with the code
-// `body_lost`. Its row names a place for the body, and its sender's redelivery fills it.
+// An event whose row and body Postgres has lost, and whose job carries no body, is recorded as
+// failed with the code `body_lost`. Its row reserves the id of a body, and its sender's redelivery
+// fills it.
 
 const RECORD_BODILESS = `
 INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned, digest, received_at, body_id)
@@ -30,7 +31,8 @@ WHERE e.source = $1 AND e.event_id = $2 AND e.generation = 0 AND e.body_hash = $
 ON CONFLICT DO NOTHING`;
 
 /**
- * Keeps the body that a sender has delivered again of an event whose body was lost; true when it was needed.
+ * Keeps the body that a sender has delivered again of an event whose body was lost; true when it
+ * was needed.
  *
  * @throws `database_unavailable`
  */
@@ -47,8 +49,8 @@ export async function restoreBody(
 }
 
 /**
- * Makes a replay pending that the ledger does not have, on the body of the latest generation before it. A body in
- * another day's partition is copied to today's, as a replay does (replay.ts).
+ * Makes a replay pending that the ledger does not have, on the body of the latest generation before
+ * it. A body in another day's partition is copied to today's, as a replay does (replay.ts).
  */
 const RESTORE_REPLAY = `
 WITH before AS MATERIALIZED (

@@ -35,9 +35,9 @@ interface RecordRow extends EventKey {
 const BUSY: Claim = { kind: "busy" };
 
 /**
- * Records jobs in one short commit of its own: one claim per job, in order. Repeats of an event within
- * the call are `busy`. An event that Postgres refuses does not affect the others: it is recorded
- * alone, and fails with `invalid_envelope` when Postgres cannot hold it.
+ * Records jobs in one short commit of its own: one claim per job, in order. Repeats of an event
+ * within the call are `busy`. An event that Postgres refuses does not affect the others: it is
+ * recorded alone, and fails with `invalid_envelope` when Postgres cannot hold it.
  *
  * @throws `database_unavailable`
  */
@@ -98,7 +98,7 @@ async function recordChunk(
   }
 }
 
-// What was recorded before the database went away stays recorded: those attempts are ours and run.
+// Attempts that were recorded before the database went away stay recorded: they are ours and run.
 // The jobs that were not reached count as busy.
 async function recordParts(
   ledger: LedgerContext,
@@ -135,16 +135,19 @@ const IS_EXPIRED =
   "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => :keysDays::int)";
 
 /**
- * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event has an attempt counted,
- * and one that was not due before its first has been pending from then on; a failed event too, and becomes pending again,
- * unless it failed in this very run (`:runs`), has a later generation (what replaced it may have completed), is left to a
- * person (`LEFT_TO_A_PERSON`), waits for its body (`body_lost`), or the job is not believed. A row that another transaction holds is skipped (`busy`), so
- * that a handler delays only its own event. `again` is a row inserted after the statement's snapshot. An event whose first
- * attempt another transaction makes (admit.ts) is `busy` too. If handlers have run that nobody counted (`:uncounted`), the attempt
- * that follows has the next number, and uses up what one attempt does. An attempt that begins is due no longer. A new
- * event that was accepted more than `:keysDays` days ago is left out: it may have been deleted since. A known event that comes
- * with another body, type, or `unsigned` keeps the first, and the conflict is noted; a job that is not believed
- * (process-event.ts) comes without a body hash.
+ * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event
+ * has an attempt counted, and one that was not due before its first has been pending from then on;
+ * a failed event too, and becomes pending again, unless it failed in this very run (`:runs`), has a
+ * later generation (what replaced it may have completed), is left to a person (`LEFT_TO_A_PERSON`),
+ * waits for its body (`body_lost`), or the job is not believed. A row that another transaction
+ * holds is skipped (`busy`), so that a handler delays only its own event. `again` is a row inserted
+ * after the statement's snapshot. An event whose first attempt another transaction makes (admit.ts)
+ * is `busy` too. If handlers have run that nobody counted (`:uncounted`), the attempt that follows
+ * has the next number, and uses up what one attempt does. An attempt that begins is due no longer.
+ * A new event that was accepted more than `:keysDays` days ago is left out: it may have been
+ * deleted since. A known event that comes with another body, type, or `unsigned` keeps the first,
+ * and the conflict is noted; a job that is not believed (process-event.ts) comes without a body
+ * hash.
  */
 const RECORD = statement(
   `
@@ -250,8 +253,9 @@ async function runRecord(
 }
 
 /**
- * Records an event whose first attempt is being made right now, in a transaction that holds its identity:
- * it takes so long that people should see it. True when the event is recorded with that attempt.
+ * Records an event whose first attempt is being made right now, in a transaction that holds its
+ * identity: it takes so long that people should see it. True when the event is recorded with that
+ * attempt.
  *
  * @throws `database_unavailable`, or what Postgres says of the event
  */

@@ -14,8 +14,8 @@ import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";
 
 /**
- * Runs `work` with a transaction of its own making until it is done or the signal aborts. A query that
- * was not awaited is waited for; a nested transaction that was left open is an error.
+ * Runs `work` with a transaction of its own making until it is done or the signal aborts. A query
+ * that was not awaited is waited for; a nested transaction that was left open is an error.
  */
 export async function runGuarded(
   connection: PooledConnection,
@@ -41,7 +41,7 @@ export async function runGuarded(
   }
 }
 
-/** What to throw when the statement that completes the event, or its COMMIT, has failed. */
+/** The error to throw when the statement that completes the event, or its COMMIT, has failed. */
 export function settleError(error: unknown, connection: PooledConnection, guard: Guard): unknown {
   if (connection.broken) return databaseUnavailable(error);
   switch (sqlStateOf(error)) {
@@ -63,7 +63,8 @@ export function settleError(error: unknown, connection: PooledConnection, guard:
   }
 }
 
-// An attempt that was stopped may still have a query running, so its connection is cut and not asked.
+// An attempt that was stopped may still have a query running, so its connection is cut and not
+// asked.
 export async function undo(connection: PooledConnection, signal: StopSignal): Promise<void> {
   if (signal.aborted) {
     connection.destroy();

@@ -5,8 +5,8 @@ import { keepsPrepared } from "./prepared-name.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
 /**
- * Why a connection that works is closed: a handler changed its session by a statement of its own (`session`),
- * or what a handler may have left on it was not removed (`uncleaned`).
+ * Why a connection that works is closed: a handler changed its session by a statement of its own
+ * (`session`), or what a handler may have left on it was not removed (`uncleaned`).
  */
 export type ResetReason = "session" | "uncleaned";
 
@@ -15,15 +15,15 @@ export interface PooledConnection {
   readonly client: pg.PoolClient;
   /** True once the connection has died or was destroyed. */
   readonly broken: boolean;
-  /** True from a handler's first query until the end of its transaction has removed what it may have left. */
+  /** True from a handler's first query until the end of its transaction has cleaned up after it. */
   isTouched: boolean;
   /** Keeps the connection from being reused; the reason is what `release` gives. */
   discard(reason?: ResetReason): void;
   /** Cancels what the backend is doing and cuts the connection, without waiting for an answer. */
   destroy(): void;
   /**
-   * Gives it back: for reuse when no transaction is open on it and no handler has left anything, otherwise to
-   * be closed. Says why if it is a handler's doing.
+   * Gives it back: for reuse when no transaction is open on it and no handler has left anything,
+   * otherwise to be closed. Says why if it is a handler's doing.
    */
   release(): ResetReason | undefined;
 }
@@ -32,8 +32,8 @@ export interface PooledConnection {
 const readOnly = new WeakSet<pg.ClientBase>();
 
 /**
- * Lets each connection on which Postgres refuses a write as read-only be closed instead of reused: the name that it
- * was opened by may lead to another server by now.
+ * Lets each connection on which Postgres refuses a write as read-only be closed instead of reused:
+ * the name that it was opened by may lead to another server by now.
  */
 export function closeReadOnly(pool: pg.Pool): void {
   pool.on("connect", (client) => {
@@ -98,8 +98,8 @@ const CANCEL_REQUEST_CODE = 80_877_102;
 const CANCEL_TIMEOUT_MS = 2_000;
 
 /**
- * Asks the server to cancel what a backend is doing. A backend that runs a statement does not notice
- * that its socket is gone, and would keep its locks until the statement ends. Best effort:
+ * Asks the server to cancel what a backend is doing. A backend that runs a statement does not
+ * notice that its socket is gone, and would keep its locks until the statement ends. Best effort:
  * statement_timeout ends the statement in any case.
  *
  * @see https://www.postgresql.org/docs/current/protocol-flow.html "Canceling Requests in Progress"
@@ -122,10 +122,10 @@ function requestCancel(client: pg.PoolClient): void {
 }
 
 /**
- * Removes what a handler can leave behind on its connection. It is `DISCARD ALL` without the part that drops
- * prepared statements, which are the ledger's own, and without `DISCARD PLANS`. `RESET ALL` leaves the role and
- * the user as they are, so these have statements of their own. What the connection was opened with (the
- * startup packet, `ALTER ROLE ... SET`) stays.
+ * Removes what a handler can leave behind on its connection. It is `DISCARD ALL` without the part
+ * that drops prepared statements, which are the ledger's own, and without `DISCARD PLANS`. `RESET
+ * ALL` leaves the role and the user as they are, so these have statements of their own. What the
+ * connection was opened with (the startup packet, `ALTER ROLE ... SET`) stays.
  *
  * @see https://www.postgresql.org/docs/current/sql-discard.html
  */
@@ -144,9 +144,10 @@ const cleaning = (unlock: string) =>
 const UNLOCK = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
 /**
- * The cleanings of a connection, in turn. The SELECT is the only statement that Postgres plans, which takes longer than
- * most of the others, so that it is prepared: where each transaction runs in the same backend, which the first one finds
- * out. Behind a pooler the prepared statement might be missing, and the error would undo the whole cleaning.
+ * The cleanings of a connection, in turn. The SELECT is the only statement that Postgres plans,
+ * which takes longer than most of the others, so that it is prepared: where each transaction runs
+ * in the same backend, which the first one finds out. Behind a pooler the prepared statement might
+ * be missing, and the error would undo the whole cleaning.
  */
 const CLEANINGS = {
   first: cleaning(`${UNLOCK}, pg_catalog.pg_backend_pid()`),
@@ -166,15 +167,17 @@ function nextCleaning(client: pg.ClientBase): CleaningKind {
 type Ending = "COMMIT" | "ROLLBACK";
 
 /**
- * Behind a pooler, a COMMIT that is refused gives the backend to somebody else before it is clean. Deferred constraints, which
- * are what refuses it, are checked before it there: then the transaction is still open, and its ROLLBACK cleans.
+ * Behind a pooler, a COMMIT that is refused gives the backend to somebody else before it is clean.
+ * Deferred constraints, which are what refuses it, are checked before it there: then the
+ * transaction is still open, and its ROLLBACK cleans.
  */
 const CHECK = "SET CONSTRAINTS ALL IMMEDIATE";
 const checksFirst = (kind: CleaningKind) => kind === "first" || kind === "unprepared";
 
 /**
- * What ends the transaction of a connection, to be sent. After a handler's queries it also removes what they left,
- * in the same message: behind a pooler in transaction mode, a later one would reach another server connection.
+ * The statement that ends the transaction of a connection. After a handler's queries it also cleans
+ * up, in the same message: behind a pooler in transaction mode, a later one would reach another
+ * server connection.
  */
 export function endOf(
   connection: PooledConnection,
@@ -183,7 +186,7 @@ export function endOf(
   return connection.isTouched ? new TransactionEnd(connection, ending) : { text: ending };
 }
 
-/** What pg calls for the messages of an answer. Its types have none of it. */
+/** The methods that pg calls for the messages of an answer. Its types have none of them. */
 interface AnswerHandler {
   handleCommandComplete(message: { readonly text: string }): void;
   handleRowDescription(): void;
@@ -193,10 +196,11 @@ interface AnswerHandler {
 }
 
 /**
- * COMMIT or ROLLBACK and the cleaning, in one simple-protocol message. Postgres ends the transaction by that
- * statement and runs the others in an implicit one behind it. So its answer counts, whatever follows: after
- * an error behind it the event is what the COMMIT made of it, and the connection is closed, because the cleaning
- * was undone as a whole. If the COMMIT itself fails, nothing behind it runs, and the connection is closed too.
+ * COMMIT or ROLLBACK and the cleaning, in one simple-protocol message. Postgres ends the
+ * transaction by that statement and runs the others in an implicit one behind it. So its answer
+ * counts, whatever follows: after an error behind it the event is what the COMMIT made of it, and
+ * the connection is closed, because the cleaning was undone as a whole. If the COMMIT itself fails,
+ * nothing behind it runs, and the connection is closed too.
  *
  * A query of pg keeps no answer if an error follows, and makes a result of each.
  *
@@ -221,7 +225,10 @@ export class TransactionEnd extends pg.Query implements AnswerHandler {
     this.#isChecking = isChecking;
   }
 
-  /** Sends it. The result has the command that ended the transaction: ROLLBACK for a COMMIT of an aborted one. */
+  /**
+   * Sends it. The result has the command that ended the transaction: ROLLBACK for a COMMIT of an
+   * aborted one.
+   */
   send(client: pg.PoolClient): Promise<pg.QueryResult> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;

@@ -6,27 +6,31 @@ import { acquireConnection, type PooledConnection } from "./connection.ts";
 import { isStale } from "./prepared-name.ts";
 
 /**
- * What stands between a pool and Postgres: nothing; a pooler that gives each connection a server process of its own
- * (`session`); or one that gives each transaction any server process (`transaction`), where nothing that belongs to a
- * session can be relied on.
+ * What stands between a pool and Postgres: nothing; a pooler that gives each connection a server
+ * process of its own (`session`); or one that gives each transaction any server process
+ * (`transaction`), where nothing that belongs to a session can be relied on.
  */
 export type Pooler = "none" | "session" | "transaction";
 
 const TRIES = 5;
 const DEADLINE_MS = 5_000;
-/** Milliseconds after which a statement may be waiting for the server process that the other connection has. */
+/**
+ * Milliseconds after which a statement may be waiting for the server process that the other
+ * connection has.
+ */
 const SHARED_MS = 300;
 
 /**
- * Finds out what stands between a pool and Postgres; when it starts, because it takes two of the pool's connections.
- * Where prepared statements were not found again, the pool's statements have no names from then on (prepared-name.ts).
+ * Finds out what stands between a pool and Postgres; when it starts, because it takes two of the
+ * pool's connections. Where prepared statements were not found again, the pool's statements have no
+ * names from then on (prepared-name.ts).
  *
  * @throws `database_unavailable`
  */
 export async function findPooler(pool: pg.Pool): Promise<Pooler> {
   return await withLeases(pool, async (take) => {
     const first = await take();
-    // A pooler makes up the process id that it tells its clients.
+    // A pooler makes up the process id that it shows its clients.
     const { processID } = first.client as { processID?: unknown };
     if ((await pidOf(first)) === processID) return "none";
     return await watchPooler(first, await take());
@@ -34,8 +38,8 @@ export async function findPooler(pool: pg.Pool): Promise<Pooler> {
 }
 
 /**
- * Runs a prepared statement on one connection, then again while the other one has taken a server process: most
- * likely the one that has just become free.
+ * Runs a prepared statement on one connection, then again while the other one has taken a server
+ * process: most likely the one that has just become free.
  */
 async function watchPooler(first: PooledConnection, second: PooledConnection): Promise<Pooler> {
   // A name that no earlier process has left on a server.
@@ -47,7 +51,8 @@ async function watchPooler(first: PooledConnection, second: PooledConnection): P
       await second.client.query("BEGIN");
       await pidOf(second);
       const asked = pidOf(first, name);
-      // Where a pooler has a single server process, it is free when the other transaction has ended.
+      // Where a pooler has a single server process, it is free when the other transaction has
+      // ended.
       if (!(await settlesWithin(asked, SHARED_MS))) waits += 1;
       await second.client.query("COMMIT");
       if (before !== (await asked)) return "transaction";
@@ -70,7 +75,7 @@ async function pidOf({ client }: PooledConnection, name?: string): Promise<unkno
   return rows[0]?.pid;
 }
 
-/** Gives what it has taken back as it is: what is open on a connection closes it. */
+/** Gives connections back as they are: one with an open transaction is closed. */
 async function withLeases<T>(
   pool: pg.Pool,
   work: (take: () => Promise<PooledConnection>) => Promise<T>,

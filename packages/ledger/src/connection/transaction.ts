@@ -10,7 +10,7 @@ export interface TransactionLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  /** How statements are planned: `INDEXED_ONLY` or `PLAN_BY_KEY`. Default: as Postgres likes. */
+  /** The planning of statements: `INDEXED_ONLY` or `PLAN_BY_KEY`. Default: as Postgres likes. */
   readonly planning?: string;
 }
 
@@ -21,18 +21,19 @@ export interface TransactionLimits {
 export const INDEXED_ONLY = "SET LOCAL enable_seqscan = off";
 
 /**
- * For the statements that find each event by its key, in a transaction: they are planned once in a connection.
- * Postgres would plan them for the length of their arrays each time, which takes longer than to run them for
- * one event. What handlers run is planned as they like: `PLAN_FOR_HANDLERS` is part of the statement that runs
- * before them.
+ * For the statements that find each event by its key, in a transaction: they are planned once in a
+ * connection. Postgres would plan them for the length of their arrays each time, which takes longer
+ * than to run them for one event. What handlers run is planned as they like: `PLAN_FOR_HANDLERS` is
+ * part of the statement that runs before them.
  */
 export const PLAN_BY_KEY = `${INDEXED_ONLY}; SET LOCAL plan_cache_mode = force_generic_plan`;
 const PLAN_FOR_HANDLERS =
   "set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)";
 
 /**
- * For a login that is named like our schema: by Postgres' default, the unqualified tables of a user would be made among
- * our own. They are made in `public`; those that are among ours already are still found there.
+ * For a login that is named like our schema: by Postgres' default, the unqualified tables of a user
+ * would be made among our own. They are made in `public`; those that are among ours already are
+ * still found there.
  */
 export const PATH_FOR_HANDLERS = `CASE
     WHEN current_user = 'millrace' AND current_setting('search_path') = '"$user", public'
@@ -70,18 +71,20 @@ export const REFUSE_TRANSACTION = `millrace.refuse(
 
 export interface TransactionOptions {
   readonly limits: TransactionLimits;
-  /** Milliseconds until the connection is destroyed, whatever it is doing. For a server that does not
-   * answer at all: it must be longer than `limits`, which Postgres enforces itself. */
+  /**
+   * Milliseconds until the connection is destroyed, whatever it is doing. For a server that does
+   * not answer at all: it must be longer than `limits`, which Postgres enforces itself.
+   */
   readonly deadlineMs: number;
 }
 
 /**
- * Runs `work` in a transaction: its writes are committed if and only if this resolves. An error of `work`
- * rolls them back and is rethrown. A connection that did not answer everything cleanly is closed and
- * never reused. When the connection is lost during COMMIT, the outcome is unknown: that is thrown as
- * `database_unavailable`, and only the rows can tell.
+ * Runs `work` in a transaction: its writes are committed if and only if this resolves. An error of
+ * `work` rolls them back and is rethrown. A connection that did not answer everything cleanly is
+ * closed and never reused. When the connection is lost during COMMIT, the outcome is unknown: that
+ * is thrown as `database_unavailable`, and only the rows show it.
  *
- * @throws `database_unavailable`, `illegal_transition`, or what `work` threw.
+ * @throws `database_unavailable`, `illegal_transition`, or an error of `work`.
  */
 export async function transaction<T>(
   pool: pg.Pool,
@@ -152,8 +155,8 @@ export function requireCommitted(commit: pg.QueryResult | undefined): void {
 }
 
 /**
- * Rolls back what is open on a connection, removes what a handler left on it, and destroys the connection if that
- * does not answer.
+ * Rolls back what is open on a connection, removes what a handler left on it, and destroys the
+ * connection if that does not answer.
  */
 export async function rollback(connection: PooledConnection): Promise<void> {
   if (connection.broken || connection.client.getTransactionStatus() === "I") return;
@@ -166,8 +169,8 @@ export async function rollback(connection: PooledConnection): Promise<void> {
 }
 
 /**
- * Runs `body` on a connection of its own, for `deadlineMs` at most: then the connection is destroyed. After an error,
- * what is open on it is rolled back.
+ * Runs `body` on a connection of its own, for `deadlineMs` at most: then the connection is
+ * destroyed. After an error, what is open on it is rolled back.
  *
  * @throws `database_unavailable`, `illegal_transition`, or what `body` threw.
  */

@@ -22,8 +22,8 @@ interface AcceptRow extends EventKey {
 
 /**
  * Records events as pending, with their bodies, in one commit: one result for each event, in order.
- * Every result except an error means that the event is on disk. `failed` and `conflict` tell more about
- * an event that was there before; a conflict is noted. A repeat within the call is a duplicate.
+ * Every result except an error means that the event is on disk. `failed` and `conflict` are results
+ * of an event that was there before; a conflict is noted. A repeat within the call is a duplicate.
  *
  * @throws `database_unavailable`
  */
@@ -52,8 +52,10 @@ function variantText(event: IncomingEvent): string {
   return `${event.bodyHash}\0${keyText(event)}`;
 }
 
-/** An event that came with several bodies in one call takes one statement for each body: the first is
- * kept, and the later ones find it there. */
+/**
+ * An event that came with several bodies in one call takes one statement for each body: the first
+ * is kept, and the later ones find it there.
+ */
 async function acceptInRounds(
   ledger: LedgerContext,
   variants: readonly IncomingEvent[],
@@ -135,10 +137,10 @@ async function acceptOnce(
 }
 
 /**
- * Records new events as pending and returns the status of known ones; a delivery of a known event with
- * another body is noted. Status is null for a new event. Known rows are looked up one at a time
- * (LIMIT 1), because a join may be answered from a hash of the whole table. A row inserted after the
- * statement's snapshot is left out of the answer.
+ * Records new events as pending and returns the status of known ones; a delivery of a known event
+ * with another body is noted. Status is null for a new event. Known rows are looked up one at a
+ * time (LIMIT 1), because a join may be answered from a hash of the whole table. A row inserted
+ * after the statement's snapshot is left out of the answer.
  */
 const ACCEPT = statement(
   `

@@ -8,17 +8,17 @@ import { runStatement } from "../connection/transaction.ts";
 /** JSON of any shape. */
 export type AuditJson = Readonly<Record<string, unknown>>;
 
-/** What is audited: what is done, and to what. */
+/** An audited action and its target. */
 export interface AuditedAct {
   readonly action: string;
   readonly source?: string | undefined;
   readonly eventId?: string | undefined;
   readonly generation?: number | undefined;
-  /** What was asked for, where it was not one event. */
+  /** The filter of an action on more than one event. */
   readonly filter?: AuditJson | undefined;
 }
 
-/** What somebody is about to do. */
+/** An action that is about to begin. */
 interface AuditIntent extends AuditedAct {
   /** The user; null when none is known. */
   readonly actor: string | null;
@@ -65,8 +65,8 @@ FROM jsonb_to_recordset($1::jsonb) AS fact (actor text, role text, via text, act
   "eventId" text, generation integer, result jsonb)`;
 
 /**
- * A page, newest first; what is null does not matter. What happened at once has its result in its own row, and so
- * do acts that ended before migration 0009.
+ * A page, newest first; what is null does not matter. What happened at once has its result in its
+ * own row, and so do acts that ended before migration 0009.
  */
 const FIND_AUDIT = `
 SELECT audit.id::text AS id, audit.at, actor, role, via, action, source, event_id, generation, filter,
@@ -136,7 +136,7 @@ export async function recordAudit(
 /**
  * Lists entries, newest first.
  *
- * @throws `invalid_request` for a cursor that is none, `database_unavailable`
+ * @throws `invalid_request` for a cursor that is not valid, `database_unavailable`
  */
 export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promise<AuditPage> {
   const { source, eventId, limit, cursor } = asked;

@@ -42,7 +42,7 @@ export interface OpenBulkRun {
   readonly isTaken: boolean;
 }
 
-/** What to change about a run. */
+/** A change of a run. */
 export interface BulkRunChange {
   readonly state?: "running" | "paused" | "stopped" | undefined;
   readonly rate?: number | undefined;

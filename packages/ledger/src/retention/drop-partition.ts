@@ -5,7 +5,7 @@ import { acquireConnection, type PooledConnection } from "../connection/connecti
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { tableOf, type BodyPartition } from "./body-partitions.ts";
 
-/** How long a drop waits, and the signal that stops it. */
+/** The time that a drop waits, and the signal that stops it. */
 export interface DropOptions {
   /** Milliseconds that it waits for the transactions that use the partition. */
   readonly waitMs: number;
@@ -13,9 +13,9 @@ export interface DropOptions {
 }
 
 /**
- * Detaches a partition from the table of bodies. It waits for the transactions that are using the table,
- * without blocking later ones; `busy` when they do not end in time. By then the bodies may no longer be
- * visible, and another call continues from there.
+ * Detaches a partition from the table of bodies. It waits for the transactions that are using the
+ * table, without blocking later ones; `busy` when they do not end in time. By then the bodies may
+ * no longer be visible, and another call continues from there.
  *
  * @throws `database_unavailable`, the signal's reason
  */

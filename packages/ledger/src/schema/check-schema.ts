@@ -56,8 +56,9 @@ export async function readApplied(
 }
 
 /**
- * Compares the migrations of a database with the files, and returns those still to apply. Migrations
- * after the last file belong to a later build, with which this one can run side by side (decisions/017).
+ * Compares the migrations of a database with the files, and returns those still to apply.
+ * Migrations after the last file belong to a later build, with which this one can run side by side
+ * (decisions/017).
  *
  * @throws `migration_changed`, `migration_unknown`
  */
@@ -101,8 +102,9 @@ ORDER BY c.relname`;
 const BOOKKEEPING = "migrations";
 
 /**
- * Names the tables and views in the schema `millrace` that no migration of ours made. A login that is named `millrace`
- * makes them there if a statement names no schema, because `search_path` begins with the schema of the user's name.
+ * Names the tables and views in the schema `millrace` that no migration of ours made. A login that
+ * is named `millrace` makes them there if a statement names no schema, because `search_path` begins
+ * with the schema of the user's name.
  *
  * @throws `database_unavailable`
  */
