@@ -1,26 +1,27 @@
 /**
- * The ledger: the Postgres tables that hold every event, its body, its failed attempts and its status.
+ * The ledger: the Postgres tables that hold every event, its body, its failed attempts and its
+ * status.
  *
  * States: pending → completed or failed; failed → pending by a retry. Triggers refuse all else.
- * Data: `intake.accept` or `claims.record` inserts an event and its body; `claims.attempt` locks the
- * row, runs the handler and completes the event in one transaction; `claims.fail` records why an attempt
- * failed; `claims.decideOriginal`, `readBegun`, and `recordStep` are what an attempt asks and writes while its handlers
- * call other systems, each in a commit of its own; `claims.attemptFirst` and `claims.attemptGroup` do without a record: they run the handlers of
- * new events, then insert these as completed; `retries` make an event pending again; retention drops
- * bodies and deletes old events.
- * Deduplication: the primary key (source, event_id, generation), here and nowhere else.
- * Deadlines: Postgres' timeouts of a statement, a lock and an idle transaction, and one deadline for
- * each transaction, after which its connection is destroyed (ledger-context.ts, transaction.ts). How
- * long a handler may run is the caller's to say: an attempt ends when its signal aborts (attempt.ts).
- * What handlers leave on a connection ends with their transaction (transaction-end.ts).
- * What stands between a pool and Postgres is found out once, at the start (pooler.ts). One process leads by a lease,
- * whose length and renewals are the leader's (leader.ts).
- * Nothing is retried here; an error that is worth a retry is `database_unavailable`.
+ * Data: `intake.accept` or `claims.record` inserts an event and its body; `claims.attempt` locks
+ * the row, runs the handler and completes the event in one transaction; `claims.fail` records why
+ * an attempt failed; `claims.decideOriginal`, `readBegun`, and `recordStep` are what an attempt
+ * asks and writes while its handlers call other systems, each in a commit of its own;
+ * `claims.attemptFirst` and `claims.attemptGroup` do without a record: they run the handlers of new
+ * events, then insert these as completed; `retries` make an event pending again; retention drops
+ * bodies and deletes old events. Deduplication: the primary key (source, event_id, generation),
+ * here and nowhere else. Deadlines: Postgres' timeouts of a statement, a lock and an idle
+ * transaction, and one deadline for each transaction, after which its connection is destroyed
+ * (ledger-context.ts, transaction.ts). How long a handler may run is the caller's to say: an
+ * attempt ends when its signal aborts (attempt.ts). What handlers leave on a connection ends with
+ * their transaction (connection.ts). What stands between a pool and Postgres is found out once, at
+ * the start (pooler.ts). One process leads by a lease, whose length and renewals are the leader's
+ * (leader.ts). Nothing is retried here; an error that is worth a retry is `database_unavailable`.
  */
 export type { AuditedAct, AuditedFact, AuditJson } from "./people/audit.ts";
 export type { SeenSession } from "./people/sessions.ts";
 export type { AttemptWork } from "./claims/attempt.ts";
-export type { BegunEvent } from "./claims/begin-calls.ts";
+export type { BegunEvent } from "./claims/calls.ts";
 export type { BulkBatch } from "./people/bulk-batch.ts";
 export type { BulkFilter, BulkRunChange, OpenBulkRun } from "./people/bulk-runs.ts";
 export { checkSchema } from "./schema/check-schema.ts";
@@ -40,7 +41,7 @@ export type { EventFilter } from "./reads/find-events.ts";
 export type { AbandonAnswer } from "./claims/abandon-event.ts";
 export { createLeader, findLeader, type Leader } from "./repair/leader.ts";
 export { migrate } from "./schema/migrate.ts";
-export { misplacedTables } from "./schema/misplaced-tables.ts";
+export { misplacedTables } from "./schema/check-schema.ts";
 export { missingRights, type RightsRole } from "./schema/rights.ts";
 export { readServerFacts, requireSupported, type ServerFacts } from "./connection/server-facts.ts";
 export { findPooler, type Pooler } from "./connection/pooler.ts";
@@ -50,10 +51,7 @@ export { ensurePartitions } from "./schema/bodies.ts";
 export type { PendingQuery } from "./repair/pending-page.ts";
 export type { ArchivedRow } from "./retention/archive-pages.ts";
 export type { BodyPartition } from "./retention/body-partitions.ts";
-export {
-  createRetentionLedger,
-  type RetentionLedger,
-} from "./retention/create-retention-ledger.ts";
+export { createRetentionLedger, type RetentionLedger } from "./retention/index.ts";
 export type { GiveUpAnswer } from "./people/give-up.ts";
 export type { RetryManyAnswer } from "./people/retry-many.ts";
 export { LATEST_EVENTS, latestTypes } from "./reads/latest-types.ts";

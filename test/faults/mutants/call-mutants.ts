@@ -9,16 +9,16 @@ export const CALL_MUTANTS: readonly Mutant[] = [
     name: "a step is recorded without the guard",
     edits: [
       {
-        file: `${LEDGER}/claims/steps.ts`,
-        from: '    AND ${IS_PENDING("e")} AND e.attempts = $4\n',
-        to: '    AND (${IS_PENDING("e")} OR e.attempts >= $4)\n',
+        file: `${LEDGER}/claims/calls.ts`,
+        from: '    AND ${IS_PENDING("e")} AND e.attempts = :attempt`;\n',
+        to: '    AND (${IS_PENDING("e")} OR e.attempts >= :attempt)`;\n',
       },
     ],
     trials: [{ suites: ["test/ledger/steps.test.ts", "test/processor/step-crashes.test.ts"] }],
   },
   {
     name: "a step is recorded without a lock on its event's row",
-    edits: [{ file: `${LEDGER}/claims/steps.ts`, from: "  FOR SHARE OF e\n", to: "" }],
+    edits: [{ file: `${LEDGER}/claims/calls.ts`, from: "  FOR SHARE OF e\n", to: "" }],
     trials: [{ suites: ["test/ledger/steps.test.ts"] }],
   },
   {
@@ -59,7 +59,7 @@ export const CALL_MUTANTS: readonly Mutant[] = [
     name: "whether an event is a replay is decided and not committed",
     edits: [
       {
-        file: `${LEDGER}/claims/begin-calls.ts`,
+        file: `${LEDGER}/claims/suspect-replay.ts`,
         from: "UPDATE millrace.events e SET original = true WHERE",
         to: "UPDATE millrace.events e SET original = NULL WHERE",
       },

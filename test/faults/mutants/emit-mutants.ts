@@ -9,8 +9,8 @@ export const EMIT_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/ledger/src/claims/attempt.ts",
-        from: "    const answering = pipeline(held.client, [\n      ...emitStatements(guard.emittedIfAny?.unwritten ?? [], transactionId),\n",
-        to: "    for (const query of emitStatements(guard.emittedIfAny?.unwritten ?? [], null)) await ledger.pool.query(query);\n    const answering = pipeline(held.client, [\n",
+        from: "    const answering = pipeline(connection.client, [\n      ...emitStatements(guard.emittedIfAny?.unwritten ?? [], transactionId),\n",
+        to: "    for (const query of emitStatements(guard.emittedIfAny?.unwritten ?? [], null)) await ledger.pool.query(query);\n    const answering = pipeline(connection.client, [\n",
       },
     ],
     trials: EMITS,
@@ -42,8 +42,8 @@ export const EMIT_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/ledger/src/claims/guard.ts",
-        from: "if (kept !== undefined) this.emits?.keep(kept);",
-        to: "if (kept === -1) this.emits?.keep(kept);",
+        from: "if (kept !== undefined) this.#emits?.keep(kept);",
+        to: "if (kept === -1) this.#emits?.keep(kept);",
       },
     ],
     trials: EMITS,

@@ -14,7 +14,7 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/claims/admit.ts`,
-        from: '${IDENTITY_LOCK("$1::text", "i.event_id")} AS is_mine',
+        from: '${IDENTITY_LOCK(":source::text", "i.event_id")} AS is_mine',
         to: "true AS is_mine",
       },
     ],
@@ -41,8 +41,8 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/claims/group-runs.ts`,
-        from: "      await this.held.client.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);\n",
-        to: "      if (this.held.broken) throw new Error(savepoint);\n",
+        from: "      await this.#connection.client.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);\n",
+        to: "      if (this.#connection.broken) throw new Error(savepoint);\n",
       },
     ],
     trials: [...GROUPS, run("redis", "queue", "F27/killed at worker.group_ran")],
@@ -52,25 +52,25 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/claims/attempt-group.ts`,
-        from: "  private readonly sentMore = new Set<GroupUnit>();\n",
-        to: "  private readonly sentMore = new Set<GroupUnit>();\n  committing = Promise.resolve();\n",
+        from: "  readonly #sentMore = new Set<GroupUnit>();\n",
+        to: "  readonly #sentMore = new Set<GroupUnit>();\n  committing = Promise.resolve();\n",
       },
       {
         file: `${LEDGER}/claims/attempt-group.ts`,
-        from: "    await this.complete(transactionId, isAlive);\n",
-        to: `    this.committing = this.complete(transactionId, isAlive);
-    for (const [member, { outcome }] of this.finished) {
-      this.ends.set(member, { kind: "completed", outcome });
+        from: "    await this.#complete(transactionId, isAlive);\n",
+        to: `    this.committing = this.#complete(transactionId, isAlive);
+    for (const [member, { outcome }] of this.#finished) {
+      this.#ends.set(member, { kind: "completed", outcome });
     }
 `,
       },
       {
         file: `${LEDGER}/claims/attempt-group.ts`,
-        from: "    clearTimeout(timer);\n    group.close();\n    releaseHandlers(ledger, held, source);\n",
+        from: "    clearTimeout(timer);\n    group.close();\n    releaseHandlers(ledger, connection, source);\n",
         to: `    void group.committing.finally(() => {
       clearTimeout(timer);
       group.close();
-      releaseHandlers(ledger, held, source);
+      releaseHandlers(ledger, connection, source);
     });
 `,
       },
@@ -82,13 +82,13 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/claims/attempt-group.ts`,
-        from: "      } else this.end(admitted, end);\n",
+        from: "      } else this.#end(admitted, end);\n",
         to: `      } else {
-        this.end(admitted, end);
+        this.#end(admitted, end);
         for (const { member, event, isWaiting } of end.kind === "failed" ? admitted : []) {
           const { bodyDedup } = member;
           const run = { event, isWaiting, outcome: "handled", ranMs: 0, bodyDedup, recorded: 0 } as const;
-          this.finished.set(member, run);
+          this.#finished.set(member, run);
         }
       }
 `,
@@ -112,8 +112,8 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/claims/guard.ts`,
-        from: "if (this.shared !== undefined && (reachesPastSavepoint || this.endsForeign(kind, text))) {",
-        to: "if (this.shared !== undefined && this.endsForeign(kind, text)) {",
+        from: "if (this.#shared !== undefined && (reachesPastSavepoint || this.#endsForeign(kind, text))) {",
+        to: "if (this.#shared !== undefined && this.#endsForeign(kind, text)) {",
       },
     ],
     trials: GROUPS,

@@ -26,19 +26,19 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
       {
         file: `${LEDGER}/claims/attempt.ts`,
         from: "    const { guard, outcome } = await runGuarded(\n",
-        to: `    await held.client.query(
+        to: `    await connection.client.query(
       "UPDATE millrace.events SET status = 'completed', outcome = 'handled', processed_at = now() WHERE source = $1 AND event_id = $2 AND generation = $3",
       [claim.key.source, claim.key.eventId, claim.key.generation],
     );
-    await held.client.query("COMMIT");
-    await held.client.query("BEGIN");
+    await connection.client.query("COMMIT");
+    await connection.client.query("BEGIN");
     const { guard, outcome } = await runGuarded(
 `,
       },
       {
         file: `${LEDGER}/claims/attempt.ts`,
-        from: "    await settle(ledger, held, { claim, outcome, locked, guard });",
-        to: '    void [settle, guard, outcome];\n    requireCommitted(await held.client.query("COMMIT"));',
+        from: "    await settle(ledger, connection, { claim, outcome, locked, guard });",
+        to: '    void [settle, guard, outcome];\n    requireCommitted(await connection.client.query("COMMIT"));',
       },
     ],
     trials: [run("redis", "queue", "F2")],
@@ -83,13 +83,13 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/claims/attempt.ts`,
-        from: 'AND ${IS_PENDING("e")} AND e.attempts = $4',
-        to: 'AND ${IS_PENDING("e")} AND $4::int IS NOT NULL',
+        from: 'AND ${IS_PENDING("e")} AND e.attempts = :attempt',
+        to: 'AND ${IS_PENDING("e")} AND :attempt::int IS NOT NULL',
       },
       {
         file: `${LEDGER}/claims/attempt.ts`,
-        from: "AND status = 'pending' AND attempts = $4",
-        to: "AND status = 'pending' AND $4::int IS NOT NULL",
+        from: "AND status = 'pending' AND attempts = :attempt",
+        to: "AND status = 'pending' AND :attempt::int IS NOT NULL",
       },
     ],
     trials: [
@@ -123,8 +123,8 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/claims/guard.ts`,
-        from: "    this.isSealed = true;",
-        to: "    this.isSealed = false;",
+        from: "    this.#isSealed = true;",
+        to: "    this.#isSealed = false;",
       },
     ],
     trials: [{ suites: ["test/ledger/sealed-transaction.test.ts"] }],
@@ -152,9 +152,9 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "what a handler left on its connection is not removed",
     edits: [
       {
-        file: `${LEDGER}/connection/transaction-end.ts`,
-        from: "  return held.isTouched ? new TransactionEnd(held, ending) : { text: ending };",
-        to: "  held.isTouched = false;\n  return { text: ending };",
+        file: `${LEDGER}/connection/connection.ts`,
+        from: "  return connection.isTouched ? new TransactionEnd(connection, ending) : { text: ending };",
+        to: "  connection.isTouched = false;\n  return { text: ending };",
       },
     ],
     trials: [
@@ -166,16 +166,16 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     name: "what a handler left on its connection is removed by a message of its own",
     edits: [
       {
-        file: `${LEDGER}/connection/transaction-end.ts`,
+        file: `${LEDGER}/connection/connection.ts`,
         from: `    const isChecking = ending === "COMMIT" && checksFirst(kind);
     super(\`\${isChecking ? \`\${CHECK}; \` : ""}\${ending}; \${CLEANINGS[kind]}\`);`,
         to: "    const isChecking = false;\n    super(ending);",
       },
       {
-        file: `${LEDGER}/connection/transaction-end.ts`,
-        from: "    this.held.isTouched = false;\n    this.learn();",
-        to: `    this.held.isTouched = false;
-    void this.held.client.query(CLEANINGS.unprepared).catch(() => {});`,
+        file: `${LEDGER}/connection/connection.ts`,
+        from: "    this.#connection.isTouched = false;\n    this.#learn();",
+        to: `    this.#connection.isTouched = false;
+    void this.#connection.client.query(CLEANINGS.unprepared).catch(() => {});`,
       },
     ],
     trials: [{ suites: ["test/servers/pooled-connections.test.ts"] }],
@@ -185,13 +185,13 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${LEDGER}/claims/attempt.ts`,
-        from: "    AND pg_current_xact_id() = $6::xid8\n",
+        from: "    AND pg_current_xact_id() = :transactionId::xid8\n",
         to: "",
       },
       {
         file: `${LEDGER}/claims/attempt.ts`,
-        from: "  WHEN EXISTS (SELECT FROM settled) THEN true\n  WHEN pg_current_xact_id() <> $6::xid8 THEN",
-        to: "  WHEN EXISTS (SELECT FROM settled) THEN true\n  WHEN $6::xid8 IS NULL THEN",
+        from: "  WHEN EXISTS (SELECT FROM settled) THEN true\n  WHEN pg_current_xact_id() <> :transactionId::xid8 THEN",
+        to: "  WHEN EXISTS (SELECT FROM settled) THEN true\n  WHEN :transactionId::xid8 IS NULL THEN",
       },
     ],
     trials: [{ suites: ["test/ledger/sealed-transaction.test.ts"] }],

@@ -10,29 +10,33 @@ import { accept } from "../intake/accept.ts";
 import { COUNT_ERROR, groupValues } from "./count-error.ts";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { recordWithoutBody } from "./lost-body.ts";
-import { restoreReplay } from "./lost-replay.ts";
+import { recordWithoutBody } from "./lost-events.ts";
+import { restoreReplay } from "./lost-events.ts";
+import { statement } from "../connection/statement.ts";
 import { runStatement, transaction, type Send } from "../connection/transaction.ts";
 
-/** Why an event fails without an attempt, and in which run of its job. */
+/** The reason why an event fails without an attempt, and the run of its job. */
 export interface AbandonReason {
   readonly code: ErrorCode;
   readonly message: string;
   readonly run: string;
 }
 
-/** `failed` now; settled before; or `unknown`: the ledger does not have it, and was given no body or may
- * have deleted it. */
+/**
+ * `failed` now; settled before; or `unknown`: the ledger does not have it, and was given no body or
+ * may have deleted it.
+ */
 export type AbandonAnswer = "failed" | "already_failed" | "completed" | "unknown";
 
 /**
  * Fails a pending event whose job the queue abandoned without running a handler. An event that the
- * ledger does not know is recorded first if its body was passed, unless it was accepted longer ago than
- * keys are kept: it may have been completed since. A replay that the ledger has lost (`replay_lost`) is recorded
- * on the event's body, and an event whose body is lost (`body_lost`) without one. Waits for an attempt that is
- * still running.
+ * ledger does not know is recorded first if its body was passed, unless it was accepted longer ago
+ * than keys are kept: it may have been completed since. A replay that the ledger has lost
+ * (`replay_lost`) is recorded on the event's body, and an event whose body is lost (`body_lost`)
+ * without one. Waits for an attempt that is still running.
  *
- * @throws `database_unavailable`, also when an attempt holds the event for longer than lock_timeout.
+ * @throws `database_unavailable`, also when an attempt holds the event for longer than
+ * lock_timeout.
  */
 export async function abandonEvent(
   ledger: LedgerContext,
@@ -56,8 +60,9 @@ export async function abandonEvent(
 }
 
 /**
- * Records an event without its body, as failed, in one commit: if only the first half came to a standby that is
- * promoted, the event would be pending there, and its attempt would fail with another code, for good.
+ * Records an event without its body, as failed, in one commit: if only the first half came to a
+ * standby that is promoted, the event would be pending there, and its attempt would fail with
+ * another code, for good.
  */
 async function abandonWithoutBody(
   ledger: LedgerContext,
@@ -73,16 +78,16 @@ async function abandonWithoutBody(
 }
 
 /** Fails a pending event that no attempt will settle; returns the status it had before. */
-const GIVE_UP = `
+const GIVE_UP = statement(`
 WITH target AS (
   SELECT source, event_id, generation, type, status, attempts, started_at FROM millrace.events
-  WHERE source = $1 AND event_id = $2 AND generation = $3
+  WHERE source = :source AND event_id = :eventId AND generation = :generation
   FOR UPDATE
 ),
 failed AS (
   UPDATE millrace.events e
   SET status = 'failed', processed_at = clock_timestamp(),
-    last_error_code = $4, last_error = $5, fingerprint = $7, failed_run = $6, next_attempt_at = NULL
+    last_error_code = :code, last_error = :message, fingerprint = :fingerprint, failed_run = :run, next_attempt_at = NULL
   FROM target
   WHERE target.status = 'pending'
     AND e.source = target.source AND e.event_id = target.event_id
@@ -92,15 +97,15 @@ logged AS (
   INSERT INTO millrace.attempts (
     source, event_id, generation, attempt, started_at, code, message, counted, fingerprint
   )
-  SELECT source, event_id, generation, attempts, started_at, $4, $5, true, $7
+  SELECT source, event_id, generation, attempts, started_at, :code, :message, true, :fingerprint
   FROM target WHERE status = 'pending'
   ON CONFLICT DO NOTHING
   RETURNING source, event_id, generation, code, (SELECT type FROM target) AS type
 ),
-${COUNT_ERROR(7)}
-SELECT status FROM target`;
+${COUNT_ERROR}
+SELECT status FROM target`);
 
-/** Whether an event accepted at $1 (milliseconds) may have been deleted since ($2, days). */
+/** True when an event accepted at $1 (milliseconds) is older than keys are kept ($2, days). */
 const IS_EXPIRED =
   "SELECT to_timestamp($1::float8 / 1000) < now() - make_interval(days => $2::int) AS expired";
 
@@ -121,11 +126,10 @@ async function abandonKnown(
   key: EventKey,
   reason: AbandonReason,
 ): Promise<AbandonAnswer> {
-  const { source, eventId, generation } = key;
   const { code, message, run } = reason;
   const group = groupValues(identifyError({ code, text: message }));
-  const values = [source, eventId, generation, code, cutText(message), run, ...group];
-  const { rows } = await send<{ status: EventStatus }>({ text: GIVE_UP, values });
+  const query = GIVE_UP({ ...key, ...group, code, message: cutText(message), run });
+  const { rows } = await send<{ status: EventStatus }>(query);
   switch (rows[0]?.status) {
     case "pending":
       return "failed";

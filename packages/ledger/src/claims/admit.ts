@@ -1,12 +1,12 @@
 import { signedDigest, type EnvelopedEvent, type IncomingEvent } from "@millrace/core";
 import type pg from "pg";
-import { pipeline } from "../connection/connection.ts";
+import { pipeline, PLAN_BY_KEY, LIMIT_HANDLERS, handlerLimits } from "../connection/transaction.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { dailyStatement } from "../connection/statement.ts";
 import { CAME_BEFORE, MESSAGE_LOCK } from "./same-message.ts";
-import { PATH_FOR_HANDLERS, PLAN_BY_KEY, PLAN_FOR_HANDLERS } from "../connection/transaction.ts";
 
-/** What the ledger answers for a job whose event may be new. */
+/** The ledger's answer for a job whose event may be new. */
 export type Admission =
   /** Its first attempt is ours until the transaction ends. */
   | {
@@ -17,7 +17,9 @@ export type Admission =
     }
   /** Another transaction has its identity, or its message. */
   | { readonly kind: "busy" }
-  /** It is for a record to decide: known otherwise, expired, without a body, or perhaps a replay. */
+  /**
+   * It is for a record to decide: known otherwise, expired, without a body, or perhaps a replay.
+   */
   | { readonly kind: "record_first" };
 
 export interface Candidate {
@@ -26,7 +28,7 @@ export interface Candidate {
   readonly bodyDedup: boolean;
 }
 
-/** What Postgres enforces in the transaction of first attempts, in milliseconds. */
+/** Limits that Postgres enforces in the transaction of first attempts, in milliseconds. */
 export interface FirstLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
@@ -44,37 +46,36 @@ interface AdmitRow {
 }
 
 /**
- * The lock on an identity spares work and decides nothing: two transactions that both believe an event
- * to be new are told apart by the primary key, when the first of them writes it. Nobody waits for it.
+ * The lock on an identity saves work and decides nothing: of two transactions that both find an
+ * event new, the primary key lets the first one write it. No transaction waits for this lock.
  */
 export const IDENTITY_LOCK = (source: string, eventId: string) => `pg_try_advisory_xact_lock(
     hashtextextended(concat_ws(' ', 'millrace.event', ${source}, ${eventId}), 0)
   )`;
 
 /**
- * Tells for each event whether its first attempt may begin in this transaction, and takes the locks of
- * those. An event that waits in the ledger comes with what is written there; its body is looked up in one
- * day's partition only, one at a time (LIMIT 1): a join may be planned to read the whole partition. An event
- * whose message another transaction is handling is busy: recorded now, it would bring a second copy of a body that is
- * about to be committed. The statement also sets the transaction's limits, as LOCK of attempt.ts does.
+ * Decides for each event whether its first attempt can begin in this transaction, and takes the
+ * locks of those. An event that waits in the ledger comes with its stored headers and body. The
+ * body is looked up in one day's partition, one at a time (LIMIT 1): Postgres may plan a join to
+ * read the whole partition. An event whose message another transaction is handling is busy: a
+ * record of it now would store a second copy of a body that is about to be committed.
  */
-const ADMIT = (day: string) => `
+const ADMIT = dailyStatement(
+  (day) => `
 WITH limits AS MATERIALIZED (
-  SELECT set_config('lock_timeout', $7, true), set_config('statement_timeout', $8, true),
-    set_config('idle_in_transaction_session_timeout', $9, true),
-    ${PLAN_FOR_HANDLERS}, ${PATH_FOR_HANDLERS},
+  SELECT ${LIMIT_HANDLERS},
     set_config('millrace.first_attempts', pg_current_xact_id()::text, true)
 ),
 given AS MATERIALIZED (
-  SELECT i.*, ${IDENTITY_LOCK("$1::text", "i.event_id")} AS is_mine
+  SELECT i.*, ${IDENTITY_LOCK(":source::text", "i.event_id")} AS is_mine
   FROM limits CROSS JOIN
-    unnest($2::text[], $3::text[], $4::bool[], $5::text[], $6::float8[])
+    unnest(:eventIds::text[], :bodyHashes::text[], :hasBody::bool[], :messages::text[], :receivedAtMs::float8[])
     AS i (event_id, body_hash, has_body, message, received_at_ms)
 ),
 known AS MATERIALIZED (
   SELECT given.event_id, (
     SELECT true FROM millrace.events e
-    WHERE e.source = $1 AND e.event_id = given.event_id AND e.generation = 0
+    WHERE e.source = :source AND e.event_id = given.event_id AND e.generation = 0
     LIMIT 1
   ) IS TRUE AS is_known
   FROM given WHERE is_mine
@@ -85,7 +86,7 @@ waiting AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT event_id, type, unsigned, received_at, own_headers, body_day, body_id
     FROM millrace.events e
-    WHERE source = $1 AND event_id = given.event_id AND generation = 0
+    WHERE source = :source AND event_id = given.event_id AND generation = 0
       AND ${IS_PENDING("e")} AND attempts = 0 AND body_hash = given.body_hash
     LIMIT 1
     FOR UPDATE SKIP LOCKED
@@ -98,10 +99,10 @@ SELECT given.event_id, pg_current_xact_id()::text AS transaction_id,
     WHEN known.is_known AND waiting.event_id IS NULL THEN 'record_first'
     WHEN NOT given.has_body AND b.body IS NULL THEN 'record_first'
     WHEN NOT known.is_known
-      AND to_timestamp(given.received_at_ms / 1000) < now() - make_interval(days => $10::int)
+      AND to_timestamp(given.received_at_ms / 1000) < now() - make_interval(days => :keysDays::int)
       THEN 'record_first'
     WHEN given.message IS NOT NULL AND ${CAME_BEFORE("given")} THEN 'record_first'
-    WHEN given.message IS NOT NULL AND NOT ${MESSAGE_LOCK("$1::text", "given.message")} THEN 'busy'
+    WHEN given.message IS NOT NULL AND NOT ${MESSAGE_LOCK(":source::text", "given.message")} THEN 'busy'
     WHEN known.is_known THEN 'waiting'
     ELSE 'fresh'
   END AS kind,
@@ -116,7 +117,9 @@ LEFT JOIN LATERAL (
   WHERE NOT given.has_body AND waiting.body_day = DATE '${day}'
     AND day = DATE '${day}' AND id = waiting.body_id
   LIMIT 1
-) AS b ON true`;
+) AS b ON true`,
+  "millrace_admit",
+);
 
 /** Begins a transaction and admits events of one source to it, each of them once. */
 export async function admit(
@@ -125,30 +128,21 @@ export async function admit(
   candidates: readonly Candidate[],
   limits: FirstLimits,
 ): Promise<{ transactionId: string; admissions: readonly Admission[] }> {
-  // Most events that wait in the ledger came today.
-  const today = new Date().toISOString().slice(0, 10);
   const events = candidates.map(({ event }) => event);
-  const texts = [limits.lockTimeoutMs, limits.statementTimeoutMs, idleInTransactionTimeoutMs].map(
-    (milliseconds) => String(Math.ceil(milliseconds)),
-  );
   const [, answer] = await pipeline(client, [
     { text: `BEGIN; ${PLAN_BY_KEY}` },
-    {
-      name: `millrace_admit_${today}`,
-      text: ADMIT(today),
-      values: [
-        events[0]?.source,
-        events.map(({ eventId }) => eventId),
-        events.map(({ bodyHash }) => bodyHash),
-        events.map(({ body }) => body !== undefined),
-        candidates.map(({ event, bodyDedup }) =>
-          bodyDedup && event.unsigned ? signedDigest(event) : null,
-        ),
-        events.map(({ acceptedAtMs }) => acceptedAtMs),
-        ...texts,
-        keysDays,
-      ],
-    },
+    ADMIT()({
+      source: events[0]?.source,
+      eventIds: events.map(({ eventId }) => eventId),
+      bodyHashes: events.map(({ bodyHash }) => bodyHash),
+      hasBody: events.map(({ body }) => body !== undefined),
+      messages: candidates.map(({ event, bodyDedup }) =>
+        bodyDedup && event.unsigned ? signedDigest(event) : null,
+      ),
+      receivedAtMs: events.map(({ acceptedAtMs }) => acceptedAtMs),
+      ...handlerLimits({ ...limits, idleInTransactionTimeoutMs }),
+      keysDays,
+    }),
   ]);
   const { rows } = answer as pg.QueryResult<AdmitRow>;
   const byId = new Map(rows.map((row) => [row.event_id, row] as const));

@@ -10,7 +10,7 @@ import {
 } from "@millrace/core";
 import { admit } from "./admit.ts";
 import { complete } from "./complete-first.ts";
-import { lease } from "../connection/connection.ts";
+import { acquireConnection } from "../connection/connection.ts";
 import type { EmitTarget } from "./emit.ts";
 import { ledgerError } from "../connection/database-errors.ts";
 import { releaseHandlers, type LedgerContext } from "../connection/ledger-context.ts";
@@ -27,7 +27,7 @@ export type FirstWork = (
   target: EmitTarget,
 ) => Promise<Outcome>;
 
-/** How a first attempt ended whose handlers did not throw. */
+/** The end of a first attempt whose handlers did not throw. */
 export type FirstAttemptEnd =
   | "completed"
   /** Nothing ran: another transaction has the event. */
@@ -36,7 +36,7 @@ export type FirstAttemptEnd =
   | "record_first"
   /** It ran, and was undone: another connection has recorded the event meanwhile. */
   | "undone"
-  /** It ran, and the answer to its COMMIT did not come: the next claim tells. */
+  /** It ran, and the answer to its COMMIT did not come: the next claim finds out. */
   | "unknown";
 
 export interface FirstAttemptLimits {
@@ -54,9 +54,10 @@ export interface FirstAttemptLimits {
 }
 
 /**
- * Makes the first attempt of an event in one transaction: admits the event, runs `work`, and writes the
- * event and its body as completed. What `work` throws undoes all of it and is thrown on. Nothing is written
- * before; an attempt that still runs after 250 ms is recorded by another connection.
+ * Makes the first attempt of an event in one transaction: admits the event, runs `work`, and writes
+ * the event and its body as completed. What `work` throws undoes all of it and is thrown on.
+ * Nothing is written before; an attempt that still runs after 250 ms is recorded by another
+ * connection.
  *
  * @throws what `work` threw; the signal's reason; `database_unavailable`, `tx_control_refused`,
  * `tx_changed`, `tx_closed`, `handler_failed`
@@ -69,26 +70,26 @@ export async function attemptFirst(
 ): Promise<FirstAttemptEnd> {
   const { signal, bodyDedup, statementTimeoutMs, onEmitted } = limits;
   if (signal.aborted) throw signal.reason;
-  const held = await lease(ledger.pool);
+  const connection = await acquireConnection(ledger.pool);
   const late = new LateRecord(ledger, job, limits.onRecorded);
   try {
     const { lockTimeoutMs } = ledger;
     const candidate = { event: job.event, bodyDedup };
-    const admitting = admit(ledger, held.client, [candidate], {
+    const admitting = admit(ledger, connection.client, [candidate], {
       statementTimeoutMs,
       lockTimeoutMs,
     });
     const { transactionId, admissions } = await unlessAborted(signal, asLedgerError(admitting));
     const [admission] = admissions;
     if (admission?.kind !== "admitted") {
-      await unlessAborted(signal, rollback(held));
+      await unlessAborted(signal, rollback(connection));
       return admission?.kind ?? "record_first";
     }
     const { event, isWaiting } = admission;
     if (!isWaiting) late.start();
     const startedMs = performance.now();
     const { guard, outcome } = await runGuarded(
-      held,
+      connection,
       signal,
       (tx, target) => work(tx, event, target),
       ledger.tables,
@@ -100,16 +101,16 @@ export async function attemptFirst(
     const emitted = guard.emittedIfAny === undefined ? [] : [guard.emittedIfAny];
     const run = { event, isWaiting, outcome, ranMs, bodyDedup, recorded };
     try {
-      return await complete(ledger, held, { runs: [run], emitted, transactionId, onEmitted });
+      return await complete(ledger, connection, { runs: [run], emitted, transactionId, onEmitted });
     } catch (error) {
-      throw settleError(error, held, guard);
+      throw settleError(error, connection, guard);
     }
   } catch (error) {
-    await undo(held, signal);
+    await undo(connection, signal);
     throw error;
   } finally {
     await late.end();
-    releaseHandlers(ledger, held, job.event.source);
+    releaseHandlers(ledger, connection, job.event.source);
   }
 }
 
@@ -123,35 +124,35 @@ async function asLedgerError<T>(promise: Promise<T>): Promise<T> {
 
 /** Records an attempt when it has run for a while. */
 class LateRecord {
-  private readonly ledger: LedgerContext;
-  private readonly job: EventJob;
-  private readonly onRecorded: () => void;
-  private timer: NodeJS.Timeout | undefined;
-  private recording: Promise<boolean> | undefined;
+  readonly #ledger: LedgerContext;
+  readonly #job: EventJob;
+  readonly #onRecorded: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #recording: Promise<boolean> | undefined;
 
   constructor(ledger: LedgerContext, job: EventJob, onRecorded: () => void) {
-    this.ledger = ledger;
-    this.job = job;
-    this.onRecorded = onRecorded;
+    this.#ledger = ledger;
+    this.#job = job;
+    this.#onRecorded = onRecorded;
   }
 
   start(): void {
-    this.timer = setTimeout(() => {
-      this.recording = this.record();
+    this.#timer = setTimeout(() => {
+      this.#recording = this.#record();
     }, VISIBLE_AFTER_MS);
   }
 
   /** Records no more from now on; 1 when the attempt is recorded. */
   async end(): Promise<0 | 1> {
-    clearTimeout(this.timer);
-    return (await this.recording) === true ? 1 : 0;
+    clearTimeout(this.#timer);
+    return (await this.#recording) === true ? 1 : 0;
   }
 
   // Whatever goes wrong, the attempt goes on: its end decides by the primary key.
-  private async record(): Promise<boolean> {
+  async #record(): Promise<boolean> {
     try {
-      const isRecorded = await recordRunning(this.ledger, this.job);
-      if (isRecorded) this.onRecorded();
+      const isRecorded = await recordRunning(this.#ledger, this.#job);
+      if (isRecorded) this.#onRecorded();
       return isRecorded;
     } catch {
       return false;

@@ -8,18 +8,21 @@ import {
 } from "@millrace/core";
 import { admit, type Admission, type Candidate, type FirstLimits } from "./admit.ts";
 import { complete, isOfLedger, type FinishedRun } from "./complete-first.ts";
-import { lease, type Lease } from "../connection/connection.ts";
+import { acquireConnection, type PooledConnection } from "../connection/connection.ts";
 import type { Emitted, EmitTarget } from "./emit.ts";
 import { isDatabaseUnavailable } from "../connection/database-errors.ts";
 import { GroupRuns, type GroupRun, type GroupWork } from "./group-runs.ts";
 import type { Guard } from "./guard.ts";
 import { releaseHandlers, type LedgerContext } from "../connection/ledger-context.ts";
-import { Patience } from "./patience.ts";
+import { HandlerTimer } from "./handler-timer.ts";
 import { settleError } from "./run-guarded.ts";
 import { isDataError, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";
 
-/** Events of a group that are handled together, behind one savepoint: one, or those of a set-based handler. */
+/**
+ * Events of a group that are handled together, behind one savepoint: one, or those of a set-based
+ * handler.
+ */
 export interface GroupUnit {
   readonly members: readonly Candidate[];
   /** Runs the handlers of those that are admitted; of a set that threw, also of parts of it. */
@@ -28,13 +31,16 @@ export interface GroupUnit {
     events: readonly IncomingEvent[],
     target: EmitTarget,
   ): Promise<Outcome>;
-  /** True when its handlers are known to send one query, so that others may begin while it is answered. */
+  /**
+   * True when its handlers are known to send one query, so that others may begin while it is
+   * answered.
+   */
   readonly sendsOneQuery: boolean;
   /** Called when `run` is waited for no longer. */
   abort(reason: unknown): void;
 }
 
-/** Why an event does not complete in its group although its handlers did not throw. */
+/** The reason why an event does not complete in its group although its handlers did not throw. */
 export type GroupTrouble =
   /** Its handlers took longer than a group waits. */
   | "slow"
@@ -42,13 +48,15 @@ export type GroupTrouble =
   | "contended"
   /** A statement's effect would outlast its savepoint. */
   | "unsafe"
-  /** The group was undone: another connection recorded an event of it, or its COMMIT was refused. */
+  /**
+   * The group was undone: another connection recorded an event of it, or its COMMIT was refused.
+   */
   | "undone";
 
-/** How an event of a group ended. */
+/** The end of an event of a group. */
 export type MemberEnd =
   | { readonly kind: "completed"; readonly outcome: Outcome }
-  /** Its handlers threw, and what they wrote was undone. */
+  /** Its handlers threw, and their writes were undone. */
   | { readonly kind: "failed"; readonly error: unknown }
   /** Another transaction has it. Nothing ran. */
   | { readonly kind: "busy" }
@@ -57,10 +65,12 @@ export type MemberEnd =
   /** Nobody knows whether it completed: the answer to the COMMIT did not come. */
   | { readonly kind: "unknown" };
 
-/** How the events of a unit ended, in order, and what running their handlers was like. */
+/** The ends of a unit's events, in order, and figures of the run of their handlers. */
 export interface UnitEnd {
   readonly members: readonly MemberEnd[];
-  /** Milliseconds that the handlers ran, without waiting for other units; undefined when none ran. */
+  /**
+   * Milliseconds that the handlers ran, without waiting for other units; undefined when none ran.
+   */
   readonly ranMs: number | undefined;
   /** True when no handlers of it sent more than one query. */
   readonly sentOneQuery: boolean;
@@ -77,13 +87,14 @@ export interface GroupLimits extends FirstLimits {
 
 /**
  * Makes the first attempts of some events of one source in one transaction: admits them, runs their
- * handlers one after the other, each behind a savepoint, and completes those that did not throw. A set that
- * throws is undone and run again in halves, until the event that it throws for is alone. One end for each
- * unit, in order.
+ * handlers one after the other, each behind a savepoint, and completes those that did not throw. A
+ * set that throws is undone and run again in halves, until the event that it throws for is alone.
+ * One end for each unit, in order.
  *
- * No member can harm another: what one writes is undone to its savepoint when it throws, takes longer than
- * `patienceMs`, waits for a lock or does what a savepoint does not undo. No statement is canceled from outside,
- * since a late cancel request would hit another member, or the COMMIT; Postgres' own time limits end them.
+ * No member can harm another: what one writes is undone to its savepoint when it throws, takes
+ * longer than `patienceMs`, waits for a lock or does what a savepoint does not undo. No statement
+ * is canceled from outside, since a late cancel request would hit another member, or the COMMIT;
+ * Postgres' own time limits end them.
  *
  * @throws `database_unavailable` when no handler has run.
  */
@@ -94,17 +105,17 @@ export async function attemptGroup(
 ): Promise<readonly UnitEnd[]> {
   // All of them are of one source.
   const source = units[0]?.members[0]?.event.source ?? "";
-  const held = await lease(ledger.pool);
+  const connection = await acquireConnection(ledger.pool);
   // For a server that does not answer at all; one that answers ends each statement itself.
   const deadlineMs = ledger.short.deadlineMs + units.length * limits.patienceMs;
-  const timer = setTimeout(() => held.destroy(), deadlineMs);
-  const group = new Group(ledger, held, units, limits);
+  const timer = setTimeout(() => connection.destroy(), deadlineMs);
+  const group = new Group(ledger, connection, units, limits);
   try {
     return await group.attempt();
   } finally {
     clearTimeout(timer);
     group.close();
-    releaseHandlers(ledger, held, source);
+    releaseHandlers(ledger, connection, source);
   }
 }
 
@@ -118,157 +129,160 @@ interface Part extends GroupWork {
 }
 
 class Group {
-  private readonly ledger: LedgerContext;
-  private readonly held: Lease;
-  private readonly units: readonly GroupUnit[];
-  private readonly limits: GroupLimits;
-  private readonly patience: Patience;
-  private readonly ends = new Map<Candidate, MemberEnd>();
-  private readonly finished = new Map<Candidate, FinishedRun>();
-  private readonly emitted: Emitted[] = [];
-  private readonly ranMs = new Map<GroupUnit, number>();
-  private readonly sentMore = new Set<GroupUnit>();
+  readonly #ledger: LedgerContext;
+  readonly #connection: PooledConnection;
+  readonly #units: readonly GroupUnit[];
+  readonly #limits: GroupLimits;
+  readonly #timer: HandlerTimer;
+  readonly #ends = new Map<Candidate, MemberEnd>();
+  readonly #finished = new Map<Candidate, FinishedRun>();
+  readonly #emitted: Emitted[] = [];
+  readonly #ranMs = new Map<GroupUnit, number>();
+  readonly #sentMore = new Set<GroupUnit>();
 
   constructor(
     ledger: LedgerContext,
-    held: Lease,
+    connection: PooledConnection,
     units: readonly GroupUnit[],
     limits: GroupLimits,
   ) {
-    this.ledger = ledger;
-    this.held = held;
-    this.units = units;
-    this.limits = limits;
-    this.patience = new Patience(limits);
+    this.#ledger = ledger;
+    this.#connection = connection;
+    this.#units = units;
+    this.#limits = limits;
+    this.#timer = new HandlerTimer(limits);
   }
 
   async attempt(): Promise<readonly UnitEnd[]> {
-    const { transactionId, admissions } = await this.admit();
+    const { transactionId, admissions } = await this.#admit();
     failpoint("worker.group_admitted");
     const answers = admissions.values();
-    const parts = this.units.flatMap((unit) => {
+    const parts = this.#units.flatMap((unit) => {
       const admitted = unit.members.flatMap((member) =>
-        this.admitted(member, answers.next().value),
+        this.#admitted(member, answers.next().value),
       );
       return admitted.length === 0 ? [] : [toPart(unit, admitted)];
     });
-    const isAlive = await this.runAll(parts);
+    const isAlive = await this.#runAll(parts);
     failpoint("worker.group_ran");
-    await this.complete(transactionId, isAlive);
-    return this.units.map((unit) => ({
-      members: unit.members.map((member) => this.ends.get(member) ?? { kind: "record_first" }),
-      ranMs: this.ranMs.get(unit),
-      sentOneQuery: !this.sentMore.has(unit),
+    await this.#complete(transactionId, isAlive);
+    return this.#units.map((unit) => ({
+      members: unit.members.map((member) => this.#ends.get(member) ?? { kind: "record_first" }),
+      ranMs: this.#ranMs.get(unit),
+      sentOneQuery: !this.#sentMore.has(unit),
     }));
   }
 
-  private admitted(member: Candidate, admission: Admission | undefined): Admitted[] {
-    if (admission?.kind === "busy") this.ends.set(member, { kind: "busy" });
+  #admitted(member: Candidate, admission: Admission | undefined): Admitted[] {
+    if (admission?.kind === "busy") this.#ends.set(member, { kind: "busy" });
     return admission?.kind === "admitted" ? [{ member, ...admission }] : [];
   }
 
   close(): void {
-    this.patience.close();
+    this.#timer.close();
   }
 
-  private async admit(): ReturnType<typeof admit> {
-    const { ledger, held, units, limits } = this;
+  async #admit(): ReturnType<typeof admit> {
     try {
-      const members = units.flatMap((unit) => unit.members);
-      return await admit(ledger, held.client, members, limits);
+      const members = this.#units.flatMap((unit) => unit.members);
+      return await admit(this.#ledger, this.#connection.client, members, this.#limits);
     } catch (error) {
-      await rollback(held);
+      await rollback(this.#connection);
       throw error;
     }
   }
 
   /** Runs the handlers of all parts; false when the transaction is lost. */
-  private async runAll(parts: readonly Part[]): Promise<boolean> {
-    const { ledger, held, limits } = this;
-    const runs = new GroupRuns(held, parts, ledger.tables);
-    const isOver = () => limits.stop.aborted || runs.broken !== undefined || held.broken;
+  async #runAll(parts: readonly Part[]): Promise<boolean> {
+    const { stop } = this.#limits;
+    const runs = new GroupRuns(this.#connection, parts, this.#ledger.tables);
+    const isOver = () => stop.aborted || runs.broken !== undefined || this.#connection.broken;
     for (let run = runs.next(); run !== undefined; run = isOver() ? undefined : runs.next()) {
-      await this.run(runs, run);
+      await this.#run(runs, run);
     }
-    const reason: unknown = limits.stop.aborted ? limits.stop.reason : runs.broken;
+    const reason: unknown = stop.aborted ? stop.reason : runs.broken;
     for (const { unit, admitted } of await runs.abandon(reason)) {
       unit.abort(reason);
-      this.end(admitted, { kind: "record_first", trouble: "undone" });
+      this.#end(admitted, { kind: "record_first", trouble: "undone" });
     }
     return runs.broken === undefined;
   }
 
-  private async run(runs: GroupRuns<Part>, run: GroupRun<Part>): Promise<void> {
-    const { patience } = this;
+  async #run(runs: GroupRuns<Part>, run: GroupRun<Part>): Promise<void> {
+    const timer = this.#timer;
     const { guard, outcome: running, work: part } = run;
     const { unit, admitted } = part;
     try {
-      const outcome = await patience.wait(running as Promise<Outcome>);
+      const outcome = await timer.wait(running as Promise<Outcome>);
       guard.seal();
       await guard.idle();
       guard.check();
-      await this.requireKept(runs, run);
+      await this.#requireKept(runs, run);
       const { ranMs } = run;
       for (const { member, event, isWaiting } of admitted) {
         const { bodyDedup } = member;
-        this.finished.set(member, { event, isWaiting, outcome, ranMs, bodyDedup, recorded: 0 });
+        this.#finished.set(member, { event, isWaiting, outcome, ranMs, bodyDedup, recorded: 0 });
       }
-      if (guard.emittedIfAny !== undefined) this.emitted.push(guard.emittedIfAny);
+      if (guard.emittedIfAny !== undefined) this.#emitted.push(guard.emittedIfAny);
     } catch (thrown) {
       guard.seal();
       const error = guard.explain(thrown);
-      if (patience.isOver) unit.abort(error);
+      if (timer.isOver) unit.abort(error);
       await runs.undo(run);
-      const end = this.failed(guard, error, runs.broken !== undefined);
+      const end = this.#failed(guard, error, runs.broken !== undefined);
       if (end.kind === "failed" && admitted.length > 1) {
         const half = Math.ceil(admitted.length / 2);
         runs.insert([toPart(unit, admitted.slice(0, half)), toPart(unit, admitted.slice(half))]);
-      } else this.end(admitted, end);
+      } else this.#end(admitted, end);
     } finally {
-      patience.end();
-      this.ranMs.set(unit, (this.ranMs.get(unit) ?? 0) + run.ranMs);
-      if (run.sendsMore) this.sentMore.add(unit);
+      timer.end();
+      this.#ranMs.set(unit, (this.#ranMs.get(unit) ?? 0) + run.ranMs);
+      if (run.sendsMore) this.#sentMore.add(unit);
     }
   }
 
-  private end(admitted: readonly Admitted[], end: MemberEnd): void {
-    for (const { member } of admitted) this.ends.set(member, end);
+  #end(admitted: readonly Admitted[], end: MemberEnd): void {
+    for (const { member } of admitted) this.#ends.set(member, end);
   }
 
-  /** A query that failed may have left the transaction aborted, even if the handler caught the error. */
-  private async requireKept(runs: GroupRuns<Part>, run: GroupRun<Part>): Promise<void> {
+  /**
+   * A query that failed may have left the transaction aborted, even if the handler caught the
+   * error.
+   */
+  async #requireKept(runs: GroupRuns<Part>, run: GroupRun<Part>): Promise<void> {
     const { guard } = run;
     if (guard.trouble !== undefined) throw guard.firstError;
     if (guard.firstError === undefined) return;
     try {
       await runs.requireAlive(run);
     } catch (error) {
-      throw settleError(error, this.held, guard);
+      throw settleError(error, this.#connection, guard);
     }
   }
 
-  private failed(guard: Guard, error: unknown, isBroken: boolean): MemberEnd {
-    const trouble = guard.trouble ?? (this.patience.isOver ? "slow" : undefined);
+  #failed(guard: Guard, error: unknown, isBroken: boolean): MemberEnd {
+    const trouble = guard.trouble ?? (this.#timer.isOver ? "slow" : undefined);
     if (trouble !== undefined) return { kind: "record_first", trouble };
     // The connection is lost, or the transaction, and with it the group.
-    const isLost = this.held.broken || isBroken || isDatabaseUnavailable(error);
+    const isLost = this.#connection.broken || isBroken || isDatabaseUnavailable(error);
     return isLost ? { kind: "record_first", trouble: "undone" } : { kind: "failed", error };
   }
 
-  private async complete(transactionId: string, isAlive: boolean): Promise<void> {
-    const { ledger, held, finished, ends, emitted } = this;
-    const { onEmitted } = this.limits;
+  async #complete(transactionId: string, isAlive: boolean): Promise<void> {
+    const connection = this.#connection;
     const settle = (end: (run: FinishedRun) => MemberEnd) => {
-      for (const [member, run] of finished) ends.set(member, end(run));
+      for (const [member, run] of this.#finished) this.#ends.set(member, end(run));
     };
-    if (!isAlive || held.broken || finished.size === 0) {
-      await rollback(held);
+    if (!isAlive || connection.broken || this.#finished.size === 0) {
+      await rollback(connection);
       settle(() => ({ kind: "record_first", trouble: "undone" }));
       return;
     }
     try {
-      const runs = [...finished.values()];
-      const end = await complete(ledger, held, { runs, emitted, transactionId, onEmitted });
+      const runs = [...this.#finished.values()];
+      const { onEmitted } = this.#limits;
+      const completion = { runs, emitted: this.#emitted, transactionId, onEmitted };
+      const end = await complete(this.#ledger, connection, completion);
       settle(({ outcome }) => {
         if (end === "completed") return { kind: "completed", outcome };
         return end === "unknown"
@@ -276,8 +290,8 @@ class Group {
           : { kind: "record_first", trouble: "undone" };
       });
     } catch (error) {
-      if (sqlStateOf(error) === SQLSTATE.transactionChanged) held.spoil("uncleaned");
-      await rollback(held);
+      if (sqlStateOf(error) === SQLSTATE.transactionChanged) connection.discard("uncleaned");
+      await rollback(connection);
       // A deferred constraint: whose it is shows when each is attempted alone.
       const trouble = isDataError(error) && !isOfLedger(error) ? "unsafe" : "undone";
       settle(() => ({ kind: "record_first", trouble }));

@@ -11,22 +11,24 @@ import type pg from "pg";
 import { ledgerError } from "../connection/database-errors.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { Guard } from "./guard.ts";
-import { lease, pipeline, type Lease } from "../connection/connection.ts";
-import { emitStatements, type EmitTarget } from "./emit.ts";
-import { releaseHandlers, type LedgerContext } from "../connection/ledger-context.ts";
-import { digestOf, MESSAGE_LOCK } from "./same-message.ts";
-import { BODY_OF, CONTENT, readContent, today, type ContentRow } from "./read-event.ts";
-import { REFUSE_TRANSACTION, runGuarded, settleError, undo } from "./run-guarded.ts";
-import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
-import { suspectReplay } from "./suspect-replay.ts";
+import { acquireConnection, type PooledConnection, endOf } from "../connection/connection.ts";
 import {
-  PATH_FOR_HANDLERS,
   PLAN_BY_KEY,
-  PLAN_FOR_HANDLERS,
+  LIMIT_HANDLERS,
+  handlerLimits,
+  REFUSE_TRANSACTION,
+  pipeline,
   requireCommitted,
   rollback,
 } from "../connection/transaction.ts";
-import { endOf } from "../connection/transaction-end.ts";
+import { emitStatements, type EmitTarget } from "./emit.ts";
+import { releaseHandlers, type LedgerContext } from "../connection/ledger-context.ts";
+import { digestOf, MESSAGE_LOCK } from "./same-message.ts";
+import { BODY_OF, CONTENT, readContent, type ContentRow } from "./read-event.ts";
+import { runGuarded, settleError, undo } from "./run-guarded.ts";
+import { dailyStatement, statement } from "../connection/statement.ts";
+import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
+import { suspectReplay } from "./suspect-replay.ts";
 
 /** An attempt that was recorded: the event, and the fence. */
 interface AttemptClaim {
@@ -42,18 +44,18 @@ export type AttemptWork = (
 
 /**
  * Runs `work` in a transaction that holds the event's row, and completes the event in that same
- * transaction, with what its handlers emitted. What `work` throws undoes all of it and is thrown on. `lost` when the row is not
- * pending any longer, its attempts are not ours, or another transaction does not let go of it or of
- * its message (`bodyDedup`).
+ * transaction, with the events that its handlers emitted. An error of `work` undoes all of it and
+ * is thrown on. `lost` when the row is no longer pending, its attempts are not ours, or another
+ * transaction holds it or its message (`bodyDedup`) for too long.
  *
  * A query that the handler did not await is waited for and belongs to the transaction; a nested
  * transaction that it left open fails the attempt. The caller's signal ends the attempt at any time
- * until the event is completed; nothing else here limits how long a handler runs. From then on it is
- * ignored, and the answer to the COMMIT is waited for, for as long as any statement of the ledger may
- * take. When the connection is lost before the answer came, nobody knows whether the event was
- * completed (`database_unavailable`), and the next claim tells.
+ * until the event is completed; nothing else here limits how long a handler runs. From then on it
+ * is ignored, and the answer to the COMMIT is waited for as long as any statement of the ledger can
+ * take. When the connection is lost before that answer, the outcome is unknown
+ * (`database_unavailable`), and the next claim finds out.
  *
- * @throws what `work` threw; the signal's reason; `database_unavailable`, `tx_control_refused`,
+ * @throws an error of `work`; the signal's reason; `database_unavailable`, `tx_control_refused`,
  * `tx_changed`, `tx_closed`, `handler_failed`, `body_missing`, `suspected_replay`
  */
 export async function attempt(
@@ -66,29 +68,29 @@ export async function attempt(
   const claim = { key, attempt: number };
   const { signal } = limits;
   if (signal.aborted) throw signal.reason;
-  const held = await lease(ledger.pool);
+  const connection = await acquireConnection(ledger.pool);
   try {
-    const locked = await unlessAborted(signal, lock(ledger, held, claim, limits));
+    const locked = await unlessAborted(signal, lock(ledger, connection, claim, limits));
     if (locked === undefined) {
-      await unlessAborted(signal, rollback(held));
+      await unlessAborted(signal, rollback(connection));
       return "lost";
     }
     failpoint("worker.locked");
     const { guard, outcome } = await runGuarded(
-      held,
+      connection,
       signal,
       (tx, target) => work(tx, locked.event, target),
       ledger.tables,
     );
     failpoint("worker.handled");
-    await settle(ledger, held, { claim, outcome, locked, guard });
+    await settle(ledger, connection, { claim, outcome, locked, guard });
     if (guard.emittedIfAny !== undefined) limits.onEmitted?.(guard.emittedIfAny.all);
     return "completed";
   } catch (error) {
-    await undo(held, signal);
+    await undo(connection, signal);
     throw error;
   } finally {
-    releaseHandlers(ledger, held, key.source);
+    releaseHandlers(ledger, connection, key.source);
   }
 }
 
@@ -99,7 +101,7 @@ interface RowLock {
   readonly transactionId: string;
   /** The row's address in its table, valid for as long as that transaction lasts. */
   readonly ctid: string;
-  /** Whether the transaction has the lock of the event's message too; null when it was not asked for. */
+  /** True when the transaction has the lock of the event's message too; null when not asked for. */
   readonly hasMessage: boolean | null;
 }
 
@@ -112,36 +114,37 @@ interface LockRow {
 type LockAndReadRow = LockRow & ContentRow;
 
 /**
- * Locks an attempt's event, and tries to lock its message ($8), so that the statement after this one sees what
- * whoever had that lock before has written. The statement also sets the handler's limits ($5 to $7, milliseconds),
- * which costs less than a SET for each; they apply before the row is locked.
+ * Locks an attempt's event and, with `:bodyDedup`, tries to lock its message. The next statement
+ * then sees the writes of the transaction that had that lock before. The handler's limits are set
+ * here too; they apply before the row is locked.
  */
-const LOCK = ({ columns = "", join = "" } = {}) => `
+const lockText = ({ columns = "", join = "" } = {}) => `
 WITH limits AS MATERIALIZED (
-  SELECT set_config('lock_timeout', $5, true), set_config('statement_timeout', $6, true),
-    set_config('idle_in_transaction_session_timeout', $7, true),
-    ${PLAN_FOR_HANDLERS}, ${PATH_FOR_HANDLERS}
+  SELECT ${LIMIT_HANDLERS}
 )
 SELECT e.ctid::text AS ctid, pg_current_xact_id()::text AS transaction_id,
-  CASE WHEN $8::bool THEN ${MESSAGE_LOCK("e.source", digestOf("e"))} END AS has_message${columns}
+  CASE WHEN :bodyDedup::bool THEN ${MESSAGE_LOCK("e.source", digestOf("e"))} END AS has_message${columns}
 FROM limits CROSS JOIN millrace.events e ${join}
-WHERE e.source = $1 AND e.event_id = $2 AND e.generation = $3
-  AND ${IS_PENDING("e")} AND e.attempts = $4
+WHERE e.source = :source AND e.event_id = :eventId AND e.generation = :generation
+  AND ${IS_PENDING("e")} AND e.attempts = :attempt
 FOR UPDATE OF e`;
 
-/** Locks an attempt's event and reads it. */
-const LOCK_AND_READ = (day: string) => LOCK({ columns: `, ${CONTENT}`, join: BODY_OF(day) });
+const LOCK = statement(lockText(), "millrace_lock");
+const LOCK_AND_READ = dailyStatement(
+  (day) => lockText({ columns: `, ${CONTENT}`, join: BODY_OF(day) }),
+  "millrace_lock",
+);
 
 async function lock(
   ledger: LedgerContext,
-  held: Lease,
+  connection: PooledConnection,
   claim: AttemptClaim,
   limits: AttemptLimits,
 ): Promise<RowLock | undefined> {
   try {
-    const locked = await lockEvent(ledger, held, claim, limits);
+    const locked = await lockEvent(ledger, connection, claim, limits);
     if (locked === undefined || locked.hasMessage === null) return locked;
-    return await judge(held, claim.key, locked, locked.hasMessage);
+    return await judge(connection, claim.key, locked, locked.hasMessage);
   } catch (error) {
     if (sqlStateOf(error) === SQLSTATE.lockNotAvailable) return undefined;
     throw ledgerError(error);
@@ -149,27 +152,24 @@ async function lock(
 }
 
 /**
- * Begins a transaction, locks an attempt's event and reads it unless the caller knows it, in one round
- * trip. Undefined when the event is not pending or a later attempt has claimed it.
+ * Begins a transaction, locks an attempt's event and reads it unless the caller knows it, in one
+ * round trip. Undefined when the event is not pending or a later attempt has claimed it.
  */
 async function lockEvent(
   { lockTimeoutMs, idleInTransactionTimeoutMs }: LedgerContext,
-  { client }: Lease,
+  { client }: PooledConnection,
   { key, attempt: number }: AttemptClaim,
   { statementTimeoutMs, event: known, bodyDedup = false }: AttemptLimits,
 ): Promise<RowLock | undefined> {
-  const limits = [lockTimeoutMs, statementTimeoutMs, idleInTransactionTimeoutMs];
-  // set_config takes text.
-  const limitTexts = limits.map((milliseconds) => String(Math.ceil(milliseconds)));
-  const day = today();
-  const statement =
-    known === undefined
-      ? { name: `millrace_lock_${day}`, text: LOCK_AND_READ(day) }
-      : { name: "millrace_lock", text: LOCK() };
-  const values = [key.source, key.eventId, key.generation, number, ...limitTexts, bodyDedup];
+  const lockRow = known === undefined ? LOCK_AND_READ() : LOCK;
   const [, answer] = await pipeline(client, [
     { text: `BEGIN; ${PLAN_BY_KEY}` },
-    { ...statement, values },
+    lockRow({
+      ...key,
+      attempt: number,
+      ...handlerLimits({ lockTimeoutMs, statementTimeoutMs, idleInTransactionTimeoutMs }),
+      bodyDedup,
+    }),
   ]);
   const row = (answer as pg.QueryResult<LockRow>).rows[0];
   if (row === undefined) return undefined;
@@ -179,12 +179,12 @@ async function lockEvent(
 }
 
 async function judge(
-  held: Lease,
+  connection: PooledConnection,
   key: EventKey,
   locked: RowLock,
   hasMessage: boolean,
 ): Promise<RowLock | undefined> {
-  const suspectedReplay = await suspectReplay(held.client, key, hasMessage);
+  const suspectedReplay = await suspectReplay(connection.client, key, hasMessage);
   if (suspectedReplay === undefined) return undefined;
   return { ...locked, event: { ...locked.event, suspectedReplay } };
 }
@@ -197,43 +197,49 @@ interface Settling {
 }
 
 /**
- * Completes an attempt's event, in the transaction that locked it ($6) and in no other: behind the list of
- * statements that a handler may not send, this finds one that got round it. The row is found where it was
- * locked ($7): nothing can have moved it since. It raises instead of writing nothing, so that the COMMIT which is
- * sent right behind it cannot keep a handler's writes without the event being completed.
+ * Completes an attempt's event, in the transaction that locked it and in no other: behind the list
+ * of statements that a handler may not send, this finds one that got round it. The row is found
+ * where it was locked: nothing can have moved it since. It raises instead of writing nothing, so
+ * that the COMMIT which is sent right behind it cannot keep a handler's writes without the event
+ * being completed.
  */
-const SETTLE = `
+const SETTLE = statement(
+  `
 WITH settled AS (
   UPDATE millrace.events
-  SET status = 'completed', outcome = $5, processed_at = clock_timestamp()
-  WHERE ctid = $7::tid
-    AND source = $1 AND event_id = $2 AND generation = $3
-    AND status = 'pending' AND attempts = $4
-    AND pg_current_xact_id() = $6::xid8
+  SET status = 'completed', outcome = :outcome, processed_at = clock_timestamp()
+  WHERE ctid = :ctid::tid
+    AND source = :source AND event_id = :eventId AND generation = :generation
+    AND status = 'pending' AND attempts = :attempt
+    AND pg_current_xact_id() = :transactionId::xid8
   RETURNING true AS done
 )
 SELECT CASE
   WHEN EXISTS (SELECT FROM settled) THEN true
-  WHEN pg_current_xact_id() <> $6::xid8 THEN ${REFUSE_TRANSACTION}
+  WHEN pg_current_xact_id() <> :transactionId::xid8 THEN ${REFUSE_TRANSACTION}
   ELSE millrace.refuse('Cannot complete the event: its handler has changed it')
-END AS settled`;
+END AS settled`,
+  "millrace_settle",
+);
 
-async function settle(ledger: LedgerContext, held: Lease, settling: Settling): Promise<void> {
+async function settle(
+  ledger: LedgerContext,
+  connection: PooledConnection,
+  settling: Settling,
+): Promise<void> {
   const { claim, outcome, locked, guard } = settling;
-  const { source, eventId, generation } = claim.key;
   const { transactionId, ctid } = locked;
-  const values = [source, eventId, generation, claim.attempt, outcome, transactionId, ctid];
-  const timer = setTimeout(() => held.destroy(), ledger.short.deadlineMs);
+  const timer = setTimeout(() => connection.destroy(), ledger.short.deadlineMs);
   try {
-    const answering = pipeline(held.client, [
+    const answering = pipeline(connection.client, [
       ...emitStatements(guard.emittedIfAny?.unwritten ?? [], transactionId),
-      { name: "millrace_settle", text: SETTLE, values },
-      endOf(held, "COMMIT"),
+      SETTLE({ ...claim.key, attempt: claim.attempt, outcome, transactionId, ctid }),
+      endOf(connection, "COMMIT"),
     ]);
     failpoint("worker.commit_sent");
     requireCommitted((await answering).at(-1));
   } catch (error) {
-    throw settleError(error, held, guard);
+    throw settleError(error, connection, guard);
   } finally {
     clearTimeout(timer);
   }

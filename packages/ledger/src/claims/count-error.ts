@@ -1,39 +1,47 @@
 import type { ErrorDetails } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 
-/** Rows that the failures of one group, source, and type are counted in: a connection writes one of them. */
+/**
+ * Rows that the failures of one group, source, and type are counted in: a connection writes one of
+ * them.
+ */
 const SHARDS = 64;
 
 /**
- * Common table expressions that count a failed attempt in its group, in the statement that logs it, for each row of
- * `logged` (which has source, event_id, generation, and type). A group that was resolved is open again.
+ * Common table expressions that count a failed attempt in its group, in the statement that logs it,
+ * for each row of `logged` (which has source, event_id, generation, and type). A group that was
+ * resolved is open again.
  *
- * @param $ - the number of the first of two parameters, see {@link groupValues}.
+ * Its parameters are those of {@link groupValues}.
  */
-export const COUNT_ERROR = ($: number) => `
+export const COUNT_ERROR = `
 counted AS (
   INSERT INTO millrace.error_counts AS c
     (fingerprint, source, type, shard, attempts, event_id, generation)
-  SELECT $${$}::text, source, type, pg_backend_pid() % ${SHARDS}, 1, event_id, generation
-  FROM logged WHERE $${$}::text IS NOT NULL
+  SELECT :fingerprint::text, source, type, pg_backend_pid() % ${SHARDS}, 1, event_id, generation
+  FROM logged WHERE :fingerprint::text IS NOT NULL
   ON CONFLICT (fingerprint, source, type, shard) DO UPDATE
   SET attempts = c.attempts + 1, last_seen_at = excluded.last_seen_at,
     event_id = excluded.event_id, generation = excluded.generation
 ),
 grouped AS (
   INSERT INTO millrace.errors (fingerprint, title, code)
-  SELECT $${$}::text, $${$ + 1}::text, code FROM logged WHERE $${$}::text IS NOT NULL
+  SELECT :fingerprint::text, :title::text, code FROM logged WHERE :fingerprint::text IS NOT NULL
   ON CONFLICT DO NOTHING
 ),
 reopened AS (
   UPDATE millrace.errors SET state = 'open', reopened_at = clock_timestamp()
-  WHERE fingerprint = $${$}::text AND state = 'resolved' AND EXISTS (SELECT FROM logged)
+  WHERE fingerprint = :fingerprint::text AND state = 'resolved' AND EXISTS (SELECT FROM logged)
 )`;
 
-/** The parameters of {@link COUNT_ERROR}: the fingerprint and the title of a group, or null for none. */
-export function groupValues(
-  identity: Pick<ErrorDetails, "fingerprint" | "title"> | undefined,
-): readonly [string | null, string | null] {
-  if (identity === undefined) return [null, null];
-  return [identity.fingerprint, cutText(identity.title)];
+/**
+ * The parameters of {@link COUNT_ERROR}: the fingerprint and the title of a group, or null for
+ * none.
+ */
+export function groupValues(identity: Pick<ErrorDetails, "fingerprint" | "title"> | undefined): {
+  readonly fingerprint: string | null;
+  readonly title: string | null;
+} {
+  if (identity === undefined) return { fingerprint: null, title: null };
+  return { fingerprint: identity.fingerprint, title: cutText(identity.title) };
 }

@@ -1,52 +1,54 @@
 import type { EmittedEvent, EventLookup } from "@millrace/core";
 import type pg from "pg";
 import { chunkBySize } from "./event-batch.ts";
-import { REFUSE_TRANSACTION } from "./run-guarded.ts";
+import { statement } from "../connection/statement.ts";
+import { REFUSE_TRANSACTION } from "../connection/transaction.ts";
 
 /**
- * What the handlers of an attempt have emitted, in order. It is written right before the attempt is settled. What is
- * emitted behind a savepoint of a handler's own is written at once, so that Postgres undoes it with the savepoint; then it is
- * taken back here too.
+ * What the handlers of an attempt have emitted, in order. It is written right before the attempt is
+ * settled. What is emitted behind a savepoint of a handler's own is written at once, so that
+ * Postgres undoes it with the savepoint; then it is taken back here too.
  */
 export class Emitted {
   /** Bytes of the bodies. */
   bytes = 0;
-  private readonly events: { readonly event: EmittedEvent; readonly isWritten: boolean }[] = [];
-  private readonly names = new Set<string>();
+  readonly #events: { readonly event: EmittedEvent; readonly isWritten: boolean }[] = [];
+  readonly #names = new Set<string>();
 
   /** Everything that was emitted and not undone. */
   get all(): readonly EmittedEvent[] {
-    return this.events.map(({ event }) => event);
+    return this.#events.map(({ event }) => event);
   }
 
-  /** What is still to be written. */
+  /** Events that are not written yet. */
   get unwritten(): readonly EmittedEvent[] {
-    return this.events.filter(({ isWritten }) => !isWritten).map(({ event }) => event);
+    return this.#events.filter(({ isWritten }) => !isWritten).map(({ event }) => event);
   }
 
   get count(): number {
-    return this.events.length;
+    return this.#events.length;
   }
 
-  /** How many of a source and type were emitted. */
+  /** Counts the emitted events of a source and type. */
   countOf(source: string, type: string): number {
-    return this.events.filter(({ event }) => event.source === source && event.type === type).length;
+    return this.#events.filter(({ event }) => event.source === source && event.type === type)
+      .length;
   }
 
   has(event: EventLookup): boolean {
-    return this.names.has(nameOf(event));
+    return this.#names.has(nameOf(event));
   }
 
   add(event: EmittedEvent, { isWritten }: { readonly isWritten: boolean }): void {
-    this.events.push({ event, isWritten });
-    this.names.add(nameOf(event));
+    this.#events.push({ event, isWritten });
+    this.#names.add(nameOf(event));
     this.bytes += event.body.byteLength;
   }
 
   /** Takes back what was emitted after the first so many. */
   keep(count: number): void {
-    for (const { event } of this.events.splice(count)) {
-      this.names.delete(nameOf(event));
+    for (const { event } of this.#events.splice(count)) {
+      this.#names.delete(nameOf(event));
       this.bytes -= event.body.byteLength;
     }
   }
@@ -68,23 +70,25 @@ export interface EmitTarget {
 }
 
 /**
- * Inserts emitted events as pending, with their bodies, in the transaction of the attempt that emits them ($1) and in no
- * other; null is for a savepoint, which is in no other. An event that is known is left as it is: its parent's identity was
- * forgotten, and the parent came again. But Postgres may have lost it together with its parent, and its job was failed for
- * want of a body (`body_lost`): then it is pending again. Times are not those of the transaction's beginning, as in
- * `COMPLETE_FIRST`.
+ * Inserts emitted events as pending, with their bodies, in the transaction of the attempt that
+ * emits them and in no other; null is for a savepoint, which is in no other. An event that is known
+ * is left as it is: its parent's identity was forgotten, and the parent came again. But Postgres
+ * may have lost it together with its parent, and its job was failed without a body
+ * (`body_lost`): then it is pending again. Times are not those of the transaction's beginning, as
+ * in `COMPLETE_FIRST`.
  */
-const EMIT = `
+const EMIT = statement(
+  `
 WITH mine AS MATERIALIZED (
-  SELECT CASE WHEN coalesce(pg_current_xact_id() = $1::xid8, true) THEN clock_timestamp()
+  SELECT CASE WHEN coalesce(pg_current_xact_id() = :transactionId::xid8, true) THEN clock_timestamp()
     ELSE (CASE WHEN ${REFUSE_TRANSACTION} THEN NULL END)::timestamptz
   END AS at
 ),
 given AS MATERIALIZED (
   SELECT i.*, at, nextval('millrace.body_id') AS body_id
   FROM mine CROSS JOIN unnest(
-    $2::text[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::text[], $8::int[], $9::int[],
-    $11::float8[], $12::text[], $13::text[], $14::int[]
+    :sources::text[], :eventIds::text[], :types::text[], :bodyHashes::text[], :receivedAtMs::float8[], :headers::text[], :bodyFrom::int[], :bodyLength::int[],
+    :afterMs::float8[], :parentSources::text[], :parentIds::text[], :parentGenerations::int[]
   ) AS i (
     source, event_id, type, body_hash, received_at_ms, headers, body_from, body_length,
     after_ms, parent_source, parent_event_id, parent_generation
@@ -111,10 +115,15 @@ inserted AS (
   RETURNING source, event_id, body_day, body_id
 )
 INSERT INTO millrace.bodies (day, id, headers, body)
-SELECT body_day, body_id, headers::jsonb, substring($10::bytea FROM body_from FOR body_length)
-FROM inserted JOIN given USING (source, event_id, body_id)`;
+SELECT body_day, body_id, headers::jsonb, substring(:bodies::bytea FROM body_from FOR body_length)
+FROM inserted JOIN given USING (source, event_id, body_id)`,
+  "millrace_emit",
+);
 
-/** The statements that write emitted events in their transaction: one, unless their bodies are large. */
+/**
+ * The statements that write emitted events in their transaction: one, unless their bodies are
+ * large.
+ */
 export function emitStatements(
   events: readonly EmittedEvent[],
   transactionId: string | null,
@@ -123,25 +132,21 @@ export function emitStatements(
   return chunkBySize(events, (event) => event).map((chunk) => {
     let from = 1;
     const bodyFrom = chunk.map(({ body }) => (from += body.byteLength) - body.byteLength);
-    return {
-      name: "millrace_emit",
-      text: EMIT,
-      values: [
-        transactionId,
-        chunk.map(({ source }) => source),
-        chunk.map(({ eventId }) => eventId),
-        chunk.map(({ type }) => type),
-        chunk.map(({ bodyHash }) => bodyHash),
-        chunk.map(({ acceptedAtMs }) => acceptedAtMs),
-        chunk.map(({ headers }) => JSON.stringify(headers)),
-        bodyFrom,
-        chunk.map(({ body }) => body.byteLength),
-        Buffer.concat(chunk.map(({ body }) => body)),
-        chunk.map(({ afterMs }) => afterMs),
-        chunk.map(({ parent }) => parent.source),
-        chunk.map(({ parent }) => parent.eventId),
-        chunk.map(({ parent }) => parent.generation),
-      ],
-    };
+    return EMIT({
+      transactionId,
+      sources: chunk.map(({ source }) => source),
+      eventIds: chunk.map(({ eventId }) => eventId),
+      types: chunk.map(({ type }) => type),
+      bodyHashes: chunk.map(({ bodyHash }) => bodyHash),
+      receivedAtMs: chunk.map(({ acceptedAtMs }) => acceptedAtMs),
+      headers: chunk.map(({ headers }) => JSON.stringify(headers)),
+      bodyFrom,
+      bodyLength: chunk.map(({ body }) => body.byteLength),
+      bodies: Buffer.concat(chunk.map(({ body }) => body)),
+      afterMs: chunk.map(({ afterMs }) => afterMs),
+      parentSources: chunk.map(({ parent }) => parent.source),
+      parentIds: chunk.map(({ parent }) => parent.eventId),
+      parentGenerations: chunk.map(({ parent }) => parent.generation),
+    });
   });
 }

@@ -7,7 +7,7 @@ import {
 } from "@millrace/core";
 import { COMMON_BODY, keptDigest, messageText } from "./same-message.ts";
 
-// What the statements on many events share: keys, and the events as parameters and rows.
+// Shared by the statements on many events: keys, and the events as parameters and rows.
 
 /** A key as one string, for maps. A source has no NUL, so two keys never collide. */
 export function keyText(key: EventKey): string {
@@ -24,9 +24,9 @@ export function packKeys(keys: readonly EventLookup[]): [string[], string[], (nu
 }
 
 /**
- * Whether a row that is found by its key is pending: a CHECK makes that the same as not processed. With
- * `status = 'pending'` the planner might take the partial index of what is pending, whose second column is
- * a time, and read all of it for one event.
+ * Whether a row that is found by its key is pending: a CHECK makes that the same as not processed.
+ * With `status = 'pending'` the planner might take the partial index of what is pending, whose
+ * second column is a time, and read all of it for one event.
  */
 export const IS_PENDING = (event: string) => `${event}.processed_at IS NULL`;
 
@@ -36,10 +36,11 @@ export function isStorableKey({ source, eventId }: EventLookup): boolean {
 }
 
 /**
- * The events of one call as rows, from parallel arrays ($1 to $11), with all bodies in one binary value
- * ($12), which costs Postgres far less than an array of bodies. `known` says whether the statement's
- * snapshot has the event; it is looked up with LIMIT 1, because an EXISTS may be answered from a hash of
- * the whole table. `common_body` is the body of another event that has the same one.
+ * The events of one call as rows, from parallel arrays (`packEvents`), with all bodies in one
+ * binary value, which costs Postgres far less than an array of bodies. `known` says whether the
+ * statement's snapshot has the event; it is looked up with LIMIT 1, because an EXISTS may be
+ * answered from a hash of the whole table. `common_body` is the body of another event that has the
+ * same one.
  */
 export const INCOMING = `
 incoming AS MATERIALIZED (
@@ -49,8 +50,8 @@ incoming AS MATERIALIZED (
     LIMIT 1
   ) IS TRUE AS known, ${COMMON_BODY} AS common_body
   FROM unnest(
-    $1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::float8[],
-    $9::text[], $10::int[], $11::int[]
+    :sources::text[], :eventIds::text[], :generations::int[], :types::text[], :bodyHashes::text[], :unsigned::bool[], :digests::text[], :receivedAtMs::float8[],
+    :headers::text[], :bodyFrom::int[], :bodyLength::int[]
   ) AS i (
     source, event_id, generation, type, body_hash, unsigned, digest, received_at_ms,
     headers, body_from, body_length
@@ -59,7 +60,7 @@ incoming AS MATERIALIZED (
 
 /** A new row that begins with its first attempt. Its job was read from the queue, so it has one. */
 interface BegunEvent {
-  /** What is joined to the incoming events. */
+  /** A join to the incoming events. */
   readonly join: string;
   /** Which of the new events are inserted. */
   readonly where: string;
@@ -67,9 +68,11 @@ interface BegunEvent {
   readonly uncounted: string;
 }
 
-/** Inserts new events, and their bodies separately, unless another event has the same body. Rows are
- * inserted in the order of their keys, so that two calls cannot deadlock. A row that another call inserts
- * at the same time is waited for and left out. */
+/**
+ * Inserts new events, and their bodies separately, unless another event has the same body. Rows are
+ * inserted in the order of their keys, so that two calls cannot deadlock. A row that another call
+ * inserts at the same time is waited for and left out.
+ */
 export const INSERT_FRESH = (begun?: BegunEvent) => `
 fresh AS (
   INSERT INTO millrace.events (
@@ -93,13 +96,15 @@ fresh AS (
 stored AS (
   INSERT INTO millrace.bodies (day, id, headers, body)
   SELECT fresh.body_day, fresh.body_id, incoming.headers::jsonb,
-    substring($12::bytea FROM incoming.body_from FOR incoming.body_length)
+    substring(:bodies::bytea FROM incoming.body_from FOR incoming.body_length)
   FROM fresh JOIN incoming USING (source, event_id, generation)
   WHERE incoming.common_body IS NULL
 )`;
 
-/** Events as the parameters $1 to $12 of the statements that insert them. */
-export function packEvents(events: readonly (IncomingEvent | EnvelopedEvent)[]): unknown[] {
+/** Events as the parameters of the statements that insert them. */
+export function packEvents(
+  events: readonly (IncomingEvent | EnvelopedEvent)[],
+): Readonly<Record<string, unknown>> {
   const bodies: Uint8Array[] = [];
   const from: (number | null)[] = [];
   const length: (number | null)[] = [];
@@ -111,28 +116,28 @@ export function packEvents(events: readonly (IncomingEvent | EnvelopedEvent)[]):
     bodies.push(body);
     offset += body.byteLength;
   }
-  return [
-    events.map((event) => event.source),
-    events.map((event) => event.eventId),
-    events.map((event) => event.generation),
-    events.map((event) => event.type),
-    events.map((event) => event.bodyHash),
-    events.map((event) => event.unsigned),
-    events.map(keptDigest),
-    events.map((event) => event.acceptedAtMs),
-    events.map((event) => JSON.stringify(event.headers)),
-    from,
-    length,
-    Buffer.concat(bodies),
-  ];
+  return {
+    sources: events.map((event) => event.source),
+    eventIds: events.map((event) => event.eventId),
+    generations: events.map((event) => event.generation),
+    types: events.map((event) => event.type),
+    bodyHashes: events.map((event) => event.bodyHash),
+    unsigned: events.map((event) => event.unsigned),
+    digests: events.map(keptDigest),
+    receivedAtMs: events.map((event) => event.acceptedAtMs),
+    headers: events.map((event) => JSON.stringify(event.headers)),
+    bodyFrom: from,
+    bodyLength: length,
+    bodies: Buffer.concat(bodies),
+  };
 }
 
 const EVENTS_MAX = 500;
 const BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Splits a list into the events of one statement after the other. Of events that have one signed message and body in
- * common, the first goes before all others, which find its body stored.
+ * Splits a list into the events of one statement after the other. Of events that share a signed
+ * message and body, the first is in an earlier statement, so that the others find its body stored.
  */
 export function chunkEvents<Item>(
   items: readonly Item[],

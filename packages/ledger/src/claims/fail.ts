@@ -2,36 +2,41 @@ import type { AttemptFailure, EventKey } from "@millrace/core";
 import { COUNT_ERROR, groupValues } from "./count-error.ts";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** Rows that the log of attempts keeps of an event's waits: one that asks each second is not to fill the table. */
+/**
+ * Rows that the log of attempts keeps of an event's waits: one that asks each second is not to fill
+ * the table.
+ */
 const WAITS_LOGGED = 100;
 
 /**
- * Records a failed attempt while it is still the event's latest; returns one row if it was. An attempt
- * is logged once, and only the call that logs it changes the event. So a caller that lost the answer to
- * a COMMIT may ask again: it does not give an attempt back twice, and does not take the failure that it
- * recorded itself for another worker's. A job that was lost may be gone with its queue, so the reconciler is
- * to look for it.
+ * Records a failed attempt while it is still the event's latest; returns one row if it was. An
+ * attempt is logged once, and only the call that logs it changes the event. So a caller that lost
+ * the answer to a COMMIT may ask again: it does not give an attempt back twice, and does not take
+ * the failure that it recorded itself for another worker's. A job that was lost may be gone with
+ * its queue, so the reconciler is to look for it.
  *
  * What is somebody's error is counted in its group.
  *
- * A wait (`retry_later`) past the first ones gets no row in the log. It is recorded once too: the record of an attempt
- * clears `next_attempt_at`, and its failure sets it.
+ * A wait (`retry_later`) past the first ones gets no row in the log. It is recorded once too: the
+ * record of an attempt clears `next_attempt_at`, and its failure sets it.
  */
-const FAIL = `
+const FAIL = statement(
+  `
 WITH mine AS (
   SELECT source, event_id, generation, type, attempts, started_at, status, failed_run, next_attempt_at,
-    $7 = 'retry_later' AND waits >= ${WAITS_LOGGED} AS is_unlogged
+    :code = 'retry_later' AND waits >= ${WAITS_LOGGED} AS is_unlogged
   FROM millrace.events
-  WHERE source = $1 AND event_id = $2 AND generation = $3 AND attempts = $4
+  WHERE source = :source AND event_id = :eventId AND generation = :generation AND attempts = :attempt
   FOR UPDATE
 ),
 logged AS (
   INSERT INTO millrace.attempts (
     source, event_id, generation, attempt, started_at, code, message, counted, fingerprint, stack, log, log_dropped
   )
-  SELECT source, event_id, generation, attempts, started_at, $7, $8, $6::bool, $11, $13::jsonb, $14::jsonb, $15::int
+  SELECT source, event_id, generation, attempts, started_at, :code, :message, :counts::bool, :fingerprint, :stack::jsonb, :log::jsonb, :logDropped::int
   FROM mine WHERE status = 'pending' AND NOT is_unlogged
   ON CONFLICT DO NOTHING
   RETURNING source, event_id, generation, code, (SELECT type FROM mine) AS type
@@ -48,32 +53,34 @@ taken AS (
 ),
 failed AS (
   UPDATE millrace.events e
-  SET status = CASE WHEN $5::bool THEN 'failed' ELSE 'pending' END,
+  SET status = CASE WHEN :isFinal::bool THEN 'failed' ELSE 'pending' END,
     attempts_at_retry = CASE
-      WHEN $6::bool THEN e.attempts_at_retry ELSE least(e.attempts_at_retry + 1, e.attempts) END,
-    processed_at = CASE WHEN $5::bool THEN clock_timestamp() END,
-    last_error_code = $7,
-    last_error = $8,
-    fingerprint = $11,
-    failed_run = CASE WHEN $5::bool THEN $9::text END,
-    waits = e.waits + CASE WHEN $7 = 'retry_later' THEN 1 ELSE 0 END,
-    next_attempt_at = CASE WHEN NOT $5::bool AND $7 <> 'lost_claim'
-      THEN clock_timestamp() + make_interval(secs => $10::float8 / 1000) END,
-    enqueued_at = CASE WHEN $7 = 'lost_claim' THEN NULL ELSE e.enqueued_at END
+      WHEN :counts::bool THEN e.attempts_at_retry ELSE least(e.attempts_at_retry + 1, e.attempts) END,
+    processed_at = CASE WHEN :isFinal::bool THEN clock_timestamp() END,
+    last_error_code = :code,
+    last_error = :message,
+    fingerprint = :fingerprint,
+    failed_run = CASE WHEN :isFinal::bool THEN :run::text END,
+    waits = e.waits + CASE WHEN :code = 'retry_later' THEN 1 ELSE 0 END,
+    next_attempt_at = CASE WHEN NOT :isFinal::bool AND :code <> 'lost_claim'
+      THEN clock_timestamp() + make_interval(secs => :afterMs::float8 / 1000) END,
+    enqueued_at = CASE WHEN :code = 'lost_claim' THEN NULL ELSE e.enqueued_at END
   FROM taken
   WHERE e.source = taken.source AND e.event_id = taken.event_id
     AND e.generation = taken.generation
 ),
-${COUNT_ERROR(11)}
+${COUNT_ERROR}
 SELECT true AS recorded FROM mine
 WHERE EXISTS (SELECT FROM taken)
-  OR (status = 'pending' AND NOT $5::bool)
-  OR (status = 'failed' AND $5::bool AND failed_run = $9::text)`;
+  OR (status = 'pending' AND NOT :isFinal::bool)
+  OR (status = 'failed' AND :isFinal::bool AND failed_run = :run::text)`,
+  "millrace_fail",
+);
 
 /**
- * Records a failed attempt and its error in its own transaction. `lost` when the event is not pending
- * or has been claimed since; then nothing is written. Calling it again after a lost answer changes
- * nothing and returns the same.
+ * Records a failed attempt and its error in its own transaction. `lost` when the event is not
+ * pending or has been claimed since; then nothing is written. Calling it again after a lost answer
+ * changes nothing and returns the same.
  *
  * @throws `database_unavailable`
  */
@@ -84,16 +91,20 @@ export async function fail(
   failure: AttemptFailure,
 ): Promise<"recorded" | "lost"> {
   const { final, counts, code, message, run, afterMs, details } = failure;
-  const { source, eventId, generation } = key;
-  const event = [source, eventId, generation, attempt];
-  const how = [final, counts, code, cutText(message), run, afterMs];
-  const kept = [
-    details && jsonOf(details.stack),
-    details && jsonOf(details.log),
-    details?.logDropped,
-  ];
-  const values = [...event, ...how, ...groupValues(details), ...kept];
-  const query = { name: "millrace_fail", text: FAIL, values };
+  const query = FAIL({
+    ...key,
+    ...groupValues(details),
+    attempt,
+    isFinal: final,
+    counts,
+    code,
+    message: cutText(message),
+    run,
+    afterMs,
+    stack: details && jsonOf(details.stack),
+    log: details && jsonOf(details.log),
+    logDropped: details?.logDropped,
+  });
   const { rows } = await runStatement(ledger.pool, query, ledger.prepared);
   return rows.length > 0 ? "recorded" : "lost";
 }

@@ -1,16 +1,18 @@
 import type { Outcome } from "@millrace/core";
 import type pg from "pg";
-import type { Lease } from "../connection/connection.ts";
+import type { PooledConnection } from "../connection/connection.ts";
 import type { EmitTarget } from "./emit.ts";
 import { Guard, handlerTransaction, type SharedTransaction } from "./guard.ts";
 import type { UserTables } from "../connection/ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
-/** What a run does with the transaction of its group. */
+/** The events of a run, and how it uses the transaction of its group. */
 export interface GroupWork {
   begin(tx: ReturnType<typeof handlerTransaction>, target: EmitTarget): Promise<Outcome>;
-  /** True when the next handlers may begin as soon as these have sent a query: they send no other. */
+  /**
+   * True when the next handlers may begin as soon as these have sent a query: they send no other.
+   */
   readonly sendsOneQuery: boolean;
 }
 
@@ -35,7 +37,7 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
   readonly turn: Promise<void>;
   beginTurn: () => void = () => {};
   refuseTurn: (reason: unknown) => void = () => {};
-  /** What the handlers return, once they have begun. */
+  /** The result of the handlers, once they have begun. */
   outcome: Promise<Outcome> | undefined;
   first: FirstQuery | undefined;
   sent: Sent | undefined;
@@ -45,9 +47,13 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
   settledMs: number | undefined;
   turnMs: number | undefined;
 
-  constructor(work: Work, held: Lease, shared: (run: GroupRun<Work>) => SharedTransaction) {
+  constructor(
+    work: Work,
+    connection: PooledConnection,
+    shared: (run: GroupRun<Work>) => SharedTransaction,
+  ) {
     this.work = work;
-    this.guard = new Guard(held, shared(this));
+    this.guard = new Guard(connection, shared(this));
     this.turn = new Promise((resolve, reject) => {
       this.beginTurn = resolve;
       this.refuseTurn = reject;
@@ -55,7 +61,10 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
     this.turn.catch(() => {});
   }
 
-  /** Milliseconds that the handlers have run, without the time in which they only waited for their turn. */
+  /**
+   * Milliseconds that the handlers have run, without the time in which they only waited for their
+   * turn.
+   */
   get ranMs(): number {
     const { first, settledMs = performance.now(), turnMs = settledMs } = this;
     const waitedMs = first === undefined ? 0 : Math.max(0, turnMs - first.askedMs);
@@ -66,50 +75,58 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
 /**
  * Runs handlers of several events in one transaction, one after the other, each behind a savepoint.
  *
- * Most handlers send one query. So that Postgres and this process do not wait for each other after each of
- * them, the next handlers begin when one has sent its first query, and all first queries are sent together:
+ * Most handlers send one query. So that Postgres and this process do not wait for each other after
+ * each of them, the next handlers begin when one has sent its first query, and all first queries
+ * are sent at once:
  *
- *     SAVEPOINT 1; first query of A; SAVEPOINT 2; first query of B; SAVEPOINT 3; first query of C
+ * SAVEPOINT 1; first query of A; SAVEPOINT 2; first query of B; SAVEPOINT 3; first query of C
  *
- * Nobody can tell it from running one after the other: B gets the answer to its query when A has ended, and
- * when A sends a second query or fails, what was sent behind it is undone first and sent again afterwards.
+ * The effect is that of running one after the other: B gets the answer to its query when A has
+ * ended. When A sends a second query or fails, the queries behind it are undone first and sent
+ * again afterwards.
  */
 export class GroupRuns<Work extends GroupWork> {
-  /** What Postgres said of a savepoint; the transaction is lost then. */
+  /** The error of a savepoint; the transaction is lost then. */
   broken: unknown;
-  private readonly held: Lease;
-  private readonly tables: UserTables | undefined;
-  private readonly runs: GroupRun<Work>[];
-  private at = -1;
-  private savepoints = 0;
-  private isFlushing = false;
+  readonly #connection: PooledConnection;
+  readonly #tables: UserTables | undefined;
+  readonly #runs: GroupRun<Work>[];
+  #at = -1;
+  #savepoints = 0;
+  #isFlushing = false;
 
-  constructor(held: Lease, works: readonly Work[], tables: UserTables | undefined) {
-    this.held = held;
-    this.tables = tables;
-    this.runs = works.map((work) => this.createRun(work));
+  constructor(
+    connection: PooledConnection,
+    works: readonly Work[],
+    tables: UserTables | undefined,
+  ) {
+    this.#connection = connection;
+    this.#tables = tables;
+    this.#runs = works.map((work) => this.#createRun(work));
   }
 
-  private createRun(work: Work): GroupRun<Work> {
-    return new GroupRun(work, this.held, (run) => ({ send: (query) => this.send(run, query) }));
+  #createRun(work: Work): GroupRun<Work> {
+    return new GroupRun(work, this.#connection, (run) => ({
+      send: (query) => this.#send(run, query),
+    }));
   }
 
   /** The run whose turn it is now; its handlers have begun. Undefined when all had their turn. */
   next(): GroupRun<Work> | undefined {
-    this.at += 1;
-    const run = this.runs[this.at];
+    this.#at += 1;
+    const run = this.#runs[this.#at];
     if (run === undefined) return undefined;
     run.turnMs = performance.now();
-    this.begin(run);
-    this.flush();
+    this.#begin(run);
+    this.#flush();
     run.beginTurn();
-    this.deliver(run);
+    this.#deliver(run);
     return run;
   }
 
   /** Puts other runs behind the one whose turn it is. */
   insert(works: readonly Work[]): void {
-    this.runs.splice(this.at + 1, 0, ...works.map((work) => this.createRun(work)));
+    this.#runs.splice(this.#at + 1, 0, ...works.map((work) => this.#createRun(work)));
   }
 
   /**
@@ -118,94 +135,94 @@ export class GroupRuns<Work extends GroupWork> {
    * @throws what Postgres says when it does not
    */
   async requireAlive(run: GroupRun<Work>): Promise<void> {
-    this.withdrawAfter(run);
-    await this.held.client.query(`SAVEPOINT ${this.nextSavepoint()}`);
+    this.#withdrawAfter(run);
+    await this.#connection.client.query(`SAVEPOINT ${this.#nextSavepoint()}`);
   }
 
   /** Undoes what the run whose turn it is has written. */
   async undo(run: GroupRun<Work>): Promise<void> {
     await run.guard.idle();
     if (run.sent === undefined) return;
-    for (const later of this.after(run)) later.sent = undefined;
-    await this.rollBackTo(run.sent);
+    for (const later of this.#after(run)) later.sent = undefined;
+    await this.#rollBackTo(run.sent);
   }
 
-  /** Ends the runs that have begun and get no turn, undoes what they wrote, and returns what they were. */
+  /** Ends the runs that have begun and get no turn, undoes their writes, and returns their work. */
   async abandon(reason: unknown): Promise<readonly Work[]> {
-    const begun = this.runs.slice(this.at + 1).filter(({ outcome }) => outcome !== undefined);
+    const begun = this.#runs.slice(this.#at + 1).filter(({ outcome }) => outcome !== undefined);
     // No run has its turn from now on, and none begins.
-    this.at = this.runs.length;
+    this.#at = this.#runs.length;
     for (const run of begun) {
       run.guard.seal();
       run.first?.reject(reason);
       run.refuseTurn(reason);
     }
     const sent = begun.find((run) => run.sent !== undefined)?.sent;
-    if (sent !== undefined) await this.rollBackTo(sent);
+    if (sent !== undefined) await this.#rollBackTo(sent);
     return begun.map(({ work }) => work);
   }
 
-  private begin(run: GroupRun<Work>): void {
+  #begin(run: GroupRun<Work>): void {
     if (run.outcome !== undefined) return;
     run.startedMs = performance.now();
-    run.outcome = run.work.begin(handlerTransaction(run.guard, this.tables), run.guard);
+    run.outcome = run.work.begin(handlerTransaction(run.guard, this.#tables), run.guard);
     const settled = () => {
       run.settledMs = performance.now();
-      this.follow(run);
+      this.#follow(run);
     };
     run.outcome.then(settled, settled);
   }
 
   /** Begins the next run behind one that has sent its query, or has ended. */
-  private follow(run: GroupRun<Work>): void {
-    const next = this.runs[this.runs.indexOf(run) + 1];
-    const isOver = this.at >= this.runs.length;
-    if (next !== undefined && !isOver && run.work.sendsOneQuery) this.begin(next);
+  #follow(run: GroupRun<Work>): void {
+    const next = this.#runs[this.#runs.indexOf(run) + 1];
+    const isOver = this.#at >= this.#runs.length;
+    if (next !== undefined && !isOver && run.work.sendsOneQuery) this.#begin(next);
   }
 
-  private send(run: GroupRun<Work>, query: pg.QueryConfig): Promise<pg.QueryResult> {
-    if (run.first !== undefined) return this.sendMore(run, query);
+  #send(run: GroupRun<Work>, query: pg.QueryConfig): Promise<pg.QueryResult> {
+    if (run.first !== undefined) return this.#sendMore(run, query);
     return new Promise((resolve, reject) => {
       run.first = { query, askedMs: performance.now(), resolve, reject };
       // Behind the microtasks in which the next handlers send theirs.
-      if (!this.isFlushing) {
-        this.isFlushing = true;
-        process.nextTick(() => this.flush());
+      if (!this.#isFlushing) {
+        this.#isFlushing = true;
+        process.nextTick(() => this.#flush());
       }
-      this.follow(run);
+      this.#follow(run);
     });
   }
 
-  private async sendMore(run: GroupRun<Work>, query: pg.QueryConfig): Promise<pg.QueryResult> {
+  async #sendMore(run: GroupRun<Work>, query: pg.QueryConfig): Promise<pg.QueryResult> {
     run.sendsMore = true;
     await run.turn;
-    if (run.sent === undefined) this.flush();
-    this.withdrawAfter(run);
-    return await this.held.client.query(query);
+    if (run.sent === undefined) this.#flush();
+    this.#withdrawAfter(run);
+    return await this.#connection.client.query(query);
   }
 
   /** Sends the first queries that were not sent yet, each behind its savepoint, in one packet. */
-  private flush(): void {
-    this.isFlushing = false;
-    const { client } = this.held;
+  #flush(): void {
+    this.#isFlushing = false;
+    const { client } = this.#connection;
     const { stream } = client.connection;
     stream.cork();
-    for (let index = Math.max(0, this.at); index < this.runs.length; index += 1) {
-      const run = this.runs[index];
+    for (let index = Math.max(0, this.#at); index < this.#runs.length; index += 1) {
+      const run = this.#runs[index];
       if (run?.outcome === undefined) break;
       if (run.first === undefined) {
         if (run.settledMs === undefined) break;
         continue;
       }
-      if (run.sent === undefined) this.sendFirst(run, run.first);
+      if (run.sent === undefined) this.#sendFirst(run, run.first);
       if (run.sendsMore || run.sent?.answer?.status === "rejected") break;
     }
     stream.uncork();
   }
 
-  private sendFirst(run: GroupRun<Work>, { query }: FirstQuery): void {
-    const { client } = this.held;
-    const sent: Sent = { savepoint: this.nextSavepoint() };
+  #sendFirst(run: GroupRun<Work>, { query }: FirstQuery): void {
+    const { client } = this.#connection;
+    const sent: Sent = { savepoint: this.#nextSavepoint() };
     run.sent = sent;
     client.query(`SAVEPOINT ${sent.savepoint}`).catch((error: unknown) => {
       // An earlier query failed; the run is sent again when that one was undone.
@@ -214,7 +231,7 @@ export class GroupRuns<Work extends GroupWork> {
     const answered = (answer: NonNullable<Sent["answer"]>) => {
       if (run.sent !== sent) return;
       sent.answer = answer;
-      if (this.runs[this.at] === run) this.deliver(run);
+      if (this.#runs[this.#at] === run) this.#deliver(run);
     };
     client.query(query).then(
       (value) => answered({ status: "fulfilled", value }),
@@ -223,36 +240,38 @@ export class GroupRuns<Work extends GroupWork> {
   }
 
   /** Gives the handlers the answer to their first query, in their turn. */
-  private deliver({ first, sent }: GroupRun<Work>): void {
+  #deliver({ first, sent }: GroupRun<Work>): void {
     if (sent?.answer?.status === "fulfilled") first?.resolve(sent.answer.value);
     if (sent?.answer?.status === "rejected") first?.reject(sent.answer.reason);
   }
 
   /** Undoes what was sent behind a run, which goes on. It is sent again when the run has ended. */
-  private withdrawAfter(run: GroupRun<Work>): void {
-    const sent = this.after(run).find((later) => later.sent !== undefined)?.sent;
+  #withdrawAfter(run: GroupRun<Work>): void {
+    const sent = this.#after(run).find((later) => later.sent !== undefined)?.sent;
     if (sent === undefined) return;
-    for (const later of this.after(run)) later.sent = undefined;
-    this.held.client.query(`ROLLBACK TO SAVEPOINT ${sent.savepoint}`).catch((error: unknown) => {
-      // If the run's own query failed, the savepoint behind it was never set.
-      if (run.sent?.answer?.status !== "rejected") this.broken ??= error;
-    });
+    for (const later of this.#after(run)) later.sent = undefined;
+    this.#connection.client
+      .query(`ROLLBACK TO SAVEPOINT ${sent.savepoint}`)
+      .catch((error: unknown) => {
+        // If the run's own query failed, the savepoint behind it was never set.
+        if (run.sent?.answer?.status !== "rejected") this.broken ??= error;
+      });
   }
 
-  private async rollBackTo({ savepoint }: Sent): Promise<void> {
+  async #rollBackTo({ savepoint }: Sent): Promise<void> {
     try {
-      await this.held.client.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);
+      await this.#connection.client.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);
     } catch (error) {
       this.broken ??= error;
     }
   }
 
-  private after(run: GroupRun<Work>): readonly GroupRun<Work>[] {
-    return this.runs.slice(this.runs.indexOf(run) + 1);
+  #after(run: GroupRun<Work>): readonly GroupRun<Work>[] {
+    return this.#runs.slice(this.#runs.indexOf(run) + 1);
   }
 
-  private nextSavepoint(): string {
-    this.savepoints += 1;
-    return `${SAVEPOINT_PREFIX}${this.savepoints}`;
+  #nextSavepoint(): string {
+    this.#savepoints += 1;
+    return `${SAVEPOINT_PREFIX}${this.#savepoints}`;
   }
 }

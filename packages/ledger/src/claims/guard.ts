@@ -3,7 +3,7 @@ import { NodePgSession, NodePgTransaction } from "drizzle-orm/node-postgres";
 import { PgDialect } from "drizzle-orm/pg-core";
 import type pg from "pg";
 import { databaseUnavailable, isConnectionError } from "../connection/database-errors.ts";
-import type { Lease } from "../connection/connection.ts";
+import type { PooledConnection } from "../connection/connection.ts";
 import { Emitted, emitStatements, type EmitTarget } from "./emit.ts";
 import type { UserTables } from "../connection/ledger-context.ts";
 import {
@@ -20,7 +20,7 @@ import {
   type StatementKind,
 } from "./transaction-control.ts";
 
-/** What is special about a handler that shares its transaction with handlers of other events. */
+/** The transaction of a handler that shares it with handlers of other events. */
 export interface SharedTransaction {
   /** Sends a query of the handler. */
   readonly send: (query: pg.QueryConfig) => Promise<pg.QueryResult>;
@@ -36,9 +36,9 @@ const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
 const DONE = Promise.resolve();
 
 /**
- * Guards a connection while a handler has it: refuses transaction control, and can be revoked. Every query
- * uses the extended protocol, which takes a single statement, so a COMMIT cannot hide behind another
- * statement in the same string.
+ * Guards a connection while a handler has it: refuses transaction control, and can be revoked.
+ * Every query uses the extended protocol, which takes a single statement, so a COMMIT cannot hide
+ * behind another statement in the same string.
  */
 export class Guard implements EmitTarget {
   /** The first error of a query, even if the handler swallowed it. */
@@ -47,128 +47,132 @@ export class Guard implements EmitTarget {
   isUnsafe = false;
   /** In a group: why the run does not count, even if the handler swallowed the error. */
   trouble: "contended" | "slow" | "unsafe" | "undone" | undefined;
-  private readonly held: Lease;
-  private readonly shared: SharedTransaction | undefined;
-  private readonly inFlight = new Set<Promise<unknown>>();
-  private isSealed = false;
-  private refusal: MillraceError | undefined;
-  private savepoints: Savepoints | undefined;
-  private seen: WeakSet<Error> | undefined;
-  private emits: Emitted | undefined;
+  readonly #connection: PooledConnection;
+  readonly #shared: SharedTransaction | undefined;
+  readonly #inFlight = new Set<Promise<unknown>>();
+  #isSealed = false;
+  #refusal: MillraceError | undefined;
+  #savepoints: Savepoints | undefined;
+  #seen: WeakSet<Error> | undefined;
+  #emits: Emitted | undefined;
 
-  constructor(held: Lease, shared?: SharedTransaction) {
-    this.held = held;
-    this.shared = shared;
+  constructor(connection: PooledConnection, shared?: SharedTransaction) {
+    this.#connection = connection;
+    this.#shared = shared;
   }
 
-  /** What drizzle calls in place of the connection. */
+  /** drizzle calls this in the belief that it is a connection of pg. */
   async query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> {
     const read = readQuery(config, values);
-    const kind = this.admit(read.text);
-    // Only in a group: should the prepared statement have become stale, the event is attempted alone.
-    if (this.shared !== undefined && kind === "other") read.name ??= preparedName(read.text);
-    const query = withKnownName(this.held.client, read);
-    this.held.isTouched = true;
-    const sent = this.shared?.send(query) ?? this.held.client.query(query);
-    this.inFlight.add(sent);
+    const kind = this.#admit(read.text);
+    // Only in a group: should the prepared statement have become stale, the event is attempted
+    // alone.
+    if (this.#shared !== undefined && kind === "other") read.name ??= preparedName(read.text);
+    const query = withKnownName(this.#connection.client, read);
+    this.#connection.isTouched = true;
+    const sent = this.#shared?.send(query) ?? this.#connection.client.query(query);
+    this.#inFlight.add(sent);
     try {
       const result = await sent;
       if (kind === "savepoint" || kind === "savepoint_end") {
-        const kept = (this.savepoints ??= new Savepoints()).apply(
+        const kept = (this.#savepoints ??= new Savepoints()).apply(
           query.text,
-          this.emits?.count ?? 0,
+          this.#emits?.count ?? 0,
         );
-        if (kept !== undefined) this.emits?.keep(kept);
+        if (kept !== undefined) this.#emits?.keep(kept);
       }
       return result;
     } catch (error) {
-      this.note(error);
+      this.#note(error);
       throw error;
     } finally {
-      this.inFlight.delete(sent);
+      this.#inFlight.delete(sent);
     }
   }
 
-  /** What the handlers have emitted; undefined when they have not, which is most often so. */
+  /** The events that the handlers have emitted; undefined for most handlers, which emit none. */
   get emittedIfAny(): Emitted | undefined {
-    return this.emits;
+    return this.#emits;
   }
 
   get emitted(): Emitted {
-    return (this.emits ??= new Emitted());
+    return (this.#emits ??= new Emitted());
   }
 
   emit(event: EmittedEvent): Promise<void> {
-    this.requireOpen();
-    const isWritten = this.savepoints?.isAnyOpen === true;
+    this.#requireOpen();
+    const isWritten = this.#savepoints?.isAnyOpen === true;
     this.emitted.add(event, { isWritten });
-    return isWritten ? this.writeNow(event) : DONE;
+    return isWritten ? this.#writeNow(event) : DONE;
   }
 
-  private async writeNow(event: EmittedEvent): Promise<void> {
+  async #writeNow(event: EmittedEvent): Promise<void> {
     for (const { text, values } of emitStatements([event], null)) await this.query(text, values);
   }
 
-  private requireOpen(): void {
-    if (!this.isSealed) return;
+  #requireOpen(): void {
+    if (!this.#isSealed) return;
     throw new MillraceError("tx_closed", "Cannot use the transaction: its handler has returned");
   }
 
-  private admit(text: string): StatementKind {
-    this.requireOpen();
+  #admit(text: string): StatementKind {
+    this.#requireOpen();
     const { kind, reachesPastSavepoint, isReserved, mayDeallocate } = classify(text);
-    if (mayDeallocate) forgetPrepared(this.held.client);
+    if (mayDeallocate) forgetPrepared(this.#connection.client);
     if (reachesPastSavepoint) this.isUnsafe = true;
-    if (this.shared !== undefined && (reachesPastSavepoint || this.endsForeign(kind, text))) {
+    if (this.#shared !== undefined && (reachesPastSavepoint || this.#endsForeign(kind, text))) {
       this.trouble ??= "unsafe";
       this.firstError ??= new Error("Cannot run this statement in a group of first attempts");
       throw this.firstError;
     }
     if (kind === "control") {
-      this.refuse("begin or end a transaction in a handler: it is committed with the event");
+      this.#refuse("begin or end a transaction in a handler: it is committed with the event");
     }
     if (kind === "copy") {
       // Nothing sends the rows that Postgres would wait for, or reads those that it would send.
-      this.refuse(
+      this.#refuse(
         "use COPY with STDIN or STDOUT in a handler: write rows with INSERT, and read them with SELECT",
       );
     }
     if (isReserved) {
-      this.refuse(
+      this.#refuse(
         `use this savepoint in a handler: names that begin with ${SAVEPOINT_PREFIX} are the ledger's`,
       );
     }
-    if (kind === "session") this.held.spoil("session");
+    if (kind === "session") this.#connection.discard("session");
     return kind;
   }
 
-  private refuse(what: string): never {
-    throw (this.refusal ??= new MillraceError("tx_control_refused", `Cannot ${what}`));
+  #refuse(what: string): never {
+    throw (this.#refusal ??= new MillraceError("tx_control_refused", `Cannot ${what}`));
   }
 
-  /** True for the end of a savepoint that this handler has not set; in a group, another one may have. */
-  private endsForeign(kind: StatementKind, text: string): boolean {
-    return kind === "savepoint_end" && this.savepoints?.has(text) !== true;
+  /**
+   * True for the end of a savepoint that this handler has not set; in a group, another one may
+   * have.
+   */
+  #endsForeign(kind: StatementKind, text: string): boolean {
+    return kind === "savepoint_end" && this.#savepoints?.has(text) !== true;
   }
 
-  private note(error: unknown): void {
+  #note(error: unknown): void {
     this.firstError ??= error;
-    if (this.shared !== undefined) this.trouble ??= LIMITED.get(sqlStateOf(error) ?? "");
-    if (this.shared !== undefined && isStale(error)) {
-      this.held.spoil();
+    if (this.#shared !== undefined) this.trouble ??= LIMITED.get(sqlStateOf(error) ?? "");
+    if (this.#shared !== undefined && isStale(error)) {
+      this.#connection.discard();
       this.trouble ??= "undone";
     }
-    if (error instanceof Error) (this.seen ??= new WeakSet()).add(error);
+    if (error instanceof Error) (this.#seen ??= new WeakSet()).add(error);
   }
 
   /** Refuses every further query with `tx_closed`. */
   seal(): void {
-    this.isSealed = true;
+    this.#isSealed = true;
   }
 
   /** Resolves when every query that was sent has been answered. */
   async idle(): Promise<void> {
-    if (this.inFlight.size > 0) await Promise.allSettled(this.inFlight);
+    if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
   }
 
   /**
@@ -177,8 +181,8 @@ export class Guard implements EmitTarget {
    * @throws `tx_control_refused`, `tx_closed`
    */
   check(): void {
-    if (this.refusal !== undefined) throw this.refusal;
-    if (this.savepoints?.isAnyOpen === true) {
+    if (this.#refusal !== undefined) throw this.#refusal;
+    if (this.#savepoints?.isAnyOpen === true) {
       throw new MillraceError(
         "tx_closed",
         "Cannot complete the event: its handler returned while a nested transaction was open",
@@ -186,19 +190,21 @@ export class Guard implements EmitTarget {
     }
   }
 
-  /** What to throw for an error of the handler: our own refusal, `database_unavailable`, or itself. */
+  /**
+   * The error to throw for an error of the handler: our own refusal, `database_unavailable`, or
+   * itself.
+   */
   explain(error: unknown): unknown {
-    const { refusal, seen } = this;
-    if (refusal !== undefined) return refusal;
-    const isOurs = seen !== undefined && [...causes(error)].some((link) => seen.has(link));
+    if (this.#refusal !== undefined) return this.#refusal;
+    const isOurs = [...causes(error)].some((link) => this.#seen?.has(link) === true);
     return isOurs && isConnectionError(error) ? databaseUnavailable(error) : error;
   }
 }
 
 /**
  * The transaction that a handler gets. It is drizzle's transaction and not its database, so that a
- * nested `transaction()` is a savepoint; a database would send BEGIN and COMMIT on our connection. Its `query`
- * has the tables; without any, drizzle makes none.
+ * nested `transaction()` is a savepoint; a database would send BEGIN and COMMIT on our connection.
+ * Its `query` has the tables; without any, drizzle makes none.
  */
 export function handlerTransaction(
   guard: Guard,
@@ -206,15 +212,15 @@ export function handlerTransaction(
 ): HandlerTransaction {
   // drizzle calls nothing of a client but `query`.
   const client = guard as unknown as ConstructorParameters<typeof NodePgSession>[0];
-  // One for each transaction: a dialect remembers the columns of a table by the table's name, and another
-  // handler may define that table with other columns.
+  // One for each transaction: a dialect remembers the columns of a table by the table's name, and
+  // another handler may define that table with other columns.
   const dialect = new PgDialect();
   const session = new NodePgSession(client, dialect, tables);
   return new NodePgTransaction(dialect, session, tables);
 }
 
-// drizzle passes pg's own config. Only the parts that are known to be safe are passed on: `queryMode` is
-// ours, and `rows` or a Submittable would hold a portal open.
+// drizzle passes pg's own config. Only the parts that are known to be safe are passed on:
+// `queryMode` is ours, and `rows` or a Submittable would hold a portal open.
 function readQuery(
   config: unknown,
   values: unknown[] | undefined,
@@ -237,7 +243,10 @@ function readQuery(
   };
 }
 
-/** A statement that is prepared by one of the ledger's names would keep the ledger's own off the connection. */
+/**
+ * A statement that is prepared by one of the ledger's names would keep the ledger's own off the
+ * connection.
+ */
 function isLedgerName(name: unknown): boolean {
   return typeof name === "string" && name.startsWith("millrace_");
 }

@@ -12,6 +12,7 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "./event-batch.ts";
 import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
+import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 interface RecordRow extends EventKey {
@@ -34,9 +35,9 @@ interface RecordRow extends EventKey {
 const BUSY: Claim = { kind: "busy" };
 
 /**
- * Records jobs in one short commit of its own: one claim per job, in order. Repeats of an event within
- * the call are `busy`. An event that Postgres refuses does not affect the others: it is recorded
- * alone, and fails with `invalid_envelope` when Postgres cannot hold it.
+ * Records jobs in one short commit of its own: one claim per job, in order. Repeats of an event
+ * within the call are `busy`. An event that Postgres refuses does not affect the others: it is
+ * recorded alone, and fails with `invalid_envelope` when Postgres cannot hold it.
  *
  * @throws `database_unavailable`
  */
@@ -97,7 +98,7 @@ async function recordChunk(
   }
 }
 
-// What was recorded before the database went away stays recorded: those attempts are ours and run.
+// Attempts that were recorded before the database went away stay recorded: they are ours and run.
 // The jobs that were not reached count as busy.
 async function recordParts(
   ledger: LedgerContext,
@@ -130,25 +131,30 @@ async function recordOnce(
 
 const FINAL_CODES = LEFT_TO_A_PERSON.map((code) => `'${code}'`).join(", ");
 
-const IS_EXPIRED = "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => $14::int)";
+const IS_EXPIRED =
+  "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => :keysDays::int)";
 
 /**
- * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event has an attempt counted,
- * and one that was not due before its first has been pending from then on; a failed event too, and becomes pending again,
- * unless it failed in this very run ($13), has a later generation (what replaced it may have completed), is left to a
- * person (`LEFT_TO_A_PERSON`), waits for its body (`body_lost`), or the job is not believed. A row that another transaction holds is skipped (`busy`), so
- * that a handler delays only its own event. `again` is a row inserted after the statement's snapshot. An event whose first
- * attempt another transaction makes (admit.ts) is `busy` too. If handlers have run that nobody counted ($15), the attempt
- * that follows has the next number, and uses up what one attempt does. An attempt that begins is due no longer. A new
- * event that was accepted more than $14 days ago is left out: it may have been deleted since. A known event that comes
- * with another body, type, or `unsigned` keeps the first, and the conflict is noted; a job that is not believed
- * (process-event.ts) comes without a body hash.
+ * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event
+ * has an attempt counted, and one that was not due before its first has been pending from then on;
+ * a failed event too, and becomes pending again, unless it failed in this very run (`:runs`), has a
+ * later generation (what replaced it may have completed), is left to a person (`LEFT_TO_A_PERSON`),
+ * waits for its body (`body_lost`), or the job is not believed. A row that another transaction
+ * holds is skipped (`busy`), so that a handler delays only its own event. `again` is a row inserted
+ * after the statement's snapshot. An event whose first attempt another transaction makes (admit.ts)
+ * is `busy` too. If handlers have run that nobody counted (`:uncounted`), the attempt that follows
+ * has the next number, and uses up what one attempt does. An attempt that begins is due no longer.
+ * A new event that was accepted more than `:keysDays` days ago is left out: it may have been
+ * deleted since. A known event that comes with another body, type, or `unsigned` keeps the first,
+ * and the conflict is noted; a job that is not believed (process-event.ts) comes without a body
+ * hash.
  */
-const RECORD = `
+const RECORD = statement(
+  `
 WITH ${INCOMING},
 run AS MATERIALIZED (
-  SELECT r.*, r.generation > 0 OR $16::bool OR ${IDENTITY_LOCK("r.source", "r.event_id")} AS is_free
-  FROM unnest($1::text[], $2::text[], $3::int[], $5::text[], $13::text[], $15::int[])
+  SELECT r.*, r.generation > 0 OR :hasIdentity::bool OR ${IDENTITY_LOCK("r.source", "r.event_id")} AS is_free
+  FROM unnest(:sources::text[], :eventIds::text[], :generations::int[], :bodyHashes::text[], :runs::text[], :uncounted::int[])
     AS r (source, event_id, generation, given_hash, run, uncounted)
 ),
 held AS MATERIALIZED (
@@ -186,10 +192,10 @@ counted AS (
     e.attempts - e.attempts_at_retry AS since_retry, e.waits,
     (extract(epoch FROM now() - e.pending_since) * 1000)::float8 AS pending_for_ms
 ), ${INSERT_FRESH({
-  join: "JOIN run USING (source, event_id, generation)",
-  where: `run.is_free AND NOT ${IS_EXPIRED}`,
-  uncounted: "run.uncounted",
-})}
+    join: "JOIN run USING (source, event_id, generation)",
+    where: `run.is_free AND NOT ${IS_EXPIRED}`,
+    uncounted: "run.uncounted",
+  })}
 SELECT i.source, i.event_id AS "eventId", i.generation,
   CASE
     WHEN counted.attempts IS NOT NULL OR fresh.body_id IS NOT NULL THEN 'claimed'
@@ -216,18 +222,22 @@ FROM incoming i
 JOIN run USING (source, event_id, generation)
 LEFT JOIN held USING (source, event_id, generation)
 LEFT JOIN counted USING (source, event_id, generation)
-LEFT JOIN fresh USING (source, event_id, generation)`;
+LEFT JOIN fresh USING (source, event_id, generation)`,
+  "millrace_record",
+);
 
 async function runRecord(
   ledger: LedgerContext,
   jobs: readonly EventJob[],
   { hasIdentity }: { readonly hasIdentity: boolean } = { hasIdentity: false },
 ): Promise<{ claims: Map<EventJob, Claim>; again: EventJob[] }> {
-  const events = packEvents(jobs.map((job) => job.event));
-  const uncounted = jobs.map(({ startedBefore }) => (startedBefore === true ? 1 : 0));
-  const runs = jobs.map((job) => job.run);
-  const values = [...events, runs, ledger.keysDays, uncounted, hasIdentity];
-  const query = { name: "millrace_record", text: RECORD, values };
+  const query = RECORD({
+    ...packEvents(jobs.map((job) => job.event)),
+    runs: jobs.map((job) => job.run),
+    keysDays: ledger.keysDays,
+    uncounted: jobs.map(({ startedBefore }) => (startedBefore === true ? 1 : 0)),
+    hasIdentity,
+  });
   const { rows } = await withPartitions(ledger.pool, () =>
     runStatement<RecordRow>(ledger.pool, query, ledger.prepared),
   );
@@ -243,8 +253,9 @@ async function runRecord(
 }
 
 /**
- * Records an event whose first attempt is being made right now, in a transaction that holds its identity:
- * it takes so long that people should see it. True when the event is recorded with that attempt.
+ * Records an event whose first attempt is being made right now, in a transaction that holds its
+ * identity: it takes so long that people should see it. True when the event is recorded with that
+ * attempt.
  *
  * @throws `database_unavailable`, or what Postgres says of the event
  */

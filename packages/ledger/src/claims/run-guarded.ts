@@ -8,22 +8,22 @@ import {
 import { databaseUnavailable, ledgerError, messageOf } from "../connection/database-errors.ts";
 import type { EmitTarget } from "./emit.ts";
 import { Guard, handlerTransaction } from "./guard.ts";
-import type { Lease } from "../connection/connection.ts";
+import type { PooledConnection } from "../connection/connection.ts";
 import type { UserTables } from "../connection/ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";
 
 /**
- * Runs `work` with a transaction of its own making until it is done or the signal aborts. A query that
- * was not awaited is waited for; a nested transaction that was left open is an error.
+ * Runs `work` with a transaction of its own making until it is done or the signal aborts. A query
+ * that was not awaited is waited for; a nested transaction that was left open is an error.
  */
 export async function runGuarded(
-  held: Lease,
+  connection: PooledConnection,
   signal: StopSignal,
   work: (tx: HandlerTransaction, target: EmitTarget) => Promise<Outcome>,
   tables: UserTables | undefined,
 ): Promise<{ guard: Guard; outcome: Outcome }> {
-  const guard = new Guard(held);
+  const guard = new Guard(connection);
   try {
     const run = async () => {
       const outcome = await work(handlerTransaction(guard, tables), guard);
@@ -41,14 +41,9 @@ export async function runGuarded(
   }
 }
 
-/** In a statement that completes events: it fails because the transaction is not the one that was begun. */
-export const REFUSE_TRANSACTION = `millrace.refuse(
-    'Cannot complete the event: the handler has left its transaction, and what it wrote there may be committed',
-    '${SQLSTATE.transactionChanged}')`;
-
-/** What to throw when the statement that completes the event, or its COMMIT, has failed. */
-export function settleError(error: unknown, held: Lease, guard: Guard): unknown {
-  if (held.broken) return databaseUnavailable(error);
+/** The error to throw when the statement that completes the event, or its COMMIT, has failed. */
+export function settleError(error: unknown, connection: PooledConnection, guard: Guard): unknown {
+  if (connection.broken) return databaseUnavailable(error);
   switch (sqlStateOf(error)) {
     case SQLSTATE.transactionAborted:
       return guard.explain(
@@ -59,7 +54,7 @@ export function settleError(error: unknown, held: Lease, guard: Guard): unknown 
         ),
       );
     case SQLSTATE.transactionChanged:
-      held.spoil("uncleaned");
+      connection.discard("uncleaned");
       return new MillraceError("tx_changed", messageOf(error), { cause: error });
     case SQLSTATE.notSettled:
       return new MillraceError("tx_control_refused", messageOf(error), { cause: error });
@@ -68,15 +63,16 @@ export function settleError(error: unknown, held: Lease, guard: Guard): unknown 
   }
 }
 
-// An attempt that was stopped may still have a query running, so its connection is cut and not asked.
-export async function undo(held: Lease, signal: StopSignal): Promise<void> {
+// An attempt that was stopped may still have a query running, so its connection is cut and not
+// asked.
+export async function undo(connection: PooledConnection, signal: StopSignal): Promise<void> {
   if (signal.aborted) {
-    held.destroy();
+    connection.destroy();
     return;
   }
   try {
-    await unlessAborted(signal, rollback(held));
+    await unlessAborted(signal, rollback(connection));
   } catch {
-    held.destroy();
+    connection.destroy();
   }
 }

@@ -1,9 +1,9 @@
 import { signedDigest, type EnvelopedEvent } from "@millrace/core";
 
-// How deliveries of one signed message are found, where ids are not signed: by the index events_signed, in the
-// order in which they came.
-// A condition on it must read as the index does. Nothing else that is asked may be a condition on another index: a plan
-// that was made while the table was small would take that one, and read all events of a source.
+// Deliveries of one signed message, where ids are not signed, are found by the index events_signed,
+// in the order in which they came. A condition on it must read as the index does. No other
+// condition here can be one of another index: a plan from when the table was small would take that
+// one, and read all events of a source.
 
 /** The digest of what was signed, of a row of events. */
 export const digestOf = (event: string) => `coalesce(${event}.digest, ${event}.body_hash)`;
@@ -17,26 +17,26 @@ export const SAME_MESSAGE = (source: string, digest: string) => `
       AND other.source || '' = ${source}`;
 
 /**
- * Whether the message of an event of the source $1, whose id nobody signed, came under another id before. Which of the
- * two is the replay, and what is done about it, is told by the attempt after a record (suspect-replay.ts).
+ * True when the message of an event of `:source`, whose id is not signed, came under another id
+ * before. The attempt after a record decides which of the two is the replay (suspect-replay.ts).
  */
 export const CAME_BEFORE = (event: string) => `(
     SELECT true FROM millrace.events other
-    WHERE ${SAME_MESSAGE("$1", `${event}.message`)} AND other.event_id <> ${event}.event_id
+    WHERE ${SAME_MESSAGE(":source", `${event}.message`)} AND other.event_id <> ${event}.event_id
     LIMIT 1
   ) IS TRUE`;
 
 /**
- * The lock under which a message is handled: of events that have it in common, one at a time. The build before locks the
- * hash of the body by the same name.
+ * The lock under which a message is handled: of events that have it in common, one at a time. The
+ * build before locks the hash of the body by the same name.
  */
 export const MESSAGE_LOCK = (source: string, digest: string) => `pg_try_advisory_xact_lock(
     hashtextextended(concat_ws(' ', 'millrace.body', ${source}, ${digest}), 0)
   )`;
 
 /**
- * Where the body of an incoming event `i` lies already: an event of today has the same message and the same body. Of
- * today, so that neither loses it earlier than the other.
+ * Where the body of an incoming event `i` lies already: an event of today has the same message and
+ * the same body. Of today, so that neither loses it earlier than the other.
  */
 export const COMMON_BODY = `
   CASE WHEN i.unsigned AND i.generation = 0 AND i.body_from IS NOT NULL THEN (
@@ -54,7 +54,9 @@ export function messageText(event: EnvelopedEvent): string | undefined {
   return `${event.source}\0${signedDigest(event)}\0${event.bodyHash}`;
 }
 
-/** What is kept of an event's digest: nothing where the id is signed, or where the hash of the body is the digest. */
+/**
+ * The digest to store: null where the id is signed, or where the hash of the body is the digest.
+ */
 export function keptDigest({ unsigned, generation, digest }: EnvelopedEvent): string | null {
   return unsigned && generation === 0 ? (digest ?? null) : null;
 }

@@ -1,19 +1,23 @@
 import { MillraceError, type EventKey } from "@millrace/core";
 import type pg from "pg";
-import { digestOf, SAME_MESSAGE, timeOf } from "./same-message.ts";
+import { IS_PENDING } from "./event-batch.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { digestOf, MESSAGE_LOCK, SAME_MESSAGE, timeOf } from "./same-message.ts";
+import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
+import { transaction } from "../connection/transaction.ts";
 
 /**
- * What a signed message says about an event whose id nobody signed: `original` came first, or a person retried it;
- * `replay` repeats an event of the last day; `suspect` repeats an older one, or says that it is another event, and
- * may be genuine; `undecided` while another event with the message is being handled: only at the end of that it is
- * known which of them is the first.
+ * What a signed message says about an event whose id nobody signed: `original` came first, or a
+ * person retried it; `replay` repeats an event of the last day; `suspect` repeats an older one, or
+ * says that it is another event, and may be genuine; `undecided` while another event with the
+ * message is being handled: only at the end of that it is known which of them is the first.
  */
 type ReplayVerdict = "original" | "replay" | "suspect" | "undecided";
 
 /**
- * An event with the message of `mine` that has a better claim to be the first than an event: one that was recorded before
- * it, or one that has been handled already, or makes its calls (`original`), because it could not see the earlier one,
- * which was not committed yet.
+ * An event with the message of `mine` that has a better claim to be the first than an event: one
+ * that was recorded before it, or one that has been handled already, or makes its calls
+ * (`original`), because it could not see the earlier one, which was not committed yet.
  */
 const EARLIER_THAN = (event: string) => `
   ${SAME_MESSAGE("mine.source", digestOf("mine"))}
@@ -25,13 +29,17 @@ const EARLIER_THAN = (event: string) => `
   )`;
 const EARLIER = EARLIER_THAN("mine");
 
-/** An id without the last of its parts, which are joined with `|`: of Shopify's, the shop and the topic. */
+/**
+ * An id without the last of its parts, which are joined with `|`: of Shopify's, the shop and the
+ * topic.
+ */
 const SCOPE = (event: string) => `regexp_replace(${event}.event_id, '[^|]*$', '')`;
 
 /**
- * Whether an event of at most a day apart, which is not suspected itself, is what `mine` says that it is too. It is among
- * the first of that time. Behind a hundred deliveries nothing is looked for: `mine` is suspect then. A pending event
- * counts if it is the first, or makes its calls: any other will be found to be a replay, or suspect.
+ * Whether an event of at most a day apart, which is not suspected itself, is what `mine` says that
+ * it is too. It is among the first of that time. Behind a hundred deliveries nothing is looked for:
+ * `mine` is suspect then. A pending event counts if it is the first, or makes its calls: any other
+ * will be found to be a replay, or suspect.
  */
 const REPEATS = `EXISTS (
   SELECT FROM (
@@ -50,14 +58,20 @@ const REPEATS = `EXISTS (
     )
 )`;
 
-/** A suspected event is pending again only if a person retried it. Its log remembers it, whatever its later attempts do. */
+/**
+ * A suspected event is pending again only if a person retried it. Its log remembers it, whatever
+ * its later attempts do.
+ */
 const WAS_RETRIED = `EXISTS (
   SELECT FROM millrace.attempts a
   WHERE a.source = mine.source AND a.event_id = mine.event_id AND a.generation = mine.generation
     AND a.code = 'suspected_replay'
 )`;
 
-/** Most messages came once, and are looked up once. $4 is true if this transaction has the lock of the message. */
+/**
+ * Most messages came once, and are looked up once. $4 is true if this transaction has the lock of
+ * the message.
+ */
 const VERDICT = `
 SELECT CASE
   WHEN mine.original THEN 'original'
@@ -71,10 +85,11 @@ FROM millrace.events mine
 WHERE mine.source = $1 AND mine.event_id = $2 AND mine.generation = $3`;
 
 /**
- * Decides whether a locked event with an unsigned id has the signed message of another event: true for a replay. Undefined
- * while that is not known. Of several at the same time exactly one is the original: who handles a message holds a lock on it
- * (`hasMessage`), which this statement comes after, so that it sees what whoever had it before has written. The statement is
- * not prepared: a plan from when the table was small would read all of it later.
+ * Decides whether a locked event with an unsigned id has the signed message of another event: true
+ * for a replay, undefined while that is not known. Of several at the same time exactly one is the
+ * original: the transaction that handles a message holds a lock on it (`hasMessage`). This
+ * statement comes after the lock, so that it sees the writes of the lock's last holder. The
+ * statement is not prepared: a plan from when the table was small would read all of it later.
  *
  * @throws `suspected_replay` for one that may be genuine
  */
@@ -113,4 +128,57 @@ async function suspected(client: pg.PoolClient, values: unknown[]): Promise<Mill
     "suspected_replay",
     `Cannot run event: what was signed came before${first.join("")}. If both are genuine, retry this event`,
   );
+}
+
+/**
+ * Decides whether an event whose id nobody signed may make its calls: `original` when no other
+ * event may that has the same signed message, from this commit on; `replay` when another one may,
+ * or has been handled. `undecided` while another event with the message is being handled. `lost`
+ * when the event is not pending any longer, or a later attempt has claimed it.
+ *
+ * @throws `suspected_replay` for one that may be genuine; `database_unavailable`
+ */
+export async function decideOriginal(
+  ledger: LedgerContext,
+  key: EventKey,
+  attempt: number,
+): Promise<"original" | "replay" | "undecided" | "lost"> {
+  try {
+    return await transaction(ledger.pool, (client) => decide(client, key, attempt), ledger.short);
+  } catch (error) {
+    if (sqlStateOf(error) === SQLSTATE.lockNotAvailable) return "undecided";
+    throw error;
+  }
+}
+
+const MINE = `e.source = $1 AND e.event_id = $2 AND e.generation = $3
+  AND ${IS_PENDING("e")} AND e.attempts = $4`;
+
+/** Locks the message first, so that later statements see the writes of the lock's last holder. */
+const LOCK_MESSAGE = `
+SELECT e.original IS TRUE AS is_original, ${MESSAGE_LOCK("e.source", digestOf("e"))} AS has_message
+FROM millrace.events e WHERE ${MINE}`;
+
+const MARK_ORIGINAL = `UPDATE millrace.events e SET original = true WHERE ${MINE}`;
+
+interface MessageRow {
+  readonly is_original: boolean;
+  readonly has_message: boolean;
+}
+
+async function decide(
+  client: pg.PoolClient,
+  key: EventKey,
+  attempt: number,
+): Promise<"original" | "replay" | "undecided" | "lost"> {
+  const values = [key.source, key.eventId, key.generation, attempt];
+  const { rows } = await client.query<MessageRow>(LOCK_MESSAGE, values);
+  const [row] = rows;
+  if (row === undefined) return "lost";
+  if (row.is_original) return "original";
+  const isReplay = await suspectReplay(client, key, row.has_message);
+  if (isReplay === undefined) return "undecided";
+  if (isReplay) return "replay";
+  const { rowCount } = await client.query(MARK_ORIGINAL, values);
+  return rowCount === 1 ? "original" : "lost";
 }

@@ -12,8 +12,8 @@ FROM (SELECT unsigned_until FROM first UNION ALL SELECT unsigned_until FROM mill
 LIMIT 1`;
 
 /**
- * Milliseconds for which jobs without a MAC still run, by the database's clock; negative when the time is over.
- * The first worker with a key begins it, and it ends after `days`.
+ * Milliseconds for which jobs without a MAC still run, by the database's clock; negative when the
+ * time is over. The first worker with a key begins it, and it ends after `days`.
  *
  * @throws `database_unavailable`
  */
@@ -27,8 +27,8 @@ export async function unsignedJobsMs(ledger: LedgerContext, days: number): Promi
 }
 
 /**
- * Notes that jobs are not signed now, so that the time begins when a worker gets a key: jobs wait then that nobody
- * could sign.
+ * Notes that jobs are not signed now, so that the time begins when a worker gets a key: jobs wait
+ * then that nobody could sign.
  *
  * @throws `database_unavailable`
  */

@@ -9,8 +9,8 @@ export type Methods<Context, Functions> = {
 };
 
 /**
- * Gives every function its context, so that an object of functions becomes an object of methods. The
- * functions stay plain: a function that needs another one calls it with its own context.
+ * Gives every function its context, so that an object of functions becomes an object of methods.
+ * The functions stay plain: a function that needs another one calls it with its own context.
  */
 export function bind<
   Context,

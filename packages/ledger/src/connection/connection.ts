@@ -1,30 +1,29 @@
 import { createConnection } from "node:net";
-import type pg from "pg";
+import pg from "pg";
 import { ledgerError } from "./database-errors.ts";
-import { withKnownName } from "./prepared-name.ts";
+import { keepsPrepared } from "./prepared-name.ts";
 import { SQLSTATE } from "./sqlstate.ts";
-import { TransactionEnd } from "./transaction-end.ts";
 
 /**
- * Why a connection that works is closed: a handler changed its session by a statement of its own (`session`),
- * or what a handler may have left on it was not removed (`uncleaned`).
+ * Why a connection that works is closed: a handler changed its session by a statement of its own
+ * (`session`), or what a handler may have left on it was not removed (`uncleaned`).
  */
 export type ResetReason = "session" | "uncleaned";
 
 /** A connection taken from the pool, which goes back only when its state is known. */
-export interface Lease {
+export interface PooledConnection {
   readonly client: pg.PoolClient;
   /** True once the connection has died or was destroyed. */
   readonly broken: boolean;
-  /** True from a handler's first query until the end of its transaction has removed what it may have left. */
+  /** True from a handler's first query until the end of its transaction has cleaned up after it. */
   isTouched: boolean;
   /** Keeps the connection from being reused; the reason is what `release` gives. */
-  spoil(reason?: ResetReason): void;
+  discard(reason?: ResetReason): void;
   /** Cancels what the backend is doing and cuts the connection, without waiting for an answer. */
   destroy(): void;
   /**
-   * Gives it back: for reuse when no transaction is open on it and no handler has left anything, otherwise to
-   * be closed. Says why if it is a handler's doing.
+   * Gives it back: for reuse when no transaction is open on it and no handler has left anything,
+   * otherwise to be closed. Says why if it is a handler's doing.
    */
   release(): ResetReason | undefined;
 }
@@ -33,8 +32,8 @@ export interface Lease {
 const readOnly = new WeakSet<pg.ClientBase>();
 
 /**
- * Lets each connection on which Postgres refuses a write as read-only be closed instead of reused: the name that it
- * was opened by may lead to another server by now.
+ * Lets each connection on which Postgres refuses a write as read-only be closed instead of reused:
+ * the name that it was opened by may lead to another server by now.
  */
 export function closeReadOnly(pool: pg.Pool): void {
   pool.on("connect", (client) => {
@@ -49,24 +48,24 @@ export function closeReadOnly(pool: pg.Pool): void {
  *
  * @throws `database_unavailable` when the pool has none in time.
  */
-export async function lease(pool: pg.Pool): Promise<Lease> {
+export async function acquireConnection(pool: pg.Pool): Promise<PooledConnection> {
   const client = await connect(pool);
   let broken = false;
-  let isSpoiled = false;
+  let isDiscarded = false;
   let reset: ResetReason | undefined;
   const onEnd = () => {
     broken = true;
   };
   client.on("error", onEnd);
   client.on("end", onEnd);
-  const held: Lease = {
+  const connection: PooledConnection = {
     client,
     get broken() {
       return broken;
     },
     isTouched: false,
-    spoil: (reason) => {
-      isSpoiled = true;
+    discard: (reason) => {
+      isDiscarded = true;
       reset ??= reason;
     },
     destroy: () => {
@@ -77,14 +76,14 @@ export async function lease(pool: pg.Pool): Promise<Lease> {
     release: () => {
       client.off("error", onEnd);
       client.off("end", onEnd);
-      const { isTouched } = held;
-      const isClean = !broken && !isSpoiled && !isTouched && !readOnly.has(client);
+      const { isTouched } = connection;
+      const isClean = !broken && !isDiscarded && !isTouched && !readOnly.has(client);
       client.release(!isClean || client.getTransactionStatus() !== "I");
       if (broken) return undefined;
       return reset ?? (isTouched ? "uncleaned" : undefined);
     },
   };
-  return held;
+  return connection;
 }
 
 async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
@@ -99,8 +98,8 @@ const CANCEL_REQUEST_CODE = 80_877_102;
 const CANCEL_TIMEOUT_MS = 2_000;
 
 /**
- * Asks the server to cancel what a backend is doing. A backend that runs a statement does not notice
- * that its socket is gone, and would keep its locks until the statement ends. Best effort:
+ * Asks the server to cancel what a backend is doing. A backend that runs a statement does not
+ * notice that its socket is gone, and would keep its locks until the statement ends. Best effort:
  * statement_timeout ends the statement in any case.
  *
  * @see https://www.postgresql.org/docs/current/protocol-flow.html "Canceling Requests in Progress"
@@ -122,39 +121,155 @@ function requestCancel(client: pg.PoolClient): void {
   socket.resume();
 }
 
-type Sendable = pg.QueryConfig | TransactionEnd;
+/**
+ * Removes what a handler can leave behind on its connection. It is `DISCARD ALL` without the part
+ * that drops prepared statements, which are the ledger's own, and without `DISCARD PLANS`. `RESET
+ * ALL` leaves the role and the user as they are, so these have statements of their own. What the
+ * connection was opened with (the startup packet, `ALTER ROLE ... SET`) stays.
+ *
+ * @see https://www.postgresql.org/docs/current/sql-discard.html
+ */
+const cleaning = (unlock: string) =>
+  [
+    "CLOSE ALL",
+    "RESET SESSION AUTHORIZATION",
+    "RESET ROLE",
+    "RESET ALL",
+    "UNLISTEN *",
+    unlock,
+    "DISCARD TEMP",
+    "DISCARD SEQUENCES",
+  ].join("; ");
+
+const UNLOCK = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
 /**
- * Sends statements together on a pipelined connection, waits for all answers, and throws the first
- * error. On a connection without a pipeline they are sent one by one.
+ * The cleanings of a connection, in turn. The SELECT is the only statement that Postgres plans,
+ * which takes longer than most of the others, so that it is prepared: where each transaction runs
+ * in the same backend, which the first one finds out. Behind a pooler the prepared statement might
+ * be missing, and the error would undo the whole cleaning.
  */
-export async function pipeline(
-  client: pg.PoolClient,
-  queries: readonly Sendable[],
-): Promise<pg.QueryResult[]> {
-  if (!client.pipeline) return await oneByOne(client, queries);
-  // All of them are awaited even after an error, so that the connection's state is known.
-  const { stream } = client.connection;
-  stream.cork();
-  const sent = queries.map((query) => send(client, query));
-  stream.uncork();
-  const answers = await Promise.allSettled(sent);
-  return answers.map((answer) => {
-    if (answer.status === "rejected") throw answer.reason;
-    return answer.value;
-  });
+const CLEANINGS = {
+  first: cleaning(`${UNLOCK}, pg_catalog.pg_backend_pid()`),
+  preparing: cleaning(`PREPARE millrace_unlock AS ${UNLOCK}; EXECUTE millrace_unlock`),
+  prepared: cleaning("EXECUTE millrace_unlock"),
+  unprepared: cleaning(UNLOCK),
+};
+type CleaningKind = keyof typeof CLEANINGS;
+
+/** The next cleaning of each connection that had one. */
+const nextCleanings = new WeakMap<pg.ClientBase, CleaningKind>();
+
+function nextCleaning(client: pg.ClientBase): CleaningKind {
+  return keepsPrepared(client) ? (nextCleanings.get(client) ?? "first") : "unprepared";
 }
 
-async function oneByOne(
-  client: pg.PoolClient,
-  queries: readonly Sendable[],
-): Promise<pg.QueryResult[]> {
-  const answers: pg.QueryResult[] = [];
-  for (const query of queries) answers.push(await send(client, query));
-  return answers;
+type Ending = "COMMIT" | "ROLLBACK";
+
+/**
+ * Behind a pooler, a COMMIT that is refused gives the backend to somebody else before it is clean.
+ * Deferred constraints, which are what refuses it, are checked before it there: then the
+ * transaction is still open, and its ROLLBACK cleans.
+ */
+const CHECK = "SET CONSTRAINTS ALL IMMEDIATE";
+const checksFirst = (kind: CleaningKind) => kind === "first" || kind === "unprepared";
+
+/**
+ * The statement that ends the transaction of a connection. After a handler's queries it also cleans
+ * up, in the same message: behind a pooler in transaction mode, a later one would reach another
+ * server connection.
+ */
+export function endOf(
+  connection: PooledConnection,
+  ending: Ending,
+): pg.QueryConfig | TransactionEnd {
+  return connection.isTouched ? new TransactionEnd(connection, ending) : { text: ending };
 }
 
-function send(client: pg.PoolClient, query: Sendable): Promise<pg.QueryResult> {
-  if (query instanceof TransactionEnd) return query.send(client);
-  return client.query(withKnownName(client, query));
+/** The methods that pg calls for the messages of an answer. Its types have none of them. */
+interface AnswerHandler {
+  handleCommandComplete(message: { readonly text: string }): void;
+  handleRowDescription(): void;
+  handleDataRow(message: { readonly fields: readonly (string | null)[] }): void;
+  handleError(error: unknown): void;
+  handleReadyForQuery(): void;
+}
+
+/**
+ * COMMIT or ROLLBACK and the cleaning, in one simple-protocol message. Postgres ends the
+ * transaction by that statement and runs the others in an implicit one behind it. So its answer
+ * counts, whatever follows: after an error behind it the event is what the COMMIT made of it, and
+ * the connection is closed, because the cleaning was undone as a whole. If the COMMIT itself fails,
+ * nothing behind it runs, and the connection is closed too.
+ *
+ * A query of pg keeps no answer if an error follows, and makes a result of each.
+ *
+ * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-MULTI-STATEMENT
+ */
+export class TransactionEnd extends pg.Query implements AnswerHandler {
+  readonly #connection: PooledConnection;
+  readonly #kind: CleaningKind;
+  /** True until the constraints are checked that are checked before the COMMIT. */
+  #isChecking: boolean;
+  #backendPid: string | null | undefined;
+  #command: string | undefined;
+  #resolve: (result: pg.QueryResult) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+
+  constructor(connection: PooledConnection, ending: Ending) {
+    const kind = nextCleaning(connection.client);
+    const isChecking = ending === "COMMIT" && checksFirst(kind);
+    super(`${isChecking ? `${CHECK}; ` : ""}${ending}; ${CLEANINGS[kind]}`);
+    this.#connection = connection;
+    this.#kind = kind;
+    this.#isChecking = isChecking;
+  }
+
+  /**
+   * Sends it. The result has the command that ended the transaction: ROLLBACK for a COMMIT of an
+   * aborted one.
+   */
+  send(client: pg.PoolClient): Promise<pg.QueryResult> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      client.query(this);
+    });
+  }
+
+  handleCommandComplete({ text }: { readonly text: string }): void {
+    if (this.#isChecking) this.#isChecking = false;
+    else this.#command ??= text;
+  }
+
+  handleRowDescription(): void {}
+
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    this.#backendPid = fields[1];
+  }
+
+  handleError(error: unknown): void {
+    if (!this.#isChecking) this.#connection.discard("uncleaned");
+    if (this.#command === undefined) this.#reject(error);
+    else this.#end(this.#command);
+  }
+
+  handleReadyForQuery(): void {
+    this.#connection.isTouched = false;
+    this.#learn();
+    this.#end(this.#command ?? "");
+  }
+
+  /** A pooler gives its clients made-up process ids, for their cancel requests. */
+  #learn(): void {
+    const { client } = this.#connection;
+    if (this.#kind === "preparing") nextCleanings.set(client, "prepared");
+    if (this.#kind !== "first") return;
+    const isDirect = this.#backendPid === String((client as { processID?: unknown }).processID);
+    nextCleanings.set(client, isDirect ? "preparing" : "unprepared");
+  }
+
+  #end(command: string): void {
+    this.#resolve({ command, rowCount: null, oid: 0, fields: [], rows: [] });
+  }
 }

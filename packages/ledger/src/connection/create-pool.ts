@@ -18,9 +18,9 @@ export interface PoolOptions {
 
 /**
  * Makes a pool in which a dead connection affects only itself. Its clients send statements without
- * waiting for earlier answers (`pipeline`), so that statements sent together cost one round trip. It has
- * no client-side `query_timeout`, which would hand a transaction in an unknown state to the next caller.
- * The caller ends it.
+ * waiting for earlier answers (`pipeline`), so that statements sent together cost one round trip.
+ * It has no client-side `query_timeout`, which would hand a transaction in an unknown state to the
+ * next caller. The caller ends it.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({

@@ -6,7 +6,7 @@ import {
 } from "drizzle-orm";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import type pg from "pg";
-import type { Lease, ResetReason } from "./connection.ts";
+import type { PooledConnection, ResetReason } from "./connection.ts";
 import { INDEXED_ONLY, PLAN_BY_KEY, transaction, type TransactionOptions } from "./transaction.ts";
 
 export interface LedgerOptions {
@@ -14,7 +14,10 @@ export interface LedgerOptions {
   readonly statementTimeoutMs?: number;
   /** Milliseconds that a statement waits for a row that another transaction holds. */
   readonly lockTimeoutMs?: number;
-  /** Milliseconds that Postgres lets a handler's transaction sit idle. Must be longer than the handler. */
+  /**
+   * Milliseconds that Postgres lets a handler's transaction sit idle. Must be longer than the
+   * handler.
+   */
   readonly idleInTransactionTimeoutMs?: number;
   /** Days that a completed event is known. Default 90. */
   readonly keysDays?: number;
@@ -33,7 +36,7 @@ export interface ConnectionReset {
 /** The user's tables and relations, as drizzle wants them. */
 export type UserTables = RelationalSchemaConfig<TablesRelationalConfig>;
 
-/** What all functions of the ledger share. */
+/** The pool, limits and tables that all functions of the ledger share. */
 export interface LedgerContext {
   readonly pool: pg.Pool;
   /** For the ledger's own short transactions, which find every row by an index. */
@@ -42,7 +45,9 @@ export interface LedgerContext {
   readonly prepared: TransactionOptions;
   /** For reads, whose plan is up to the planner. */
   readonly reads: TransactionOptions;
-  /** Days that a completed event is known; a job of an unknown event that is older is not recorded. */
+  /**
+   * Days that a completed event is known; a job of an unknown event that is older is not recorded.
+   */
   readonly keysDays: number;
   /** Milliseconds that a handler's transaction waits for a row that another one holds. */
   readonly lockTimeoutMs: number;
@@ -82,8 +87,12 @@ function readTables(schema: Record<string, unknown>): UserTables {
 }
 
 /** Gives back a connection that a handler of a source may have had. */
-export function releaseHandlers(ledger: LedgerContext, held: Lease, source: string): void {
-  const reason = held.release();
+export function releaseHandlers(
+  ledger: LedgerContext,
+  connection: PooledConnection,
+  source: string,
+): void {
+  const reason = connection.release();
   if (reason !== undefined) ledger.onReset?.({ source, reason });
 }
 

@@ -1,22 +1,27 @@
 import { databaseReadOnly } from "./database-errors.ts";
 import type { LedgerContext } from "./ledger-context.ts";
-import { runStatementOn, withLease } from "./transaction.ts";
+import { runStatementOn, withConnection } from "./transaction.ts";
 
 const IS_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on' AS found";
 
 /**
- * Asks Postgres whether it takes writes, with a COMMIT, because one whose commits hang takes none. A connection to one
- * that does not is closed, so that the next call looks up the server's name again.
+ * Asks Postgres whether it takes writes, with a COMMIT, because one whose commits hang takes none.
+ * A connection to one that does not is closed, so that the next call looks up the server's name
+ * again.
  *
- * @throws `database_read_only` on a standby, or where writes are switched off; `database_unavailable` when Postgres
- * does not answer in time.
+ * @throws `database_read_only` on a standby, or where writes are switched off;
+ * `database_unavailable` when Postgres does not answer in time.
  */
 export async function ping({ pool, short }: LedgerContext): Promise<void> {
-  await withLease(pool, short.deadlineMs, async (held) => {
+  await withConnection(pool, short.deadlineMs, async (connection) => {
     const query = { text: IS_READ_ONLY };
-    const { rows } = await runStatementOn<{ found: boolean }>(held.client, query, short.limits);
+    const { rows } = await runStatementOn<{ found: boolean }>(
+      connection.client,
+      query,
+      short.limits,
+    );
     if (rows[0]?.found !== true) return;
-    held.spoil();
+    connection.discard();
     throw databaseReadOnly();
   });
 }

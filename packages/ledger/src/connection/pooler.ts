@@ -2,31 +2,35 @@ import { randomUUID } from "node:crypto";
 import { settlesWithin } from "@millrace/core";
 import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
-import { lease, type Lease } from "./connection.ts";
+import { acquireConnection, type PooledConnection } from "./connection.ts";
 import { isStale } from "./prepared-name.ts";
 
 /**
- * What stands between a pool and Postgres: nothing; a pooler that gives each connection a server process of its own
- * (`session`); or one that gives each transaction any server process (`transaction`), where nothing that belongs to a
- * session can be relied on.
+ * What stands between a pool and Postgres: nothing; a pooler that gives each connection a server
+ * process of its own (`session`); or one that gives each transaction any server process
+ * (`transaction`), where nothing that belongs to a session can be relied on.
  */
 export type Pooler = "none" | "session" | "transaction";
 
 const TRIES = 5;
 const DEADLINE_MS = 5_000;
-/** Milliseconds after which a statement may be waiting for the server process that the other connection has. */
+/**
+ * Milliseconds after which a statement may be waiting for the server process that the other
+ * connection has.
+ */
 const SHARED_MS = 300;
 
 /**
- * Finds out what stands between a pool and Postgres; when it starts, because it takes two of the pool's connections.
- * Where prepared statements were not found again, the pool's statements have no names from then on (prepared-name.ts).
+ * Finds out what stands between a pool and Postgres; when it starts, because it takes two of the
+ * pool's connections. Where prepared statements were not found again, the pool's statements have no
+ * names from then on (prepared-name.ts).
  *
  * @throws `database_unavailable`
  */
 export async function findPooler(pool: pg.Pool): Promise<Pooler> {
   return await withLeases(pool, async (take) => {
     const first = await take();
-    // A pooler makes up the process id that it tells its clients.
+    // A pooler makes up the process id that it shows its clients.
     const { processID } = first.client as { processID?: unknown };
     if ((await pidOf(first)) === processID) return "none";
     return await watchPooler(first, await take());
@@ -34,10 +38,10 @@ export async function findPooler(pool: pg.Pool): Promise<Pooler> {
 }
 
 /**
- * Runs a prepared statement on one connection, then again while the other one has taken a server process: most
- * likely the one that has just become free.
+ * Runs a prepared statement on one connection, then again while the other one has taken a server
+ * process: most likely the one that has just become free.
  */
-async function watchPooler(first: Lease, second: Lease): Promise<Pooler> {
+async function watchPooler(first: PooledConnection, second: PooledConnection): Promise<Pooler> {
   // A name that no earlier process has left on a server.
   const name = `millrace_probe_${randomUUID()}`;
   let waits = 0;
@@ -47,7 +51,8 @@ async function watchPooler(first: Lease, second: Lease): Promise<Pooler> {
       await second.client.query("BEGIN");
       await pidOf(second);
       const asked = pidOf(first, name);
-      // Where a pooler has a single server process, it is free when the other transaction has ended.
+      // Where a pooler has a single server process, it is free when the other transaction has
+      // ended.
       if (!(await settlesWithin(asked, SHARED_MS))) waits += 1;
       await second.client.query("COMMIT");
       if (before !== (await asked)) return "transaction";
@@ -64,27 +69,27 @@ async function watchPooler(first: Lease, second: Lease): Promise<Pooler> {
   }
 }
 
-async function pidOf({ client }: Lease, name?: string): Promise<unknown> {
+async function pidOf({ client }: PooledConnection, name?: string): Promise<unknown> {
   const text = "SELECT pg_catalog.pg_backend_pid() AS pid";
   const { rows } = await client.query<{ pid: number }>({ name, text });
   return rows[0]?.pid;
 }
 
-/** Gives what it has taken back as it is: what is open on a connection closes it. */
+/** Gives connections back as they are: one with an open transaction is closed. */
 async function withLeases<T>(
   pool: pg.Pool,
-  work: (take: () => Promise<Lease>) => Promise<T>,
+  work: (take: () => Promise<PooledConnection>) => Promise<T>,
 ): Promise<T> {
-  const held: Lease[] = [];
+  const connections: PooledConnection[] = [];
   let isLate = false;
   const timer = setTimeout(() => {
     isLate = true;
-    for (const each of held) each.destroy();
+    for (const each of connections) each.destroy();
   }, DEADLINE_MS);
   try {
     return await work(async () => {
-      const taken = await lease(pool);
-      held.push(taken);
+      const taken = await acquireConnection(pool);
+      connections.push(taken);
       return taken;
     });
   } catch (error) {
@@ -93,6 +98,6 @@ async function withLeases<T>(
       : ledgerError(error);
   } finally {
     clearTimeout(timer);
-    for (const each of held) each.release();
+    for (const each of connections) each.release();
   }
 }

@@ -1,7 +1,10 @@
 import type pg from "pg";
 import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 
-/** Postgres parses and plans a statement each time, unless it is prepared: a third of what an INSERT costs. */
+/**
+ * Postgres parses and plans a statement each time, unless it is prepared: a third of what an INSERT
+ * costs.
+ */
 const FROM_USES = 20;
 /** Prepared statements at most: a connection keeps them for as long as it lives. */
 const NAMES_MAX = 100;
@@ -28,8 +31,8 @@ export function preparedName(text: string): string | undefined {
 }
 
 /**
- * Connections on which what is prepared may be gone: a handler deallocated it, or a pooler gave the next transaction
- * another server. pg does not notice, and names statements that are not there.
+ * Connections on which what is prepared may be gone: a handler deallocated it, or a pooler gave the
+ * next transaction another server. pg does not notice, and names statements that are not there.
  */
 const forgetful = new WeakSet<pg.ClientBase>();
 
@@ -38,7 +41,7 @@ export function forgetPrepared(client: pg.ClientBase): void {
   forgetful.add(client);
 }
 
-/** Whether what was prepared on a connection is still there, as far as can be told. */
+/** True when prepared statements are still on a connection, as far as is known. */
 export function keepsPrepared(client: pg.ClientBase): boolean {
   return !forgetful.has(client);
 }
@@ -53,9 +56,10 @@ export function withKnownName<Query extends pg.QueryConfig>(
 }
 
 /**
- * Learns from a pool's connections that a prepared statement was gone, or was there already: a function that a handler
- * calls can deallocate out of sight, and a pooler changes the server. Its connection sends no names from then on;
- * where it was a statement of the ledger, no connection of the pool does, because the next event would do it again.
+ * Learns from a pool's connections that a prepared statement was gone, or was there already: a
+ * function that a handler calls can deallocate out of sight, and a pooler changes the server. Its
+ * connection sends no names from then on; where it was a statement of the ledger, no connection of
+ * the pool does, because the next event would do it again.
  */
 export function learnForgotten(pool: pg.Pool): void {
   const clients = new Set<pg.PoolClient>();
@@ -82,7 +86,10 @@ const NAME_STATES: ReadonlySet<string> = new Set([
   SQLSTATE.duplicatePreparedStatement,
 ]);
 
-/** True when a prepared statement no longer fits the tables, because a column was added or changed its type. */
+/**
+ * True when a prepared statement no longer fits the tables, because a column was added or changed
+ * its type.
+ */
 export function isStale(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (NAME_STATES.has(state ?? "")) return true;

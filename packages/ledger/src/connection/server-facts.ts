@@ -2,7 +2,7 @@ import { MillraceError } from "@millrace/core";
 import type pg from "pg";
 import { ledgerError } from "./database-errors.ts";
 
-/** What a Postgres says of itself and of how a login is set up. Every login may read it. */
+/** Facts of a Postgres and of the setup of a login. Every login may read them. */
 export interface ServerFacts {
   readonly version: string;
   /** 150004 is 15.4. */

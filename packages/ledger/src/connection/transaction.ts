@@ -1,15 +1,16 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
-import { lease, pipeline, type Lease } from "./connection.ts";
-import { endOf } from "./transaction-end.ts";
+import { acquireConnection, endOf, TransactionEnd, type PooledConnection } from "./connection.ts";
+import { withKnownName } from "./prepared-name.ts";
+import { SQLSTATE } from "./sqlstate.ts";
 
 /** Timeouts that Postgres enforces within one transaction, in milliseconds. */
 export interface TransactionLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  /** How statements are planned: `INDEXED_ONLY` or `PLAN_BY_KEY`. Default: as Postgres likes. */
+  /** The planning of statements: `INDEXED_ONLY` or `PLAN_BY_KEY`. Default: as Postgres likes. */
   readonly planning?: string;
 }
 
@@ -20,18 +21,19 @@ export interface TransactionLimits {
 export const INDEXED_ONLY = "SET LOCAL enable_seqscan = off";
 
 /**
- * For the statements that find each event by its key, in a transaction: they are planned once in a connection.
- * Postgres would plan them for the length of their arrays each time, which takes longer than to run them for
- * one event. What handlers run is planned as they like: `PLAN_FOR_HANDLERS` is part of the statement that runs
- * before them.
+ * For the statements that find each event by its key, in a transaction: they are planned once in a
+ * connection. Postgres would plan them for the length of their arrays each time, which takes longer
+ * than to run them for one event. What handlers run is planned as they like: `PLAN_FOR_HANDLERS` is
+ * part of the statement that runs before them.
  */
 export const PLAN_BY_KEY = `${INDEXED_ONLY}; SET LOCAL plan_cache_mode = force_generic_plan`;
-export const PLAN_FOR_HANDLERS =
+const PLAN_FOR_HANDLERS =
   "set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)";
 
 /**
- * For a login that is named like our schema: by Postgres' default, the unqualified tables of a user would be made among
- * our own. They are made in `public`; those that are among ours already are still found there.
+ * For a login that is named like our schema: by Postgres' default, the unqualified tables of a user
+ * would be made among our own. They are made in `public`; those that are among ours already are
+ * still found there.
  */
 export const PATH_FOR_HANDLERS = `CASE
     WHEN current_user = 'millrace' AND current_setting('search_path') = '"$user", public'
@@ -39,30 +41,60 @@ export const PATH_FOR_HANDLERS = `CASE
     THEN set_config('search_path', 'public, "$user"', true)
   END`;
 
+/**
+ * Sets the limits of a handler's transaction (`handlerLimits`), which costs less in the statement
+ * that runs before its handlers than a SET for each.
+ */
+export const LIMIT_HANDLERS = `set_config('lock_timeout', :lockTimeout, true),
+    set_config('statement_timeout', :statementTimeout, true),
+    set_config('idle_in_transaction_session_timeout', :idleTimeout, true),
+    ${PLAN_FOR_HANDLERS}, ${PATH_FOR_HANDLERS}`;
+
+/** The parameters of `LIMIT_HANDLERS`: set_config takes text. */
+export function handlerLimits(limits: {
+  readonly lockTimeoutMs: number;
+  readonly statementTimeoutMs: number;
+  readonly idleInTransactionTimeoutMs: number;
+}) {
+  const text = (milliseconds: number) => String(Math.ceil(milliseconds));
+  return {
+    lockTimeout: text(limits.lockTimeoutMs),
+    statementTimeout: text(limits.statementTimeoutMs),
+    idleTimeout: text(limits.idleInTransactionTimeoutMs),
+  };
+}
+
+/** Fails a statement that completes events in another transaction than the one that was begun. */
+export const REFUSE_TRANSACTION = `millrace.refuse(
+    'Cannot complete the event: the handler has left its transaction, and what it wrote there may be committed',
+    '${SQLSTATE.transactionChanged}')`;
+
 export interface TransactionOptions {
   readonly limits: TransactionLimits;
-  /** Milliseconds until the connection is destroyed, whatever it is doing. For a server that does not
-   * answer at all: it must be longer than `limits`, which Postgres enforces itself. */
+  /**
+   * Milliseconds until the connection is destroyed, whatever it is doing. For a server that does
+   * not answer at all: it must be longer than `limits`, which Postgres enforces itself.
+   */
   readonly deadlineMs: number;
 }
 
 /**
- * Runs `work` in a transaction: its writes are committed if and only if this resolves. An error of `work`
- * rolls them back and is rethrown. A connection that did not answer everything cleanly is closed and
- * never reused. When the connection is lost during COMMIT, the outcome is unknown: that is thrown as
- * `database_unavailable`, and only the rows can tell.
+ * Runs `work` in a transaction: its writes are committed if and only if this resolves. An error of
+ * `work` rolls them back and is rethrown. A connection that did not answer everything cleanly is
+ * closed and never reused. When the connection is lost during COMMIT, the outcome is unknown: that
+ * is thrown as `database_unavailable`, and only the rows show it.
  *
- * @throws `database_unavailable`, `illegal_transition`, or what `work` threw.
+ * @throws `database_unavailable`, `illegal_transition`, or an error of `work`.
  */
 export async function transaction<T>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
   options: TransactionOptions,
 ): Promise<T> {
-  return await withLease(pool, options.deadlineMs, async (held) => {
-    await held.client.query(beginText(options.limits));
-    const result = await work(held.client);
-    requireCommitted(await held.client.query("COMMIT"));
+  return await withConnection(pool, options.deadlineMs, async (connection) => {
+    await connection.client.query(beginText(options.limits));
+    const result = await work(connection.client);
+    requireCommitted(await connection.client.query("COMMIT"));
     return result;
   });
 }
@@ -78,7 +110,7 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   query: pg.QueryConfig,
   options: TransactionOptions,
 ): Promise<pg.QueryResult<Row>> {
-  return await withLease(pool, options.deadlineMs, ({ client }) =>
+  return await withConnection(pool, options.deadlineMs, ({ client }) =>
     runStatementOn<Row>(client, query, options.limits),
   );
 }
@@ -123,53 +155,93 @@ export function requireCommitted(commit: pg.QueryResult | undefined): void {
 }
 
 /**
- * Rolls back what is open on a connection, removes what a handler left on it, and destroys the connection if that
- * does not answer.
+ * Rolls back what is open on a connection, removes what a handler left on it, and destroys the
+ * connection if that does not answer.
  */
-export async function rollback(held: Lease): Promise<void> {
-  if (held.broken || held.client.getTransactionStatus() === "I") return;
+export async function rollback(connection: PooledConnection): Promise<void> {
+  if (connection.broken || connection.client.getTransactionStatus() === "I") return;
   try {
-    await pipeline(held.client, [endOf(held, "ROLLBACK")]);
+    await pipeline(connection.client, [endOf(connection, "ROLLBACK")]);
   } catch {
     // The first error says what went wrong; this one only says that the connection is broken.
-    held.destroy();
+    connection.destroy();
   }
 }
 
 /**
- * Runs `body` on a connection of its own, for `deadlineMs` at most: then the connection is destroyed. After an error,
- * what is open on it is rolled back.
+ * Runs `body` on a connection of its own, for `deadlineMs` at most: then the connection is
+ * destroyed. After an error, what is open on it is rolled back.
  *
  * @throws `database_unavailable`, `illegal_transition`, or what `body` threw.
  */
-export async function withLease<T>(
+export async function withConnection<T>(
   pool: pg.Pool,
   deadlineMs: number,
-  body: (held: Lease) => Promise<T>,
+  body: (connection: PooledConnection) => Promise<T>,
 ): Promise<T> {
-  const held = await lease(pool);
+  const connection = await acquireConnection(pool);
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      held.destroy();
+      connection.destroy();
       reject(databaseUnavailable(new Error(`no answer within ${deadlineMs} ms`)));
     }, deadlineMs);
   });
   try {
-    return await Promise.race([runOrUndo(held, body), deadline]);
+    return await Promise.race([runOrUndo(connection, body), deadline]);
   } catch (error) {
     throw ledgerError(error);
   } finally {
     clearTimeout(timer);
-    held.release();
+    connection.release();
   }
 }
 
-async function runOrUndo<T>(held: Lease, body: (held: Lease) => Promise<T>): Promise<T> {
+async function runOrUndo<T>(
+  connection: PooledConnection,
+  body: (connection: PooledConnection) => Promise<T>,
+): Promise<T> {
   try {
-    return await body(held);
+    return await body(connection);
   } catch (error) {
-    await rollback(held);
+    await rollback(connection);
     throw error;
   }
+}
+
+type Sendable = pg.QueryConfig | TransactionEnd;
+
+/**
+ * Sends statements together on a pipelined connection, waits for all answers, and throws the first
+ * error. On a connection without a pipeline they are sent one by one.
+ */
+export async function pipeline(
+  client: pg.PoolClient,
+  queries: readonly Sendable[],
+): Promise<pg.QueryResult[]> {
+  if (!client.pipeline) return await oneByOne(client, queries);
+  // All of them are awaited even after an error, so that the connection's state is known.
+  const { stream } = client.connection;
+  stream.cork();
+  const sent = queries.map((query) => send(client, query));
+  stream.uncork();
+  const answers = await Promise.allSettled(sent);
+  return answers.map((answer) => {
+    if (answer.status === "rejected") throw answer.reason;
+    return answer.value;
+  });
+}
+
+async function oneByOne(
+  client: pg.PoolClient,
+  queries: readonly Sendable[],
+): Promise<pg.QueryResult[]> {
+  const answers: pg.QueryResult[] = [];
+  for (const query of queries) answers.push(await send(client, query));
+  return answers;
+}
+
+function send(client: pg.PoolClient, query: Sendable): Promise<pg.QueryResult> {
+  if (query instanceof TransactionEnd) return query.send(client);
+  return client.query(withKnownName(client, query));
 }

@@ -11,6 +11,7 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "../claims/event-batch.ts";
 import { withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
+import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 interface AcceptRow extends EventKey {
@@ -21,8 +22,8 @@ interface AcceptRow extends EventKey {
 
 /**
  * Records events as pending, with their bodies, in one commit: one result for each event, in order.
- * Every result except an error means that the event is on disk. `failed` and `conflict` tell more about
- * an event that was there before; a conflict is noted. A repeat within the call is a duplicate.
+ * Every result except an error means that the event is on disk. `failed` and `conflict` are results
+ * of an event that was there before; a conflict is noted. A repeat within the call is a duplicate.
  *
  * @throws `database_unavailable`
  */
@@ -51,8 +52,10 @@ function variantText(event: IncomingEvent): string {
   return `${event.bodyHash}\0${keyText(event)}`;
 }
 
-/** An event that came with several bodies in one call takes one statement for each body: the first is
- * kept, and the later ones find it there. */
+/**
+ * An event that came with several bodies in one call takes one statement for each body: the first
+ * is kept, and the later ones find it there.
+ */
 async function acceptInRounds(
   ledger: LedgerContext,
   variants: readonly IncomingEvent[],
@@ -134,12 +137,13 @@ async function acceptOnce(
 }
 
 /**
- * Records new events as pending and returns the status of known ones; a delivery of a known event with
- * another body is noted. Status is null for a new event. Known rows are looked up one at a time
- * (LIMIT 1), because a join may be answered from a hash of the whole table. A row inserted after the
- * statement's snapshot is left out of the answer.
+ * Records new events as pending and returns the status of known ones; a delivery of a known event
+ * with another body is noted. Status is null for a new event. Known rows are looked up one at a
+ * time (LIMIT 1), because a join may be answered from a hash of the whole table. A row inserted
+ * after the statement's snapshot is left out of the answer.
  */
-const ACCEPT = `
+const ACCEPT = statement(
+  `
 WITH ${INCOMING}, ${INSERT_FRESH()},
 seen AS MATERIALIZED (
   SELECT i.source, i.event_id, i.generation, i.body_hash, e.status,
@@ -156,15 +160,16 @@ SELECT source, event_id AS "eventId", generation, NULL AS status, NULL::boolean 
 UNION ALL
 SELECT source, event_id, generation, status,
   CASE WHEN differs THEN millrace.note_conflict(source, event_id, body_hash, true) END
-FROM seen`;
+FROM seen`,
+  "millrace_accept",
+);
 
 async function runAccept(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
 ): Promise<Map<IncomingEvent, StoreResult>> {
-  const query = { name: "millrace_accept", text: ACCEPT, values: packEvents(events) };
   const { rows } = await withPartitions(ledger.pool, () =>
-    runStatement<AcceptRow>(ledger.pool, query, ledger.prepared),
+    runStatement<AcceptRow>(ledger.pool, ACCEPT(packEvents(events)), ledger.prepared),
   );
   const found = new Map(rows.map((row) => [keyText(row), toStoreResult(row)]));
   const placements = new Map<IncomingEvent, StoreResult>();

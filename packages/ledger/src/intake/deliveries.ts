@@ -16,7 +16,10 @@ export interface RepeatedDelivery extends EventLookup {
 /** Deliveries of an event that are listed. */
 const RECENT_MAX = 10;
 
-/** One short text ($1), whose rows Postgres takes apart: that is the least work for the ingress, which answers senders meanwhile. */
+/**
+ * One short text ($1), whose rows Postgres takes apart: that is the least work for the ingress,
+ * which answers senders meanwhile.
+ */
 const NOTE_DELIVERIES = `
 INSERT INTO millrace.deliveries AS d (source, event_id, repeats, recent)
 SELECT one ->> 0, one ->> 1, (one ->> 2)::integer, (
@@ -35,7 +38,8 @@ ON CONFLICT (source, event_id) DO UPDATE SET
   )`;
 
 /**
- * Counts deliveries of events that were there before, in the order in which they came, and keeps the last ten of each event.
+ * Counts deliveries of events that were there before, in the order in which they came, and keeps
+ * the last ten of each event.
  *
  * @param ingress - The host that they came to.
  * @throws `database_unavailable`
@@ -74,7 +78,8 @@ type NotedEvent = [
 /**
  * How often an event was delivered, and the last ten deliveries.
  *
- * @param firstAtMs - When it was received first; undefined for an event that a handler emitted, which nobody delivered.
+ * @param firstAtMs - When it was received first; undefined for an event that a handler emitted,
+ * which nobody delivered.
  * @throws `database_unavailable`
  */
 export async function findDeliveries(

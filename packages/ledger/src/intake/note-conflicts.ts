@@ -18,8 +18,8 @@ ON CONFLICT (source, event_id, body_hash) DO UPDATE
 SET deliveries = c.deliveries + excluded.deliveries, last_seen_at = clock_timestamp()`;
 
 /**
- * Notes deliveries of events that the queue knew with another body. The ledger itself notes those that
- * it finds.
+ * Notes deliveries of events that the queue knew with another body. The ledger itself notes those
+ * that it finds.
  *
  * @throws `database_unavailable`
  */

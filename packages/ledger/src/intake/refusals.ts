@@ -10,7 +10,10 @@ export interface Refusals {
   readonly deliveries: number;
 }
 
-/** Refusals of one minute, and how long ago it was, in milliseconds: clocks of other machines may be wrong. */
+/**
+ * Refusals of one minute, and how long ago it was, in milliseconds: clocks of other machines may be
+ * wrong.
+ */
 export interface NotedRefusals extends Refusals {
   readonly agoMs: number;
 }
@@ -48,7 +51,8 @@ GROUP BY source, code
 ORDER BY deliveries DESC, source, code`;
 
 /**
- * Counts the deliveries that were refused in the minute that runs and in so many before it, by source and code, most first.
+ * Counts the deliveries that were refused in the minute that runs and in so many before it, by
+ * source and code, most first.
  *
  * @throws `database_unavailable`
  */

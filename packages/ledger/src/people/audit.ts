@@ -2,22 +2,23 @@ import type { AuditEntry, AuditPage } from "@millrace/api-contract";
 import { isStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 /** JSON of any shape. */
 export type AuditJson = Readonly<Record<string, unknown>>;
 
-/** What is audited: what is done, and to what. */
+/** An audited action and its target. */
 export interface AuditedAct {
   readonly action: string;
   readonly source?: string | undefined;
   readonly eventId?: string | undefined;
   readonly generation?: number | undefined;
-  /** What was asked for, where it was not one event. */
+  /** The filter of an action on more than one event. */
   readonly filter?: AuditJson | undefined;
 }
 
-/** What somebody is about to do. */
+/** An action that is about to begin. */
 interface AuditIntent extends AuditedAct {
   /** The user; null when none is known. */
   readonly actor: string | null;
@@ -45,11 +46,11 @@ const NAME_BYTES_MAX = 256;
 const ID_BYTES_MAX = 1_024;
 
 /** Writes down what somebody is about to do. */
-const BEGIN_AUDIT = `
+const BEGIN_AUDIT = statement(`
 INSERT INTO millrace.audit
   (actor, role, via, action, source, event_id, generation, filter, reason)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-RETURNING id::text AS id`;
+VALUES (:actor, :role, :via, :action, :source, :eventId, :generation, :filter, :reason)
+RETURNING id::text AS id`);
 
 /** Adds what became of it, as a row of its own: the audit refuses an UPDATE. */
 const END_AUDIT = `
@@ -64,8 +65,8 @@ FROM jsonb_to_recordset($1::jsonb) AS fact (actor text, role text, via text, act
   "eventId" text, generation integer, result jsonb)`;
 
 /**
- * A page, newest first; what is null does not matter. What happened at once has its result in its own row, and so
- * do acts that ended before migration 0009.
+ * A page, newest first; what is null does not matter. What happened at once has its result in its
+ * own row, and so do acts that ended before migration 0009.
  */
 const FIND_AUDIT = `
 SELECT audit.id::text AS id, audit.at, actor, role, via, action, source, event_id, generation, filter,
@@ -83,17 +84,16 @@ LIMIT $4`;
  * @throws `database_unavailable`
  */
 export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Promise<string> {
-  const { actor, role, via, action, source, eventId, generation, filter, reason } = intent;
-  const values = [
-    actor === null ? null : cutText(actor, ID_BYTES_MAX),
-    ...[role, via, action],
-    source === undefined ? null : cutText(source, NAME_BYTES_MAX),
-    eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
-    generation ?? null,
-    filter === undefined ? null : toJson(filter),
-    reason === undefined ? null : cutText(reason),
-  ];
-  const query = { text: BEGIN_AUDIT, values };
+  const { actor, source, eventId, generation, filter, reason } = intent;
+  const query = BEGIN_AUDIT({
+    ...intent,
+    actor: actor === null ? null : cutText(actor, ID_BYTES_MAX),
+    source: source === undefined ? null : cutText(source, NAME_BYTES_MAX),
+    eventId: eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
+    generation: generation ?? null,
+    filter: filter === undefined ? null : toJson(filter),
+    reason: reason === undefined ? null : cutText(reason),
+  });
   const { rows } = await runStatement<{ id: string }>(ledger.pool, query, ledger.short);
   const [row] = rows;
   if (row === undefined) throw new MillraceError("internal", "Cannot audit: no row was written");
@@ -136,7 +136,7 @@ export async function recordAudit(
 /**
  * Lists entries, newest first.
  *
- * @throws `invalid_request` for a cursor that is none, `database_unavailable`
+ * @throws `invalid_request` for a cursor that is not valid, `database_unavailable`
  */
 export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promise<AuditPage> {
   const { source, eventId, limit, cursor } = asked;

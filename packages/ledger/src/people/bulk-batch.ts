@@ -17,7 +17,7 @@ import { replayOn } from "./replay.ts";
 import { retryManyOn } from "./retry-many.ts";
 import { transaction } from "../connection/transaction.ts";
 
-/** What a batch of a run has done. */
+/** The result of a batch of a run. */
 export type BulkBatch =
   /** The run was paused, stopped, or carried on by another worker: nothing was done. */
   | { readonly kind: "superseded" }
@@ -32,8 +32,8 @@ export type BulkBatch =
     };
 
 /**
- * The fence: a worker that has lost the lead meets another cursor, because the worker that leads now has moved it in
- * the commit of its own batch.
+ * The fence: a worker that has lost the lead meets another cursor, because the worker that leads
+ * now has moved it in the commit of its own batch.
  */
 const LOCK = `
 SELECT events_max - listed AS left, skipped FROM millrace.bulk_runs
@@ -63,13 +63,14 @@ SET cursor = coalesce($2, cursor), listed = listed + $3, done = done + $4, skipp
 WHERE id = $1`;
 
 /**
- * Does the next batch of a run in one commit: lists its events, notes them as members, retries, replays, or gives them
- * up, and moves the cursor. An event is done once for one run, also when two workers believe they lead.
+ * Does the next batch of a run in one commit: lists its events, notes them as members, retries,
+ * replays, or gives them up, and moves the cursor. An event is done once for one run, also when two
+ * workers believe they lead.
  *
  * @param size - Events at most.
  * @param isConfigured - Events of other sources are skipped: no worker would run them.
- * @throws `invalid_request` for a verb or a filter of a later build; `database_unavailable`: then nothing was done, or all
- * of it.
+ * @throws `invalid_request` for a verb or a filter of a later build; `database_unavailable`: then
+ * nothing was done, or all of it.
  */
 export async function workBatch(
   ledger: LedgerContext,
@@ -143,7 +144,10 @@ interface Member {
   readonly skipped: string | null;
 }
 
-/** Does what the run is for to new members, and notes what is not obvious: new generations and skips. */
+/**
+ * Does what the run is for to new members, and notes what is not obvious: new generations and
+ * skips.
+ */
 async function act(
   client: pg.PoolClient,
   run: OpenBulkRun,
@@ -202,7 +206,10 @@ const ACTS: Readonly<Record<OpenBulkRun["verb"], Act>> = {
   },
 };
 
-/** Sends a statement in the transaction that is open. It is planned each time: a name belongs to a pool's own use. */
+/**
+ * Sends a statement in the transaction that is open. It is planned each time: a name belongs to a
+ * pool's own use.
+ */
 const sendOn =
   (client: pg.PoolClient) =>
   <Row extends pg.QueryResultRow>({ text, values }: pg.QueryConfig) =>

@@ -4,6 +4,7 @@ import type { AuditJson } from "./audit.ts";
 import { cutText } from "../connection/cut-text.ts";
 import type { EventFilter } from "../reads/find-events.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 /** The events that a run is about. */
@@ -41,17 +42,19 @@ export interface OpenBulkRun {
   readonly isTaken: boolean;
 }
 
-/** What to change about a run. */
+/** A change of a run. */
 export interface BulkRunChange {
   readonly state?: "running" | "paused" | "stopped" | undefined;
   readonly rate?: number | undefined;
 }
 
-const START = `
+const START = statement(`
 INSERT INTO millrace.bulk_runs
   (verb, filter, events_max, rate, total, started_by, role, via, reason, audit_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-RETURNING id::float8 AS id`;
+VALUES (
+  :verb, :filter, :eventsMax, :rate, :total, :startedBy, :role, :via, :reason, :auditId
+)
+RETURNING id::float8 AS id`);
 
 /** A completed event that is missing was deleted by the retention; no other is ever deleted. */
 const COUNT_RESULTS = `
@@ -116,13 +119,19 @@ export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<
   const filter = JSON.stringify(run.filter, (_key, value: unknown) =>
     typeof value === "string" ? cutText(value) : value,
   );
-  const values = [
-    ...[run.verb, filter, run.limit ?? null, run.rate, run.total ?? null],
-    ...[user === null ? null : cutText(user, 1_024), role, via],
-    ...[reason === undefined ? null : cutText(reason), run.auditId],
-  ];
-  const started = { text: START, values };
-  const { rows } = await runStatement<{ id: number }>(ledger.pool, started, ledger.short);
+  const query = START({
+    verb: run.verb,
+    filter,
+    eventsMax: run.limit ?? null,
+    rate: run.rate,
+    total: run.total ?? null,
+    startedBy: user === null ? null : cutText(user, 1_024),
+    role,
+    via,
+    reason: reason === undefined ? null : cutText(reason),
+    auditId: run.auditId,
+  });
+  const { rows } = await runStatement<{ id: number }>(ledger.pool, query, ledger.short);
   return await getRun(ledger, rows[0]?.id ?? 0);
 }
 

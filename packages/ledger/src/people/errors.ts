@@ -18,9 +18,10 @@ export interface ErrorFilter {
 }
 
 /**
- * Groups of errors, last seen first: $1 one of them, $2 state, $3 source, $4 type, $5 part of the title, $6 limit, $7
- * offset. Attempts are summed over the shards. The events that are failed or pending now are counted for the groups of
- * the page alone, by the index that has no completed event without an error; of one source or type, where it is given.
+ * Groups of errors, last seen first: $1 one of them, $2 state, $3 source, $4 type, $5 part of the
+ * title, $6 limit, $7 offset. Attempts are summed over the shards. The events that are failed or
+ * pending now are counted for the groups of the page alone, by the index that has no completed
+ * event without an error; of one source or type, where it is given.
  */
 const FIND_ERRORS = `
 WITH seen AS (
@@ -60,7 +61,10 @@ FROM page CROSS JOIN LATERAL (
 ) undone
 ORDER BY last_seen_at DESC, fingerprint`;
 
-/** Another state ends what came before it: an error that a person opens again has not come back by itself. */
+/**
+ * Another state ends what came before it: an error that a person opens again has not come back by
+ * itself.
+ */
 const SET_STATE = `
 UPDATE millrace.errors
 SET state = $2, note = $3, state_by = $4, state_at = clock_timestamp(),
@@ -85,9 +89,10 @@ export async function findErrors(
 }
 
 /**
- * Finds the one group that a fingerprint is, or begins.
+ * Finds the one group whose fingerprint is `prefix`, or begins with it.
  *
- * @throws `error_not_found` when no group begins so, `invalid_request` when several do; `database_unavailable`
+ * @throws `error_not_found` when no group matches, `invalid_request` when several do;
+ * `database_unavailable`
  */
 export async function getError(ledger: LedgerContext, prefix: string): Promise<ErrorGroup> {
   const fingerprint = await findFingerprint(ledger, prefix);
@@ -97,7 +102,8 @@ export async function getError(ledger: LedgerContext, prefix: string): Promise<E
 }
 
 /**
- * Sets the state of a group. A group that is resolved is open again when it comes back; one that is ignored is not.
+ * Sets the state of a group. A group that is resolved is open again when it comes back; one that is
+ * ignored is not.
  *
  * @throws `error_not_found`, `database_unavailable`
  */
@@ -120,7 +126,8 @@ export async function setErrorState(
 /**
  * Finds the fingerprint of the one group whose fingerprint is `prefix`, or begins with it.
  *
- * @throws `error_not_found` when no group begins so, `invalid_request` when several do; `database_unavailable`
+ * @throws `error_not_found` when no group matches, `invalid_request` when several do;
+ * `database_unavailable`
  */
 export async function findFingerprint(ledger: LedgerContext, prefix: string): Promise<string> {
   if (!isStorable(prefix)) throw notFound(prefix);

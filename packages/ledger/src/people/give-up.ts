@@ -3,19 +3,22 @@ import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
-/** What became of one event that was to be given up. */
+/** The answer for one event that was to be given up. */
 export type GiveUpAnswer =
   /** It was pending and is failed now. The caller removes its job. */
   | "given_up"
-  /** An attempt of it runs, or its worker died in one and the queue has not noticed yet. Nothing was changed. */
+  /**
+   * An attempt of it runs, or its worker died in one and the queue has not noticed yet. Nothing was
+   * changed.
+   */
   | "running"
   | "not_pending"
   | "not_found";
 
 /**
- * Fails pending events because a person decided that they are not to be tried again: one answer for each key, in
- * order. Waits for no handler. The events stay in the group of their last error, and no attempt is logged: there was
- * none.
+ * Fails pending events because a person decided that they are not to be tried again: one answer for
+ * each key, in order. Waits for no handler. The events stay in the group of their last error, and
+ * no attempt is logged: there was none.
  *
  * @throws `database_unavailable`
  */
@@ -80,8 +83,8 @@ interface Row extends EventKey {
 }
 
 /**
- * A handler's transaction holds its event's row; a handler that makes calls holds none, and its attempt is counted,
- * not logged, and not due again.
+ * A handler's transaction holds its event's row; a handler that makes calls holds none, and its
+ * attempt is counted, not logged, and not due again.
  */
 const GIVE_UP_MANY = `
 WITH wanted AS (

@@ -5,7 +5,7 @@ import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
 import { eventColumn } from "../repair/stored-event.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
-/** What became of one event of a replay. */
+/** The answer for one event of a replay. */
 export type ReplayAnswer =
   /** It is pending as a new generation. The caller enqueues its job. */
   | { readonly kind: "replayed"; readonly event: EnvelopedEvent }
@@ -16,10 +16,10 @@ export type ReplayAnswer =
   | { readonly kind: "not_found" | "body_missing" };
 
 /**
- * Makes settled events pending as a new generation, in one commit: one answer for each lookup, in order.
- * No existing row is changed, and the body is kept as if the event had just arrived. A generation that is
- * given must be the latest. Of two calls at the same time, one replays an event. A dry run returns the
- * same and changes nothing.
+ * Makes settled events pending as a new generation, in one commit: one answer for each lookup, in
+ * order. No existing row is changed, and the body is kept as if the event had just arrived. A
+ * generation that is given must be the latest. Of two calls at the same time, one replays an event.
+ * A dry run returns the same and changes nothing.
  *
  * @throws `database_unavailable`
  */
@@ -64,11 +64,11 @@ interface Row {
 }
 
 /**
- * Makes events pending as a new generation, all in one commit, with the body of the latest generation;
- * returns one row for each event that the ledger has. No older row is touched. A body in another day's
- * partition is copied to today's, because that partition may be dropped while the event is still pending.
- * Of two replays at the same time the primary key lets one through; the other returns `again`. With $4 (a
- * dry run) nothing is written.
+ * Makes events pending as a new generation, all in one commit, with the body of the latest
+ * generation; returns one row for each event that the ledger has. No older row is touched. A body
+ * in another day's partition is copied to today's, because that partition may be dropped while the
+ * event is still pending. Of two replays at the same time the primary key lets one through; the
+ * other returns `again`. With $4 (a dry run) nothing is written.
  */
 const REPLAY = `
 WITH latest AS MATERIALIZED (

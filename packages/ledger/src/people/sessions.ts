@@ -16,8 +16,8 @@ export interface SeenSession {
 const ACTOR_BYTES_MAX = 1_024;
 
 /**
- * Adds a session, also one that was begun while Postgres was away, and those that expired a week ago go. The
- * network stays that of the sign-in.
+ * Adds a session, also one that was begun while Postgres was away, and those that expired a week
+ * ago go. The network stays that of the sign-in.
  */
 const SEE_SESSION = `
 WITH old AS (

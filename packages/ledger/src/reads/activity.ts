@@ -9,18 +9,21 @@ export interface ActivityQuery {
   readonly source?: string | undefined;
   /** Of all types without it. */
   readonly type?: string | undefined;
-  /** How many minutes. */
+  /** The number of minutes. */
   readonly minutes: number;
-  /** The minute after the last one, as `at` of a row has it; up to the one that is not over without. */
+  /**
+   * The minute after the last one, as `at` of a row has it; up to the one that is not over without.
+   */
   readonly before?: string | undefined;
 }
 
 /**
- * Some minutes, a row each, by the database's clock: $2 of them, before the time $3, or up to the minute
- * that is not over where that is null. $1 is a source and $4 a type, or null for all. Both halves read that stretch of
- * an index alone. Latency is from the record to the end, in milliseconds; an event that was recorded when it
- * had completed counts from its attempt. An event that a person had run again waited for that person: its time counts apart,
- * as one retry of old events would make the axis as long as they are old.
+ * Some minutes, a row each, by the database's clock: $2 of them, before the time $3, or up to the
+ * minute that is not over where that is null. $1 is a source and $4 a type, or null for all. Both
+ * halves read that stretch of an index alone. Latency is from the record to the end, in
+ * milliseconds; an event that was recorded when it had completed counts from its attempt. An event
+ * that a person had run again waited for that person: its time counts apart, as one retry of old
+ * events would make the axis as long as they are old.
  */
 const ACTIVITY = `
 WITH span AS MATERIALIZED (
@@ -60,8 +63,8 @@ FROM minutes LEFT JOIN recorded USING (at) LEFT JOIN settled USING (at)
 ORDER BY at`;
 
 /**
- * Counts some minutes, oldest first. Reads every event that was recorded or ended in them, by an index,
- * without a look at the others.
+ * Counts some minutes, oldest first. Reads every event that was recorded or ended in them, by an
+ * index, without a look at the others.
  *
  * @throws `database_unavailable`
  */
@@ -99,13 +102,13 @@ function requireStorable(...names: readonly (string | undefined)[]): void {
 
 /** Which stretch of time, and of what. */
 export interface CountedActivityQuery extends Pick<ActivityQuery, "source" | "type"> {
-  /** How many buckets, up to the one that is not over. */
+  /** The number of buckets, up to the one that is not over. */
   readonly count: number;
   /** Seconds of a bucket: whole minutes up to a day, or whole hours. */
   readonly seconds: number;
 }
 
-/** What a worker has counted of a stretch of time. */
+/** Counts of a worker for a stretch of time. */
 export interface CountedActivity {
   /** Those that are counted, oldest first. */
   readonly buckets: readonly ActivityBucket[];
@@ -113,7 +116,10 @@ export interface CountedActivity {
   readonly countedUntil: string | undefined;
 }
 
-/** Buckets of $2 seconds, $1 of them up to now, from the counts by minute or by hour ($5), a row for each kind and time. */
+/**
+ * Buckets of $2 seconds, $1 of them up to now, from the counts by minute or by hour ($5), a row for
+ * each kind and time.
+ */
 const COUNTED = `
 WITH span AS MATERIALIZED (
   SELECT until - $1::int * width AS since, until, width
@@ -148,8 +154,8 @@ interface CountedRow {
 const HOUR_SECONDS = 3_600;
 
 /**
- * Reads what `countActivity` has counted. Latencies are estimates: they are kept by a scale on which each step is 1.4
- * times the one before.
+ * Reads what `countActivity` has counted. Latencies are estimates: they are kept by a scale on
+ * which each step is 1.4 times the one before.
  *
  * @throws `invalid_request`, `database_unavailable`
  */
@@ -194,7 +200,10 @@ function bucketOf(at: string, rows: readonly CountedRow[]): ActivityBucket {
   };
 }
 
-/** Of rows by the time that their events took, shortest first: a straight line within the step that the share falls in. */
+/**
+ * Of rows by the time that their events took, shortest first: a straight line within the step that
+ * the share falls in.
+ */
 function percentile(rows: readonly CountedRow[], share: number): number | null {
   let left = share * rows.reduce((total, { events }) => total + (events ?? 0), 0);
   for (const { took, events } of rows) {

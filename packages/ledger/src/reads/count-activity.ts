@@ -6,7 +6,7 @@ import { transaction } from "../connection/transaction.ts";
 const SLICE_MINUTES = 30;
 /** Minutes that are counted again, for what was committed after they had been counted. */
 const AGAIN_MINUTES = 3;
-/** How long minutes and hours are kept: a little longer than what is shown of them. */
+/** Time for which minutes and hours are kept: a little longer than the charts show. */
 const KEPT = { minutes: "25 hours", hours: "31 days" };
 
 // The first time, the events of as many days are counted as hours are kept.
@@ -17,8 +17,8 @@ FROM millrace.events
 ON CONFLICT DO NOTHING`;
 
 /**
- * The slice that is next, up to the first event behind it: what is empty is not gone through. Who counts holds the row, so
- * that two workers do not count one slice at a time.
+ * The slice that is next, up to the first event behind it: what is empty is not gone through. Who
+ * counts holds the row, so that two workers do not count one slice at a time.
  */
 const NEXT = `
 SELECT since, until, until >= ends AS "isLast"
@@ -79,8 +79,8 @@ const DELETE_OLD_REFUSALS = `
 DELETE FROM millrace.refusals WHERE at < now() - interval '${KEPT.minutes}'`;
 
 /**
- * Counts what was recorded and ended since it was last counted, by minute and by hour, slice by slice, and deletes what
- * is too old to be shown, the counts of refused deliveries too.
+ * Counts what was recorded and ended since it was last counted, by minute and by hour, slice by
+ * slice, and deletes what is too old to be shown, the counts of refused deliveries too.
  *
  * @throws `database_unavailable`
  */

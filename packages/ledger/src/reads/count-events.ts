@@ -1,15 +1,15 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** How many events of a source are not completed. */
+/** Counts of the events of a source that are not completed. */
 export interface UndoneCounts {
   readonly pending: number;
   readonly failed: number;
 }
 
 /**
- * Pending and failed events by source. Each half is written like its partial index, so that completed
- * events, which are nearly all, are not read.
+ * Pending and failed events by source. Each half is written like its partial index, so that
+ * completed events, which are nearly all, are not read.
  */
 const COUNT_UNDONE = `
 SELECT source, 'pending' AS status, count(*)::float8 AS events
@@ -45,8 +45,8 @@ export async function countUndone(
 }
 
 /**
- * Counts completed events by source; a source without any is left out. Reads all of them, though not
- * their bodies: meant for people, not for every scrape.
+ * Counts completed events by source; a source without any is left out. Reads all of them, though
+ * not their bodies: meant for people, not for every scrape.
  *
  * @throws `database_unavailable`
  */

@@ -10,7 +10,7 @@ import type {
 import type { PgColumn } from "drizzle-orm/pg-core";
 import { attempts, conflicts, events } from "../schema/schema.ts";
 
-// What is read of an event, by the names that go over the wire. A column that stands here and not in
+// The columns of an event, by the names that go over the wire. A column that stands here and not in
 // the contract, or there and not here, does not compile.
 
 type ColumnsOf<Row> = Readonly<Record<keyof Row, PgColumn>>;

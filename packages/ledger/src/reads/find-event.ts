@@ -38,11 +38,16 @@ import { attempts, bodies, conflicts, events } from "../schema/schema.ts";
 /** An event's row, and all else that the ledger knows of it. */
 export interface EventRecord {
   readonly event: EventRow;
-  /** The body as JSON (`shownPayload`); null when it has none, was not read whole, or is no longer kept. */
+  /**
+   * The body as JSON (`shownPayload`); null when it has none, was not read whole, or is no longer
+   * kept.
+   */
   readonly payload: JsonPayload;
-  /** The exact bytes that were signed, or the first of them; undefined when they are no longer kept. */
+  /**
+   * The exact bytes that were signed, or the first of them; undefined when they are no longer kept.
+   */
   readonly body: Uint8Array | undefined;
-  /** How many there are in all; undefined when they are no longer kept. */
+  /** The number of all of them; undefined when they are no longer kept. */
   readonly bodyBytes: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly attemptLog: readonly Attempt[];
@@ -55,7 +60,7 @@ export interface EventRecord {
   /** Events that the handlers of this generation emitted. */
   readonly emitted: EmittedEvents;
   readonly deliveries: Deliveries;
-  /** What people did with the event in any generation, oldest first. */
+  /** The actions of people on the event in any generation, oldest first. */
   readonly acts: readonly EventAct[];
   /** Steps of this generation that have ended, oldest first. */
   readonly steps: readonly EventStep[];
@@ -63,19 +68,19 @@ export interface EventRecord {
 
 /** A sender that signs a new body each time must not fill a page. */
 const CONFLICTS_MAX = 100;
-/** Nor must one who replays an event over and over: the latest are shown. */
+/** An event that is replayed over and over must not make the answer large: the latest are shown. */
 const GENERATIONS_MAX = 100;
-/** Nor one who sends what was signed again under one id after the other: the earliest are shown. */
+/** The same for a message that is sent under one id after the other: the earliest are shown. */
 const SAME_MESSAGE_MAX = 100;
-/** Nor a handler that emits many: the earliest are shown. */
+/** The same for a handler that emits many: the earliest are shown. */
 const EMITTED_MAX = 100;
 
 /** Bytes of a body that are read with its event. */
 export const BODY_BYTES_SHOWN = 256 * 1024;
 
 /**
- * Reads one event with its headers, failed attempts, and the first `bodyBytesMax` bytes of its body; undefined when there
- * is none. Postgres sends no more of the body than that.
+ * Reads one event with its headers, failed attempts, and the first `bodyBytesMax` bytes of its
+ * body; undefined when it does not exist. Postgres sends no more of the body than that.
  *
  * @throws `database_unavailable`
  */
@@ -122,7 +127,7 @@ export async function findEvent(
   });
 }
 
-/** How far the latest of the generations that were asked for has come. */
+/** The status of the latest of the generations that were asked for. */
 interface EventStatus {
   readonly generation: number;
   readonly status: EventRow["status"];
@@ -130,8 +135,8 @@ interface EventStatus {
 }
 
 /**
- * Reads the status of one event, and of which generation it is; undefined when there is none. Reads nothing
- * that its sender wrote but the identity: the ingress has no right on bodies.
+ * Reads the status of one event, and of which generation it is; undefined when there is none. Reads
+ * nothing that its sender wrote but the identity: the ingress has no right on bodies.
  *
  * @throws `database_unavailable`
  */
@@ -215,7 +220,7 @@ function selectConflicts(db: NodePgDatabase, { source, eventId }: EventLookup) {
     .limit(CONFLICTS_MAX);
 }
 
-/** What else came with the message that the event came with, as the index events_signed has it. */
+/** The other events of the event's message, by the index events_signed. */
 function selectSameMessage(db: NodePgDatabase, { source, eventId }: EventLookup) {
   const mine = alias(events, "mine");
   return db
@@ -243,7 +248,7 @@ function toParent({
   return { source, event_id, generation };
 }
 
-/** What the handlers of one generation of an event emitted, as the index events_emitted has it. */
+/** The events that the handlers of one generation emitted, by the index events_emitted. */
 function selectEmitted(db: NodePgDatabase, { source, eventId, generation }: EventKey) {
   return db
     .select({ event: EMITTED_COLUMNS, total: sql<number>`(count(*) OVER ())::int` })

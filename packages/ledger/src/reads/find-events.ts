@@ -38,7 +38,7 @@ const LIMIT_MAX = 500;
 /**
  * Lists events in order of their record.
  *
- * @throws `invalid_request` for a limit or a cursor that is none, `database_unavailable`
+ * @throws `invalid_request` for a limit or a cursor that is not valid, `database_unavailable`
  */
 export async function findEvents(ledger: LedgerContext, filter: EventFilter): Promise<EventPage> {
   const limit = filter.limit ?? LIMIT_DEFAULT;
@@ -56,8 +56,8 @@ export async function findEvents(ledger: LedgerContext, filter: EventFilter): Pr
 }
 
 /**
- * Counts the events of a filter, whose limit and cursor do not matter, by source and status: `countMax` at most, and
- * one more where there are more.
+ * Counts the events of a filter, whose limit and cursor do not matter, by source and status:
+ * `countMax` at most, and one more where there are more.
  *
  * @throws `database_unavailable`
  */
@@ -86,7 +86,7 @@ function canMatch({ source, type, error, q }: EventFilter): boolean {
   return [source, type, error, q].every((text) => text === undefined || isStorable(text));
 }
 
-/** How many events of a filter have a source and a status. */
+/** The number of events of a filter with a source and a status. */
 export interface EventCounts {
   readonly source: string;
   readonly status: EventStatus;
@@ -115,7 +115,7 @@ export async function selectRows(db: NodePgDatabase, filter: EventFilter, limit:
     .limit(limit);
 }
 
-/** What a cursor holds of a row. */
+/** The parts of a row that a cursor holds. */
 const SORT_KEY = [events.recordedAt, events.source, events.eventId, events.generation];
 
 function conditions(filter: EventFilter): (SQL | undefined)[] {
@@ -173,8 +173,9 @@ function after(text: string, order: EventFilter["order"]): SQL {
     ${isBehind} (${`${recordedAt}+00`}::timestamptz, ${key.source}, ${key.eventId}, ${key.generation}::int)`;
 }
 
-// The moment stays in the database: a Date would cut its microseconds. An event that somebody retried, or that ran, after
-// it is no longer what was counted: a run that gives up must not undo a later retry.
+// The moment stays in the database: a Date would cut its microseconds. An event that somebody
+// retried, or that ran, after it is no longer what was counted: a run that gives up must not undo a
+// later retry.
 function inSnapshot(run: number): SQL {
   const moment = sql`(SELECT snapshot_at FROM millrace.bulk_runs WHERE id = ${run}::bigint)`;
   return sql`${events.recordedAt} <= ${moment}

@@ -2,14 +2,14 @@ import type { BulkState, BulkVerb } from "@millrace/api-contract";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** What somebody has to keep an eye on. */
+/** Open work that somebody has to watch. */
 export interface OpenWork {
   /** Bulk runs that have not ended: the oldest 10. */
   readonly runs: readonly {
     readonly id: number;
     readonly verb: BulkVerb;
     readonly state: BulkState;
-    /** Why the run waits. */
+    /** The reason why the run waits. */
     readonly error: string | null;
   }[];
   /** Groups of equal errors that are open, at most 100. */

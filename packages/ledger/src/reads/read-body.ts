@@ -8,7 +8,9 @@ export interface BodyPart {
   readonly generation: number;
   /** Bytes of the whole body; null when it is no longer kept. */
   readonly bodyBytes: number | null;
-  /** The bytes that were asked for, as far as there are any; null when the body is no longer kept. */
+  /**
+   * The bytes that were asked for, as far as there are any; null when the body is no longer kept.
+   */
   readonly part: Uint8Array | null;
 }
 

@@ -13,7 +13,7 @@ export interface LedgerStatus {
   /** By the database's clock: when it last became pending, and how long ago that is. */
   readonly pendingSinceMs: number;
   readonly pendingForMs: number;
-  /** Whether a job of it has been noted since then. */
+  /** True when a job of it has been noted since then. */
   readonly enqueued: boolean;
   /** Milliseconds until its next attempt is due; 0 when it is. */
   readonly dueInMs: number;
@@ -21,7 +21,10 @@ export interface LedgerStatus {
   readonly cursor: string;
 }
 
-/** The columns of `toLedgerStatus`, of a row of events `e`. A cursor has microseconds, a Date has not. */
+/**
+ * The columns of `toLedgerStatus`, of a row of events `e`. A cursor has microseconds, a Date has
+ * not.
+ */
 export const LEDGER_STATUS_COLUMNS = `${eventColumn("e")},
   e.status, e.last_error_code AS "errorCode", e.pending_since AS "pendingSince", e.enqueued_at IS NOT NULL AS enqueued,
   extract(epoch FROM now() - e.pending_since)::float8 * 1000 AS "pendingForMs",
@@ -49,8 +52,8 @@ CROSS JOIN LATERAL (
 ) e`;
 
 /**
- * Reads the statuses of events: one for each key, in order; undefined for an event that the ledger does
- * not know.
+ * Reads the statuses of events: one for each key, in order; undefined for an event that the ledger
+ * does not know.
  *
  * @throws `database_unavailable`
  */
@@ -78,7 +81,7 @@ WHERE (
 ) IS NOT TRUE`;
 
 /**
- * Tells of each event whether the ledger does not have it as completed.
+ * Answers for each event whether the ledger does not have it as completed.
  *
  * @throws `database_unavailable`
  */

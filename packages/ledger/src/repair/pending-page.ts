@@ -24,9 +24,9 @@ export interface PendingQuery {
 }
 
 /**
- * The next pending events of several sources: of each source ($1) those after a cursor ($2 to $4) in the
- * order of the index, at most $5 of them, that have been pending for longer than $6 milliseconds. The
- * condition decides which index is used.
+ * The next pending events of several sources: of each source ($1) those after a cursor ($2 to $4)
+ * in the order of the index, at most $5 of them, that have been pending for longer than $6
+ * milliseconds. The condition decides which index is used.
  */
 const PENDING_PAGE = (condition: string) => `
 SELECT ${LEDGER_STATUS_COLUMNS}

@@ -1,7 +1,7 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** What the ledger has of a queue. */
+/** The epoch of a queue that the ledger has noted. */
 export interface KeptEpoch {
   /** The queue's epoch when all pending events were last compared with it. */
   readonly epoch: string;
@@ -13,11 +13,13 @@ export interface KeptEpoch {
 
 /** The last time that this Postgres was found not to be the one that a queue knew. */
 export interface KeptChange {
-  /** How it differed, for people. */
+  /** The difference, in words. */
   readonly kind: string;
   /** When that was found, by the clock of the worker that found it. */
   readonly atMs: number;
-  /** Jobs that completed between these times, which Postgres has lost and the queue no longer has. */
+  /**
+   * Jobs that completed between these times, which Postgres has lost and the queue no longer has.
+   */
   readonly unnamed: number;
   readonly fromMs: number;
   readonly tillMs: number;
@@ -77,8 +79,8 @@ WHERE q.queue = g.queue
 RETURNING q.queue, q.pass::float8 AS pass`;
 
 /**
- * Counts a pass over queues, past the number that each queue knows, and keeps how Postgres had changed. Returns the
- * new numbers by queue.
+ * Counts a pass over queues, past the number that each queue knows, and keeps how Postgres had
+ * changed. Returns the new numbers by queue.
  *
  * @throws `database_unavailable`
  */

@@ -6,7 +6,10 @@ import { runStatement } from "../connection/transaction.ts";
 
 /** Which Postgres this is, and how far it has come. */
 export interface ServerEpoch {
-  /** Of the cluster, given by initdb. Empty where this login, or this kind of server, does not tell. */
+  /**
+   * Of the cluster, given by initdb. Empty where this login, or this kind of server, may not read
+   * it.
+   */
   readonly systemId: string;
   /** It rises with each promotion and each recovery to a point in time. Empty as above. */
   readonly timeline: string;
@@ -17,7 +20,8 @@ export interface ServerEpoch {
 }
 
 /**
- * The position that is on disk, and not the one that is written: what a crash may take back must not count as lost.
+ * The position that is on disk, and not the one that is written: what a crash may take back must
+ * not count as lost.
  *
  * @see https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-PG-CONTROLDATA
  */
@@ -28,14 +32,14 @@ SELECT system_identifier::text AS "systemId",
   (extract(epoch FROM pg_postmaster_start_time()) * 1000)::float8 AS "startedAtMs"
 FROM pg_control_system()`;
 
-/** What every server tells every login. */
+/** The facts that every server shows every login. */
 const START_ONLY = `
 SELECT '' AS "systemId", '' AS timeline, 0::float8 AS position,
   (extract(epoch FROM pg_postmaster_start_time()) * 1000)::float8 AS "startedAtMs"`;
 
-/** What tells a database from another one, and is the same in a copy that streams from it. */
+/** The identity of a database, which is the same in a copy that streams from it. */
 export interface DatabaseIdentity {
-  /** Of the cluster; undefined where this login, or this kind of server, does not tell. */
+  /** Of the cluster; undefined where this login, or this kind of server, may not read it. */
   readonly systemId: string | undefined;
   readonly database: string;
 }
@@ -48,9 +52,10 @@ const NAME_ONLY = `SELECT NULL AS "systemId", current_database() AS database`;
 const restricted = new WeakSet<pg.Pool>();
 
 /**
- * Tells which Postgres this is.
+ * Reads which Postgres this is.
  *
- * @throws `database_read_only` on a standby, whose position is its primary's; `database_unavailable`
+ * @throws `database_read_only` on a standby, whose position is its primary's;
+ * `database_unavailable`
  */
 export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
   try {
@@ -62,7 +67,7 @@ export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
 }
 
 /**
- * Tells which database this is, also of a standby.
+ * Reads which database this is, also of a standby.
  *
  * @throws `database_unavailable`
  */

@@ -1,6 +1,6 @@
 /**
- * An event of the ledger as its job carries it (`EnvelopedEvent`), of a row of events `e`, in one column
- * `event` of JSON. Body and headers stay in the ledger.
+ * An event of the ledger as its job carries it (`EnvelopedEvent`), of a row of events `e`, in one
+ * column `event` of JSON. Body and headers stay in the ledger.
  */
 export const eventColumn = (e: string, generation = `${e}.generation`) => `
   json_strip_nulls(json_build_object(

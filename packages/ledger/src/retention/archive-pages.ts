@@ -22,9 +22,9 @@ type PageRow = EventRow & Omit<ArchivedRow, "event"> & { readonly recorded_at_te
 
 /**
  * A page of the events whose bodies lie in a day's partition, in the order of their record, from
- * behind $2 to $5 on: no more than $6, and about $7 bytes of bodies, and at least one. It begins anew
- * each time, so that no snapshot is held for as long as an archive takes: events that are completed
- * do not change, and none is added to a day that is over.
+ * behind $2 to $5 on: no more than $6, and about $7 bytes of bodies, and at least one. It begins
+ * anew each time, so that no snapshot is held for as long as an archive takes: events that are
+ * completed do not change, and none is added to a day that is over.
  */
 const ARCHIVE_PAGE = (partition: string, which: keyof typeof OF_DAY) => `
 WITH page AS MATERIALIZED (

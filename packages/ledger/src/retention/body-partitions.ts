@@ -20,8 +20,8 @@ export interface BodyPartition {
 type Row = Omit<BodyPartition, "ageDays"> & { readonly age_days: number };
 
 /**
- * The partitions of bodies, oldest first, with their age in days by the database's clock. A partition
- * that is detached from its table, or about to be, is included until it is dropped.
+ * The partitions of bodies, oldest first, with their age in days by the database's clock. A
+ * partition that is detached from its table, or about to be, is included until it is dropped.
  */
 const LIST_PARTITIONS = `
 WITH found AS (
@@ -67,6 +67,8 @@ const IS_RECORDED_THEN = `body_day = $1::date
 
 const IS_MOVED_THERE = `body_day = $1::date AND ${IS_MOVED}`;
 
-/** The two conditions under which a body is in the partition of the day $1. Each of them has an index,
- * and no event meets both. */
+/**
+ * The two conditions under which a body is in the partition of the day $1. Each of them has an
+ * index, and no event meets both.
+ */
 export const OF_DAY = { recordedThen: IS_RECORDED_THEN, movedThere: IS_MOVED_THERE } as const;

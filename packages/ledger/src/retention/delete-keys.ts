@@ -21,16 +21,17 @@ export interface DeletedKeys {
 const IDENTITIES_MAX = 1_000;
 
 /**
- * How much longer an event is kept than promised. A job's age is judged by the clock of the ingress that
- * accepted it, an event's by the database's, and a job must be too old before its event is deleted.
+ * How much longer an event is kept than promised. A job's age is judged by the clock of the ingress
+ * that accepted it, an event's by the database's, and a job must be too old before its event is
+ * deleted.
  */
 const MARGIN_DAYS = 1;
 
 const CUTOFF = `now() - make_interval(days => $1::int + ${MARGIN_DAYS})`;
 
 /**
- * Completed events of which all generations were completed more than $1 days ago, and whose bodies were
- * dropped: no partition before the day $2 exists. Recorded at $3 or later.
+ * Completed events of which all generations were completed more than $1 days ago, and whose bodies
+ * were dropped: no partition before the day $2 exists. Recorded at $3 or later.
  */
 const EXPIRED = `
   SELECT e.source, e.event_id, e.generation, e.recorded_at FROM millrace.events e
@@ -45,8 +46,8 @@ const EXPIRED = `
     ) IS NOT TRUE`;
 
 /**
- * Deletes a batch of the oldest ones ($4) with their attempts, steps, conflicts, and deliveries, in one commit: all
- * generations of an event together.
+ * Deletes a batch of the oldest ones ($4) with their attempts, steps, conflicts, and deliveries, in
+ * one commit: all generations of an event together.
  */
 const DELETE_KEYS = `
 WITH old AS MATERIALIZED (${EXPIRED}
@@ -78,7 +79,8 @@ SELECT (SELECT count(*) FROM deleted) AS deleted,
   (SELECT (max(recorded_at) AT TIME ZONE 'UTC')::text || '+00' FROM old) AS reached`;
 
 /**
- * Deletes a batch of expired completed events, with their attempts, steps, conflicts, and deliveries.
+ * Deletes a batch of expired completed events, with their attempts, steps, conflicts, and
+ * deliveries.
  *
  * @throws `database_unavailable`; then the batch is undone, and nothing else.
  */
@@ -97,7 +99,7 @@ export async function deleteKeys(
   return { deleted: Number(rows[0]?.deleted), next: rows[0]?.reached ?? undefined };
 }
 
-/** How many events would be deleted in all. */
+/** The number of events that would be deleted in all. */
 const COUNT_EXPIRED_KEYS = `SELECT count(*) AS count FROM (${EXPIRED}) AS expired`;
 
 /**

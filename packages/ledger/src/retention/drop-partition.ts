@@ -1,11 +1,11 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
 import { ledgerError } from "../connection/database-errors.ts";
-import { lease, type Lease } from "../connection/connection.ts";
+import { acquireConnection, type PooledConnection } from "../connection/connection.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { tableOf, type BodyPartition } from "./body-partitions.ts";
 
-/** How long a drop waits, and the signal that stops it. */
+/** The time that a drop waits, and the signal that stops it. */
 export interface DropOptions {
   /** Milliseconds that it waits for the transactions that use the partition. */
   readonly waitMs: number;
@@ -13,9 +13,9 @@ export interface DropOptions {
 }
 
 /**
- * Detaches a partition from the table of bodies. It waits for the transactions that are using the table,
- * without blocking later ones; `busy` when they do not end in time. By then the bodies may no longer be
- * visible, and another call continues from there.
+ * Detaches a partition from the table of bodies. It waits for the transactions that are using the
+ * table, without blocking later ones; `busy` when they do not end in time. By then the bodies may
+ * no longer be visible, and another call continues from there.
  *
  * @throws `database_unavailable`, the signal's reason
  */
@@ -57,32 +57,36 @@ async function alter(
   { waitMs, signal }: DropOptions,
 ): Promise<boolean> {
   signal?.throwIfAborted();
-  const held = await lease(pool);
-  const stop = () => held.destroy();
+  const connection = await acquireConnection(pool);
+  const stop = () => connection.destroy();
   signal?.addEventListener("abort", stop, { once: true });
   try {
-    return await alterOn(held, text, waitMs);
+    return await alterOn(connection, text, waitMs);
   } catch (error) {
     signal?.throwIfAborted();
     throw ledgerError(error);
   } finally {
     signal?.removeEventListener("abort", stop);
-    held.release();
+    connection.release();
   }
 }
 
-async function alterOn(held: Lease, text: string, waitMs: number): Promise<boolean> {
+async function alterOn(
+  connection: PooledConnection,
+  text: string,
+  waitMs: number,
+): Promise<boolean> {
   // The settings last as long as the session, so it is not reused.
-  held.spoil();
-  await held.client.query(`SET lock_timeout = ${waitMs}`);
-  await held.client.query(`SET statement_timeout = ${2 * waitMs}`);
+  connection.discard();
+  await connection.client.query(`SET lock_timeout = ${waitMs}`);
+  await connection.client.query(`SET statement_timeout = ${2 * waitMs}`);
   try {
-    await held.client.query(text);
+    await connection.client.query(text);
     return true;
   } catch (error) {
     const state = sqlStateOf(error);
     const isBusy = state === SQLSTATE.lockNotAvailable || state === SQLSTATE.queryCanceled;
-    if (isBusy && !held.broken) return false;
+    if (isBusy && !connection.broken) return false;
     throw error;
   }
 }

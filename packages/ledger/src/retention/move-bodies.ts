@@ -9,7 +9,9 @@ import { BATCH, COUNT } from "./retention-times.ts";
 export interface MovedBodies {
   /** Events found that still need their bodies; 0 when the partition has no more of them. */
   readonly found: number;
-  /** Events whose bodies are in today's partition now; fewer than found while attempts hold some. */
+  /**
+   * Events whose bodies are in today's partition now; fewer than found while attempts hold some.
+   */
   readonly moved: number;
   readonly bytes: number;
 }
@@ -17,8 +19,10 @@ export interface MovedBodies {
 const EVENTS_MAX = 500;
 const BYTES_MAX = 8 * 1024 * 1024;
 
-/** Events that are not completed and whose bodies are in a partition, at most $2 of each kind. A body that
- * is missing cannot be moved, and is not counted. */
+/**
+ * Events that are not completed and whose bodies are in a partition, at most $2 of each kind. A
+ * body that is missing cannot be moved, and is not counted.
+ */
 const UNSETTLED = (partition: string) => {
   const select = (where: string) => `
   (SELECT source, event_id, generation FROM millrace.events e
@@ -34,10 +38,10 @@ const UNSETTLED = (partition: string) => {
 };
 
 /**
- * Copies bodies of events that are not completed from a day's partition to today's, and points the events
- * there, in one commit. The partition keeps its copies until it is dropped, so a reader always finds the
- * body in one or the other. An event that an attempt holds is left for the next time. Copies about $3
- * bytes at most, and at least one body.
+ * Copies bodies of events that are not completed from a day's partition to today's, and points the
+ * events there, in one commit. The partition keeps its copies until it is dropped, so a reader
+ * always finds the body in one or the other. An event that an attempt holds is left for the next
+ * time. Copies about $3 bytes at most, and at least one body.
  */
 const MOVE_BODIES = (partition: string) => `
 WITH candidate AS (${UNSETTLED(partition)}

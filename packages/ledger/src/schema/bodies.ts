@@ -20,7 +20,10 @@ export async function ensurePartitions(
   return rows[0]?.made ?? 0;
 }
 
-/** Runs an insert of bodies; if there is no partition for today, creates it and runs the insert again. */
+/**
+ * Runs an insert of bodies; if there is no partition for today, creates it and runs the insert
+ * again.
+ */
 export async function withPartitions<T>(pool: pg.Pool, insert: () => Promise<T>): Promise<T> {
   try {
     return await insert();
@@ -40,8 +43,8 @@ function isMissingPartition(error: unknown): boolean {
 }
 
 /**
- * Whether an event's body is still kept. A scalar with LIMIT 1, because an EXISTS may be answered from a
- * hash of every body; looked up by its day, it reads one partition.
+ * Whether an event's body is still kept. A scalar with LIMIT 1, because an EXISTS may be answered
+ * from a hash of every body; looked up by its day, it reads one partition.
  */
 export const BODY_KEPT = (event: string) => `(
     SELECT true FROM millrace.bodies b WHERE b.day = ${event}.body_day AND b.id = ${event}.body_id LIMIT 1

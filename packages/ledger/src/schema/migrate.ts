@@ -38,11 +38,11 @@ CREATE TABLE IF NOT EXISTS millrace.migrations (
 );`;
 
 /**
- * Applies the missing migrations of a folder, all in one transaction and under an advisory lock: of two
- * migrators one applies them, and the other waits and finds them applied. Returns their names.
+ * Applies the missing migrations of a folder, all in one transaction and under an advisory lock: of
+ * two migrators one applies them, and the other waits and finds them applied. Returns their names.
  *
- * @throws `postgres_too_old`, `migration_changed`, `migration_unknown`, `invalid_config`, `database_unavailable`, or an error
- * that names the migration, with Postgres' error as its cause.
+ * @throws `postgres_too_old`, `migration_changed`, `migration_unknown`, `invalid_config`,
+ * `database_unavailable`, or an error that names the migration, with Postgres' error as its cause.
  */
 export async function migrate(options: MigrateOptions): Promise<string[]> {
   const scope = options.scope ?? LEDGER_SCOPE;
@@ -60,8 +60,9 @@ SELECT pg_catalog.pg_get_userbyid(proowner) = current_user AS owns FROM pg_catal
 WHERE oid = 'millrace.ensure_partitions(integer)'::regprocedure`;
 
 /**
- * Whether the days of bodies are this login's to make. Where they belong to another one (infra/postgres/roles.sql),
- * workers make them, and a login that may do everything does not run a function that another may replace.
+ * Whether the days of bodies are this login's to make. Where they belong to another one
+ * (infra/postgres/roles.sql), workers make them, and a login that may do everything does not run a
+ * function that another may replace.
  */
 async function ownsPartitions(pool: pg.Pool): Promise<boolean> {
   const { rows } = await runStatement<{ owns: boolean }>(pool, { text: OWNS_PARTITIONS }, TIMES);
@@ -89,9 +90,10 @@ async function applyMissing(
 const LOCK_WAITS_S = [1, 2, 4, 8, 16, 32, 64];
 
 /**
- * Locks the events, if there are any, before a migration does. Migrations share a transaction: if one locked the table
- * more strictly than those before it, it would deadlock with attempts, which hold a row and are about to change it.
- * Everyone else waits behind a lock that is waited for, so the wait is short at first.
+ * Locks the events, if there are any, before a migration does. Migrations share a transaction: if
+ * one locked the table more strictly than those before it, it would deadlock with attempts, which
+ * hold a row and are about to change it. Everyone else waits behind a lock that is waited for, so
+ * the wait is short at first.
  */
 async function lockEvents(client: pg.PoolClient): Promise<void> {
   const { rows } = await client.query<{ known: boolean }>(

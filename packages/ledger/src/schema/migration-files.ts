@@ -9,7 +9,9 @@ export interface Migration {
   readonly number: number;
   readonly name: string;
   readonly text: string;
-  /** SHA-256 of the text with line feeds as line ends, so that a checkout on Windows has the same. */
+  /**
+   * SHA-256 of the text with line feeds as line ends, so that a checkout on Windows has the same.
+   */
   readonly checksum: string;
 }
 

@@ -6,7 +6,10 @@ export type RightsRole = "ingress" | "worker" | "retention" | "dashboard";
 
 type Right = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 
-/** Rights without which a role cannot do its work. Where roles.sql gives columns, any of them counts. */
+/**
+ * Rights without which a role cannot do its work. Where roles.sql gives columns, any of them
+ * counts.
+ */
 const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[]>>>> = {
   ingress: {
     migrations: ["SELECT"],
@@ -58,7 +61,10 @@ const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[
   },
 };
 
-/** By the catalog, which anyone may read about any login. A table that is not there yet is no missing right. */
+/**
+ * By the catalog, which anyone may read about any login. A table that is not there yet is no
+ * missing right.
+ */
 const MISSING = `
 SELECT need."right" || ' on millrace.' || need.name AS missing
 FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS need (name, "right", number)
@@ -75,8 +81,8 @@ WHERE NOT (
 ORDER BY need.number`;
 
 /**
- * Names the rights that a login lacks for the work of a role, such as `INSERT on millrace.attempts`. None for a login
- * that does not exist.
+ * Names the rights that a login lacks for the work of a role, such as `INSERT on
+ * millrace.attempts`. None for a login that does not exist.
  *
  * @param login - Default: the connection's own.
  * @throws `database_unavailable`

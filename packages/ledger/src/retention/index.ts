@@ -3,9 +3,8 @@ import { bind, type Methods } from "../connection/bind.ts";
 import { withLeadership, type LeadershipResult } from "../repair/leader.ts";
 import { archivePages } from "./archive-pages.ts";
 import { listPartitions, type BodyPartition } from "./body-partitions.ts";
-import { deleteErrors } from "./delete-errors.ts";
+import { deleteErrors, deleteRuns } from "./delete-records.ts";
 import { countExpiredKeys, deleteKeys } from "./delete-keys.ts";
-import { deleteRuns } from "./delete-runs.ts";
 import { detachPartition, dropPartition } from "./drop-partition.ts";
 import { countEventsOf, countUnsettled, moveBodies } from "./move-bodies.ts";
 
@@ -30,8 +29,10 @@ export interface RetentionLedger extends Methods<pg.Pool, typeof steps> {
 }
 
 export interface RetentionLedgerOptions {
-  /** Milliseconds that a drop waits for the transactions that use the table of bodies, including those of
-   * handlers. Later transactions do not wait. Default 45,000. */
+  /**
+   * Milliseconds that a drop waits for the transactions that use the table of bodies, including
+   * those of handlers. Later transactions do not wait. Default 45,000.
+   */
   readonly dropWaitMs?: number;
 }
 

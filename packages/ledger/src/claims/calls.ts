@@ -1,0 +1,131 @@
+import type { EventKey, Outcome } from "@millrace/core";
+import { IS_PENDING } from "./event-batch.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { BODY_OF, CONTENT, readContent, type ContentRow, type EventContent } from "./read-event.ts";
+import { dailyStatement, statement } from "../connection/statement.ts";
+import { runStatement, runStatementOn, withConnection } from "../connection/transaction.ts";
+
+// An attempt that makes calls: each statement is in a commit of its own, so that no transaction is
+// open while calls run.
+
+/** The event of an attempt that is still its latest. */
+const IS_ATTEMPT = `e.source = :source AND e.event_id = :eventId AND e.generation = :generation
+    AND ${IS_PENDING("e")} AND e.attempts = :attempt`;
+
+/** The ledger's data of an event that is about to make its calls. */
+export interface BegunEvent {
+  readonly content: EventContent;
+  /**
+   * The results of the steps that earlier attempts have ended, by name: JSON, or null for
+   * undefined.
+   */
+  readonly steps: ReadonlyMap<string, string | null>;
+}
+
+type BegunRow = ContentRow & { readonly steps: Readonly<Record<string, string | null>> | null };
+
+const READ_BEGUN = dailyStatement(
+  (day) => `
+SELECT ${CONTENT}, (
+  SELECT json_object_agg(s.name, s.result) FROM millrace.steps s
+  WHERE :attempt::int > 1 AND s.source = e.source AND s.event_id = e.event_id AND s.generation = e.generation
+) AS steps
+FROM millrace.events e ${BODY_OF(day)}
+WHERE ${IS_ATTEMPT}`,
+  "millrace_read_begun",
+);
+
+/**
+ * Reads a claimed event and, in an attempt after the first, the steps that have ended; without a
+ * lock. Undefined when the event is not pending any longer, or a later attempt has claimed it.
+ *
+ * @throws `body_missing`, `database_unavailable`
+ */
+export async function readBegun(
+  ledger: LedgerContext,
+  key: EventKey,
+  attempt: number,
+): Promise<BegunEvent | undefined> {
+  const { limits, deadlineMs } = ledger.prepared;
+  const query = READ_BEGUN()({ ...key, attempt });
+  return await withConnection(ledger.pool, deadlineMs, async ({ client }) => {
+    const { rows } = await runStatementOn<BegunRow>(client, query, limits);
+    const [row] = rows;
+    if (row === undefined) return undefined;
+    const content = await readContent(client, row);
+    return { content, steps: new Map(Object.entries(row.steps ?? {})) };
+  });
+}
+
+/** A step of `call` that has ended. */
+export interface EndedStep {
+  readonly name: string;
+  /** JSON; null for undefined. */
+  readonly result: string | null;
+}
+
+/**
+ * Records a step, if the attempt is still the event's latest. The row of the event is locked for as
+ * long as the statement runs, against the record of a later attempt: either that comes first, and
+ * this finds another number, or the later attempt reads the step. A step that this attempt has
+ * recorded before stays: the answer to its COMMIT was lost.
+ */
+const RECORD_STEP = statement(
+  `
+WITH mine AS MATERIALIZED (
+  SELECT e.source, e.event_id, e.generation FROM millrace.events e
+  WHERE ${IS_ATTEMPT}
+  FOR SHARE OF e
+),
+recorded AS (
+  INSERT INTO millrace.steps (source, event_id, generation, name, attempt, result)
+  SELECT source, event_id, generation, :name, :attempt, :result FROM mine
+  ON CONFLICT DO NOTHING
+)
+SELECT true AS recorded FROM mine`,
+  "millrace_record_step",
+);
+
+/**
+ * Records that a step has ended, in a commit of its own. `lost` when the event is not pending any
+ * longer, or a later attempt has claimed it; then nothing is written. Calling it again after a lost
+ * answer changes nothing and returns the same.
+ *
+ * @throws `database_unavailable`
+ */
+export async function recordStep(
+  ledger: LedgerContext,
+  key: EventKey,
+  attempt: number,
+  step: EndedStep,
+): Promise<"recorded" | "lost"> {
+  const query = RECORD_STEP({ ...key, ...step, attempt });
+  const { rows } = await runStatement(ledger.pool, query, ledger.prepared);
+  return rows.length > 0 ? "recorded" : "lost";
+}
+
+const COMPLETE_CALLED = statement(
+  `
+UPDATE millrace.events e
+SET status = 'completed', outcome = :outcome, processed_at = clock_timestamp()
+WHERE ${IS_ATTEMPT}
+RETURNING true AS completed`,
+  "millrace_complete_called",
+);
+
+/**
+ * Completes an event whose handlers write nothing, in one round trip. `lost` when the event is no
+ * longer pending, or a later attempt has claimed it.
+ *
+ * @throws `database_unavailable`: the event may be completed, and the next claim finds out
+ */
+export async function completeCalled(
+  ledger: LedgerContext,
+  key: EventKey,
+  attempt: number,
+  outcome: Outcome,
+): Promise<"completed" | "lost"> {
+  const query = COMPLETE_CALLED({ ...key, attempt, outcome });
+  const { rows } = await runStatement(ledger.pool, query, ledger.prepared);
+  return rows.length > 0 ? "completed" : "lost";
+}

@@ -1,0 +1,48 @@
+import type { StopSignal } from "@millrace/core";
+
+/** Limits the time that a group waits for each member in turn. */
+export class HandlerTimer {
+  /** True when the latest member took too long. */
+  isOver = false;
+  readonly #stop: StopSignal;
+  readonly #timer: NodeJS.Timeout;
+  #giveUp: ((reason: unknown) => void) | undefined;
+  readonly #onStop = () => this.#expire(this.#stop.reason);
+
+  /**
+   * @param limits.patienceMs - milliseconds that a member may take.
+   * @param limits.stop - when it aborts, the member is waited for no longer.
+   */
+  constructor({ stop, patienceMs }: { readonly stop: StopSignal; readonly patienceMs: number }) {
+    this.#stop = stop;
+    const late = () => this.#expire(new Error(`it ran longer than ${patienceMs} ms`));
+    this.#timer = setTimeout(late, patienceMs);
+    stop.addEventListener("abort", this.#onStop);
+  }
+
+  /** Waits for a member's work, and no longer than a member may take. */
+  wait<T>(work: Promise<T>): Promise<T> {
+    this.isOver = false;
+    this.#timer.refresh();
+    return new Promise((resolve, reject) => {
+      this.#giveUp = reject;
+      work.then(resolve, reject);
+    });
+  }
+
+  /** The member has ended; what its work does from now on is nobody's concern. */
+  end(): void {
+    this.#giveUp = undefined;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#stop.removeEventListener("abort", this.#onStop);
+  }
+
+  #expire(reason: unknown): void {
+    if (this.#giveUp === undefined) return;
+    this.isOver = true;
+    this.#giveUp(reason);
+  }
+}

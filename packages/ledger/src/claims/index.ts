@@ -1,0 +1,33 @@
+import { ping } from "../connection/ping.ts";
+import { findEvent } from "../reads/find-event.ts";
+import { markEnqueued } from "../repair/mark-enqueued.ts";
+import { abandonEvent } from "./abandon-event.ts";
+import { attempt } from "./attempt.ts";
+import { attemptFirst } from "./attempt-first.ts";
+import { attemptGroup } from "./attempt-group.ts";
+import { completeCalled, readBegun, recordStep } from "./calls.ts";
+import { fail } from "./fail.ts";
+import { groupHazards } from "./group-hazards.ts";
+import { record } from "./record.ts";
+import { decideOriginal } from "./suspect-replay.ts";
+import { noteUnsignedJobs, unsignedJobsMs } from "./unsigned-jobs.ts";
+
+/** For a worker: claims the events of its jobs and settles them. */
+export const claims = {
+  ping,
+  record,
+  decideOriginal,
+  readBegun,
+  recordStep,
+  completeCalled,
+  attempt,
+  attemptFirst,
+  attemptGroup,
+  groupHazards,
+  fail,
+  markEnqueued,
+  abandonEvent,
+  findEvent,
+  noteUnsignedJobs,
+  unsignedJobsMs,
+};

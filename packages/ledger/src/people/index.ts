@@ -1,0 +1,40 @@
+import { markEnqueued } from "../repair/mark-enqueued.ts";
+import { beginAudit, endAudit, findAudit, recordAudit } from "./audit.ts";
+import { workBatch } from "./bulk-batch.ts";
+import {
+  changeRun,
+  findRuns,
+  getRun,
+  keepRunResults,
+  noteRunError,
+  openRuns,
+  startRun,
+} from "./bulk-runs.ts";
+import { findErrors, findFingerprint, getError, setErrorState } from "./errors.ts";
+import { giveUpMany, noteJobsRemoved } from "./give-up.ts";
+import { replay } from "./replay.ts";
+import { retryMany } from "./retry-many.ts";
+import { endSession, findSessions, seeSession } from "./sessions.ts";
+
+/** For people and their programs: runs events again, or gives them up. */
+export const retries = { retryMany, replay, giveUpMany, noteJobsRemoved, markEnqueued };
+
+/** For the dashboard and the command: the audit. */
+export const audit = { begin: beginAudit, end: endAudit, record: recordAudit, find: findAudit };
+
+/** For people and their programs: groups of equal errors. */
+export const errors = { find: findErrors, findFingerprint, get: getError, setState: setErrorState };
+
+/** For the dashboard and the command: starts bulk runs, shows, and changes them. */
+export const bulkRuns = { start: startRun, find: findRuns, get: getRun, change: changeRun };
+
+/** For the leading worker: works through bulk runs. */
+export const bulkWork = {
+  open: openRuns,
+  workBatch,
+  noteError: noteRunError,
+  keepResults: keepRunResults,
+};
+
+/** For the dashboard and the command: who is signed in. */
+export const sessions = { see: seeSession, end: endSession, find: findSessions };

@@ -1,0 +1,21 @@
+import { abandonEvent } from "../claims/abandon-event.ts";
+import { findGivenUpJobs } from "../people/give-up.ts";
+import { ledgerStatuses } from "./ledger-status.ts";
+import { markEnqueued, unmarkEnqueued } from "./mark-enqueued.ts";
+import { pendingPage } from "./pending-page.ts";
+import { countPass, readEpochs, writeEpochs } from "./queue-epochs.ts";
+import { serverEpoch } from "./server-epoch.ts";
+
+/** For the reconciler: finds what is pending and notes which events have a job. */
+export const repair = {
+  pendingPage,
+  ledgerStatuses,
+  markEnqueued,
+  unmarkEnqueued,
+  abandonEvent,
+  readEpochs,
+  writeEpochs,
+  countPass,
+  serverEpoch,
+  findGivenUpJobs,
+};
