@@ -38,7 +38,7 @@ describeOnRedis("the product files that run for an event", () => {
         stream?.on("data", (data: Buffer) => output.push(data.toString()));
       }
       const [code] = await once(measure, "close");
-      expect(code, output.join("")).toBe(0);
+      if (code !== 0) throw new Error(`Cannot measure: ${output.join("")}`);
       files = JSON.parse(output.join(""));
     });
     afterAll(async () => {

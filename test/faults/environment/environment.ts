@@ -24,7 +24,7 @@ export interface Build {
 }
 
 /** This repository's. */
-export const THIS_BUILD: Build = { bin: BIN, config: CONFIG };
+const THIS_BUILD: Build = { bin: BIN, config: CONFIG };
 
 /** What sets a role apart from the others of its kind. */
 interface RoleExtras extends Pick<RoleOptions, "openFilesMax" | "outputTo"> {

@@ -27,9 +27,6 @@ export const CONTENT = "e.body_day::text AS body_day, e.body_id, e.own_headers, 
 export const BODY_OF = (day: string) => `LEFT JOIN millrace.bodies b
   ON b.day = DATE '${day}' AND b.id = e.body_id AND e.body_day = b.day`;
 
-/** The day whose partition is looked at first: most events are handled on the day they arrive. */
-export const today = () => new Date().toISOString().slice(0, 10);
-
 const READ_BODY = `SELECT headers, body FROM millrace.bodies WHERE day = $1::date AND id = $2`;
 
 /** The content of an event, from a row that may be without its body. @throws `body_missing` */
