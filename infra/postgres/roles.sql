@@ -114,7 +114,7 @@ BEGIN
     FROM PUBLIC, millrace_ingress, millrace_worker, millrace_dashboard;
   REVOKE ALL ON millrace.migrations, millrace.events, millrace.attempts, millrace.errors,
     millrace.error_counts, millrace.steps, millrace.conflicts, millrace.deliveries,
-    millrace.queue_epochs, millrace.leaders, millrace.job_signing, millrace.audit, millrace.audit_results,
+    millrace.queue_epochs, millrace.leaders, millrace.audit, millrace.audit_results,
     millrace.sessions, millrace.bulk_runs, millrace.bulk_members, millrace.activity, millrace.activity_progress,
     millrace.refusals,
     millrace.webhook_events
@@ -186,9 +186,6 @@ BEGIN
   -- prunes it, by hand. (The UPDATE is for the build before, whose results a trigger makes rows of.)
   GRANT SELECT, INSERT, UPDATE (result, finished_at) ON millrace.audit TO millrace_dashboard;
   GRANT SELECT, INSERT ON millrace.audit_results TO millrace_dashboard;
-
-  -- Until when jobs without a MAC run. A worker without a key begins the time anew.
-  GRANT SELECT, INSERT, DELETE ON millrace.job_signing TO millrace_worker;
 
   -- Who is signed in to the dashboard.
   GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.sessions TO millrace_dashboard;

@@ -50,7 +50,6 @@ import { retryMany } from "./people/retry-many.ts";
 import { databaseIdentity, serverEpoch } from "./repair/server-epoch.ts";
 import { endSession, findSessions, seeSession } from "./people/sessions.ts";
 import { recordStep } from "./claims/steps.ts";
-import { noteUnsignedJobs, unsignedJobsMs } from "./claims/unsigned-jobs.ts";
 
 // One part for each kind of user, which takes only its part. A function that two of them need is in both
 // parts.
@@ -79,8 +78,6 @@ const claims = {
   markEnqueued,
   abandonEvent,
   findEvent,
-  noteUnsignedJobs,
-  unsignedJobsMs,
 };
 const repair = {
   pendingPage,
