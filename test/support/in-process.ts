@@ -108,11 +108,10 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
   dashboard: async ({ config, environment, dashboard: options }) => {
     const stores = openStores(environment, config, "dashboard");
     return await startOrClose(stores, async () => {
-      const { ledger, lists, queues } = await stores.opened;
+      const { ledger, queues } = await stores.opened;
       const dashboard = createDashboard(
         {
           ledger,
-          lists,
           queues,
           checks: { ledger: () => ledger.reads.ping(), queue: () => queues.ping() },
           logger: createLogger({ role: "dashboard", level: "silent" }),

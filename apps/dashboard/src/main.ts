@@ -33,11 +33,11 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     onError: createErrorLog(logger),
   });
   try {
-    const { ledger, lists, queues } = await stores.opened;
+    const { ledger, queues } = await stores.opened;
     const checks = { ledger: () => ledger.reads.ping(), queue: () => queues.ping() };
     const registry = createRegistry({ role: "dashboard" });
     const dashboard = createDashboard(
-      { ledger, lists, queues, checks, logger, registry },
+      { ledger, queues, checks, logger, registry },
       {
         ...options,
         compare: { graceMs: config.reconciler.graceMs, keysDays: config.retention.keysDays },

@@ -25,7 +25,6 @@ export {
   workerConnections,
   workerFinding,
 } from "./connection-budget.ts";
-export { copyFinding, requireCopy } from "./lists.ts";
 export { openLedger, sessionFinding, sessionNeeded } from "./open-ledger.ts";
 export { openQueues, type StoreWatch } from "./open-queues.ts";
 export { queueKeys, warnIfUnsigned } from "./queue-keys.ts";

@@ -66,17 +66,13 @@ export function sessionFinding(who: string, variable: DatabaseVariable): Finding
 }
 
 /**
- * Opens the ledger alone, for a command that needs no queue. `check` comes before all else.
+ * Opens the ledger alone, for a command that needs no queue.
  *
- * @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown`, and what `check` throws.
+ * @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown`.
  */
-export async function openLedger(
-  url: string,
-  check?: (ledger: Ledger) => Promise<void>,
-): Promise<ConnectedLedger & { pooler: Pooler }> {
+export async function openLedger(url: string): Promise<ConnectedLedger & { pooler: Pooler }> {
   const store = connectLedger({ url, max: cliConnections, applicationName: "millrace-cli" });
   try {
-    await check?.(store.ledger);
     return { ...store, pooler: await checkLedger(store) };
   } catch (error) {
     await store.close();

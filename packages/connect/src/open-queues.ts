@@ -25,7 +25,6 @@ export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
       | "MILLRACE_QUEUE_KEY"
       | "RETENTION_DATABASE_URL"
       | "DATABASE_SESSION_URL"
-      | "DATABASE_READ_URL"
     >
   >;
 

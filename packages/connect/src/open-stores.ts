@@ -14,7 +14,6 @@ import {
 } from "./connection-budget.ts";
 import { IngressStores } from "./ingress-stores.ts";
 import { checkLedger, connectLedger, sessionNeeded, type ConnectedLedger } from "./open-ledger.ts";
-import { listsFrom, requireCopy, type Lists } from "./lists.ts";
 import { openQueues, type StoreUrls, type StoreWatch } from "./open-queues.ts";
 import { queueKeys } from "./queue-keys.ts";
 
@@ -23,8 +22,6 @@ export interface Stores extends Pick<ConnectedLedger, "pool" | "ledger"> {
   /** For what drops bodies and deletes events: in a worker `RETENTION_DATABASE_URL` or `DATABASE_SESSION_URL`,
    * else `pool`. */
   readonly retentionPool: ConnectedLedger["pool"];
-  /** For lists: of the standby that `DATABASE_READ_URL` names in a dashboard, else the ledger's own. */
-  readonly lists: Lists;
   readonly queues: Queues;
 }
 
@@ -33,7 +30,7 @@ export interface Opening {
   /**
    * The stores, once their servers were checked.
    *
-   * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unreachable`; `read_url_mismatch`; except in a command
+   * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unreachable`; except in a command
    * `postgres_too_old`, `unsupported_isolation`, `missing_rights`; in a worker also `too_many_connections`, `session_needed`,
    * `redis_topology`, `redis_evicts`, `redis_volatile`; elsewhere `database_unavailable` and in a command `redis_unreachable`;
    * `shutting_down` when it is closed before.
@@ -99,29 +96,25 @@ function openBoth(
     role === "worker" ? workerOptions(config, watch) : {},
   );
   const { pool, ledger } = postgres;
-  const aside = connectAside(environment, role, watch);
+  const aside = role === "worker" ? connectRetention(environment, watch) : undefined;
   const closing = new AbortController();
   let queues: Queues | undefined;
-  const onStandbyAway = (error: unknown) =>
-    watch.onError?.("standby: away", withHint(error, "DATABASE_READ_URL"));
 
   async function open(): Promise<Stores> {
     if (role === "worker") {
       const both = { postgres, retention: aside };
       await step("ledger", () => checkForWorker(both, environment, config, watch));
     } else await checkForOthers(postgres, environment, role);
-    const lists =
-      role === "worker" ? ledger.reads : await openLists(postgres, aside, onStandbyAway);
     const opened = await step("queue", () => openQueues(environment, { role, sources }, watch));
     if (closing.signal.aborted) {
       await opened.close();
       throw closing.signal.reason;
     }
     queues = opened;
-    if (role !== "worker") return { pool, retentionPool: pool, ledger, lists, queues };
+    if (role !== "worker") return { pool, retentionPool: pool, ledger, queues };
     const own = ownConnections(environment, [pool, aside?.pool]);
     await step("ledger", () => reportConnections(postgres, own, watch));
-    return { pool, retentionPool: aside?.pool ?? pool, ledger, lists, queues };
+    return { pool, retentionPool: aside?.pool ?? pool, ledger, queues };
   }
 
   /** Only a worker waits: people see at once what a dashboard or a command cannot reach. */
@@ -156,25 +149,6 @@ async function checkForOthers(
   await (role === "dashboard" ? checkDatabase(postgres.pool, role) : checkLedger(postgres));
   // Opening the queues on it may write.
   if (environment.REDIS_URL === undefined) await postgres.ledger.reads.ping();
-}
-
-/** Lists can do without the standby, and do not come from a server that is no copy of the primary. */
-async function openLists(
-  { ledger }: ConnectedLedger,
-  standby: ConnectedLedger | undefined,
-  onAway: (error: unknown) => void,
-): Promise<Lists> {
-  if (standby === undefined) return ledger.reads;
-  const own = await ledger.reads.databaseIdentity();
-  const check = () => requireCopy(standby.ledger.reads, own);
-  try {
-    await check();
-    await checkLedger(standby);
-  } catch (error) {
-    if (!isDatabaseUnavailable(error)) throw error;
-    onAway(error);
-  }
-  return listsFrom(standby.ledger.reads, ledger.reads, { check, onAway });
 }
 
 /**
@@ -233,24 +207,19 @@ async function reportConnections(
   if (finding !== undefined) watch.onFinding?.(finding);
 }
 
-/**
- * A second pool, if there is to be one: of a worker's retention, by a login that may delete or past a pooler; or of the
- * standby that the others list events from.
- */
-function connectAside(
+/** A second pool for a worker's retention, by a login that may delete or past a pooler. */
+function connectRetention(
   environment: StoreUrls,
-  role: FullRole,
   { onError }: StoreWatch,
 ): ConnectedLedger | undefined {
-  const isWorker = role === "worker";
-  const variable = isWorker ? retentionVariable(environment) : "DATABASE_READ_URL";
+  const variable = retentionVariable(environment);
   const url = environment[variable];
   if (url === undefined || variable === "DATABASE_URL") return undefined;
   return connectLedger({
     url,
-    max: isWorker ? retentionConnections : dashboardConnections,
-    applicationName: isWorker ? "millrace-retention" : `millrace-${role}-lists`,
-    onError: (error) => onError?.(isWorker ? "postgres" : "standby", error),
+    max: retentionConnections,
+    applicationName: "millrace-retention",
+    onError: (error) => onError?.("postgres", error),
   });
 }
 

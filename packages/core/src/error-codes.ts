@@ -157,9 +157,6 @@ export const ERROR_CODES = {
   unsupported_isolation: {
     meaning: "Transactions of the login in Postgres do not begin as read committed.",
   },
-  read_url_mismatch: {
-    meaning: "DATABASE_READ_URL names a database that is no copy of the one of DATABASE_URL.",
-  },
   missing_rights: { meaning: "The login in Postgres may not do what this role does." },
   redis_topology: {
     meaning:

@@ -45,9 +45,8 @@ import { readBody } from "./reads/read-body.ts";
 import { record } from "./claims/record.ts";
 import { findRefusals, noteRefusals } from "./intake/refusals.ts";
 import { replay } from "./people/replay.ts";
-import { replicaLagMs } from "./reads/replica-lag.ts";
 import { retryMany } from "./people/retry-many.ts";
-import { databaseIdentity, serverEpoch } from "./repair/server-epoch.ts";
+import { serverEpoch } from "./repair/server-epoch.ts";
 import { endSession, findSessions, seeSession } from "./people/sessions.ts";
 import { recordStep } from "./claims/steps.ts";
 
@@ -103,8 +102,6 @@ const reads = {
   countCompleted,
   activity,
   countedActivity,
-  replicaLagMs,
-  databaseIdentity,
   findOpen,
   findRefusals,
   findLeader: ({ pool }: LedgerContext, name: string) => findLeader(pool, name),

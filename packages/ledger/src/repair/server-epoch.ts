@@ -33,17 +33,6 @@ const START_ONLY = `
 SELECT '' AS "systemId", '' AS timeline, 0::float8 AS position,
   (extract(epoch FROM pg_postmaster_start_time()) * 1000)::float8 AS "startedAtMs"`;
 
-/** What tells a database from another one, and is the same in a copy that streams from it. */
-export interface DatabaseIdentity {
-  /** Of the cluster; undefined where this login, or this kind of server, does not tell. */
-  readonly systemId: string | undefined;
-  readonly database: string;
-}
-
-const IDENTITY = `
-SELECT system_identifier::text AS "systemId", current_database() AS database FROM pg_control_system()`;
-const NAME_ONLY = `SELECT NULL AS "systemId", current_database() AS database`;
-
 /** Pools whose server refuses the whole statement: asked again, it would log an error each time. */
 const restricted = new WeakSet<pg.Pool>();
 
@@ -54,46 +43,30 @@ const restricted = new WeakSet<pg.Pool>();
  */
 export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
   try {
-    return await askWhole<ServerEpoch>(ledger, WHOLE, START_ONLY);
+    return await askEpoch(ledger);
   } catch (error) {
     const isStandby = sqlStateOf(error) === SQLSTATE.objectNotInPrerequisiteState;
     throw isStandby ? databaseReadOnly(error) : error;
   }
 }
 
-/**
- * Tells which database this is, also of a standby.
- *
- * @throws `database_unavailable`
- */
-export async function databaseIdentity(ledger: LedgerContext): Promise<DatabaseIdentity> {
-  const { systemId, database } = await askWhole<
-    Pick<DatabaseIdentity, "database"> & { systemId: string | null }
-  >(ledger, IDENTITY, NAME_ONLY);
-  return { systemId: systemId ?? undefined, database };
-}
-
-/** Asks for the whole, or where the server refuses that for the rest. */
-async function askWhole<Row extends Record<keyof Row, unknown>>(
-  ledger: LedgerContext,
-  whole: string,
-  rest: string,
-): Promise<Row> {
-  const ask = async (text: string): Promise<Row> => {
-    const { rows } = await runStatement<Row>(ledger.pool, { text }, ledger.reads);
+/** Asks for the whole epoch, or for the start alone where the server refuses the rest. */
+async function askEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
+  const ask = async (text: string): Promise<ServerEpoch> => {
+    const { rows } = await runStatement<ServerEpoch>(ledger.pool, { text }, ledger.reads);
     const [row] = rows;
     if (row === undefined) throw new Error("Cannot identify Postgres: it gave no row");
     return row;
   };
-  if (restricted.has(ledger.pool)) return await ask(rest);
+  if (restricted.has(ledger.pool)) return await ask(START_ONLY);
   try {
-    return await ask(whole);
+    return await ask(WHOLE);
   } catch (error) {
     const state = sqlStateOf(error);
     const isRefused =
       state === SQLSTATE.insufficientPrivilege || state === SQLSTATE.featureNotSupported;
     if (!isRefused) throw error;
     restricted.add(ledger.pool);
-    return await ask(rest);
+    return await ask(START_ONLY);
   }
 }
