@@ -145,16 +145,6 @@ test("no login makes days of bodies without end", async () => {
   expect(await asSuperuser(days)).toEqual([{ days: 32 }]);
 });
 
-test("a day can be made by its roles right after the migration that bounds them", async () => {
-  await asSuperuser("delete from millrace.migrations where scope = 'millrace' and name = 'bounds'");
-  const owner = { ...pipeline.env, DATABASE_URL: servers.databaseUrl("owner") };
-  expect(await millrace(["migrate"], { env: owner })).toMatchObject({ code: 0 });
-  await asSuperuser("drop table millrace.bodies_" + dayAhead(31));
-  expect(await as("worker", "select millrace.ensure_partitions(31) as made")).toEqual([
-    { made: 1 },
-  ]);
-});
-
 test("what the retention makes does not become the owner's when roles.sql runs again", async () => {
   await as(
     "retention",
