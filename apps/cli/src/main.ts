@@ -1,11 +1,11 @@
 import { once } from "node:events";
-import { realpathSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { config as loadDotenv } from "dotenv";
+import { parseEnv } from "node:util";
 import type { CliContext } from "./context.ts";
 import { runCli } from "./run-cli.ts";
 
@@ -13,8 +13,7 @@ const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** Runs the command that this process was started with, and sets the code that it exits with. */
 export async function main(): Promise<void> {
-  // Real variables win over the file's; handlers of the user may read process.env too.
-  loadDotenv({ path: join(process.cwd(), ".env"), quiet: true });
+  loadEnvFile(join(process.cwd(), ".env"));
   outliveReaders();
   endWithParent();
   const failed = await runCli(process.argv.slice(2), processContext());
@@ -23,6 +22,17 @@ export async function main(): Promise<void> {
   if (process.connected) await notifyParent(failed);
   if (process.stderr.writableNeedDrain) await once(process.stderr, "drain");
   process.exit(failed.exitCode);
+}
+
+/** Adds the variables of a file, if there is one, to process.env, which handlers read too. Set variables win. */
+function loadEnvFile(path: string): void {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    return;
+  }
+  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
 }
 
 function processContext(): CliContext {
