@@ -1,4 +1,4 @@
-import { openLedger, openQueues, openStores } from "@millrace/connect";
+import { openCommand, openLedger, openQueues } from "@millrace/connect";
 import { MillraceError } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { createOperator, type Operator } from "@millrace/operations";
@@ -89,7 +89,7 @@ export async function withStores<Result>(
 ): Promise<Result> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
-  const stores = openStores(variablesOf(await findStores(settings)), config, "cli");
+  const stores = openCommand(variablesOf(await findStores(settings)), config);
   try {
     return await work(await stores.opened);
   } finally {

@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import type { Opening, Stores, StoreWatch } from "@millrace/connect";
+import type { Opening, StoreWatch, WorkerStores } from "@millrace/connect";
 import { isMillraceError, MillraceError, type Config, type Handler } from "@millrace/core";
 import type { ConnectionReset, Ledger } from "@millrace/ledger";
 import type { BulkNotice, ReconcilerNotice } from "@millrace/operations";
@@ -32,7 +32,7 @@ export interface RoleDeps {
   readonly config: Config;
   readonly handlers: readonly Handler[];
   /** Opens ledger and queues, and waits for their servers. */
-  readonly openStores: (watch: StoreWatch) => Opening;
+  readonly openStores: (watch: StoreWatch) => Opening<WorkerStores>;
   /** Absolute path of the folder for archives, if there is one. */
   readonly archiveDir: string | undefined;
   /** What the files of the project's own code are relative to in stacks. Default: the current folder. */
@@ -74,8 +74,8 @@ class Role implements WorkerRole {
   private readonly status: Server;
   /** What `/readyz` says while no jobs are taken. */
   private state: Readonly<Record<string, string>> = { worker: "starting" };
-  private opening: Opening | undefined;
-  private stores: Stores | undefined;
+  private opening: Opening<WorkerStores> | undefined;
+  private stores: WorkerStores | undefined;
   private tasks: PeriodicTasks | undefined;
   private worker: Worker | undefined;
   private reconciler: RunningReconciler | undefined;

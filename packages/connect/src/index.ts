@@ -1,6 +1,6 @@
 /**
- * Connect: `openStores` opens the stores of every role, the ledger on Postgres and the queues on Redis, or on
- * Postgres where there is no `REDIS_URL`. A store is unopened → open → closed.
+ * Connect: `openIngress`, `openWorker`, `openDashboard`, and `openCommand` open a role's stores: the ledger on
+ * Postgres and the queues on Redis, or on Postgres where there is no `REDIS_URL`. A store is unopened → open → closed.
  *
  * A store opens when its server has passed a check: Postgres' version, the rights of the login, and the ledger's schema
  * (check-database.ts); for a worker Postgres has the connections (connection-budget.ts); for ingress and worker Redis
@@ -25,7 +25,15 @@ export {
   workerConnections,
   workerFinding,
 } from "./connection-budget.ts";
+export { openIngress } from "./ingress-stores.ts";
 export { openLedger, sessionFinding, sessionNeeded } from "./open-ledger.ts";
 export { openQueues, type StoreWatch } from "./open-queues.ts";
 export { queueKeys, warnIfUnsigned } from "./queue-keys.ts";
-export { openStores, requireDatabase, type Opening, type Stores } from "./open-stores.ts";
+export {
+  openCommand,
+  openDashboard,
+  openWorker,
+  requireDatabase,
+  type Opening,
+  type WorkerStores,
+} from "./open-stores.ts";

@@ -29,7 +29,8 @@ import { retryUntilAvailable } from "@millrace/service";
 import { checkDatabase, settingFindings } from "./check-database.ts";
 import { ingressConnections } from "./connection-budget.ts";
 import { connectLedger, type ConnectedLedger } from "./open-ledger.ts";
-import { openQueues, type StoreUrls, type StoreWatch } from "./open-queues.ts";
+import { openQueues, withAwayLog, type StoreUrls, type StoreWatch } from "./open-queues.ts";
+import { queueKeys } from "./queue-keys.ts";
 
 /** Milliseconds that a delivery waits for a connection of the pool. */
 const CONNECTION_TIMEOUT_MS = 800;
@@ -39,6 +40,20 @@ const ENQUEUE_TIMEOUT_MS_MAX = 800;
 const CLOSE_TIMEOUT_MS = 2_000;
 
 type StoreName = "queue" | "ledger";
+
+/**
+ * Opens the stores of an ingress. Returns at once; the caller closes them.
+ *
+ * @throws `invalid_config` when the environment names neither server; `queue_key_missing`.
+ */
+export function openIngress(
+  environment: StoreUrls,
+  config: Config,
+  watch: StoreWatch,
+): IngressStores {
+  queueKeys(environment);
+  return new IngressStores(environment, config, withAwayLog(watch));
+}
 
 /**
  * Where an ingress keeps events: the queue on Redis, the ledger on Postgres, or both. They are opened

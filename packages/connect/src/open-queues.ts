@@ -47,6 +47,11 @@ export interface StoreWatch {
   readonly onConnectionReset?: (reset: ConnectionReset) => void;
 }
 
+/** A watch whose `onAway` goes to `onError` unless it has its own. */
+export function withAwayLog(watch: StoreWatch): StoreWatch {
+  return { onAway: (store, error) => watch.onError?.(`${store}: away`, error), ...watch };
+}
+
 interface QueueSettings {
   readonly role: QueueRole;
   readonly sources: readonly string[];
