@@ -24,7 +24,10 @@ export async function main(): Promise<void> {
   process.exit(failed.exitCode);
 }
 
-/** Adds the variables of a file, if there is one, to process.env, which handlers read too. Set variables win. */
+/**
+ * Adds the variables of a file, if there is one, to process.env, which handlers read too. Set
+ * variables win.
+ */
 function loadEnvFile(path: string): void {
   let text: string;
   try {
@@ -76,8 +79,9 @@ function userName(): string | null {
   }
 }
 
-// `millrace events | head`, or a parent that died: nobody reads any longer, and that is no error. A full
-// disk is one, for a command that has only its output to give; `start` and the roles have more to do.
+// `millrace events | head`, or a parent that died: nobody reads any longer, and that is no error. A
+// full disk is one, for a command that has only its output to give; `start` and the roles have more
+// to do.
 function outliveReaders(): void {
   let told = false;
   for (const stream of [process.stdout, process.stderr]) {
@@ -92,8 +96,7 @@ function outliveReaders(): void {
 }
 
 /**
- * A child of `millrace start` ends in good order when its parent died without a word: the channel
- * to it closes.
+ * A child of `millrace start` ends in good order when its parent died: the channel to it closes.
  */
 function endWithParent(): void {
   if (!process.connected) return;

@@ -50,7 +50,7 @@ export async function checkLedger({ pool }: Pick<ConnectedLedger, "pool">): Prom
   return await findPooler(pool);
 }
 
-/** What cannot work behind a pooler is not begun. `variable` names where the pooler answers. */
+/** The error for work that needs a session. `variable` names the URL at which a pooler answers. */
 export function sessionNeeded(who: string, variable: DatabaseVariable): MillraceError {
   const { detail, fix } = sessionFinding(who, variable);
   return new MillraceError("session_needed", `Cannot start: ${detail}. ${fix}`);

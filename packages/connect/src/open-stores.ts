@@ -23,13 +23,18 @@ export interface Stores extends Pick<ConnectedLedger, "pool" | "ledger"> {
 
 /** The stores of a worker. */
 export interface WorkerStores extends Stores {
-  /** Drops bodies and deletes events: `RETENTION_DATABASE_URL`, else `DATABASE_SESSION_URL`, else `pool`. */
+  /**
+   * Drops bodies and deletes events: `RETENTION_DATABASE_URL`, else `DATABASE_SESSION_URL`, else
+   * `pool`.
+   */
   readonly retentionPool: ConnectedLedger["pool"];
 }
 
 /** Stores that are being opened. The caller closes them, also after `opened` has rejected. */
 export interface Opening<Opened extends Stores = Stores> {
-  /** The stores, once their servers were checked. Rejects with `shutting_down` when closed before. */
+  /**
+   * The stores, once their servers were checked. Rejects with `shutting_down` when closed before.
+   */
   readonly opened: Promise<Opened>;
   /** Stops waiting for a server, and disconnects. Bounded. */
   close(): Promise<void>;
@@ -39,9 +44,10 @@ export interface Opening<Opened extends Stores = Stores> {
 type FullRole = Exclude<QueueRole, "ingress">;
 
 /**
- * Opens the stores of a worker, and tries again while a server is away. `opened` rejects with what waiting does not
- * solve: `migration_needed`, `migration_changed`, `migration_unknown`, `postgres_too_old`, `unsupported_isolation`,
- * `missing_rights`, `too_many_connections`, `session_needed`, `redis_topology`, `redis_evicts`, `redis_volatile`.
+ * Opens the stores of a worker, and tries again while a server is away. `opened` rejects with what
+ * waiting does not solve: `migration_needed`, `migration_changed`, `migration_unknown`,
+ * `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `too_many_connections`,
+ * `session_needed`, `redis_topology`, `redis_evicts`, `redis_volatile`.
  *
  * @throws `invalid_config` without a `DATABASE_URL`; `queue_key_missing`.
  */
@@ -63,10 +69,12 @@ export function openWorker(
 }
 
 /**
- * Opens the stores of a dashboard. `opened` rejects at once while a server is away, for people to see.
+ * Opens the stores of a dashboard. `opened` rejects at once while a server is away, for people to
+ * see.
  *
- * @throws as `openWorker`; `opened` rejects with `database_unreachable`, `database_unavailable`, `migration_needed`,
- * `migration_changed`, `migration_unknown`, `postgres_too_old`, `unsupported_isolation`, `missing_rights`.
+ * @throws as `openWorker`; `opened` rejects with `database_unreachable`, `database_unavailable`,
+ * `migration_needed`, `migration_changed`, `migration_unknown`, `postgres_too_old`,
+ * `unsupported_isolation`, `missing_rights`.
  */
 export function openDashboard(
   environment: StoreUrls,
@@ -82,8 +90,8 @@ export function openDashboard(
 /**
  * Opens the stores of a command. `opened` rejects at once while a server is away.
  *
- * @throws as `openWorker`; `opened` rejects with `database_unreachable`, `database_unavailable`, `redis_unreachable`,
- * `migration_needed`, `migration_changed`, `migration_unknown`.
+ * @throws as `openWorker`; `opened` rejects with `database_unreachable`, `database_unavailable`,
+ * `redis_unreachable`, `migration_needed`, `migration_changed`, `migration_unknown`.
  */
 export function openCommand(environment: StoreUrls, config: Config): Opening {
   const postgres = connectRole("cli", environment, {}, { max: cliConnections });
@@ -92,7 +100,9 @@ export function openCommand(environment: StoreUrls, config: Config): Opening {
   return parts.opening(openAtOnce({ environment, config, watch: {}, postgres, parts }, checked));
 }
 
-/** Connects a role to its ledger. A missing key of jobs is reported first, whatever server is away. */
+/**
+ * Connects a role to its ledger. A missing key of jobs is reported first, whatever server is away.
+ */
 function connectRole(
   role: FullRole,
   environment: StoreUrls,
@@ -108,7 +118,6 @@ function connectRole(
   );
 }
 
-/** The parts of an opening. */
 interface Connected {
   readonly environment: StoreUrls;
   readonly config: Config;
@@ -152,7 +161,7 @@ async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStore
   return { pool, retentionPool: aside?.pool ?? pool, ledger, queues };
 }
 
-/** What a role has opened so far. `close` ends it, also while more is being opened. */
+/** The parts of a role that are open. `close` ends them, also while more are being opened. */
 class OpenParts {
   readonly role: FullRole;
   readonly #ledgers: readonly ConnectedLedger[];
@@ -193,9 +202,9 @@ class OpenParts {
 }
 
 /**
- * What a worker needs of Postgres, and what it is told about it: Postgres takes writes and has the connections, and no
- * pooler shares those of the retention, which detaches a day of bodies outside of a transaction, with time limits that belong
- * to the session.
+ * Checks that Postgres takes a worker's writes, has its connections, and that no pooler shares
+ * those of the retention, which detaches a day of bodies outside of a transaction, with time limits
+ * of the session.
  */
 async function checkForWorker({
   environment,

@@ -13,8 +13,8 @@ type Urls = Pick<Stores, "redisUrl" | "sessionUrl"> & {
 };
 
 /**
- * Whether what needs a session has connections that no pooler shares: the retention, and queues on Postgres. Only where
- * one of them has a URL of its own, or a pooler stands before Postgres.
+ * Whether what needs a session has connections that no pooler shares: the retention, and queues on
+ * Postgres. Only where one of them has a URL of its own, or a pooler stands before Postgres.
  */
 export function checkSession(pool: Pool, urls: Urls): Promise<readonly Check[]> {
   return checkIfAny("session", async () => {

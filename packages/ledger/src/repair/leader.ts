@@ -6,20 +6,29 @@ import { runStatement, type TransactionOptions } from "../connection/transaction
 
 /** Leader election: of all processes on one database, at most one leads under a name. */
 export interface Leader {
-  /** True while this process leads. Ask before each step of the work: a signal may come a moment late. */
+  /**
+   * True while this process leads. Ask before each step of the work: a signal may come a moment
+   * late.
+   */
   readonly leading: boolean;
   /**
-   * Takes the lead, unless this process has it. Returns a signal that aborts when the lead is lost; undefined
-   * while another process leads.
+   * Takes the lead, unless this process has it. Returns a signal that aborts when the lead is lost;
+   * undefined while another process leads.
    *
    * @throws `database_unavailable`
    */
   lead(): Promise<AbortSignal | undefined>;
-  /** Gives up the lead, for another process to take. Call it before the pool ends. Bounded; never rejects. */
+  /**
+   * Gives up the lead, for another process to take. Call it before the pool ends. Bounded; never
+   * rejects.
+   */
   close(): Promise<void>;
 }
 
-/** Milliseconds that a lease lasts by the database's clock. Another process leads so long after a leader died. */
+/**
+ * Milliseconds that a lease lasts by the database's clock. Another process leads so long after a
+ * leader died.
+ */
 const LEASE_MS = 10_000;
 /** Milliseconds between renewals, and to the next try after one that failed. */
 const RENEW_INTERVAL_MS = 3_000;
@@ -34,8 +43,8 @@ const TIMES: TransactionOptions = {
 };
 
 /**
- * Takes or renews a lease, if it is free or our own; gives a row if so. One that lies in the future is free, too:
- * the database's clock was set back.
+ * Takes or renews a lease, if it is free or our own; gives a row if so. One that lies in the future
+ * is free, too: the database's clock was set back.
  */
 const TAKE = `
 INSERT INTO millrace.leaders AS l (name, holder, host, renewed_at, expires_at)
@@ -51,12 +60,12 @@ const RELEASE = `
 UPDATE millrace.leaders SET expires_at = clock_timestamp() WHERE name = $1 AND holder = $2`;
 
 /**
- * Elects a leader by a lease: a row that says until when, by the database's clock. Between renewals no
- * connection is kept. The leader counts its time from before it asked, by two clocks of its own, so it stops
- * before another process may begin, also after a pause of the process or the machine.
+ * Elects a leader by a lease: a row that says until when, by the database's clock. Between renewals
+ * no connection is kept. The leader counts its time from before it asked, by two clocks of its own,
+ * so it stops before another process may begin, also after a pause of the process or the machine.
  *
- * What it has sent by then may still take effect, and after a failover to a standby that lagged the lease may
- * be gone. So a leader's work must do no harm when two processes do it.
+ * Statements that it has sent by then can still take effect, and after a failover to a standby that
+ * lagged the lease may be gone. So a leader's work must do no harm when two processes do it.
  */
 export function createLeader({ pool }: { readonly pool: pg.Pool }, name: string): Leader {
   return new LeaseHolder(pool, name);
@@ -68,8 +77,10 @@ class LeaseHolder implements Leader {
   readonly #holder = randomUUID();
   /** Defined while this process leads. */
   #lost: AbortController | undefined;
-  /** When it stops unless it has renewed by then: by the clock that is never set, and by the one that goes on
-   * while the machine sleeps. */
+  /**
+   * When it stops unless it has renewed by then: by the clock that is never set, and by the one
+   * that goes on while the machine sleeps.
+   */
   #ends = { monotonicMs: 0, wallMs: 0 };
   #ending: NodeJS.Timeout | undefined;
   #renewing: NodeJS.Timeout | undefined;

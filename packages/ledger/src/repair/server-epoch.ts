@@ -6,7 +6,7 @@ import { runStatement } from "../connection/transaction.ts";
 
 /** Which Postgres this is, and how far it has come. */
 export interface ServerEpoch {
-  /** Of the cluster, given by initdb. Empty where this login, or this kind of server, does not tell. */
+  /** Of the cluster, given by initdb. Empty where this login or server does not show it. */
   readonly systemId: string;
   /** It rises with each promotion and each recovery to a point in time. Empty as above. */
   readonly timeline: string;
@@ -17,7 +17,8 @@ export interface ServerEpoch {
 }
 
 /**
- * The position that is on disk, and not the one that is written: what a crash may take back must not count as lost.
+ * The position that is on disk, not the written one: a crash can take back the difference, which
+ * must not count as lost.
  *
  * @see https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-PG-CONTROLDATA
  */
@@ -28,7 +29,7 @@ SELECT system_identifier::text AS "systemId",
   (extract(epoch FROM pg_postmaster_start_time()) * 1000)::float8 AS "startedAtMs"
 FROM pg_control_system()`;
 
-/** What every server tells every login. */
+/** The part that every server shows every login. */
 const START_ONLY = `
 SELECT '' AS "systemId", '' AS timeline, 0::float8 AS position,
   (extract(epoch FROM pg_postmaster_start_time()) * 1000)::float8 AS "startedAtMs"`;
@@ -37,9 +38,10 @@ SELECT '' AS "systemId", '' AS timeline, 0::float8 AS position,
 const restricted = new WeakSet<pg.Pool>();
 
 /**
- * Tells which Postgres this is.
+ * Identifies this Postgres.
  *
- * @throws `database_read_only` on a standby, whose position is its primary's; `database_unavailable`
+ * @throws `database_read_only` on a standby, whose position is its primary's;
+ * `database_unavailable`
  */
 export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
   try {

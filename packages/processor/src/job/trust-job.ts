@@ -1,16 +1,15 @@
 import type { EventJob } from "@millrace/core";
 import type { JobRefusal } from "./check-job.ts";
 
-/** What is made of a job before anybody asks the ledger about its event. */
+/** The part of a job that is believed before the ledger is asked about its event. */
 export interface JobTrust {
-  /** What is taken of the job. */
   readonly job: EventJob;
   /**
-   * Whether Millrace wrote the job, as far as can be told: then its event may be attempted before it is recorded, and a
-   * refusal is recorded too. What a forged job says is not even failed in the ledger.
+   * True if Millrace wrote the job: its event can be attempted before it is recorded, and a refusal
+   * is recorded too. A forged job adds nothing to the ledger, not even a failed event.
    */
   readonly isTrusted: boolean;
-  /** Why the job is refused when the ledger does not have its event, by what else the job lacks. */
+  /** The refusal if the ledger does not have the event, by what else the job lacks. */
   readonly unknown: Readonly<Record<"body_missing" | "identity_expired", JobRefusal>>;
 }
 
@@ -24,7 +23,7 @@ export function trustJob(job: EventJob, signsJobs: boolean): JobTrust {
   return { job: withoutBody(job), isTrusted: true, unknown };
 }
 
-/** Which event the job names. What else it says is not written or run, and an empty hash is not compared. */
+/** Keeps the name of the event alone. An empty hash is not compared. */
 function onlyItsEvent(job: EventJob): EventJob {
   return withoutBody({ ...job, event: { ...job.event, bodyHash: "" } });
 }
