@@ -114,7 +114,7 @@ BEGIN
     FROM PUBLIC, millrace_ingress, millrace_worker, millrace_dashboard;
   REVOKE ALL ON millrace.migrations, millrace.events, millrace.attempts, millrace.errors,
     millrace.error_counts, millrace.steps, millrace.conflicts, millrace.deliveries,
-    millrace.queue_epochs, millrace.leaders, millrace.job_signing, millrace.audit, millrace.audit_results,
+    millrace.queue_epochs, millrace.leaders, millrace.audit, millrace.audit_results,
     millrace.sessions, millrace.bulk_runs, millrace.bulk_members, millrace.activity, millrace.activity_progress,
     millrace.refusals,
     millrace.webhook_events
@@ -183,12 +183,8 @@ BEGIN
   GRANT SELECT ON millrace.leaders TO millrace_dashboard;
 
   -- Who did what. Nobody but the dashboard has a right on it, and nobody may delete from it: the owner
-  -- prunes it, by hand. (The UPDATE is for the build before, whose results a trigger makes rows of.)
-  GRANT SELECT, INSERT, UPDATE (result, finished_at) ON millrace.audit TO millrace_dashboard;
-  GRANT SELECT, INSERT ON millrace.audit_results TO millrace_dashboard;
-
-  -- Until when jobs without a MAC run. A worker without a key begins the time anew.
-  GRANT SELECT, INSERT, DELETE ON millrace.job_signing TO millrace_worker;
+  -- prunes it, by hand.
+  GRANT SELECT, INSERT ON millrace.audit, millrace.audit_results TO millrace_dashboard;
 
   -- Who is signed in to the dashboard.
   GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.sessions TO millrace_dashboard;
@@ -226,7 +222,7 @@ BEGIN
     TO millrace_ingress, millrace_worker;
   GRANT EXECUTE ON FUNCTION millrace.refuse(text), millrace.refuse(text, text) TO millrace_worker;
   -- Triggers call these, which takes no right.
-  REVOKE ALL ON FUNCTION millrace.refuse_transition(), millrace.guard_audit(), millrace.end_audit() FROM PUBLIC;
+  REVOKE ALL ON FUNCTION millrace.refuse_transition(), millrace.guard_audit() FROM PUBLIC;
 
   -- The days of bodies are made by whoever needs one, and belong to the retention, which drops them.
   GRANT CREATE ON SCHEMA millrace TO millrace_retention;

@@ -45,7 +45,6 @@ const NOBODY_MAY = [
   "truncate millrace.events",
   "delete from millrace.migrations",
   "select setval('millrace.body_id', 1)",
-  "update millrace.job_signing set unsigned_until = now()",
 ];
 
 let servers: GuardedServers;
@@ -144,16 +143,6 @@ test("no login makes days of bodies without end", async () => {
     await as(login, "select millrace.ensure_partitions(31)");
   }
   expect(await asSuperuser(days)).toEqual([{ days: 32 }]);
-});
-
-test("a day can be made by its roles right after the migration that bounds them", async () => {
-  await asSuperuser("delete from millrace.migrations where scope = 'millrace' and name = 'bounds'");
-  const owner = { ...pipeline.env, DATABASE_URL: servers.databaseUrl("owner") };
-  expect(await millrace(["migrate"], { env: owner })).toMatchObject({ code: 0 });
-  await asSuperuser("drop table millrace.bodies_" + dayAhead(31));
-  expect(await as("worker", "select millrace.ensure_partitions(31) as made")).toEqual([
-    { made: 1 },
-  ]);
 });
 
 test("what the retention makes does not become the owner's when roles.sql runs again", async () => {

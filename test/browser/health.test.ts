@@ -167,7 +167,6 @@ const FORTY: AnswerOf<"get /stats"> = {
       { ...QUIET, ...LOUD[index] },
     ]),
   ),
-  read_lag_ms: null,
 };
 
 /** While Redis is away; one source has a long name, and events of it failed. */

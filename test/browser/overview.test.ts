@@ -25,7 +25,6 @@ describeInBrowser("the overview of six sources", () => {
 
   const SHOWN: Stats = {
     sources: Object.fromEntries(SIX.map((name) => [name, QUIET])),
-    read_lag_ms: null,
   };
 
   /** Opens the page with these answers of the API. */
@@ -47,16 +46,6 @@ describeInBrowser("the overview of six sources", () => {
   test("shows that ledger and queues agree", async () => {
     const page = await open({ stats: SHOWN, disagreements: { ...COMPARED, kinds: [] } });
     await expectSeen(page.getByText("Ledger and queues agree"));
-    tab.expectQuiet();
-  });
-
-  test("shows how far the standby is behind that lists come from", async () => {
-    const disagreements = { ...COMPARED, kinds: [] };
-    const primary = await open({ stats: SHOWN, disagreements });
-    await expectSeen(primary.getByText("Ledger and queues agree"));
-    expect(await primary.getByText("standby").count()).toBe(0);
-    const page = await open({ stats: { ...SHOWN, read_lag_ms: 3_400 }, disagreements });
-    await expectSeen(page.getByText("Lists come from a standby, at most 4 s behind."));
     tab.expectQuiet();
   });
 

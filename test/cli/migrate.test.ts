@@ -19,12 +19,11 @@ const migrate = (...args: string[]) =>
     },
   });
 
-test("many migrations are told in one line, whose numbers have no gap to wonder about", async () => {
+test("applied migrations are named in one line, and then there are none", async () => {
   expect(await migrate("--check")).toMatchObject({ code: 1 });
   const { code, stdout, stderr } = await migrate();
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(stdout).toMatch(/^ledger: applied \d+ migrations, 0001_ledger\S* to 00\d\d_\S+$/m);
-  expect(stdout).not.toMatch(/0004|0006/);
+  expect(stdout).toMatch(/^ledger: applied 0001_ledger(, \d{4}_\w+)*$/m);
   expect((await migrate()).stdout).toBe("ledger: up to date\n");
   expect(await migrate("--check")).toMatchObject({ code: 0, stdout: "ledger: up to date\n" });
 });

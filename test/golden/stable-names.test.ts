@@ -90,7 +90,10 @@ describeOnRedis("stable names, as roles in processes show them", () => {
     await post(ingress.url, { id: "evt_fails_1", type: "test.fails" });
     await post(ingress.url, { id: "evt_never_1", type: "test.never" });
     await untilSettled(pipeline.database, 5);
-    await until(async () => (await locks.names()).includes("millrace.leader.retention"));
+    await until(async () => {
+      const leaders = await pipeline.database.query("SELECT FROM millrace.leaders");
+      return leaders.rowCount === 2;
+    });
     await until(
       async () => (await redis.hget("bull:millrace-github:meta", "millrace:epoch")) !== null,
     );

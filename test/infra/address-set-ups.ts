@@ -51,19 +51,6 @@ export const ADDRESS_SET_UPS: Readonly<Record<string, SetUp>> = {
     await queryOnce(postgres.url, `ALTER ROLE ${login} SET default_transaction_read_only = on`);
     return { variables: { DATABASE_URL: asLogin(databaseUrl, login) } };
   },
-  "Nothing listens at `DATABASE_READ_URL`": async ({ databaseUrl }) => {
-    const port = String(await freePort());
-    return { variables: { DATABASE_READ_URL: withUrl(databaseUrl, (url) => (url.port = port)) } };
-  },
-  "`DATABASE_READ_URL` names no standby": async ({ databaseUrl }) => ({
-    variables: { DATABASE_READ_URL: databaseUrl },
-  }),
-  "`DATABASE_READ_URL` names a server that is no copy of the primary": async () => ({
-    variables: { DATABASE_READ_URL: inject("postgresUrl") },
-  }),
-  "`DATABASE_READ_URL` names another database of the server": async ({ newDatabase }) => ({
-    variables: { DATABASE_READ_URL: await newDatabase() },
-  }),
   "`REDIS_URL` names a node of a Redis Cluster": () => redisWith("--cluster-enabled", "yes"),
   "`REDIS_URL` names a replica": ({ redis }) =>
     redisWith("--replicaof", "127.0.0.1", String(redis.port)),

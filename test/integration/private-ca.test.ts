@@ -1,4 +1,4 @@
-import { openStores } from "@millrace/connect";
+import { openCommand, openWorker } from "@millrace/connect";
 import { parseConfig, readEnvironment } from "@millrace/core";
 import { on, standardWebhooks } from "millrace";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -62,7 +62,7 @@ describeOnRedis("servers whose certificates a private CA signed", () => {
     ["Redis", () => ({ DATABASE_URL: servers.databaseUrl, REDIS_URL: redisUrl })],
     ["Postgres", () => ({ DATABASE_URL: databaseUrl, REDIS_URL: String(servers.redisUrl) })],
   ])("are refused without the file: %s", async (_, env) => {
-    const stores = openStores(readEnvironment(env()), parseConfig(config), "cli");
+    const stores = openCommand(readEnvironment(env()), parseConfig(config));
     await expect(stores.opened).rejects.toThrow(/certificate|self.signed|unable to verify/i);
     await stores.close();
   });
@@ -73,7 +73,7 @@ describeOnRedis("servers whose certificates a private CA signed", () => {
       REDIS_URL: redisUrl,
       REDIS_CA_FILE: "/nowhere/ca.pem",
     });
-    const stores = openStores(environment, parseConfig(config), "worker");
+    const stores = openWorker(environment, parseConfig(config));
     await expect(stores.opened).rejects.toMatchObject({
       code: "invalid_config",
       message: expect.stringContaining("/nowhere/ca.pem"),

@@ -165,7 +165,6 @@ describe.each<[string, () => Promise<unknown>]>([
       const indexes = await indexesOfCall(call);
       expect(indexes).toContain("events_signed");
       expect(indexes).not.toContain("events_recorded_at");
-      expect(indexes).not.toContain("events_unsigned_body");
     }
   });
 

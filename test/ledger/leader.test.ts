@@ -144,21 +144,6 @@ test("A lease that lies in the future keeps nobody out: the database's clock was
   expect(await second.lead()).toBeDefined();
 });
 
-test("While a build leads that does so by a session's lock, nobody else does", async () => {
-  const older = await it.connect();
-  onTestFinished(() => older.release(true));
-  const lock =
-    "SELECT pg_try_advisory_lock(hashtextextended('millrace.leader.chores', 0)) AS taken";
-  expect(await first.lead()).toBeDefined();
-  expect((await older.query(lock)).rows).toEqual([{ taken: true }]);
-  await until(() => !first.leading);
-  await shiftLease("-1 minute");
-  expect(await second.lead()).toBeUndefined();
-  expect(await findLeader(it.pool, "chores")).toEqual({ host: undefined, seenMsAgo: undefined });
-  await older.query("SELECT pg_advisory_unlock_all()");
-  expect(await second.lead()).toBeDefined();
-});
-
 test("The leader is found by its machine, and nobody once it has given up", async () => {
   expect(await findLeader(it.pool, "chores")).toBeUndefined();
   await first.lead();

@@ -133,28 +133,6 @@ onOneBackend("the audit", (prepare) => {
     expect(await entries()).toEqual(before);
   });
 
-  test("has the result of an act that the build before ends, which is no update of the row", async () => {
-    const id = await stores.ledger.audit.begin(ACT);
-    const end = `update millrace.audit set result = $2, finished_at = clock_timestamp() where id = $1`;
-    await stores.ask(end, [id, '{"retried":1}']);
-    expect(await last()).toMatchObject({ id, result: { retried: 1 } });
-    const [row] = await stores.ask("select result, finished_at from millrace.audit where id = $1", [
-      id,
-    ]);
-    expect(row).toEqual({ result: null, finished_at: null });
-    await expect(stores.ask(end, [id, '{"retried":2}'])).rejects.toMatchObject({ code: "MR004" });
-    expect(await last()).toMatchObject({ id, result: { retried: 1 } });
-  });
-
-  test("has the result of an act that ended before its results had a table", async () => {
-    const id = await stores.ledger.audit.begin(ACT);
-    await stores.ask("alter table millrace.audit disable trigger user");
-    await stores.ask(`update millrace.audit set result = '{"retried":1}' where id = $1`, [id]);
-    await stores.ask("alter table millrace.audit enable always trigger guard");
-    await stores.ask("alter table millrace.audit enable always trigger end_audit");
-    expect(await last()).toMatchObject({ id, result: { retried: 1 } });
-  });
-
   test("loses old acts with their results where its owner says so, as the documents show", async () => {
     const client = await stores.connect();
     const count = async () => (await entries(200)).length;

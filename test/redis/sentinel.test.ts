@@ -1,4 +1,4 @@
-import { openStores } from "@millrace/connect";
+import { openIngress, openWorker } from "@millrace/connect";
 import {
   connectionHint,
   makeQueueKey,
@@ -186,8 +186,8 @@ describeOnRedis("a REDIS_URL that does not fit", () => {
     });
     const environment = readEnvironment({ DATABASE_URL: db.url, REDIS_URL: redis.url });
     const parsed = parseConfig(config);
-    const ofIngress = openStores(environment, parsed, "ingress", {});
-    const ofWorker = openStores(environment, parsed, "worker");
+    const ofIngress = openIngress(environment, parsed, {});
+    const ofWorker = openWorker(environment, parsed);
     const refused = expect.objectContaining({ code: "redis_topology" });
     await expect(ofIngress.opened).rejects.toEqual(refused);
     await expect(ofWorker.opened).rejects.toEqual(refused);

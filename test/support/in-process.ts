@@ -1,4 +1,4 @@
-import { openStores } from "@millrace/connect";
+import { openDashboard, openIngress, openWorker } from "@millrace/connect";
 import { parseConfig, readEnvironment, type Config, type Environment } from "@millrace/core";
 import { createDashboard, type DashboardOptions } from "@millrace/dashboard";
 import { createIngress, type Ingress } from "@millrace/ingress";
@@ -62,7 +62,7 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
   ingress: async ({ config, env, environment }) => {
     const secrets = resolveSecrets(config, env);
     let ingress: Ingress;
-    const stores = openStores(environment, config, "ingress", {
+    const stores = openIngress(environment, config, {
       onIntakeNotice: (notice) => ingress.notify(notice),
     });
     return await startOrClose(stores, async () => {
@@ -96,7 +96,7 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
       archiveDir: undefined,
       secrets: secretsToHide(config, env),
       groups: environment.MILLRACE_GROUPS === "on",
-      openStores: (watch) => openStores(environment, config, "worker", watch),
+      openStores: (watch) => openWorker(environment, config, watch),
     });
     return await startOrClose(worker, async () => {
       const port = await worker.listen(ANY_PORT);
@@ -106,13 +106,12 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
   },
 
   dashboard: async ({ config, environment, dashboard: options }) => {
-    const stores = openStores(environment, config, "dashboard");
+    const stores = openDashboard(environment, config);
     return await startOrClose(stores, async () => {
-      const { ledger, lists, queues } = await stores.opened;
+      const { ledger, queues } = await stores.opened;
       const dashboard = createDashboard(
         {
           ledger,
-          lists,
           queues,
           checks: { ledger: () => ledger.reads.ping(), queue: () => queues.ping() },
           logger: createLogger({ role: "dashboard", level: "silent" }),

@@ -40,6 +40,7 @@ export async function startWorker(
       ledger: createLedger({ pool }, config.worker).claims,
       queues: {
         backend: queues.backend,
+        signsJobs: queues.signsJobs,
         enqueue: (...given) => queues.enqueue(...given),
         pressure: () => queues.pressure(),
         work: (options) =>

@@ -1,4 +1,4 @@
-import { openStores } from "@millrace/connect";
+import { openWorker } from "@millrace/connect";
 import { on, parseConfig, type Handler, type IncomingEvent, type OnFailed } from "@millrace/core";
 import type { Queues } from "@millrace/queue";
 import type { Logger } from "@millrace/service";
@@ -97,7 +97,7 @@ export function createTestRole(
     groups: true,
     logger: logger as unknown as Logger,
     openStores: (watch) => {
-      const opening = openStores(environmentOf(urls), config, "worker", watch);
+      const opening = openWorker(environmentOf(urls), config, watch);
       const opened = opening.opened.then((stores) => {
         onQueues?.(stores.queues);
         return stores;

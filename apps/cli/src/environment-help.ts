@@ -5,7 +5,6 @@ const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: st
   ["MILLRACE_CONFIG", "", "path of the config (default: ./millrace.config.ts)"],
   ["DATABASE_URL", "", "Postgres for the ledger; if unset, `start` runs its own"],
   ["DATABASE_SESSION_URL", "", "Postgres itself, where DATABASE_URL is a pooler"],
-  ["DATABASE_READ_URL", "", "a standby, for lists of the dashboard and of commands"],
   ["RETENTION_DATABASE_URL", "", "a login for a worker's retention; default: DATABASE_URL"],
   ["REDIS_URL", "", "Redis for the queue; if unset, the queue is on Postgres"],
   ["REDIS_CA_FILE", "", "private CA of a rediss:// REDIS_URL, a PEM file"],

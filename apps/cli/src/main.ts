@@ -1,11 +1,11 @@
 import { once } from "node:events";
-import { realpathSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { config as loadDotenv } from "dotenv";
+import { parseEnv } from "node:util";
 import type { CliContext } from "./context.ts";
 import { runCli } from "./run-cli.ts";
 
@@ -13,8 +13,7 @@ const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** Runs the command that this process was started with, and sets the code that it exits with. */
 export async function main(): Promise<void> {
-  // Real variables win over the file's; handlers of the user may read process.env too.
-  loadDotenv({ path: join(process.cwd(), ".env"), quiet: true });
+  loadEnvFile(join(process.cwd(), ".env"));
   outliveReaders();
   endWithParent();
   const failed = await runCli(process.argv.slice(2), processContext());
@@ -23,6 +22,20 @@ export async function main(): Promise<void> {
   if (process.connected) await notifyParent(failed);
   if (process.stderr.writableNeedDrain) await once(process.stderr, "drain");
   process.exit(failed.exitCode);
+}
+
+/**
+ * Adds the variables of a file, if there is one, to process.env, which handlers read too. Set
+ * variables win.
+ */
+function loadEnvFile(path: string): void {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    return;
+  }
+  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
 }
 
 function processContext(): CliContext {
@@ -66,8 +79,9 @@ function userName(): string | null {
   }
 }
 
-// `millrace events | head`, or a parent that died: nobody reads any longer, and that is no error. A full
-// disk is one, for a command that has only its output to give; `start` and the roles have more to do.
+// `millrace events | head`, or a parent that died: nobody reads any longer, and that is no error. A
+// full disk is one, for a command that has only its output to give; `start` and the roles have more
+// to do.
 function outliveReaders(): void {
   let told = false;
   for (const stream of [process.stdout, process.stderr]) {
@@ -82,8 +96,7 @@ function outliveReaders(): void {
 }
 
 /**
- * A child of `millrace start` ends in good order when its parent died without a word: the channel
- * to it closes.
+ * A child of `millrace start` ends in good order when its parent died: the channel to it closes.
  */
 function endWithParent(): void {
   if (!process.connected) return;

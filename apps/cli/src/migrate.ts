@@ -44,12 +44,8 @@ export async function migrateAll(
   say("queue: up to date");
 }
 
-/** What was done. Numbers of migrations have gaps: a list of many would look as if one were missing. */
 function appliedText(applied: readonly string[]): string {
-  const [first, ...others] = applied;
-  if (first === undefined) return "up to date";
-  if (others.length < 3) return `applied ${applied.join(", ")}`;
-  return `applied ${applied.length} migrations, ${first} to ${others.at(-1) ?? first}`;
+  return applied.length === 0 ? "up to date" : `applied ${applied.join(", ")}`;
 }
 
 /**

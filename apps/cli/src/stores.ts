@@ -1,4 +1,4 @@
-import { openLedger, openQueues, openStores } from "@millrace/connect";
+import { openCommand, openLedger, openQueues } from "@millrace/connect";
 import { MillraceError } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { createOperator, type Operator } from "@millrace/operations";
@@ -14,8 +14,6 @@ export interface Stores {
   readonly databaseUrl: string;
   /** The same database by connections of their own; undefined where `databaseUrl` gives these. */
   readonly sessionUrl?: string | undefined;
-  /** A standby of it, for lists. */
-  readonly readUrl?: string | undefined;
   readonly redisUrl: string | undefined;
   /** Signs jobs on Redis; undefined where jobs are not signed. */
   readonly queueKey?: string | undefined;
@@ -29,10 +27,10 @@ export interface Stores {
  */
 export async function findStores({ environment, dataDir }: Settings): Promise<Stores> {
   const { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } = environment;
-  const { DATABASE_SESSION_URL: sessionUrl, DATABASE_READ_URL: readUrl } = environment;
+  const { DATABASE_SESSION_URL: sessionUrl } = environment;
   const queueKey = environment.MILLRACE_QUEUE_KEY ?? (await readQueueKey(dataDir));
   if (databaseUrl !== undefined) {
-    return { databaseUrl, sessionUrl, readUrl, redisUrl, queueKey };
+    return { databaseUrl, sessionUrl, redisUrl, queueKey };
   }
   const run = await readRun(dataDir);
   if (run !== undefined) {
@@ -63,16 +61,15 @@ export async function withQueues<Result>(
 }
 
 /**
- * Opens the ledger for the time of one command. `check` comes before all else.
+ * Opens the ledger for the time of one command.
  *
- * @throws `database_unavailable`, `migration_needed`, `migration_unknown`, and what `check` throws.
+ * @throws `database_unavailable`, `migration_needed`, `migration_unknown`.
  */
 export async function withLedger<Result>(
   databaseUrl: string,
   work: (ledger: Ledger) => Promise<Result>,
-  check?: (ledger: Ledger) => Promise<void>,
 ): Promise<Result> {
-  const { ledger, close } = await openLedger(databaseUrl, check);
+  const { ledger, close } = await openLedger(databaseUrl);
   try {
     return await work(ledger);
   } finally {
@@ -92,7 +89,7 @@ export async function withStores<Result>(
 ): Promise<Result> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
-  const stores = openStores(variablesOf(await findStores(settings)), config, "cli");
+  const stores = openCommand(variablesOf(await findStores(settings)), config);
   try {
     return await work(await stores.opened);
   } finally {

@@ -11,7 +11,7 @@ import type { Registry } from "prom-client";
 import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
 import { createExpressApp } from "./express-app.ts";
 import { registerMetrics } from "./dashboard-metrics.ts";
-import type { DashboardLedger, DashboardLists, DashboardQueues } from "./ports.ts";
+import type { DashboardLedger, DashboardQueues } from "./ports.ts";
 import { createOverviews } from "./overviews.ts";
 import { createAuthenticator } from "./security/authenticator.ts";
 import { createSessionStore } from "./security/session-store.ts";
@@ -19,8 +19,6 @@ import { createSignInRecord } from "./security/sign-in-record.ts";
 
 export interface DashboardDeps {
   readonly ledger: DashboardLedger;
-  /** Where lists come from. Default: the ledger. */
-  readonly lists?: DashboardLists;
   readonly queues: DashboardQueues;
   /** What must work for the dashboard to be ready: each resolves when its part answers. */
   readonly checks: Readonly<Record<string, () => Promise<unknown>>>;
@@ -59,8 +57,7 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions):
     });
   }
 
-  const lists = deps.lists ?? deps.ledger.reads;
-  const overviews = createOverviews({ ...deps, lists }, options.compare ?? COMPARE_DEFAULTS);
+  const overviews = createOverviews(deps, options.compare ?? COMPARE_DEFAULTS);
   const onMetricsError = (error: unknown) => logError("metrics", error);
   registerMetrics(deps.registry, { readStats: overviews.stats, onError: onMetricsError });
   const onRecordError = (error: unknown) => logError("audit of sign-ins", error);
@@ -68,7 +65,7 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions):
   const onStoreError = (error: unknown) => logError("sessions", error);
   const store = createSessionStore({ ...deps, onError: onStoreError });
   const authenticator = createAuthenticator(options.credentials, { record, store });
-  const parts = { ...deps, lists, overviews, authenticator, readiness, onError };
+  const parts = { ...deps, overviews, authenticator, readiness, onError };
   const app = createExpressApp(parts, options);
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
 

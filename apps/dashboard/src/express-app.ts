@@ -9,7 +9,7 @@ import { createBoardAudit } from "./board/board-audit.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
 import { isLocal, type DashboardOptions } from "./dashboard-options.ts";
 import { createPageRoutes } from "./page-routes.ts";
-import type { DashboardLedger, DashboardLists, DashboardQueues, Overviews } from "./ports.ts";
+import type { DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
 import { checkHost } from "./security/check-host.ts";
 import { checkWrite } from "./security/check-write.ts";
 import type { Authenticator } from "./security/authenticator.ts";
@@ -18,7 +18,6 @@ import { BOARD_CSP, OWN_CSP, securityHeaders } from "./security/security-headers
 
 interface Deps {
   readonly ledger: DashboardLedger;
-  readonly lists: DashboardLists;
   readonly queues: DashboardQueues;
   readonly overviews: Overviews;
   readonly registry: Registry;

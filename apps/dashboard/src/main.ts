@@ -1,4 +1,4 @@
-import { openStores, requireDatabase } from "@millrace/connect";
+import { openDashboard, requireDatabase } from "@millrace/connect";
 import { readEnvironment, type Environment } from "@millrace/core";
 import {
   createLogger,
@@ -29,15 +29,15 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   refuseExampleSecrets({ env, host: options.host });
   const { config } = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
   const logger = createLogger({ role: "dashboard", level: environment.LOG_LEVEL });
-  const stores = openStores(environment, config, "dashboard", {
+  const stores = openDashboard(environment, config, {
     onError: createErrorLog(logger),
   });
   try {
-    const { ledger, lists, queues } = await stores.opened;
+    const { ledger, queues } = await stores.opened;
     const checks = { ledger: () => ledger.reads.ping(), queue: () => queues.ping() };
     const registry = createRegistry({ role: "dashboard" });
     const dashboard = createDashboard(
-      { ledger, lists, queues, checks, logger, registry },
+      { ledger, queues, checks, logger, registry },
       {
         ...options,
         compare: { graceMs: config.reconciler.graceMs, keysDays: config.retention.keysDays },

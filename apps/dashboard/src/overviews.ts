@@ -2,19 +2,12 @@ import { ACTIVITY_RANGES, type Activity } from "@millrace/api-contract";
 import { diagnose, stats } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
 import { createActivityReader } from "./activity-reader.ts";
-import type {
-  ActivityQuery,
-  DashboardLedger,
-  DashboardLists,
-  DashboardQueues,
-  Overviews,
-} from "./ports.ts";
+import type { ActivityQuery, DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
 import { cached } from "./cache.ts";
 import { createHealthReader } from "./health.ts";
 
 interface Deps {
   readonly ledger: DashboardLedger;
-  readonly lists: DashboardLists;
   readonly queues: DashboardQueues;
 }
 
@@ -35,16 +28,13 @@ const EXAMPLES_MAX = 5;
  * nearly all, and their number is shared for long where the ledger is large, so that it may lag behind
  * the other two.
  */
-export function createOverviews(
-  { ledger, lists, queues }: Deps,
-  options: CompareOptions,
-): Overviews {
+export function createOverviews({ ledger, queues }: Deps, options: CompareOptions): Overviews {
   const ofEach = (ttlMinMs: number) => ({ ttlMinMs, timesTaken: TIMES_TAKEN });
   const counts = {
-    countUndone: cached(ofEach(1_000), () => lists.countUndone()),
-    countCompleted: cached(ofEach(1_000), () => lists.countCompleted()),
+    countUndone: cached(ofEach(1_000), () => ledger.reads.countUndone()),
+    countCompleted: cached(ofEach(1_000), () => ledger.reads.countCompleted()),
   };
-  const readHour = createActivityReader(lists);
+  const readHour = createActivityReader(ledger.reads);
   const activity = cached(ofEach(5_000), async (key): Promise<Activity> => {
     const { range, ...of } = JSON.parse(key) as ActivityQuery;
     const { seconds, count } = ACTIVITY_RANGES[range];
@@ -53,7 +43,7 @@ export function createOverviews(
       const buckets = await readHour(of);
       return { bucket_seconds: seconds, buckets, counted_until: new Date().toISOString() };
     }
-    const { buckets, countedUntil } = await lists.countedActivity({ ...of, seconds, count });
+    const { buckets, countedUntil } = await ledger.reads.countedActivity({ ...of, seconds, count });
     return { bucket_seconds: seconds, buckets, counted_until: countedUntil ?? null };
   });
   const comparison = cached(ofEach(5_000), async () => {
@@ -69,7 +59,6 @@ export function createOverviews(
     stats: cached({ ttlMinMs: 1_000, timesTaken: 0 }, () =>
       stats({ ledger: { reads: counts }, queues }),
     ),
-    lagMs: cached({ ttlMinMs: 1_000, timesTaken: 0 }, () => lists.replicaLagMs()),
     activity: (query) => activity(JSON.stringify(query)),
     comparison,
     health: createHealthReader({ ledger, queues, comparison }),

@@ -10,18 +10,6 @@ export type DashboardLedger = Pick<
   "reads" | "retries" | "repair" | "audit" | "bulkRuns" | "errors" | "sessions"
 >;
 
-/** What may come from a standby. */
-export type DashboardLists = Pick<
-  Ledger["reads"],
-  | "findEvents"
-  | "countEvents"
-  | "countUndone"
-  | "countCompleted"
-  | "activity"
-  | "countedActivity"
-  | "replicaLagMs"
->;
-
 /** What the dashboard needs of the queues. */
 export type DashboardQueues = Pick<
   Queues,
@@ -60,8 +48,6 @@ export interface ActivityQuery extends ActivityOf {
 /** What costs more than a page, and is therefore shared for a while by all who ask. */
 export interface Overviews {
   readonly stats: ReadStats;
-  /** Milliseconds that the standby is behind which the lists come from; undefined where it is the primary. */
-  readonly lagMs: () => Promise<number | undefined>;
   readonly activity: (query: ActivityQuery) => Promise<Activity>;
   readonly comparison: () => Promise<Comparison>;
   /** Answers within its time, whatever is down. */

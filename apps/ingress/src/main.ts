@@ -1,6 +1,6 @@
 import cluster from "node:cluster";
 import { setFlagsFromString } from "node:v8";
-import { openStores, warnIfUnsigned } from "@millrace/connect";
+import { openIngress, warnIfUnsigned } from "@millrace/connect";
 import { readEnvironment, withUrl } from "@millrace/core";
 import {
   createLogger,
@@ -31,7 +31,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   const host = environment.HOST ?? "0.0.0.0";
   refuseExampleSecrets({ env, host, secrets });
   const logger = createLogger({ role: "ingress", level: environment.LOG_LEVEL });
-  const stores = openStores(environment, config, "ingress", {
+  const stores = openIngress(environment, config, {
     onError: createErrorLog(logger),
     onFinding: ({ detail, fix }) => logger.warn(`${detail}. ${fix}`),
     onIntakeNotice: (notice) => ingress.notify(notice),

@@ -6,22 +6,15 @@ import {
   type OnEmitted,
 } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import {
-  createProcessor,
-  type Notice,
-  type ProcessorDeps,
-  type Signing,
-} from "@millrace/processor";
+import { createProcessor, type Notice, type ProcessorDeps } from "@millrace/processor";
 import { createQueueLimits, type Queues } from "@millrace/queue";
 
 export interface WorkerDeps {
   readonly ledger: Ledger["claims"];
-  readonly queues: Pick<Queues, "work" | "backend" | "enqueue" | "pressure">;
+  readonly queues: Pick<Queues, "work" | "backend" | "enqueue" | "pressure" | "signsJobs">;
   readonly handlers: readonly Handler[];
   /** Whether first attempts of a source share a transaction; undefined when none is made that way. */
   readonly mayShare?: ((source: string) => boolean) | undefined;
-  /** How jobs are taken; undefined when the queues sign none. */
-  readonly signing?: Signing | undefined;
   /** What the files of the project's own code are relative to. */
   readonly projectDir?: string | undefined;
   /** Are kept in no error and no line of a log. */
@@ -58,7 +51,7 @@ const EMITTED_CLOSE_MS = 2_000;
 /** Takes jobs from every source's queue and processes their events, until it is closed. */
 export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
   const { ledger, queues, handlers, notify, onHookError, onLeftBehind, openLog } = deps;
-  const { mayShare, signing, projectDir, secrets } = deps;
+  const { mayShare, projectDir, secrets } = deps;
   const { sources, worker, onFailed } = config;
   const emitted = createEnqueueLater({
     queue: queues,
@@ -81,7 +74,7 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
       projectDir,
       secrets,
       mayShare,
-      signing,
+      signsJobs: queues.signsJobs,
     },
   );
   const workers = queues.work({

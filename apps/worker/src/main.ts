@@ -1,4 +1,4 @@
-import { openStores, requireDatabase, warnIfUnsigned } from "@millrace/connect";
+import { openWorker, requireDatabase, warnIfUnsigned } from "@millrace/connect";
 import { isMillraceError, readEnvironment } from "@millrace/core";
 import {
   createLogger,
@@ -41,7 +41,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     projectDir: projectDirOf(loaded),
     secrets: secretsToHide(config, env),
     groups: environment.MILLRACE_GROUPS === "on",
-    openStores: (watch) => openStores(environment, config, "worker", watch),
+    openStores: (watch) => openWorker(environment, config, watch),
   });
   onTermination(logger, () => role.close());
   try {

@@ -1,9 +1,9 @@
 import { createServer, type Server } from "node:http";
-import type { Opening, Stores, StoreWatch } from "@millrace/connect";
+import type { Opening, StoreWatch, WorkerStores } from "@millrace/connect";
 import { isMillraceError, MillraceError, type Config, type Handler } from "@millrace/core";
 import type { ConnectionReset, Ledger } from "@millrace/ledger";
 import type { BulkNotice, ReconcilerNotice } from "@millrace/operations";
-import type { Notice, Signing } from "@millrace/processor";
+import type { Notice } from "@millrace/processor";
 import type { Notify } from "@millrace/queue";
 import {
   checkParts,
@@ -32,7 +32,7 @@ export interface RoleDeps {
   readonly config: Config;
   readonly handlers: readonly Handler[];
   /** Opens ledger and queues, and waits for their servers. */
-  readonly openStores: (watch: StoreWatch) => Opening;
+  readonly openStores: (watch: StoreWatch) => Opening<WorkerStores>;
   /** Absolute path of the folder for archives, if there is one. */
   readonly archiveDir: string | undefined;
   /** What the files of the project's own code are relative to in stacks. Default: the current folder. */
@@ -74,8 +74,8 @@ class Role implements WorkerRole {
   private readonly status: Server;
   /** What `/readyz` says while no jobs are taken. */
   private state: Readonly<Record<string, string>> = { worker: "starting" };
-  private opening: Opening | undefined;
-  private stores: Stores | undefined;
+  private opening: Opening<WorkerStores> | undefined;
+  private stores: WorkerStores | undefined;
   private tasks: PeriodicTasks | undefined;
   private worker: Worker | undefined;
   private reconciler: RunningReconciler | undefined;
@@ -142,11 +142,9 @@ class Role implements WorkerRole {
       config,
     );
     const mayShare = await this.sourcesThatMayShare(ledger.claims);
-    const signing = await this.signing(this.stores);
     const worker = createWorker(
       {
         mayShare,
-        signing,
         ledger: ledger.claims,
         queues,
         handlers,
@@ -196,32 +194,6 @@ class Role implements WorkerRole {
       "every event has a transaction of its own, except in sources with groups: true",
     );
     return (source) => config.sources[source]?.options.groups === true;
-  }
-
-  /** How jobs are taken: undefined when they are not signed. The ledger keeps how long unsigned ones still run. */
-  private async signing({ ledger: { claims }, queues }: Stores): Promise<Signing | undefined> {
-    const { config, logger } = this.deps;
-    if (queues.backend === "postgres") return undefined;
-    const step = async () => {
-      if (queues.signsJobs) return await claims.unsignedJobsMs(config.worker.unsignedJobsDays);
-      await claims.noteUnsignedJobs();
-      return undefined;
-    };
-    const leftMs = await retryUntilAvailable(step, {
-      signal: this.closing.signal,
-      onAway: (error) => this.waitFor("ledger", error),
-    });
-    this.closing.signal.throwIfAborted();
-    if (leftMs === undefined) return undefined;
-    const endsAtMs = performance.now() + leftMs;
-    if (leftMs > 0) {
-      const until = new Date(Date.now() + leftMs).toISOString();
-      logger.info(
-        { until },
-        "jobs without a MAC run, because an earlier build may have written them",
-      );
-    }
-    return { runsUnsigned: () => performance.now() < endsAtMs };
   }
 
   private waitFor(store: keyof typeof SERVERS, error: unknown): void {

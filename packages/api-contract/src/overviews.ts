@@ -22,10 +22,6 @@ export type SourceStats = Wire<typeof sourceStats>;
 
 export const stats = z.strictObject({
   sources: z.record(z.string(), sourceStats),
-  read_lag_ms: z
-    .number()
-    .nullable()
-    .describe("How far the standby is behind, at most, that lists come from; null without one."),
 });
 export type Stats = Wire<typeof stats>;
 

@@ -26,11 +26,11 @@ export interface CheckedDatabase {
 }
 
 /**
- * Checks that a role can work on a database: version, isolation, rights of the login, tables. Finds out whether a pooler
- * stands before it.
+ * Checks that a role can work on a database: version, isolation, rights of the login, tables. Finds
+ * out whether a pooler stands before it.
  *
- * @throws `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`, `migration_changed`, `migration_unknown`,
- * `database_unavailable`.
+ * @throws `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`,
+ * `migration_changed`, `migration_unknown`, `database_unavailable`.
  */
 export async function checkDatabase(pool: Pool, role: RightsRole): Promise<CheckedDatabase> {
   const facts = await readServerFacts(pool);
@@ -50,7 +50,7 @@ export function requireServer(facts: ServerFacts): void {
   requireReadCommitted(facts);
 }
 
-/** In a snapshot of its own, an attempt does not see what it has to: its events were seen to fail. */
+/** Other isolation levels hide rows that an attempt must see, and its events fail. */
 function requireReadCommitted({ isolation, login }: ServerFacts): void {
   if (isolation === "read committed") return;
   throw new MillraceError(
@@ -77,7 +77,7 @@ async function requireRights(pool: Pool, role: RightsRole, login: string): Promi
 }
 
 /**
- * What a worker warns about where its login may not do the retention's work and the retention has no login of its own.
+ * Finds that a worker's login lacks rights of the retention, which has no login of its own.
  *
  * @throws `database_unavailable`
  */
@@ -90,7 +90,7 @@ export async function retentionFinding(pool: Pool): Promise<Finding | undefined>
   };
 }
 
-/** What a start warns about: settings under which events may be lost, or handlers cut off. */
+/** Finds settings under which events can be lost, or handlers cut off. */
 export function settingFindings(
   facts: ServerFacts,
   { handlerTimeoutMs }: Partial<Pick<Config["worker"], "handlerTimeoutMs">> = {},

@@ -6,9 +6,9 @@ import type { Finding } from "./check-database.ts";
 type Pool = ReturnType<typeof createPool>;
 
 /**
- * Connections that the ledger's pool of an ingress takes at most. Deliveries take one, because their
- * calls go one after another. The rest is for a call that came late, two retries of events that were
- * delivered again, the marks of what was enqueued, and checks.
+ * Connections that the ledger's pool of an ingress takes at most. Deliveries take one, because
+ * their calls go one after another. The rest is for a call that came late, two retries of events
+ * that were delivered again, the marks of what was enqueued, and checks.
  */
 export const ingressConnections = 4;
 
@@ -49,7 +49,7 @@ export async function checkConnections(
   );
 }
 
-/** What is wrong when one worker alone may need more connections than there are. */
+/** Finds that one worker alone can need more connections than Postgres gives. */
 export function workerFinding(
   given: number,
   { worker }: Pick<Config, "worker">,
@@ -73,7 +73,10 @@ function givenBy({ maxConnections, reservedConnections }: ServerFacts): number {
   return maxConnections - reservedConnections;
 }
 
-/** The connections of a Postgres, or of a login that has a limit of its own: what there is, and who takes them. */
+/**
+ * The connections of a Postgres, or of a login that has a limit of its own: what there is, and who
+ * takes them.
+ */
 export interface ConnectionUse {
   readonly given: number;
   /** Where `given` comes from. */
@@ -83,13 +86,16 @@ export interface ConnectionUse {
   /** Pools of Millrace that hold a connection now, and connections that all of them may take. */
   readonly pools: number;
   readonly mayTake: number;
-  /** Open connections that are not of such a pool: other programs', and those of builds before this one. */
+  /**
+   * Open connections that are not of such a pool: other programs', and those of builds before this
+   * one.
+   */
   readonly others: number;
 }
 
 /**
- * Who holds connections, which any login may see of all others. A walsender has no database, and takes none of
- * `max_connections`.
+ * Who holds connections, which any login may see of all others. A walsender has no database, and
+ * takes none of `max_connections`.
  */
 const HELD = `
 SELECT usename AS login, coalesce(application_name, '') AS name, count(*)::int AS count
@@ -105,8 +111,8 @@ interface HeldRow {
 }
 
 /**
- * Reads who holds connections and who may take how many: of the limits that there are, the one with the least left. A
- * pool that holds none at the moment is not seen.
+ * Reads who holds connections and who may take how many: of the limits that there are, the one with
+ * the least left. A pool that holds none at the moment is not seen.
  */
 export async function readConnectionUse(pool: Pool): Promise<ConnectionUse> {
   const facts = await readServerFacts(pool);
@@ -139,7 +145,7 @@ function useOf(rows: readonly HeldRow[], given: number, limit: string): Connecti
   return { given, limit, held, pools, mayTake, others };
 }
 
-/** What is wrong when all pools together may take more than there is; undefined where they fit. */
+/** Finds that all pools together can take more connections than Postgres gives. */
 export function connectionFinding(use: ConnectionUse): Finding | undefined {
   const { given, limit, pools, mayTake, others } = use;
   if (left(use) >= 0) return undefined;

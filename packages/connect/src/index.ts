@@ -1,14 +1,17 @@
 /**
- * Connect: `openStores` opens the stores of every role, the ledger on Postgres and the queues on Redis, or on
- * Postgres where there is no `REDIS_URL`. A store is unopened → open → closed.
+ * Connect: `openIngress`, `openWorker`, `openDashboard`, and `openCommand` open a role's stores:
+ * the ledger on Postgres and the queues on Redis, or on Postgres where there is no `REDIS_URL`. A
+ * store is unopened → open → closed.
  *
- * A store opens when its server has passed a check: Postgres' version, the rights of the login, and the ledger's schema
- * (check-database.ts); for a worker Postgres has the connections (connection-budget.ts); for ingress and worker Redis
- * keeps what it is given. `millrace doctor` reports by the same functions.
- * - Ingress and worker try again while a server is away; a dashboard and a command fail. What waiting does not
- *   solve (`migration_needed`, `redis_evicts`) rejects `opened` in every role.
+ * A store opens when its server has passed a check: Postgres' version, the rights of the login, and
+ * the ledger's schema (check-database.ts); for a worker Postgres has the connections
+ * (connection-budget.ts); for ingress and worker Redis keeps its data. `millrace doctor` reports by
+ * the same functions.
+ * - Ingress and worker try again while a server is away; a dashboard and a command fail. An error
+ * that waiting does not solve (`migration_needed`, `redis_evicts`) rejects `opened` in every role.
  * - An ingress has one store or two. Each takes events as soon as it is open (ingress-stores.ts).
- * - Errors that no caller waits for go to `StoreWatch`. `close` also ends what is still being opened.
+ * - Errors that no caller waits for go to `StoreWatch`. `close` also ends stores that are
+ * still being opened.
  */
 export {
   requireServer,
@@ -25,8 +28,15 @@ export {
   workerConnections,
   workerFinding,
 } from "./connection-budget.ts";
-export { copyFinding, requireCopy } from "./lists.ts";
+export { openIngress } from "./ingress-stores.ts";
 export { openLedger, sessionFinding, sessionNeeded } from "./open-ledger.ts";
 export { openQueues, type StoreWatch } from "./open-queues.ts";
 export { queueKeys, warnIfUnsigned } from "./queue-keys.ts";
-export { openStores, requireDatabase, type Opening, type Stores } from "./open-stores.ts";
+export {
+  openCommand,
+  openDashboard,
+  openWorker,
+  requireDatabase,
+  type Opening,
+  type WorkerStores,
+} from "./open-stores.ts";

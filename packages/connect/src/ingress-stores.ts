@@ -29,7 +29,8 @@ import { retryUntilAvailable } from "@millrace/service";
 import { checkDatabase, settingFindings } from "./check-database.ts";
 import { ingressConnections } from "./connection-budget.ts";
 import { connectLedger, type ConnectedLedger } from "./open-ledger.ts";
-import { openQueues, type StoreUrls, type StoreWatch } from "./open-queues.ts";
+import { openQueues, withAwayLog, type StoreUrls, type StoreWatch } from "./open-queues.ts";
+import { queueKeys } from "./queue-keys.ts";
 
 /** Milliseconds that a delivery waits for a connection of the pool. */
 const CONNECTION_TIMEOUT_MS = 800;
@@ -41,9 +42,23 @@ const CLOSE_TIMEOUT_MS = 2_000;
 type StoreName = "queue" | "ledger";
 
 /**
- * Where an ingress keeps events: the queue on Redis, the ledger on Postgres, or both. They are opened
- * side by side, again and again while a server is away. The ingress listens meanwhile: events go to the
- * store that is open, and are answered 503 while there is none.
+ * Opens the stores of an ingress. Returns at once; the caller closes them.
+ *
+ * @throws `invalid_config` when the environment names neither server; `queue_key_missing`.
+ */
+export function openIngress(
+  environment: StoreUrls,
+  config: Config,
+  watch: StoreWatch,
+): IngressStores {
+  queueKeys(environment);
+  return new IngressStores(environment, config, withAwayLog(watch));
+}
+
+/**
+ * Where an ingress keeps events: the queue on Redis, the ledger on Postgres, or both. They are
+ * opened side by side, again and again while a server is away. The ingress listens meanwhile:
+ * events go to the store that is open, and are answered 503 while there is none.
  */
 export class IngressStores {
   /** They throw `unavailable` until their server has been checked. */
@@ -53,9 +68,12 @@ export class IngressStores {
   readonly refusals: RefusalNotes | undefined;
   /** Resolves when each server was tried once, also if it is away. Rejects as `opened`. */
   readonly tried: Promise<unknown>;
-  /** Resolves when every store is open, or closed before. Rejects with `redis_topology`, `redis_evicts`, `redis_volatile`,
-   * `migration_needed`, `migration_changed`, `migration_unknown`, `postgres_too_old`, `unsupported_isolation`, `missing_rights` or
-   * `session_needed`, which waiting does not solve. */
+  /**
+   * Resolves when every store is open, or closed before. Rejects with `redis_topology`,
+   * `redis_evicts`, `redis_volatile`, `migration_needed`, `migration_changed`, `migration_unknown`,
+   * `postgres_too_old`, `unsupported_isolation`, `missing_rights` or `session_needed`, which
+   * waiting does not solve.
+   */
   readonly opened: Promise<unknown>;
   readonly #urls: StoreUrls;
   readonly #config: Config;
@@ -76,7 +94,7 @@ export class IngressStores {
   constructor(urls: StoreUrls, config: Config, watch: StoreWatch) {
     const { REDIS_URL, DATABASE_URL } = requireStore(urls);
     this.#urls = urls;
-    // What has no URL comes from handlers, and never through an ingress.
+    // Events of a source without a URL come from handlers, and never through an ingress.
     this.#config = { ...config, sources: withUrl(config.sources) };
     this.#watch = watch;
     this.#timeoutMs = storeTimeoutMs(config.ingress, REDIS_URL && DATABASE_URL ? 2 : 1);
@@ -106,7 +124,7 @@ export class IngressStores {
     for (const promise of [this.tried, this.opened]) promise.catch(() => {});
   }
 
-  /** How full the queue is; nothing waits in one that is not open. */
+  /** The load of the queue; a queue that is not open is empty. */
   pressure(): Pressure {
     return this.#queues?.pressure() ?? NO_PRESSURE;
   }
@@ -138,7 +156,10 @@ export class IngressStores {
     );
   }
 
-  /** Begins to open a store. The first delivery is to find it open, so `tried` waits for the first try. */
+  /**
+   * Begins to open a store. The first delivery is to find it open, so `tried` waits for the first
+   * try.
+   */
   #open(name: StoreName, open: () => Promise<void>) {
     let onFirstTry = () => {};
     const triedOnce = new Promise<void>((resolve) => (onFirstTry = resolve));
@@ -185,7 +206,7 @@ export class IngressStores {
     };
   }
 
-  /** What is not checked here follows on `accept`, or is a note that may be lost. */
+  /** Calls that are not checked here follow on `accept`, or write notes that can be lost. */
   #ledgerClient({ intake }: Ledger): Ledger["intake"] {
     return {
       ...intake,
@@ -224,7 +245,7 @@ function createNotes(ledger: Ledger["intake"], notify: Notify | undefined): Deli
   });
 }
 
-// What is not open takes nothing; that it is open is seen without a probe.
+// A queue that is not open takes nothing. No probe finds that it has opened.
 const NOT_OPENED = { isOpen: true, trip: () => {} };
 
 const NO_PRESSURE: Pressure = {
@@ -232,8 +253,10 @@ const NO_PRESSURE: Pressure = {
   of: () => ({ depth: 0, oldestAgeMs: undefined }),
 };
 
-/** An event's latest generation that the queue has a job of. Where it has forgotten a later one that completed,
- * the worker's record leaves the event alone. */
+/**
+ * An event's latest generation that the queue has a job of. Where it has forgotten a later one that
+ * completed, the worker's record leaves the event alone.
+ */
 async function latestJob(queues: Queues, { source, eventId }: EventLookup): Promise<EventKey> {
   for (let generation = 0; ; generation += 1) {
     const next = { source, eventId, generation: generation + 1 };

@@ -50,7 +50,7 @@ export async function checkLedger({ pool }: Pick<ConnectedLedger, "pool">): Prom
   return await findPooler(pool);
 }
 
-/** What cannot work behind a pooler is not begun. `variable` names where the pooler answers. */
+/** The error for work that needs a session. `variable` names the URL at which a pooler answers. */
 export function sessionNeeded(who: string, variable: DatabaseVariable): MillraceError {
   const { detail, fix } = sessionFinding(who, variable);
   return new MillraceError("session_needed", `Cannot start: ${detail}. ${fix}`);
@@ -66,17 +66,13 @@ export function sessionFinding(who: string, variable: DatabaseVariable): Finding
 }
 
 /**
- * Opens the ledger alone, for a command that needs no queue. `check` comes before all else.
+ * Opens the ledger alone, for a command that needs no queue.
  *
- * @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown`, and what `check` throws.
+ * @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown`.
  */
-export async function openLedger(
-  url: string,
-  check?: (ledger: Ledger) => Promise<void>,
-): Promise<ConnectedLedger & { pooler: Pooler }> {
+export async function openLedger(url: string): Promise<ConnectedLedger & { pooler: Pooler }> {
   const store = connectLedger({ url, max: cliConnections, applicationName: "millrace-cli" });
   try {
-    await check?.(store.ledger);
     return { ...store, pooler: await checkLedger(store) };
   } catch (error) {
     await store.close();

@@ -16,7 +16,9 @@ import type { ConnectionUse } from "./connection-budget.ts";
 import { connectLedger, sessionNeeded } from "./open-ledger.ts";
 import { queueKeys } from "./queue-keys.ts";
 
-/** The variables that name the servers. The queues are on Postgres where there is no `REDIS_URL`. */
+/**
+ * The variables that name the servers. The queues are on Postgres where there is no `REDIS_URL`.
+ */
 export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
   Partial<
     Pick<
@@ -25,11 +27,10 @@ export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
       | "MILLRACE_QUEUE_KEY"
       | "RETENTION_DATABASE_URL"
       | "DATABASE_SESSION_URL"
-      | "DATABASE_READ_URL"
     >
   >;
 
-/** What a process is told about its stores. */
+/** Callbacks about the stores of a process. */
 export interface StoreWatch {
   /** Called with errors that no caller waits for, for the log. */
   readonly onError?: (cause: string, error: unknown) => void;
@@ -40,12 +41,22 @@ export interface StoreWatch {
   readonly onQueueNotice?: NotifyQueue;
   /** Called with events of an ingress that the ledger keeps and the queue was not given. */
   readonly onIntakeNotice?: NotifyIntake;
-  /** Called at the start with what a server's settings put at risk although the role can work. */
+  /** Called at the start with risks in a server's settings that the role can work with. */
   readonly onFinding?: (finding: Finding) => void;
-  /** Called at the start of a worker with who takes the connections of Postgres, and how many this process may take. */
+  /**
+   * Called at the start of a worker with who takes the connections of Postgres, and how many this
+   * process may take.
+   */
   readonly onConnections?: (use: ConnectionUse, own: number) => void;
-  /** Called in a worker when a connection to Postgres is closed because of what a handler did to it. */
+  /**
+   * Called in a worker when a connection to Postgres is closed because of what a handler did to it.
+   */
   readonly onConnectionReset?: (reset: ConnectionReset) => void;
+}
+
+/** A watch whose `onAway` goes to `onError` unless it has its own. */
+export function withAwayLog(watch: StoreWatch): StoreWatch {
+  return { onAway: (store, error) => watch.onError?.(`${store}: away`, error), ...watch };
 }
 
 interface QueueSettings {
@@ -57,7 +68,10 @@ interface QueueSettings {
   readonly replicas?: number;
 }
 
-/** Roles that put events on the queue or take them from it. The others only look, and show what is wrong. */
+/**
+ * Roles that put events on the queue or take them from it. The others only look, and show what is
+ * wrong.
+ */
 const CHECKS_REDIS: Readonly<Record<QueueRole, boolean>> = {
   ingress: true,
   worker: true,
@@ -66,8 +80,9 @@ const CHECKS_REDIS: Readonly<Record<QueueRole, boolean>> = {
 };
 
 /**
- * Milliseconds in which a connection that was just begun must work. Queues on Redis answer with errors
- * before that, and the first delivery, or a command, would get one. Worker and dashboard do without.
+ * Milliseconds in which a connection that was just begun must work. Queues on Redis answer with
+ * errors before that, and the first delivery, or a command, would get one. Worker and dashboard do
+ * without.
  */
 const FIRST_ANSWER_MS: Readonly<Partial<Record<QueueRole, number>>> = {
   ingress: 3_000,
@@ -78,8 +93,9 @@ const FIRST_ANSWER_PAUSE_MS = 10;
 /**
  * Opens a role's queues, after a check of Redis where the role's events depend on it.
  *
- * @throws `redis_unreachable`, `database_unreachable` or `database_unavailable` while the server is away;
- * `redis_topology`, `redis_evicts`, `redis_volatile`, `queue_key_missing`, `session_needed` when waiting does not help.
+ * @throws `redis_unreachable`, `database_unreachable` or `database_unavailable` while the server is
+ * away; `redis_topology`, `redis_evicts`, `redis_volatile`, `queue_key_missing`, `session_needed`
+ * when waiting does not help.
  */
 export async function openQueues(
   urls: StoreUrls,
@@ -114,8 +130,8 @@ export async function openQueues(
 }
 
 /**
- * Where queues on Postgres are. They listen for new jobs, and each connection names their schema as it starts, which
- * poolers refuse or leave out.
+ * Where queues on Postgres are. They listen for new jobs, and each connection names their schema as
+ * it starts, which poolers refuse or leave out.
  *
  * @throws `session_needed`, `database_unavailable`
  */

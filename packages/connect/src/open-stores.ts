@@ -12,33 +12,30 @@ import {
   retentionConnections,
   workerConnections,
 } from "./connection-budget.ts";
-import { IngressStores } from "./ingress-stores.ts";
 import { checkLedger, connectLedger, sessionNeeded, type ConnectedLedger } from "./open-ledger.ts";
-import { listsFrom, requireCopy, type Lists } from "./lists.ts";
-import { openQueues, type StoreUrls, type StoreWatch } from "./open-queues.ts";
+import { openQueues, withAwayLog, type StoreUrls, type StoreWatch } from "./open-queues.ts";
 import { queueKeys } from "./queue-keys.ts";
 
-/** The stores of a worker, a dashboard or a command. */
+/** The stores of a dashboard or a command. */
 export interface Stores extends Pick<ConnectedLedger, "pool" | "ledger"> {
-  /** For what drops bodies and deletes events: in a worker `RETENTION_DATABASE_URL` or `DATABASE_SESSION_URL`,
-   * else `pool`. */
-  readonly retentionPool: ConnectedLedger["pool"];
-  /** For lists: of the standby that `DATABASE_READ_URL` names in a dashboard, else the ledger's own. */
-  readonly lists: Lists;
   readonly queues: Queues;
 }
 
-/** Stores that are being opened. */
-export interface Opening {
+/** The stores of a worker. */
+export interface WorkerStores extends Stores {
   /**
-   * The stores, once their servers were checked.
-   *
-   * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unreachable`; `read_url_mismatch`; except in a command
-   * `postgres_too_old`, `unsupported_isolation`, `missing_rights`; in a worker also `too_many_connections`, `session_needed`,
-   * `redis_topology`, `redis_evicts`, `redis_volatile`; elsewhere `database_unavailable` and in a command `redis_unreachable`;
-   * `shutting_down` when it is closed before.
+   * Drops bodies and deletes events: `RETENTION_DATABASE_URL`, else `DATABASE_SESSION_URL`, else
+   * `pool`.
    */
-  readonly opened: Promise<Stores>;
+  readonly retentionPool: ConnectedLedger["pool"];
+}
+
+/** Stores that are being opened. The caller closes them, also after `opened` has rejected. */
+export interface Opening<Opened extends Stores = Stores> {
+  /**
+   * The stores, once their servers were checked. Rejects with `shutting_down` when closed before.
+   */
+  readonly opened: Promise<Opened>;
   /** Stops waiting for a server, and disconnects. Bounded. */
   close(): Promise<void>;
 }
@@ -47,152 +44,182 @@ export interface Opening {
 type FullRole = Exclude<QueueRole, "ingress">;
 
 /**
- * Opens the stores of a role on the servers that the environment names. Returns at once; `opened` tells
- * when they can be used. The caller closes them, also after `opened` has rejected.
+ * Opens the stores of a worker, and tries again while a server is away. `opened` rejects with what
+ * waiting does not solve: `migration_needed`, `migration_changed`, `migration_unknown`,
+ * `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `too_many_connections`,
+ * `session_needed`, `redis_topology`, `redis_evicts`, `redis_volatile`.
  *
- * @throws `invalid_config` when the environment does not name a server that the role needs;
- * `queue_key_missing`.
+ * @throws `invalid_config` without a `DATABASE_URL`; `queue_key_missing`.
  */
-export function openStores(
+export function openWorker(
   environment: StoreUrls,
   config: Config,
-  role: "ingress",
-  watch: StoreWatch,
-): IngressStores;
-export function openStores(
-  environment: StoreUrls,
-  config: Config,
-  role: FullRole,
-  watch?: StoreWatch,
-): Opening;
-export function openStores(
-  environment: StoreUrls,
-  config: Config,
-  role: QueueRole,
   given: StoreWatch = {},
-): IngressStores | Opening {
-  const watch: StoreWatch = {
-    onAway: (store, error) => given.onError?.(`${store}: away`, error),
-    ...given,
-  };
-  // Whoever starts a role learns it at once, whatever server is away.
-  queueKeys(environment);
-  return role === "ingress"
-    ? new IngressStores(environment, config, watch)
-    : openBoth(environment, config, role, watch);
-}
-
-function openBoth(
-  environment: StoreUrls,
-  config: Config,
-  role: FullRole,
-  watch: StoreWatch,
-): Opening {
-  const sources = Object.keys(config.sources);
-  const postgres = connectLedger(
-    {
-      url: requireDatabase(environment, role),
-      max: connectionsMax(role, config),
-      applicationName: `millrace-${role}`,
-      onError: (error) => watch.onError?.("postgres", error),
-    },
-    role === "worker" ? workerOptions(config, watch) : {},
-  );
-  const { pool, ledger } = postgres;
-  const aside = connectAside(environment, role, watch);
-  const closing = new AbortController();
-  let queues: Queues | undefined;
-  const onStandbyAway = (error: unknown) =>
-    watch.onError?.("standby: away", withHint(error, "DATABASE_READ_URL"));
-
-  async function open(): Promise<Stores> {
-    if (role === "worker") {
-      const both = { postgres, retention: aside };
-      await step("ledger", () => checkForWorker(both, environment, config, watch));
-    } else await checkForOthers(postgres, environment, role);
-    const lists =
-      role === "worker" ? ledger.reads : await openLists(postgres, aside, onStandbyAway);
-    const opened = await step("queue", () => openQueues(environment, { role, sources }, watch));
-    if (closing.signal.aborted) {
-      await opened.close();
-      throw closing.signal.reason;
-    }
-    queues = opened;
-    if (role !== "worker") return { pool, retentionPool: pool, ledger, lists, queues };
-    const own = ownConnections(environment, [pool, aside?.pool]);
-    await step("ledger", () => reportConnections(postgres, own, watch));
-    return { pool, retentionPool: aside?.pool ?? pool, ledger, lists, queues };
-  }
-
-  /** Only a worker waits: people see at once what a dashboard or a command cannot reach. */
-  function step<T>(name: "ledger" | "queue", work: () => Promise<T>): Promise<T> {
-    if (role !== "worker") return work();
-    return retryUntilAvailable(work, {
-      signal: closing.signal,
-      isAway: isDatabaseUnavailable,
-      onAway: (error) => watch.onAway?.(name, withHint(error)),
-    });
-  }
-
-  const opened = open();
-  // The caller may be busy with something else when it rejects.
-  opened.catch(() => {});
-  return {
-    opened,
-    close: async () => {
-      closing.abort(new MillraceError("shutting_down", `Cannot continue: the ${role} is closing`));
-      await queues?.close();
-      await Promise.all([postgres.close(), aside?.close()]);
-    },
-  };
-}
-
-/** What a dashboard or a command needs of Postgres. */
-async function checkForOthers(
-  postgres: ConnectedLedger,
-  environment: StoreUrls,
-  role: Exclude<FullRole, "worker">,
-): Promise<void> {
-  await (role === "dashboard" ? checkDatabase(postgres.pool, role) : checkLedger(postgres));
-  // Opening the queues on it may write.
-  if (environment.REDIS_URL === undefined) await postgres.ledger.reads.ping();
-}
-
-/** Lists can do without the standby, and do not come from a server that is no copy of the primary. */
-async function openLists(
-  { ledger }: ConnectedLedger,
-  standby: ConnectedLedger | undefined,
-  onAway: (error: unknown) => void,
-): Promise<Lists> {
-  if (standby === undefined) return ledger.reads;
-  const own = await ledger.reads.databaseIdentity();
-  const check = () => requireCopy(standby.ledger.reads, own);
-  try {
-    await check();
-    await checkLedger(standby);
-  } catch (error) {
-    if (!isDatabaseUnavailable(error)) throw error;
-    onAway(error);
-  }
-  return listsFrom(standby.ledger.reads, ledger.reads, { check, onAway });
+): Opening<WorkerStores> {
+  const watch = withAwayLog(given);
+  const { worker, retention, schema } = config;
+  const options = { ...worker, keysDays: retention.keysDays, schema };
+  const postgres = connectRole("worker", environment, watch, {
+    max: workerConnections(worker.concurrency),
+    options: { ...options, onReset: watch.onConnectionReset },
+  });
+  const aside = connectRetention(environment, watch);
+  const parts = new OpenParts("worker", aside === undefined ? [postgres] : [postgres, aside]);
+  return parts.opening(openWorkerStores({ environment, config, watch, postgres, aside, parts }));
 }
 
 /**
- * What a worker needs of Postgres, and what it is told about it: Postgres takes writes and has the connections, and no
- * pooler shares those of the retention, which detaches a day of bodies outside of a transaction, with time limits that belong
- * to the session.
+ * Opens the stores of a dashboard. `opened` rejects at once while a server is away, for people to
+ * see.
+ *
+ * @throws as `openWorker`; `opened` rejects with `database_unreachable`, `database_unavailable`,
+ * `migration_needed`, `migration_changed`, `migration_unknown`, `postgres_too_old`,
+ * `unsupported_isolation`, `missing_rights`.
  */
-async function checkForWorker(
-  { postgres, retention }: { postgres: ConnectedLedger; retention: ConnectedLedger | undefined },
+export function openDashboard(
   environment: StoreUrls,
   config: Config,
-  watch: StoreWatch,
-): Promise<void> {
+  watch: StoreWatch = {},
+): Opening {
+  const postgres = connectRole("dashboard", environment, watch, { max: dashboardConnections });
+  const parts = new OpenParts("dashboard", [postgres]);
+  const checked = checkDatabase(postgres.pool, "dashboard");
+  return parts.opening(openAtOnce({ environment, config, watch, postgres, parts }, checked));
+}
+
+/**
+ * Opens the stores of a command. `opened` rejects at once while a server is away.
+ *
+ * @throws as `openWorker`; `opened` rejects with `database_unreachable`, `database_unavailable`,
+ * `redis_unreachable`, `migration_needed`, `migration_changed`, `migration_unknown`.
+ */
+export function openCommand(environment: StoreUrls, config: Config): Opening {
+  const postgres = connectRole("cli", environment, {}, { max: cliConnections });
+  const parts = new OpenParts("cli", [postgres]);
+  const checked = checkLedger(postgres);
+  return parts.opening(openAtOnce({ environment, config, watch: {}, postgres, parts }, checked));
+}
+
+/**
+ * Connects a role to its ledger. A missing key of jobs is reported first, whatever server is away.
+ */
+function connectRole(
+  role: FullRole,
+  environment: StoreUrls,
+  { onError }: StoreWatch,
+  { max, options = {} }: { readonly max: number; readonly options?: LedgerOptions },
+): ConnectedLedger {
+  queueKeys(environment);
+  const url = requireDatabase(environment, role);
+  const applicationName = `millrace-${role}`;
+  return connectLedger(
+    { url, max, applicationName, onError: (error) => onError?.("postgres", error) },
+    options,
+  );
+}
+
+interface Connected {
+  readonly environment: StoreUrls;
+  readonly config: Config;
+  readonly watch: StoreWatch;
+  readonly postgres: ConnectedLedger;
+  readonly parts: OpenParts;
+}
+
+interface ConnectedWorker extends Connected {
+  /** The retention's own pool, if it has one. */
+  readonly aside: ConnectedLedger | undefined;
+}
+
+async function openAtOnce(
+  { environment, config, watch, postgres, parts }: Connected,
+  checked: Promise<unknown>,
+): Promise<Stores> {
+  await checked;
+  // Opening queues on Postgres may write.
+  if (environment.REDIS_URL === undefined) await postgres.ledger.reads.ping();
+  const settings = { role: parts.role, sources: Object.keys(config.sources) };
+  const queues = await parts.addQueues(await openQueues(environment, settings, watch));
+  return { pool: postgres.pool, ledger: postgres.ledger, queues };
+}
+
+async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStores> {
+  const { environment, config, watch, postgres, aside, parts } = connected;
+  const { pool, ledger } = postgres;
+  const waiting = (name: "ledger" | "queue") => ({
+    signal: parts.signal,
+    isAway: isDatabaseUnavailable,
+    onAway: (error: unknown) => watch.onAway?.(name, withHint(error)),
+  });
+  await retryUntilAvailable(() => checkForWorker(connected), waiting("ledger"));
+  const settings = { role: "worker", sources: Object.keys(config.sources) } as const;
+  const queues = await parts.addQueues(
+    await retryUntilAvailable(() => openQueues(environment, settings, watch), waiting("queue")),
+  );
+  const own = ownConnections(environment, [pool, aside?.pool]);
+  await retryUntilAvailable(() => reportConnections(postgres, own, watch), waiting("ledger"));
+  return { pool, retentionPool: aside?.pool ?? pool, ledger, queues };
+}
+
+/** The parts of a role that are open. `close` ends them, also while more are being opened. */
+class OpenParts {
+  readonly role: FullRole;
+  readonly #ledgers: readonly ConnectedLedger[];
+  readonly #closing = new AbortController();
+  #queues: Queues | undefined;
+
+  constructor(role: FullRole, ledgers: readonly ConnectedLedger[]) {
+    this.role = role;
+    this.#ledgers = ledgers;
+  }
+
+  get signal(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  opening<Opened extends Stores>(opened: Promise<Opened>): Opening<Opened> {
+    // The caller may be busy with something else when it rejects.
+    opened.catch(() => {});
+    return { opened, close: () => this.#close() };
+  }
+
+  /** Keeps queues to close them later; closes them now if the role closed meanwhile. */
+  async addQueues(queues: Queues): Promise<Queues> {
+    if (this.signal.aborted) {
+      await queues.close();
+      throw this.signal.reason;
+    }
+    this.#queues = queues;
+    return queues;
+  }
+
+  async #close(): Promise<void> {
+    const message = `Cannot continue: the ${this.role} is closing`;
+    this.#closing.abort(new MillraceError("shutting_down", message));
+    await this.#queues?.close();
+    await Promise.all(this.#ledgers.map((ledger) => ledger.close()));
+  }
+}
+
+/**
+ * Checks that Postgres takes a worker's writes, has its connections, and that no pooler shares
+ * those of the retention, which detaches a day of bodies outside of a transaction, with time limits
+ * of the session.
+ */
+async function checkForWorker({
+  environment,
+  config,
+  watch,
+  postgres,
+  aside: retention,
+}: ConnectedWorker): Promise<void> {
   const { pool } = postgres;
   const { facts, pooler } = await checkDatabase(pool, "worker");
   await postgres.ledger.claims.ping();
   const hasOwnLogin = environment.RETENTION_DATABASE_URL !== undefined;
-  if ((await poolerOfRetention()) === "transaction") {
+  const ofRetention =
+    retention === undefined ? pooler : await poolerOfRetention(environment, retention);
+  if (ofRetention === "transaction") {
     throw sessionNeeded("the retention", retentionVariable(environment));
   }
   const queuesOnPostgres = environment.REDIS_URL === undefined;
@@ -200,15 +227,17 @@ async function checkForWorker(
   for (const finding of settingFindings(facts, config.worker)) watch.onFinding?.(finding);
   const finding = hasOwnLogin ? undefined : await retentionFinding((retention ?? postgres).pool);
   if (finding !== undefined) watch.onFinding?.(finding);
+}
 
-  async function poolerOfRetention(): Promise<Pooler> {
-    if (retention === undefined) return pooler;
-    try {
-      if (!hasOwnLogin) return await checkLedger(retention);
-      return (await checkDatabase(retention.pool, "retention")).pooler;
-    } catch (error) {
-      throw withHint(error, retentionVariable(environment));
-    }
+async function poolerOfRetention(
+  environment: StoreUrls,
+  retention: ConnectedLedger,
+): Promise<Pooler> {
+  try {
+    if (environment.RETENTION_DATABASE_URL === undefined) return await checkLedger(retention);
+    return (await checkDatabase(retention.pool, "retention")).pooler;
+  } catch (error) {
+    throw withHint(error, retentionVariable(environment));
   }
 }
 
@@ -233,39 +262,25 @@ async function reportConnections(
   if (finding !== undefined) watch.onFinding?.(finding);
 }
 
-/**
- * A second pool, if there is to be one: of a worker's retention, by a login that may delete or past a pooler; or of the
- * standby that the others list events from.
- */
-function connectAside(
+/** A second pool for a worker's retention, by a login that may delete or past a pooler. */
+function connectRetention(
   environment: StoreUrls,
-  role: FullRole,
   { onError }: StoreWatch,
 ): ConnectedLedger | undefined {
-  const isWorker = role === "worker";
-  const variable = isWorker ? retentionVariable(environment) : "DATABASE_READ_URL";
+  const variable = retentionVariable(environment);
   const url = environment[variable];
   if (url === undefined || variable === "DATABASE_URL") return undefined;
   return connectLedger({
     url,
-    max: isWorker ? retentionConnections : dashboardConnections,
-    applicationName: isWorker ? "millrace-retention" : `millrace-${role}-lists`,
-    onError: (error) => onError?.(isWorker ? "postgres" : "standby", error),
+    max: retentionConnections,
+    applicationName: "millrace-retention",
+    onError: (error) => onError?.("postgres", error),
   });
 }
 
 function retentionVariable({ RETENTION_DATABASE_URL, DATABASE_SESSION_URL }: StoreUrls) {
   if (RETENTION_DATABASE_URL !== undefined) return "RETENTION_DATABASE_URL";
   return DATABASE_SESSION_URL === undefined ? "DATABASE_URL" : "DATABASE_SESSION_URL";
-}
-
-function connectionsMax(role: FullRole, { worker }: Config): number {
-  if (role === "worker") return workerConnections(worker.concurrency);
-  return role === "dashboard" ? dashboardConnections : cliConnections;
-}
-
-function workerOptions({ worker, retention, schema }: Config, watch: StoreWatch): LedgerOptions {
-  return { ...worker, keysDays: retention.keysDays, schema, onReset: watch.onConnectionReset };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { makeQueueKey, type Config } from "@millrace/core";
 import { expect, test } from "vitest";
-import { openStores } from "./open-stores.ts";
+import { openIngress } from "./ingress-stores.ts";
+import { openCommand, openDashboard, openWorker } from "./open-stores.ts";
 import { queueKeys, warnIfUnsigned } from "./queue-keys.ts";
 
 const MILLRACE_QUEUE_KEY = makeQueueKey();
@@ -49,9 +50,8 @@ test("a role without a key on Redis says so, and no other does", () => {
 test("no role starts without a key on a Redis of another machine", () => {
   const urls = { DATABASE_URL, REDIS_URL: "redis://redis.internal:6379" };
   const missing = expect.objectContaining({ code: "queue_key_missing" });
-  const config = { sources: {} } as Config;
-  expect(() => openStores(urls, config, "ingress", {})).toThrow(missing);
-  for (const role of ["worker", "dashboard", "cli"] as const) {
-    expect(() => openStores(urls, config, role)).toThrow(missing);
+  const config = { sources: {}, worker: {}, retention: {} } as unknown as Config;
+  for (const open of [openIngress, openWorker, openDashboard, openCommand]) {
+    expect(() => open(urls, config, {})).toThrow(missing);
   }
 });

@@ -4,8 +4,8 @@ import type { Logger } from "@millrace/service";
 import type { StoreUrls } from "./open-queues.ts";
 
 /**
- * The keys that sign jobs on Redis. None on Postgres, where whoever can add a job can write to the ledger as well,
- * and none where Redis is on this machine and no key is set.
+ * The keys that sign jobs on Redis. None on Postgres, where anyone who can add a job can write to
+ * the ledger as well, and none where Redis is on this machine and no key is set.
  *
  * @throws `queue_key_missing` for a Redis that other machines may reach; `invalid_config`.
  */

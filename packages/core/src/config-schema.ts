@@ -30,7 +30,6 @@ export const workerSchema = z
     stalledIntervalMs: ms({ min: 500, max: 600_000 }).default(5_000),
     maxStalledCount: z.int().min(1).max(1_000).default(20),
     shutdownTimeoutMs: ms({ min: 0, max: 600_000 }).default(25_000),
-    unsignedJobsDays: z.int().min(0).max(365).default(7),
   })
   .superRefine((worker, context) => {
     for (const [path, message] of contradictions(worker)) {

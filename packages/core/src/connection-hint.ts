@@ -40,8 +40,7 @@ const READ_ONLY =
   "Name the primary in DATABASE_URL, or set default_transaction_read_only = off for the login";
 
 /** The variables that name a Postgres. */
-export type DatabaseVariable =
-  "DATABASE_URL" | "DATABASE_SESSION_URL" | "DATABASE_READ_URL" | "RETENTION_DATABASE_URL";
+export type DatabaseVariable = "DATABASE_URL" | "DATABASE_SESSION_URL" | "RETENTION_DATABASE_URL";
 
 /** What to do about a server that cannot be reached, for people; undefined for other errors. */
 export function connectionHint(

@@ -58,8 +58,6 @@ export const environmentSchema = z.object({
   DATABASE_URL: url("postgres", "postgresql"),
   /** The same database, by connections of their own where a pooler shares those of `DATABASE_URL`. */
   DATABASE_SESSION_URL: url("postgres", "postgresql"),
-  /** A standby of it, which the lists of the dashboard and of commands come from. */
-  DATABASE_READ_URL: url("postgres", "postgresql"),
   /** The same database by a login that may drop old bodies and delete old events, for a worker whose own may not. */
   RETENTION_DATABASE_URL: url("postgres", "postgresql"),
   REDIS_URL: url("redis", "rediss", "redis+sentinel", "rediss+sentinel"),

@@ -157,9 +157,6 @@ export const ERROR_CODES = {
   unsupported_isolation: {
     meaning: "Transactions of the login in Postgres do not begin as read committed.",
   },
-  read_url_mismatch: {
-    meaning: "DATABASE_READ_URL names a database that is no copy of the one of DATABASE_URL.",
-  },
   missing_rights: { meaning: "The login in Postgres may not do what this role does." },
   redis_topology: {
     meaning:
@@ -173,7 +170,10 @@ export const ERROR_CODES = {
     meaning: "No replica of Redis has the event in time, and queue.replicas requires one.",
   },
   migration_needed: { meaning: "The database's schema is older than this build." },
-  migration_changed: { meaning: "The text of an applied migration has changed." },
+  migration_changed: {
+    meaning:
+      "The text of an applied migration has changed. If the database was made before 0.1.0: start with an empty database or another MILLRACE_DATA_DIR.",
+  },
   migration_unknown: {
     meaning: "The database has a migration among this build's own that this build does not know.",
   },

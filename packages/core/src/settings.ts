@@ -227,12 +227,6 @@ export interface WorkerOptions {
    * again elsewhere. Default: 25,000.
    */
   shutdownTimeoutMs?: number | undefined;
-  /**
-   * Days for which jobs without a MAC still run after the first worker with a `MILLRACE_QUEUE_KEY` has started:
-   * a build before this one wrote them. The date is kept in the ledger. Later such a job runs only if the ledger
-   * has its event. 0 to 365. Default: 7.
-   */
-  unsignedJobsDays?: number | undefined;
 }
 
 /** How long completed jobs stay in the queue, and whether a replica of Redis must have what it takes. */

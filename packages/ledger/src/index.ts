@@ -58,6 +58,6 @@ export { LATEST_EVENTS, latestTypes } from "./reads/latest-types.ts";
 export { attempts, bodies, conflicts, events, millrace, steps } from "./schema/schema.ts";
 export type { LedgerStatus } from "./repair/ledger-status.ts";
 export type { KeptChange } from "./repair/queue-epochs.ts";
-export type { DatabaseIdentity, ServerEpoch } from "./repair/server-epoch.ts";
+export type { ServerEpoch } from "./repair/server-epoch.ts";
 export { isDataError, SQLSTATE, sqlStateOf } from "./connection/sqlstate.ts";
 export { transaction } from "./connection/transaction.ts";

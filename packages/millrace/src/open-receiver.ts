@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { openStores } from "@millrace/connect";
+import { openIngress } from "@millrace/connect";
 import { parseConfig, readEnvironment, type ConfigInput } from "@millrace/core";
 import {
   createExpressAdapter,
@@ -58,7 +58,7 @@ export async function openReceiver(
   const config = parseConfig(input);
   const environment = readEnvironment(env);
   const onError = options.onBackgroundError ?? createWarnings();
-  const stores = openStores(environment, config, "ingress", {
+  const stores = openIngress(environment, config, {
     onError,
     onFinding: ({ detail, fix }) => onError("postgres: setting", new Error(`${detail}. ${fix}`)),
     onIntakeNotice: (notice) => receiver.notify(notice),

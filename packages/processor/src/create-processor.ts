@@ -23,7 +23,6 @@ import { processEvent, type ProcessContext } from "./job/process-event.ts";
 import type { AttemptPolicy } from "./job/retry-policy.ts";
 import { Handlers } from "./handler/run-handlers.ts";
 import { createSlots } from "./job/slots.ts";
-import type { Signing } from "./job/trust-job.ts";
 
 export interface ProcessorDeps {
   readonly ledger: Ledger["claims"];
@@ -67,8 +66,8 @@ export interface ProcessorOptions {
    * transaction. Default: every attempt is recorded before it is made.
    */
   readonly mayShare?: ((source: string) => boolean) | undefined;
-  /** How jobs are taken whose queue signs them. Default: it does not. */
-  readonly signing?: Signing | undefined;
+  /** True where jobs carry a MAC. Default: false. */
+  readonly signsJobs?: boolean;
 }
 
 export interface Processor {
@@ -129,7 +128,7 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
     },
     internalSources: internal,
     onEmitted: withoutThrowing(deps.onEmitted),
-    signing: options.signing,
+    signsJobs: options.signsJobs ?? false,
     hook,
     notify: withoutThrowing(deps.notify),
     openLog: deps.openLog ?? openSilently,

@@ -18,4 +18,3 @@
 export { checkJob } from "./job/check-job.ts";
 export { createProcessor, type Processor, type ProcessorDeps } from "./create-processor.ts";
 export type { Notice } from "./notices.ts";
-export type { Signing } from "./job/trust-job.ts";

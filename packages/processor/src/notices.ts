@@ -15,7 +15,7 @@ export type Notice =
       /** Milliseconds from when the queue took the job to this claim. */
       readonly queueAgeMs: number;
     }
-  /** A job has no valid MAC. It was refused; or it ran, with what the ledger has or as a job of the build before. */
+  /** A job has no valid MAC. It was refused; or it ran, with what the ledger has. */
   | {
       readonly kind: "mac_invalid";
       readonly key: EventKey;

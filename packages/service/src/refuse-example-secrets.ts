@@ -43,7 +43,6 @@ function isOnThisMachine({ env, host }: ExampleCheck): boolean {
 const URLS = [
   "DATABASE_URL",
   "DATABASE_SESSION_URL",
-  "DATABASE_READ_URL",
   "RETENTION_DATABASE_URL",
   "REDIS_URL",
 ] as const;

@@ -48,8 +48,8 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/ledger/migrations/0001_ledger.sql",
-        from: '  failed_run text COLLATE "C",\n  PRIMARY KEY (source, event_id, generation),',
-        to: '  failed_run text COLLATE "C",',
+        from: '  fingerprint text COLLATE "C",\n  PRIMARY KEY (source, event_id, generation),',
+        to: '  fingerprint text COLLATE "C",',
       },
     ],
     trials: [run("redis", "ledger", "F20/500"), { suites: ["test/ledger/accept.test.ts"] }],

@@ -177,8 +177,6 @@ export function checkReconciler(pool: Pool): Promise<Check> {
     if (leader === undefined)
       return bad("no worker reconciles", "Start a worker: `millrace worker`");
     const { host, seenMsAgo } = leader;
-    if (host === undefined || seenMsAgo === undefined)
-      return ok("a worker of an earlier build leads");
     return ok(`a worker on ${host} leads, last seen ${Math.round(seenMsAgo / 1_000)} s ago`);
   });
 }

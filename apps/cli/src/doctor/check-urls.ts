@@ -1,20 +1,20 @@
-import { copyFinding, sessionFinding } from "@millrace/connect";
+import { sessionFinding } from "@millrace/connect";
 import { connectionHint, type DatabaseVariable } from "@millrace/core";
-import { createLedger, createPool, findPooler, type Pooler } from "@millrace/ledger";
+import { createPool, findPooler, type Pooler } from "@millrace/ledger";
 import { reasonOf } from "@millrace/service";
 import type { Stores } from "../stores.ts";
-import { bad, checkIfAny, note, ok, type Check, type Seen } from "./report.ts";
+import { bad, checkIfAny, ok, type Check, type Seen } from "./report.ts";
 
 type Pool = ReturnType<typeof createPool>;
 
 /** What Postgres is named by besides `DATABASE_URL`. */
-type Urls = Pick<Stores, "redisUrl" | "sessionUrl" | "readUrl"> & {
+type Urls = Pick<Stores, "redisUrl" | "sessionUrl"> & {
   readonly retentionUrl: string | undefined;
 };
 
 /**
- * Whether what needs a session has connections that no pooler shares: the retention, and queues on Postgres. Only where
- * one of them has a URL of its own, or a pooler stands before Postgres.
+ * Whether what needs a session has connections that no pooler shares: the retention, and queues on
+ * Postgres. Only where one of them has a URL of its own, or a pooler stands before Postgres.
  */
 export function checkSession(pool: Pool, urls: Urls): Promise<readonly Check[]> {
   return checkIfAny("session", async () => {
@@ -52,30 +52,6 @@ export function checkSession(pool: Pool, urls: Urls): Promise<readonly Check[]> 
 type Named = readonly [variable: DatabaseVariable, url: string | undefined];
 const PRIMARY: Named = ["DATABASE_URL", undefined];
 const isSet = ([, url]: Named): boolean => url !== undefined;
-
-/** Whether the standby that lists come from answers and is the primary's, and how far it is behind. Only where there is one. */
-export function checkLists(primary: Pool, { readUrl }: Urls): Promise<readonly Check[]> {
-  return checkIfAny("lists", async () => {
-    if (readUrl === undefined) return undefined;
-    const own = await createLedger({ pool: primary }).reads.databaseIdentity();
-    return await withPool(readUrl, async (pool) => {
-      try {
-        const { reads } = createLedger({ pool });
-        const finding = copyFinding(await reads.databaseIdentity(), own);
-        if (finding !== undefined) return bad(finding.detail, finding.fix);
-        const lagMs = await reads.replicaLagMs();
-        return lagMs === undefined
-          ? note("DATABASE_READ_URL names a server that is no standby", READ_PRIMARY)
-          : ok(`from a standby, at most ${Math.ceil(lagMs / 1_000)} s behind`);
-      } catch (error) {
-        const reason = `the standby does not answer: lists come from the primary (${reasonOf(error)})`;
-        return bad(reason, connectionHint(error, "DATABASE_READ_URL"));
-      }
-    });
-  });
-}
-
-const READ_PRIMARY = "Name a standby of DATABASE_URL's server, or remove DATABASE_READ_URL";
 
 function unreachable(error: unknown, variable: DatabaseVariable): Seen {
   return { state: "unknown", detail: reasonOf(error), fix: connectionHint(error, variable) };

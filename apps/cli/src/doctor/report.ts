@@ -16,7 +16,6 @@ export type CheckName =
   | "connections"
   | "standby"
   | "session"
-  | "lists"
   | "schema"
   | "your tables"
   | "rights"

@@ -29,7 +29,7 @@ import {
   checkTables,
   keyFault,
 } from "./check-stores.ts";
-import { checkLists, checkSession } from "./check-urls.ts";
+import { checkSession } from "./check-urls.ts";
 import { checkTypes } from "./check-types.ts";
 import { bad, check, type Check, asJson, asText } from "./report.ts";
 
@@ -165,7 +165,6 @@ async function examineDatabase(
     await checkConnections(pool, project.config, { queuesOnPostgres }),
     ...(await checkStandby(pool)),
     ...(await checkSession(pool, stores)),
-    ...(await checkLists(pool, stores)),
   ];
   for (const part of partsOf(project)) checks.push(await checkTables(pool, part));
   checks.push(...(await checkRights(pool)), ...(await checkMisplaced(pool)));

@@ -1,7 +1,6 @@
 import type { EventDetail, EventRow } from "@millrace/api-contract";
-import { requireCopy } from "@millrace/connect";
 import { MillraceError, type EventLookup, type EventStatus, type Outcome } from "@millrace/core";
-import { isDatabaseUnavailable, type EventRecord, type Ledger } from "@millrace/ledger";
+import type { EventRecord, Ledger } from "@millrace/ledger";
 import { showEvent, type ShowDeps } from "@millrace/operations";
 import { loadConfig, reasonOf } from "@millrace/service";
 import type { CliContext } from "../context.ts";
@@ -47,7 +46,7 @@ async function follow(context: CliContext, { limit, json, ...given }: ListOption
   const stop = new AbortController();
   const dispose = context.onStopSignal(() => stop.abort());
   try {
-    await withLists(context, async (ledger) => {
+    await withEnvironmentLedger(context, async (ledger) => {
       const filter = await withWholeError(ledger, given);
       for await (const event of followEvents(ledger, filter, { limit, signal: stop.signal })) {
         context.stdout.write(`${json ? JSON.stringify(event) : formatLine(event)}\n`);
@@ -60,7 +59,7 @@ async function follow(context: CliContext, { limit, json, ...given }: ListOption
 
 async function list(context: CliContext, { limit, json, ...filter }: ListOptions): Promise<void> {
   const rows: EventRow[] = [];
-  await withLists(context, async (ledger) => {
+  await withEnvironmentLedger(context, async (ledger) => {
     for await (const event of listEvents(ledger, await withWholeError(ledger, filter), limit)) {
       if (json) context.stdout.write(`${JSON.stringify(event)}\n`);
       else rows.push(event);
@@ -90,42 +89,13 @@ async function requireSource(context: CliContext, name: string): Promise<void> {
   );
 }
 
-/** Reads from the standby, where there is one that answers, and says how far it is behind. */
-async function withLists(
+/** Opens the ledger that the environment names for the time of one command. */
+async function withEnvironmentLedger(
   context: CliContext,
   work: (ledger: Pick<Ledger, "reads" | "errors">) => Promise<void>,
 ): Promise<void> {
-  const { databaseUrl, readUrl } = await findStores(readSettings(context));
-  if (readUrl === undefined) return await withLedger(databaseUrl, work);
-  let answers = false;
-  const fromStandby = async (ledger: Ledger) => {
-    const lagMs = await ledger.reads.replicaLagMs();
-    answers = true;
-    if (lagMs !== undefined) {
-      context.stderr.write(`From a standby, at most ${Math.ceil(lagMs / 1_000)} s behind\n`);
-    }
-    await work(ledger);
-  };
-  try {
-    return await withLedger(readUrl, fromStandby, ({ reads }) => requireCopyOf(databaseUrl, reads));
-  } catch (error) {
-    if (answers || !isDatabaseUnavailable(error)) throw error;
-    const reason = printable(reasonOf(error));
-    context.stderr.write(
-      `The standby of DATABASE_READ_URL does not answer (${reason}): this comes from the primary\n`,
-    );
-  }
+  const { databaseUrl } = await findStores(readSettings(context));
   await withLedger(databaseUrl, work);
-}
-
-/** While the primary is away nobody can say, and the lists of its standby are the more wanted. */
-async function requireCopyOf(databaseUrl: string, standby: Ledger["reads"]): Promise<void> {
-  const primary = await withLedger(databaseUrl, ({ reads }) => reads.databaseIdentity()).catch(
-    (error: unknown) => {
-      if (!isDatabaseUnavailable(error)) throw error;
-    },
-  );
-  if (primary !== undefined) await requireCopy(standby, primary);
 }
 
 async function show(context: CliContext, options: EventsOptions): Promise<void> {

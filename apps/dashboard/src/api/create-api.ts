@@ -12,13 +12,7 @@ import {
   type Actor,
 } from "@millrace/operations";
 import { Router, type Request } from "express";
-import type {
-  Comparison,
-  DashboardLedger,
-  DashboardLists,
-  DashboardQueues,
-  Overviews,
-} from "../ports.ts";
+import type { Comparison, DashboardLedger, DashboardQueues, Overviews } from "../ports.ts";
 import { principalOf } from "../security/guard.ts";
 import { giveUpFiltered, replayFiltered, retryFiltered } from "./bulk.ts";
 import { createBodyReads } from "./body-reads.ts";
@@ -30,7 +24,6 @@ import { refuseOtherMethods, serve } from "./serve.ts";
 
 interface Deps {
   readonly ledger: DashboardLedger;
-  readonly lists: DashboardLists;
   readonly queues: DashboardQueues;
   readonly overviews: Overviews;
 }
@@ -45,11 +38,11 @@ export function createApi(deps: Deps): Router {
 }
 
 function addReads(router: Router, deps: Deps): void {
-  const { ledger, lists, overviews } = deps;
+  const { ledger, overviews } = deps;
   const bodyReads = createBodyReads(ledger);
-  serve(router, "get /events", ({ query }) => refuseData(() => lists.findEvents(query)));
+  serve(router, "get /events", ({ query }) => refuseData(() => ledger.reads.findEvents(query)));
   serve(router, "get /event-count", async ({ query: { max, ...filter } }) => {
-    const groups = await refuseData(() => lists.countEvents(filter, max));
+    const groups = await refuseData(() => ledger.reads.countEvents(filter, max));
     const found = groups.reduce((sum, { count }) => sum + count, 0);
     return { count: Math.min(found, max), more: found > max };
   });
@@ -83,8 +76,7 @@ function addReads(router: Router, deps: Deps): void {
   });
   serve(router, "get /health", () => overviews.health());
   serve(router, "get /stats", async () => {
-    const [sources, lagMs] = await Promise.all([overviews.stats(), overviews.lagMs()]);
-    return { sources: Object.fromEntries(sources), read_lag_ms: lagMs ?? null };
+    return { sources: Object.fromEntries(await overviews.stats()) };
   });
   serve(router, "get /activity", ({ query }) => overviews.activity(query));
   serve(router, "get /audit", ({ query: { event_id: eventId, ...query } }) =>

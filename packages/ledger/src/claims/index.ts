@@ -10,7 +10,6 @@ import { fail } from "./fail.ts";
 import { groupHazards } from "./group-hazards.ts";
 import { record } from "./record.ts";
 import { decideOriginal } from "./suspect-replay.ts";
-import { noteUnsignedJobs, unsignedJobsMs } from "./unsigned-jobs.ts";
 
 /** For a worker: claims the events of its jobs and settles them. */
 export const claims = {
@@ -28,6 +27,4 @@ export const claims = {
   markEnqueued,
   abandonEvent,
   findEvent,
-  noteUnsignedJobs,
-  unsignedJobsMs,
 };

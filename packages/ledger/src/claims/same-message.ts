@@ -26,10 +26,7 @@ export const CAME_BEFORE = (event: string) => `(
     LIMIT 1
   ) IS TRUE`;
 
-/**
- * The lock under which a message is handled: of events that have it in common, one at a time. The
- * build before locks the hash of the body by the same name.
- */
+/** The lock under which a message is handled: of events that have it in common, one at a time. */
 export const MESSAGE_LOCK = (source: string, digest: string) => `pg_try_advisory_xact_lock(
     hashtextextended(concat_ws(' ', 'millrace.body', ${source}, ${digest}), 0)
   )`;

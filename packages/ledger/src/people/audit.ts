@@ -59,15 +59,12 @@ INSERT INTO millrace.audit_results (id, result) VALUES ($1, $2) ON CONFLICT DO N
 /** Writes down what happened. */
 const RECORD_AUDIT = `
 INSERT INTO millrace.audit
-  (actor, role, via, action, source, event_id, generation, result, finished_at)
-SELECT actor, role, via, action, source, "eventId", generation, result, clock_timestamp()
+  (actor, role, via, action, source, event_id, generation, result)
+SELECT actor, role, via, action, source, "eventId", generation, result
 FROM jsonb_to_recordset($1::jsonb) AS fact (actor text, role text, via text, action text, source text,
   "eventId" text, generation integer, result jsonb)`;
 
-/**
- * A page, newest first; what is null does not matter. What happened at once has its result in its
- * own row, and so do acts that ended before migration 0009.
- */
+/** A page, newest first; a null parameter filters nothing. A fact has its result in its own row. */
 const FIND_AUDIT = `
 SELECT audit.id::text AS id, audit.at, actor, role, via, action, source, event_id, generation, filter,
   reason, coalesce(ended.result, audit.result) AS result

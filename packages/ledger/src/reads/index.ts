@@ -3,14 +3,12 @@ import { ping } from "../connection/ping.ts";
 import { findDeliveries } from "../intake/deliveries.ts";
 import { findRefusals } from "../intake/refusals.ts";
 import { findLeader } from "../repair/leader.ts";
-import { databaseIdentity } from "../repair/server-epoch.ts";
 import { activity, countedActivity } from "./activity.ts";
 import { countCompleted, countUndone } from "./count-events.ts";
 import { findEvent, findStatus } from "./find-event.ts";
 import { countEvents, findEvents } from "./find-events.ts";
 import { findOpen } from "./find-open.ts";
 import { readBody } from "./read-body.ts";
-import { replicaLagMs } from "./replica-lag.ts";
 
 /** For people and their programs: lists, shows and counts events. */
 export const reads = {
@@ -24,8 +22,6 @@ export const reads = {
   countCompleted,
   activity,
   countedActivity,
-  replicaLagMs,
-  databaseIdentity,
   findOpen,
   findRefusals,
   findLeader: ({ pool }: LedgerContext, name: string) => findLeader(pool, name),

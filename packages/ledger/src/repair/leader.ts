@@ -43,21 +43,12 @@ const TIMES: TransactionOptions = {
 };
 
 /**
- * The lock of a session that builds before 0013 lead by. While one of them has it, no other process
- * leads.
- */
-const NO_OLDER_BUILD_LEADS = `
-  pg_try_advisory_xact_lock_shared(hashtextextended('millrace.leader.' || $1::text, 0))`;
-
-/**
  * Takes or renews a lease, if it is free or our own; gives a row if so. One that lies in the future
  * is free, too: the database's clock was set back.
  */
 const TAKE = `
-WITH older AS MATERIALIZED (SELECT ${NO_OLDER_BUILD_LEADS} AS is_away)
 INSERT INTO millrace.leaders AS l (name, holder, host, renewed_at, expires_at)
-SELECT $1, $2, $3, clock_timestamp(), clock_timestamp() + make_interval(secs => $4::float8 / 1000)
-FROM older WHERE older.is_away
+VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + make_interval(secs => $4::float8 / 1000))
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, host = excluded.host,
   renewed_at = clock_timestamp(),
   expires_at = clock_timestamp() + make_interval(secs => $4::float8 / 1000)
@@ -69,12 +60,11 @@ const RELEASE = `
 UPDATE millrace.leaders SET expires_at = clock_timestamp() WHERE name = $1 AND holder = $2`;
 
 /**
- * Elects a leader by a lease: a row with the time of its end, by the database's clock. Between
- * renewals no connection is kept. The leader counts its time from before it asked, by two clocks of
- * its own, so it stops before another process can begin, also after a pause of the process or the
- * machine.
+ * Elects a leader by a lease: a row that says until when, by the database's clock. Between renewals
+ * no connection is kept. The leader counts its time from before it asked, by two clocks of its own,
+ * so it stops before another process may begin, also after a pause of the process or the machine.
  *
- * A statement that it sent by then may still take effect, and after a failover to a standby that
+ * Statements that it has sent by then can still take effect, and after a failover to a standby that
  * lagged the lease may be gone. So a leader's work must do no harm when two processes do it.
  */
 export function createLeader({ pool }: { readonly pool: pg.Pool }, name: string): Leader {
@@ -195,20 +185,17 @@ export async function withLeadership<T>(
   }
 }
 
-/** The leader as the database knows it; neither is known of a build before 0013. */
+/** The leader as the database knows it. */
 export interface FoundLeader {
   /** The name of its machine. */
-  readonly host: string | undefined;
+  readonly host: string;
   /** Milliseconds since it took or renewed the lead. */
-  readonly seenMsAgo: number | undefined;
+  readonly seenMsAgo: number;
 }
 
 const FIND = `
-SELECT host, extract(epoch FROM clock_timestamp() - renewed_at)::float8 * 1000 AS seen_ms_ago
-FROM millrace.leaders WHERE name = $1 AND expires_at > clock_timestamp()
-UNION ALL
-SELECT NULL, NULL WHERE NOT ${NO_OLDER_BUILD_LEADS}
-LIMIT 1`;
+SELECT host, extract(epoch FROM clock_timestamp() - renewed_at)::float8 * 1000 AS "seenMsAgo"
+FROM millrace.leaders WHERE name = $1 AND expires_at > clock_timestamp()`;
 
 /**
  * Finds the leader under a name; undefined when there is none.
@@ -217,13 +204,6 @@ LIMIT 1`;
  */
 export async function findLeader(pool: pg.Pool, name: string): Promise<FoundLeader | undefined> {
   const query = { text: FIND, values: [name] };
-  const { rows } = await runStatement<FindRow>(pool, query, TIMES);
-  const [row] = rows;
-  if (row === undefined) return undefined;
-  return { host: row.host ?? undefined, seenMsAgo: row.seen_ms_ago ?? undefined };
-}
-
-interface FindRow {
-  readonly host: string | null;
-  readonly seen_ms_ago: number | null;
+  const { rows } = await runStatement<FoundLeader>(pool, query, TIMES);
+  return rows[0];
 }

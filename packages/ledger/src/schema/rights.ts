@@ -27,7 +27,6 @@ const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[
     conflicts: ["SELECT", "INSERT", "UPDATE"],
     deliveries: ["SELECT"],
     queue_epochs: ["SELECT", "INSERT", "UPDATE"],
-    job_signing: ["SELECT", "INSERT", "DELETE"],
     bulk_runs: ["SELECT", "UPDATE"],
     bulk_members: ["SELECT", "INSERT", "UPDATE"],
     activity: ["SELECT", "INSERT", "DELETE"],

@@ -72,9 +72,6 @@ export const events = millrace.table(
     index("events_unplaced")
       .on(table.source, table.pendingSince, table.eventId, table.generation)
       .where(sql`status = 'pending' AND enqueued_at IS NULL`),
-    index("events_unsigned_body")
-      .on(table.source, table.bodyHash)
-      .where(sql`unsigned`),
     index("events_signed")
       .on(sql`coalesce(digest, body_hash)`, sql`(recorded_at AT TIME ZONE 'UTC')`)
       .where(sql`unsigned AND generation = 0`),

@@ -35,7 +35,7 @@ import {
 } from "./retry-policy.ts";
 import type { Handlers, Plan } from "../handler/run-handlers.ts";
 import type { Release, Slots } from "./slots.ts";
-import { trustJob, type JobTrust, type Signing } from "./trust-job.ts";
+import { trustJob, type JobTrust } from "./trust-job.ts";
 
 /** What the events of one processor share. */
 export interface ProcessContext {
@@ -57,8 +57,8 @@ export interface ProcessContext {
   readonly internalSources: InternalSources;
   /** Gets what handlers emitted, after the COMMIT. */
   readonly onEmitted: OnEmitted;
-  /** Undefined where jobs are not signed, and taken at their word. */
-  readonly signing: Signing | undefined;
+  /** False where jobs are not signed, and taken at their word. */
+  readonly signsJobs: boolean;
   readonly hook: FailureHook | undefined;
   readonly openLog: OpenLog;
   readonly notify: (notice: Notice) => void;
@@ -107,7 +107,7 @@ class EventRun {
 
   constructor(job: EventJob, context: ProcessContext) {
     const { source, eventId, generation } = job.event;
-    this.trust = trustJob(job, context.signing);
+    this.trust = trustJob(job, context.signsJobs);
     const { job: taken } = this.trust;
     // Only a first attempt runs handlers before its record, and a replay is none: one whose claim found the row
     // held starts twice, and has run once.

@@ -2,34 +2,30 @@ import { expect, test } from "vitest";
 import { makeJob } from "../testing/make-job.ts";
 import { trustJob } from "./trust-job.ts";
 
-const during = { runsUnsigned: () => true };
-const after = { runsUnsigned: () => false };
 const codes = ({ unknown }: ReturnType<typeof trustJob>) => [
   unknown.body_missing.code,
   unknown.identity_expired.code,
 ];
 
 test("a job whose MAC is valid, or not asked for, is taken as it is", () => {
-  for (const signing of [undefined, during, after]) {
+  for (const signsJobs of [false, true]) {
     const job = makeJob({}, { mac: undefined });
-    const trust = trustJob(job, signing);
+    const trust = trustJob(job, signsJobs);
     expect(trust.isTrusted).toBe(true);
     expect(trust.job).toBe(job);
     expect(codes(trust)).toEqual(["body_lost", "identity_expired"]);
   }
 });
 
-test("an unsigned job is trusted while it may be of the build before, unless it is of a replay", () => {
-  expect(trustJob(makeJob({}, { mac: "missing" }), during).isTrusted).toBe(true);
-  expect(trustJob(makeJob({}, { mac: "missing" }), after).isTrusted).toBe(false);
-  expect(trustJob(makeJob({ generation: 1 }, { mac: "missing" }), during).isTrusted).toBe(false);
-  expect(trustJob(makeJob({}, { mac: "wrong" }), during).isTrusted).toBe(false);
+test("a job without a valid MAC is not trusted", () => {
+  expect(trustJob(makeJob({}, { mac: "missing" }), true).isTrusted).toBe(false);
+  expect(trustJob(makeJob({}, { mac: "wrong" }), true).isTrusted).toBe(false);
 });
 
 test("of a job that is not trusted, only the name of its event is taken", () => {
   const job = makeJob({ headers: { "x-a": "1" }, body: "forged" }, { mac: "wrong" });
   const { source, eventId, generation } = job.event;
-  const trust = trustJob(job, after);
+  const trust = trustJob(job, true);
   expect(trust.job.event).toMatchObject({
     ...{ source, eventId, generation },
     ...{ bodyHash: "", headers: {}, body: undefined },
@@ -39,9 +35,9 @@ test("of a job that is not trusted, only the name of its event is taken", () => 
 
 test("a body in the job of a replay is not taken, whoever wrote it", () => {
   const job = makeJob({ generation: 1, body: "another body" });
-  const trust = trustJob(job, after);
+  const trust = trustJob(job, true);
   expect(trust.job.event).toEqual({ ...job.event, headers: {}, body: undefined });
   expect(codes(trust)).toEqual(["replay_lost", "identity_expired"]);
   // Where jobs are not signed, it may be one that a person has added.
-  expect(codes(trustJob(job, undefined))).toEqual(["body_missing", "identity_expired"]);
+  expect(codes(trustJob(job, false))).toEqual(["body_missing", "identity_expired"]);
 });

@@ -1,43 +1,29 @@
 import type { EventJob } from "@millrace/core";
 import type { JobRefusal } from "./check-job.ts";
 
-/** How a processor takes the jobs of queues that sign them. */
-export interface Signing {
-  /** Whether jobs without a MAC may still be of the build before, which signed none. */
-  readonly runsUnsigned: () => boolean;
-}
-
-/** What is made of a job before anybody asks the ledger about its event. */
+/** The part of a job that is believed before the ledger is asked about its event. */
 export interface JobTrust {
-  /** What is taken of the job. */
   readonly job: EventJob;
   /**
-   * Whether Millrace wrote the job, as far as can be told: then its event may be attempted before it is recorded, and a
-   * refusal is recorded too. What a forged job says is not even failed in the ledger.
+   * True if Millrace wrote the job: its event can be attempted before it is recorded, and a refusal
+   * is recorded too. A forged job adds nothing to the ledger, not even a failed event.
    */
   readonly isTrusted: boolean;
-  /** Why the job is refused when the ledger does not have its event, by what else the job lacks. */
+  /** The refusal if the ledger does not have the event, by what else the job lacks. */
   readonly unknown: Readonly<Record<"body_missing" | "identity_expired", JobRefusal>>;
 }
 
-/**
- * Decides how far a job is believed. It is trusted when its MAC is valid, or its queue signs none, or it may be of the
- * build before. Each replay begins in the ledger, so that an unsigned job of one is not needed.
- */
-export function trustJob(job: EventJob, signing: Signing | undefined): JobTrust {
+/** Trusts a job whose MAC is valid, or whose queue signs no jobs. */
+export function trustJob(job: EventJob, signsJobs: boolean): JobTrust {
   const { mac, event } = job;
-  const isReplay = event.generation > 0;
-  const isOfBuildBefore = mac === "missing" && !isReplay && signing?.runsUnsigned() === true;
-  if (mac !== undefined && !isOfBuildBefore) {
-    return { job: onlyItsEvent(job), isTrusted: false, unknown: FORGED };
-  }
-  if (!isReplay) return { job, isTrusted: true, unknown: BODY_LOST };
+  if (mac !== undefined) return { job: onlyItsEvent(job), isTrusted: false, unknown: FORGED };
+  if (event.generation === 0) return { job, isTrusted: true, unknown: BODY_LOST };
   // A signed job of a replay was written when the ledger had it.
-  const unknown = signing === undefined ? UNKNOWN : LOST_REPLAY;
+  const unknown = signsJobs ? LOST_REPLAY : UNKNOWN;
   return { job: withoutBody(job), isTrusted: true, unknown };
 }
 
-/** Which event the job names. What else it says is not written or run, and an empty hash is not compared. */
+/** Keeps the name of the event alone. An empty hash is not compared. */
 function onlyItsEvent(job: EventJob): EventJob {
   return withoutBody({ ...job, event: { ...job.event, bodyHash: "" } });
 }

@@ -23,11 +23,6 @@ export function Overview({ list, stats }: { list: List; stats: UseQueryResult<St
         <PanelBoundary>
           {stats.data && <SourcesTable list={list} stats={stats.data} />}
         </PanelBoundary>
-        {typeof stats.data?.read_lag_ms === "number" && (
-          <p className="quiet">
-            Lists come from a standby, at most {Math.ceil(stats.data.read_lag_ms / 1_000)} s behind.
-          </p>
-        )}
         <PanelBoundary>
           <Agreement />
         </PanelBoundary>
