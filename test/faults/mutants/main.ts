@@ -1,27 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { columns } from "../print.ts";
-import { ADMISSION_MUTANTS } from "./admission-mutants.ts";
-import { CALL_MUTANTS } from "./call-mutants.ts";
-import { EMIT_MUTANTS } from "./emit-mutants.ts";
-import { GROUP_MUTANTS } from "./group-mutants.ts";
-import { LEDGER_MUTANTS } from "./ledger-mutants.ts";
-import { PIPELINE_MUTANTS } from "./pipeline-mutants.ts";
-import { REDIS_MUTANTS } from "./redis-mutants.ts";
-import { SIGNING_MUTANTS } from "./signing-mutants.ts";
+import { MUTANTS } from "./all-mutants.ts";
 import { createScratch } from "./scratch.ts";
 import { tryMutant, type Verdict } from "./try-mutant.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));
-const MUTANTS = [
-  ...LEDGER_MUTANTS,
-  ...GROUP_MUTANTS,
-  ...CALL_MUTANTS,
-  ...PIPELINE_MUTANTS,
-  ...ADMISSION_MUTANTS,
-  ...SIGNING_MUTANTS,
-  ...REDIS_MUTANTS,
-  ...EMIT_MUTANTS,
-];
 const HELP = `npm run faults:mutants -- [words of a mutant's name]
 
 Puts classic mistakes into a copy of the repository, one at a time, and demands that each is caught.
