@@ -18,7 +18,7 @@ export function listen(app) {
   });
 }
 
-/** The ingress that people write by hand: a raw body, and `store` takes an event id and its event. */
+/** The ingress that people write by hand. `store` takes an event's id and the event. */
 export function serve(store) {
   const app = express();
   app.post("/webhooks/bench", express.raw({ type: () => true }), async (request, response) => {
