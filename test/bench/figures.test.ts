@@ -7,11 +7,10 @@ import { expect, test } from "vitest";
 
 // Plain JavaScript, as all of the bench is.
 const at = (path: string) => new URL(path, import.meta.url).href;
-const { chartsOf, blocksOf } = (await import(at("charts/figures.mjs"))) as {
-  chartsOf(measured: unknown): Record<string, string>;
+const { blocksOf } = (await import(at("pages/blocks.mjs"))) as {
   blocksOf(measured: unknown): Record<string, string>;
 };
-const { fillBlocks } = (await import(at("charts/write-charts.mjs"))) as {
+const { fillBlocks } = (await import(at("pages/write-pages.mjs"))) as {
   fillBlocks(page: string, blocks: Record<string, string>): string;
 };
 const { percentiles, slope } = (await import(at("statistics.mjs"))) as {
@@ -56,17 +55,6 @@ test("a part that is measured again changes neither the machine nor the comparis
   const { pipeline } = measured.results;
   const blocks = blocksOf({ ...measured, results: { worker: pipeline } });
   expect(Object.keys(blocks)).toEqual(["worker"]);
-});
-
-test("a chart has a bar for each contender, with its lowest and highest, and escapes their names", () => {
-  const charts = chartsOf(measured);
-  expect(Object.keys(charts)).toEqual(["pipeline-rate.svg", "pipeline-cpu.svg"]);
-  const chart = charts["pipeline-rate.svg"] ?? "";
-  expect(chart.match(/<rect class="(?:ours|other)"/g)).toHaveLength(2);
-  expect(chart.match(/<path class="whisker"/g)).toHaveLength(2);
-  expect(chart).toContain("usual &lt;code>");
-  expect(chart).toContain('aria-label="Pipeline of &quot;100&quot; events"');
-  expect(chart).toContain("prefers-color-scheme: dark");
 });
 
 test("a figure that not every contender has leaves the others' cells empty", () => {
@@ -114,8 +102,8 @@ test("each wrong option is one clear line", () => {
     ["worker --only nobody", 'No contender of "worker" has "nobody" in its name. Try --help'],
     ["--rounds 0", "--rounds takes a whole number above 0. Try --help"],
     ["ingress --load slow", '--load is for "worker". Try --help'],
-    ["--charts", "--charts takes files of --json. Try --help"],
-    [`--charts ${file}`, `Cannot read ${file}: it was not written by --json`],
+    ["--pages", "--pages takes files of --json. Try --help"],
+    [`--pages ${file}`, `Cannot read ${file}: it was not written by --json`],
   ];
   for (const [args, message] of mistakes) {
     const { status, stdout, stderr } = spawnSync(

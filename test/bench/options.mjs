@@ -15,7 +15,7 @@ const NUMBERS = {
 const list = (entries) => entries.map(([name, text]) => `  ${name.padEnd(20)} ${text}`).join("\n");
 
 const HELP = `Usage: npm run bench -- [part ...] [options]
-       npm run bench -- --charts <file ...>
+       npm run bench -- --pages <file ...>
 
 Measures Millrace next to the usual hand-written code, to other queues, and to ceilings, in turn, on a Redis
 and a Postgres of its own. Every event must have its effect, and have it once, or the round does not count.
@@ -35,8 +35,7 @@ Options
   --load <load>        what the handlers of "worker" do (default: insert):
 ${list(Object.entries(LOADS).map(([name, { title }]) => [`  ${name}`, title]))}
   --json <file>        write every round there
-  --charts             measure nothing: from such files, write the charts in docs/performance and the tables in
-                       docs/performance.md and README.md
+  --pages              measure nothing: from such files, write the tables in docs/performance.md and README.md
   -h, --help           this text
 
 Rates are this machine's while it does whatever else it does: read the ratios. CPU is the figure that holds on
@@ -52,14 +51,14 @@ export function readBenchOptions() {
       load: { type: "string", default: "insert" },
       only: text,
       json: text,
-      charts: { type: "boolean", default: false },
+      pages: { type: "boolean", default: false },
     },
     HELP,
     findMistake,
     { words: true },
   );
-  const { words, charts, load, only, json } = given;
-  if (charts) return { charts: words };
+  const { words, pages, load, only, json } = given;
+  if (pages) return { pages: words };
   const numbers = Object.entries(NUMBERS).map(([name, value]) => [
     name,
     given[name] === undefined ? value : Number(given[name]),
@@ -68,8 +67,8 @@ export function readBenchOptions() {
   return { ...Object.fromEntries(numbers), parts, load, only, json };
 }
 
-function findMistake({ words, charts, load, only, ...given }) {
-  if (charts) return words.length === 0 ? "--charts takes files of --json" : undefined;
+function findMistake({ words, pages, load, only, ...given }) {
+  if (pages) return words.length === 0 ? "--pages takes files of --json" : undefined;
   const unknown = words.find((word) => !Object.hasOwn(PARTS, word));
   if (unknown !== undefined) return `There is no part "${unknown}"`;
   if (!Object.hasOwn(LOADS, load)) return `There is no load "${load}"`;

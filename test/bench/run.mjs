@@ -1,4 +1,4 @@
-// `npm run bench`: measures the parts that are asked for, or writes charts of what was measured.
+// `npm run bench`: measures the parts that are asked for, or writes the figures into the pages.
 import { writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { contendersOf, readBenchOptions } from "./options.mjs";
@@ -8,8 +8,8 @@ import { printTable } from "./rounds.mjs";
 const SIGNALS = ["SIGINT", "SIGTERM"];
 
 const options = readBenchOptions();
-if (options.charts === undefined) await measure(options);
-else await (await import("./charts/write-charts.mjs")).writeCharts(options.charts);
+if (options.pages === undefined) await measure(options);
+else await (await import("./pages/write-pages.mjs")).writePages(options.pages);
 
 async function measure({ parts, only, json, ...settings }) {
   const { startServers } = await import("./servers.mjs");

@@ -3,9 +3,7 @@ import { open, readdir, truncate } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
-import { withRedis } from "../support/redis-client.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { describeOnRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { readQueues } from "./check/queue-dump.ts";
 import { removeJobs } from "./faults/empty-queue.ts";
@@ -108,20 +106,6 @@ describeOnRedis("faults that want a test environment of their own", () => {
     },
   );
 
-  test("F8 an AOF without its tail: what the ledger has is queued again", LONG, async () => {
-    const { environment, log, expectInvariants } = await start();
-    await until(() => log.acknowledged > 100);
-    const { server } = redisOf(environment.servers.redis);
-    await server.kill();
-    const file = await appendOnlyFile(server.folder);
-    const handle = await open(file);
-    const { size } = await handle.stat();
-    await handle.close();
-    await truncate(file, Math.max(0, size - 20_000));
-    await environment.servers.restartRedis();
-    await expectInvariants();
-  });
-
   test(
     "F8 an AOF that is corrupt: Redis does not start, and the ledger goes on",
     LONG,
@@ -142,37 +126,6 @@ describeOnRedis("faults that want a test environment of their own", () => {
       await truncate(file, 0);
       await environment.servers.restartRedis();
       await expectInvariants();
-    },
-  );
-
-  test(
-    "F9 a replica that lags is promoted: what the ledger has is queued again",
-    LONG,
-    async () => {
-      const { environment, log, expectInvariants } = await start();
-      const { server, to } = redisOf(environment.servers.redis);
-      const proxy = await startTcpProxy(server.url);
-      const replica = await startRedis({ args: ["--replicaof", "127.0.0.1", String(proxy.port)] });
-      try {
-        await until(() => withRedis(replica.url, isInSync));
-        proxy.freeze();
-        const before = log.acknowledged;
-        await until(() => log.acknowledged > before + 100);
-        await server.kill();
-        await withRedis(replica.url, (client) => client.replicaof("NO", "ONE"));
-        to.ingress.retarget(replica.url);
-        to.worker.retarget(replica.url);
-        const promoted = log.acknowledged;
-        await until(() => log.acknowledged > promoted + 50);
-        await replica.kill();
-        await environment.servers.restartRedis();
-        to.ingress.retarget(server.url);
-        to.worker.retarget(server.url);
-        await expectInvariants();
-      } finally {
-        await proxy.close();
-        await replica.stop();
-      }
     },
   );
 
@@ -202,10 +155,6 @@ async function appendOnlyFile(folder: TestRedis["folder"]): Promise<string> {
   if (!existsSync(inFolder)) return join(folder, "appendonly.aof");
   const names = await readdir(inFolder);
   return join(inFolder, names.find((name) => name.endsWith(".incr.aof")) ?? "");
-}
-
-async function isInSync(client: { info(section: string): Promise<string> }): Promise<boolean> {
-  return (await client.info("replication")).includes("master_link_status:up");
 }
 
 async function openSockets(port: number, count: number): Promise<readonly Socket[]> {

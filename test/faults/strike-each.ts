@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { openForAll } from "../support/open-for.ts";
 import { FAULTS } from "./faults/catalogue.ts";
 import { canStrike } from "./faults/fault.ts";
 import { plainEvent } from "./load/plan.ts";
-import { startFaultTest, type FaultTest } from "./start-fault-test.ts";
+import { startFaultTest } from "./start-fault-test.ts";
 import type { EnvironmentOptions } from "./environment/environment.ts";
 
 /** The night strikes each fault in each of its ways, `.ci/run` some of them in one or two. */
@@ -28,12 +29,7 @@ export function strikeEach(
   where: Pick<EnvironmentOptions, "backend" | "ack" | "setUp">,
   named?: readonly string[],
 ): void {
-  let faultTest: FaultTest;
-  beforeAll(async () => {
-    faultTest = await startFaultTest(where);
-  });
-  afterAll(() => faultTest?.close());
-
+  const faultTest = openForAll(() => startFaultTest(where));
   const { setUp = "direct" } = where;
   for (const fault of FAULTS) {
     const { id, title, ways, byName = false } = fault;

@@ -8,8 +8,15 @@ import { startRedis } from "../support/redis-server.ts";
 import { startSentinels } from "../support/sentinel.ts";
 import { createSlowDisk } from "../support/slow-disk.ts";
 import { startTlsProxy } from "../support/tls-proxy.ts";
-import type { Prepared, SetUp, Variables } from "./set-ups.ts";
-import { asLogin, newLogin, withUrl, type SetUpServers } from "./set-up-servers.ts";
+import type { SetUp, Variables } from "./set-ups.ts";
+import {
+  asLogin,
+  newLogin,
+  redisUrl,
+  redisWith,
+  withUrl,
+  type SetUpServers,
+} from "./set-up-servers.ts";
 import { queryOnce } from "../support/query-once.ts";
 
 // The set-ups in which a URL leads to another kind of server than the one that is expected.
@@ -105,14 +112,6 @@ async function sentinels() {
   const started = await startSentinels();
   onTestFinished(() => started.stop());
   return started;
-}
-
-const redisUrl = (url: string): Prepared => ({ variables: { REDIS_URL: url } });
-
-async function redisWith(...args: string[]): Promise<Prepared> {
-  const redis = await startRedis({ args });
-  onTestFinished(() => redis.stop());
-  return redisUrl(redis.url);
 }
 
 /** Writes until the test ends: an fsync is only needed for what was written. */

@@ -17,31 +17,6 @@ test("its form is right", () => {
   expect(validate(text)).toEqual([]);
 });
 
-test("every stage has a name of its own, and begins with the image or an earlier stage", () => {
-  const names = stages.map(({ name }) => name);
-  expect(names).toEqual(["base", "build", "production", "runtime"]);
-  stages.forEach(({ from }, index) => {
-    expect([...names.slice(0, index), "${NODE_IMAGE}"]).toContain(from);
-  });
-});
-
-test("everything that it copies is there, and is not ignored", async () => {
-  const files = await contextFiles();
-  const copies = stages.flatMap(({ steps }) => steps).filter(({ name }) => name === "COPY");
-  expect(copies.length).toBeGreaterThan(0);
-  for (const { flags, args } of copies) {
-    const { from } = flags;
-    if (from !== undefined) expect(stages.map(({ name }) => name)).toContain(from);
-    else {
-      for (const source of args.slice(0, -1)) {
-        expect(files.some((file) => source === "." || `${file}/`.startsWith(`${source}/`))).toBe(
-          true,
-        );
-      }
-    }
-  }
-});
-
 test("the context has the manifest of every workspace, or npm ci would refuse the lockfile", async () => {
   const lock = JSON.parse(await readFile(join(ROOT, "package-lock.json"), "utf8")) as {
     packages: Record<string, unknown>;

@@ -171,3 +171,14 @@ export async function startOnFullDisk(): Promise<TestRedis> {
   });
   return redis;
 }
+
+export async function redisUrl(url: string) {
+  return { variables: { REDIS_URL: url } };
+}
+
+/** A Redis of the set-up's own. */
+export async function redisWith(...args: string[]) {
+  const redis = await startRedis({ args });
+  onTestFinished(() => redis.stop());
+  return await redisUrl(redis.url);
+}

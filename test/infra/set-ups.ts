@@ -22,6 +22,8 @@ import {
   newLogin,
   newName,
   PASSWORD,
+  redisUrl,
+  redisWith,
   startOnFullDisk,
   stream,
   withUrl,
@@ -194,17 +196,6 @@ export const SET_UPS: Readonly<Record<string, SetUp>> = {
 
 async function databaseUrl(url: string | undefined): Promise<Prepared> {
   return { variables: { DATABASE_URL: url } };
-}
-
-async function redisUrl(url: string): Promise<Prepared> {
-  return { variables: { REDIS_URL: url } };
-}
-
-/** A Redis of the set-up's own. */
-async function redisWith(...args: string[]): Promise<Prepared> {
-  const redis = await startRedis({ args });
-  onTestFinished(() => redis.stop());
-  return await redisUrl(redis.url);
 }
 
 async function redisWithPassword(): Promise<string> {

@@ -1,38 +1,15 @@
 import { bodyHash, type IncomingEvent } from "@millrace/core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  failure,
-  openTestLedger,
-  patient,
-  type TestLedger,
-} from "../support/ledger-fixture.ts";
-import { until } from "../support/until.ts";
+import { describe, expect, test } from "vitest";
+import { anEvent } from "../support/events.ts";
+import { complete, failForGood, openTestLedger, untilBlocked } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger();
-});
-afterAll(() => it.close());
+const it = openForAll(openTestLedger);
 
 /** The same event with another body. */
 function otherwise(event: IncomingEvent, text: string): IncomingEvent {
   const body = Buffer.from(text);
   return { ...event, body, bodyHash: bodyHash(body) };
-}
-
-async function failForGood(event: IncomingEvent): Promise<void> {
-  const attempt = await claim(it.ledger, event);
-  await it.ledger.claims.fail(keyOf(event), attempt, { ...failure, final: true });
-}
-
-/** Whether a statement of the ledger's waits for another's transaction. */
-async function waitsForLock(): Promise<boolean> {
-  const waiting = await it.ask(
-    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-  );
-  return waiting.length > 0;
 }
 
 const conflictsOf = async (event: IncomingEvent) =>
@@ -105,14 +82,8 @@ describe("accept of an event that the ledger knows", () => {
   test("tells one that has failed from one that is pending or completed", async () => {
     const [pending, failed, completed] = [anEvent(), anEvent(), anEvent()];
     await it.ledger.intake.accept([pending, failed, completed]);
-    await failForGood(failed);
-    const attempt = await claim(it.ledger, completed);
-    await it.ledger.claims.attempt(
-      keyOf(completed),
-      attempt,
-      () => Promise.resolve("handled"),
-      patient(),
-    );
+    await failForGood(it.ledger, failed);
+    await complete(it.ledger, completed);
     expect(await it.ledger.intake.accept([pending, failed, completed, anEvent()])).toEqual([
       "duplicate",
       "failed",
@@ -139,7 +110,7 @@ describe("accept of an event that the ledger knows", () => {
   test("a conflict goes before a failure", async () => {
     const event = anEvent();
     await it.ledger.intake.accept([event]);
-    await failForGood(event);
+    await failForGood(it.ledger, event);
     expect(await it.ledger.intake.accept([otherwise(event, "other")])).toEqual(["conflict"]);
   });
 
@@ -167,7 +138,7 @@ describe("accept of an event that the ledger knows", () => {
         [event.source, event.eventId, event.bodyHash],
       );
       const accepting = it.ledger.intake.accept([other]);
-      await until(() => waitsForLock());
+      await untilBlocked(it);
       await rival.query("COMMIT");
       expect(await accepting).toEqual(["conflict"]);
     } finally {

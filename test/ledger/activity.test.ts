@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  failure,
-  openTestLedger,
-  patient,
-  type TestLedger,
-} from "../support/ledger-fixture.ts";
+import { complete, failForGood, openTestLedger, pastTriggers } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
+const it = openForAll(openTestLedger);
 /** When the minute began that the rows below were made in. */
 let minute: number;
 beforeAll(async () => {
-  it = await openTestLedger();
   const [row] = await it.ask<{ at: Date }>("SELECT date_bin('1 minute', now(), 'epoch') AS at");
   minute = row?.at.getTime() ?? 0;
 });
-afterAll(() => it.close());
 
 const minutesAgo = (minutes: number) => new Date(minute - minutes * 60_000).toISOString();
 const bucket = async (at: string, source?: string) => {
@@ -24,7 +17,6 @@ const bucket = async (at: string, source?: string) => {
   return buckets.find((one) => one.at === at);
 };
 
-/** Writes events that ended, which the ledger's triggers let nobody do. */
 async function insert(
   rows: readonly {
     source: string;
@@ -35,23 +27,16 @@ async function insert(
     generation?: number;
   }[],
 ): Promise<void> {
-  const client = await it.connect();
-  try {
-    await client.query("SET session_replication_role = replica");
-    for (const [index, row] of rows.entries()) {
-      const { source, status, from, ms, retried = false, generation = 0 } = row;
-      await client.query(
-        `INSERT INTO millrace.events (source, event_id, generation, type, status, outcome, attempts, attempts_at_retry,
-           unsigned, body_hash, body_id, received_at, recorded_at, processed_at, last_error_code)
-         VALUES ($1, $2, $7, 't', $3, CASE WHEN $3 = 'completed' THEN 'handled' END, 1, $6::int, false, 'h', 0,
-           $4, $4, $4::timestamptz + $5 * interval '1 ms', CASE WHEN $3 = 'failed' THEN 'x' END)`,
-        [source, `old_${from}_${index}`, status, from, ms, retried ? 1 : 0, generation],
-      );
-    }
-    await client.query("RESET session_replication_role");
-  } finally {
-    client.release();
-  }
+  await pastTriggers(
+    it,
+    `INSERT INTO millrace.events (source, event_id, generation, type, status, outcome, attempts, attempts_at_retry,
+       unsigned, body_hash, body_id, received_at, recorded_at, processed_at, last_error_code)
+     VALUES ($1, $2, $7, 't', $3, CASE WHEN $3 = 'completed' THEN 'handled' END, 1, $6::int, false, 'h', 0,
+       $4, $4, $4::timestamptz + $5 * interval '1 ms', CASE WHEN $3 = 'failed' THEN 'x' END)`,
+    rows.map(({ source, status, from, ms, retried = false, generation = 0 }, index) => [
+      ...[source, `old_${from}_${index}`, status, from, ms, retried ? 1 : 0, generation],
+    ]),
+  );
 }
 
 test("has every minute of an hour, oldest first, the one that is not over among them", async () => {
@@ -74,14 +59,8 @@ test("counts an event when it is recorded and when it ends, and a retried one is
   );
   if (good === undefined || bad === undefined || open === undefined) throw new Error("no events");
   await it.ledger.intake.accept([good, bad, open]);
-  const goodAttempt = await claim(it.ledger, good);
-  await it.ledger.claims.attempt(
-    keyOf(good),
-    goodAttempt,
-    () => Promise.resolve("handled"),
-    patient(),
-  );
-  await it.ledger.claims.fail(keyOf(bad), await claim(it.ledger, bad), { ...failure, final: true });
+  await complete(it.ledger, good);
+  await failForGood(it.ledger, bad);
   const total = async () => {
     const buckets = await it.ledger.reads.activity({ source: "live", minutes: 60 });
     const sum = (of: "recorded" | "completed" | "failed") =>

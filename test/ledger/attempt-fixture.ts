@@ -1,6 +1,7 @@
 import type { HandlerTransaction } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import { pgTable, text } from "drizzle-orm/pg-core";
-import { anEvent, keyOf } from "../support/events.ts";
+import { aJob, anEvent, keyOf } from "../support/events.ts";
 import {
   claim,
   openTestLedger,
@@ -48,3 +49,27 @@ export async function openAttempts(): Promise<TestAttempts> {
     },
   };
 }
+
+type Work = (tx: HandlerTransaction) => Promise<unknown>;
+/** Attempts a new event; gives how that ended, or its error. */
+export type Way = (ledger: Ledger, work: Work) => Promise<unknown>;
+
+const handleBy = (work: Work) => (tx: HandlerTransaction) =>
+  work(tx).then(() => "handled" as const);
+const errorOf = (error: unknown) => error;
+
+/** The two ways in which an event is attempted alone. */
+export const WAYS: Readonly<Record<"a recorded attempt" | "a first attempt", Way>> = {
+  "a recorded attempt": async (ledger, work) => {
+    const event = anEvent();
+    const number = await claim(ledger, event);
+    const attempt = ledger.claims.attempt(keyOf(event), number, handleBy(work), patient());
+    return await attempt.catch(errorOf);
+  },
+  "a first attempt": async (ledger, work) => {
+    const nothing = () => {};
+    const limits = { ...patient(), bodyDedup: false, onRecorded: nothing, onUnsafe: nothing };
+    const attempt = ledger.claims.attemptFirst(aJob(anEvent()), handleBy(work), limits);
+    return await attempt.catch(errorOf);
+  },
+};

@@ -1,18 +1,17 @@
 import { sql } from "drizzle-orm";
 import { pgTable, text } from "drizzle-orm/pg-core";
 import { isDatabaseUnavailable } from "@millrace/ledger";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openAttempts, write, type TestAttempts } from "./attempt-fixture.ts";
+import { openAttempts, write } from "./attempt-fixture.ts";
 import { anEvent, keyOf } from "../support/events.ts";
-import { claim, failure, patient, statusOf } from "../support/ledger-fixture.ts";
+import { claim, complete, failure, patient, statusOf } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestAttempts;
+const it = openForAll(openAttempts);
 beforeAll(async () => {
-  it = await openAttempts();
   await it.ask("CREATE TABLE deferred (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)");
 });
-afterAll(() => it.close());
 beforeEach(() => it.ask("TRUNCATE effects"));
 
 describe("An attempt", () => {
@@ -144,14 +143,7 @@ describe("A stale worker", () => {
     const number = await claim(it.ledger, event);
     const second = await new Promise((resolve, reject) => {
       const outer = async () => {
-        resolve(
-          await it.ledger.claims.attempt(
-            keyOf(event),
-            number,
-            () => Promise.resolve("handled"),
-            patient(),
-          ),
-        );
+        resolve(await complete(it.ledger, event, number));
         return "handled" as const;
       };
       it.ledger.claims.attempt(keyOf(event), number, outer, patient()).catch(reject);

@@ -1,13 +1,10 @@
 import { ensurePartitions } from "@millrace/ledger";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
-import { claim, openTestLedger, patient, type TestLedger } from "../support/ledger-fixture.ts";
+import { claim, complete, openTestLedger, patient } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger();
-});
-afterAll(() => it.close());
+const it = openForAll(openTestLedger);
 
 const partitions = async () =>
   (
@@ -85,12 +82,7 @@ describe("A body", () => {
       "DELETE FROM millrace.bodies USING millrace.events e WHERE id = e.body_id AND e.event_id = $1",
       [event.eventId],
     );
-    const ended = it.ledger.claims.attempt(
-      keyOf(event),
-      number,
-      () => Promise.resolve("handled"),
-      patient(),
-    );
+    const ended = complete(it.ledger, event, number);
     await expect(ended).rejects.toMatchObject({ code: "body_missing" });
     expect(await it.ledger.reads.findEvent(event)).toMatchObject({
       payload: null,

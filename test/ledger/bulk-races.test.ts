@@ -4,8 +4,13 @@ import type { OpenBulkRun } from "@millrace/ledger";
 import type pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
-import { claim, openTestLedger, patient, type TestLedger } from "../support/ledger-fixture.ts";
-import { until } from "../support/until.ts";
+import {
+  claim,
+  openTestLedger,
+  patient,
+  type TestLedger,
+  untilBlocked,
+} from "../support/ledger-fixture.ts";
 
 // Each race has a connection that holds what the other one waits for, and is named by its loser.
 
@@ -55,14 +60,7 @@ const LOCK_EVENT = `
 SELECT FROM millrace.events WHERE source = $1 AND event_id = $2 AND generation = $3 FOR UPDATE`;
 const valuesOf = ({ source, eventId, generation }: EventKey) => [source, eventId, generation];
 
-/** Waits until so many connections wait for a lock. */
-const waiting = (count: number) =>
-  until(async () => {
-    const rows = await it.ask(
-      "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
-    );
-    return rows.length === count;
-  });
+const waiting = (count: number) => untilBlocked(it, count);
 
 const rowsOf = () =>
   it.ask<{ event_id: string; generation: number; status: string; code: string | null }>(

@@ -3,39 +3,11 @@ import { sql } from "drizzle-orm";
 import type { HandlerTransaction } from "@millrace/core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { aJob, anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  openTestLedger,
-  patient,
-  testPool,
-  type TestLedger,
-} from "../support/ledger-fixture.ts";
+import { openTestLedger, testPool } from "../support/ledger-fixture.ts";
+import { WAYS, type Way } from "./attempt-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger({ max: 1 });
-});
-afterAll(() => it.close());
-
-type Work = (tx: HandlerTransaction) => Promise<unknown>;
-type Way = (work: Work, ledger?: TestLedger["ledger"]) => Promise<unknown>;
-
-const careful: Way = async (work, ledger = it.ledger) => {
-  const event = anEvent();
-  const number = await claim(ledger, event);
-  return await ledger.claims
-    .attempt(keyOf(event), number, (tx) => work(tx).then(() => "handled" as const), patient())
-    .catch((error: unknown) => error);
-};
-const first: Way = async (work, ledger = it.ledger) => {
-  const nothing = () => {};
-  const limits = { ...patient(), bodyDedup: false, onRecorded: nothing, onUnsafe: nothing };
-  return await ledger.claims
-    .attemptFirst(aJob(anEvent()), (tx) => work(tx).then(() => "handled" as const), limits)
-    .catch((error: unknown) => error);
-};
-const WAYS = { "a recorded attempt": careful, "a first attempt": first };
+const it = openForAll(() => openTestLedger({ max: 1 }));
 
 const run = (text: string) => (tx: HandlerTransaction) => tx.execute(sql.raw(text));
 const pid = async () => {
@@ -44,9 +16,9 @@ const pid = async () => {
 };
 
 /** Makes a new connection, and lets the ledger learn in two transactions that it has a backend of its own. */
-async function knownConnection(attempt: Way): Promise<void> {
+async function knownConnection(way: Way): Promise<void> {
   for (const text of ["set work_mem = '8MB'", "select 1", "select 1"]) {
-    expect(await attempt(run(text))).toBe("completed");
+    expect(await way(it.ledger, run(text))).toBe("completed");
   }
 }
 
@@ -104,7 +76,9 @@ const LEFT: Readonly<Record<string, Left>> = {
   },
 };
 
-describe.each(Object.entries(WAYS))("after %s", (_, attempt) => {
+describe.each(Object.entries(WAYS))("after %s", (_, way) => {
+  const attempt = (work: Parameters<Way>[1]) => way(it.ledger, work);
+
   beforeAll(async () => {
     await it.ask("create sequence if not exists left_behind_ids");
     await it.ask(`create or replace function last_value_here() returns bigint language plpgsql as $$
@@ -159,7 +133,7 @@ describe.each(Object.entries(WAYS))("after %s", (_, attempt) => {
       return rows.map(({ query }) => query);
     };
     // The SELECT that releases locks is prepared once, where the connection has a backend of its own.
-    await knownConnection(attempt);
+    await knownConnection(way);
     await attempt(run("select 1"));
     expect(await last()).toEqual([
       expect.stringMatching(/^COMMIT; .*RESET ALL.*EXECUTE millrace_unlock; DISCARD TEMP/),
@@ -170,7 +144,7 @@ describe.each(Object.entries(WAYS))("after %s", (_, attempt) => {
 
   test("whose COMMIT was refused, the connection is closed, and a lock that outlasts it is free", async () => {
     await it.ask("create table if not exists late (id int unique deferrable initially deferred)");
-    await knownConnection(attempt);
+    await knownConnection(way);
     const before = await pid();
     const end = await attempt(async (tx) => {
       await run("select pg_advisory_lock(49)")(tx);
@@ -215,10 +189,10 @@ describe("when something goes wrong behind the COMMIT", () => {
         const whoAndWhere = "select current_user as role, pg_backend_pid() as pid";
         const before = (await pool.query(whoAndWhere)).rows[0];
         expect(before).toMatchObject({ role: ROLE });
-        expect(await attempt(() => Promise.resolve(), ledger)).toBe("completed");
+        expect(await attempt(ledger, () => Promise.resolve())).toBe("completed");
         expect((await pool.query(whoAndWhere)).rows[0]).toEqual(before);
         expect(resets).toEqual([]);
-        expect(await attempt(run("select 1"), ledger)).toBe("completed");
+        expect(await attempt(ledger, run("select 1"))).toBe("completed");
         expect(resets).toEqual([{ source: expect.any(String), reason: "uncleaned" }]);
         expect((await pool.query(whoAndWhere)).rows[0]?.pid).not.toBe(before.pid);
       } finally {
@@ -231,7 +205,9 @@ describe("when something goes wrong behind the COMMIT", () => {
     const pool = testPool(it.url, 1);
     const ledger = createLedger({ pool }, { onReset: (reset) => resets.push(reset) });
     try {
-      expect(await careful(run("set work_mem = '8MB'"), ledger)).toBe("completed");
+      expect(await WAYS["a recorded attempt"](ledger, run("set work_mem = '8MB'"))).toBe(
+        "completed",
+      );
       expect(resets).toEqual([{ source: expect.any(String), reason: "session" }]);
     } finally {
       await pool.end();

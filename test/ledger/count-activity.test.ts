@@ -1,21 +1,12 @@
 import { countActivity } from "@millrace/ledger";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { openTestLedger, pastTriggers } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger();
-});
-beforeEach(async () => {
-  const client = await it.connect();
-  await client.query("SET session_replication_role = replica");
-  await client.query(
-    "TRUNCATE millrace.events, millrace.activity, millrace.activity_progress CASCADE",
-  );
-  await client.query("RESET session_replication_role");
-  client.release();
-});
-afterAll(() => it.close());
+const it = openForAll(openTestLedger);
+beforeAll(async () => {});
+const TABLES = "millrace.events, millrace.activity, millrace.activity_progress";
+beforeEach(() => pastTriggers(it, `TRUNCATE ${TABLES} CASCADE`));
 
 interface Row {
   readonly id: string;
@@ -27,21 +18,17 @@ interface Row {
   readonly generation?: number;
 }
 
-/** Writes events that ended, which the ledger's triggers let nobody do. */
 async function write(rows: readonly Row[]): Promise<void> {
-  const client = await it.connect();
-  await client.query("SET session_replication_role = replica");
-  for (const { id, ago, ms = 100, status = "completed", type = "a", generation = 0 } of rows) {
-    await client.query(
-      `INSERT INTO millrace.events (source, event_id, generation, type, status, outcome, attempts, unsigned, body_hash,
-         body_id, received_at, recorded_at, processed_at, last_error_code)
-       VALUES ('acme', $1, $6, $5, $4, CASE WHEN $4 = 'completed' THEN 'handled' END, 1, false, 'h', 0, now(),
-         now() - $2::interval, now() - $2::interval + $3 * interval '1 ms', CASE WHEN $4 = 'failed' THEN 'x' END)`,
-      [id, ago, ms, status, type, generation],
-    );
-  }
-  await client.query("RESET session_replication_role");
-  client.release();
+  await pastTriggers(
+    it,
+    `INSERT INTO millrace.events (source, event_id, generation, type, status, outcome, attempts, unsigned, body_hash,
+       body_id, received_at, recorded_at, processed_at, last_error_code)
+     VALUES ('acme', $1, $6, $5, $4, CASE WHEN $4 = 'completed' THEN 'handled' END, 1, false, 'h', 0, now(),
+       now() - $2::interval, now() - $2::interval + $3 * interval '1 ms', CASE WHEN $4 = 'failed' THEN 'x' END)`,
+    rows.map(({ id, ago, ms = 100, status = "completed", type = "a", generation = 0 }) => [
+      ...[id, ago, ms, status, type, generation],
+    ]),
+  );
 }
 
 const RANGES = {
@@ -99,13 +86,10 @@ test("counting again counts nothing twice, takes in what is new, and keeps failu
   expect(await sums("day")).toEqual([2, 0, 2]);
   expect(await sums("month")).toEqual([2, 0, 2]);
   // Both are retried, and a further one was committed late.
-  const client = await it.connect();
-  await client.query("SET session_replication_role = replica");
-  await client.query(
+  await pastTriggers(
+    it,
     "UPDATE millrace.events SET status = 'completed', outcome = 'handled', processed_at = now(), attempts_at_retry = 1",
   );
-  await client.query("RESET session_replication_role");
-  client.release();
   await write([{ id: "late", ago: "2 minutes" }]);
   await Promise.all([countActivity(it.pool), countActivity(it.pool)]);
   expect(await sums("day")).toEqual([3, 3, 1]);

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { anEvent } from "../support/events.ts";
-import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { openTestLedger } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger();
-});
-afterAll(() => it?.close());
+const it = openForAll(openTestLedger);
 
 const event = anEvent({ acceptedAtMs: Date.parse("2026-11-21T10:00:00Z") });
 const lookup = { source: event.source, eventId: event.eventId };

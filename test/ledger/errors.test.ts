@@ -1,15 +1,12 @@
-import type { AttemptFailure } from "@millrace/core";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { AttemptFailure, IncomingEvent } from "@millrace/core";
+import { beforeEach, expect, test } from "vitest";
 import { anEvent, keyOf } from "../support/events.ts";
-import { claim, failure, openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { claim, failure, openTestLedger } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
+const it = openForAll(openTestLedger);
 let made = 0;
 let fingerprint: string;
-beforeAll(async () => {
-  it = await openTestLedger();
-});
-afterAll(() => it.close());
 beforeEach(() => {
   fingerprint = `1-test${String((made += 1)).padStart(12, "0")}`;
 });
@@ -22,18 +19,20 @@ function failed(over: Partial<AttemptFailure> = {}): AttemptFailure {
   return { ...failure, details, ...over };
 }
 
+/** Fails an attempt of an event. */
+async function fail(over: Partial<AttemptFailure> = {}, event = anEvent()): Promise<IncomingEvent> {
+  const attempt = await claim(it.ledger, event);
+  await it.ledger.claims.fail(keyOf(event), attempt, failed(over));
+  return event;
+}
+
 const group = () => it.ledger.errors.get(fingerprint);
 
 test("Failures of twenty connections at once are counted exactly, in one group", async () => {
   const events = Array.from({ length: 60 }, (_, index) =>
     anEvent({ type: index % 3 === 0 ? "order.paid" : "order.shipped" }),
   );
-  await Promise.all(
-    events.map(async (event, index) => {
-      const attempt = await claim(it.ledger, event);
-      await it.ledger.claims.fail(keyOf(event), attempt, failed({ final: index < 10 }));
-    }),
-  );
+  await Promise.all(events.map((event, index) => fail({ final: index < 10 }, event)));
   expect(await group()).toMatchObject({
     ...{ title: "Error: No such <id>", code: "handler_failed", state: "open" },
     ...{ attempts: 60, failed: 10, pending: 50 },
@@ -47,13 +46,9 @@ test("Failures of twenty connections at once are counted exactly, in one group",
 });
 
 test("The events of a group are counted of the source and the type that are asked for", async () => {
-  const fail = async (over: Parameters<typeof anEvent>[0], final: boolean) => {
-    const event = anEvent(over);
-    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed({ final }));
-  };
-  await fail({ source: "acme", type: "order.paid" }, true);
-  await fail({ source: "acme", type: "order.shipped" }, false);
-  await fail({ source: "other", type: "order.paid" }, true);
+  await fail({ final: true }, anEvent({ source: "acme", type: "order.paid" }));
+  await fail({ final: false }, anEvent({ source: "acme", type: "order.shipped" }));
+  await fail({ final: true }, anEvent({ source: "other", type: "order.paid" }));
   const counts = async (filter: { source?: string; type?: string }) => {
     const { errors } = await it.ledger.errors.find({ ...filter, limit: 200 });
     const found = errors.find((error) => error.fingerprint === fingerprint);
@@ -74,16 +69,13 @@ test("A failure whose answer was lost is counted once", async () => {
 });
 
 test("What is nobody's error is in no group, and takes the event out of its group", async () => {
-  const event = anEvent();
-  await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed());
-  const given = failed({ counts: false, code: "retry_later", details: undefined });
-  await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), given);
+  const event = await fail();
+  await fail({ counts: false, code: "retry_later", details: undefined }, event);
   expect(await group()).toMatchObject({ attempts: 1, pending: 0 });
 });
 
 test("An attempt keeps its stack and its last log lines, and a NUL in them harms nothing", async () => {
-  const event = anEvent();
-  await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed());
+  const event = await fail();
   const found = await it.ledger.reads.findEvent(event);
   expect(found?.event.fingerprint).toBe(fingerprint);
   expect(found?.attemptLog).toMatchObject([
@@ -92,10 +84,6 @@ test("An attempt keeps its stack and its last log lines, and a NUL in them harms
 });
 
 test("A resolved error that comes back is open again and says so; an ignored one stays ignored", async () => {
-  const fail = async () => {
-    const event = anEvent();
-    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed());
-  };
   await fail();
   const set = (state: "resolved" | "ignored") =>
     it.ledger.errors.setState(fingerprint, { state, note: "fixed in 2.4", by: "kim" });
@@ -111,10 +99,6 @@ test("A resolved error that comes back is open again and says so; an ignored one
 });
 
 test("An error that a person opens again has not come back by itself", async () => {
-  const fail = async () => {
-    const event = anEvent();
-    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed());
-  };
   const set = (state: "open" | "resolved") =>
     it.ledger.errors.setState(fingerprint, { state, by: "kim" });
   await fail();
@@ -136,8 +120,7 @@ test("An error that a person opens again has not come back by itself", async () 
 });
 
 test("Events are listed and counted by their error", async () => {
-  const event = anEvent();
-  await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failed({ final: true }));
+  const event = await fail({ final: true });
   const filter = { error: fingerprint, status: "failed" } as const;
   const { events } = await it.ledger.reads.findEvents(filter);
   expect(events.map(({ event_id }) => event_id)).toEqual([event.eventId]);

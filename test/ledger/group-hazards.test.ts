@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { onEachBackend } from "../support/backends.ts";
-import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
-import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { onPostgres } from "../support/backends.ts";
+import { openTestLedger } from "../support/ledger-fixture.ts";
+import { openTestStores } from "../support/stores-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger();
-});
-afterAll(() => it.close());
+const it = openForAll(openTestLedger);
 
 const hazards = () => it.ledger.claims.groupHazards();
 
@@ -20,16 +17,10 @@ test("a database with tables and harmless functions has no hazards", async () =>
   expect(await hazards()).toEqual([]);
 });
 
-onEachBackend("a queue's own tables and functions", (prepare) => {
-  let stores: TestStores;
-  beforeAll(async () => {
-    stores = await openTestStores(await prepare());
-  });
-  afterAll(() => stores?.close());
-
-  test("are none", async () => {
-    expect(await stores.ledger.claims.groupHazards()).toEqual([]);
-  });
+test("a queue's own tables and functions are none", async () => {
+  const stores = await openTestStores(await onPostgres());
+  onTestFinished(() => stores.close());
+  expect(await stores.ledger.claims.groupHazards()).toEqual([]);
 });
 
 test("row-level security is one", async () => {

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
 import { claim, statusOf } from "../support/ledger-fixture.ts";
-import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
+import { openTestRetention } from "../support/retention-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestRetention;
-beforeAll(async () => {
-  it = await openTestRetention();
-});
-afterAll(() => it.close());
+const it = openForAll(openTestRetention);
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;

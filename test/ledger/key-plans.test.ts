@@ -1,27 +1,27 @@
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { anEvent, aJob, keyOf } from "../support/events.ts";
 import {
   claim,
+  complete,
   failure,
+  handled,
   openTestLedger,
   patient,
-  type TestLedger,
 } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
 // A statement for one event must not read all that is pending, however much that is. A connection plans it
 // once: when the tables are empty, or grown and never analyzed, or analyzed. The plans are looked at, and no clock.
 
 const PENDING = 2_000;
 
-let it: TestLedger;
+const it = openForAll(openTestLedger);
 beforeAll(async () => {
-  it = await openTestLedger();
   // As long as nothing has analyzed the table, the planner takes all of its indexes for alike.
   await it.ask("ALTER TABLE millrace.events SET (autovacuum_enabled = false)");
 });
 afterEach(() => vi.restoreAllMocks());
-afterAll(() => it?.close());
 
 async function acceptMany() {
   for (let left = PENDING; left > 0; left -= 500) {
@@ -78,8 +78,6 @@ async function planOfCall(call: () => Promise<unknown>): Promise<Node[]> {
   return nodes;
 }
 
-const handled = () => Promise.resolve("handled" as const);
-
 async function accepted() {
   const event = anEvent();
   await it.ledger.intake.accept([event]);
@@ -92,7 +90,7 @@ const CALLS: [string, () => Promise<() => Promise<unknown>>][] = [
     async () => {
       const event = anEvent();
       const number = await claim(it.ledger, event);
-      return () => it.ledger.claims.attempt(keyOf(event), number, handled, patient());
+      return () => complete(it.ledger, event, number);
     },
   ],
   [

@@ -1,29 +1,17 @@
 import { createLeader, findLeader, type Leader } from "@millrace/ledger";
 import { hostname } from "node:os";
 import type pg from "pg";
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  expect,
-  onTestFinished,
-  test,
-  vi,
-} from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
-import { openTestLedger, testPool, type TestLedger } from "../support/ledger-fixture.ts";
+import { openTestLedger, testPool, untilBlocked } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
+const it = openForAll(openTestLedger);
 let proxy: TcpProxy;
 let pools: pg.Pool[];
 let first: Leader;
 let second: Leader;
-beforeAll(async () => {
-  it = await openTestLedger();
-});
-afterAll(() => it.close());
 beforeEach(async () => {
   proxy = await startTcpProxy(it.url);
   pools = [testPool(proxy.url, 2), testPool(it.url, 2)];
@@ -71,13 +59,7 @@ test("Who asks for a lead that another transaction is about to take does not get
   await winner.query(`INSERT INTO millrace.leaders VALUES
     ('chores', 'the winner', 'there', clock_timestamp(), clock_timestamp() + interval '10 s')`);
   const losing = second.lead();
-  await until(async () => {
-    const [row] = await it.ask<{ waits: boolean }>(
-      `SELECT EXISTS (SELECT FROM pg_stat_activity
-        WHERE wait_event_type = 'Lock' AND datname = current_database()) AS waits`,
-    );
-    return row?.waits;
-  });
+  await untilBlocked(it);
   await winner.query("COMMIT");
   expect(await losing).toBeUndefined();
   expect(second.leading).toBe(false);

@@ -1,20 +1,18 @@
 import { latestTypes } from "@millrace/ledger";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { openTestLedger, pastTriggers } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
 // What the dashboard's page asks for must not read the whole of a long ledger. The plans are looked
 // at, and no clock.
 
 const ROWS = 50_000;
 
-let it: TestLedger;
+const it = openForAll(openTestLedger);
 beforeAll(async () => {
-  it = await openTestLedger();
-  const client = await it.connect();
-  // Past the triggers, which take nothing that is not pending.
-  await client.query("SET session_replication_role = replica");
-  await client.query(
+  await pastTriggers(
+    it,
     `INSERT INTO millrace.events (
        recorded_at, received_at, started_at, processed_at, body_id, generation, attempts, unsigned,
        source, event_id, type, status, outcome, body_hash, last_error, last_error_code)
@@ -25,14 +23,11 @@ beforeAll(async () => {
        CASE WHEN n % 1000 NOT IN (7, 8) THEN 'handled' END, md5(n::text),
        CASE WHEN n % 1000 = 7 THEN 'Error' END, CASE WHEN n % 1000 = 7 THEN 'handler_failed' END
      FROM (SELECT n, now() - n * interval '1 minute' AS at FROM generate_series(1, $1::int) n) s`,
-    [ROWS],
+    [[ROWS]],
   );
-  await client.query("RESET session_replication_role");
-  await client.query("ANALYZE millrace.events");
-  client.release();
+  await it.ask("ANALYZE millrace.events");
 });
 afterEach(() => vi.restoreAllMocks());
-afterAll(() => it?.close());
 
 /** The indexes that a call's statement over events is planned with; `Seq Scan` where it uses none. */
 async function indexesOf(call: () => Promise<unknown>): Promise<string[]> {

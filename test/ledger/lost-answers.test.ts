@@ -1,26 +1,17 @@
+import type { AttemptFailure, EventKey } from "@millrace/core";
 import { createLedger, type Ledger } from "@millrace/ledger";
 import type pg from "pg";
-import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from "vitest";
+import { beforeEach, afterEach, expect, test } from "vitest";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  failure,
-  openTestLedger,
-  statusOf,
-  testPool,
-  type TestLedger,
-} from "../support/ledger-fixture.ts";
+import { claim, failure, openTestLedger, statusOf, testPool } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
+const it = openForAll(openTestLedger);
 let proxy: TcpProxy;
 let pool: pg.Pool;
 let ledger: Ledger;
-beforeAll(async () => {
-  it = await openTestLedger();
-});
-afterAll(() => it.close());
 beforeEach(async () => {
   proxy = await startTcpProxy(it.url);
   pool = testPool(proxy.url, 3);
@@ -31,15 +22,19 @@ afterEach(async () => {
   await proxy.close();
 });
 
+/** Records a failure over a connection that is cut behind its COMMIT. */
+async function failUnanswered(event: EventKey, attempt: number, failed: AttemptFailure) {
+  proxy.cutAfter("COMMIT");
+  const answer = ledger.claims.fail(keyOf(event), attempt, failed);
+  await expect(answer).rejects.toMatchObject({ code: "database_unavailable" });
+  expect(proxy.struck).toBe(1);
+}
+
 test("A last failure whose answer was lost is recorded again as the same, and stays failed in its run", async () => {
   const event = anEvent();
   const number = await claim(ledger, event, "run-1");
   const last = { ...failure, final: true, run: "run-1" };
-  proxy.cutAfter("COMMIT");
-  await expect(ledger.claims.fail(keyOf(event), number, last)).rejects.toMatchObject({
-    code: "database_unavailable",
-  });
-  expect(proxy.struck).toBe(1);
+  await failUnanswered(event, number, last);
   await until(async () => (await statusOf(it, event)) === "failed");
   expect(await ledger.claims.fail(keyOf(event), number, last)).toBe("recorded");
   expect(await ledger.claims.fail(keyOf(event), number, { ...last, run: "run-2" })).toBe("lost");
@@ -52,11 +47,7 @@ test("A failure that does not count and whose answer was lost gives one attempt 
   await ledger.claims.fail(keyOf(event), 1, failure);
   await claim(ledger, event);
   const fault = { ...failure, code: "database_unavailable", counts: false } as const;
-  proxy.cutAfter("COMMIT");
-  await expect(ledger.claims.fail(keyOf(event), 2, fault)).rejects.toMatchObject({
-    code: "database_unavailable",
-  });
-  expect(proxy.struck).toBe(1);
+  await failUnanswered(event, 2, fault);
   await until(async () => (await it.ledger.reads.findEvent(event))?.attemptLog.length === 2);
   expect(await ledger.claims.fail(keyOf(event), 2, fault)).toBe("recorded");
   expect(await ledger.claims.record([aJob(event)])).toMatchObject([
@@ -72,11 +63,7 @@ test.each([
   await claim(ledger, event);
   await it.ask("update millrace.events set waits = $2 where event_id = $1", [event.eventId, waits]);
   const wait = { ...failure, code: "retry_later", counts: false } as const;
-  proxy.cutAfter("COMMIT");
-  await expect(ledger.claims.fail(keyOf(event), 1, wait)).rejects.toMatchObject({
-    code: "database_unavailable",
-  });
-  expect(proxy.struck).toBe(1);
+  await failUnanswered(event, 1, wait);
   const row = async () => {
     const columns = "waits, attempts_at_retry, next_attempt_at::text AS due";
     const text = `select ${columns} from millrace.events where event_id = $1`;

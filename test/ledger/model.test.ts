@@ -1,18 +1,15 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { COMMANDS } from "./model/commands.ts";
 import type { Side } from "./model/operations.ts";
-import { openRealLedger, type RealLedger } from "./model/real-ledger.ts";
+import { openRealLedger } from "./model/real-ledger.ts";
+import { openForAll } from "../support/open-for.ts";
 
 /** Forty runs of up to forty steps; PROPERTY_MS=600000 goes on for ten minutes instead. */
 const RUNS = 40;
 const MS = Number(process.env["PROPERTY_MS"] ?? 0);
 
-let real: RealLedger;
-beforeAll(async () => {
-  real = await openRealLedger();
-});
-afterAll(() => real.close());
+const real = openForAll(openRealLedger);
 
 test(
   "the ledger does what its state machine says, with connections cut and workers dying between any two steps",

@@ -1,26 +1,25 @@
 import type { IncomingEvent } from "@millrace/core";
 import type { LedgerClient } from "@millrace/intake";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
 import {
   claim,
+  complete,
+  failForGood,
   failure,
+  handled,
   openTestLedger,
   patient,
   statusOf,
-  type TestLedger,
+  untilBlocked,
 } from "../support/ledger-fixture.ts";
-import { until } from "../support/until.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
+const it = openForAll(openTestLedger);
 beforeAll(async () => {
-  it = await openTestLedger();
   // The port is satisfied by type; nothing of it runs.
   ((): LedgerClient => it.ledger.intake)();
 });
-afterAll(() => it.close());
-
-const completed = () => Promise.resolve("handled" as const);
 
 /** What a claim says of an event that became pending with it. */
 const FRESH = { waits: 0, pendingForMs: 0 };
@@ -60,12 +59,7 @@ describe("record", () => {
 
   test("ends a completed event's job as a duplicate", async () => {
     const event = anEvent();
-    await it.ledger.claims.attempt(
-      keyOf(event),
-      await claim(it.ledger, event),
-      completed,
-      patient(),
-    );
+    await complete(it.ledger, event);
     expect(await it.ledger.claims.record([aJob(event, "run-2")])).toEqual([{ kind: "completed" }]);
   });
 
@@ -95,8 +89,7 @@ describe("record", () => {
 
   test("keeps a failed event failed in another run too, once it has a later generation", async () => {
     const event = anEvent();
-    const attempt = await claim(it.ledger, event);
-    await it.ledger.claims.fail(keyOf(event), attempt, { ...failure, final: true });
+    await failForGood(it.ledger, event);
     await it.ledger.retries.replay([event]);
     expect(await it.ledger.claims.record([aJob(event, "run-2")])).toEqual([
       { kind: "failed", code: "handler_failed", message: "No such customer" },
@@ -120,7 +113,7 @@ describe("record", () => {
       attempt,
       (_, { body }) => {
         seen = Buffer.from(body).toString();
-        return completed();
+        return handled();
       },
       patient(),
     );
@@ -139,7 +132,7 @@ describe("record", () => {
       stored: storedOf(event),
       conflict: true,
     });
-    await it.ledger.claims.attempt(keyOf(event), 2, completed, patient());
+    await complete(it.ledger, event, 2);
     // Its body was stripped after an attempt: no delivery of its own.
     expect(await it.ledger.claims.record([aJob(withoutBody(forged))])).toEqual([
       { kind: "completed", conflict: true },
@@ -175,23 +168,6 @@ describe("record", () => {
     }
   });
 
-  test("does not record an unknown event that is older than identities are kept", async () => {
-    const dayMs = 86_400_000;
-    const old = { acceptedAtMs: Date.now() - 90 * dayMs - 60_000 };
-    const known = anEvent(old);
-    await it.ledger.intake.accept([known]);
-    const young = anEvent({ acceptedAtMs: Date.now() - 90 * dayMs + 60_000 });
-    const events = [anEvent(old), withoutBody(anEvent(old)), known, young];
-    const claims = await it.ledger.claims.record(events.map((event) => aJob(event)));
-    expect(claims.map(({ kind }) => kind)).toEqual([
-      "identity_expired",
-      "identity_expired",
-      "claimed",
-      "claimed",
-    ]);
-    for (const event of events.slice(0, 2)) expect(await statusOf(it, event)).toBeUndefined();
-  });
-
   test("notes when a job was first known for the time that the event is pending now", async () => {
     const [fresh, accepted] = [anEvent(), anEvent()];
     const enqueuedAt = async (event: typeof fresh) => {
@@ -217,7 +193,7 @@ describe("record", () => {
   test("claims many jobs at once, in the order they were given, and repeats only once", async () => {
     const [fresh, known, done] = [anEvent(), anEvent(), anEvent()];
     await it.ledger.intake.accept([known]);
-    await it.ledger.claims.attempt(keyOf(done), await claim(it.ledger, done), completed, patient());
+    await complete(it.ledger, done);
     const missing = withoutBody(anEvent());
     const jobs = [done, missing, fresh, known, fresh].map((event) => aJob(event));
     jobs.push(...jobs.slice(2, 3));
@@ -251,7 +227,7 @@ describe("record", () => {
       const work = async () => {
         // The row is held until this is answered.
         resolve(await it.ledger.claims.record([aJob(held), aJob(free)]));
-        return completed();
+        return handled();
       };
       it.ledger.claims.attempt(keyOf(held), attempt, work, patient()).catch(reject);
     });
@@ -286,10 +262,7 @@ describe("record", () => {
       [event.source, event.eventId, event.bodyHash, event.type],
     );
     const recorded = it.ledger.claims.record([aJob(event)]);
-    await until(async () => {
-      const waiting = await it.ask("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
-      return waiting.length > 0;
-    });
+    await untilBlocked(it);
     await other.query("COMMIT");
     other.release();
     expect(await recorded).toMatchObject([{ kind: "claimed", attempt: 1, attemptSinceRetry: 1 }]);

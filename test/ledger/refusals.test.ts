@@ -1,13 +1,10 @@
 import { countActivity } from "@millrace/ledger";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { beforeEach, expect, test } from "vitest";
+import { openTestLedger } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger();
-});
+const it = openForAll(openTestLedger);
 beforeEach(() => it.ask("TRUNCATE millrace.refusals"));
-afterAll(() => it?.close());
 
 const MINUTE = 60_000;
 const bad = (source: string | undefined, deliveries: number, agoMs = 0) => ({

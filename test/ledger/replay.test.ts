@@ -1,40 +1,33 @@
 import type { EventKey } from "@millrace/core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { until } from "../support/until.ts";
+import { describe, expect, test } from "vitest";
 import { anEvent, keyOf, withoutBody } from "../support/events.ts";
 import {
   claim,
-  failure,
+  complete,
+  failForGood,
   openTestLedger,
   patient,
-  type TestLedger,
+  untilBlocked,
 } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger({ max: 10 });
-});
-afterAll(() => it.close());
+const it = openForAll(() => openTestLedger({ max: 10 }));
 
 async function settled(status: "completed" | "failed"): Promise<EventKey> {
   const event = anEvent();
-  const number = await claim(it.ledger, event);
-  if (status === "failed") {
-    await it.ledger.claims.fail(keyOf(event), number, { ...failure, final: true });
-  } else {
-    await it.ledger.claims.attempt(
-      keyOf(event),
-      number,
-      () => Promise.resolve("handled"),
-      patient(),
-    );
-  }
+  await (status === "failed" ? failForGood : complete)(it.ledger, event);
   return keyOf(event);
 }
 
 const rowsOf = ({ eventId }: EventKey) =>
   it.ask<Record<string, unknown>>(
     "SELECT * FROM millrace.events WHERE event_id = $1 ORDER BY generation",
+    [eventId],
+  );
+const loseBody = ({ eventId }: EventKey) =>
+  it.ask(
+    `DELETE FROM millrace.bodies USING millrace.events e
+     WHERE id = e.body_id AND day = e.body_day AND e.event_id = $1`,
     [eventId],
   );
 const latestOf = ({ source, eventId }: EventKey) => ({ source, eventId });
@@ -62,13 +55,7 @@ describe("A replay", () => {
 
   test("is claimed by a job without a body, and its handler gets the old body", async () => {
     const event = anEvent();
-    const number = await claim(it.ledger, event);
-    await it.ledger.claims.attempt(
-      keyOf(event),
-      number,
-      () => Promise.resolve("handled"),
-      patient(),
-    );
+    await complete(it.ledger, event);
     await it.ledger.retries.replay([keyOf(event)]);
     const again = { ...event, generation: 1 };
     const attempt = await claim(it.ledger, withoutBody(again), "run-2");
@@ -84,11 +71,7 @@ describe("A replay", () => {
   test("says why it left an event alone", async () => {
     const [pending, done, gone] = [anEvent(), await settled("completed"), await settled("failed")];
     await it.ledger.intake.accept([pending]);
-    await it.ask(
-      `DELETE FROM millrace.bodies USING millrace.events e
-       WHERE id = e.body_id AND day = e.body_day AND e.event_id = $1`,
-      [gone.eventId],
-    );
+    await loseBody(gone);
     await it.ledger.retries.replay([done]);
     const answers = await it.ledger.retries.replay([
       keyOf(pending),
@@ -133,7 +116,7 @@ describe("A replay", () => {
       [key.eventId],
     );
     const waiting = it.ledger.retries.replay([latestOf(key)]);
-    await untilBlocked();
+    await untilBlocked(it);
     await other.query("COMMIT");
     other.release();
     expect(kinds(await waiting)).toEqual(["not_settled"]);
@@ -190,11 +173,7 @@ describe("A retry of many", () => {
 
   test("leaves what has lost its body alone, and a dry one leaves everything", async () => {
     const [gone, failed] = [await settled("failed"), await settled("failed")];
-    await it.ask(
-      `DELETE FROM millrace.bodies USING millrace.events e
-       WHERE id = e.body_id AND day = e.body_day AND e.event_id = $1`,
-      [gone.eventId],
-    );
+    await loseBody(gone);
     const dry = await it.ledger.retries.retryMany([gone, failed], { dryRun: true });
     expect(kinds(dry)).toEqual(["body_missing", "retried"]);
     expect(await rowsOf(failed)).toMatchObject([{ status: "failed" }]);
@@ -217,15 +196,6 @@ describe("A known job", () => {
     expect(await rowsOf(keyOf(pending))).toEqual([marked]);
   });
 });
-
-const untilBlocked = () =>
-  until(async () => {
-    const [row] = await it.ask<{ blocked: number }>(
-      `SELECT count(*)::int AS blocked FROM pg_stat_activity
-       WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
-    );
-    return (row?.blocked ?? 0) > 0;
-  });
 
 function pick(row: Record<string, unknown> | undefined, ...names: string[]) {
   return Object.fromEntries(names.map((name) => [name, row?.[name]]));

@@ -1,15 +1,12 @@
 import { createRetentionLedger } from "@millrace/ledger";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { anEvent } from "../support/events.ts";
 import { claim, patient, statusOf, testPool } from "../support/ledger-fixture.ts";
-import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
+import { openTestRetention } from "../support/retention-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
 
-let it: TestRetention;
-beforeEach(async () => {
-  it = await openTestRetention();
-});
-afterEach(() => it.close());
+const it = openForEach(openTestRetention);
 
 describe("The partitions of bodies", () => {
   test("are told with their age by the database's clock, oldest first", async () => {

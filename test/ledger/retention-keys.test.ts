@@ -1,13 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { anEvent, keyOf } from "../support/events.ts";
 import { claim, statusOf } from "../support/ledger-fixture.ts";
-import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
+import { openTestRetention } from "../support/retention-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
 
-let it: TestRetention;
-beforeEach(async () => {
-  it = await openTestRetention();
-});
-afterEach(() => it.close());
+const it = openForEach(openTestRetention);
 
 describe("A deletion of keys", () => {
   const expired = { keysDays: 90, bodiesFrom: "infinity" };

@@ -1,14 +1,11 @@
 import type { EventKey } from "@millrace/core";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { anEvent, keyOf } from "../support/events.ts";
 import { claim, patient, statusOf } from "../support/ledger-fixture.ts";
-import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
+import { openTestRetention } from "../support/retention-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
 
-let it: TestRetention;
-beforeEach(async () => {
-  it = await openTestRetention();
-});
-afterEach(() => it.close());
+const it = openForEach(openTestRetention);
 
 const today = async () =>
   (await it.ask<{ day: string }>("SELECT (now() AT TIME ZONE 'UTC')::date::text AS day"))[0]?.day;

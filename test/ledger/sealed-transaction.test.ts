@@ -1,92 +1,65 @@
 import { sql } from "drizzle-orm";
 import type { HandlerTransaction } from "@millrace/core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openAttempts, write, type TestAttempts } from "./attempt-fixture.ts";
+import { openAttempts, write } from "./attempt-fixture.ts";
 import { patient } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestAttempts;
-beforeAll(async () => {
-  it = await openAttempts();
-});
-afterAll(() => it.close());
+const it = openForAll(openAttempts);
 beforeEach(() => it.ask("TRUNCATE effects"));
 
+/** Runs statements between two writes. The handler swallows what they throw. */
+const run = (...statements: readonly string[]) =>
+  it.attempt(async (tx) => {
+    await write(tx, "before");
+    for (const text of statements) await tx.execute(sql.raw(text)).catch(() => undefined);
+    await write(tx, "after").catch(() => undefined);
+  });
+
+/** Expects that nothing is left of an attempt that ended with this error. */
+async function expectUndone(attempt: ReturnType<typeof it.attempt>, code: string) {
+  const { end, status } = await attempt;
+  expect(end).toMatchObject({ code });
+  expect(status).toBe("pending");
+  expect(await it.written()).toEqual([]);
+}
+
 describe("A handler that would end its transaction", () => {
-  const texts = [
-    "commit",
-    "  /* a /* nested */ comment */ COMMIT AND CHAIN",
-    "-- comment\nrollback",
-    "; end",
-    "begin",
-    "START TRANSACTION",
-    "prepare transaction 'mine'",
-    "abort",
-  ];
-  for (const text of texts) {
-    test(`is refused ${JSON.stringify(text)}, also when it swallows the refusal`, async () => {
-      const { end, status } = await it.attempt(async (tx) => {
-        await write(tx, "before");
-        await tx.execute(sql.raw(text)).catch(() => undefined);
-        await write(tx, "after");
-      });
-      expect(end).toMatchObject({ code: "tx_control_refused" });
-      expect(status).toBe("pending");
-      expect(await it.written()).toEqual([]);
-    });
-  }
+  test.each([
+    ["commit"],
+    ["  /* a /* nested */ comment */ COMMIT AND CHAIN"],
+    ["-- comment\nrollback"],
+    ["; end"],
+    ["begin"],
+    ["START TRANSACTION"],
+    ["prepare transaction 'mine'"],
+    ["abort"],
+    ["savepoint millrace_1"],
+    ['release savepoint "millrace_1"'],
+    ["/* x */ ROLLBACK TO Millrace_1"],
+    ['rollback to U&"\\006dillrace_1"'],
+  ])("is refused %j, also when it swallows the refusal", async (text) => {
+    await expectUndone(run(text), "tx_control_refused");
+  });
 
-  for (const text of [
-    "select 1; commit",
-    "select 1; commit; begin",
-    "insert into effects values ('x'); commit; begin; select 1",
-  ]) {
-    test(`cannot hide it in the string ${JSON.stringify(text)}`, async () => {
-      const { end, status } = await it.attempt(async (tx) => {
-        await write(tx, "before");
-        await tx.execute(sql.raw(text)).catch(() => undefined);
-      });
-      expect(end).toMatchObject({ code: "handler_failed" });
-      expect(status).toBe("pending");
-      expect(await it.written()).toEqual([]);
-    });
-  }
-
-  test("cannot hide it in a DO block", async () => {
-    const { end, status } = await it.attempt(async (tx) => {
-      await write(tx, "before");
-      await tx.execute(sql`DO $$ BEGIN COMMIT; END $$`).catch(() => undefined);
-    });
-    expect(end).toMatchObject({ code: "handler_failed" });
-    expect(status).toBe("pending");
-    expect(await it.written()).toEqual([]);
+  test.each([
+    ["select 1; commit"],
+    ["select 1; commit; begin"],
+    ["insert into effects values ('x'); commit; begin; select 1"],
+    ["DO $$ BEGIN COMMIT; END $$"],
+  ])("cannot hide it in %j", async (text) => {
+    await expectUndone(run(text), "handler_failed");
   });
 
   test("that gets round the guard all the same never makes the event completed", async () => {
     for (const trick of ["COMMIT", "COMMIT; BEGIN", "ROLLBACK; BEGIN"]) {
-      const { end, status } = await it.attempt(async () => {
-        const client = busiestClient();
-        await client.query(trick);
-      });
-      expect(end).toMatchObject({ code: "tx_changed" });
-      expect(status).toBe("pending");
+      await expectUndone(
+        it.attempt(() => busiestClient().query(trick)),
+        "tx_changed",
+      );
     }
   });
-
-  for (const text of [
-    "savepoint millrace_1",
-    'release savepoint "millrace_1"',
-    "/* x */ ROLLBACK TO Millrace_1",
-    'rollback to U&"\\006dillrace_1"',
-  ]) {
-    test(`is refused a savepoint that may be the ledger's: ${text}`, async () => {
-      const { end, status } = await it.attempt(async (tx) => {
-        await tx.execute(sql.raw(text)).catch(() => undefined);
-      });
-      expect(end).toMatchObject({ code: "tx_control_refused" });
-      expect(status).toBe("pending");
-    });
-  }
 
   test("does not hand its session's settings to the next", async () => {
     const settings: unknown[] = [];
@@ -170,22 +143,20 @@ describe("A transaction whose handler has returned", () => {
 
   test("is undone when a query that the handler did not await fails", async () => {
     let stray: Promise<unknown> = Promise.resolve();
-    const { end, status } = await it.attempt(async (tx) => {
+    const attempt = it.attempt(async (tx) => {
       await write(tx, "lost");
       stray = tx.execute(sql`SELECT 1 / 0 FROM pg_sleep(0.1)`).catch(() => undefined);
       await new Promise((resolve) => setImmediate(resolve));
     });
+    await expectUndone(attempt, "handler_failed");
     await stray;
-    expect(end).toMatchObject({ code: "handler_failed" });
-    expect(status).toBe("pending");
-    expect(await it.written()).toEqual([]);
   });
 
   test("is undone when a nested transaction was left open", async () => {
     let stray: Promise<unknown> = Promise.resolve();
     let opened: () => void = () => {};
     const isOpen = new Promise<void>((resolve) => (opened = resolve));
-    const { end, status } = await it.attempt(async (tx) => {
+    const attempt = it.attempt(async (tx) => {
       stray = tx
         .transaction(async (inner) => {
           await write(inner, "half");
@@ -196,53 +167,40 @@ describe("A transaction whose handler has returned", () => {
         .catch(() => undefined);
       await isOpen;
     });
+    await expectUndone(attempt, "tx_closed");
     await stray;
-    expect(end).toMatchObject({ code: "tx_closed" });
-    expect(status).toBe("pending");
-    expect(await it.written()).toEqual([]);
   });
 });
 
 describe("A handler that sets savepoints itself", () => {
-  const run = (statements: readonly string[]) =>
-    it.attempt(async (tx) => {
-      await write(tx, "before");
-      for (const text of statements) await tx.execute(sql.raw(text)).catch(() => undefined);
-    });
+  test.each(
+    [
+      ["SAVEPOINT a", "SAVEPOINT b", "RELEASE a"],
+      ["SAVEPOINT a", "SAVEPOINT b", "SAVEPOINT c", "RELEASE b", "RELEASE SAVEPOINT a"],
+      ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO a"],
+      ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK WORK TO SAVEPOINT a", "RELEASE a"],
+      ["SAVEPOINT a", "SAVEPOINT a", "RELEASE a", "RELEASE a"],
+      ["SAVEPOINT a", "RELEASE A"],
+      ['SAVEPOINT "a b"', 'RELEASE /* it */ "a b"'],
+      ["SAVEPOINT savepoint", "RELEASE savepoint"],
+      ["SAVEPOINT a", "SELECT 1 / 0", "SAVEPOINT b", "ROLLBACK TO a", "RELEASE a"],
+    ].map((statements) => ({ statements })),
+  )("and ends them is completed: $statements", async ({ statements }) => {
+    expect(await run(...statements)).toEqual({ end: "completed", status: "completed" });
+    expect(await it.written()).toEqual(["after", "before"]);
+  });
 
-  for (const statements of [
-    ["SAVEPOINT a", "SAVEPOINT b", "RELEASE a"],
-    ["SAVEPOINT a", "SAVEPOINT b", "SAVEPOINT c", "RELEASE b", "RELEASE SAVEPOINT a"],
-    ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO a"],
-    ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK WORK TO SAVEPOINT a", "RELEASE a"],
-    ["SAVEPOINT a", "SAVEPOINT a", "RELEASE a", "RELEASE a"],
-    ["SAVEPOINT a", "RELEASE A"],
-    ['SAVEPOINT "a b"', 'RELEASE /* it */ "a b"'],
-    ["SAVEPOINT savepoint", "RELEASE savepoint"],
-    ["SAVEPOINT a", "SELECT 1 / 0", "SAVEPOINT b", "ROLLBACK TO a", "RELEASE a"],
-  ]) {
-    test(`and ends them is completed: ${statements.join("; ")}`, async () => {
-      const { end, status } = await run(statements);
-      expect(end).toBe("completed");
-      expect(status).toBe("completed");
-      expect(await it.written()).toEqual(["before"]);
-    });
-  }
-
-  for (const statements of [
-    ["SAVEPOINT a"],
-    ["SAVEPOINT a", "SAVEPOINT b", "RELEASE b"],
-    ["SAVEPOINT a", "SAVEPOINT a", "RELEASE a"],
-    ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO b", "RELEASE b"],
-    ['SAVEPOINT "A"', "SAVEPOINT a", "RELEASE a"],
-  ]) {
-    test(`and leaves one open fails: ${statements.join("; ")}`, async () => {
-      const { end, status } = await run(statements);
-      expect(end).toMatchObject({ code: "tx_closed" });
-      expect(status).toBe("pending");
-      expect(await it.written()).toEqual([]);
-    });
-  }
+  test.each(
+    [
+      ["SAVEPOINT a"],
+      ["SAVEPOINT a", "SAVEPOINT b", "RELEASE b"],
+      ["SAVEPOINT a", "SAVEPOINT a", "RELEASE a"],
+      ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO b", "RELEASE b"],
+      ['SAVEPOINT "A"', "SAVEPOINT a", "RELEASE a"],
+    ].map((statements) => ({ statements })),
+  )("and leaves one open fails: $statements", async ({ statements }) => {
+    await expectUndone(run(...statements), "tx_closed");
+  });
 });
 
 /** The pool's client that an attempt holds: what a handler with bad intent would dig out. */

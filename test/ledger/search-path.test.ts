@@ -1,56 +1,23 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { HandlerTransaction } from "@millrace/core";
 import { misplacedTables, migrate, USER_SCOPE } from "@millrace/ledger";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { aJob, anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  openTestLedger,
-  patient,
-  testPool,
-  type TestLedger,
-} from "../support/ledger-fixture.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openTestLedger, type TestLedger, testPool } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { WAYS } from "./attempt-fixture.ts";
 
 // The tests' login is named `millrace`: by the default of Postgres, which the embedded one does not have, its own
 // schema comes first, and that is ours.
-let direct: TestLedger;
-let it: TestLedger;
-beforeAll(async () => {
-  direct = await openTestLedger();
-  it = await openTestLedger({ url: withPath('"$user", public') });
-});
-afterAll(async () => {
-  await it?.close();
-  await direct?.close();
-});
+const direct = openForAll(openTestLedger);
+const it = openForAll(() => openTestLedger({ url: withPath('"$user", public') }));
 
 function withPath(path: string): string {
   const url = new URL(direct.url);
   url.searchParams.set("options", `-c search_path=${path.replaceAll(" ", "\\ ")}`);
   return url.href;
 }
-
-type Work = (tx: HandlerTransaction) => Promise<unknown>;
-
-/** Runs a handler. */
-const RUNS = {
-  "a first attempt": async ({ ledger }: TestLedger, work: Work) => {
-    const nothing = () => {};
-    const limits = { ...patient(), bodyDedup: false, onRecorded: nothing, onUnsafe: nothing };
-    const handle = (tx: HandlerTransaction) => work(tx).then(() => "handled" as const);
-    const end = await ledger.claims.attemptFirst(aJob(anEvent()), handle, limits);
-    expect(end).toBe("completed");
-  },
-  "a recorded attempt": async ({ ledger }: TestLedger, work: Work) => {
-    const event = anEvent();
-    const number = await claim(ledger, event);
-    const handle = (tx: HandlerTransaction) => work(tx).then(() => "handled" as const);
-    expect(await ledger.claims.attempt(keyOf(event), number, handle, patient())).toBe("completed");
-  },
-};
 
 test("a statement of the login, without more, makes a table among ours", async () => {
   expect(await it.ask("SELECT current_schema AS schema")).toEqual([{ schema: "millrace" }]);
@@ -75,7 +42,10 @@ async function migrateFile(text: string, url = it.url): Promise<void> {
   await migrate({ pool, scope: USER_SCOPE, folder });
 }
 
-describe.each(Object.entries(RUNS))("in %s", (_, run) => {
+describe.each(Object.entries(WAYS))("in %s", (_, way) => {
+  const run = async ({ ledger }: TestLedger, work: Parameters<typeof way>[1]) =>
+    expect(await way(ledger, work)).toBe("completed");
+
   test("a table without a schema is made in public", async () => {
     await run(it, (tx) => tx.execute(sql`create table made_by_handler ()`));
     expect(await schemaOf("made_by_handler")).toBe("public");

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  failure,
-  openTestLedger,
-  patient,
-  type TestLedger,
-} from "../support/ledger-fixture.ts";
+import { claim, failForGood, openTestLedger, patient } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 import type { EventFilter } from "@millrace/ledger";
 
-let it: TestLedger;
+const it = openForAll(openTestLedger);
 beforeAll(async () => {
-  it = await openTestLedger();
   // Seven commits of ten events each: the order within a commit is the key's.
   for (let batch = 0; batch < 7; batch += 1) {
     await it.ledger.intake.accept(
@@ -25,10 +19,7 @@ beforeAll(async () => {
     );
   }
   const failed = anEvent({ source: "bank", eventId: "evt_6_1" });
-  await it.ledger.claims.fail(keyOf(failed), await claim(it.ledger, failed), {
-    ...failure,
-    final: true,
-  });
+  await failForGood(it.ledger, failed);
   const done = anEvent({ source: "shop", eventId: "evt_6_2" });
   await it.ledger.claims.attempt(
     keyOf(done),
@@ -37,7 +28,6 @@ beforeAll(async () => {
     patient(),
   );
 });
-afterAll(() => it.close());
 
 const ids = async (filter: EventFilter) =>
   (await it.ledger.reads.findEvents({ limit: 500, ...filter })).events.map(

@@ -1,14 +1,10 @@
 import type { IncomingEvent } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
-import { claim, failure, openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
-import { until } from "../support/until.ts";
+import { claim, failure, openTestLedger, untilBlocked } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger({ lockTimeoutMs: 5_000 });
-});
-afterAll(() => it?.close());
+const it = openForAll(() => openTestLedger({ lockTimeoutMs: 5_000 }));
 
 const step = { name: "refund", result: '{"id":"re_1"}' };
 const steps = (event: IncomingEvent) =>
@@ -59,7 +55,7 @@ test("a step whose record comes second, behind that of a later attempt, loses", 
   await later.query("BEGIN");
   await later.query("UPDATE millrace.events SET attempts = 2 WHERE event_id = $1", [event.eventId]);
   const recording = it.ledger.claims.recordStep(keyOf(event), 1, step);
-  await until(async () => (await it.ask("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
+  await untilBlocked(it);
   await later.query("COMMIT");
   later.release();
   expect(await recording).toBe("lost");

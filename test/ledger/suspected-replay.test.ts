@@ -1,22 +1,19 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingEvent, Outcome } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
 import {
   claim,
+  failForGood,
   failure,
   openTestLedger,
   patient,
   statusOf,
-  type TestLedger,
 } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger({ max: 12 });
-});
-afterAll(() => it.close());
+const it = openForAll(() => openTestLedger({ max: 12 }));
 
 /** Events of one body, each with an id that the sender did not sign. */
 function twins(count: number, over: Partial<IncomingEvent> = {}): IncomingEvent[] {
@@ -53,8 +50,7 @@ test("a second id with the body of one that was handled, or is pending, or has f
   const [first, second, third] = twins(3) as [IncomingEvent, IncomingEvent, IncomingEvent];
   await it.ledger.intake.accept([first]);
   expect(await attempt(second)).toBe("suspected_replay");
-  const number = await claim(it.ledger, first);
-  await it.ledger.claims.fail(keyOf(first), number, { ...failure, final: true });
+  await failForGood(it.ledger, first);
   expect(await attempt(third)).toBe("suspected_replay");
   expect(await statusOf(it, third)).toBe("completed");
   expect(await it.ledger.retries.retryMany([first])).toMatchObject([{ kind: "retried" }]);

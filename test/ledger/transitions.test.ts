@@ -1,20 +1,17 @@
-import type { EventKey } from "@millrace/core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
 import {
   claim,
+  complete,
+  failForGood,
   failure,
   openTestLedger,
   patient,
   statusOf,
-  type TestLedger,
 } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let it: TestLedger;
-beforeAll(async () => {
-  it = await openTestLedger();
-});
-afterAll(() => it.close());
+const it = openForAll(openTestLedger);
 
 const STATES = ["pending", "completed", "failed"] as const;
 type State = (typeof STATES)[number];
@@ -22,17 +19,9 @@ type State = (typeof STATES)[number];
 /** An event brought to a state by the ledger itself. */
 async function eventIn(state: State) {
   const event = anEvent();
-  const number = await claim(it.ledger, event);
-  if (state === "failed")
-    await it.ledger.claims.fail(keyOf(event), number, { ...failure, final: true });
-  if (state === "completed") {
-    await it.ledger.claims.attempt(
-      keyOf(event),
-      number,
-      () => Promise.resolve("handled"),
-      patient(),
-    );
-  }
+  if (state === "failed") await failForGood(it.ledger, event);
+  else if (state === "completed") await complete(it.ledger, event);
+  else await claim(it.ledger, event);
   expect(await statusOf(it, event)).toBe(state);
   return event;
 }
@@ -154,37 +143,6 @@ describe("A failed attempt", () => {
     expect(await it.ledger.claims.record([aJob(event)])).toMatchObject([
       { kind: "claimed", attempt: 2, attemptSinceRetry: 1 },
     ]);
-  });
-
-  test("of a stale worker is not recorded", async () => {
-    const event = anEvent();
-    const stale = await claim(it.ledger, event);
-    await claim(it.ledger, event);
-    expect(await it.ledger.claims.fail(keyOf(event), stale, { ...failure, final: true })).toBe(
-      "lost",
-    );
-    expect((await it.ledger.reads.findEvent(event))?.attemptLog).toEqual([]);
-  });
-});
-
-describe("retryMany", () => {
-  const retry = async (key: EventKey) => (await it.ledger.retries.retryMany([key]))[0]?.kind;
-
-  test("makes a failed event pending with its attempts counted anew, and only a failed one", async () => {
-    const failed = await eventIn("failed");
-    expect(await retry(failed)).toBe("retried");
-    expect(await retry(failed)).toBe("pending");
-    expect(await it.ledger.claims.record([aJob(failed)])).toMatchObject([
-      { kind: "claimed", attempt: 2, attemptSinceRetry: 1 },
-    ]);
-    expect(await retry(await eventIn("completed"))).toBe("completed");
-    expect(await retry(anEvent())).toBe("not_found");
-  });
-
-  test("of two operators at once, one retries", async () => {
-    const failed = await eventIn("failed");
-    const answers = await Promise.all(Array.from({ length: 4 }, () => retry(failed)));
-    expect(answers.filter((answer) => answer === "retried")).toHaveLength(1);
   });
 });
 

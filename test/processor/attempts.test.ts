@@ -1,22 +1,11 @@
 import { MillraceError, on, PermanentError, type EventJob } from "@millrace/core";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { anEvent } from "../support/events.ts";
-import {
-  effect,
-  makeJob,
-  openTestProcessors,
-  repeatJob,
-  thenThrow,
-  type TestProcessors,
-} from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { effect, makeJob, openTestProcessors, repeatJob, thenThrow } from "./processor-fixture.ts";
 
-let processors: TestProcessors;
-
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors?.close());
+const processors = openForAll(openTestProcessors);
 
 test("a failing handler is undone, recorded and tried again, until its last attempt fails it", async () => {
   const { next, row, effects } = repeatJob(processors, thenThrow(new TypeError("broken")));
@@ -61,13 +50,6 @@ test("an event is failed without an attempt only when its job is refused", async
   expect(abandoned).toBe(1);
 });
 
-test("a failed event that someone retried gets all its attempts again", async () => {
-  const { next, row } = repeatJob(processors, thenThrow(new Error("no")), { attempts: 1 });
-  expect(await next()).toMatchObject({ kind: "failed" });
-  expect(await next()).toMatchObject({ kind: "failed", code: "handler_failed" });
-  expect(await row()).toMatchObject({ status: "failed", attempts: 2 });
-});
-
 test("attempts that died with their workers use the policy up", async () => {
   const { next, row, claimElsewhere } = repeatJob(processors, thenThrow(new Error("no")), {
     attempts: 2,
@@ -98,43 +80,6 @@ test("PermanentError fails the event at once, also from another copy of the modu
   });
 });
 
-test.each([[null], ["text"], [undefined], [5n], [Object.create(null)]])(
-  "a handler may throw %o",
-  async (thrown) => {
-    expect(await repeatJob(processors, thenThrow(thrown)).next()).toMatchObject({
-      kind: "retry",
-      code: "handler_failed",
-    });
-  },
-);
-
-test("a thrown Proxy that refuses every question is a failed attempt", async () => {
-  const trap = () => {
-    throw new Error("no");
-  };
-  const hostile = new Proxy({}, { get: trap, has: trap, getPrototypeOf: trap });
-  expect(await repeatJob(processors, thenThrow(hostile)).next()).toMatchObject({
-    kind: "retry",
-    code: "handler_failed",
-    recorded: true,
-  });
-});
-
-test("an error whose cause cannot be read is a failed attempt", async () => {
-  const cause = Object.defineProperty(new Error("inner"), "code", {
-    get: () => {
-      throw new Error("no");
-    },
-  });
-  expect(
-    await repeatJob(processors, thenThrow(new Error("outer", { cause }))).next(),
-  ).toMatchObject({
-    kind: "retry",
-    code: "handler_failed",
-    recorded: true,
-  });
-});
-
 test("a handler's own MillraceError does not choose the code, except for its misuse of tx", async () => {
   const shutdown = new MillraceError("shutting_down", "x");
   expect(await repeatJob(processors, thenThrow(shutdown)).next()).toMatchObject({
@@ -144,15 +89,6 @@ test("a handler's own MillraceError does not choose the code, except for its mis
   expect(await repeatJob(processors, thenThrow(closed)).next()).toMatchObject({
     code: "tx_closed",
   });
-});
-
-test("a stale worker whose claim was superseded writes nothing", async () => {
-  const { next, row, effects, claimElsewhere } = repeatJob(processors, effect, {
-    beforeAttempt: async () => void (await claimElsewhere()),
-  });
-  expect(await next()).toEqual({ kind: "lost", afterMs: 5_000 });
-  expect(await row()).toMatchObject({ status: "pending", attempts: 2 });
-  expect(await effects()).toBe(0);
 });
 
 test("a stale worker whose handler failed does not fail an event that another has claimed", async () => {

@@ -1,34 +1,11 @@
 import { on, type HandlerParts, type WebhookEvent } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import {
-  effect,
-  leave,
-  makeJob,
-  openTestProcessors,
-  type TestProcessors,
-} from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { createGate, effect, leave, makeJob, openTestProcessors } from "./processor-fixture.ts";
 
-let processors: TestProcessors;
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors?.close());
-
-/** A gate that calls wait at, and how many wait. */
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  const seen = { waiting: 0, most: 0 };
-  const pass = async () => {
-    seen.waiting += 1;
-    seen.most = Math.max(seen.most, seen.waiting);
-    await opened;
-    seen.waiting -= 1;
-  };
-  return { open: () => open(), pass, seen };
-}
+const processors = openForAll(openTestProcessors);
 
 const parts = (given: HandlerParts) => [on("shop", "*", given)];
 
@@ -152,11 +129,11 @@ test("a handler with a call alone takes no transaction", async () => {
 });
 
 test("a handler with a call alone does not complete what another worker has claimed meanwhile", async () => {
-  const { open, pass, seen } = gate();
+  const { open, pass, untilWaiting } = createGate();
   const processor = processors.create(parts({ call: pass }));
   const job = makeJob();
   const running = processor.process(job);
-  await until(() => seen.waiting === 1);
+  await untilWaiting();
   await processors.ask("update millrace.events set attempts = 2 where event_id = $1", [
     job.event.eventId,
   ]);
@@ -166,14 +143,14 @@ test("a handler with a call alone does not complete what another worker has clai
 });
 
 test("calls take no slots: as many run as callsMax allows, and other events go on beside them", async () => {
-  const { open, pass, seen } = gate();
+  const { open, pass, seen, untilWaiting } = createGate();
   const processor = processors.create(
     [on("shop", "call", { call: pass, write: effect }), on("shop", "plain", effect)],
     { concurrency: 1, callsMax: 5 },
   );
   const jobs = Array.from({ length: 7 }, () => makeJob({ type: "call" }));
   const results = jobs.map((job) => processor.process(job));
-  await until(() => seen.waiting === 5);
+  await untilWaiting(5);
   expect(await processor.process(makeJob({ type: "plain" }))).toMatchObject({ kind: "completed" });
   // What waits for its place is not counted: nothing of it has begun.
   const rows = await Promise.all(jobs.map(({ event }) => processors.row(event.eventId)));
@@ -188,11 +165,11 @@ test("calls take no slots: as many run as callsMax allows, and other events go o
 });
 
 test("jobs that wait for their calls are handed back by a worker that stops, and calls that run go on", async () => {
-  const { open, pass, seen } = gate();
+  const { open, pass, untilWaiting } = createGate();
   const processor = processors.create(parts({ call: pass, write: effect }), { callsMax: 1 });
   const [first, second] = [makeJob(), makeJob()];
   const running = processor.process(first);
-  await until(() => seen.waiting === 1);
+  await untilWaiting();
   const waiting = processor.process(second);
   processor.drain();
   expect(await waiting).toMatchObject({ kind: "retry", code: "shutting_down", recorded: false });
@@ -261,11 +238,11 @@ test("a call whose job is another worker's is broken off", async () => {
 });
 
 test("a call that a closing worker breaks off uses up no attempt", async () => {
-  const { pass, seen } = gate();
+  const { pass, untilWaiting } = createGate();
   const processor = processors.create(parts({ call: pass }), { attempts: 1 });
   const job = makeJob();
   const running = processor.process(job);
-  await until(() => seen.waiting === 1);
+  await untilWaiting();
   await processor.close();
   expect(await running).toMatchObject({ kind: "retry", code: "shutting_down", recorded: true });
   const [row] = await processors.ask<{ used: number }>(

@@ -1,19 +1,10 @@
 import { on, type Handler, type HandlerFunction, type HandlerParts } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { z } from "zod";
-import {
-  effect,
-  leave,
-  makeJob,
-  openTestProcessors,
-  type TestProcessors,
-} from "./processor-fixture.ts";
+import { effect, leave, makeJob, openTestProcessors } from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let processors: TestProcessors;
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors?.close());
+const processors = openForAll(openTestProcessors);
 
 const Order = z.object({
   order: z.object({ id: z.string(), cents: z.coerce.number() }),

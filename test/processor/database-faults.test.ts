@@ -1,21 +1,14 @@
 import { MillraceError, PermanentError, type EventJob } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  effect,
-  openTestProcessors,
-  repeatJob,
-  thenThrow,
-  type TestProcessors,
-} from "./processor-fixture.ts";
+import { beforeAll, expect, test } from "vitest";
+import { effect, openTestProcessors, repeatJob, thenThrow } from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let processors: TestProcessors;
+const processors = openForAll(openTestProcessors);
 
 beforeAll(async () => {
-  processors = await openTestProcessors();
   await processors.ask("create table deferred (id int unique deferrable initially deferred)");
 });
-afterAll(() => processors?.close());
 
 /** An error as Postgres sends it. */
 function postgresError(code: string): Error {

@@ -1,14 +1,11 @@
 import { isMillraceError, on, type HandlerFunction } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { emittedRows } from "./emitted-rows.ts";
-import { effect, makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { effect, makeJob, openTestProcessors } from "./processor-fixture.ts";
 import { fresh } from "./warm-groups.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let processors: TestProcessors;
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors.close());
+const processors = openForAll(openTestProcessors);
 
 /** What cannot be emitted, and what is said about it. */
 const REFUSED: readonly [string, HandlerFunction, string][] = [

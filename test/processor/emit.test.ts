@@ -1,15 +1,12 @@
 import { on, RetryLater, type EventJob, type HandlerFunction } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { emittedRows } from "./emitted-rows.ts";
-import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { makeJob, openTestProcessors } from "./processor-fixture.ts";
 import { fresh, warmGroups } from "./warm-groups.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let processors: TestProcessors;
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors.close());
+const processors = openForAll(openTestProcessors);
 
 const emittedBy = (eventId: string, generation = 0) => emittedRows(processors, eventId, generation);
 
@@ -33,21 +30,17 @@ const WAYS = {
       },
     };
   },
-  alone: async (run: HandlerFunction) => {
-    const processor = processors.create([on("shop", "*", run)], { groups: true });
-    return {
-      emitted: processor.emitted,
-      attempt: async (job: EventJob) => void (await processor.process(job)),
-    };
-  },
-  "after a record": async (run: HandlerFunction) => {
-    const processor = processors.create([on("shop", "*", run)]);
-    return {
-      emitted: processor.emitted,
-      attempt: async (job: EventJob) => void (await processor.process(job)),
-    };
-  },
+  alone: (run: HandlerFunction) => single(run, true),
+  "after a record": (run: HandlerFunction) => single(run, false),
 };
+
+async function single(run: HandlerFunction, groups: boolean) {
+  const processor = processors.create([on("shop", "*", run)], { groups });
+  return {
+    emitted: processor.emitted,
+    attempt: async (job: EventJob) => void (await processor.process(job)),
+  };
+}
 
 describe.each(Object.entries(WAYS))("an event that is attempted %s", (_, way) => {
   test("emits in the transaction that completes it", async () => {

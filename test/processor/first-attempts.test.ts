@@ -1,13 +1,10 @@
 import { on, type HandlerFunction } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { effect, makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { createGate, effect, makeJob, openTestProcessors } from "./processor-fixture.ts";
 
-let processors: TestProcessors;
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors.close());
+const processors = openForAll(openTestProcessors);
 
 /** Makes the first attempt of an event alone; `held` handlers go on when they are told to. */
 function first(after: HandlerFunction = () => {}, over: Parameters<typeof makeJob>[0] = {}) {
@@ -26,15 +23,6 @@ function first(after: HandlerFunction = () => {}, over: Parameters<typeof makeJo
   };
 }
 
-/** Something that handlers wait for. */
-function gate(): { promise: Promise<void>; open(): void } {
-  let open = () => {};
-  const promise = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { promise, open: () => open() };
-}
-
 test("an event is written once, as completed, in the transaction of its handlers", async () => {
   const { process, row, eventId } = first();
   expect(await process()).toEqual({ kind: "completed", outcome: "handled" });
@@ -48,8 +36,8 @@ test("an event is written once, as completed, in the transaction of its handlers
 });
 
 test("an attempt that still runs after 250 ms is seen as pending, and then as completed", async () => {
-  const { promise, open } = gate();
-  const { process, row, effects } = first(() => promise);
+  const { pass, open } = createGate();
+  const { process, row, effects } = first(pass);
   const result = process();
   const seen = await until(row);
   expect(seen).toMatchObject({ status: "pending", attempts: 1 });
@@ -61,9 +49,9 @@ test("an attempt that still runs after 250 ms is seen as pending, and then as co
 });
 
 test("an attempt that fails after it was seen is failed as that attempt, and counted once", async () => {
-  const { promise, open } = gate();
+  const { pass, open } = createGate();
   const { process, row, effects } = first(async () => {
-    await promise;
+    await pass();
     throw new Error("too late");
   });
   const result = process();
@@ -75,8 +63,8 @@ test("an attempt that fails after it was seen is failed as that attempt, and cou
 });
 
 test("an event that is seen as pending is busy for another worker", async () => {
-  const { promise, open } = gate();
-  const { process, row, job, effects } = first(() => promise);
+  const { pass, open } = createGate();
+  const { process, row, job, effects } = first(pass);
   const result = process();
   await until(row);
   const other = first();
@@ -89,11 +77,11 @@ test("an event that is seen as pending is busy for another worker", async () => 
 });
 
 test("a worker of an earlier build that claims the event meanwhile wins, and nothing is doubled", async () => {
-  const { promise, open } = gate();
+  const { pass, open } = createGate();
   let runs = 0;
   const { process, row, effects, eventId } = first(async () => {
     runs += 1;
-    if (runs === 1) await promise;
+    if (runs === 1) await pass();
   });
   const result = process();
   await until(row);
@@ -134,7 +122,7 @@ test("a replay whose job starts twice has one attempt: its handlers run only aft
 });
 
 test("two events of one unsigned body are handled once, also when both are first attempts", async () => {
-  const body = JSON.stringify({ once: eventBody() });
+  const body = JSON.stringify({ once: "two events of one body" });
   const [one, two] = [0, 1].map(() => first(() => {}, { unsigned: true, body }));
   const results = await Promise.all([one?.process(), two?.process()]);
   const outcomes = results.map((result) =>
@@ -144,12 +132,6 @@ test("two events of one unsigned body are handled once, also when both are first
   const effects = await Promise.all([one?.effects(), two?.effects()]);
   expect(effects.toSorted((a = 0, b = 0) => a - b)).toEqual([0, 1]);
 });
-
-let bodies = 0;
-function eventBody(): number {
-  bodies += 1;
-  return bodies;
-}
 
 test("a failed attempt is recorded, although another connection holds its row for a moment", async () => {
   const job = makeJob({ startedBefore: false });

@@ -1,15 +1,14 @@
 import { PermanentError, type HandlerContext, type WebhookEvent } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { beforeAll, expect, test } from "vitest";
+import { openTestProcessors } from "./processor-fixture.ts";
 import { fresh, warmGroups } from "./warm-groups.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let processors: TestProcessors;
+const processors = openForAll(openTestProcessors);
 beforeAll(async () => {
-  processors = await openTestProcessors();
   await processors.ask("create table steps (event_id text, step int, seen int, tx xid8)");
 });
-afterAll(() => processors.close());
 
 type Tx = HandlerContext["tx"];
 type Behavior = (event: WebhookEvent, tx: Tx) => Promise<unknown>;

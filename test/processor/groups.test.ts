@@ -1,17 +1,20 @@
 import { PermanentError, type EventJob, type HandlerFunction } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openTestProcessors, type Options, type TestProcessors } from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { createGate, openTestProcessors, type Options } from "./processor-fixture.ts";
 import { fresh, warmGroups } from "./warm-groups.ts";
 
-let processors: TestProcessors;
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors.close());
+const processors = openForAll(openTestProcessors);
 
 const warm = (run: HandlerFunction, options?: Options) => warmGroups(processors, run, options);
+
+/** Twenty jobs, of which these have a header. */
+const marked = (header: string, ...at: readonly number[]): EventJob[] =>
+  Array.from({ length: 20 }, (_, index) =>
+    fresh({ headers: at.includes(index) ? { [header]: "1" } : {} }),
+  );
 
 test("events that wait at the same time share a transaction, and each is completed in it", async () => {
   const { together, groups } = await warm(() => {});
@@ -52,9 +55,7 @@ test("a handler that throws is undone and fails alone, and its group completes",
   const { together } = await warm((event) => {
     if (event.headers["x-throw"]) throw new PermanentError("no");
   });
-  const jobs = Array.from({ length: 20 }, (_, index) =>
-    fresh({ headers: index % 10 === 3 ? { "x-throw": "1" } : {} }),
-  );
+  const jobs = marked("x-throw", 3, 13);
   const results = await together(jobs);
   for (const [index, job] of jobs.entries()) {
     const { eventId } = job.event;
@@ -70,9 +71,7 @@ test("a query that failed and was caught fails its event, and no other", async (
   const { together } = await warm(async (event, { tx }) => {
     if (event.headers["x-swallow"]) await tx.execute(sql`select 1/0`).catch(() => {});
   });
-  const [bad, ...good] = Array.from({ length: 20 }, (_, index) =>
-    fresh({ headers: index === 0 ? { "x-swallow": "1" } : {} }),
-  ) as [EventJob, ...EventJob[]];
+  const [bad, ...good] = marked("x-swallow", 0) as [EventJob, ...EventJob[]];
   const [result] = await together([bad, ...good]);
   expect(result).toMatchObject({ kind: "retry", code: "handler_failed" });
   expect(await processors.effects(bad.event.eventId)).toBe(0);
@@ -86,9 +85,7 @@ test("another system that cannot be reached fails the event, and is not called t
     calls += 1;
     throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
   });
-  const jobs = Array.from({ length: 20 }, (_, index) =>
-    fresh({ headers: index === 7 ? { "x-call": "1" } : {} }),
-  );
+  const jobs = marked("x-call", 7);
   const results = await together(jobs);
   expect(results[7]).toMatchObject({ kind: "retry", code: "handler_failed" });
   expect(calls).toBe(1);
@@ -102,9 +99,7 @@ test("a handler that takes long is undone, attempted alone, and numbered but not
     await new Promise((resolve) => setTimeout(resolve, 400));
   });
   seen = [];
-  const jobs = Array.from({ length: 20 }, (_, index) =>
-    fresh({ headers: index === 4 ? { "x-slow": "1" } : {} }),
-  );
+  const jobs = marked("x-slow", 4);
   const results = await together(jobs);
   expect(results.every(({ kind }) => kind === "completed")).toBe(true);
   const slow = jobs[4]?.event.eventId ?? "";
@@ -142,9 +137,7 @@ test("a temporary table that a function makes takes none of its group's writes",
   const { together } = await warm(async (event, { tx }) => {
     if (event.headers["x-hide"]) await tx.execute(sql`select hides_a_table()`);
   });
-  const jobs = Array.from({ length: 20 }, (_, index) =>
-    fresh({ headers: index === 3 ? { "x-hide": "1" } : {} }),
-  );
+  const jobs = marked("x-hide", 3);
   const results = await together(jobs);
   expect(results.every(({ kind }) => kind === "completed")).toBe(true);
   for (const { event } of jobs) expect(await processors.effects(event.eventId)).toBe(1);
@@ -175,23 +168,25 @@ test("the savepoints of other events, and of the group, are out of an event's re
   }
 });
 
+/** A warm group whose handlers wait at a gate once it has begun. */
+async function warmHeld() {
+  const gate = createGate();
+  let isHeld = false;
+  const warmed = await warm(async () => {
+    if (isHeld) await gate.pass();
+  });
+  isHeld = true;
+  return { ...warmed, ...gate };
+}
+
 test("an event that another connection records meanwhile undoes the group, and nothing is doubled", async () => {
-  let hold: Promise<void> | undefined;
-  let isInside = false;
-  const { together } = await warm(async () => {
-    isInside = true;
-    await hold;
-  });
-  let goOn = () => {};
-  hold = new Promise((resolve) => {
-    goOn = resolve;
-  });
+  const { together, untilWaiting, open } = await warmHeld();
   const jobs = Array.from({ length: 10 }, () => fresh());
   const running = together(jobs);
-  await until(() => isInside);
-  // As a worker of an earlier build does, which knows nothing of the lock.
+  await untilWaiting();
+  // This insert takes no lock on the event's identity.
   await processors.ledger.intake.accept([jobs[9]?.event as never]);
-  goOn();
+  open();
   const results = await running;
   expect(results.every(({ kind }) => kind === "completed")).toBe(true);
   for (const { event } of jobs) {
@@ -201,24 +196,15 @@ test("an event that another connection records meanwhile undoes the group, and n
 });
 
 test("an event whose group holds it is busy for everyone else, and is not recorded", async () => {
-  let goOn = () => {};
-  let isInside = false;
-  let hold: Promise<void> | undefined;
-  const { together, processor } = await warm(async () => {
-    isInside = true;
-    await hold;
-  });
-  hold = new Promise((resolve) => {
-    goOn = resolve;
-  });
+  const { together, processor, untilWaiting, open } = await warmHeld();
   const jobs = Array.from({ length: 4 }, () => fresh());
   const running = together(jobs);
-  await until(() => isInside);
+  await untilWaiting();
   const [first] = jobs as [EventJob];
   const again = { ...first, startedBefore: true };
   expect(await processor.process(again)).toMatchObject({ kind: "lost" });
   expect(await processors.row(first.event.eventId)).toBeUndefined();
-  goOn();
+  open();
   await running;
   expect(await processors.effects(first.event.eventId)).toBe(1);
 });

@@ -1,15 +1,11 @@
 import { on, PermanentError, type HandlerFunction, type JobResult } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openTestProcessors, effect, makeJob, type TestProcessors } from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { openTestProcessors, effect, makeJob } from "./processor-fixture.ts";
 
-let processors: TestProcessors;
-
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors?.close());
+const processors = openForAll(openTestProcessors);
 
 /** Runs a handler that goes on for longer than it may; nothing of it is there afterwards. */
 async function runTooLong(handler: HandlerFunction) {

@@ -1,27 +1,10 @@
 import { MillraceError, on } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import {
-  openTestProcessors,
-  effect,
-  leave,
-  makeJob,
-  type TestProcessors,
-} from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { createGate, effect, leave, makeJob, openTestProcessors } from "./processor-fixture.ts";
 
-let processors: TestProcessors;
-
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors?.close());
-
-/** A handler that waits until it is let go. */
-function held() {
-  let release = () => {};
-  const waiting = new Promise<void>((resolve) => (release = resolve));
-  return { handler: () => waiting, release };
-}
+const processors = openForAll(openTestProcessors);
 
 test("every handler that hears the event runs, in order, in one transaction", async () => {
   const processor = processors.create([
@@ -144,24 +127,24 @@ test("a job that Postgres refuses for a reason of its own comes again alone", as
 });
 
 test("a slow handler does not hold back the answers of the others", async () => {
-  const slow = held();
-  const processor = processors.create([on("shop", "slow", slow.handler)]);
+  const slow = createGate();
+  const processor = processors.create([on("shop", "slow", slow.pass)]);
   const slowest = processor.process(makeJob({ type: "slow" }));
   expect(await processor.process(makeJob({ type: "quick" }))).toMatchObject({ kind: "completed" });
   expect(processor.running).toBe(1);
-  slow.release();
+  slow.open();
   expect(await slowest).toMatchObject({ kind: "completed" });
 });
 
 test("an attempt is not counted before there is a slot to run it in", async () => {
-  const slow = held();
-  const processor = processors.create([on("shop", "*", slow.handler)], { concurrency: 1 });
+  const slow = createGate();
+  const processor = processors.create([on("shop", "*", slow.pass)], { concurrency: 1 });
   const [first, second] = [makeJob(), makeJob()];
   const results = [processor.process(first), processor.process(second)];
   await until(() => processors.row(first.event.eventId));
   expect(processor.running).toBe(1);
   expect(await processors.row(second.event.eventId)).toBeUndefined();
-  slow.release();
+  slow.open();
   await Promise.all(results);
   expect(await processors.row(second.event.eventId)).toMatchObject({ attempts: 1 });
 });
@@ -198,15 +181,15 @@ test("closing breaks off what runs and what waits, undone, uncounted and handed 
 });
 
 test("draining hands back what waits for a slot, and lets what runs end", async () => {
-  const slow = held();
-  const processor = processors.create([on("shop", "*", slow.handler)], { concurrency: 1 });
+  const slow = createGate();
+  const processor = processors.create([on("shop", "*", slow.pass)], { concurrency: 1 });
   const job = makeJob();
   const running = processor.process(job);
   const waiting = processor.process(makeJob());
   await until(() => processors.row(job.event.eventId));
   processor.drain();
   expect(await waiting).toMatchObject({ kind: "retry", code: "shutting_down", recorded: false });
-  slow.release();
+  slow.open();
   expect(await running).toMatchObject({ kind: "completed" });
   const late = makeJob();
   expect(await processor.process(late)).toMatchObject({ code: "shutting_down" });

@@ -1,9 +1,10 @@
 import { on, type Handler, type HandlerContext } from "@millrace/core";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { LineWriter } from "../../packages/processor/src/handler/handler-log.ts";
-import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { makeJob, openTestProcessors } from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
 // What is kept of a failure is read by everyone who may open the dashboard. Each kind of secret goes each way
 // that it can take into an error or a log line, and then no table of the ledger has it.
@@ -89,11 +90,7 @@ const LOG: LineWriter = {
   ...{ debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
 };
 
-let processors: TestProcessors;
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors?.close());
+const processors = openForAll(openTestProcessors);
 
 /** All that the ledger keeps of an event and its errors, but for the body. */
 async function keptOf(eventId: string): Promise<string> {

@@ -21,6 +21,7 @@ import type pg from "pg";
 import { aJob, anEvent } from "../support/events.ts";
 import { openTestLedger, testPool, type TestLedger } from "../support/ledger-fixture.ts";
 import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
+import { until } from "../support/until.ts";
 
 /** A ledger with a table of effects, and processors on it, each with a pool of its own. */
 export interface TestProcessors extends TestLedger, SeenEvents {
@@ -240,4 +241,20 @@ export function repeatJob(
       return row?.n;
     },
   };
+}
+
+/** A gate that handlers wait at until it opens, and the number that wait. */
+export function createGate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const seen = { waiting: 0, most: 0 };
+  const pass = async () => {
+    seen.waiting += 1;
+    seen.most = Math.max(seen.most, seen.waiting);
+    await opened;
+    seen.waiting -= 1;
+  };
+  /** Waits until so many have come. */
+  const untilWaiting = (count = 1) => until(() => seen.waiting >= count);
+  return { open: () => open(), pass, seen, untilWaiting };
 }

@@ -1,21 +1,11 @@
 import { on, PermanentError } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import {
-  openTestProcessors,
-  effect,
-  makeJob,
-  thenThrow,
-  type TestProcessors,
-} from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { createGate, effect, makeJob, openTestProcessors, thenThrow } from "./processor-fixture.ts";
 
-let processors: TestProcessors;
-
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors?.close());
+const processors = openForAll(openTestProcessors);
 
 test("a connection that dies while the handler awaits something else uses up no attempt", async () => {
   let deaths = 0;
@@ -52,8 +42,7 @@ test("a connection that dies while the handler awaits something else uses up no 
 });
 
 test("a stale worker that lost its claim writes nothing", async () => {
-  let goOn = () => {};
-  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
+  const gate = createGate();
   let staleRuns = 0;
   const stale = processors.create(
     [
@@ -62,15 +51,15 @@ test("a stale worker that lost its claim writes nothing", async () => {
         await effect(event, context);
       }),
     ],
-    { beforeAttempt: () => heldUp },
+    { beforeAttempt: gate.pass },
   );
   const { eventId } = makeJob().event;
   const first = stale.process(makeJob({ eventId }));
-  await until(() => stale.notices.some(({ kind }) => kind === "claimed"));
+  await gate.untilWaiting();
 
   const failing = processors.create([on("shop", "*", thenThrow(new Error("not yet")))]);
   expect(await failing.process(makeJob({ eventId }))).toMatchObject({ kind: "retry" });
-  goOn();
+  gate.open();
   expect(await first).toMatchObject({ kind: "lost" });
   expect(staleRuns).toBe(0);
   expect(await processors.row(eventId)).toMatchObject({ status: "pending", attempts: 2 });
@@ -78,60 +67,55 @@ test("a stale worker that lost its claim writes nothing", async () => {
 });
 
 test("a stale worker whose event was completed meanwhile does not record its failure", async () => {
-  let goOn = () => {};
-  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
+  const gate = createGate();
   const stale = processors.create([on("shop", "*", thenThrow(new Error("stale")))], {
-    beforeAttempt: () => heldUp,
+    beforeAttempt: gate.pass,
   });
   const { eventId } = makeJob().event;
   const first = stale.process(makeJob({ eventId }));
-  await until(() => stale.notices.some(({ kind }) => kind === "claimed"));
+  await gate.untilWaiting();
   const fresh = processors.create([on("shop", "*", effect)]);
   expect(await fresh.process(makeJob({ eventId }))).toMatchObject({ kind: "completed" });
-  goOn();
+  gate.open();
   expect(await first).toMatchObject({ kind: "lost" });
   expect(await processors.row(eventId)).toMatchObject({ status: "completed", last_error: null });
   expect(await processors.effects(eventId)).toBe(1);
 });
 
 test("a handler that already holds its event is not joined by another worker", async () => {
-  let goOn = () => {};
-  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
-  let inside = false;
+  const gate = createGate();
   const slow = processors.create([
     on("shop", "*", async (event, context) => {
       await effect(event, context);
-      inside = true;
-      await heldUp;
+      await gate.pass();
     }),
   ]);
   const { eventId } = makeJob().event;
   const first = slow.process(makeJob({ eventId }));
-  await until(() => inside);
+  await gate.untilWaiting();
   const other = processors.create([on("shop", "*", effect)]);
   expect(await other.process(makeJob({ eventId }))).toMatchObject({ kind: "lost" });
-  goOn();
+  gate.open();
   expect(await first).toMatchObject({ kind: "completed" });
   expect(await processors.effects(eventId)).toBe(1);
 });
 
 test("a job that was handed back while another worker failed its event for good ends failed", async () => {
-  let goOn = () => {};
-  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
+  const gate = createGate();
   let runs = 0;
   const failing = on("shop", "*", async () => {
     runs += 1;
-    await heldUp;
+    await gate.pass();
     throw new PermanentError("no such customer");
   });
   const { eventId } = makeJob().event;
   const first = processors.create([failing]).process(makeJob({ eventId, run: "run-1" }));
-  await until(() => runs === 1);
+  await gate.untilWaiting();
   const other = processors.create([failing]);
   // The lock was lost, and the same run of the job came to another worker.
   const handedBack = await other.process(makeJob({ eventId, run: "run-1" }));
   expect(handedBack).toMatchObject({ kind: "lost" });
-  goOn();
+  gate.open();
   expect(await first).toMatchObject({ kind: "failed" });
   // The queue keeps the name of a run that was handed back.
   expect(await other.process(makeJob({ eventId, run: "run-1" }))).toMatchObject({
@@ -139,22 +123,6 @@ test("a job that was handed back while another worker failed its event for good 
     code: "permanent_error",
   });
   expect(runs).toBe(1);
-});
-
-test("two jobs of one event in one batch run its handler once", async () => {
-  let runs = 0;
-  const processor = processors.create([
-    on("shop", "*", async (event, context) => {
-      runs += 1;
-      await effect(event, context);
-    }),
-  ]);
-  const { eventId } = makeJob().event;
-  const twins = [makeJob({ eventId }), makeJob({ eventId })];
-  const settlements = await Promise.all(twins.map((job) => processor.process(job)));
-  expect(settlements.map(({ kind }) => kind).toSorted()).toEqual(["completed", "lost"]);
-  expect(runs).toBe(1);
-  expect(await processors.effects(eventId)).toBe(1);
 });
 
 test("a hundred jobs of one event over three workers have one effect", async () => {

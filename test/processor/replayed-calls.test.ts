@@ -1,28 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { on, type EventJob } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
+import { openForAll } from "../support/open-for.ts";
 import {
+  createGate,
   effect,
   makeJob,
   openTestProcessors,
   type Options,
-  type TestProcessors,
 } from "./processor-fixture.ts";
 
 // An id that nobody signed can be made up for a captured body. Its handlers must not call twice.
 
-let processors: TestProcessors;
+const processors = openForAll(openTestProcessors);
 /** Where a worker stands still that died, until the end of the tests. */
-let end = () => {};
-const ended = new Promise<void>((resolve) => (end = resolve));
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(async () => {
-  end();
-  await processors?.close();
-});
+const dead = createGate();
+afterAll(() => dead.open());
 
 /** Jobs of one signed message under ids that nobody signed. */
 function twins(count: number): EventJob[] {
@@ -86,37 +80,22 @@ test.each([
 
 test("one that comes while the first calls is a replay at once", async () => {
   const [first, second] = twins(2) as [EventJob, EventJob];
-  let goOn = () => {};
-  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
-  let isCalling = false;
-  const slow = processors.create([
-    on("shop", "*", {
-      call: () => {
-        isCalling = true;
-        return heldUp;
-      },
-    }),
-  ]);
+  const { pass, open, untilWaiting } = createGate();
+  const slow = processors.create([on("shop", "*", { call: pass })]);
   const running = slow.process(first);
-  await until(() => isCalling);
+  await untilWaiting();
   const other = caller();
   expect(await other.process(second)).toEqual({ kind: "completed", outcome: "suspected_replay" });
   expect(other.calls).toEqual([]);
-  goOn();
+  open();
   expect(await running).toMatchObject({ kind: "completed", outcome: "handled" });
 });
 
 test("a worker that dies between the decision and its call leaves the event to be called by the next attempt", async () => {
   const [first, second] = twins(2) as [EventJob, EventJob];
-  let isDecided = false;
-  const dying = caller({
-    afterDecision: () => {
-      isDecided = true;
-      return ended;
-    },
-  });
+  const dying = caller({ afterDecision: dead.pass });
   void dying.process(first);
-  await until(() => isDecided);
+  await dead.untilWaiting();
   const living = caller();
   expect(await settle(living, second)).toBe("suspected_replay");
   expect(await settle(living, again(first))).toBe("handled");
@@ -134,7 +113,7 @@ test("a worker that dies before the decision is committed leaves the event, too"
         first.event.eventId,
       ]);
       client.release(true);
-      await ended;
+      await dead.pass();
     },
   });
   void dying.process(first);

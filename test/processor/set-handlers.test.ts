@@ -1,13 +1,10 @@
 import { on, PermanentError, RetryLater, type EventJob } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { expect, test } from "vitest";
+import { makeJob, openTestProcessors } from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let processors: TestProcessors;
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors.close());
+const processors = openForAll(openTestProcessors);
 
 const fresh = (over: Parameters<typeof makeJob>[0] = {}) =>
   makeJob({ startedBefore: false, ...over });

@@ -1,14 +1,11 @@
 import type { HandlerFunction } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { openTestProcessors } from "./processor-fixture.ts";
 import { fresh, warmGroups } from "./warm-groups.ts";
 
-let processors: TestProcessors;
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors.close());
+const processors = openForAll(openTestProcessors);
 
 const warm = (run: HandlerFunction) => warmGroups(processors, run);
 

@@ -1,19 +1,15 @@
 import { on, type CallContext, type HandlerParts, type WebhookEvent } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { until } from "../support/until.ts";
+import { expect, test } from "vitest";
+import { openForAll } from "../support/open-for.ts";
 import {
+  createGate,
   effect,
   makeJob,
   openTestProcessors,
   type Options,
-  type TestProcessors,
 } from "./processor-fixture.ts";
 
-let processors: TestProcessors;
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors?.close());
+const processors = openForAll(openTestProcessors);
 
 type Call = (event: WebhookEvent, context: CallContext) => unknown;
 const calling = (call: Call, options: Options = {}, write?: HandlerParts["write"]) =>
@@ -150,9 +146,7 @@ test("a result of 64 kB, of any characters, is kept", async () => {
 });
 
 test("a stale worker remembers nothing: its step throws, whatever its handler makes of it, and its attempt is lost", async () => {
-  let goOn = () => {};
-  const heldUp = new Promise<void>((resolve) => (goOn = resolve));
-  let isHeld = false;
+  const gate = createGate();
   const thrown: unknown[] = [];
   const keys: string[] = [];
   const call: Call = async (_event, { once }) => {
@@ -163,24 +157,15 @@ test("a stale worker remembers nothing: its step throws, whatever its handler ma
       return await once("after", () => keys.push("never"));
     }
   };
-  const stale = calling(
-    call,
-    {
-      beforeStep: () => {
-        isHeld = true;
-        return heldUp;
-      },
-    },
-    effect,
-  );
+  const stale = calling(call, { beforeStep: gate.pass }, effect);
   const job = makeJob();
   const { eventId } = job.event;
   const first = stale.process(job);
-  await until(() => isHeld);
+  await gate.untilWaiting();
   expect(await calling(call, {}, effect).process(makeJob({ eventId }))).toMatchObject({
     kind: "completed",
   });
-  goOn();
+  gate.open();
   expect(await first).toMatchObject({ kind: "lost" });
   expect(thrown).toMatchObject([{ code: "lost_claim" }]);
   expect(new Set(keys.slice(0, 2))).toEqual(new Set([`shop.${eventId}.0.mail`]));
@@ -224,13 +209,15 @@ test("a step does not begin when the time of its call is up, and does when Postg
 
 test("a step that its call does not await begins no other when the call has ended", async () => {
   let later: Promise<unknown> = Promise.resolve();
-  let goOn = () => {};
-  const ended = new Promise<void>((resolve) => (goOn = resolve));
+  const ended = createGate();
   const processor = calling((_event, { once }) => {
-    later = ended.then(() => once("late", () => 1)).catch((error: unknown) => error);
+    later = ended
+      .pass()
+      .then(() => once("late", () => 1))
+      .catch((error: unknown) => error);
   });
   expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
-  goOn();
+  ended.open();
   expect(await later).toMatchObject({
     code: "step_refused",
     message: 'Cannot begin step "late": its call has ended; await every step',

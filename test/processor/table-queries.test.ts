@@ -1,16 +1,16 @@
 import {
   defineConfig,
   defineHandlers,
-  type Handler,
   type HandlerFunction,
   type HandlerTransaction,
 } from "@millrace/core";
 import { stripe } from "@millrace/providers";
 import { relations } from "drizzle-orm";
 import { integer, pgTable, text } from "drizzle-orm/pg-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { beforeAll, expect, test } from "vitest";
+import { makeJob, openTestProcessors } from "./processor-fixture.ts";
 import { fresh, warmGroups } from "./warm-groups.ts";
+import { openForAll } from "../support/open-for.ts";
 
 // `tx.query` of drizzle, with the tables of the config, in each of the transactions that a handler may run in.
 
@@ -28,9 +28,8 @@ const schema = {
 const config = defineConfig({ sources: { shop: stripe() }, schema });
 const on = defineHandlers<typeof config>();
 
-let processors: TestProcessors;
+const processors = openForAll(openTestProcessors);
 beforeAll(async () => {
-  processors = await openTestProcessors();
   await processors.ask(
     `create table authors (id int primary key, name text not null);
      create table books (id int primary key, author_id int not null references authors);
@@ -38,7 +37,6 @@ beforeAll(async () => {
      insert into books values (10, 1)`,
   );
 });
-afterAll(() => processors.close());
 
 /** Reads by `tx.query`, in a nested transaction too. */
 async function readBy(tx: HandlerTransaction<typeof schema>): Promise<unknown> {
@@ -47,29 +45,19 @@ async function readBy(tx: HandlerTransaction<typeof schema>): Promise<unknown> {
   return { found, nested };
 }
 
-/** A handler that keeps what it has read. */
-function reader(): { handlers: readonly Handler[]; read: unknown[] } {
-  const read: unknown[] = [];
-  const handler = on("shop", "*", async (_event, { tx }) => void read.push(await readBy(tx)));
-  return { handlers: [handler], read };
-}
 const READ = {
   found: [{ id: 10, authorId: 1, author: { id: 1, name: "Ada" } }],
   nested: { id: 1, name: "Ada" },
 };
 
-test("an attempt that was recorded first has the tables", async () => {
-  const { handlers, read } = reader();
-  const processor = processors.create(handlers, { schema });
-  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
-  expect(read).toEqual([READ]);
-});
-
-test("a first attempt that is made alone has the tables", async () => {
-  const { handlers, read } = reader();
-  const processor = processors.create(handlers, { schema, groups: true });
-  const job = makeJob({ startedBefore: false });
-  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+test.each([
+  ["an attempt that was recorded first", { schema }, true],
+  ["a first attempt that is made alone", { schema, groups: true }, false],
+])("%s has the tables", async (_, options, startedBefore) => {
+  const read: unknown[] = [];
+  const handler = on("shop", "*", async (_event, { tx }) => void read.push(await readBy(tx)));
+  const processor = processors.create([handler], options);
+  expect(await processor.process(makeJob({ startedBefore }))).toMatchObject({ kind: "completed" });
   expect(read).toEqual([READ]);
 });
 

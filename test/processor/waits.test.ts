@@ -1,20 +1,10 @@
 import { PermanentError, RetryLater, type HandlerFunction, type JobResult } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  effect,
-  openTestProcessors,
-  repeatJob,
-  thenThrow,
-  type TestProcessors,
-} from "./processor-fixture.ts";
+import { expect, test } from "vitest";
+import { effect, openTestProcessors, repeatJob, thenThrow } from "./processor-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let processors: TestProcessors;
-
-beforeAll(async () => {
-  processors = await openTestProcessors();
-});
-afterAll(() => processors?.close());
+const processors = openForAll(openTestProcessors);
 
 interface Row {
   readonly status: string;

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createConnection, createServer, type AddressInfo, type Server } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
@@ -27,14 +26,6 @@ test("a server and the connections to it are named by their ports until they are
   await untilReleased(before);
 });
 
-test("a child process is named by its program and pid until it ends", async () => {
-  const before = await untilQuiet();
-  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
-  expect(addedSince(before)).toContain(`child ${process.execPath} with pid ${child.pid}`);
-  child.kill("SIGKILL");
-  await untilReleased(before);
-});
-
 test("an interval and a timer that nothing clears are counted", async () => {
   const before = await untilQuiet();
   const timers = [setInterval(() => {}, 60_000), setTimeout(() => {}, 60_000)];
@@ -42,14 +33,6 @@ test("an interval and a timer that nothing clears are counted", async () => {
   await expect(untilReleased(before, { withinMs: 300 })).rejects.toThrow(
     "Cannot end the file: it leaves 2 Timeout",
   );
-});
-
-test("what was active before is nothing that the file leaves", async () => {
-  const server = await listening();
-  const before = await untilQuiet();
-  expect(addedSince(before)).toBe("");
-  server.close();
-  await untilReleased(before);
 });
 
 async function listening(): Promise<Server> {

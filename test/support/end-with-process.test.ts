@@ -1,4 +1,4 @@
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
-import { endWithThisProcess } from "./end-with-process.ts";
 import { until } from "./until.ts";
 
 const MODULE = fileURLToPath(new URL("end-with-process.ts", import.meta.url));
@@ -42,17 +41,3 @@ test("a server ends, and its folder is removed, when the process that started it
   expect(await ended).toEqual([null, "SIGKILL"]);
   await until(() => !existsSync(folder));
 });
-
-test("a server that has ended otherwise is forgotten, for another process may have its pid", async () => {
-  const release = endWithThisProcess(server.pid ?? 0, folder);
-  expect(argumentsOfAll()).toContain(folder);
-  release();
-  await until(() => !argumentsOfAll().includes(folder));
-  expect([server.exitCode, server.signalCode]).toEqual([null, null]);
-  expect(existsSync(folder)).toBe(true);
-});
-
-/** The command lines of all processes. */
-function argumentsOfAll(): string {
-  return execFileSync("ps", ["-A", "-o", "args="], { encoding: "utf8" });
-}

@@ -7,8 +7,9 @@ import {
   type LedgerOptions,
 } from "@millrace/ledger";
 import type pg from "pg";
-import { aJob } from "./events.ts";
+import { aJob, keyOf } from "./events.ts";
 import { migratedDatabase } from "./scratch-database.ts";
+import { until } from "./until.ts";
 
 /** A migrated ledger on a scratch database, and the test's own connections to look at its tables. */
 export interface TestLedger {
@@ -84,4 +85,49 @@ export async function statusOf(test: TestLedger, event: EventKey): Promise<strin
     [event.source, event.eventId, event.generation],
   );
   return rows[0]?.status;
+}
+
+export const handled = () => Promise.resolve("handled" as const);
+
+/** Claims an event, unless it is claimed, and completes it by an attempt that does nothing. */
+export async function complete(
+  ledger: Ledger,
+  event: EventJob["event"],
+  attempt?: number,
+): Promise<string> {
+  const number = attempt ?? (await claim(ledger, event));
+  return await ledger.claims.attempt(keyOf(event), number, handled, patient());
+}
+
+/** Claims an event and fails it for good. */
+export async function failForGood(ledger: Ledger, event: EventJob["event"]): Promise<void> {
+  const attempt = await claim(ledger, event);
+  await ledger.claims.fail(keyOf(event), attempt, { ...failure, final: true });
+}
+
+/** Waits until so many connections wait for another one's lock. */
+export function untilBlocked({ ask }: Pick<TestLedger, "ask">, count = 1): Promise<unknown> {
+  return until(async () => {
+    const rows = await ask(
+      `SELECT FROM pg_stat_activity
+       WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
+    );
+    return rows.length >= count;
+  });
+}
+
+/** Runs a statement past the triggers, which let nobody write an event that has ended. */
+export async function pastTriggers(
+  { connect }: Pick<TestLedger, "connect">,
+  text: string,
+  values: readonly (readonly unknown[])[] = [[]],
+): Promise<void> {
+  const client = await connect();
+  try {
+    await client.query("SET session_replication_role = replica");
+    for (const each of values) await client.query(text, [...each]);
+    await client.query("RESET session_replication_role");
+  } finally {
+    client.release();
+  }
 }

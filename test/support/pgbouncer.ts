@@ -1,13 +1,12 @@
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { endWithThisProcess } from "./end-with-process.ts";
 import { executablePath } from "./executable-path.ts";
 import { freePort } from "./free-port.ts";
 import { queryOnce } from "./query-once.ts";
+import { startServerProcess } from "./server-process.ts";
 import { ordinaryUser } from "./server-user.ts";
-import { until } from "./until.ts";
 
 /** A PgBouncer of the test's own, on a free port, before one Postgres. */
 export interface TestPgbouncer {
@@ -76,38 +75,30 @@ export async function startPgbouncer(
     url.port = String(port);
     return url.href;
   };
-  const launch = async () => {
-    const started = spawn(path, [file], { stdio: ["ignore", "pipe", "pipe"], ...user });
-    await untilItAnswers(started, { folder, ask });
-    return started;
-  };
   const ask = (command: string) => {
     const url = new URL(urlOf(databaseUrl));
     url.pathname = "/pgbouncer";
     return queryOnce<Record<string, unknown>>(url.href, command);
   };
-  let child = await launch();
-  const kill = async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const gone = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGKILL");
-    await gone;
-  };
+  const server = await startServerProcess({
+    ...{ name: "PgBouncer", path, args: [file], folder, spawn: user },
+    isReady: () => ask("SHOW VERSION"),
+  });
   return {
     url: urlOf(databaseUrl),
     port,
     get pid() {
-      return child.pid ?? -1;
+      return server.pid;
     },
     urlOf,
     ask,
-    kill,
+    kill: () => server.end(),
     restart: async () => {
-      await kill();
-      child = await launch();
+      await server.end();
+      await server.start();
     },
     stop: async () => {
-      await kill();
+      await server.end();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -151,23 +142,4 @@ function usersText(urls: readonly string[]): string {
 
 function quoted(urlPart: string): string {
   return `"${decodeURIComponent(urlPart).replaceAll('"', '""')}"`;
-}
-
-async function untilItAnswers(
-  child: ChildProcess,
-  { folder, ask }: { folder: string; ask: (command: string) => Promise<unknown> },
-): Promise<void> {
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on("data", (chunk: Buffer) => (output = `${output}${chunk.toString()}`.slice(-4_000)));
-  }
-  if (child.pid !== undefined) child.once("exit", endWithThisProcess(child.pid, folder));
-  const over = new Promise<never>((_, reject) => {
-    child.once("error", reject);
-    child.once("exit", (code) =>
-      reject(new Error(`Cannot start PgBouncer: it exited with ${code}\n${output}`)),
-    );
-  });
-  over.catch(() => {});
-  await Promise.race([until(() => ask("SHOW VERSION"), { what: "PgBouncer" }), over]);
 }

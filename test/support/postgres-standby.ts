@@ -1,13 +1,12 @@
-import { execFile, spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { appendFile, chown, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { endWithThisProcess } from "./end-with-process.ts";
 import { freePort } from "./free-port.ts";
 import { queryOnce } from "./query-once.ts";
+import { startServerProcess } from "./server-process.ts";
 import { ordinaryUser } from "./server-user.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 import { until } from "./until.ts";
@@ -150,46 +149,21 @@ async function openServer(folder: string, name: string): Promise<PostgresServer>
   const dataDir = join(folder, name);
   const port = await freePort();
   const url = `postgresql://postgres@127.0.0.1:${port}/postgres?sslmode=disable`;
-  let child = await launch();
-
-  async function launch(): Promise<ChildProcess> {
-    const args = ["-D", dataDir, "-p", String(port), "-c", "unix_socket_directories="];
-    const options = { cwd: dataDir, env: {}, ...ordinaryUser() };
-    const started = spawn(programPath("postgres"), args, {
-      ...options,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    let log = "";
-    started.stderr?.on(
-      "data",
-      (chunk: Buffer) => (log = `${log}${chunk.toString()}`.slice(-4_000)),
-    );
-    if (started.pid !== undefined) started.once("exit", endWithThisProcess(started.pid, folder));
-    const over = once(started, "exit").then(([code]) => {
-      throw new Error(`Cannot start Postgres: it exited with ${code}\n${log}`);
-    });
-    over.catch(() => {});
-    await Promise.race([until(() => queryOnce(url, "SELECT 1"), { what: "Postgres" }), over]);
-    return started;
-  }
-
-  async function end(signal: NodeJS.Signals): Promise<void> {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, "close");
-    child.kill(signal);
-    // A postmaster that is killed leaves its backends, which have its stderr until they notice.
-    await gone;
-  }
-
+  const server = await startServerProcess({
+    name: "Postgres",
+    path: programPath("postgres"),
+    args: ["-D", dataDir, "-p", String(port), "-c", "unix_socket_directories="],
+    folder,
+    spawn: { cwd: dataDir, env: {}, ...ordinaryUser() },
+    isReady: () => queryOnce(url, "SELECT 1"),
+  });
   return {
     url,
     dataDir,
     query: (text, values) => queryOnce(url, text, values),
-    kill: () => end("SIGKILL"),
-    halt: () => end("SIGINT"),
-    start: async () => {
-      child = await launch();
-    },
+    kill: () => server.end(),
+    halt: () => server.end("SIGINT"),
+    start: server.start,
   };
 }
 

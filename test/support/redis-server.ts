@@ -1,15 +1,12 @@
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
-import { endWithThisProcess } from "./end-with-process.ts";
 import { executablePath } from "./executable-path.ts";
 import { freePort } from "./free-port.ts";
 import type { PrivateCa } from "./private-ca.ts";
-import { until } from "./until.ts";
+import { startServerProcess } from "./server-process.ts";
 
 /** A redis-server of the test's own, on a free port and in a folder of its own. */
 export interface TestRedis {
@@ -49,30 +46,32 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Test
     ...tlsSettings(port, options.tls).flatMap(([name, value]) => [`--${name}`, value]),
     ...(options.args ?? []),
   ];
-  const place = { port, folder, env: options.env, tls: options.tls };
-  let child = await launch(path, args, place);
-  const kill = async (signal: NodeJS.Signals = "SIGKILL") => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const gone = new Promise((resolve) => child.once("exit", resolve));
-    child.kill(signal);
-    await gone;
-  };
+  const isReady = () => answersPing(port, options.tls);
+  const env = { ...process.env, ...options.env };
+  const server = await startServerProcess({
+    name: "Redis",
+    path,
+    args,
+    folder,
+    spawn: { env },
+    isReady,
+  });
   return {
     url: `${options.tls === undefined ? "redis" : "rediss"}://127.0.0.1:${port}`,
     port,
     folder,
     get pid() {
-      return child.pid ?? -1;
+      return server.pid;
     },
-    kill: () => kill(),
+    kill: () => server.end(),
     restart: async () => {
-      await kill();
-      child = await launch(path, args, place);
+      await server.end();
+      await server.start();
     },
-    freeze: () => void child.kill("SIGSTOP"),
-    thaw: () => void child.kill("SIGCONT"),
+    freeze: () => server.signal("SIGSTOP"),
+    thaw: () => server.signal("SIGCONT"),
     stop: async () => {
-      await kill();
+      await server.end();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -100,33 +99,8 @@ export function tlsSettings(
   ];
 }
 
-/** Starts a process of redis-server, and waits until it answers. */
-export async function launch(
-  path: string,
-  args: readonly string[],
-  { port, folder, env, tls }: Place,
-): Promise<ChildProcess> {
-  const child = spawn(path, args, { stdio: "ignore", env: { ...process.env, ...env } });
-  if (child.pid !== undefined) child.once("exit", endWithThisProcess(child.pid, folder));
-  const over = once(child, "exit").then(([code]) => {
-    throw new Error(`Cannot start Redis: it exited with ${code}`);
-  });
-  over.catch(() => {});
-  await Promise.race([
-    until(() => answersPing(port, tls), { what: `redis-server on port ${port}` }),
-    over,
-  ]);
-  return child;
-}
-
-interface Place extends Pick<RedisServerOptions, "tls"> {
-  readonly port: number;
-  readonly folder: string;
-  readonly env?: RedisServerOptions["env"] | undefined;
-}
-
-// A Redis that still reads its AOF accepts connections and answers LOADING.
-function answersPing(port: number, tls: PrivateCa | undefined): Promise<boolean> {
+/** Asks a Redis or a Sentinel. One that reads its AOF accepts connections and answers LOADING. */
+export function answersPing(port: number, tls: PrivateCa | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     const address = { port, host: "127.0.0.1" };
     const socket =

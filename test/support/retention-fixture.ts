@@ -1,9 +1,15 @@
 import type { EventKey } from "@millrace/core";
 import { createRetentionLedger, type BodyPartition, type RetentionLedger } from "@millrace/ledger";
 import { age, makeDay, type Database } from "./aged-events.ts";
-import { until } from "./until.ts";
 import { anEvent, keyOf } from "./events.ts";
-import { claim, failure, openTestLedger, patient, type TestLedger } from "./ledger-fixture.ts";
+import {
+  claim,
+  complete,
+  failure,
+  openTestLedger,
+  untilBlocked,
+  type TestLedger,
+} from "./ledger-fixture.ts";
 
 /** A ledger with events of other days. */
 export interface TestRetention extends TestLedger {
@@ -33,7 +39,7 @@ export async function openTestRetention(): Promise<TestRetention> {
 
   async function settle(key: EventKey, attempt: number, status: "completed" | "failed") {
     if (status === "failed") await ledger.claims.fail(key, attempt, { ...failure, final: true });
-    else await ledger.claims.attempt(key, attempt, () => Promise.resolve("handled"), patient());
+    else await complete(ledger, { ...anEvent(), ...key }, attempt);
   }
 
   return {
@@ -64,13 +70,6 @@ export async function openTestRetention(): Promise<TestRetention> {
         if (answer.kind !== "taken" || Date.now() > deadline) return answer;
       }
     },
-    untilBlocked: (count = 1) =>
-      until(async () => {
-        const [row] = await ask<{ blocked: number }>(
-          `SELECT count(*)::int AS blocked FROM pg_stat_activity
-           WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
-        );
-        return (row?.blocked ?? 0) >= count;
-      }),
+    untilBlocked: (count) => untilBlocked(it, count),
   };
 }

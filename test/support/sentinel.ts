@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { freePort } from "./free-port.ts";
 import type { PrivateCa } from "./private-ca.ts";
 import {
-  launch,
+  answersPing,
   redisServerPath,
   startRedis,
   tlsSettings,
   type TestRedis,
 } from "./redis-server.ts";
 import { withRedis } from "./redis-client.ts";
+import { startServerProcess } from "./server-process.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 import { until } from "./until.ts";
 
@@ -165,13 +166,14 @@ sentinel down-after-milliseconds ${NAME} 2000
 sentinel failover-timeout ${NAME} 10000
 `,
   );
-  const child = await launch(path, [file, "--sentinel"], { port, folder, tls });
+  const sentinel = await startServerProcess({
+    ...{ name: "Sentinel", path, args: [file, "--sentinel"], folder },
+    isReady: () => answersPing(port, tls),
+  });
   return {
     port,
     stop: async () => {
-      const gone = new Promise((resolve) => child.once("exit", resolve));
-      child.kill("SIGKILL");
-      await gone;
+      await sentinel.end();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -1,19 +1,30 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import express from "express";
 
-/** The usual Express receiver with another store: `store` takes an event id and its event. */
-export function serve(store) {
-  const key = Buffer.from(process.env.BENCH_WEBHOOK_SECRET.slice("whsec_".length), "base64");
-  const app = express();
-  app.post("/webhooks/bench", express.raw({ type: () => true }), async (request, response) => {
-    const signed = `${request.get("webhook-id")}.${request.get("webhook-timestamp")}.`;
-    const digest = createHmac("sha256", key).update(signed).update(request.body).digest();
-    const given = Buffer.from(request.get("webhook-signature").slice("v1,".length), "base64");
-    if (!timingSafeEqual(digest, given)) return response.status(401).end();
-    await store(request.get("webhook-id"), JSON.parse(request.body));
-    return response.status(202).json({ status: "accepted" });
-  });
+const key = Buffer.from(process.env.BENCH_WEBHOOK_SECRET.slice("whsec_".length), "base64");
+
+/** Compares the signature of a delivery with the HMAC of these bytes. */
+export function isSigned(request, body) {
+  const signed = `${request.get("webhook-id")}.${request.get("webhook-timestamp")}.`;
+  const digest = createHmac("sha256", key).update(signed).update(body).digest();
+  const given = Buffer.from(request.get("webhook-signature").slice("v1,".length), "base64");
+  return timingSafeEqual(digest, given);
+}
+
+/** Listens with an Express app, and says where. */
+export function listen(app) {
   const server = app.listen(0, "127.0.0.1", () => {
     process.send({ kind: "listening", port: server.address().port });
   });
+}
+
+/** The ingress that people write by hand. `store` takes an event's id and the event. */
+export function serve(store) {
+  const app = express();
+  app.post("/webhooks/bench", express.raw({ type: () => true }), async (request, response) => {
+    if (!isSigned(request, request.body)) return response.status(401).end();
+    await store(request.get("webhook-id"), JSON.parse(request.body));
+    return response.status(202).json({ status: "accepted" });
+  });
+  listen(app);
 }

@@ -1,33 +1,23 @@
 import { handle } from "../loads.mjs";
+import { inTransaction } from "./in-transaction.mjs";
 
 /**
  * An event as guides to idempotent webhooks print it: look for the event's id with FOR UPDATE, do the work,
  * insert the id and the payload, all in one transaction.
  */
 export async function processOnce(pool, { eventId, type, payload }) {
-  const client = await pool.connect();
-  try {
-    await client.query("BEGIN");
+  return await inTransaction(pool, async (client) => {
     const existing = await client.query(
       "SELECT id FROM processed_webhooks WHERE event_id = $1 FOR UPDATE",
       [eventId],
     );
-    if (existing.rows.length > 0) {
-      await client.query("COMMIT");
-      return "already_processed";
-    }
+    if (existing.rows.length > 0) return "already_processed";
     await handle(eventId, (text, values) => client.query(text, values));
     await client.query(
       `INSERT INTO processed_webhooks (event_id, event_type, processed_at, payload)
        VALUES ($1, $2, NOW(), $3)`,
       [eventId, type, JSON.stringify(payload)],
     );
-    await client.query("COMMIT");
     return "processed";
-  } catch (error) {
-    await client.query("ROLLBACK");
-    throw error;
-  } finally {
-    client.release();
-  }
+  });
 }

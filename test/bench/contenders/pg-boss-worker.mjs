@@ -2,6 +2,7 @@
 // the job is completed in the handler's transaction (`complete` with `db`), so that its writes happen once.
 import pg from "pg";
 import { handle } from "../loads.mjs";
+import { inTransaction } from "./in-transaction.mjs";
 import { QUEUE, startBoss } from "./pg-boss-queue.mjs";
 
 const BATCH = 100;
@@ -13,18 +14,14 @@ const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: conc
 const boss = await startBoss(process.env.DATABASE_URL, { supervise: true });
 
 async function runJob(job) {
-  const client = await pool.connect();
   try {
-    await client.query("BEGIN");
-    await handle(job.data.eventId, (text, values) => client.query(text, values));
-    const db = { executeSql: (text, values) => client.query(text, values) };
-    await boss.complete(QUEUE, job.id, undefined, { db });
-    await client.query("COMMIT");
+    await inTransaction(pool, async (client) => {
+      await handle(job.data.eventId, (text, values) => client.query(text, values));
+      const db = { executeSql: (text, values) => client.query(text, values) };
+      await boss.complete(QUEUE, job.id, undefined, { db });
+    });
   } catch (error) {
-    await client.query("ROLLBACK");
     await boss.fail(QUEUE, job.id, error);
-  } finally {
-    client.release();
   }
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Failpoint } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { openForAll } from "../../support/open-for.ts";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { strikeAt } from "../faults/strike-role.ts";
@@ -86,11 +87,9 @@ const STRUCK_IN = {
 } as const satisfies Record<Exclude<Failpoint, keyof typeof STEPS>, string>;
 
 describeOnRedis("a process killed at a failpoint", () => {
-  let faultTest: FaultTest;
-  beforeAll(async () => {
-    faultTest = await startFaultTest({ backend: "redis", ack: "ledger" }, { rate: 30 });
-  });
-  afterAll(() => faultTest?.close());
+  const faultTest = openForAll(() =>
+    startFaultTest({ backend: "redis", ack: "ledger" }, { rate: 30 }),
+  );
 
   test.each(Object.entries(STEPS) as [keyof typeof STEPS, Step][])(
     "comes by at %s, dies there, and is started again",

@@ -1,13 +1,9 @@
 import { expect, test } from "vitest";
 import type { MillraceProcess } from "../../support/millrace-process.ts";
 import { describeOnRedis } from "../../support/redis.ts";
+import { openForEach } from "../../support/open-for.ts";
 import { until } from "../../support/until.ts";
-import {
-  expectCompletedOnce,
-  useHangingServers,
-  type Source,
-  type Timed,
-} from "./hanging-servers.ts";
+import { openHangingServers, type Source, type Timed } from "./hanging-servers.ts";
 
 // What bounds a write to an event store when a server hangs. Each test goes through the ingress's own HTTP,
 // whoever keeps the time inside: it fails when nobody does.
@@ -26,20 +22,20 @@ interface Outage {
   heal(): void;
 }
 
-const hanging = useHangingServers();
+const hanging = openForEach(openHangingServers);
 
 /** The store that `acme` has first, the queue. */
 const redisHangs: readonly Outage[] = [
   {
     what: "Redis hangs",
     source: "acme",
-    strike: () => hanging().servers.redis?.freeze(),
-    heal: () => hanging().servers.redis?.thaw(),
+    strike: () => hanging.servers.redis?.freeze(),
+    heal: () => hanging.servers.redis?.thaw(),
   },
   {
     what: "the connection to Redis is half-open",
     source: "acme",
-    strike: () => hanging().toRedis.strand(),
+    strike: () => hanging.toRedis.strand(),
     // A new connection is made by itself.
     heal: () => {},
   },
@@ -49,15 +45,15 @@ const redisHangs: readonly Outage[] = [
 const commitHangs: Outage = {
   what: "every COMMIT hangs",
   source: "patient",
-  strike: () => hanging().toPostgres.strandAfter("COMMIT"),
-  heal: () => hanging().toPostgres.strandAfter(undefined),
+  strike: () => hanging.toPostgres.strandAfter("COMMIT"),
+  heal: () => hanging.toPostgres.strandAfter(undefined),
 };
 
 const postgresHangs: Outage = {
   what: "Postgres hangs",
   source: "patient",
-  strike: () => hanging().toPostgres.freeze(),
-  heal: () => hanging().toPostgres.thaw(),
+  strike: () => hanging.toPostgres.freeze(),
+  heal: () => hanging.toPostgres.thaw(),
 };
 
 describeOnRedis("an ingress with one event store", () => {
@@ -65,7 +61,7 @@ describeOnRedis("an ingress with one event store", () => {
     ...redisHangs.map((outage) => ({ ...outage, without: "DATABASE_URL" })),
     { ...commitHangs, without: "REDIS_URL" },
   ])("answers 503 in time while $what", async ({ source, strike, heal, without }) => {
-    const ingress = await hanging().startIngress({ [without]: "" });
+    const ingress = await hanging.startIngress({ [without]: "" });
     await untilTaken(ingress, source, "before");
     strike();
     const answers = await deliverTogether(ingress, source, "while");
@@ -73,8 +69,8 @@ describeOnRedis("an ingress with one event store", () => {
     expect(slowest(answers)).toBeLessThan(ANSWERED_WITHIN_MS);
     heal();
     await untilTaken(ingress, source, "after");
-    await hanging().pipeline.start("worker", without === "REDIS_URL" ? { REDIS_URL: "" } : {});
-    await expectCompletedOnce(hanging());
+    await hanging.pipeline.start("worker", without === "REDIS_URL" ? { REDIS_URL: "" } : {});
+    await hanging.expectCompletedOnce();
   });
 });
 
@@ -82,8 +78,8 @@ describeOnRedis("an ingress with two event stores", () => {
   test.each([...redisHangs, commitHangs, postgresHangs])(
     "takes events into the other one in time while $what, and soon at once",
     async ({ source, strike, heal }) => {
-      const ingress = await hanging().startIngress();
-      await hanging().pipeline.start("worker");
+      const ingress = await hanging.startIngress();
+      await hanging.pipeline.start("worker");
       await untilTaken(ingress, source, "before");
       strike();
       const first = await deliverTogether(ingress, source, "first");
@@ -97,14 +93,14 @@ describeOnRedis("an ingress with two event stores", () => {
       expect(sumOf(slow)).toBeLessThan(sumOf(later) / 2);
       heal();
       await untilTaken(ingress, source, "after");
-      await expectCompletedOnce(hanging());
+      await hanging.expectCompletedOnce();
     },
   );
 });
 
 function deliverTogether(ingress: MillraceProcess, source: Source, name: string) {
   const ids = Array.from({ length: 10 }, (_, n) => `${name}_${n}`);
-  return Promise.all(ids.map((id) => hanging().deliver(ingress, source, id)));
+  return Promise.all(ids.map((id) => hanging.deliver(ingress, source, id)));
 }
 
 /** Delivers one event after another for so long. */
@@ -112,7 +108,7 @@ async function deliverFor(ingress: MillraceProcess, source: Source, loadMs: numb
   const beganMs = performance.now();
   const answers: Timed[] = [];
   while (performance.now() - beganMs < loadMs) {
-    answers.push(await hanging().deliver(ingress, source, `later_${answers.length}`));
+    answers.push(await hanging.deliver(ingress, source, `later_${answers.length}`));
   }
   return answers;
 }
@@ -123,7 +119,7 @@ async function untilTaken(ingress: MillraceProcess, source: Source, name: string
   await until(
     async () => {
       tries += 1;
-      const { status, tookMs } = await hanging().deliver(ingress, source, `${name}_${tries}`);
+      const { status, tookMs } = await hanging.deliver(ingress, source, `${name}_${tries}`);
       return status < 300 && tookMs < AT_ONCE_MS;
     },
     { what: `an event of ${source} taken at once` },

@@ -1,44 +1,68 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { countOthers } from "../check/isolation.ts";
+import type { EnvironmentOptions } from "../environment/environment.ts";
 import { inject } from "../faults/inject.ts";
 import { poison } from "../faults/poison.ts";
-import { useFaultTests } from "../start-fault-test.ts";
+import { storm } from "../faults/storm.ts";
+import { useFaultTests, type FaultTest } from "../start-fault-test.ts";
 
+const ALL = process.env["FAULTS"] === "all";
 /** Events of the quiet stretch, to measure the other one by. */
 const QUIET = 30;
-const PATIENCE = { withinMs: 180_000 };
-/** Longer than the bound, so that whoever waits for a handler that hangs is too late. */
+/** Longer than the bound: an event that waits for a handler that hangs is too late. */
 const HANDLER_TIMEOUT_MS = 45_000;
 
-describeOnRedis("poison on a test environment of its own", () => {
+describeOnRedis("a fault that must hold up nobody else, on a test environment of its own", () => {
   const startFaultTest = useFaultTests();
+
+  /** Measures the events of others before a fault and during it, and expects the invariants. */
+  async function expectIsolation(
+    options: Partial<EnvironmentOptions>,
+    strike: (faultTest: FaultTest) => Promise<void>,
+    withinMs: number,
+  ): Promise<void> {
+    const fromMs = Date.now();
+    const say = (line: string) => void process.stdout.write(`${line}\n`);
+    const faultTest = await startFaultTest(
+      { backend: "redis", ack: "queue", say, ...options },
+      { rate: 25 },
+    );
+    await until(async () => (await countOthers(faultTest, fromMs)) >= QUIET, { withinMs });
+    const struckMs = Date.now();
+    await strike(faultTest);
+    await until(async () => (await countOthers(faultTest, struckMs)) >= QUIET, { withinMs });
+    const stretches = {
+      quiet: { fromMs, toMs: struckMs },
+      struck: { fromMs: struckMs, toMs: Date.now() },
+    };
+    await faultTest.expectInvariants({ stretches });
+  }
 
   test(
     "F21 a flood that hangs, and events that fail, kill, are huge or no event, hold up nobody else",
     { timeout: 600_000 },
     async () => {
-      const fromMs = Date.now();
-      const faultTest = await startFaultTest(
-        {
-          ...{ backend: "redis", ack: "queue" },
-          env: { FAULTS_HANDLER_TIMEOUT_MS: String(HANDLER_TIMEOUT_MS) },
-          say: (line) => void process.stdout.write(`${line}\n`),
-        },
-        { rate: 25 },
-      );
-      await until(async () => (await countOthers(faultTest, fromMs)) >= QUIET, PATIENCE);
-      const struckMs = Date.now();
-      for (const way of ["fails", "huge", "dies"]) await poison.ways[way]?.(faultTest);
-      await inject.ways["no envelope"]?.(faultTest);
-      await poison.ways["floods"]?.(faultTest);
-      await until(async () => (await countOthers(faultTest, struckMs)) >= QUIET, PATIENCE);
-      const stretches = {
-        quiet: { fromMs, toMs: struckMs },
-        struck: { fromMs: struckMs, toMs: Date.now() },
+      const env = { FAULTS_HANDLER_TIMEOUT_MS: String(HANDLER_TIMEOUT_MS) };
+      const strike = async (faultTest: FaultTest) => {
+        for (const way of ["fails", "huge", "dies"]) await poison.ways[way]?.(faultTest);
+        await inject.ways["no envelope"]?.(faultTest);
+        await poison.ways["floods"]?.(faultTest);
       };
-      await faultTest.expectInvariants({ stretches });
+      await expectIsolation({ env }, strike, 180_000);
+    },
+  );
+
+  test.runIf(ALL).for(["5000", "10000x20"])(
+    "F20 %s deliveries over four ingresses run once each and hold up nobody else (needs FAULTS=all)",
+    { timeout: 1_800_000 },
+    async (way) => {
+      const strike = async (faultTest: FaultTest) => {
+        await storm.longWays?.[way]?.(faultTest);
+        expect(faultTest.environment.struck.get("F20")).toBe(1);
+      };
+      await expectIsolation({ ingresses: 4 }, strike, 300_000);
     },
   );
 });

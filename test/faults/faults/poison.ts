@@ -4,7 +4,7 @@ import { until } from "../../support/until.ts";
 import { countOthers, POISONED } from "../check/isolation.ts";
 import { ALWAYS, CALLED_TYPE, plainEvent, type Plan, type PlannedEvent } from "../load/plan.ts";
 import type { Fault, FaultContext, Way } from "./fault.ts";
-import { reached } from "./strike-role.ts";
+import { countStrikes, reached } from "./strike-role.ts";
 
 /** As many as would take every slot of every worker, and events of others that must get by. */
 const FLOOD = 40;
@@ -26,9 +26,9 @@ export const poison: Fault = {
     huge: poisonOf({}, { paddingBytes: HUGE_BYTES }),
     floods: flood,
     dies: async (context) => {
-      const before = countDeaths(context);
+      const before = countStrikes(context, "handler.dies");
       const id = sendPoison(context, { dies: 1 });
-      if (!(await reached(() => countDeaths(context) > before, 25_000))) return;
+      if (!(await reached(() => countStrikes(context, "handler.dies") > before, 25_000))) return;
       context.environment.strike("F21", `${id} killed its worker`);
       const dead = await until(() => context.environment.workers.find(({ up }) => !up));
       await dead.start();
@@ -48,11 +48,11 @@ function poisonOf(plan: Plan, over: Partial<PlannedEvent> = {}): Way {
 async function flood(context: FaultContext): Promise<void> {
   const { environment, random } = context;
   const heldBy = `let-go-${random.between(0, 2 ** 31)}`;
-  const before = countHeld(context);
+  const before = countStrikes(context, "handler.held");
   const fromMs = Date.now();
   for (let sent = 0; sent < FLOOD; sent += 1) sendPoison(context, { heldBy }, { copies: 1 });
   try {
-    if (!(await reached(() => countHeld(context) > before, 25_000))) return;
+    if (!(await reached(() => countStrikes(context, "handler.held") > before, 25_000))) return;
     environment.strike("F21", `${FLOOD} events hang`);
     await reached(async () => (await countOthers(context, fromMs)) >= OTHERS, HOLD_MAX_MS);
   } finally {
@@ -68,18 +68,4 @@ function sendPoison(
   const id = `msg_poison_${random.between(0, 2 ** 31)}`;
   send(plainEvent(id, { source: POISONED, plan, copies: random.between(1, 5), ...over }));
   return id;
-}
-
-function countHeld({ environment }: FaultContext): number {
-  return environment.workers.reduce(
-    (sum, role) => sum + (role.strikes.get("handler.held") ?? 0),
-    0,
-  );
-}
-
-function countDeaths({ environment }: FaultContext): number {
-  return environment.workers.reduce(
-    (sum, role) => sum + (role.strikes.get("handler.dies") ?? 0),
-    0,
-  );
 }

@@ -70,7 +70,7 @@ async function failOver(
 }
 
 /** The status of each event that was received. */
-async function readEvents(url: string): Promise<Map<string, string>> {
+export async function readEvents(url: string): Promise<Map<string, string>> {
   const rows = await queryOnce<{ source: string; id: string; status: string }>(
     url,
     "select source, event_id as id, status from millrace.events where generation = 0",

@@ -5,6 +5,7 @@ import { until } from "../../support/until.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 import { keyOf } from "../load/client-log.ts";
 import { readJobs } from "./empty-queue.ts";
+import { readEvents } from "./postgres-behind.ts";
 import type { Fault, FaultContext, Way } from "./fault.ts";
 
 /** An ingress reports a slow disk for 30 s after the last slow fsync. */
@@ -51,7 +52,7 @@ function killWhen(wait: (context: FaultContext) => Promise<number>): Way {
     disk.speedUp();
     await environment.servers.restartRedis();
     const jobs = await readJobs(environment);
-    const ledger = await readLedger(environment);
+    const ledger = await readEvents(environment.urls.databaseUrl);
     const exposed = new Set(
       log.times.filter(({ startedMs }) => startedMs < exposedMs).map(({ event }) => keyOf(event)),
     );
@@ -88,12 +89,4 @@ async function slowDisks({ ingresses }: FaultEnvironment): Promise<number> {
     ingresses.map(({ url }) => metricByLabels(url, "millrace_ingress_queue_at_risk")),
   );
   return risks.filter((risk) => risk.get('reason="redis_disk_slow"') === 1).length;
-}
-
-/** The status of each event that the ledger has. */
-async function readLedger({ database }: FaultEnvironment): Promise<Map<string, string>> {
-  const { rows } = await database.query<{ source: string; id: string; status: string }>(
-    "select source, event_id as id, status from millrace.events where generation = 0",
-  );
-  return new Map(rows.map((row) => [keyOf(row), row.status]));
 }

@@ -55,6 +55,14 @@ export async function strikeAt(
   return struck;
 }
 
+/** How often a trap in handlers has struck the workers. */
+export function countStrikes(
+  { environment }: Pick<FaultContext, "environment">,
+  trap: string,
+): number {
+  return environment.workers.reduce((sum, { strikes }) => sum + (strikes.get(trap) ?? 0), 0);
+}
+
 /** Whether something comes about in a time in which it should. */
 export async function reached(
   condition: () => boolean | Promise<boolean>,

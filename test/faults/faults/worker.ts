@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Failpoint } from "@millrace/core";
 import { CALLED_TYPE, plainEvent, type PlannedEvent } from "../load/plan.ts";
 import type { Fault, Way } from "./fault.ts";
-import { killAtEach, reached, strikeAt, thawLate } from "./strike-role.ts";
+import { countStrikes, killAtEach, reached, strikeAt, thawLate } from "./strike-role.ts";
 
 const KILLED_AT: readonly Failpoint[] = [
   "worker.fetched",
@@ -69,12 +69,9 @@ export const blockWorker: Fault = {
 };
 
 function blockBy(over: Pick<PlannedEvent, "plan"> & Partial<PlannedEvent>): Way {
-  return async ({ environment, random, send }) => {
-    const blocked = () =>
-      environment.workers.reduce(
-        (sum, { strikes }) => sum + (strikes.get("handler.blocks") ?? 0),
-        0,
-      );
+  return async (context) => {
+    const { environment, random, send } = context;
+    const blocked = () => countStrikes(context, "handler.blocks");
     const before = blocked();
     send(plainEvent(`msg_block_${random.between(0, 2 ** 31)}`, { copies: 2, ...over }));
     // It is delivered, queued and taken first, with other faults in the way.

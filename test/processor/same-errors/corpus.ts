@@ -80,38 +80,43 @@ export async function openHttp(): Promise<{ url: string; close: () => void }> {
   return { url: `http://127.0.0.1:${port}`, close: () => void server.close() };
 }
 
+type Value = keyof (typeof VALUES)[number] | ((n: number) => unknown);
+
+/** Runs a query with values of {@link VALUES}, by their names. */
 const query =
-  (text: string, ...values: unknown[]): Kind =>
+  (text: string, ...values: Value[]): Kind =>
   async (n, { pool }) =>
     await pool.query(
       text,
-      values.map((value) =>
-        typeof value === "function" ? (value as (n: number) => unknown)(n) : value,
-      ),
+      values.map((value) => (typeof value === "string" ? of(n)[value] : value(n))),
     );
+
+/** Throws what is made of values that differ from one event to the next. */
+const thrown =
+  (make: (values: (typeof VALUES)[number], n: number) => unknown): Kind =>
+  (n) => {
+    throw make(of(n), n);
+  };
+
+/** Asks a server that answers with a status, and throws about it. */
+const answered =
+  (status: number, text: (status: number, url: string, n: number) => string): Kind =>
+  async (n, { http }) => {
+    const url = `${http}/${status}/${of(n).id}`;
+    throw new UpstreamError(text((await fetch(url)).status, url, of(n).n));
+  };
+const refused = (status: number, url: string) => `POST ${url} answered with status ${status}`;
+const throttled = (status: number, url: string, n: number) =>
+  `HTTP ${status} from ${url}: retry in ${n} s`;
 
 /** Looked at while the masks were written. */
 export const KNOWN: Readonly<Record<string, Kind>> = {
-  "pg: duplicate order": query("insert into corpus_orders values ($1, 1)", (n: number) => of(n).id),
-  "pg: duplicate email": query(
-    "insert into corpus_customers values ($1, $2)",
-    (n: number) => of(n).uuid,
-    (n: number) => of(n).email,
-  ),
-  "pg: unknown customer": query(
-    "insert into corpus_orders values ($1, 1, $2)",
-    (n: number) => of(n).uuid,
-    (n: number) => of(n).id,
-  ),
-  "pg: total is null": query(
-    "insert into corpus_orders values ($1, null)",
-    (n: number) => of(n).uuid,
-  ),
-  "pg: no such table": query("select * from corpus_nothing where id = $1", (n: number) => of(n).id),
-  "pg: no such status": query(
-    "insert into corpus_typed (status) values ($1)",
-    (n: number) => of(n).word,
-  ),
+  "pg: duplicate order": query("insert into corpus_orders values ($1, 1)", "id"),
+  "pg: duplicate email": query("insert into corpus_customers values ($1, $2)", "uuid", "email"),
+  "pg: unknown customer": query("insert into corpus_orders values ($1, 1, $2)", "uuid", "id"),
+  "pg: total is null": query("insert into corpus_orders values ($1, null)", "uuid"),
+  "pg: no such table": query("select * from corpus_nothing where id = $1", "id"),
+  "pg: no such status": query("insert into corpus_typed (status) values ($1)", "word"),
   "pg: statement timeout": async (n, { pool }) => {
     const client = await pool.connect();
     try {
@@ -129,14 +134,8 @@ export const KNOWN: Readonly<Record<string, Kind>> = {
   "fetch: refused": async (n) =>
     await fetch(`http://127.0.0.1:${[2, 3, 4][n % 3]}/orders/${of(n).id}`),
   "fetch: no such host": async (n) => await fetch(`http://api-${n}.shipper.invalid/${of(n).uuid}`),
-  "http: 503": async (n, { http }) => {
-    const { status } = await fetch(`${http}/503/${of(n).id}`);
-    throw new UpstreamError(`POST ${http}/503/${of(n).id} answered with status ${status}`);
-  },
-  "http: 404": async (n, { http }) => {
-    const { status } = await fetch(`${http}/404/${of(n).id}`);
-    throw new UpstreamError(`POST ${http}/404/${of(n).id} answered with status ${status}`);
-  },
+  "http: 503": answered(503, refused),
+  "http: 404": answered(404, refused),
   "json: html": (n) => JSON.parse(`<html><body>${of(n).id}`),
   "json: cut": (n) => JSON.parse(`{"id":"${of(n).id}","total":`),
   "zod: email": (n) => z.object({ email: z.email() }).parse({ email: of(n).word }),
@@ -147,40 +146,32 @@ export const KNOWN: Readonly<Record<string, Kind>> = {
     (({ id: of(n).id }) as unknown as { charge: { amount: string } }).charge.amount,
   "type: no function": (n) =>
     (({ items: of(n).n }) as unknown as { items: unknown[] }).items.map(String),
-  "own: not found": (n) => {
-    throw new Error(`Order ${of(n).id} not found`);
-  },
-  "own: customer not found": (n) => {
-    throw new Error(`Customer ${of(n).email} not found`);
-  },
-  "own: out of stock": (n) => {
-    throw new OutOfStockError(`Only ${n} of ${of(n).id} left, ${of(n).n} wanted`);
-  },
-  "own: declined": (n) => {
-    throw new PaymentDeclined(
-      `Payment of ${of(n).n}.50 was declined at ${of(n).when}: insufficient funds`,
-    );
-  },
-  "own: expired card": (n) => {
-    throw new PaymentDeclined(
-      `Payment of ${of(n).n}.50 was declined at ${of(n).when}: expired card`,
-    );
-  },
-  "own: with cause": (n) => {
-    throw new Error(`Cannot ship ${of(n).uuid}`, {
-      cause: new UpstreamError(`carrier ${of(n).n} is closed`),
-    });
-  },
-  "own: other cause": (n) => {
-    throw new Error(`Cannot ship ${of(n).uuid}`, {
-      cause: new UpstreamError(`label ${of(n).n} is invalid`),
-    });
-  },
+  "own: not found": thrown((v) => new Error(`Order ${v.id} not found`)),
+  "own: customer not found": thrown((v) => new Error(`Customer ${v.email} not found`)),
+  "own: out of stock": thrown(
+    (v, n) => new OutOfStockError(`Only ${n} of ${v.id} left, ${v.n} wanted`),
+  ),
+  "own: declined": thrown(
+    (v) =>
+      new PaymentDeclined(`Payment of ${v.n}.50 was declined at ${v.when}: insufficient funds`),
+  ),
+  "own: expired card": thrown(
+    (v) => new PaymentDeclined(`Payment of ${v.n}.50 was declined at ${v.when}: expired card`),
+  ),
+  "own: with cause": thrown(
+    (v) =>
+      new Error(`Cannot ship ${v.uuid}`, {
+        cause: new UpstreamError(`carrier ${v.n} is closed`),
+      }),
+  ),
+  "own: other cause": thrown(
+    (v) =>
+      new Error(`Cannot ship ${v.uuid}`, {
+        cause: new UpstreamError(`label ${v.n} is invalid`),
+      }),
+  ),
   "fs: no file": async (n) => await readFile(`/nowhere/${of(n).id}/invoice.pdf`),
-  "string thrown": (n) => {
-    // oxlint-disable-next-line no-throw-literal, only-throw-error
-    throw `rate limit of ${of(n).n} exceeded`;
-  },
+  "string thrown": thrown(({ n }) => `rate limit of ${n} exceeded`),
   "url: invalid": (n) => new URL(of(n).word),
   "range: precision": (n) => (1).toFixed(of(n).n + 200),
 };
@@ -189,32 +180,26 @@ export const KNOWN: Readonly<Record<string, Kind>> = {
 export const HELD: Readonly<Record<string, Kind>> = {
   "pg: negative age": query(
     "insert into corpus_customers values ($1, null, $2)",
-    (n: number) => of(n).uuid,
+    "uuid",
     (n: number) => -of(n).n,
   ),
-  "pg: text too long": query(
-    "insert into corpus_typed (short) values ($1)",
-    (n: number) => of(n).uuid,
-  ),
-  "pg: no date": query("insert into corpus_typed (day) values ($1)", (n: number) => of(n).word),
+  "pg: text too long": query("insert into corpus_typed (short) values ($1)", "uuid"),
+  "pg: no date": query("insert into corpus_typed (day) values ($1)", "word"),
   "pg: numeric overflow": query(
     "insert into corpus_typed (amount) values ($1)",
-    (n: number) => of(n).n + 100_000,
+    (n) => of(n).n + 100_000,
   ),
   "pg: smallint out of range": query(
     "insert into corpus_typed (small) values ($1)",
-    (n: number) => of(n).n + 40_000,
+    (n) => of(n).n + 40_000,
   ),
-  "pg: no such column": query(
-    "select nothing from corpus_orders where id = $1",
-    (n: number) => of(n).id,
-  ),
-  "pg: no such function": query("select corpus_none($1::text)", (n: number) => of(n).id),
-  "pg: raised": query("select corpus_raise($1)", (n: number) => of(n).id),
-  "pg: division": query("select $1::int / 0", (n: number) => of(n).n % 1_000),
+  "pg: no such column": query("select nothing from corpus_orders where id = $1", "id"),
+  "pg: no such function": query("select corpus_none($1::text)", "id"),
+  "pg: raised": query("select corpus_raise($1)", "id"),
+  "pg: division": query("select $1::int / 0", (n) => of(n).n % 1_000),
   "pg: syntax": query("selct 1"),
   "pg: invalid json": query("select $1::jsonb", (n: number) => `{"id": ${of(n).word}`),
-  "pg: invalid uuid": query("select $1::uuid", (n: number) => of(n).id),
+  "pg: invalid uuid": query("select $1::uuid", "id"),
   "pg: lock not available": async (n, { pool }) => {
     const [holder, other] = [await pool.connect(), await pool.connect()];
     try {
@@ -237,14 +222,8 @@ export const HELD: Readonly<Record<string, Kind>> = {
     const signal = AbortSignal.abort(new DOMException("The operation timed out", "TimeoutError"));
     await fetch(`${http}/200/${of(n).id}`, { signal });
   },
-  "http: 429": async (n, { http }) => {
-    const { status } = await fetch(`${http}/429/${of(n).id}`);
-    throw new UpstreamError(`HTTP ${status} from ${http}/429/${of(n).id}: retry in ${of(n).n} s`);
-  },
-  "http: 500": async (n, { http }) => {
-    const { status } = await fetch(`${http}/500/${of(n).id}`);
-    throw new UpstreamError(`HTTP ${status} from ${http}/500/${of(n).id}: retry in ${of(n).n} s`);
-  },
+  "http: 429": answered(429, throttled),
+  "http: 500": answered(500, throttled),
   "json: answer is html": async (n, { http }) =>
     await (await fetch(`${http}/200/${of(n).id}`)).json(),
   "zod: missing": (n) =>
@@ -253,30 +232,26 @@ export const HELD: Readonly<Record<string, Kind>> = {
   "type: null": (n) =>
     (JSON.parse(`{"n":${of(n).n},"address":null}`) as { address: { city: string } }).address.city,
   "type: iterable": (n) => [...(of(n).n as unknown as unknown[])],
-  "own: locked": (n) => {
-    throw new OutOfStockError(
-      `Warehouse 'W-${of(n).n}' is locked by ${of(n).email} since ${of(n).when}`,
-    );
-  },
-  "own: json in text": (n) => {
-    throw new Error(
-      `Refused by the carrier: ${JSON.stringify({ id: of(n).id, weight: of(n).n, at: of(n).when })}`,
-    );
-  },
-  "own: ip": (n) => {
-    throw new Error(`No answer from 10.0.${n}.${of(n).n % 250}:8443 after ${of(n).n} ms`);
-  },
-  "own: hex": (n) => {
-    throw new Error(`Checksum ${of(n).uuid.replaceAll("-", "")} does not match`);
-  },
-  "own: list": (n) => {
-    throw new Error(
-      `Unknown items: ${VALUES.slice(0, n + 1)
-        .map(({ id }) => id)
-        .join(", ")}`,
-    );
-  },
-  "own: status changed": (n) => {
-    throw new Error(`Order #${of(n).n} cannot go from "${of(n).word}" to "paid"`);
-  },
+  "own: locked": thrown(
+    (v) => new OutOfStockError(`Warehouse 'W-${v.n}' is locked by ${v.email} since ${v.when}`),
+  ),
+  "own: json in text": thrown(
+    (v) =>
+      new Error(`Refused by the carrier: ${JSON.stringify({ id: v.id, weight: v.n, at: v.when })}`),
+  ),
+  "own: ip": thrown(
+    (v, n) => new Error(`No answer from 10.0.${n}.${v.n % 250}:8443 after ${v.n} ms`),
+  ),
+  "own: hex": thrown((v) => new Error(`Checksum ${v.uuid.replaceAll("-", "")} does not match`)),
+  "own: list": thrown(
+    (_, n) =>
+      new Error(
+        `Unknown items: ${VALUES.slice(0, n + 1)
+          .map(({ id }) => id)
+          .join(", ")}`,
+      ),
+  ),
+  "own: status changed": thrown(
+    (v) => new Error(`Order #${v.n} cannot go from "${v.word}" to "paid"`),
+  ),
 };

@@ -1,25 +1,18 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runCommand } from "../../../scripts/run-command.mjs";
-import { blocksOf, chartsOf } from "./figures.mjs";
+import { blocksOf } from "./blocks.mjs";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const PAGES = ["docs/performance.md", "README.md"];
 
 /**
- * Writes what the files of `--json` have into docs/performance and the pages. Of a part that several files have,
- * the last counts; what none has stays as it is.
+ * Writes the figures in files of `--json` into the pages. The last file that has a part counts; a
+ * part that no file has stays as it is.
  */
-export async function writeCharts(files) {
-  const measured = merge(files.map(read));
-  const folder = join(ROOT, "docs/performance");
-  mkdirSync(folder, { recursive: true });
-  for (const [name, svg] of Object.entries(chartsOf(measured))) {
-    writeFileSync(join(folder, name), svg);
-    console.log(`docs/performance/${name}`);
-  }
-  const blocks = blocksOf(measured);
+export async function writePages(files) {
+  const blocks = blocksOf(merge(files.map(read)));
   for (const page of PAGES) {
     const path = join(ROOT, page);
     writeFileSync(path, fillBlocks(readFileSync(path, "utf8"), blocks));

@@ -1,64 +1,10 @@
 import { cpuText, rangeText, summarize } from "../rounds.mjs";
-import { barChart } from "./bar-chart.mjs";
-import { sizes } from "./sizes.mjs";
-import { table } from "./table.mjs";
-
-/** What a chart shows of a row, by the ending of its file's name. */
-const MEASURES = {
-  rate: { text: "events a second", better: "longer", of: ({ rate }) => rate },
-  cpu: { text: "µs of CPU an event, all processes", better: "shorter", of: ({ cpu }) => cpu },
-  "ack-p99": {
-    text: "ms from due to answered, 99th percentile",
-    better: "shorter",
-    digits: 1,
-    of: ({ figures }) => figures["ack p99"],
-  },
-  "completed-p99": {
-    text: "ms from due to completed, 99th percentile",
-    better: "shorter",
-    digits: 1,
-    of: ({ figures }) => figures["completed p99"],
-  },
-};
-
-/** Results that have charts, and which. */
-const CHARTS = {
-  ingress: ["rate", "cpu"],
-  worker: ["rate", "cpu"],
-  "worker, set, 100 at once": ["cpu"],
-  careful: ["rate", "cpu"],
-  pipeline: ["rate", "cpu"],
-  latency: ["ack-p99", "completed-p99"],
-  "growth, worker": ["cpu"],
-  "growth, ingress": ["cpu"],
-};
-
-/** The charts of a measurement: SVG by file name. */
-export function chartsOf({ results }) {
-  return Object.fromEntries(
-    Object.entries(results).flatMap(([name, result]) =>
-      (CHARTS[name] ?? []).map((measure) => [fileOf(name, measure), chart(result, measure)]),
-    ),
-  );
-}
-
-const fileOf = (name, measure) => `${name.replaceAll(/\W+/g, "-")}-${measure}.svg`;
-
-function chart(result, measure) {
-  const { text, better, digits, of } = MEASURES[measure];
-  const bars = summarize(result).map((row) => ({
-    label: row.name,
-    spread: of(row),
-    isOurs: row.name.startsWith("millrace"),
-  }));
-  return barChart({ title: result.title, note: `${text}; ${better} is better`, bars, digits });
-}
 
 /** Markdown for the pages, by the name of the block that it replaces. */
 export function blocksOf(measured) {
   const { results } = measured;
   const blocks = {};
-  for (const [name, result] of Object.entries(results)) blocks[name] = section(name, result);
+  for (const [name, result] of Object.entries(results)) blocks[name] = section(result);
   if (results.pipeline === undefined) return blocks;
   // The machine and the README's comparison are of a whole measurement. A single part, measured again on another
   // machine, must not stand for all of them.
@@ -78,19 +24,11 @@ function machine({ day, machine: facts }) {
   );
 }
 
-function section(name, result) {
+function section(result) {
   const rows = summarize(result);
   const rounds = Object.values(result.contenders)[0].length;
-  const images = (CHARTS[name] ?? []).map(
-    (measure) => `![${name}: ${MEASURES[measure].text}](performance/${fileOf(name, measure)})`,
-  );
   const counted = rounds === 1 ? "One round" : `Medians of ${rounds} rounds (lowest–highest)`;
-  const lines = [
-    `${result.title}. ${counted}.`,
-    ...images,
-    table(rows.map(columnsOf)),
-    result.note,
-  ];
+  const lines = [`${result.title}. ${counted}.`, table(rows.map(columnsOf)), result.note];
   return lines.filter((line) => line !== undefined).join("\n\n");
 }
 
@@ -143,3 +81,50 @@ function latencyRow(result, what, figure) {
 }
 
 const millraceRow = (result) => result && summarize(result).find(({ name }) => name === "millrace");
+
+const RATES = [100, 1_000, 10_000];
+/** A process that is busier has no time left for bursts. */
+const BUSY = 0.7;
+
+/** What runs so many events a second, reckoned from the CPU that an event takes in the pipeline. */
+function sizes(pipeline) {
+  const { cpuUs } = summarize(pipeline).find(({ name }) => name === "millrace");
+  const cores = (process, rate) => (cpuUs[process] * rate) / 1e6;
+  const processes = (process, rate) => Math.ceil(cores(process, rate) / BUSY);
+  const rows = RATES.map((rate) => ({
+    "events/s": count(rate),
+    "ingress processes": processes("ingress", rate),
+    "worker processes": processes("worker", rate),
+    "Redis: of its one core": shareOfOne(cores("redis", rate)),
+    "Postgres: cores": cores("postgres", rate).toFixed(1),
+  }));
+  const ends = ["ingress", "worker", "redis"]
+    .map((process) => ({ process, rate: 1e6 / cpuUs[process] }))
+    .toSorted((a, b) => a.rate - b.rate);
+  const [first] = ends;
+  const redis = ends.find(({ process }) => process === "redis");
+  return [
+    table(rows),
+    `With one process of each, the ${NAMES[first.process]} is the first to use all of a core, at about ` +
+      `${count(first.rate)} events/s. More processes raise that. Redis' one core ends at about ` +
+      `${count(redis.rate)} events/s (${Math.round(cpuUs.redis)} µs an event).`,
+  ].join("\n\n");
+}
+
+const NAMES = { ingress: "ingress", worker: "worker", redis: "Redis server" };
+
+const shareOfOne = (cores) => (cores > 1 ? "too much" : `${Math.round(cores * 100)} %`);
+
+/** Two digits are all that such a reckoning is worth. */
+const count = (value) => Number(value.toPrecision(2)).toLocaleString("en-US");
+
+/** A table in Markdown, from rows that may leave out columns. */
+function table(rows) {
+  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const lines = [
+    keys,
+    keys.map(() => "---"),
+    ...rows.map((row) => keys.map((key) => row[key] ?? "")),
+  ];
+  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}

@@ -1,0 +1,64 @@
+import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
+import { once } from "node:events";
+import { endWithThisProcess } from "./end-with-process.ts";
+import { until } from "./until.ts";
+
+interface ServerOptions {
+  /** Its name in errors, such as `Redis`. */
+  readonly name: string;
+  readonly path: string;
+  readonly args: readonly string[];
+  /** The server's folder, which goes with this process. */
+  readonly folder: string;
+  readonly spawn?: Pick<SpawnOptions, "cwd" | "env" | "uid" | "gid"> | undefined;
+  /** Throws, or gives false, until the server answers. */
+  isReady(): Promise<unknown>;
+}
+
+/** A server of the machine's own, as a process that ends with this one. */
+export interface ServerProcess {
+  readonly pid: number;
+  signal(signal: NodeJS.Signals): void;
+  /** Ends it, and waits until all of it is gone. Default: SIGKILL. */
+  end(signal?: NodeJS.Signals): Promise<void>;
+  /** Starts it again, after it has ended. */
+  start(): Promise<void>;
+}
+
+/** Starts a server, and waits until it answers. @throws with its last output when it exits. */
+export async function startServerProcess(options: ServerOptions): Promise<ServerProcess> {
+  let child = await launch(options);
+  return {
+    get pid() {
+      return child.pid ?? -1;
+    },
+    signal: (signal) => void child.kill(signal),
+    end: async (signal = "SIGKILL") => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      // Children that it leaves behind have its output until they notice.
+      const gone = once(child, "close");
+      child.kill(signal);
+      await gone;
+    },
+    start: async () => {
+      child = await launch(options);
+    },
+  };
+}
+
+async function launch(options: ServerOptions): Promise<ChildProcess> {
+  const { name, path, args, folder, isReady } = options;
+  const stdio: SpawnOptions["stdio"] = ["ignore", "pipe", "pipe"];
+  const child = spawn(path, args, { ...options.spawn, stdio });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on("data", (chunk: Buffer) => (output = `${output}${chunk.toString()}`.slice(-4_000)));
+  }
+  if (child.pid !== undefined) child.once("exit", endWithThisProcess(child.pid, folder));
+  const over = once(child, "exit").then(([code]) => {
+    throw new Error(`Cannot start ${name}: it exited with ${code}\n${output}`);
+  });
+  over.catch(() => {});
+  await Promise.race([until(isReady, { what: name }), over]);
+  return child;
+}
