@@ -14,8 +14,6 @@ export interface Stores {
   readonly databaseUrl: string;
   /** The same database by connections of their own; undefined where `databaseUrl` gives these. */
   readonly sessionUrl?: string | undefined;
-  /** A standby of it, for lists. */
-  readonly readUrl?: string | undefined;
   readonly redisUrl: string | undefined;
   /** Signs jobs on Redis; undefined where jobs are not signed. */
   readonly queueKey?: string | undefined;
@@ -23,16 +21,17 @@ export interface Stores {
 
 /**
  * Finds the stores that a command works on: those of the environment, else those of the
- * `millrace start` that runs here. The key of jobs is the environment's, else the one that a `start` made here.
+ * `millrace start` that runs here. The key of jobs comes from the environment, or else from a
+ * `start` here.
  *
  * @throws `database_unreachable` when neither names a database.
  */
 export async function findStores({ environment, dataDir }: Settings): Promise<Stores> {
   const { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } = environment;
-  const { DATABASE_SESSION_URL: sessionUrl, DATABASE_READ_URL: readUrl } = environment;
+  const { DATABASE_SESSION_URL: sessionUrl } = environment;
   const queueKey = environment.MILLRACE_QUEUE_KEY ?? (await readQueueKey(dataDir));
   if (databaseUrl !== undefined) {
-    return { databaseUrl, sessionUrl, readUrl, redisUrl, queueKey };
+    return { databaseUrl, sessionUrl, redisUrl, queueKey };
   }
   const run = await readRun(dataDir);
   if (run !== undefined) {
@@ -63,16 +62,15 @@ export async function withQueues<Result>(
 }
 
 /**
- * Opens the ledger for the time of one command. `check` comes before all else.
+ * Opens the ledger for the time of one command.
  *
- * @throws `database_unavailable`, `migration_needed`, `migration_unknown`, and what `check` throws.
+ * @throws `database_unavailable`, `migration_needed`, `migration_unknown`.
  */
 export async function withLedger<Result>(
   databaseUrl: string,
   work: (ledger: Ledger) => Promise<Result>,
-  check?: (ledger: Ledger) => Promise<void>,
 ): Promise<Result> {
-  const { ledger, close } = await openLedger(databaseUrl, check);
+  const { ledger, close } = await openLedger(databaseUrl);
   try {
     return await work(ledger);
   } finally {
@@ -110,8 +108,7 @@ function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey }: Stores) {
 }
 
 /**
- * Opens ledger and queues for the time of one command, and does what it does under the name of who runs
- * it.
+ * Opens ledger and queues for the time of one command. Its audit entries name the user who runs it.
  *
  * @throws as {@link withStores}
  */
@@ -122,4 +119,18 @@ export async function withOperator<Result>(
 ): Promise<Result> {
   const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
   return await withStores(context, (stores) => work(createOperator(stores, actor), stores.ledger));
+}
+
+/**
+ * Completes the `error` of a filter to a whole fingerprint: you can type its beginning.
+ *
+ * @throws `error_not_found` when no fingerprint matches, `invalid_request` when several do;
+ * `database_unavailable`
+ */
+export async function withWholeError<Filter extends { readonly error?: string | undefined }>(
+  { errors }: Pick<Ledger, "errors">,
+  filter: Filter,
+): Promise<Filter> {
+  const { error } = filter;
+  return error === undefined ? filter : { ...filter, error: await errors.findFingerprint(error) };
 }
