@@ -5,15 +5,15 @@ import type { Ledger } from "@millrace/ledger";
 import { statusOf } from "./events/format-events.ts";
 import { printable } from "./terminal-text.ts";
 
-/** What became of an event, as far as it is known; undefined while the ledger does not have it. */
-export type Ended = EventRow | undefined;
+/** The latest row of an event; undefined while the ledger does not have it. */
+type Ended = EventRow | undefined;
 
 type Reads = { readonly reads: Pick<Ledger["reads"], "findStatus" | "findEvent"> };
 
 const BEAT_MS = 200;
 
 /**
- * Waits until an event is completed or failed, for `timeoutMs` at most, and gives its row as it is then.
+ * Waits until an event is completed or failed, for `timeoutMs` at most, and returns its row.
  *
  * @throws `database_unavailable`
  */
@@ -32,7 +32,7 @@ export async function awaitEnd(
   return (await reads.findEvent(lookup, { bodyBytesMax: 0 }))?.event;
 }
 
-/** What became of an event, in words. */
+/** The result of an event, in words. */
 export function describeEnd(ended: Ended, timeoutMs: number): string {
   const waited = `${timeoutMs / 1_000} s`;
   if (ended === undefined) return `not recorded after ${waited}: no worker has run it yet`;

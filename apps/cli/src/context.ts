@@ -5,7 +5,7 @@ export interface Output {
   readonly columns?: number | undefined;
 }
 
-/** What a command knows of the process that it runs in. Only `main.ts` fills it from a real one. */
+/** The process that a command runs in. Only `main.ts` fills it from a real one. */
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -21,7 +21,7 @@ export interface CliContext {
   readonly ask?: ((question: string) => Promise<string>) | undefined;
   /** Calls back on each Ctrl-C, SIGTERM and SIGHUP until the returned function is called. */
   onStopSignal(listener: (signal: NodeJS.Signals) => void): () => void;
-  /** What the process will end with: 0 ok, 1 failure, 2 usage. */
+  /** The code that the process exits with: 0 ok, 1 failure, 2 usage. */
   setExitCode(code: number): void;
   /** Ends the process here and now. */
   exit(code: number): void;

@@ -37,8 +37,10 @@ export async function ensureDevelopmentSecrets(
 ): Promise<Record<string, string>> {
   const kept = await readDevelopmentSecrets(dataDir);
   const missing = Object.keys(sources).filter((source) => !Object.hasOwn(kept, source));
-  const made = missing.map((source) => [source, sources[source]?.generateSecret() ?? ""] as const);
-  const secrets = { ...kept, ...Object.fromEntries(made) };
+  const created = missing.map(
+    (source) => [source, sources[source]?.generateSecret() ?? ""] as const,
+  );
+  const secrets = { ...kept, ...Object.fromEntries(created) };
   if (missing.length > 0) {
     await writePrivateFile(secretsPath(dataDir), `${JSON.stringify(secrets, null, 2)}\n`);
   }

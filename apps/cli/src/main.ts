@@ -79,9 +79,8 @@ function userName(): string | null {
   }
 }
 
-// `millrace events | head`, or a parent that died: nobody reads any longer, and that is no error. A
-// full disk is one, for a command that has only its output to give; `start` and the roles have more
-// to do.
+// A closed pipe (`millrace events | head`) is no error. A full disk is one for a command that only
+// writes output; `start` and the roles continue.
 function outliveReaders(): void {
   let told = false;
   for (const stream of [process.stdout, process.stderr]) {
@@ -95,9 +94,7 @@ function outliveReaders(): void {
   }
 }
 
-/**
- * A child of `millrace start` ends in good order when its parent died: the channel to it closes.
- */
+/** Shuts a child of `millrace start` down when its parent dies: the channel to it closes. */
 function endWithParent(): void {
   if (!process.connected) return;
   process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));

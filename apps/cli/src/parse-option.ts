@@ -1,4 +1,5 @@
 import { REASON_LENGTH_MAX } from "@millrace/api-contract";
+import { OUTCOMES, type Outcome } from "@millrace/core";
 import { InvalidArgumentError, Option } from "commander";
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -23,7 +24,7 @@ export function positiveNumber(text: string): number {
   return number;
 }
 
-/** How long `--wait` waits unless `--timeout` says. */
+/** Default of `--timeout`. */
 export const WAIT_MS = 60_000;
 
 /** Reads a length of time (`500ms`, `90s`, `15m`) as milliseconds. */
@@ -47,7 +48,7 @@ export function moment(text: string): Date {
   return date;
 }
 
-/** An option that takes one of a few words; they stand in its help, and a shell can complete them. */
+/** An option that takes one of a few words, for its help and for shell completion. */
 export function choice(flags: string, description: string, words: readonly string[]): Option {
   return new Option(flags, description).choices([...words]);
 }
@@ -58,3 +59,34 @@ export function reasonText(text: string): string {
   if (reason !== "" && reason.length <= REASON_LENGTH_MAX) return reason;
   throw new InvalidArgumentError(`It must be 1 to ${REASON_LENGTH_MAX} characters.`);
 }
+
+/** The filter of `millrace events`, `retry`, `replay`, and `give-up`, as commander gives it. */
+export interface EventFilterOptions {
+  readonly source?: string | undefined;
+  readonly type?: string;
+  readonly outcome?: Outcome | undefined;
+  /** A fingerprint, or its beginning. */
+  readonly error?: string;
+  readonly q?: string;
+  readonly since?: Date;
+  readonly until?: Date;
+}
+
+/** The options of that filter. Each command adds them in the order of its help. */
+export const EVENT_FILTER = {
+  source: new Option("--source <source>", "events from this source"),
+  type: new Option("--type <type>", "events of this type"),
+  error: new Option(
+    "--error <fingerprint>",
+    "events whose last error has this fingerprint, or one that begins with it",
+  ),
+  q: new Option("--q <text>", "events whose id is or begins with this"),
+  since: new Option(
+    "--since <time>",
+    "recorded since this time (2026-11-21T10:00Z, or 15m, 1h, 7d ago)",
+  ).argParser(moment),
+  until: new Option("--until <time>", "recorded before this time").argParser(moment),
+};
+
+/** An option for how an event was completed. */
+export const outcomeOption = choice("--outcome <outcome>", "events with this outcome", OUTCOMES);

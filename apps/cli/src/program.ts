@@ -1,22 +1,9 @@
-import { addErrorsCommand } from "./commands/errors.ts";
-import { addEventsCommand } from "./commands/events.ts";
-import {
-  addDoctorCommand,
-  addMigrateCommand,
-  addPauseCommands,
-  addRetentionCommand,
-  addRunsCommand,
-  addSessionsCommand,
-} from "./commands/maintenance.ts";
-import { addGiveUpCommand, addReplayCommand, addRetryCommand } from "./commands/retry-replay.ts";
-import { addRoleCommands, addStartCommand } from "./commands/roles.ts";
-import { addSendCommand } from "./commands/send.ts";
-import { addCompletion, addInitCommand } from "./commands/setup.ts";
+import { createRequire } from "node:module";
+import tab from "@bomb.sh/tab/commander";
+import { Command } from "commander";
+import { z } from "zod";
 import type { CliContext } from "./context.ts";
 import { environmentHelp } from "./environment-help.ts";
-import { Command } from "commander";
-import { createRequire } from "node:module";
-import { z } from "zod";
 
 const HELP = `
 Examples:
@@ -33,8 +20,72 @@ ${environmentHelp()}
 
 Exit codes: 0 success, 1 failure, 2 usage error.`;
 
-/** Makes the `millrace` command with all subcommands; it throws instead of exiting. */
-export function createProgram(context: CliContext): Command {
+type AddCommand = (program: Command, context: CliContext) => Promise<void>;
+
+/** The commands, in the order of `millrace --help`. A process loads the file of its own command. */
+const COMMANDS: readonly { readonly names: readonly string[]; readonly add: AddCommand }[] = [
+  {
+    names: ["init"],
+    add: async (...to) => (await import("./commands/init.ts")).addInitCommand(...to),
+  },
+  {
+    names: ["start"],
+    add: async (...to) => (await import("./commands/start.ts")).addStartCommand(...to),
+  },
+  {
+    names: ["ingress", "worker", "dashboard"],
+    add: async (...to) => (await import("./commands/roles.ts")).addRoleCommands(...to),
+  },
+  {
+    names: ["migrate"],
+    add: async (...to) => (await import("./commands/migrate.ts")).addMigrateCommand(...to),
+  },
+  {
+    names: ["send"],
+    add: async (...to) => (await import("./commands/send.ts")).addSendCommand(...to),
+  },
+  {
+    names: ["events"],
+    add: async (...to) => (await import("./commands/events.ts")).addEventsCommand(...to),
+  },
+  {
+    names: ["errors"],
+    add: async (...to) => (await import("./commands/errors.ts")).addErrorsCommand(...to),
+  },
+  {
+    names: ["retry", "replay", "give-up"],
+    add: async (...to) => (await import("./commands/retry-replay.ts")).addVerbCommands(...to),
+  },
+  {
+    names: ["runs"],
+    add: async (...to) => (await import("./commands/runs.ts")).addRunsCommand(...to),
+  },
+  {
+    names: ["pause", "resume"],
+    add: async (...to) => (await import("./commands/pause.ts")).addPauseCommands(...to),
+  },
+  {
+    names: ["sessions"],
+    add: async (...to) => (await import("./commands/sessions.ts")).addSessionsCommand(...to),
+  },
+  {
+    names: ["doctor"],
+    add: async (...to) => (await import("./commands/doctor.ts")).addDoctorCommand(...to),
+  },
+  {
+    names: ["retention"],
+    add: async (...to) => (await import("./commands/retention.ts")).addRetentionCommand(...to),
+  },
+];
+
+/**
+ * Creates the `millrace` command with the subcommand `wanted`, or with all of them where no
+ * subcommand has this name; it throws instead of exiting.
+ */
+export async function createProgram(
+  context: CliContext,
+  wanted: string | undefined,
+): Promise<Command> {
   const program = new Command("millrace")
     .description("Takes webhooks in, exactly once.")
     .version(version(), "-v, --version", "print the version")
@@ -51,21 +102,8 @@ export function createProgram(context: CliContext): Command {
       getErrHelpWidth: () => context.stderr.columns ?? 100,
     });
 
-  addInitCommand(program, context);
-  addStartCommand(program, context);
-  addRoleCommands(program, context);
-  addMigrateCommand(program, context);
-  addSendCommand(program, context);
-  addEventsCommand(program, context);
-  addErrorsCommand(program, context);
-  addRetryCommand(program, context);
-  addReplayCommand(program, context);
-  addGiveUpCommand(program, context);
-  addRunsCommand(program, context);
-  addPauseCommands(program, context);
-  addSessionsCommand(program, context);
-  addDoctorCommand(program, context);
-  addRetentionCommand(program, context);
+  const named = COMMANDS.filter(({ names }) => wanted !== undefined && names.includes(wanted));
+  for (const { add } of named.length > 0 ? named : COMMANDS) await add(program, context);
   addCompletion(program);
   addHelpCommand(program);
   for (const command of program.commands) {
@@ -102,4 +140,20 @@ const manifestSchema = z.object({ version: z.string() });
 function version(): string {
   const manifest: unknown = createRequire(import.meta.url)("../package.json");
   return manifestSchema.parse(manifest).version;
+}
+
+const COMPLETION_HELP = `
+The script calls \`millrace\`, so \`millrace\` must be on the PATH: install it globally, or add
+node_modules/.bin to the PATH.
+
+Examples:
+  $ source <(millrace completion bash)                    # in ~/.bashrc to keep it
+  $ source <(millrace completion zsh)                     # in ~/.zshrc
+  $ millrace completion fish > ~/.config/fish/completions/millrace.fish`;
+
+/** `millrace completion <shell>`: completes commands, options, and their values. */
+function addCompletion(program: Command): void {
+  tab(program, { completionCommandName: "completion" });
+  const command = program.commands.find((each) => each.name() === "completion");
+  command?.description("print a shell completion script").addHelpText("after", COMPLETION_HELP);
 }

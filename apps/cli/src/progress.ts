@@ -1,8 +1,8 @@
 import { Presets, SingleBar } from "cli-progress";
 import type { Output } from "./context.ts";
 
-/** A bar that tells how far a long call has come; silent where nobody watches. */
-export interface Progress {
+/** A progress bar; silent without a terminal. */
+interface Progress {
   /** One step further. */
   step(): void;
   /** So many steps in all. */

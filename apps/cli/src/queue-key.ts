@@ -24,9 +24,9 @@ export async function readQueueKey(dataDir: string): Promise<string | undefined>
 export async function ensureQueueKey({ environment, dataDir }: Settings): Promise<string> {
   const known = environment.MILLRACE_QUEUE_KEY ?? (await readQueueKey(dataDir));
   if (known !== undefined) return known;
-  const made = makeQueueKey();
-  await writePrivateFile(keyPath(dataDir), `${made}\n`);
-  return made;
+  const created = makeQueueKey();
+  await writePrivateFile(keyPath(dataDir), `${created}\n`);
+  return created;
 }
 
 function keyPath(dataDir: string): string {

@@ -2,8 +2,8 @@ import { connectionHint, isMillraceError, type ErrorCode } from "@millrace/core"
 import type { Output } from "./context.ts";
 
 /**
- * Tells people why a command failed: one line, its code last; of a list of problems the code stands
- * above them. The stack only on request.
+ * Prints the reason of a failure: one line with the code last, or above a list of problems. The
+ * stack only on request.
  */
 export function reportError(
   error: unknown,

@@ -3,7 +3,7 @@ import type { CliContext } from "./context.ts";
 import { createProgram } from "./program.ts";
 import { reportError } from "./report-error.ts";
 
-/** Why a command did not do its work. */
+/** The failure of a command. */
 export interface CommandFailure {
   /** 1 failure, 2 usage. */
   readonly exitCode: number;
@@ -11,13 +11,14 @@ export interface CommandFailure {
   readonly message: string;
 }
 
-/** Runs one command line; gives what went wrong, if anything did. It has been told by then. */
+/** Runs one command line. Prints a failure and returns it. */
 export async function runCli(
   args: readonly string[],
   context: CliContext,
 ): Promise<CommandFailure | undefined> {
   try {
-    await createProgram(context).parseAsync(args, { from: "user" });
+    const program = await createProgram(context, args[0]);
+    await program.parseAsync(args, { from: "user" });
     return undefined;
   } catch (error) {
     // Commander has printed the help, or what is wrong with the command line.

@@ -1,7 +1,6 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { isAlive } from "./is-alive.ts";
 import { writePrivateFile } from "./write-private-file.ts";
 
 const processSchema = z.object({ name: z.string(), pid: z.number(), port: z.number() });
@@ -19,7 +18,7 @@ const runSchema = z.object({
   processes: z.array(processSchema),
 });
 
-/** What a running `millrace start` tells the other commands, in `<data folder>/run.json`. */
+/** A running `millrace start`, for the other commands: `<data folder>/run.json`. */
 export type Run = z.infer<typeof runSchema>;
 
 /** Writes `run.json`, for its owner's eyes alone: it holds the database's URL. */
@@ -49,5 +48,15 @@ function parse(text: string): unknown {
     return JSON.parse(text);
   } catch {
     return undefined;
+  }
+}
+
+/** True while a process of this pid lives, also another user's. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

@@ -3,7 +3,7 @@ import type { CliContext } from "./context.ts";
 import { existsSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 
-/** What every command reads of its environment first. */
+/** The environment of a command. */
 export interface Settings {
   readonly environment: Environment;
   /** Absolute path of the config file, whether it is there or not. */

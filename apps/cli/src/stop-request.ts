@@ -1,7 +1,7 @@
 import type { CliContext } from "./context.ts";
 
-/** The wish of whoever runs `millrace start` that it end. */
-export interface StopRequest {
+/** The request to end a command, by a signal. */
+interface StopRequest {
   /** Aborts with the first Ctrl-C, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal;
   /** Resolves with it. */
@@ -13,7 +13,7 @@ export interface StopRequest {
 /** One press of Ctrl-C reaches us twice under npm: from the terminal, and passed on by npm. */
 const SAME_PRESS_MS = 400;
 
-/** Hears the signals that end the command; a second press calls `atOnce`. */
+/** Listens for the signals that end the command; a second Ctrl-C calls `atOnce`. */
 export function onStopRequest(
   context: Pick<CliContext, "onStopSignal">,
   atOnce: () => void,

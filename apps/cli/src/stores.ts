@@ -21,7 +21,8 @@ export interface Stores {
 
 /**
  * Finds the stores that a command works on: those of the environment, else those of the
- * `millrace start` that runs here. The key of jobs is the environment's, else the one that a `start` made here.
+ * `millrace start` that runs here. The key of jobs comes from the environment, or else from a
+ * `start` here.
  *
  * @throws `database_unreachable` when neither names a database.
  */
@@ -107,8 +108,7 @@ function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey }: Stores) {
 }
 
 /**
- * Opens ledger and queues for the time of one command, and does what it does under the name of who runs
- * it.
+ * Opens ledger and queues for the time of one command. Its audit entries name the user who runs it.
  *
  * @throws as {@link withStores}
  */
@@ -119,4 +119,18 @@ export async function withOperator<Result>(
 ): Promise<Result> {
   const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
   return await withStores(context, (stores) => work(createOperator(stores, actor), stores.ledger));
+}
+
+/**
+ * Completes the `error` of a filter to a whole fingerprint: you can type its beginning.
+ *
+ * @throws `error_not_found` when no fingerprint matches, `invalid_request` when several do;
+ * `database_unavailable`
+ */
+export async function withWholeError<Filter extends { readonly error?: string | undefined }>(
+  { errors }: Pick<Ledger, "errors">,
+  filter: Filter,
+): Promise<Filter> {
+  const { error } = filter;
+  return error === undefined ? filter : { ...filter, error: await errors.findFingerprint(error) };
 }

@@ -14,7 +14,7 @@ export function printable(text: string): string {
 /** Bytes of a dump. */
 export const DUMP_BYTES_MAX = 4_096;
 
-/** The first bytes of what is not text, as the event's page has them: offset, hexadecimal, and what is ASCII. */
+/** The first bytes of a binary body, as the event's page shows them: offset, hexadecimal, ASCII. */
 export function hexDump(bytes: Uint8Array): string[] {
   const lines: string[] = [];
   for (let at = 0; at < Math.min(bytes.byteLength, DUMP_BYTES_MAX); at += 16) {

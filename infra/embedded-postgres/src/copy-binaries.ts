@@ -21,7 +21,7 @@ interface Link {
   readonly to: string;
 }
 
-/** Whether the links between the libraries are there; npm makes them in an install script. */
+/** True when the links between the libraries exist; npm makes them in an install script. */
 export async function hasItsLinks(native: string): Promise<boolean> {
   for (const link of await links(native)) {
     const found = await stat(join(native, link.path)).catch(() => undefined);
@@ -31,8 +31,8 @@ export async function hasItsLinks(native: string): Promise<boolean> {
 }
 
 /**
- * Completes a copy of the binaries, links included. Every file is put in place whole, so that
- * several may do this at once, and a copy that a cleaner of old files has thinned out heals.
+ * Completes a copy of the binaries, links included. Every file is renamed when it is whole, so
+ * several processes can do this at once, and files that a cleaner has removed come back.
  *
  * @throws when the folder belongs to somebody else, who could change what we run.
  */

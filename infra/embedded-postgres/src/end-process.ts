@@ -1,5 +1,7 @@
+import { readdir, readlink, realpath } from "node:fs/promises";
+import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isAlive, type ProcessIdentity } from "./process-identity.ts";
+import { isAlive, type ProcessIdentity, identifyProcess } from "./process-identity.ts";
 
 const PATIENCE_MS = { SIGINT: 15_000, SIGQUIT: 5_000, SIGKILL: 10_000 } as const;
 
@@ -28,4 +30,26 @@ function trySignal(pid: number, signal: NodeJS.Signals): void {
     // It may have ended between the look and the signal.
     if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
   }
+}
+
+/**
+ * Ends the server processes that a killed postmaster left at work on its data; a busy one may not
+ * look up for hours, and holds the memory that a new postmaster must not share. Only Linux shows
+ * which they are; elsewhere they are waited for.
+ */
+export async function endOrphans(pgdata: string): Promise<void> {
+  const folder = await realpath(pgdata);
+  for (const name of await readdir("/proc").catch(() => [])) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || !(await isServerProcess(pid, folder))) continue;
+    const identity = await identifyProcess(pid);
+    if (identity !== undefined) await endProcess(identity, ["SIGKILL"]);
+  }
+}
+
+async function isServerProcess(pid: number, folder: string): Promise<boolean> {
+  const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
+  if (cwd !== folder) return false;
+  const program = await readlink(`/proc/${pid}/exe`).catch(() => "");
+  return basename(program.replace(/ \(deleted\)$/, "")) === "postgres";
 }

@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { MillraceError } from "@millrace/core";
 import { copyBinaries, hasItsLinks } from "./copy-binaries.ts";
-import { runTool } from "./run-tool.ts";
-import type { ServerUser } from "./server-user.ts";
+import { runTool, type ServerUser } from "./server-user.ts";
 
 /** The programs of one Postgres. */
 export interface Binaries {
@@ -13,7 +12,7 @@ export interface Binaries {
 }
 
 /**
- * Finds the platform's Postgres and a place from which `user` can run it: where npm put it, else a
+ * Finds the platform's Postgres in a folder from which `user` can run it: that of npm, else a
  * copy (npm's folder may be closed to that user, and without install scripts it lacks links).
  *
  * @throws `postgres_not_started` where the platform has none, or none that runs.

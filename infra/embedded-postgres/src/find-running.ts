@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { answeringPid } from "./ask-server.ts";
 import { endProcess } from "./end-process.ts";
 import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
-import { runTool } from "./run-tool.ts";
+import { runTool } from "./server-user.ts";
 import type { ServerFile } from "./server-file.ts";
 
 const PATIENCE_MS = 60_000;

@@ -2,8 +2,7 @@ import { chown, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { MillraceError } from "@millrace/core";
 import type { Binaries } from "./find-binaries.ts";
-import { runTool } from "./run-tool.ts";
-import { dataArgument, type ServerUser } from "./server-user.ts";
+import { runTool, dataArgument, type ServerUser } from "./server-user.ts";
 
 /** The role that owns everything in the embedded Postgres. */
 export const ROLE = "millrace";
@@ -15,7 +14,7 @@ const LOCALE = [
   "--locale=C",
 ];
 
-/** Whether the data was initialised, to the end. */
+/** True when the data was initialised completely. */
 export async function isInitialised(pgdata: string): Promise<boolean> {
   const found = await stat(join(pgdata, "PG_VERSION")).catch(() => undefined);
   return found !== undefined;

@@ -21,7 +21,7 @@ export interface Launch {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-export type LaunchResult =
+type LaunchResult =
   | { readonly outcome: "up"; readonly identity: ProcessIdentity }
   | { readonly outcome: "port_taken" | "still_held" | "failed"; readonly said: string };
 

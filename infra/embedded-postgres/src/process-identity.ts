@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** A process, told apart from a later one that was given the same number. */
+/** A process, distinct from a later one with the same number. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** When it started, in words of this boot; `0` where the system does not say. */
@@ -16,7 +16,7 @@ export async function identifyProcess(pid: number): Promise<ProcessIdentity | un
   return { pid, since: `${stat.startTicks}-${await bootId()}` };
 }
 
-/** Whether that very process still lives; a zombie does not. */
+/** True while that very process lives; a zombie does not. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   const now = await identifyProcess(identity.pid);
   if (now === undefined) return false;

@@ -1,9 +1,10 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { MillraceError } from "@millrace/core";
 
-/** What is kept beside the data, for the next start. */
+/** Kept next to the data, for the next start. */
 export interface ServerFile {
   readonly port: number;
   readonly password: string;
@@ -40,4 +41,22 @@ export async function writeServerFile(dataDir: string, server: ServerFile): Prom
 /** A password that nobody has to type. */
 export function newPassword(): string {
   return randomBytes(24).toString("hex");
+}
+
+/** True when nobody listens on a port of loopback. */
+export function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}
+
+/** A free port below those that systems give to outgoing connections, so that it can be kept. */
+export async function findFreePort(): Promise<number> {
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const port = randomInt(20_000, 32_000);
+    if (await isFree(port)) return port;
+  }
+  throw new Error("Cannot find a free port: a hundred between 20000 and 32000 are taken");
 }

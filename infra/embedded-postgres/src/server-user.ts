@@ -1,8 +1,9 @@
+import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 
 const NOBODY = 65_534;
 
-/** The user whom Postgres runs as, where it cannot be the user of this process. */
+/** The user that Postgres runs as, where it cannot be the user of this process. */
 export interface ServerUser {
   readonly uid: number;
   readonly gid: number;
@@ -20,7 +21,7 @@ export async function serverUser(pgdata: string): Promise<ServerUser | undefined
 }
 
 /**
- * How the server names its data folder, which is also its working directory.
+ * Names the data folder for the server, which also has it as its working directory.
  *
  * The other user may not be able to walk to it (a clone under /root, 0700), but a process can
  * always go through its own working directory, and that is set before the user is changed.
@@ -35,3 +36,31 @@ export const SERVER_ENVIRONMENT = {
   LC_ALL: "C",
   TZ: "UTC",
 } as const;
+
+interface ToolResult {
+  readonly code: number | null;
+  /** Its stdout and stderr, or the error of its launch. */
+  readonly output: string;
+}
+
+/** Runs one of Postgres' programs to its end; `stdin` is a file descriptor. Never throws. */
+export function runTool(
+  path: string,
+  args: readonly string[],
+  options: { cwd: string; user: ServerUser | undefined; stdin?: number },
+): Promise<ToolResult> {
+  return new Promise<ToolResult>((resolve) => {
+    let output = "";
+    const child = spawn(path, args, {
+      cwd: options.cwd,
+      env: SERVER_ENVIRONMENT,
+      stdio: [options.stdin ?? "ignore", "pipe", "pipe"],
+      ...options.user,
+    });
+    child.stdout?.on("data", (data: Buffer) => (output += data.toString()));
+    child.stderr?.on("data", (data: Buffer) => (output += data.toString()));
+    child.once("error", (error) => resolve({ code: null, output: error.message }));
+    child.once("close", (code) => resolve({ code, output }));
+    // Where a user does not exist (a user namespace with root alone) spawn itself throws.
+  }).catch((error: unknown) => ({ code: null, output: String(error) }));
+}

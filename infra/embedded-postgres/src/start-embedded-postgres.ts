@@ -2,16 +2,21 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MillraceError } from "@millrace/core";
 import { ensureDatabase, serverUrl } from "./ask-server.ts";
-import { endOrphans } from "./end-orphans.ts";
-import { endProcess } from "./end-process.ts";
+import { endOrphans, endProcess } from "./end-process.ts";
 import { findBinaries } from "./find-binaries.ts";
 import { findRunning } from "./find-running.ts";
-import { findFreePort, isFree } from "./free-port.ts";
+import {
+  findFreePort,
+  isFree,
+  newPassword,
+  readServerFile,
+  writeServerFile,
+  type ServerFile,
+} from "./server-file.ts";
 import { initialiseData, isInitialised } from "./initialise-data.ts";
 import { launchError, launchPostmaster, type Launch } from "./launch-postmaster.ts";
 import { lockFolder, type FolderLock } from "./lock-folder.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
-import { newPassword, readServerFile, writeServerFile, type ServerFile } from "./server-file.ts";
 import { serverUser } from "./server-user.ts";
 
 export interface EmbeddedPostgresOptions {
@@ -25,7 +30,7 @@ export interface EmbeddedPostgresOptions {
   readonly port?: number;
   /** Further settings of the server, as in postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Hears what takes long, one line at a time. */
+  /** Called with one line for each step that takes long. */
   readonly log?: (line: string) => void;
 }
 
@@ -36,7 +41,7 @@ export interface EmbeddedPostgres {
   readonly port: number;
   /** Of the postmaster; changes with `restart`. */
   readonly pid: number;
-  /** Whether it ran already, left behind by a process that was killed. */
+  /** True when it ran already, left behind by a process that was killed. */
   readonly adopted: boolean;
   /** Ends it within 30 s: fast (default) or immediate, then by force; gives the folder back. */
   stop(mode?: "fast" | "immediate"): Promise<void>;

@@ -1,16 +1,27 @@
 import type { BulkVerb } from "@millrace/api-contract";
-import { type EventStatus, type Outcome, OUTCOMES } from "@millrace/core";
+import type { EventStatus } from "@millrace/core";
 import type { CliContext } from "../context.ts";
 import {
   choice,
   duration,
-  moment,
+  EVENT_FILTER,
+  type EventFilterOptions,
+  outcomeOption,
   positiveNumber,
   reasonText,
   WAIT_MS,
   wholeNumber,
 } from "../parse-option.ts";
 import type { Command } from "commander";
+import { runMany } from "../runs/run-many.ts";
+import { runGiveUp, runOne } from "../runs/run-one.ts";
+
+/** `millrace retry`, `replay`, and `give-up`, for one event or all events of a filter. */
+export function addVerbCommands(program: Command, context: CliContext): void {
+  addRetryCommand(program, context);
+  addReplayCommand(program, context);
+  addGiveUpCommand(program, context);
+}
 
 const RETRY_HELP = `
 Each event gets its full number of attempts again. Uses DATABASE_URL and REDIS_URL, or the running
@@ -26,7 +37,7 @@ Examples:
   $ millrace retry --all --expect 1200`;
 
 /** `millrace retry`: runs failed events again. */
-export function addRetryCommand(program: Command, context: CliContext): void {
+function addRetryCommand(program: Command, context: CliContext): void {
   const command = program.command("retry").description("run failed events again");
   addVerbOptions(command, { waits: true })
     .addOption(choice("--status <status>", "implied", ["failed"]))
@@ -48,7 +59,7 @@ Examples:
   $ millrace give-up --error 1-31a4a32c9fb3de8e --rate 200`;
 
 /** `millrace give-up`: stops trying pending events. */
-export function addGiveUpCommand(program: Command, context: CliContext): void {
+function addGiveUpCommand(program: Command, context: CliContext): void {
   const command = program.command("give-up").description("stop trying pending events");
   addVerbOptions(command, { waits: false })
     .addOption(choice("--status <status>", "implied", ["pending"]))
@@ -72,27 +83,20 @@ Examples:
   $ millrace replay --type order.paid --since 2d --until 1d --rate 20`;
 
 /** `millrace replay`: runs completed or failed events again, as a new generation. */
-export function addReplayCommand(program: Command, context: CliContext): void {
+function addReplayCommand(program: Command, context: CliContext): void {
   const command = program
     .command("replay")
     .description("run completed or failed events again, as a new generation");
   addVerbOptions(command, { waits: true })
     .addOption(choice("--status <status>", "events with this status", SETTLED))
-    .addOption(choice("--outcome <outcome>", "events with this outcome", OUTCOMES))
+    .addOption(outcomeOption)
     .addHelpText("after", REPLAY_HELP)
     .action(() => runVerb(command, context, "replay"));
 }
 
 /** Options of `millrace retry`, `replay`, and `give-up`. */
-interface VerbOptions {
-  readonly source?: string;
-  readonly type?: string;
+interface VerbOptions extends EventFilterOptions {
   readonly status?: EventStatus;
-  readonly outcome?: Outcome;
-  readonly error?: string;
-  readonly q?: string;
-  readonly since?: Date;
-  readonly until?: Date;
   readonly generation?: number;
   readonly limit?: number;
   readonly rate?: number;
@@ -106,24 +110,17 @@ interface VerbOptions {
   readonly timeout?: number;
 }
 
-/** Adds the arguments and options of all three commands: one event by name, or a filter for many. */
+/** Adds the arguments and options of all three commands, for one event or a filter. */
 function addVerbOptions(command: Command, { waits }: { waits: boolean }): Command {
   command
     .argument("[source]", "the source of one event")
     .argument("[id]", "the id of one event")
-    .option("--source <source>", "events from this source")
-    .option("--type <type>", "events of this type")
-    .option(
-      "--error <fingerprint>",
-      "events whose last error has this fingerprint, or one that begins with it",
-    )
-    .option("--q <text>", "events whose id is or begins with this")
-    .option(
-      "--since <time>",
-      "recorded since this time (2026-11-21T10:00Z, or 15m, 1h, 7d ago)",
-      moment,
-    )
-    .option("--until <time>", "recorded before this time", moment)
+    .addOption(EVENT_FILTER.source)
+    .addOption(EVENT_FILTER.type)
+    .addOption(EVENT_FILTER.error)
+    .addOption(EVENT_FILTER.q)
+    .addOption(EVENT_FILTER.since)
+    .addOption(EVENT_FILTER.until)
     .option("--all", "all events, when no filter is given")
     .option("--expect <n>", "how many events match; needed for --all and above 1,000", eventCount)
     .option("--limit <n>", "only the newest n", wholeNumber({ min: 1, max: 1_000_000_000 }))
@@ -170,7 +167,6 @@ async function runVerb(command: Command, context: CliContext, verb: BulkVerb): P
         `error: nothing to ${verb.replace("_", " ")}: give a source and an id, a filter, or --all`,
       );
     }
-    const { runMany } = await import("../runs/run-many.ts");
     const how = { all, expected, limit, dryRun, ratePerSecond: rate, wait: wait !== false };
     const many = { filter, ...how, json: json === true, reason };
     context.setExitCode(await runMany(context, verb, many));
@@ -188,11 +184,9 @@ async function runVerb(command: Command, context: CliContext, verb: BulkVerb): P
   }
   const one = { lookup: { source, eventId, generation: named }, json: json === true, reason };
   if (verb === "give_up") {
-    const { runGiveUp } = await import("../give-up.ts");
     context.setExitCode(await runGiveUp(context, one));
     return;
   }
-  const { runOne } = await import("../run-again.ts");
   const waitMs = wait === true ? (timeout ?? WAIT_MS) : undefined;
   context.setExitCode(await runOne(context, verb, { ...one, waitMs }));
 }

@@ -4,30 +4,6 @@ import type { CliContext } from "../context.ts";
 import { wholeNumber } from "../parse-option.ts";
 import { readSettings } from "../settings.ts";
 
-const HELP = `
-If DATABASE_URL is not set, it runs an embedded Postgres with its data in .millrace. If REDIS_URL is
-not set, the queue is on Postgres too. A source without a secret gets one, kept in
-.millrace/secrets.json. If a port is taken, it uses the next free one.
-
-Ctrl-C shuts down gracefully; a second Ctrl-C exits at once.
-
-Examples:
-  $ millrace start
-  $ REDIS_URL=redis://127.0.0.1:6379 millrace start --workers 4`;
-
-/** `millrace start`: the ingress, workers, and dashboard, and an embedded Postgres if needed. */
-export function addStartCommand(program: Command, context: CliContext): void {
-  program
-    .command("start")
-    .description("run everything on this machine")
-    .option("--workers <n>", "number of worker processes", wholeNumber({ min: 1, max: 64 }), 2)
-    .addHelpText("after", HELP)
-    .action(async (options: { workers: number }) => {
-      const { runStart } = await import("../start/run-start.ts");
-      await runStart(context, options);
-    });
-}
-
 type RoleMain = (env: Readonly<Record<string, string | undefined>>) => Promise<unknown>;
 
 // Each process loads only its own role.

@@ -1,8 +1,35 @@
+import { readFile } from "node:fs/promises";
+import {
+  type Config,
+  type EventLookup,
+  isInternal,
+  MillraceError,
+  type Provider,
+  secretVariable,
+  type SignRequest,
+  withUrl,
+} from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
+import { loadConfig, reasonOf, resolveSecrets } from "@millrace/service";
 import { InvalidArgumentError, type Command } from "commander";
+import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
 import type { CliContext } from "../context.ts";
-import { duration, positiveNumber, wholeNumber } from "../parse-option.ts";
-import { parseOverride, type Override } from "../send/create-event.ts";
-import type { SendOptions } from "../send/run-send.ts";
+import { readDevelopmentSecrets } from "../development-secrets.ts";
+import { duration, positiveNumber, wholeNumber, WAIT_MS } from "../parse-option.ts";
+import { readRun } from "../run-file.ts";
+import {
+  parseOverride,
+  type Override,
+  createEvent,
+  type EventRecipe,
+  usualType,
+  identifiedAs,
+} from "../send/create-event.ts";
+import { createPoster } from "../send/post-delivery.ts";
+import { sendMany, sendOne } from "../send/send-many.ts";
+import { readSettings, type Settings } from "../settings.ts";
+import { findStores, withLedger } from "../stores.ts";
+import { printable } from "../terminal-text.ts";
 
 const HELP = `
 Without a type, it sends the provider's default sample; unknown types get a plain body.
@@ -47,7 +74,6 @@ export function addSendCommand(program: Command, context: CliContext): void {
       if (options.wait === true && (options.count > 1 || options.duplicates > 0)) {
         command.error("error: --wait needs one event: remove --count and --duplicates");
       }
-      const { runSend } = await import("../send/run-send.ts");
       context.setExitCode(await runSend(context, { source, type, options }));
     });
 }
@@ -56,4 +82,164 @@ function collectOverride(text: string, earlier: readonly Override[] = []): Overr
   const override = parseOverride(text);
   if (override === undefined) throw new InvalidArgumentError("It must be field=value.");
   return [...earlier, override];
+}
+
+interface SendOptions {
+  readonly id?: string;
+  readonly count: number;
+  readonly rate?: number;
+  readonly duplicates: number;
+  readonly concurrency: number;
+  readonly data?: string;
+  readonly set?: readonly Override[];
+  readonly url?: string;
+  readonly wait?: true;
+  /** Milliseconds that `wait` waits. */
+  readonly timeout?: number;
+}
+
+interface SendRequest {
+  readonly source: string;
+  readonly type: string | undefined;
+  readonly options: SendOptions;
+}
+
+/** Sends what was asked for. Gives the exit code. */
+async function runSend(
+  context: CliContext,
+  { source, type, options }: SendRequest,
+): Promise<number> {
+  const settings = readSettings(context);
+  const { config } = await loadConfig(settings.configPath);
+  const provider = providerOf(config, source);
+  const { env } = context;
+  const secret = await findSecret(source, config, { env, dataDir: settings.dataDir });
+  const url = await ingressUrl(source, options.url, settings);
+  const recipe: EventRecipe = {
+    provider,
+    secret,
+    type: type ?? usualType(provider),
+    id: options.id,
+    data: options.data === undefined ? undefined : await readData(options.data, context),
+    overrides: options.set ?? [],
+  };
+
+  const poster = createPoster(url, options.concurrency);
+  // A copy of an event is signed when it is sent, not when the first one was made.
+  const sign = (event: SignRequest) => provider.sign({ ...event, nowMs: Date.now() });
+  const deliver = (event: SignRequest) => poster.post(sign(event), event.body);
+  try {
+    if (options.count > 1 || options.duplicates > 0) {
+      return await sendMany(recipe, deliver, { ...options, ...context });
+    }
+    const event = createEvent(recipe, 0);
+    const names = identifiedAs(provider, event, sign(event));
+    const heading = names
+      .map(({ type: named, eventId }) => `${source} ${printable(`${named} ${eventId}`)}\n`)
+      .join("");
+    const send = () => sendOne(() => deliver(event), { heading, stdout: context.stdout });
+    if (options.wait !== true) return await send();
+    // A ledger that cannot be read is found before anything is sent.
+    const { databaseUrl } = await findStores(settings);
+    return await withLedger(databaseUrl, async (ledger) => {
+      const exitCode = await send();
+      if (exitCode !== 0) return exitCode;
+      return await tellEnds(context, ledger, {
+        keys: names.map(({ eventId }) => ({ source, eventId })),
+        timeoutMs: options.timeout ?? WAIT_MS,
+      });
+    });
+  } finally {
+    poster.close();
+  }
+}
+
+/** Prints the result of each event. Returns the exit code: 0 when all of them are completed. */
+async function tellEnds(
+  { stdout }: CliContext,
+  ledger: Pick<Ledger, "reads">,
+  { keys, timeoutMs }: { keys: readonly EventLookup[]; timeoutMs: number },
+): Promise<number> {
+  const codes = keys.map(async (key) => {
+    const ended = await awaitEnd(ledger, key, timeoutMs);
+    const name = keys.length > 1 ? `${printable(key.eventId)} ` : "";
+    stdout.write(`${name}${describeEnd(ended, timeoutMs)}\n`);
+    return exitCodeOf(ended);
+  });
+  return Math.max(0, ...(await Promise.all(codes)));
+}
+
+function providerOf(config: Config, source: string): Provider {
+  const configured = Object.hasOwn(config.sources, source) ? config.sources[source] : undefined;
+  if (configured !== undefined && !isInternal(configured)) return configured.provider;
+  const why =
+    configured === undefined ? "" : "it is an internal source, whose events handlers emit; ";
+  throw new MillraceError(
+    "unknown_source",
+    `Cannot send to "${source}": ${why}the config has ${Object.keys(withUrl(config.sources)).join(", ")}`,
+  );
+}
+
+async function readData(file: string, context: CliContext): Promise<Buffer> {
+  if (file === "-") return context.readStdin();
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new MillraceError("invalid_request", `Cannot read the body: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * The secret that a source's deliveries are signed with: its own, else the one that
+ * `millrace start` made here.
+ *
+ * @throws `missing_secret` when there is neither.
+ */
+async function findSecret(
+  source: string,
+  config: Config,
+  from: { env: Readonly<Record<string, string | undefined>>; dataDir: string },
+): Promise<string> {
+  const [own] = resolveSecrets(config, from.env)[source] ?? [];
+  const secret = own ?? (await readDevelopmentSecrets(from.dataDir))[source];
+  if (secret !== undefined) return secret;
+  throw new MillraceError(
+    "missing_secret",
+    `Cannot sign for "${source}": ${secretVariable(source)} is not set, and no \`millrace start\` ` +
+      `has made a secret in ${from.dataDir}`,
+  );
+}
+
+/**
+ * Where a source's deliveries go: the URL that was asked for, else the `millrace start` that runs
+ * here, else INGRESS_PORT on this machine.
+ *
+ * @throws `invalid_request` for an invalid URL.
+ */
+async function ingressUrl(
+  source: string,
+  asked: string | undefined,
+  settings: Settings,
+): Promise<URL> {
+  const path = `/webhooks/${source}`;
+  if (asked !== undefined) return withPath(asked, path);
+  const run = await readRun(settings.dataDir);
+  return withPath(
+    run?.ingress_url ?? `http://127.0.0.1:${settings.environment.INGRESS_PORT}`,
+    path,
+  );
+}
+
+function withPath(text: string, path: string): URL {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
+    throw new MillraceError(
+      "invalid_request",
+      `Cannot send to "${text}": it is not a URL that begins with http:// or https://`,
+    );
+  }
+  const url = new URL(text);
+  if (!url.pathname.endsWith(path)) url.pathname = `${url.pathname.replace(/\/$/, "")}${path}`;
+  return url;
 }

@@ -4,14 +4,17 @@ import {
   withUrl,
   type Config,
   type Handler,
+  matchesType,
 } from "@millrace/core";
+import { LATEST_EVENTS, latestTypes, type createPool } from "@millrace/ledger";
 import { loadConfig, loadHandlers, resolveSecrets, type LoadedConfig } from "@millrace/service";
 import type { CliContext } from "../context.ts";
 import { readDevelopmentSecrets } from "../development-secrets.ts";
 import type { Settings } from "../settings.ts";
-import { bad, check, note, ok, type Check } from "./report.ts";
+import { nearest } from "./nearest.ts";
+import { bad, check, note, ok, type Check, checkIfAny } from "./report.ts";
 
-/** Whether the config can be read; gives it where it can. */
+/** Checks that the config can be read, and returns it. */
 export async function checkConfig({
   configPath,
 }: Settings): Promise<{ check: Check; loaded: LoadedConfig | undefined }> {
@@ -29,7 +32,7 @@ export async function checkConfig({
   return { check: seen, loaded };
 }
 
-/** Whether the handlers can be loaded, as a worker does; gives them where they can. */
+/** Checks that the handlers can be loaded, as a worker does, and returns them. */
 export async function checkHandlers(
   config: Config,
 ): Promise<{ check: Check; handlers: readonly Handler[] }> {
@@ -50,8 +53,8 @@ export async function checkHandlers(
 }
 
 /**
- * Whether the sources have secrets: their own, or those that `millrace start` made. Where none has
- * one, no ingress runs, which is as it should be for a worker's machine.
+ * Checks that the sources have secrets: their own, or those that `millrace start` made. Without any
+ * secret no ingress runs here, which is right for a worker's machine.
  */
 export function checkSecrets(
   config: Config,
@@ -67,10 +70,10 @@ export function checkSecrets(
     }
     const refused = refusedSecrets(config, own);
     if (refused.length > 0) return bad(refused.join("; "));
-    const made = await readDevelopmentSecrets(dataDir);
+    const generated = await readDevelopmentSecrets(dataDir);
     const sources = Object.keys(withUrl(config.sources));
     const without = sources.filter(
-      (source) => !Object.hasOwn(own, source) && !Object.hasOwn(made, source),
+      (source) => !Object.hasOwn(own, source) && !Object.hasOwn(generated, source),
     );
     if (without.length === 0) {
       const ofStart = sources.filter((source) => !Object.hasOwn(own, source)).length;
@@ -84,7 +87,7 @@ export function checkSecrets(
   });
 }
 
-/** Why an ingress would not start with a source's secrets, by source. */
+/** Secrets with which an ingress would not start, each with its reason. */
 function refusedSecrets(
   config: Config,
   own: Readonly<Record<string, readonly string[]>>,
@@ -96,5 +99,60 @@ function refusedSecrets(
     } catch (error) {
       return [`${source}: ${error instanceof Error ? error.message : String(error)}`];
     }
+  });
+}
+
+/** A type that a handler names, and that nobody else knows. */
+interface StrangeType {
+  readonly sources: readonly string[];
+  readonly type: string;
+  /** The one that it may be meant to be. */
+  readonly nearest: string | undefined;
+}
+
+/** Finds types of handlers that their sources do not list and have not sent lately. */
+export function checkTypes(
+  pool: ReturnType<typeof createPool>,
+  { config, handlers }: { readonly config: Config; readonly handlers: readonly Handler[] },
+): Promise<readonly Check[]> {
+  return checkIfAny("event types", async () => {
+    const strange = strangeTypes(handlers, config.sources, await latestTypes(pool));
+    if (strange.length === 0) return undefined;
+    const names = strange.map(({ sources, type, nearest: meant }) => {
+      return `${sources.join("|")} ${type}${meant === undefined ? "" : ` (${meant}?)`}`;
+    });
+    return note(
+      `handlers name types that are on no list and in none of the latest ${LATEST_EVENTS.toLocaleString("en")} events: ${names.join(", ")}`,
+      "Correct the type in `on`; if it is right, add it to `types` of the source",
+    );
+  });
+}
+
+/**
+ * The types of `on` that no source of the handler lists (by provider or options) or has sent.
+ * Empty where one of the sources lists nothing and has sent nothing: every type can be right.
+ *
+ * @internal
+ */
+export function strangeTypes(
+  handlers: readonly Handler[],
+  sources: Config["sources"],
+  sent: ReadonlyMap<string, readonly string[]>,
+): StrangeType[] {
+  const known = new Map(
+    Object.entries(sources).map(([name, { provider, options }]) => [
+      name,
+      [...(provider.types ?? []), ...(options.types ?? []), ...(sent.get(name) ?? [])],
+    ]),
+  );
+  return handlers.flatMap(({ sources: named, types }) => {
+    const lists = (named.includes("*") ? [...known.keys()] : named).map(
+      (name) => known.get(name) ?? [],
+    );
+    if (lists.some((list) => list.length === 0)) return [];
+    const all = lists.flat();
+    return types
+      .filter((pattern) => !all.some((type) => matchesType(type, pattern)))
+      .map((type) => ({ sources: named, type, nearest: nearest(type, all) }));
   });
 }

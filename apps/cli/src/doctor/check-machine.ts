@@ -13,7 +13,7 @@ type Pool = ReturnType<typeof createPool>;
 const SKEW_MS_MAX = 5_000;
 const READY_MS_MAX = 3_000;
 
-/** What listens: the roles of the `millrace start` that runs here, else whether their ports are free. */
+/** Checks the roles of the `millrace start` that runs here, or else that their ports are free. */
 export async function checkListeners(settings: Settings): Promise<Check> {
   const run = await readRun(settings.dataDir);
   return run === undefined ? await checkPorts(settings) : await checkRoles(run);
@@ -57,7 +57,7 @@ function checkPorts({ environment }: Settings): Promise<Check> {
   });
 }
 
-/** Whether this machine, Postgres and Redis agree on what time it is. */
+/** Checks that this machine, Postgres and Redis agree on the time. */
 export function checkClocks(pool: Pool, { redisUrl }: Stores): Promise<Check> {
   return check("clocks", async () => {
     const clocks = [{ name: "Postgres", skewMs: await skewOf(() => postgresTimeMs(pool)) }];
@@ -74,7 +74,7 @@ export function checkClocks(pool: Pool, { redisUrl }: Stores): Promise<Check> {
   });
 }
 
-/** Milliseconds by which a clock is ahead of ours; no more than can be told from how long it took. */
+/** Milliseconds by which a clock is ahead of ours, at least: the request takes time too. */
 async function skewOf(read: () => Promise<number | undefined>): Promise<number | undefined> {
   const fromMs = Date.now();
   const theirsMs = await read();

@@ -7,20 +7,29 @@ import {
   settingFindings,
   workerFinding,
   type Finding,
+  sessionFinding,
 } from "@millrace/connect";
-import { isMillraceError, type Config } from "@millrace/core";
+import {
+  isMillraceError,
+  type Config,
+  connectionHint,
+  type DatabaseVariable,
+} from "@millrace/core";
 import {
   findPooler,
   misplacedTables,
   missingRights,
   readServerFacts,
-  type createPool,
+  createPool,
+  type Pooler,
 } from "@millrace/ledger";
+import { reasonOf } from "@millrace/service";
+import type { Stores } from "../stores.ts";
 import { bad, check, checkIfAny, note, ok, type Check, type Seen } from "./report.ts";
 
 type Pool = ReturnType<typeof createPool>;
 
-/** Whether Postgres is one that Millrace can use, with settings that keep what it commits. */
+/** Checks that Millrace can use this Postgres, and that its settings keep committed data. */
 export function checkPostgres(pool: Pool, config: Config): Promise<Check> {
   return check("postgres", async () => {
     const facts = await readServerFacts(pool);
@@ -56,7 +65,7 @@ function asSeen(detail: string, findings: readonly Finding[]): Seen {
   return bad(`${detail}: ${details}`, findings.map(({ fix }) => fix).join("; "));
 }
 
-/** Whether Postgres has as many connections as one worker may need, and as the processes that run now may take. */
+/** Checks that Postgres has connections for one worker, and for the processes that run now. */
 export function checkConnections(
   pool: Pool,
   config: Config,
@@ -75,7 +84,7 @@ export function checkConnections(
   });
 }
 
-/** Whether what is committed survives the loss of the primary. Only where a standby streams from it. */
+/** Checks that commits survive the loss of the primary, where a standby streams from it. */
 export function checkStandby(pool: Pool): Promise<readonly Check[]> {
   return checkIfAny("standby", async () => {
     const facts = await readServerFacts(pool);
@@ -103,7 +112,7 @@ const LOGINS = `
 SELECT r.rolname AS login FROM pg_catalog.pg_roles r JOIN pg_catalog.pg_namespace n ON n.nspname = 'millrace'
 WHERE r.rolname = ANY ($1) AND has_schema_privilege(r.oid, n.oid, 'USAGE')`;
 
-/** Whether the logins that roles.sql makes have the rights that it gives them. Only where there are such logins. */
+/** Checks the rights of the logins that roles.sql makes, where there are such logins. */
 export function checkRights(pool: Pool): Promise<readonly Check[]> {
   return checkIfAny("rights", async () => {
     const names = ROLES.map((role) => `millrace_${role}`);
@@ -124,7 +133,7 @@ export function checkRights(pool: Pool): Promise<readonly Check[]> {
   });
 }
 
-/** Whether some login may drop old bodies: this one is taken for the worker's, where the retention has none. */
+/** Checks that a login can drop old bodies: this one, where the retention has no other. */
 export function checkRetention(
   pool: Pool,
   retentionUrl: string | undefined,
@@ -146,4 +155,66 @@ export function checkMisplaced(pool: Pool): Promise<readonly Check[]> {
       `Move each to a schema of yours: ALTER TABLE ${names[0]} SET SCHEMA public`,
     );
   });
+}
+
+/** URLs of Postgres in addition to `DATABASE_URL`. */
+type Urls = Pick<Stores, "redisUrl" | "sessionUrl"> & {
+  readonly retentionUrl: string | undefined;
+};
+
+/**
+ * Checks that no pooler shares the connections of the retention and of queues on Postgres, which
+ * need sessions. Only where one of them has its own URL, or Postgres is behind a pooler.
+ */
+export function checkSession(pool: Pool, urls: Urls): Promise<readonly Check[]> {
+  return checkIfAny("session", async () => {
+    const { retentionUrl, sessionUrl, redisUrl } = urls;
+    const ofSession = ["DATABASE_SESSION_URL", sessionUrl] as const;
+    const ofRetention = ["RETENTION_DATABASE_URL", retentionUrl] as const;
+    const [forQueue = PRIMARY] = [ofSession].filter(isSet);
+    const [forRetention = PRIMARY] = [ofRetention, ofSession].filter(isSet);
+    const users = [
+      { who: "the retention", named: forRetention, suffers: (is: Pooler) => is === "transaction" },
+      ...(redisUrl === undefined
+        ? [{ who: "the queue", named: forQueue, suffers: (is: Pooler) => is !== "none" }]
+        : []),
+    ];
+    const seen = new Map<string, Pooler>();
+    for (const { who, named, suffers } of users) {
+      const [variable, url] = named;
+      const pooler = seen.get(variable) ?? (await ask(url));
+      if (typeof pooler !== "string") return unreachable(pooler.error, variable);
+      seen.set(variable, pooler);
+      if (!suffers(pooler)) continue;
+      const { detail, fix } = sessionFinding(who, variable);
+      return bad(detail, fix);
+    }
+    const others = [...seen.keys()].filter((variable) => variable !== "DATABASE_URL");
+    return others.length === 0 ? undefined : ok(`by ${others.join(" and ")}`);
+
+    async function ask(url: string | undefined): Promise<Pooler | { error: unknown }> {
+      const find = (of: Pool) => findPooler(of).catch((error: unknown) => ({ error }));
+      return url === undefined ? await find(pool) : await withPool(url, find);
+    }
+  });
+}
+
+type Named = readonly [variable: DatabaseVariable, url: string | undefined];
+const PRIMARY: Named = ["DATABASE_URL", undefined];
+const isSet = ([, url]: Named): boolean => url !== undefined;
+
+function unreachable(error: unknown, variable: DatabaseVariable): Seen {
+  return { state: "unknown", detail: reasonOf(error), fix: connectionHint(error, variable) };
+}
+
+async function withPool<Answer>(
+  url: string,
+  work: (pool: Pool) => Promise<Answer>,
+): Promise<Answer> {
+  const pool = createPool({ url, max: 2, applicationName: "millrace-doctor" });
+  try {
+    return await work(pool);
+  } finally {
+    await pool.end();
+  }
 }

@@ -15,12 +15,12 @@ import {
   redisFaults,
   type Queues,
 } from "@millrace/queue";
-import type { MigrationPart } from "../migrate.ts";
+import type { MigrationPart } from "../commands/migrate.ts";
 import { bad, check, note, ok, type Check } from "./report.ts";
 
 type Pool = ReturnType<typeof createPool>;
 
-/** Whether a part of the tables is this build's, or the user's, as its migrations have it. */
+/** Checks that one part of the tables is up to date with its migrations. */
 export function checkTables(pool: Pool, { name, options }: MigrationPart): Promise<Check> {
   return check(name === "ledger" ? "schema" : "your tables", async () => {
     try {
@@ -33,7 +33,7 @@ export function checkTables(pool: Pool, { name, options }: MigrationPart): Promi
   });
 }
 
-/** Whether a queue on Redis keeps what it is given, has the replicas that the config wants, and no stranger can add to it. */
+/** Checks that Redis keeps its jobs, has the replicas of the config, and that jobs are signed. */
 export function checkRedisQueue(
   { redisUrl, queueKey }: { redisUrl: string; queueKey?: string | undefined },
   options: { allowVolatile: boolean; queue: Pick<Config["queue"], "replicas"> },
@@ -88,13 +88,12 @@ function replicaFault(online: number, wanted: number): Fault[] {
   ];
 }
 
-/** What a Redis that queues do not work on is refused with. */
 function asMisfit(error: unknown): string {
   if (isMillraceError(error) && error.code === "redis_topology") return error.message;
   throw error;
 }
 
-/** Why no role could use a Redis without the key of jobs. */
+/** The fault of a Redis that no role can use, because the key of jobs is missing. */
 export function keyFault({
   redisUrl,
   queueKey,
@@ -112,7 +111,7 @@ export function keyFault({
   }
 }
 
-/** Whether the tables of a queue on Postgres are there. */
+/** Checks that the tables of a queue on Postgres exist. */
 export function checkPostgresQueue(pool: Pool): Promise<Check> {
   return check("queue", async () => {
     const { rows } = await pool.query<{ known: boolean }>(
@@ -124,7 +123,7 @@ export function checkPostgresQueue(pool: Pool): Promise<Check> {
   });
 }
 
-/** Whether the disk of Redis keeps up. It is watched for a little more than a second, in which there is an fsync. */
+/** Checks that the disk of Redis keeps up, for more than the second between two fsyncs. */
 export function checkDisk(redisUrl: string): Promise<Check> {
   return check("queue's disk", async () => {
     if (!(await isDiskSlow(redisUrl))) return ok("no fsync was slow");
@@ -135,7 +134,7 @@ export function checkDisk(redisUrl: string): Promise<Check> {
   });
 }
 
-/** Whether the queues are those that the ledger was last compared with. */
+/** Checks that the ledger was last compared with these queues. */
 export function checkEpochs(ledger: Ledger, queues: Queues): Promise<Check> {
   return check("epochs", async () => {
     const sources = [...queues.queues.keys()];
@@ -161,7 +160,7 @@ export function checkEpochs(ledger: Ledger, queues: Queues): Promise<Check> {
   });
 }
 
-/** How Postgres had changed under a source's queue, and what nobody can name anymore. */
+/** The change of Postgres under a source's queue, and the number of lost events. */
 function inWords([source, change]: readonly [string, KeptChange]): string {
   const { kind, atMs, unnamed, fromMs, tillMs } = change;
   const found = `${source} (${kind}, found ${new Date(atMs).toISOString()})`;
@@ -170,7 +169,7 @@ function inWords([source, change]: readonly [string, KeptChange]): string {
   return `${found}: about ${unnamed} events that completed from ${from} to ${till} are lost, and their jobs are gone: have them sent again`;
 }
 
-/** Whether some worker reconciles. */
+/** Checks that a worker reconciles. */
 export function checkReconciler(pool: Pool): Promise<Check> {
   return check("reconciler", async () => {
     const leader = await findLeader(pool, RECONCILER);

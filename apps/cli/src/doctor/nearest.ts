@@ -1,6 +1,6 @@
 /**
- * The text of a list that is most like another one, by the fewest characters to change; undefined when it is more than a
- * third of them. A text that ends with `*` is compared with how the others begin.
+ * The text of a list that is nearest to `text`, by the fewest characters to change; undefined when
+ * that is more than a third of them. A `text` that ends with `*` is compared with beginnings.
  */
 export function nearest(text: string, list: readonly string[]): string | undefined {
   const isBeginning = text.endsWith("*");

@@ -1,12 +1,11 @@
 import { connectionHint } from "@millrace/core";
-import { DISAGREEMENTS } from "@millrace/operations";
+import { DISAGREEMENTS, type Diagnosis } from "@millrace/operations";
 import { reasonOf } from "@millrace/service";
 import type { Output } from "../context.ts";
-import type { Report } from "./run-doctor.ts";
 import { formatTable, printable } from "../terminal-text.ts";
 
-/** What is looked at, in this order. */
-export type CheckName =
+/** Names of checks, in the order of the report. */
+type CheckName =
   | "config"
   | "handlers"
   | "secrets"
@@ -35,14 +34,14 @@ export interface Check {
   /** `note` is worth knowing and no fault; `unknown` could not be looked at. */
   readonly state: "ok" | "note" | "bad" | "unknown";
   readonly detail: string;
-  /** How to fix what is bad. */
+  /** The fix of a problem. */
   readonly fix?: string | undefined;
 }
 
-/** What a look at one thing came to. */
+/** The result of a check. */
 export type Seen = Omit<Check, "name">;
 
-/** Looks at one thing; what is thrown says that it could not be told, and why. */
+/** Runs one check. An error makes its state unknown. */
 export async function check(name: CheckName, look: () => Promise<Seen> | Seen): Promise<Check> {
   try {
     return { name, ...(await look()) };
@@ -69,9 +68,16 @@ export const ok = (detail: string): Seen => ({ state: "ok", detail });
 export const note = (detail: string, fix?: string): Seen => ({ state: "note", detail, fix });
 export const bad = (detail: string, fix?: string): Seen => ({ state: "bad", detail, fix });
 
+/** Everything that the doctor found. */
+export interface Report {
+  readonly checks: readonly Check[];
+  /** Undefined when ledger and queues were not compared. */
+  readonly diagnosis: Diagnosis | undefined;
+}
+
 const MARKS: Record<Check["state"], string> = { ok: "ok", note: "note", bad: "BAD", unknown: "?" };
 
-/** What the doctor found, for people. */
+/** The report as text. */
 export function asText({ checks, diagnosis }: Report, to: Output): string {
   const width = to.isTTY === true ? to.columns : undefined;
   const rows = checks.flatMap(({ name, state, detail, fix }) => [

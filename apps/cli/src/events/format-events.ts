@@ -7,12 +7,12 @@ import { DUMP_BYTES_MAX, cut, formatTable, hexDump, printable, widthOf } from ".
 
 const HEAD = ["SOURCE", "ID", "TYPE", "STATUS", "ATTEMPTS", "AGE", "NEXT", "LAST ERROR"];
 
-/** Characters of a line in which an error has room beside the other columns. */
+/** Characters of a line that is wide enough for the column of errors. */
 const WIDE = 120;
 
 /**
- * A table of events; on a terminal its lines are cut to fit. On a narrow one an error stands below its event, where it can
- * be read.
+ * A table of events; on a terminal its lines are cut to fit. On a narrow terminal an error stands
+ * below its event.
  */
 export function formatList(events: readonly EventRow[], now: Date, to: Output): string {
   const width = widthOf(to);
@@ -40,7 +40,7 @@ export function formatList(events: readonly EventRow[], now: Date, to: Output): 
   return [head, ...blocks].join("\n");
 }
 
-/** How long until a pending event is attempted again, and whether its handler asked to wait. */
+/** The time until a pending event is attempted again: "waits" where its handler asked for it. */
 function nextAttempt({ status, next_attempt_at, last_error_code }: EventRow, now: Date): string {
   if (status !== "pending" || next_attempt_at === null) return "";
   const at = new Date(next_attempt_at);
@@ -163,7 +163,7 @@ const UNITS = [
   ["m", 60],
 ] as const;
 
-/** How long it is from one time to another, in its largest unit: `42s`, `5m`, `3h`, `12d`. */
+/** The time between two dates, in its largest unit: `42s`, `5m`, `3h`, `12d`. */
 export function age(since: Date, now: Date): string {
   const seconds = Math.max(0, Math.floor((now.getTime() - since.getTime()) / 1_000));
   for (const [unit, size] of UNITS) {

@@ -4,8 +4,8 @@ import type { EventRecord } from "@millrace/ledger";
 import { formatTable, printable } from "../terminal-text.ts";
 
 /**
- * Attempts, steps, and what people did, in the order in which they happened; equal attempts that follow each other are
- * one line. Undefined where nothing happened.
+ * Attempts, steps, and operators' actions in the order of their time; consecutive equal attempts
+ * share a line. Undefined where nothing happened.
  */
 export function timelineSection({
   attemptLog,
@@ -60,7 +60,7 @@ function actText({ actor, via, reason, run }: EventRecord["acts"][number]): stri
   return `${who}${which}${reason === null ? "" : `: ${printable(reason)}`}`;
 }
 
-/** Where the last failed attempt threw, the project's own code marked, and what its handlers logged before. */
+/** Stack and log of the last failed attempt, with the project's own code marked. */
 export function failureSections(attemptLog: readonly Attempt[]): string[] {
   const last = attemptLog.findLast(({ stack, log }) => stack !== null || log !== null);
   if (last === undefined) return [];

@@ -23,14 +23,14 @@ export async function* listEvents(
 }
 
 const BEAT_MS = 1_000;
-/** What is recorded or settled can be read a little later than its own time says. */
+/** A row becomes readable a little later than its own time. */
 const OVERLAP_MS = 3_000;
 
 type Filter = Omit<EventFilter, "limit" | "cursor">;
 
 /**
- * Reads the newest `limit` events, oldest first, and then each as it is recorded, and again whenever
- * it is completed or fails; until the signal aborts.
+ * Reads the newest `limit` events, oldest first, and then each event that is recorded, completed,
+ * or failed, until the signal aborts.
  *
  * @throws `database_unavailable`
  */
@@ -43,7 +43,7 @@ export async function* followEvents(
     await collect(listEvents(ledger, { ...filter, changedWithinMs: Math.ceil(ms) }, Infinity));
 
   let askedAt = performance.now();
-  // What changed just before is not told, but for what is among the newest.
+  // Earlier changes are not shown, unless they are among the newest.
   const before = await changedWithin(OVERLAP_MS);
   const newest = await collect(listEvents(ledger, filter, limit));
   yield* newest.toReversed();
@@ -54,7 +54,7 @@ export async function* followEvents(
     askedAt = beganAt;
     const told = known;
     yield* rows.toReversed().filter((row) => !told.has(stateOf(row)));
-    // What is older than this is not read again.
+    // Older rows are not read again.
     known = new Set(rows.map(stateOf));
   }
 }

@@ -7,9 +7,11 @@ import { reasonOf } from "@millrace/service";
 import type { CliContext, Output } from "../context.ts";
 
 /**
- * Writes the exact bytes of an event's body to a file, or to standard output; undefined when there is no such event.
+ * Writes the exact bytes of an event's body to a file, or to standard output; undefined for an
+ * unknown event.
  *
- * @throws `body_missing`; `invalid_request` for a terminal, which the bytes could steer, and a file that cannot be written.
+ * @throws `body_missing`; `invalid_request` for a terminal, which the bytes could steer, and for a
+ * file that cannot be written.
  */
 export async function writeBody(
   { stdout }: CliContext,

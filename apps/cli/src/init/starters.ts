@@ -19,10 +19,10 @@ import {
 } from "@millrace/providers";
 
 /** A source as `millrace init` writes it. */
-export interface Starter {
-  /** What is imported from `millrace`. */
+interface Starter {
+  /** The name of the import from `millrace`. */
   readonly factory: string;
-  /** What it is called with; empty where it can do without. */
+  /** Its argument as code; empty where it needs none. */
   readonly options: string;
   readonly provider: Provider;
 }

@@ -12,8 +12,8 @@ export function projectFiles(sources: readonly string[]): Readonly<Record<string
 }
 
 /**
- * A strict `tsconfig.json`. Module resolution is a bundler's, as Millrace loads TypeScript itself: so
- * the project compiles whatever `type` its package.json has, and `npm init -y` writes `commonjs`.
+ * A strict `tsconfig.json`. Millrace loads TypeScript itself, so module resolution is a bundler's:
+ * the project compiles with any `type` in package.json, and `npm init -y` writes `commonjs`.
  */
 export const TSCONFIG = `{
   "compilerOptions": {
@@ -97,7 +97,7 @@ ${secrets.join("\n")}
 `;
 }
 
-/** What builds an image of a project that installs the package. The lines of the second keep secrets and tools out of it. */
+/** Files that build an image; `.dockerignore` keeps secrets and tools out of it. */
 export const DOCKER_FILES: Readonly<Record<string, string>> = {
   Dockerfile: `# One image for every role, which is its command:
 #   docker build -t webhooks .

@@ -6,7 +6,7 @@ import type {
 } from "@millrace/operations";
 import { formatTable } from "../terminal-text.ts";
 
-/** What a run would do, for people. */
+/** The plan of a run, as text. */
 export function planAsText(plan: RetentionPlan, policy: RetentionPolicy): string {
   const { partitions, keysToDelete, oldestDay } = plan;
   const lines = [
@@ -50,10 +50,10 @@ export function planAsJson({ partitions, keysToDelete, oldestDay }: RetentionPla
   });
 }
 
-/** What a run came to, or that it was stopped before its end. */
+/** The result of a run, or that it was stopped before its end. */
 export type Ending = RetentionResult | { readonly kind: "cancelled" };
 
-/** What a run has done so far. */
+/** Progress of a run. */
 export interface Counts {
   readonly moved: number;
   readonly archived: number;
@@ -84,7 +84,7 @@ export function createCounts(): Counts {
   });
 }
 
-/** What a run came to, for people. */
+/** The result of a run, as text. */
 export function resultAsText(result: Ending, tally: Counts): string {
   if (result.kind === "taken") return "nothing done: a worker is running retention";
   const lines = [

@@ -2,12 +2,10 @@ import { COUNT_MAX, RATE_DEFAULT, UNCONFIRMED_MAX, type BulkVerb } from "@millra
 import { timeText } from "@millrace/api-contract/run-text";
 import type { BulkCount, BulkRunOptions, Operator } from "@millrace/operations";
 import type { CliContext } from "../context.ts";
-import { REASONS } from "../run-again.ts";
-import { withOperator } from "../stores.ts";
-import { withWholeError } from "../whole-error.ts";
+import { REASONS } from "./run-one.ts";
+import { withOperator, withWholeError } from "../stores.ts";
 import { number, watchRun } from "./watch-run.ts";
 
-/** How a run of many events is started. */
 export interface ManyOptions extends BulkRunOptions {
   readonly dryRun?: boolean | undefined;
   /** False starts the run and does not watch it. */
@@ -17,18 +15,18 @@ export interface ManyOptions extends BulkRunOptions {
 }
 
 /**
- * Starts a bulk run that retries, replays, or gives up the events of a filter, and watches it; or in a dry run counts them. Gives
- * the exit code.
+ * Starts a bulk run that retries, replays, or gives up the events of a filter, and watches it; a
+ * dry run only counts them. Returns the exit code.
  *
  * @throws `count_mismatch`, `unknown_source`, `invalid_request`; `database_unavailable`
  */
 export async function runMany(
   context: CliContext,
   verb: BulkVerb,
-  { json, reason, wait, dryRun, ...given }: ManyOptions,
+  { json, reason, wait, dryRun, ...asked }: ManyOptions,
 ): Promise<number> {
   return await withOperator(context, reason, async (operator, ledger) => {
-    const options = { ...given, filter: await withWholeError(ledger, given.filter) };
+    const options = { ...asked, filter: await withWholeError(ledger, asked.filter) };
     const counted = await operator.countRun(verb, options);
     if (dryRun === true) {
       context.stdout.write(`${json ? countJson(verb, counted) : countText(verb, counted)}\n`);
@@ -59,7 +57,7 @@ interface Started {
   readonly counted: BulkCount;
 }
 
-/** Where a person can answer, the number of events is asked for, with the rate and the time that they take. */
+/** On a terminal, you confirm a large run by typing its number of events. */
 async function start(
   { ask }: CliContext,
   operator: Operator,

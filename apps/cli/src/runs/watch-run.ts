@@ -4,7 +4,7 @@ import { wait } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { CliContext } from "../context.ts";
 import { createProgress } from "../progress.ts";
-import { REASONS } from "../run-again.ts";
+import { REASONS } from "./run-one.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -13,8 +13,8 @@ const POLL_MS = 1_000;
 const PATIENCE_MS = 10_000;
 
 /**
- * Watches a run with a bar until its events have ended, or none of them does for ten seconds, and says what became of
- * them. Ctrl-C stops watching, not the run. Gives the exit code: 0 for a run that finished.
+ * Watches a run with a bar until its events have ended, or none of them ends for ten seconds, and
+ * prints its result. Ctrl-C stops watching, not the run. Returns 0 for a run that finished.
  *
  * @throws `database_unavailable`
  */
@@ -94,7 +94,7 @@ function noteOn(
   return undefined;
 }
 
-/** What became of a run's events, and why some were left alone. */
+/** The results of a run's events, and the reasons of those that were skipped. */
 export function resultText(run: BulkRun): string {
   const { skipped, state } = run;
   const lines = [runResult(run)];

@@ -1,7 +1,7 @@
 import { MillraceError, type Provider, type SampleRequest, type SignRequest } from "@millrace/core";
 import { newEventId } from "@millrace/providers";
 
-/** What to send, the same for all events of one call. */
+/** The common part of all events of one call. */
 export interface EventRecipe {
   readonly provider: Provider;
   readonly secret: string;
@@ -48,8 +48,8 @@ function bodyOf({ provider, data, overrides }: EventRecipe, request: SampleReque
 }
 
 /**
- * The events that the ingress will read from a delivery. A body that was given may carry others than were asked for, and
- * several.
+ * The events that the ingress will read from a delivery. A body of `--data` can carry other events
+ * than `--id` and the type name, and several.
  */
 export function identifiedAs(
   provider: Provider,
@@ -68,7 +68,6 @@ export function identifiedAs(
   return identified.ok && identified.kind === "events" ? identified.events : [event];
 }
 
-/** What an event is called by. */
 type EventName = Pick<SignRequest, "type" | "eventId">;
 
 /** A field of a JSON body, and what to put there. */

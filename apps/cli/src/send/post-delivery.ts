@@ -1,12 +1,12 @@
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 
-/** What the ingress answered, or why there was no answer. */
+/** The answer of the ingress, or the reason that there was none. */
 export type Reply =
   | { readonly kind: "answer"; readonly status: number; readonly body: string; readonly ms: number }
   | { readonly kind: "no_answer"; readonly reason: string; readonly refused: boolean };
 
-export interface Poster {
+interface Poster {
   post(headers: Readonly<Record<string, string>>, body: Uint8Array): Promise<Reply>;
   close(): void;
 }
@@ -56,8 +56,8 @@ function noAnswer(error: NodeJS.ErrnoException): Reply {
   return { kind: "no_answer", reason: cause.message, refused };
 }
 
-/** What became of a delivery: taken, known already, or refused with a code. */
-export type Verdict = "accepted" | "duplicate" | { readonly rejected: string };
+/** The result of a delivery: accepted, known already, or rejected with a code. */
+type Verdict = "accepted" | "duplicate" | { readonly rejected: string };
 
 /** Reads an answer of the ingress. */
 export function readVerdict(reply: Reply): Verdict {

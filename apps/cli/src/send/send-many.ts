@@ -25,7 +25,6 @@ function words(reply: Reply): string {
   return `${reply.status} ${printable(reply.body.trim())} (${reply.ms.toFixed(1)} ms)`;
 }
 
-/** How many events, how often each, and how fast. */
 export interface ManyOptions {
   readonly count: number;
   /** Further deliveries of each event. */
@@ -78,7 +77,7 @@ function createEvents(recipe: EventRecipe, copies: number): (index: number) => S
   };
 }
 
-export interface SendPlan {
+interface SendPlan {
   /** Deliveries in all. */
   readonly total: number;
   /** Deliveries in flight at once, at most. */
@@ -88,7 +87,7 @@ export interface SendPlan {
 }
 
 /**
- * Makes `total` deliveries, each by `deliver` with its number from 0, and tells of each reply.
+ * Makes `total` deliveries, each by `deliver` with its number from 0, and reports each reply.
  *
  * @throws `ingress_unreachable` when the connection is refused before anything was answered.
  */

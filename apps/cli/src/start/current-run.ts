@@ -1,7 +1,7 @@
 import { removeRun, type Run, writeRun } from "../run-file.ts";
 import type { RunningProcess } from "./supervisor.ts";
 
-export interface RunFacts {
+interface RunFacts {
   /** Where the roles listen. */
   readonly host: string;
   readonly startedAt: string;
@@ -35,7 +35,7 @@ function reachable(host: string): string {
 }
 
 /** Keeps `run.json` in step with what runs. */
-export interface RunKeeper {
+interface RunKeeper {
   /** Writes the file as things stand now. */
   update(): void;
   /** Removes it, and writes it no more. */
@@ -59,4 +59,45 @@ export function createRunKeeper(dataDir: string, current: () => Run): RunKeeper 
       await removeRun(dataDir);
     },
   };
+}
+
+/** Facts of the summary that the run does not have. */
+interface SummaryOptions {
+  readonly sources: readonly string[];
+  /** A type that the first source's provider has a sample of. */
+  readonly sampleType: string | undefined;
+  readonly isEmbedded: boolean;
+  /** The data folder as the user knows it. */
+  readonly dataDir: string;
+}
+
+/** The few lines that `millrace start` greets with. */
+export function startSummary(run: Run, options: SummaryOptions): string {
+  const [first = ""] = options.sources;
+  const workers = run.processes.filter(({ name }) => name.startsWith("worker")).length;
+  return [
+    "",
+    `Millrace runs, with ${workers} ${workers === 1 ? "worker" : "workers"}.`,
+    "",
+    `  webhooks   ${run.ingress_url}/webhooks/<source>`,
+    `  sources    ${options.sources.join(", ")}`,
+    `  dashboard  ${run.dashboard_url}`,
+    `  queues     ${run.dashboard_url}/queues, on ${run.redis_url === undefined ? "Postgres" : "Redis"}`,
+    `  ledger     ${ledger(run, options)}`,
+    "",
+    "Try, in another terminal:",
+    "",
+    `  npx millrace send ${[first, options.sampleType].filter(Boolean).join(" ")}`,
+    "  npx millrace events",
+    "",
+    "Ctrl-C stops all of it.",
+    "",
+    "",
+  ].join("\n");
+}
+
+function ledger(run: Run, { isEmbedded, dataDir }: SummaryOptions): string {
+  const { port, hostname, pathname } = new URL(run.database_url);
+  if (!isEmbedded) return `Postgres at ${hostname}:${port || "5432"}${pathname}`;
+  return `Embedded Postgres on port ${port}; its URL is in ${dataDir}/run.json`;
 }

@@ -28,7 +28,11 @@ export async function freePort(wanted: number, host: string, taken: Set<number>)
   );
 }
 
-/** Whether nobody listens on a port, and we may. @throws `invalid_config` for a host of another machine. */
+/**
+ * True when nobody listens on a port, and we can.
+ *
+ * @throws `invalid_config` for a host of another machine.
+ */
 export async function isFree(port: number, host: string): Promise<boolean> {
   const server = createServer();
   try {

@@ -9,7 +9,7 @@ import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import { createPool } from "@millrace/ledger";
 import { connectionsWanted, type QueueRole } from "@millrace/queue";
 import type { Stores } from "../stores.ts";
-import { isAlive } from "../is-alive.ts";
+import { isAlive } from "../run-file.ts";
 import type { Settings } from "../settings.ts";
 import { join } from "node:path";
 
@@ -61,7 +61,7 @@ export async function openDatabase(
   };
 }
 
-/** Commands that are run beside it: send needs none, the others up to four. */
+/** For commands that run at the same time: send needs none, the others up to four. */
 const COMMANDS = 8;
 
 /** Connections to Postgres that a start's processes may hold at once, all their pools together. */
@@ -85,12 +85,12 @@ export async function checkConnections(
   workers: number,
 ): Promise<void> {
   const wanted = connectionsOfStart(config, workers, redisUrl !== undefined);
-  const given = await readConnectionsGiven(databaseUrl);
-  if (wanted <= given) return;
+  const available = await readConnectionsGiven(databaseUrl);
+  if (wanted <= available) return;
   throw new MillraceError(
     "too_many_connections",
     `Cannot start ${workers} workers: all pools together may take ${wanted} connections, and ` +
-      `Postgres gives ${given}. Lower --workers or worker.concurrency, or raise max_connections`,
+      `Postgres gives ${available}. Lower --workers or worker.concurrency, or raise max_connections`,
   );
 }
 

@@ -2,18 +2,17 @@ import { secretVariable, type Environment } from "@millrace/core";
 import type { CliContext } from "../context.ts";
 import { freePort } from "./free-port.ts";
 import { pipeLines } from "./log-lines.ts";
-import type { Launch } from "./run-child.ts";
+import type { Launch } from "./supervised-child.ts";
 import { type ChildProcess, fork } from "node:child_process";
 
-export interface RoleLaunch {
+interface RoleLaunch {
   readonly name: string;
   readonly launch: Launch;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What the processes of a start are begun with. */
-export interface RolesOptions {
+interface RolesOptions {
   readonly environment: Environment;
   readonly host: string;
   readonly workers: number;
@@ -31,7 +30,7 @@ interface Role {
   readonly env: Variables;
 }
 
-/** How to begin each process of a start: the ingress, the workers, the dashboard. */
+/** Launches of all processes of a start: the ingress, the workers, the dashboard. */
 export function roleLaunches(context: CliContext, options: RolesOptions): RoleLaunch[] {
   const { environment, workers } = options;
   const taken = new Set<number>();
@@ -63,8 +62,8 @@ export function roleLaunches(context: CliContext, options: RolesOptions): RoleLa
 }
 
 /**
- * The secrets of other roles, empty: so they count as unset, and the `.env` that every process reads does not set
- * them. The rest of the environment is for all roles, since the config and the handlers may read it.
+ * The secrets of other roles, empty: they count as unset, and the `.env` that every process reads
+ * does not set them. Config and handlers can read the rest of the environment in all roles.
  */
 function ofOtherRoles(env: Variables, role: Role["role"], sources: readonly string[]): Variables {
   const ofIngress = new Set(sources.map(secretVariable).flatMap((name) => [name, `${name}_FILE`]));

@@ -9,8 +9,8 @@ import { createSupervisor } from "./supervisor.ts";
 const GRACE_MS = 5_000;
 
 /**
- * Runs several ingress processes that listen on one port, until it is told to stop. It accepts their
- * connections and gives them out in turn. One that dies is started again; the others take its share meanwhile.
+ * Runs several ingress processes that listen on one port, until a stop signal. It accepts their
+ * connections and distributes them in turn. One that dies is started again.
  *
  * @throws whatever kept the first from starting.
  */

@@ -1,8 +1,8 @@
-import { type ErrorCode, MillraceError } from "@millrace/core";
-import { type Death, type Launch, runChild } from "./run-child.ts";
 import type { ChildProcess } from "node:child_process";
+import { type ErrorCode, MillraceError, ERROR_CODES, isMillraceError } from "@millrace/core";
+import { z } from "zod";
 
-export interface ChildHooks {
+interface ChildHooks {
   /** It listens, for the first time or again. */
   onListening(port: number, pid: number): void;
   /** It died, and is started again after `waitMs`. */
@@ -29,13 +29,13 @@ export interface SupervisedChild {
   kill(): void;
 }
 
-/** Early deaths without a reason after which a process that never ran well is not tried any more. */
+/** Early deaths without an error after which a process that never ran well is given up. */
 const EARLY_DEATHS_MAX = 3;
 
 /**
- * Keeps one process alive: when it dies it is started again, after a wait that grows. One that never
- * ran well is given up when it says why it cannot run (a config that is wrong, say), or when it dies
- * three times in a row without a word.
+ * Keeps one process alive: when it dies it is started again, after a wait that grows. A process
+ * that never ran well is given up when it reports an error (of its config, for example), or when it
+ * dies three times in a row without one.
  */
 export function superviseChild(
   name: string,
@@ -99,7 +99,7 @@ export function superviseChild(
   };
 }
 
-/** A death that the next start will die too, as far as one can tell. */
+/** A death that the next start will probably repeat. */
 function isRefusal({ error, hadListened }: Death): boolean {
   return error === undefined ? !hadListened : !isPassing(error);
 }
@@ -145,7 +145,84 @@ const PASSING: ReadonlySet<ErrorCode> = new Set([
   "shutting_down",
 ]);
 
-/** Whether a process that died of this may well live when it is started again. */
+/** True for errors that another start can get past. */
 function isPassing(error: MillraceError): boolean {
   return PASSING.has(error.code);
+}
+
+/** Starts a supervised process; called again for each restart. */
+export type Launch = () => Promise<ChildProcess>;
+
+/** The end of one life of a process. */
+interface Death {
+  readonly reason: string;
+  /** The error that it reported. */
+  readonly error: MillraceError | undefined;
+  readonly hadListened: boolean;
+  readonly livedMs: number;
+}
+
+interface LifeHooks {
+  onLaunched(child: ChildProcess): void;
+  onListening(port: number, pid: number): void;
+}
+
+/** Follows one life of a process, from its launch to its end. */
+async function runChild(launch: Launch, hooks: LifeHooks): Promise<Death> {
+  const startedAtMs = Date.now();
+  let error: MillraceError | undefined;
+  let hadListened = false;
+  let reason: string;
+  try {
+    const child = await launch();
+    hooks.onLaunched(child);
+    child.on("message", (message) => {
+      const read = readChildMessage(message);
+      if (read?.kind === "failed") error = read.error;
+      if (read?.kind !== "listening") return;
+      hadListened = true;
+      hooks.onListening(read.port, child.pid ?? -1);
+    });
+    reason = await ended(child);
+  } catch (cause) {
+    reason = String(cause);
+    error = isMillraceError(cause) ? cause : undefined;
+  }
+  return { reason, error, hadListened, livedMs: Date.now() - startedAtMs };
+}
+
+function ended(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+    // `close` comes after the last line of its output, `exit` may come before.
+    child.once("close", (code, signal) => {
+      resolve(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`);
+    });
+  });
+}
+
+const listeningSchema = z.object({ kind: z.literal("listening"), port: z.number() });
+const failedSchema = z.object({
+  kind: z.literal("failed"),
+  code: z.string(),
+  message: z.string(),
+});
+const messageSchema = z.discriminatedUnion("kind", [listeningSchema, failedSchema]);
+
+/** A message of a role's process: its port, or the error of its start. */
+type ChildMessage =
+  | { readonly kind: "listening"; readonly port: number }
+  | { readonly kind: "failed"; readonly error: MillraceError };
+
+/** Reads a message of a child process; undefined for anything else. */
+function readChildMessage(message: unknown): ChildMessage | undefined {
+  const parsed = messageSchema.safeParse(message);
+  if (!parsed.success) return undefined;
+  if (parsed.data.kind === "listening") return parsed.data;
+  const { code, message: text } = parsed.data;
+  return { kind: "failed", error: new MillraceError(isErrorCode(code) ? code : "internal", text) };
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code);
 }

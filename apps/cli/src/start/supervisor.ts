@@ -1,5 +1,9 @@
-import type { Launch } from "./run-child.ts";
-import { superviseChild, type ChildTimes, type SupervisedChild } from "./supervised-child.ts";
+import {
+  type Launch,
+  superviseChild,
+  type ChildTimes,
+  type SupervisedChild,
+} from "./supervised-child.ts";
 
 /** A process that listens. */
 export interface RunningProcess {
@@ -8,7 +12,7 @@ export interface RunningProcess {
   readonly port: number;
 }
 
-export interface SupervisorHooks {
+interface SupervisorHooks {
   /** A process listens, for the first time or again. */
   onListening(process: RunningProcess): void;
   /** A process died, and is started again after `waitMs`. */

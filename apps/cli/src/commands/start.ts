@@ -1,3 +1,4 @@
+import { relative } from "node:path";
 import { isMillraceError, MillraceError, withUrl } from "@millrace/core";
 import { lockFolder } from "@millrace/embedded-postgres";
 import { checkRedis } from "@millrace/queue";
@@ -8,27 +9,50 @@ import {
   refuseExampleSecrets,
   resolveSecrets,
 } from "@millrace/service";
+import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { secretVariables } from "../development-secrets.ts";
-import { migrateAll } from "../migrate.ts";
+import { wholeNumber } from "../parse-option.ts";
 import { ensureQueueKey } from "../queue-key.ts";
 import { readSettings, type Settings } from "../settings.ts";
-import { createRunKeeper, currentRun } from "./current-run.ts";
-import { writeLine } from "./log-lines.ts";
-import { checkConnections, type Database, openDatabase } from "./open-database.ts";
-import { roleLaunches } from "./role-launches.ts";
-import { startSummary } from "./start-summary.ts";
-import { createSupervisor, type Supervisor } from "./supervisor.ts";
+import { createRunKeeper, currentRun, startSummary } from "../start/current-run.ts";
+import { writeLine } from "../start/log-lines.ts";
+import { checkConnections, type Database, openDatabase } from "../start/open-database.ts";
+import { roleLaunches } from "../start/role-launches.ts";
+import { createSupervisor, type Supervisor } from "../start/supervisor.ts";
 import { onStopRequest } from "../stop-request.ts";
-import { relative } from "node:path";
+import { migrateAll } from "./migrate.ts";
 
-/** What the parts of a start share. */
+const HELP = `
+If DATABASE_URL is not set, it runs an embedded Postgres with its data in .millrace. If REDIS_URL is
+not set, the queue is on Postgres too. A source without a secret gets one, kept in
+.millrace/secrets.json. If a port is taken, it uses the next free one.
+
+Ctrl-C shuts down gracefully; a second Ctrl-C exits at once.
+
+Examples:
+  $ millrace start
+  $ REDIS_URL=redis://127.0.0.1:6379 millrace start --workers 4`;
+
+/** `millrace start`: the ingress, workers, and dashboard, and an embedded Postgres if needed. */
+export function addStartCommand(program: Command, context: CliContext): void {
+  program
+    .command("start")
+    .description("run everything on this machine")
+    .option("--workers <n>", "number of worker processes", wholeNumber({ min: 1, max: 64 }), 2)
+    .addHelpText("after", HELP)
+    .action(async (options: { workers: number }) => {
+      await runStart(context, options);
+    });
+}
+
+/** State that the parts of a start share. */
 interface Start {
   readonly context: CliContext;
   readonly settings: Settings;
   readonly workers: number;
   readonly closers: Closers;
-  /** What is done instead of closing when people will not wait. */
+  /** Run instead of closing after a second Ctrl-C. */
   readonly emergencies: (() => unknown)[];
   say(level: "info" | "warn", message: string): void;
 }
@@ -37,12 +61,12 @@ interface Start {
 const GRACE_MS = 5_000;
 
 /**
- * Runs everything until it is told to stop; then stops it, Postgres last.
+ * Runs everything until a stop signal; then stops it, Postgres last.
  *
  * @throws `already_running` when another start works in the same data folder, and whatever kept a
  * process from starting.
  */
-export async function runStart(context: CliContext, options: { workers: number }): Promise<void> {
+async function runStart(context: CliContext, options: { workers: number }): Promise<void> {
   const start: Start = {
     context,
     settings: readSettings(context),
@@ -76,7 +100,7 @@ async function runUntil(
   const secrets = resolveSecrets(loaded.config, env);
   refuseExampleSecrets({ env, host: hostOf(settings), secrets });
   const { REDIS_URL: redisUrl, MILLRACE_REDIS_VOLATILE: volatile } = settings.environment;
-  // Told once here; each role alone waits for a Redis that is away.
+  // Checked once here: a role by itself waits for a Redis that is away.
   if (redisUrl !== undefined) await checkRedis(redisUrl, { allowVolatile: volatile === "1" });
   const lock = await lockDataDir(settings.dataDir);
   closers.add(() => lock.release());
@@ -173,8 +197,8 @@ function shownPath(cwd: string, path: string): string {
   return fromHere.startsWith("..") ? path : fromHere;
 }
 
-/** What must be closed again, in the opposite order of its opening. */
-export interface Closers {
+/** Resources to close, in the reverse order of their opening. */
+interface Closers {
   add(close: () => Promise<void>): void;
   /** Closes all of it, whatever fails; then throws the first failure. */
   closeAll(): Promise<void>;

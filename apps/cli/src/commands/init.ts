@@ -2,11 +2,60 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { MillraceError } from "@millrace/core";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CliContext } from "../context.ts";
-import { STARTERS } from "./starters.ts";
-import { DOCKER_FILES, IGNORED, projectFiles, TSCONFIG } from "./templates.ts";
+import { STARTERS } from "../init/starters.ts";
+import { DOCKER_FILES, IGNORED, projectFiles, TSCONFIG } from "../init/templates.ts";
 
-export interface InitOptions {
+const KNOWN = Object.keys(STARTERS);
+
+const HALF = Math.ceil(KNOWN.length / 2);
+
+const INIT_HELP = `
+Writes millrace.config.ts, handlers.ts, a first migration, and .env.example, and adds secrets and data
+to .gitignore. Existing files are never overwritten.
+
+Senders: ${KNOWN.slice(0, HALF).join(", ")},
+${KNOWN.slice(HALF).join(", ")}.
+
+Examples:
+  $ millrace init
+  $ millrace init my-webhooks --source stripe,github
+  $ millrace init my-webhooks --docker`;
+
+interface InitFlags {
+  readonly source: readonly string[];
+  readonly docker?: true;
+}
+
+/** `millrace init`: writes a starter config and handler. */
+export function addInitCommand(program: Command, context: CliContext): void {
+  program
+    .command("init")
+    .description("create a starter config and handler")
+    .argument("[folder]", "where to write them", ".")
+    .addOption(
+      new Option("--source <senders>", "one or more senders, separated by commas")
+        .argParser(senders)
+        .default(["stripe"], "stripe"),
+    )
+    .option("--docker", "write a Dockerfile too, for an image that installs the package")
+    .addHelpText("after", INIT_HELP)
+    .action(async (folder: string, { source, docker }: InitFlags) => {
+      await runInit(context, { folder, sources: source, docker: docker === true });
+    });
+}
+
+function senders(text: string): readonly string[] {
+  const names = [...new Set(text.split(",").map((name) => name.trim()))];
+  const stranger = names.find((name) => !Object.hasOwn(STARTERS, name));
+  if (stranger === undefined) return names;
+  throw new InvalidArgumentError(
+    `"${stranger}" is not known. Known senders: ${KNOWN.join(", ")}. For any other HMAC-signed sender, use \`hmac()\` in the config.`,
+  );
+}
+
+interface InitOptions {
   /** The project's folder; created if it does not exist. */
   readonly folder: string;
   readonly sources: readonly string[];
@@ -20,7 +69,7 @@ export interface InitOptions {
  *
  * @throws `file_exists`
  */
-export async function runInit(context: CliContext, options: InitOptions): Promise<void> {
+async function runInit(context: CliContext, options: InitOptions): Promise<void> {
   const folder = resolve(context.cwd, options.folder);
   const files = { ...projectFiles(options.sources), ...(options.docker ? DOCKER_FILES : {}) };
   const taken = Object.keys(files).filter((path) => existsSync(join(folder, path)));

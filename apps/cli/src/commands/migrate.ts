@@ -1,15 +1,35 @@
+import { resolve } from "node:path";
 import { checkSchema, createPool, migrate, USER_SCOPE } from "@millrace/ledger";
 import { loadConfig, type LoadedConfig } from "@millrace/service";
-import type { CliContext } from "./context.ts";
-import { findStores, type Stores, withQueues } from "./stores.ts";
-import { readSettings } from "./settings.ts";
-import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { readSettings } from "../settings.ts";
+import { findStores, type Stores, withQueues } from "../stores.ts";
+
+const MIGRATE_HELP = `
+Applies pending migrations: Millrace's own, then the folder that the config names as "migrations",
+then BullMQ's tables if REDIS_URL is not set. Run it once per deployment, before the roles start.
+Concurrent runs wait for each other. Uses DATABASE_URL, or the database of the running
+\`millrace start\`.
+
+Examples:
+  $ DATABASE_URL=postgres://127.0.0.1/app millrace migrate
+  $ millrace migrate --check                    exits with 1 if a migration is pending`;
+
+/** `millrace migrate`: applies Millrace's migrations and the user's. */
+export function addMigrateCommand(program: Command, context: CliContext): void {
+  program
+    .command("migrate")
+    .description("apply pending database migrations")
+    .option("--check", "only report whether migrations are pending")
+    .addHelpText("after", MIGRATE_HELP)
+    .action(async (options: { check?: true }) => {
+      await runMigrate(context, { check: options.check === true });
+    });
+}
 
 /** Brings the database up to date, or only looks whether it is. */
-export async function runMigrate(
-  context: CliContext,
-  { check }: { check: boolean },
-): Promise<void> {
+async function runMigrate(context: CliContext, { check }: { check: boolean }): Promise<void> {
   const settings = readSettings(context);
   const loaded = await loadConfig(settings.configPath);
   const stores = await findStores(settings);
@@ -25,7 +45,7 @@ export interface MigrationPart {
 
 /**
  * Brings the database up to date: our tables, then the user's, then the queue's where it is on
- * Postgres. Says what it did, a line each.
+ * Postgres. Reports one line for each part.
  *
  * @throws `migration_changed`, `migration_unknown`, `database_unavailable`.
  */
@@ -78,7 +98,7 @@ async function eachPart(
   }
 }
 
-/** What a config has to be migrated: our tables, and the user's where it names their migrations. */
+/** The parts to migrate: our tables, and the user's where the config names their migrations. */
 export function partsOf({ config, directory }: LoadedConfig): MigrationPart[] {
   const ours: MigrationPart = { name: "ledger", options: {} };
   if (config.migrations === undefined) return [ours];

@@ -1,16 +1,16 @@
 import type { EventLookup } from "@millrace/core";
-import type { ReplayResult, RetryResult, Skip } from "@millrace/operations";
-import { awaitEnd, describeEnd, exitCodeOf } from "./await-end.ts";
-import type { CliContext } from "./context.ts";
-import { printable } from "./terminal-text.ts";
-import { withOperator } from "./stores.ts";
+import type { GiveUpAnswer } from "@millrace/ledger";
+import { type ReplayResult, type RetryResult, type Skip, giveUpEvent } from "@millrace/operations";
+import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
+import type { CliContext } from "../context.ts";
+import { withOperator, withStores } from "../stores.ts";
+import { printable } from "../terminal-text.ts";
 
-/** What is done with events. */
-export type Verb = "retry" | "replay";
+type Verb = "retry" | "replay";
 
 const DONE: Record<Verb, string> = { retry: "retried", replay: "replayed" };
 
-/** Why an event was left alone, in words. */
+/** Reasons to skip an event, in words. */
 export const REASONS: Record<Skip | "not_pending" | "event_running", string> = {
   not_failed: "not failed, or already queued again",
   not_settled: "pending",
@@ -24,7 +24,7 @@ export const REASONS: Record<Skip | "not_pending" | "event_running", string> = {
 };
 
 /** Which event is run again, and how. */
-export interface OneOptions {
+interface OneOptions {
   readonly lookup: EventLookup;
   readonly json: boolean;
   readonly reason: string | undefined;
@@ -32,7 +32,7 @@ export interface OneOptions {
   readonly waitMs: number | undefined;
 }
 
-/** Retries or replays one event, and says whether it was, and what became of it if it is waited for. Gives the exit code. */
+/** Retries or replays one event and prints its result. Returns the exit code. */
 export async function runOne(
   context: CliContext,
   verb: Verb,
@@ -71,4 +71,44 @@ function oneAsText(verb: Verb, lookup: EventLookup, result: RetryResult | Replay
   }
   const as = result.kind === "replayed" ? ` as generation ${result.generation}` : "";
   return `${DONE[verb]} ${name}${as}`;
+}
+
+/** Reasons not to give an event up, each with its code. */
+const GIVE_UP_REASONS: Record<
+  Exclude<GiveUpAnswer, "given_up">,
+  readonly [code: string, why: string]
+> = {
+  running: ["event_running", "its handler is running; ask again when the attempt has ended"],
+  not_pending: ["not_pending", "it is already completed or failed"],
+  not_found: ["event_not_found", "the ledger does not know it"],
+};
+
+interface GiveUpOptions {
+  readonly lookup: EventLookup;
+  readonly json: boolean;
+  readonly reason: string | undefined;
+}
+
+/** Gives one event up, and says what became of it. Gives the exit code. */
+export async function runGiveUp(
+  context: CliContext,
+  { lookup, json, reason }: GiveUpOptions,
+): Promise<number> {
+  const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
+  const answer = await withStores(context, (stores) => giveUpEvent({ ...stores, actor }, lookup));
+  const isDone = answer === "given_up";
+  const name = `${lookup.source} ${printable(lookup.eventId)}`;
+  if (json) {
+    const outcome = {
+      given_up: isDone ? 1 : 0,
+      skipped: isDone ? {} : { [GIVE_UP_REASONS[answer][0]]: 1 },
+    };
+    context.stdout.write(`${JSON.stringify(outcome)}\n`);
+  } else if (isDone) {
+    context.stdout.write(`given up ${name}\n`);
+  } else {
+    const [code, why] = GIVE_UP_REASONS[answer];
+    context.stdout.write(`not given up ${name}: ${why} (${code})\n`);
+  }
+  return isDone ? 0 : 1;
 }

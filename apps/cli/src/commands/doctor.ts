@@ -4,14 +4,10 @@ import { diagnose, type Diagnosis } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
 import type { Queues } from "@millrace/queue";
 import type { LoadedConfig } from "@millrace/service";
+import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { findStores, type Stores, withQueues } from "../stores.ts";
-import { partsOf } from "../migrate.ts";
-import { createProgress } from "../progress.ts";
-import { reportError } from "../report-error.ts";
-import { readSettings, type Settings } from "../settings.ts";
-import { checkConfig, checkHandlers, checkSecrets } from "./check-config.ts";
-import { checkClocks, checkListeners } from "./check-machine.ts";
+import { checkConfig, checkHandlers, checkSecrets, checkTypes } from "../doctor/check-config.ts";
+import { checkClocks, checkListeners } from "../doctor/check-machine.ts";
 import {
   checkConnections,
   checkMisplaced,
@@ -19,7 +15,8 @@ import {
   checkRetention,
   checkRights,
   checkStandby,
-} from "./check-postgres.ts";
+  checkSession,
+} from "../doctor/check-postgres.ts";
 import {
   checkDisk,
   checkEpochs,
@@ -28,21 +25,44 @@ import {
   checkRedisQueue,
   checkTables,
   keyFault,
-} from "./check-stores.ts";
-import { checkSession } from "./check-urls.ts";
-import { checkTypes } from "./check-types.ts";
-import { bad, check, type Check, asJson, asText } from "./report.ts";
+} from "../doctor/check-stores.ts";
+import { bad, check, type Check, asJson, asText, type Report } from "../doctor/report.ts";
+import { createProgress } from "../progress.ts";
+import { reportError } from "../report-error.ts";
+import { readSettings, type Settings } from "../settings.ts";
+import { findStores, type Stores, withQueues } from "../stores.ts";
+import { partsOf } from "./migrate.ts";
+
+const DOCTOR_HELP = `
+Checks the config and its handlers, secrets, the roles or their ports, Postgres (version, settings,
+connections, standbys, migrations, rights of the logins), Redis (version, eviction policy, AOF),
+clocks, and the reconciler. Then it compares every pending event with its job, and every finished job
+with its event. It changes nothing: each problem comes with its fix, and each kind of disagreement
+with what the workers' reconciler does about it. Uses DATABASE_URL and REDIS_URL, or the running
+\`millrace start\`.
+
+Exit codes: 0 no problem found, 1 a problem found (BAD), 2 no problem found, but the check could not
+finish (?).
+
+Examples:
+  $ millrace doctor
+  $ millrace doctor --json | jq .disagreements`;
+
+/** `millrace doctor`: finds problems, and compares the ledger with the queues. */
+export function addDoctorCommand(program: Command, context: CliContext): void {
+  program
+    .command("doctor")
+    .description("find problems and say how to fix them")
+    .option("--json", "print the report as JSON")
+    .addHelpText("after", DOCTOR_HELP)
+    .action(async (options: { json?: true }) => {
+      context.setExitCode(await runDoctor(context, { json: options.json === true }));
+    });
+}
 
 type Pool = ReturnType<typeof createPool>;
 
-/** What the doctor found. */
-export interface Report {
-  readonly checks: readonly Check[];
-  /** Undefined when it could not be told. */
-  readonly diagnosis: Diagnosis | undefined;
-}
-
-/** What the project in the current folder holds. */
+/** The project in the current folder. */
 interface Project extends LoadedConfig {
   readonly handlers: readonly Handler[];
 }
@@ -50,10 +70,10 @@ interface Project extends LoadedConfig {
 const EXAMPLES_MAX = 5;
 
 /**
- * Says how config, secrets, ports, Postgres, the queue and the reconciler are, and what ledger and
- * queues disagree on. Changes nothing. Gives the exit code: 0 all is well, 1 something is not, 2 it could not be told.
+ * Checks config, secrets, ports, Postgres, the queue and the reconciler, and compares the ledger
+ * with the queues. Changes nothing. Returns the exit code: 0 no problem, 1 a problem, 2 unknown.
  */
-export async function runDoctor(context: CliContext, { json }: { json: boolean }): Promise<number> {
+async function runDoctor(context: CliContext, { json }: { json: boolean }): Promise<number> {
   let report: Report;
   try {
     report = await examine(context);
@@ -147,7 +167,7 @@ async function examineStores(
     });
   } catch (error) {
     if (!isMillraceError(error)) throw error;
-    // What a look did not say already: the server went away, or the login may not read.
+    // The server went away, or the login cannot read.
     checks.push(await check("epochs", () => Promise.reject(error)));
     return { checks, diagnosis: undefined };
   } finally {
@@ -174,7 +194,7 @@ async function examineDatabase(
   return [...checks, ...(await checkTypes(pool, project))];
 }
 
-/** Without the tables there is nothing to compare, and a queue that is opened would make its own. */
+/** Opening a queue on Postgres creates its tables, so without tables nothing is compared. */
 function canCompare(checks: readonly Check[], { redisUrl, queueKey }: Stores): boolean {
   if (redisUrl !== undefined && keyFault({ redisUrl, queueKey }) !== undefined) return false;
   return checks.every(({ name, state }) => {

@@ -2,11 +2,9 @@ import { openLedger, sessionNeeded } from "@millrace/connect";
 import { createRetentionLedger } from "@millrace/ledger";
 import { planRetention, runRetention, type RetentionPolicy } from "@millrace/operations";
 import { archiveDirOf, loadConfig } from "@millrace/service";
+import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { findStores } from "../stores.ts";
-import { readSettings } from "../settings.ts";
 import { createProgress } from "../progress.ts";
-import { onStopRequest } from "../stop-request.ts";
 import {
   planAsJson,
   planAsText,
@@ -15,7 +13,35 @@ import {
   resultAsText,
   type Ending,
   type Counts,
-} from "./format-retention.ts";
+} from "../retention/format-retention.ts";
+import { readSettings } from "../settings.ts";
+import { onStopRequest } from "../stop-request.ts";
+import { findStores } from "../stores.ts";
+
+const RETENTION_HELP = `
+Workers do this automatically, every hour. The config's \`retention\` settings say how long data is
+kept, by the database's clock. Pending and failed events are never dropped or deleted. Ctrl-C stops
+after the current step, and the next run continues from there. Exits with 1 if it did not finish, or
+if a worker is running retention.
+
+Examples:
+  $ millrace retention --dry-run                shows what would be removed, and how much
+  $ millrace retention
+  $ millrace retention --json`;
+
+/** `millrace retention`: removes data that is older than its retention period. */
+export function addRetentionCommand(program: Command, context: CliContext): void {
+  program
+    .command("retention")
+    .description("drop old bodies and delete old events now")
+    .option("--dry-run", "show what would be removed without changing anything")
+    .option("--json", "print the result as JSON")
+    .addHelpText("after", RETENTION_HELP)
+    .action(async ({ dryRun, json }: { dryRun?: true; json?: true }) => {
+      const options = { dryRun: dryRun === true, json: json === true };
+      context.setExitCode(await runRetentionCommand(context, options));
+    });
+}
 
 type Ledger = ReturnType<typeof createRetentionLedger>;
 
@@ -24,7 +50,7 @@ type Ledger = ReturnType<typeof createRetentionLedger>;
  *
  * @throws `archive_failed`, `database_unavailable`, `migration_needed`, `session_needed`
  */
-export async function runRetentionCommand(
+async function runRetentionCommand(
   context: CliContext,
   { dryRun, json }: { dryRun: boolean; json: boolean },
 ): Promise<number> {

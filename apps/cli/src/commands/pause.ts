@@ -1,8 +1,47 @@
 import { type Config, MillraceError } from "@millrace/core";
 import { loadConfig } from "@millrace/service";
-import type { CliContext } from "./context.ts";
-import { readSettings } from "./settings.ts";
-import { withOperator } from "./stores.ts";
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { reasonText } from "../parse-option.ts";
+import { readSettings } from "../settings.ts";
+import { withOperator } from "../stores.ts";
+
+const PAUSE_HELP = {
+  pause: `
+Workers stop taking events from these sources until \`millrace resume\`. Running handlers finish, and
+new deliveries are still accepted and stored.
+
+Examples:
+  $ millrace pause stripe --reason "the bank is down"
+  $ millrace pause shop-eu shop-us
+  $ millrace pause --provider shopify --dry-run`,
+  resume: `
+Examples:
+  $ millrace resume stripe
+  $ millrace resume --all`,
+};
+
+/** `millrace pause` and `millrace resume`, for one or more sources. */
+export function addPauseCommands(program: Command, context: CliContext): void {
+  for (const verb of ["pause", "resume"] as const) {
+    const does =
+      verb === "pause"
+        ? "stop processing events from sources"
+        : "process events from paused sources again";
+    program
+      .command(verb)
+      .description(does)
+      .argument("[sources...]", "names of sources in the config")
+      .option("--provider <name>", "all sources of this provider, such as stripe")
+      .option("--all", "all sources")
+      .option("--reason <text>", "reason, recorded in the audit log", reasonText)
+      .option("--dry-run", "list the sources without changing anything")
+      .addHelpText("after", PAUSE_HELP[verb])
+      .action(async (names: string[], options: Omit<PauseOptions, "names">) => {
+        await runPause(context, verb, { ...options, names });
+      });
+  }
+}
 
 export interface PauseOptions extends SourceFilter {
   readonly reason?: string | undefined;
@@ -14,7 +53,7 @@ export interface PauseOptions extends SourceFilter {
  *
  * @throws `unknown_source`, `invalid_request`; `database_unavailable` when it cannot be audited.
  */
-export async function runPause(
+async function runPause(
   context: CliContext,
   verb: "pause" | "resume",
   { reason, dryRun, ...filter }: PauseOptions,
@@ -34,7 +73,7 @@ export async function runPause(
 }
 
 /** Which sources are meant. */
-export interface SourceFilter {
+interface SourceFilter {
   readonly names: readonly string[];
   /** Those of this provider, such as `stripe`. */
   readonly provider?: string | undefined;
@@ -44,8 +83,8 @@ export interface SourceFilter {
 /**
  * Picks sources of a config.
  *
- * @throws `unknown_source` for a name, or a provider, that the config does not have; `invalid_request`
- * when nothing is meant.
+ * @throws `unknown_source` for a name or a provider that the config does not have;
+ * `invalid_request` when no source is named.
  */
 function chooseSources(config: Config, filter: SourceFilter): readonly string[] {
   const known = Object.keys(config.sources);

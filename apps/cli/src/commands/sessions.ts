@@ -1,9 +1,33 @@
 import type { SessionEntry } from "@millrace/api-contract";
 import { endSession } from "@millrace/operations";
-import type { CliContext } from "./context.ts";
-import { readSettings } from "./settings.ts";
-import { findStores, withLedger } from "./stores.ts";
-import { formatTable, printable } from "./terminal-text.ts";
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { reasonText } from "../parse-option.ts";
+import { readSettings } from "../settings.ts";
+import { findStores, withLedger } from "../stores.ts";
+import { formatTable, printable } from "../terminal-text.ts";
+
+const SESSIONS_HELP = `
+A session that is ended is refused by every dashboard within ten seconds. To end all sessions of a user
+for good, change the password.
+
+Examples:
+  $ millrace sessions
+  $ millrace sessions --end Yk3vQ2... --reason "the laptop was lost"`;
+
+/** `millrace sessions`: lists who is signed in to the dashboard, and ends a session. */
+export function addSessionsCommand(program: Command, context: CliContext): void {
+  program
+    .command("sessions")
+    .description("list who is signed in to the dashboard, or end a session")
+    .option("--end <id>", "end this session")
+    .option("--reason <text>", "reason, recorded in the audit log", reasonText)
+    .option("--json", "print JSON lines instead of a table")
+    .addHelpText("after", SESSIONS_HELP)
+    .action(async (options: SessionsOptions) => {
+      await runSessions(context, options);
+    });
+}
 
 export interface SessionsOptions {
   /** The id of a session to end; without it they are listed. */
@@ -17,7 +41,7 @@ export interface SessionsOptions {
  *
  * @throws `session_not_found`; `database_unreachable`, `database_unavailable`, `migration_needed`.
  */
-export async function runSessions(
+async function runSessions(
   context: CliContext,
   { end, reason, json }: SessionsOptions,
 ): Promise<void> {

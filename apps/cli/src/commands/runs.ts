@@ -1,0 +1,140 @@
+import type { BulkRun } from "@millrace/api-contract";
+import type { BulkRunChange } from "@millrace/ledger";
+import { changeBulkRun } from "@millrace/operations";
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { positiveNumber, reasonText, wholeNumber } from "../parse-option.ts";
+import { number, resultText, watchRun } from "../runs/watch-run.ts";
+import { readSettings } from "../settings.ts";
+import { findStores, withLedger } from "../stores.ts";
+import { formatTable, printable } from "../terminal-text.ts";
+
+const RUNS_HELP = `
+\`millrace retry\`, \`replay\`, and \`give-up\` with a filter start a bulk run. A worker works it off, also after
+another one that has died. A change takes effect within a second. What is done stays done.
+
+Examples:
+  $ millrace runs
+  $ millrace runs 12                            watch a run
+  $ millrace runs pause 12 --reason "the shop is slow"
+  $ millrace runs rate 12 5                     5 events per second
+  $ millrace runs stop 12`;
+
+/** `millrace runs`: lists bulk runs, watches one, and changes one. */
+export function addRunsCommand(program: Command, context: CliContext): void {
+  const runs = program
+    .command("runs")
+    .description("list bulk runs, watch one, or pause, resume, slow down, or stop it")
+    .argument("[id]", "watch this run", runId)
+    .option(
+      "--limit <n>",
+      "maximum number of runs, newest first",
+      wholeNumber({ min: 1, max: 200 }),
+      20,
+    )
+    .option("--json", "print JSON lines instead of a table")
+    .addHelpText("after", RUNS_HELP)
+    .action(async (id: number | undefined, options: { limit: number; json?: true }) => {
+      if (id === undefined) await listRuns(context, options);
+      else context.setExitCode(await watchOne(context, id, options.json === true));
+    });
+  for (const [verb, state] of Object.entries({
+    pause: "paused",
+    resume: "running",
+    stop: "stopped",
+  } as const)) {
+    runs
+      .command(verb)
+      .description(`${verb} a bulk run`)
+      .argument("<id>", "the run", runId)
+      .option("--reason <text>", "reason, recorded in the audit log", reasonText)
+      .option("--json", "print the run as JSON")
+      .action(async (id: number, _own: ChangeOptions, command: Command) => {
+        await changeRun(context, id, { state }, command.optsWithGlobals<ChangeOptions>());
+      });
+  }
+  runs
+    .command("rate")
+    .description("change how many events per second a bulk run reaches")
+    .argument("<id>", "the run", runId)
+    .argument("<n>", "events per second", positiveNumber)
+    .option("--reason <text>", "reason, recorded in the audit log", reasonText)
+    .option("--json", "print the run as JSON")
+    .action(async (id: number, rate: number, _own: ChangeOptions, command: Command) => {
+      await changeRun(context, id, { rate }, command.optsWithGlobals<ChangeOptions>());
+    });
+}
+
+// `runs --json` takes the flag from those that follow it.
+interface ChangeOptions {
+  readonly reason?: string;
+  readonly json?: true;
+}
+
+const runId = wholeNumber({ min: 1, max: 999_999_999_999 });
+
+/**
+ * Lists bulk runs, newest first.
+ *
+ * @throws `database_unreachable`, `database_unavailable`, `migration_needed`
+ */
+async function listRuns(
+  context: CliContext,
+  { limit, json }: { readonly limit: number; readonly json?: true },
+): Promise<void> {
+  const { databaseUrl } = await findStores(readSettings(context));
+  await withLedger(databaseUrl, async (ledger) => {
+    const runs = await ledger.bulkRuns.find(limit);
+    const lines = runs.map((run) => JSON.stringify(run)).join("\n");
+    const text = json === true ? lines : tableOf(runs, context.stdout.columns);
+    if (text !== "") context.stdout.write(`${text}\n`);
+  });
+}
+
+/**
+ * Watches a run, or says how it ended. Gives the exit code.
+ *
+ * @throws `run_not_found`; `database_unreachable`, `database_unavailable`, `migration_needed`
+ */
+async function watchOne(context: CliContext, id: number, json: boolean): Promise<number> {
+  const { databaseUrl } = await findStores(readSettings(context));
+  return await withLedger(databaseUrl, async (ledger) =>
+    watchRun(context, ledger, await ledger.bulkRuns.get(id), json),
+  );
+}
+
+/**
+ * Pauses, resumes, or stops a run, or changes its rate, and says so.
+ *
+ * @throws `run_not_found`, `run_ended`; `database_unreachable`, `database_unavailable`,
+ * `migration_needed`
+ */
+async function changeRun(
+  context: CliContext,
+  id: number,
+  change: BulkRunChange,
+  { reason, json }: { readonly reason?: string; readonly json?: true },
+): Promise<void> {
+  const { databaseUrl } = await findStores(readSettings(context));
+  await withLedger(databaseUrl, async (ledger) => {
+    const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
+    const run = await changeBulkRun({ ledger, actor }, id, change);
+    context.stdout.write(`${json === true ? JSON.stringify(run) : changeText(run)}\n`);
+  });
+}
+
+const changeText = (run: BulkRun): string =>
+  run.state === "stopped"
+    ? `stopped run ${run.id}\n${resultText(run)}`
+    : `run ${run.id} is ${run.state}, ${number(run.rate)} events per second`;
+
+function tableOf(runs: readonly BulkRun[], width: number | undefined): string {
+  const rows = runs.map((run) => [
+    ...[String(run.id), run.verb, run.state, run.created_at.slice(0, 19), `${run.rate}/s`],
+    run.total === null ? `${number(run.listed)} of many` : `${run.listed}/${run.total}`,
+    ...[run.results.completed, run.results.failed, run.results.pending].map(number),
+    printable(run.started_by ?? ""),
+  ]);
+  const head = ["RUN", "VERB", "STATE", "STARTED", "RATE", "REACHED"];
+  return formatTable([[...head, "COMPLETED", "FAILED", "PENDING", "BY"], ...rows], width);
+}
