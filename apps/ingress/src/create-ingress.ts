@@ -77,7 +77,7 @@ export function createIngress(deps: IngressDeps): Ingress {
     if (closing) return { ready: false, parts: { ingress: "closing" } };
     const { status, parts, stores } = await receiver.ready();
     const isReady = { ready: status !== "not_ready", parts };
-    return status === "degraded" ? { ...isReady, degraded: { places: stores } } : isReady;
+    return status === "degraded" ? { ...isReady, degraded: { stores } } : isReady;
   }
 
   const onError = (error: unknown) => notify({ kind: "unexpected", source: undefined, error });
