@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { FirstAttempts, type AloneEnd } from "./first-attempts.ts";
+import { FirstAttempts } from "./first-attempts.ts";
 import { openSilently } from "../handler/handler-log.ts";
 import { Handlers } from "../handler/run-handlers.ts";
 import { createSlots } from "../job/slots.ts";
@@ -15,14 +15,14 @@ const never = new AbortController().signal;
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
+// Nothing reads it, because there are no handlers.
+const unused = {} as never;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** First attempts of a type that goes in groups, whose transactions begin and do not end. */
 async function openedTransactions() {
   const begun: number[] = [];
   let isWarm = false;
-  const completed = { kind: "completed", outcome: "handled", handlerMs: 1 } as const;
-  const ended: AloneEnd = { kind: "ended", end: completed, recorded: false, isUnsafe: false };
   const attempts = new FirstAttempts(
     {
       ledger: {
@@ -30,18 +30,23 @@ async function openedTransactions() {
           begun.push(units.length);
           return new Promise(() => {});
         },
+        attempt: async () => "lost",
+        attemptFirst: async ({ event }, work) => {
+          if (isWarm) {
+            begun.push(1);
+            return await new Promise(() => {});
+          }
+          await work(unused, { ...event, body: new Uint8Array() }, unused);
+          return "completed";
+        },
       },
       handlers: new Handlers([], {}),
       openLog: openSilently,
       slots: createSlots(100),
       draining: never,
       closing: never,
-      attemptAlone: async () => {
-        if (!isWarm) return ended;
-        begun.push(1);
-        return await new Promise(() => {});
-      },
-      onGroup: () => {},
+      handlerTimeoutMs: 1_000,
+      notify: () => {},
       internalSources: new Map(),
       onEmitted: () => {},
     },

@@ -1,5 +1,11 @@
-import type { EventJob } from "@millrace/core";
-import type { JobRefusal } from "./check-job.ts";
+import {
+  bodyHash,
+  EVENT_ID_BYTES_MAX,
+  EVENT_TYPE_BYTES_MAX,
+  isStorableWithin,
+  type ErrorCode,
+  type EventJob,
+} from "@millrace/core";
 
 /** How a processor takes the jobs of queues that sign them. */
 export interface Signing {
@@ -7,16 +13,16 @@ export interface Signing {
   readonly runsUnsigned: () => boolean;
 }
 
-/** What is made of a job before anybody asks the ledger about its event. */
+/** The verdict on a job before the ledger is asked about its event. */
 export interface JobTrust {
-  /** What is taken of the job. */
+  /** The parts of the job that count. */
   readonly job: EventJob;
   /**
-   * Whether Millrace wrote the job, as far as can be told: then its event may be attempted before it is recorded, and a
-   * refusal is recorded too. What a forged job says is not even failed in the ledger.
+   * True if Millrace wrote the job, as far as can be known: its event can be attempted before it is
+   * recorded, and a refusal is recorded too. A forged job is not even failed in the ledger.
    */
   readonly isTrusted: boolean;
-  /** Why the job is refused when the ledger does not have its event, by what else the job lacks. */
+  /** The refusals of a job whose event the ledger does not have. */
   readonly unknown: Readonly<Record<"body_missing" | "identity_expired", JobRefusal>>;
 }
 
@@ -37,7 +43,7 @@ export function trustJob(job: EventJob, signing: Signing | undefined): JobTrust 
   return { job: withoutBody(job), isTrusted: true, unknown };
 }
 
-/** Which event the job names. What else it says is not written or run, and an empty hash is not compared. */
+/** Only the key of the event counts; an empty hash is not compared. */
 function onlyItsEvent(job: EventJob): EventJob {
   return withoutBody({ ...job, event: { ...job.event, bodyHash: "" } });
 }
@@ -78,3 +84,44 @@ const LOST_REPLAY: JobTrust["unknown"] = {
     message: "Cannot process job: the ledger does not have this replay, which may have completed",
   },
 };
+
+export interface JobRefusal {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/**
+ * Checks the content of a job; undefined when nothing is wrong. Jobs can be edited or added by
+ * hand, so nothing of a refused job is written to the ledger. Numbers are within the bounds of the
+ * ledger's columns, which `fromEnvelope` checks.
+ */
+export function checkJob({ event }: Pick<EventJob, "event">): JobRefusal | undefined {
+  if (!isStorableWithin(event.eventId, EVENT_ID_BYTES_MAX)) {
+    return {
+      code: "invalid_envelope",
+      message: "Cannot process job: its event id is not one that Millrace accepts",
+    };
+  }
+  if (!isStorableWithin(event.type, EVENT_TYPE_BYTES_MAX)) {
+    return {
+      code: "invalid_envelope",
+      message: "Cannot process job: its event type is not one that Millrace accepts",
+    };
+  }
+  if (event.body !== undefined && bodyHash(event.body) !== event.bodyHash) {
+    return {
+      code: "body_hash_mismatch",
+      message: "Cannot process job: its body is not the one that was verified",
+    };
+  }
+  return undefined;
+}
+
+/** The refusal of a job whose source is not in this worker's config. */
+export function unknownSource({ event }: EventJob): JobRefusal {
+  const name = JSON.stringify(event.source.slice(0, 60));
+  return {
+    code: "unknown_source",
+    message: `Cannot process job: no source ${name} is configured`,
+  };
+}
