@@ -2,17 +2,21 @@ import type { Notice } from "@millrace/processor";
 import type { ErrorLog, Logger } from "@millrace/service";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-interface Deps {
+export interface ObserverDeps {
   readonly registry: Registry;
   readonly logger: Logger;
   readonly logError: ErrorLog;
-  /** Events whose handlers run now. */
-  readonly running: () => number;
   /** The configured sources. */
   readonly sources: readonly string[];
+  /** Events whose handlers run now. */
+  readonly running: () => number;
+  /** True while this process is the one that reconciles. */
+  readonly leading: () => boolean;
 }
 
-/** Counts what happens to events, then logs it. */
+type Deps = Omit<ObserverDeps, "leading">;
+
+/** Counts the notices of the processor, then logs them. */
 export function observeProcessor(deps: Deps): (notice: Notice) => void {
   const count = createProcessorMetrics(deps);
   return (notice) => {
@@ -22,7 +26,7 @@ export function observeProcessor(deps: Deps): (notice: Notice) => void {
 }
 
 /**
- * Registers the processor's metrics. No label is what a sender chose.
+ * Registers the processor's metrics. No label is a sender's text.
  *
  * @internal
  */
@@ -33,7 +37,7 @@ export function createProcessorMetrics({
 }: Pick<Deps, "registry" | "running" | "sources">): (notice: Notice) => void {
   const counters = createCounters(registry);
   const histograms = createHistograms(registry);
-  // A ratio of what was never counted would be nothing, and not 0; a counter that begins with 1 did not increase.
+  // Ratios and alerts need a 0 before the first event.
   for (const source of sources) {
     counters.groupsUndone.inc({ source }, 0);
     for (const labels of MAC_FAILURES) counters.macFailures.inc({ source, ...labels }, 0);
@@ -182,14 +186,14 @@ function createHistograms(registry: Registry) {
   };
 }
 
-// Two machines' clocks can give a negative time.
+// Two clocks can give a negative time.
 function seconds(ms: number): number {
   return Math.max(0, ms) / 1_000;
 }
 
 const MESSAGE_CHARS_MAX = 500;
 
-/** One line a second for what a dead server causes; no line has a body or a header. */
+/** Logs one line a second for the errors of a dead server; no line has a body or a header. */
 function log(notice: Notice, { logger, logError }: Deps): void {
   if (notice.kind === "group_ended" || notice.kind === "claimed") return;
   if (isOrdinary(notice) && !logger.isLevelEnabled("debug")) return;
@@ -227,7 +231,7 @@ function log(notice: Notice, { logger, logError }: Deps): void {
   }
 }
 
-/** The end of most jobs, for which nothing is made that no log shows. */
+/** The end of most jobs, which costs nothing without the level debug. */
 function isOrdinary(notice: Notice): boolean {
   return notice.kind === "finished" && notice.result === "completed";
 }

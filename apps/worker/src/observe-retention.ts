@@ -1,25 +1,25 @@
 import type { RetentionNotice, RetentionResult } from "@millrace/operations";
-import type { ErrorLog, Logger } from "@millrace/service";
+import type { Logger } from "@millrace/service";
 import { Counter, Gauge, type Registry } from "prom-client";
+import type { ObserverDeps } from "./observe-processor.ts";
 
-/** What the periodic tasks report. */
+/** Listens to the periodic tasks. */
 export interface RetentionObserver {
   /** Gets each step of a run of the retention. */
   onNotice(notice: RetentionNotice): void;
-  /** Gets what a run came to. */
+  /** Gets the result of a run. */
   onResult(result: RetentionResult): void;
-  /** Gets what made a task fail. */
+  /** Gets the error of a task. */
   onError(task: "partitions" | "retention" | "completed jobs" | "activity", error: unknown): void;
 }
 
-/** Counts what the retention does, then logs it: one line per day of bodies, and one per run. */
-export function observeRetention(deps: {
-  readonly registry: Registry;
-  readonly logger: Logger;
-  readonly logError: ErrorLog;
-}): RetentionObserver {
-  const metrics = createRetentionMetrics(deps.registry);
-  const { logger, logError } = deps;
+/** Counts and logs the retention: one line per day of bodies, and one per run. */
+export function observeRetention({
+  registry,
+  logger,
+  logError,
+}: Pick<ObserverDeps, "registry" | "logger" | "logError">): RetentionObserver {
+  const metrics = createRetentionMetrics(registry);
   return {
     onNotice(notice) {
       metrics.onNotice(notice);
