@@ -60,60 +60,69 @@ function createIntakeMetrics(registry: Registry): Notify {
 
 function registerMetrics(registers: Registry[]) {
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name: `millrace_${name}_total`, help, labelNames, registers });
+    new Counter({ name, help, labelNames, registers });
   const histogram = <Label extends string>(
     name: string,
     help: string,
     buckets: number[],
     ...labelNames: Label[]
-  ) => new Histogram({ name: `millrace_ingress_${name}`, help, buckets, labelNames, registers });
+  ) => new Histogram({ name, help, buckets, labelNames, registers });
   return {
     deliveries: counter(
-      "ingress_deliveries",
+      "millrace_ingress_deliveries_total",
       "Deliveries answered, by source and outcome (accepted, duplicate, handshake, rejected).",
       "source",
       "outcome",
     ),
     rejected: counter(
-      "ingress_rejected",
+      "millrace_ingress_rejected_total",
       "Deliveries rejected, by source and error code.",
       "source",
       "code",
     ),
     ack: histogram(
-      "ack_seconds",
+      "millrace_ingress_ack_seconds",
       "Time from the last byte of the body to the response, for accepted and duplicate deliveries.",
       SECONDS,
       "source",
     ),
-    batch: histogram("batch_events", "Events in one call to an event store.", EVENTS),
-    store: histogram("store_seconds", "How long a call to an event store took.", SECONDS, "store"),
+    batch: histogram(
+      "millrace_ingress_batch_events",
+      "Events in one call to an event store.",
+      EVENTS,
+    ),
+    store: histogram(
+      "millrace_ingress_store_seconds",
+      "How long a call to an event store took.",
+      SECONDS,
+      "store",
+    ),
     failures: counter(
-      "ingress_store_failures",
+      "millrace_ingress_store_failures_total",
       "Events that an event store could not store in time.",
       "store",
     ),
     conflicts: counter(
-      "conflicts",
+      "millrace_conflicts_total",
       "Deliveries of a known event with a different body. The first body is kept.",
       "source",
     ),
     redeliveries: counter(
-      "redeliveries",
+      "millrace_redeliveries_total",
       "Deliveries of a failed event that retried it, or whose retry failed.",
       "source",
       "result",
     ),
     leftBehind: counter(
-      "ingress_enqueue_deferred",
+      "millrace_ingress_enqueue_deferred_total",
       "Events stored in the ledger that the ingress could not enqueue. The reconciler enqueues them.",
     ),
     unnoted: counter(
-      "deliveries_unnoted",
+      "millrace_deliveries_unnoted_total",
       "Deliveries of known events that were not counted: too many were waiting to be written, or Postgres did not answer.",
     ),
     admission: counter(
-      "ingress_admission_refused",
+      "millrace_ingress_admission_refused_total",
       "Deliveries rejected before their body was whole, by source and reason.",
       "source",
       "reason",

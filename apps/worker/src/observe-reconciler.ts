@@ -60,9 +60,9 @@ function createReconcilerMetrics(
 
 function registerMetrics({ registry, leading }: Pick<Deps, "registry" | "leading">) {
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name: `millrace_${name}_total`, help, labelNames, registers: [registry] });
+    new Counter({ name, help, labelNames, registers: [registry] });
   const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Gauge({ name: `millrace_${name}`, help, labelNames, registers: [registry] });
+    new Gauge({ name, help, labelNames, registers: [registry] });
   registry.registerMetric(
     new Gauge({
       name: "millrace_reconciler_leader",
@@ -75,35 +75,35 @@ function registerMetrics({ registry, leading }: Pick<Deps, "registry" | "leading
   );
   return {
     disagreements: gauge(
-      "disagreements",
+      "millrace_disagreements",
       "Events on which ledger and queue disagreed at the reconciler's last pass, by kind.",
       "kind",
     ),
     repaired: counter(
-      "reconciler_repaired",
+      "millrace_reconciler_repaired_total",
       "Disagreements of ledger and queue that were repaired, by kind.",
       "kind",
     ),
     compared: counter(
-      "reconciler_compared",
+      "millrace_reconciler_compared_total",
       "Pending events and finished jobs that were compared.",
     ),
     lastPass: gauge(
-      "reconciler_last_pass_timestamp_seconds",
+      "millrace_reconciler_last_pass_timestamp_seconds",
       "When this process last finished a pass, in Unix time.",
     ),
     failures: counter(
-      "reconciler_pass_failures",
+      "millrace_reconciler_pass_failures_total",
       "Passes that failed. The source is empty unless the queue of one source failed by itself.",
       "source",
     ),
     ledgerChanges: counter(
-      "ledger_changes",
+      "millrace_ledger_changes_total",
       "Queues that knew another Postgres, or a later state of it, by how it differs.",
       "kind",
     ),
     unnamed: gauge(
-      "ledger_unnamed_events",
+      "millrace_ledger_unnamed_events",
       "Completed events of a source that its ledger had lost when that was last found, and whose jobs were gone.",
       "source",
     ),

@@ -40,24 +40,31 @@ export function observeRetention({
 /** Registers the retention's metrics. Of several workers, only the one that ran it last counts. */
 function createRetentionMetrics(registry: Registry) {
   const registers = [registry];
-  const counter = (name: string, help: string) =>
-    new Counter({ name: `millrace_retention_${name}_total`, help, registers });
-  const gauge = (name: string, help: string) =>
-    new Gauge({ name: `millrace_retention_${name}_seconds`, help, registers });
-  const dropped = counter("partitions_dropped", "Days of bodies that were dropped.");
+  const counter = (name: string, help: string) => new Counter({ name, help, registers });
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+  const dropped = counter(
+    "millrace_retention_partitions_dropped_total",
+    "Days of bodies that were dropped.",
+  );
   const moved = counter(
-    "bodies_moved",
+    "millrace_retention_bodies_moved_total",
     "Bodies of events not completed that were kept when their day was dropped.",
   );
-  const archived = counter("events_archived", "Events that were written to an archive.");
-  const deleted = counter("keys_deleted", "Completed events whose identity was deleted.");
-  const failures = counter("failures", "Runs that failed.");
+  const archived = counter(
+    "millrace_retention_events_archived_total",
+    "Events that were written to an archive.",
+  );
+  const deleted = counter(
+    "millrace_retention_keys_deleted_total",
+    "Completed events whose identity was deleted.",
+  );
+  const failures = counter("millrace_retention_failures_total", "Runs that failed.");
   const lastSuccess = gauge(
-    "last_success_timestamp",
+    "millrace_retention_last_success_timestamp_seconds",
     "When this process last completed a run, in Unix time.",
   );
   const oldest = gauge(
-    "oldest_bodies_timestamp",
+    "millrace_retention_oldest_bodies_timestamp_seconds",
     "Start of the oldest day whose bodies are kept, in Unix time, at the last run.",
   );
   return {

@@ -80,21 +80,30 @@ export function observeQueue({
 }
 
 function createQueueMetrics(registry: Registry): (notice: QueueNotice) => void {
-  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
-    new Counter({ name: `millrace_worker_${name}_total`, help, labelNames, registers: [registry] });
-  const locksLost = counter("locks_lost", "Jobs whose lock in the queue was lost while they ran.", [
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers: [registry] });
+  const locksLost = counter(
+    "millrace_worker_locks_lost_total",
+    "Jobs whose lock in the queue was lost while they ran.",
     "source",
-  ]);
-  const stalled = counter("stalled", "Jobs whose worker stopped renewing their lock.", ["source"]);
-  const abandoned = counter("jobs_abandoned", "Jobs that BullMQ failed without running them.", [
-    "source",
-  ]);
-  const refused = counter(
-    "jobs_rejected",
-    "Jobs that this version did not write or cannot read, by source and error code.",
-    ["source", "code"],
   );
-  const errors = counter("queue_errors", "Background errors of the queue.", []);
+  const stalled = counter(
+    "millrace_worker_stalled_total",
+    "Jobs whose worker stopped renewing their lock.",
+    "source",
+  );
+  const abandoned = counter(
+    "millrace_worker_jobs_abandoned_total",
+    "Jobs that BullMQ failed without running them.",
+    "source",
+  );
+  const refused = counter(
+    "millrace_worker_jobs_rejected_total",
+    "Jobs that this version did not write or cannot read, by source and error code.",
+    "source",
+    "code",
+  );
+  const errors = counter("millrace_worker_queue_errors_total", "Background errors of the queue.");
   return (notice) => {
     switch (notice.kind) {
       case "lock_lost":

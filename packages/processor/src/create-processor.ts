@@ -188,10 +188,10 @@ function recordBatched(
   };
 }
 
-function withoutThrowing<Told>(listener: ((told: Told) => void) | undefined) {
-  return (told: Told): void => {
+function withoutThrowing<Item>(listener: ((item: Item) => void) | undefined) {
+  return (item: Item): void => {
     try {
-      listener?.(told);
+      listener?.(item);
     } catch {
       // A listener that fails is no reason to run a handler again.
     }

@@ -57,7 +57,7 @@ export function createTestWorker(
     const event = await jobOf(ledger, key);
     const name = `test-${(runs += 1)}`;
     let result: JobResult | undefined;
-    for (let made = 0; made < attempts; made += 1) {
+    for (let ran = 0; ran < attempts; ran += 1) {
       result = await attempt(processor, event, name);
       if (result.kind !== "retry") break;
       // Waits use up no attempt, and no time passes here.

@@ -92,8 +92,8 @@ const FUNCTION_NAME = /^[\p{L}\p{N}_$.<>#[\] ]+$/u;
 function toFrame(call: string, { projectDir, secrets }: FrameOptions): StackFrame[] {
   const named = call.endsWith(")") ? call.indexOf(" (") : -1;
   const name = named === -1 ? null : call.slice(0, named);
-  const place = named === -1 ? call.replace(/^async /, "") : call.slice(named + 2, -1);
-  const [, ran, line, column] = /^(.{1,1000}?)(?::(\d{1,9}))?(?::(\d{1,9}))?$/.exec(place) ?? [];
+  const position = named === -1 ? call.replace(/^async /, "") : call.slice(named + 2, -1);
+  const [, ran, line, column] = /^(.{1,1000}?)(?::(\d{1,9}))?(?::(\d{1,9}))?$/.exec(position) ?? [];
   if (ran === undefined || !/^(?:file:\/\/|node:[\w/]+$|[\\/]|[A-Za-z]:[\\/])/.test(ran)) return [];
   const at = toPlace(ran, line, column, projectDir);
   const { path, own } = toPath(at.file, projectDir);

@@ -21,19 +21,19 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** First attempts of a type that goes in groups, whose transactions begin and do not end. */
 async function openedTransactions() {
-  const begun: number[] = [];
+  const started: number[] = [];
   let isWarm = false;
   const attempts = new FirstAttempts(
     {
       ledger: {
         attemptGroup: (units) => {
-          begun.push(units.length);
+          started.push(units.length);
           return new Promise(() => {});
         },
         attempt: async () => "lost",
         attemptFirst: async ({ event }, work) => {
           if (isWarm) {
-            begun.push(1);
+            started.push(1);
             return await new Promise(() => {});
           }
           await work(unused, { ...event, body: new Uint8Array() }, unused);
@@ -54,27 +54,27 @@ async function openedTransactions() {
   );
   for (let run = 0; run < 64; run += 1) await attempts.attempt(first());
   isWarm = true;
-  return { attempt: () => void attempts.attempt(first()), begun };
+  return { attempt: () => void attempts.attempt(first()), started };
 }
 
 test("few events do not wait for each other: up to eight transactions run, and no more", async () => {
-  const { attempt, begun } = await openedTransactions();
+  const { attempt, started } = await openedTransactions();
   for (let event = 0; event < 12; event += 1) {
     attempt();
     await turn();
   }
-  expect(begun).toEqual(Array.from({ length: 8 }, () => 1));
+  expect(started).toEqual(Array.from({ length: 8 }, () => 1));
 });
 
 test("many events that wait share the usual number of transactions", async () => {
-  const { attempt, begun } = await openedTransactions();
+  const { attempt, started } = await openedTransactions();
   attempt();
   attempt();
   await turn();
-  const before = begun.length;
+  const before = started.length;
   for (let event = 0; event < 200; event += 1) attempt();
   await turn();
   expect(before).toBe(1);
-  expect(begun).toHaveLength(TRANSACTIONS_MAX);
-  expect(begun[1]).toBeGreaterThan(10);
+  expect(started).toHaveLength(TRANSACTIONS_MAX);
+  expect(started[1]).toBeGreaterThan(10);
 });

@@ -52,6 +52,7 @@ export interface AttemptDeps {
   readonly openLog: OpenLog;
   readonly notify: (notice: Notice) => void;
   readonly internalSources: InternalSources;
+  /** Gets the emitted events after the COMMIT. */
   readonly onEmitted: OnEmitted;
 }
 

@@ -152,10 +152,10 @@ class CallsRun {
       if (answer === "replay") return { kind: "suspected_replay", handlerMs: undefined };
       if (answer !== "original") return { kind: "lost", handlerMs: undefined };
     }
-    const begun = await this.#read();
-    if (begun === undefined) return { kind: "lost", handlerMs: undefined };
+    const event = await this.#read();
+    if (event === undefined) return { kind: "lost", handlerMs: undefined };
     try {
-      const end = await this.#callAll(begun);
+      const end = await this.#callAll(event);
       return end.kind === "failed" ? { ...end, log: this.#log } : end;
     } finally {
       this.#log.end();

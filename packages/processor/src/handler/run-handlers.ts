@@ -87,8 +87,8 @@ export class Handlers {
     for (const [index, handler] of matching.entries()) {
       // Before the first handler nothing can have aborted.
       if (index > 0) context.signal.throwIfAborted();
-      const given = handler.set === undefined ? context : withoutEmit(context);
-      await handler.write?.(webhookEvent, given, undefined);
+      const handlerContext = handler.set === undefined ? context : withoutEmit(context);
+      await handler.write?.(webhookEvent, handlerContext, undefined);
     }
     return "handled";
   }

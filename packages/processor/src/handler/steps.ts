@@ -31,7 +31,7 @@ interface StepsOfCall {
 /** The steps of one attempt (`once`). All of its calls share their names. */
 export class Steps {
   readonly #deps: Deps;
-  readonly #begun = new Set<string>();
+  readonly #names = new Set<string>();
   /** True once a later attempt has claimed the event: this one records nothing more. */
   isLost = false;
 
@@ -80,12 +80,12 @@ export class Steps {
         `Cannot begin a step: its name must be text of 1 to ${NAME_BYTES_MAX} bytes, without NUL`,
       );
     }
-    if (this.#begun.has(name)) {
+    if (this.#names.has(name)) {
       throw refused(
         `Cannot begin step "${name}": this attempt has begun a step of that name; give each its own, such as "${name}:2"`,
       );
     }
-    this.#begun.add(name);
+    this.#names.add(name);
   }
 }
 

@@ -8,7 +8,6 @@ import {
   type EventJob,
   type EventKey,
   type JobResult,
-  type OnEmitted,
   type StopSignal,
 } from "@millrace/core";
 import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
@@ -16,18 +15,16 @@ import { failUnattempted } from "./abandon-job.ts";
 import {
   attemptEvent,
   AttemptSignal,
+  type AttemptDeps,
   type AttemptEnd,
   type RecordFirst,
 } from "../handler/attempt-event.ts";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "../errors/describe-error.ts";
 import { errorDetails, type KeptOptions } from "../errors/error-details.ts";
-import type { InternalSources } from "../handler/emit.ts";
 import type { FailureHook } from "./failure-hook.ts";
 import type { FirstAttempts } from "../groups/first-attempts.ts";
-import type { OpenLog } from "../handler/handler-log.ts";
 import { callThenWrite } from "../handler/make-calls.ts";
-import type { Notice } from "../notices.ts";
 import { failed, handedBack, isDecided, lost, refused, retry } from "./job-results.ts";
 import {
   decideRetry,
@@ -38,11 +35,11 @@ import {
   type FailedAttempt,
   type RetryDecision,
 } from "./retry-policy.ts";
-import type { Handlers, Plan } from "../handler/run-handlers.ts";
+import type { Plan } from "../handler/run-handlers.ts";
 import type { Release, Slots } from "./slots.ts";
 import { checkJob, trustJob, unknownSource, type JobTrust, type Signing } from "./trust-job.ts";
 
-export interface ProcessContext {
+export interface ProcessContext extends AttemptDeps {
   readonly ledger: Ledger["claims"];
   /** Records a job, in one commit with those that arrive at the same time. */
   readonly record: (job: EventJob) => Promise<RecordedClaim>;
@@ -54,17 +51,10 @@ export interface ProcessContext {
   readonly callSlots: Slots;
   /** Undefined when every attempt is recorded before it is made. */
   readonly firstAttempts: FirstAttempts | undefined;
-  readonly handlers: Handlers;
-  readonly handlerTimeoutMs: number;
   readonly kept: KeptOptions;
-  readonly internalSources: InternalSources;
-  /** Gets the emitted events after the COMMIT. */
-  readonly onEmitted: OnEmitted;
   /** Undefined where jobs are not signed, and taken at their word. */
   readonly signing: Signing | undefined;
   readonly hook: FailureHook | undefined;
-  readonly openLog: OpenLog;
-  readonly notify: (notice: Notice) => void;
   readonly random: () => number;
   /** Aborts when events that wait for a slot are handed back to the queue. */
   readonly draining: StopSignal;

@@ -143,24 +143,22 @@ function decideWait(
   const askedMs = Math.max(waitOf(error.afterMs), WAIT_MS_MIN);
   if (leftMs > 0)
     return givenBack("retry_later", error, Math.ceil(Math.min(askedMs, leftMs)), deps);
-  return {
-    code: "waited_too_long",
-    message: `Cannot wait any longer: the event is pending for more than the ${waitMaxMs} ms of waitMaxMs (cause: ${describeError(error, deps.kept?.secrets)})`,
-    final: true,
-    counts: true,
-    afterMs: 0,
-  };
+  return finalDecision(
+    "waited_too_long",
+    `Cannot wait any longer: the event is pending for more than the ${waitMaxMs} ms of waitMaxMs (cause: ${describeError(error, deps.kept?.secrets)})`,
+  );
 }
 
 /** The decision for an event whose last attempts died with their workers; no other begins. */
 export function exhausted({ attempts }: AttemptPolicy): RetryDecision {
-  return {
-    code: "attempts_exhausted",
-    message: `Cannot attempt event: the last of its ${attempts} attempts ended without reporting a result`,
-    final: true,
-    counts: true,
-    afterMs: 0,
-  };
+  return finalDecision(
+    "attempts_exhausted",
+    `Cannot attempt event: the last of its ${attempts} attempts ended without reporting a result`,
+  );
+}
+
+function finalDecision(code: ErrorCode, message: string): RetryDecision {
+  return { code, message, final: true, counts: true, afterMs: 0 };
 }
 
 /** An attempt that uses none of the policy's attempts up. */

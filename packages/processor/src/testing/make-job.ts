@@ -8,8 +8,8 @@ export function makeJob(
   job: Partial<Omit<EventJob, "event">> = {},
 ): EventJob {
   count += 1;
-  const given = "body" in event ? event.body : '{"n":1}';
-  const body = typeof given === "string" ? Buffer.from(given) : given;
+  const content = "body" in event ? event.body : '{"n":1}';
+  const body = typeof content === "string" ? Buffer.from(content) : content;
   return {
     event: {
       source: "shop",
