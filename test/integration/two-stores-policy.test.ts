@@ -101,7 +101,7 @@ describeOnRedis("an ingress with both event stores", () => {
     expect(await rowOf("evt_19")).toMatchObject({ status: "pending", enqueued_at: null });
     expect(await readiness(ingress)).toMatchObject({
       status: "degraded",
-      places: { narrow: "ledger", fast: "queue" },
+      stores: { narrow: "ledger", fast: "queue" },
     });
     await pipeline.startInProcess("worker");
     expect(await untilCompletedOnce(pipeline.database, ids, LONG)).toEqual([]);

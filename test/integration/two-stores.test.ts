@@ -70,7 +70,7 @@ describeOnRedis("an ingress with both event stores", () => {
       await strike();
       await senders.more(200);
       const dark = await untilReady(ingress, "degraded");
-      expect(dark).toMatchObject({ httpStatus: 200, places: { fast: other, safe: other } });
+      expect(dark).toMatchObject({ httpStatus: 200, stores: { fast: other, safe: other } });
       expect(dark.parts[other]).toBe("ok");
       expect(dark.parts[first]).not.toBe("ok");
       const active = await metricByLabels(ingress.url, "millrace_ingress_active_store");
@@ -122,7 +122,7 @@ describeOnRedis("an ingress with both event stores", () => {
       await strike();
       const ingress = await pipeline.start("ingress");
       await until(async () => (await readiness(ingress)).status === "degraded");
-      expect((await readiness(ingress)).places).toMatchObject({ fast: other, safe: other });
+      expect((await readiness(ingress)).stores).toMatchObject({ fast: other, safe: other });
       const ids = [`${prefix}_1`, `${prefix}_2`];
       expect(await deliver(ingress, "fast", { id: ids[0] })).toMatchObject({ status: 202 });
       expect(await deliver(ingress, "safe", { id: ids[1] })).toMatchObject({ status: 202 });

@@ -43,7 +43,7 @@ export async function deliver(
 interface ReadyAnswer {
   readonly httpStatus: number;
   readonly status: string;
-  readonly places?: Readonly<Record<string, string>>;
+  readonly stores?: Readonly<Record<string, string>>;
   readonly parts: Readonly<Record<string, string>>;
 }
 

@@ -1,7 +1,7 @@
 import { identifyError } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeError } from "../../packages/processor/src/errors/describe-error.ts";
-import { stackFrames } from "../../packages/processor/src/errors/stack-frames.ts";
+import { stackFrames } from "../../packages/processor/src/errors/error-details.ts";
 import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
 import { UNSEEN } from "./same-errors/unseen.ts";
 import { HELD, KNOWN, openHttp, prepare, type Kind } from "./same-errors/corpus.ts";

@@ -132,7 +132,7 @@ describeOnRedis("queue.replicas: 1", () => {
       return parts?.["queue"] === "redis_no_replica";
     });
     expect(await untilReady(ingress, "degraded")).toMatchObject({
-      ...{ httpStatus: 200, places: { fast: "ledger" } },
+      ...{ httpStatus: 200, stores: { fast: "ledger" } },
       parts: { queue: "redis_no_replica", ledger: "ok" },
     });
     const senders = startSenders((id) => deliver(ingress, "fast", { id }));

@@ -69,7 +69,7 @@ describeOnRedis("Redis behind Sentinel", () => {
         const answer = await readiness(ingress);
         return answer.parts["queue"] === "redis_no_replica" ? answer : undefined;
       });
-      expect(dark).toMatchObject({ status: "degraded", places: { fast: "ledger" } });
+      expect(dark).toMatchObject({ status: "degraded", stores: { fast: "ledger" } });
       await senders.moreAcknowledged(200);
       await sentinels.bringBack();
       await untilReady(ingress, "ready");

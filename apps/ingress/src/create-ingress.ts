@@ -31,13 +31,13 @@ export interface IngressDeps {
   readonly redelivery?: RedeliveryPort | undefined;
   /** Counts what is refused. */
   readonly refusals?: Pick<RefusalNotes, "add"> | undefined;
-  /** How full the queue is, for the metrics. */
+  /** The fill level of the queue, for the metrics. */
   readonly pressure?: () => Pressure;
   readonly logger: Logger;
   readonly registry: Registry;
   /** The metrics of all processes that listen on the port; undefined where this is the only one. */
   readonly shared?: MetricsSource;
-  /** Called with what the log and the metrics get. */
+  /** Gets every notice after the log and the metrics. */
   readonly notify?: Notify;
 }
 
@@ -77,7 +77,7 @@ export function createIngress(deps: IngressDeps): Ingress {
     if (closing) return { ready: false, parts: { ingress: "closing" } };
     const { status, parts, stores } = await receiver.ready();
     const isReady = { ready: status !== "not_ready", parts };
-    return status === "degraded" ? { ...isReady, degraded: { places: stores } } : isReady;
+    return status === "degraded" ? { ...isReady, degraded: { stores } } : isReady;
   }
 
   const onError = (error: unknown) => notify({ kind: "unexpected", source: undefined, error });

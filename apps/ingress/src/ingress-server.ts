@@ -18,8 +18,8 @@ const HEADERS_TIMEOUT_MS_MAX = 10_000;
 const HEAD_BYTES_MAX = 16_384;
 
 /**
- * The hardened HTTP server of the ingress: what a stranger can hold open, send slowly or send too much
- * of has a limit here or in the adapter.
+ * The hardened HTTP server of the ingress: every open connection, slow request, and large request
+ * of a stranger has a limit here or in the adapter.
  */
 export function createIngressServer(deps: {
   adapter: NodeAdapter;
@@ -37,7 +37,7 @@ export function createIngressServer(deps: {
       headersTimeout,
       // The adapter's own deadline for bodies comes first, and has the better response.
       requestTimeout: headersTimeout + limits.bodyTimeoutMs + 5_000,
-      // How often node checks the two above; its default of 30 s would add to both.
+      // Node's interval for both checks; its default of 30 s would add to both.
       connectionsCheckingInterval: Math.min(1_000, headersTimeout / 2),
       keepAliveTimeout: KEEP_ALIVE_MS,
       maxHeaderSize: HEAD_BYTES_MAX,
@@ -46,7 +46,7 @@ export function createIngressServer(deps: {
     },
     (request, response) => serve(request, response),
   );
-  // Or node drops what comes after the 2,000th header, and it is not counted below.
+  // Otherwise node drops headers after the 2,000th, and they are not counted below.
   server.maxHeadersCount = 0;
 
   function serve(request: IncomingMessage, response: ServerResponse, askForBody?: () => void) {
@@ -60,7 +60,7 @@ export function createIngressServer(deps: {
   }
 
   limitConnections(server, deps);
-  // Without a listener, node asks for the body of a request before anybody has looked at its head.
+  // Without a listener, node asks for the body before anybody has checked the head.
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
     serve(request, response, () => response.writeContinue());
   });
@@ -74,8 +74,9 @@ export function createIngressServer(deps: {
 }
 
 /**
- * What is wrong with a head that node takes. Node counts names and values alone, so thousands of tiny headers would be
- * far more than its `maxHeaderSize`; and of several hosts it gives the first, where a proxy may have meant the last.
+ * Finds a problem in a head that node accepts. Node counts only names and values, so thousands of
+ * tiny headers can exceed its `maxHeaderSize`. Of several hosts node gives the first, and a proxy
+ * can have meant the last.
  */
 function problemOfHead({
   method = "",
@@ -97,12 +98,12 @@ function problemOfHead({
 const IDLE_INTERVAL_MS = 1_000;
 
 /**
- * A connection that does nothing must not keep out one that has something to deliver. While more than half of
- * `connectionsMax` are open, those that wait for their next request are closed: at most once a second, for all of them are
- * looked at. For each one above `connectionsMax` the oldest that is not being answered is closed.
+ * Keeps idle connections from blocking new ones. While more than half of `connectionsMax` are open,
+ * the idle ones are closed, at most once a second, because the check looks at all of them. For each
+ * connection above `connectionsMax`, the oldest one without a response in progress is closed.
  *
- * Node's own `maxConnections` closes the new one, whoever holds the others; and in a cluster it gives what one process refuses
- * to the next, in turn and without end while all of them are full.
+ * Node's own `maxConnections` closes the new connection instead. In a cluster, the refused one also
+ * goes to the next process, without end while all of them are full.
  */
 function limitConnections(
   server: Server,
@@ -147,9 +148,9 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Answers what node could not read as a request, and ends the connection. `isAnswering` is true when
- * an earlier request of the connection still waits for its response: this one must not be taken for
- * it, so the connection is only ended.
+ * Answers a request that node could not read, and ends the connection. `isAnswering` is true when
+ * an earlier request of the connection still waits for its response: then the connection is only
+ * ended, so that this answer is not taken for that response.
  */
 function answerClientError(
   error: NodeJS.ErrnoException,

@@ -16,12 +16,13 @@ import { createIngress, type Ingress } from "./create-ingress.ts";
 import { shareMetrics } from "./shared-metrics.ts";
 
 /**
- * Runs an ingress in this process. Resolves when it listens, also while Redis or Postgres is away:
- * then events go to the other one, and are answered 503 while there is none. SIGTERM and SIGINT end
- * the process. It may be one of several that listen on one port, in a cluster of Node.
+ * Runs an ingress in this process. Resolves when it listens, also while Redis or Postgres is
+ * unavailable: then events go to the other one, and are answered with 503 without one. SIGTERM and
+ * SIGINT end the process. It can be one of several that listen on one port, in a cluster of Node.
  *
- * @throws `invalid_config`, `config_not_found`, `missing_secret`, `example_secret`, `port_in_use`, `redis_evicts`,
- * `redis_volatile`, `queue_key_missing`, `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`.
+ * @throws `invalid_config`, `config_not_found`, `missing_secret`, `example_secret`, `port_in_use`,
+ * `redis_evicts`, `redis_volatile`, `queue_key_missing`, `postgres_too_old`,
+ * `unsupported_isolation`, `missing_rights`, `migration_needed`.
  */
 export async function main(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   keepRequestsShortLived();
@@ -73,9 +74,9 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
 }
 
 /**
- * V8 puts objects straight into its old generation where many objects of their kind lived long. At the start,
- * while it collects garbage often, those of a request do; and as soon as a part of each request is in the old
- * generation, the quick collections keep the rest of it alive. Half of the processes took a fifth more CPU for that.
+ * Keeps V8 from allocating the objects of requests in its old generation. V8 does so where many
+ * objects of a kind lived long, as they do during the frequent collections at the start. Then quick
+ * collections keep the rest of each request alive, and half of the processes took a fifth more CPU.
  */
 function keepRequestsShortLived(): void {
   setFlagsFromString("--no-allocation-site-pretenuring");

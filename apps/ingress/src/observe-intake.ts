@@ -26,108 +26,108 @@ export function observeIntake({ registry, logger, next }: Deps): Notify {
 }
 
 /**
- * Registers the counters of notices. Labels are names from the config and codes of the registry, never
- * what a sender chose: a name that is not configured counts as `unknown`.
+ * Registers the metrics of notices. Labels are names of the config and codes of the registry, never
+ * a sender's text: an unknown source counts as `unknown`.
  */
 function createIntakeMetrics(registry: Registry): Notify {
-  const { deliveries, rejected, ack, batch, store, failures, ...rare } = instruments([registry]);
+  const metrics = registerMetrics([registry]);
+  const { deliveries, rejected, ack, batch, store } = metrics;
   return (notice) => {
     if (notice.kind === "answered") {
       const source = notice.source ?? "unknown";
       deliveries.inc({ source, outcome: notice.outcome });
       if (notice.outcome === "rejected") rejected.inc({ source, code: notice.code ?? "internal" });
       else ack.observe({ source }, notice.durationMs / 1_000);
-      if (notice.admission !== undefined) rare.admission.inc({ source, reason: notice.admission });
+      if (notice.admission !== undefined)
+        metrics.admission.inc({ source, reason: notice.admission });
     } else if (notice.kind === "batch") {
       batch.observe(notice.size);
       store.observe({ store: notice.store }, notice.durationMs / 1_000);
     } else if (notice.kind === "store_failed") {
-      failures.inc({ store: notice.store }, notice.events);
+      metrics.failures.inc({ store: notice.store }, notice.events);
     } else if (notice.kind === "conflict") {
-      rare.conflicts.inc({ source: notice.source });
+      metrics.conflicts.inc({ source: notice.source });
     } else if (notice.kind === "redelivered") {
       const result = notice.error === undefined ? "retried" : "failed";
-      rare.redeliveries.inc({ source: notice.source, result });
+      metrics.redeliveries.inc({ source: notice.source, result });
     } else if (notice.kind === "left_behind") {
-      rare.leftBehind.inc(notice.events);
+      metrics.leftBehind.inc(notice.events);
     } else if (notice.kind === "deliveries_unnoted") {
-      rare.unnoted.inc(notice.deliveries);
+      metrics.unnoted.inc(notice.deliveries);
     }
   };
 }
 
-function instruments(registers: Registry[]) {
-  const deliveries = new Counter({
-    name: "millrace_ingress_deliveries_total",
-    help: "Deliveries answered, by source and outcome (accepted, duplicate, handshake, rejected).",
-    labelNames: ["source", "outcome"],
-    registers,
-  });
-  const rejected = new Counter({
-    name: "millrace_ingress_rejected_total",
-    help: "Deliveries rejected, by source and error code.",
-    labelNames: ["source", "code"],
-    registers,
-  });
-  const ack = new Histogram({
-    name: "millrace_ingress_ack_seconds",
-    help: "Time from the last byte of the body to the response, for accepted and duplicate deliveries.",
-    labelNames: ["source"],
-    buckets: SECONDS,
-    registers,
-  });
-  const batch = new Histogram({
-    name: "millrace_ingress_batch_events",
-    help: "Events in one call to an event store.",
-    buckets: EVENTS,
-    registers,
-  });
-  const store = new Histogram({
-    name: "millrace_ingress_store_seconds",
-    help: "How long a call to an event store took.",
-    labelNames: ["store"],
-    buckets: SECONDS,
-    registers,
-  });
-  const failures = new Counter({
-    name: "millrace_ingress_store_failures_total",
-    help: "Events that an event store could not store in time.",
-    labelNames: ["store"],
-    registers,
-  });
-  return { deliveries, rejected, ack, batch, store, failures, ...rareInstruments(registers) };
-}
-
-function rareInstruments(registers: Registry[]) {
-  const conflicts = new Counter({
-    name: "millrace_conflicts_total",
-    help: "Deliveries of a known event with a different body. The first body is kept.",
-    labelNames: ["source"],
-    registers,
-  });
-  const redeliveries = new Counter({
-    name: "millrace_redeliveries_total",
-    help: "Deliveries of a failed event that retried it, or whose retry failed.",
-    labelNames: ["source", "result"],
-    registers,
-  });
-  const leftBehind = new Counter({
-    name: "millrace_ingress_enqueue_deferred_total",
-    help: "Events stored in the ledger that the ingress could not enqueue. The reconciler enqueues them.",
-    registers,
-  });
-  const unnoted = new Counter({
-    name: "millrace_deliveries_unnoted_total",
-    help: "Deliveries of known events that were not counted: too many were waiting to be written, or Postgres did not answer.",
-    registers,
-  });
-  const admission = new Counter({
-    name: "millrace_ingress_admission_refused_total",
-    help: "Deliveries rejected before their body was whole, by source and reason.",
-    labelNames: ["source", "reason"],
-    registers,
-  });
-  return { conflicts, redeliveries, leftBehind, unnoted, admission };
+function registerMetrics(registers: Registry[]) {
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const histogram = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: Label[]
+  ) => new Histogram({ name, help, buckets, labelNames, registers });
+  return {
+    deliveries: counter(
+      "millrace_ingress_deliveries_total",
+      "Deliveries answered, by source and outcome (accepted, duplicate, handshake, rejected).",
+      "source",
+      "outcome",
+    ),
+    rejected: counter(
+      "millrace_ingress_rejected_total",
+      "Deliveries rejected, by source and error code.",
+      "source",
+      "code",
+    ),
+    ack: histogram(
+      "millrace_ingress_ack_seconds",
+      "Time from the last byte of the body to the response, for accepted and duplicate deliveries.",
+      SECONDS,
+      "source",
+    ),
+    batch: histogram(
+      "millrace_ingress_batch_events",
+      "Events in one call to an event store.",
+      EVENTS,
+    ),
+    store: histogram(
+      "millrace_ingress_store_seconds",
+      "How long a call to an event store took.",
+      SECONDS,
+      "store",
+    ),
+    failures: counter(
+      "millrace_ingress_store_failures_total",
+      "Events that an event store could not store in time.",
+      "store",
+    ),
+    conflicts: counter(
+      "millrace_conflicts_total",
+      "Deliveries of a known event with a different body. The first body is kept.",
+      "source",
+    ),
+    redeliveries: counter(
+      "millrace_redeliveries_total",
+      "Deliveries of a failed event that retried it, or whose retry failed.",
+      "source",
+      "result",
+    ),
+    leftBehind: counter(
+      "millrace_ingress_enqueue_deferred_total",
+      "Events stored in the ledger that the ingress could not enqueue. The reconciler enqueues them.",
+    ),
+    unnoted: counter(
+      "millrace_deliveries_unnoted_total",
+      "Deliveries of known events that were not counted: too many were waiting to be written, or Postgres did not answer.",
+    ),
+    admission: counter(
+      "millrace_ingress_admission_refused_total",
+      "Deliveries rejected before their body was whole, by source and reason.",
+      "source",
+      "reason",
+    ),
+  };
 }
 
 /** Turns notices into log lines: no secret, no body, and no line for each request of a flood. */
@@ -152,7 +152,7 @@ function logNotices(logger: Logger): Notify {
     if (error !== undefined) logError(`redelivery: ${source}`, error);
   }
 
-  // An investigation needs the id. The sender of the body is the one that has signed it.
+  // An investigation needs the id, and the sender has signed the body.
   function logConflict({ source, eventId }: IntakeNotice & { kind: "conflict" }): void {
     rejections(
       `conflict: ${source}`,
@@ -170,13 +170,13 @@ function logNotices(logger: Logger): Notify {
   }
 }
 
-// The sender reads that its signature is wrong, so this line is where a misspelled name is found.
+// The sender reads that its signature is wrong, so a misspelled name shows only here.
 function notConfigured(asked: string | undefined): string {
   const what = asked === undefined ? "a path that names no source" : `"${asked}" is not a source`;
   return `${what} of this config. The sender was answered 401, as for a wrong signature`;
 }
 
-// A provider's error may quote the body: JSON.parse does. Where it came from is enough.
+// A provider's error can quote the body, as JSON.parse does. Its stack is enough.
 function withoutMessage(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const frames = (error.stack ?? "").split("\n").filter((line) => line.startsWith("    at "));

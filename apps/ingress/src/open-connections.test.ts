@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { OpenConnections } from "./open-connections.ts";
 
-/** What of a socket is used. */
+/** The used parts of a socket. */
 class FakeSocket extends EventEmitter {
   destroyed = false;
   destroy(): void {

@@ -2,8 +2,8 @@ import cluster from "node:cluster";
 import type { MetricsSource } from "@millrace/service";
 import { AggregatorRegistry, type Registry } from "prom-client";
 
-// Several processes listen on one port, and a scrape reaches one of them. It answers with the metrics of all:
-// each process has its own label, so that one that is started again resets its own counters only.
+// Several processes listen on one port, and a scrape reaches one of them, which answers with the
+// metrics of all. Each process has its own label, so that a restart resets only its own counters.
 
 /** In the process that started the others: collects their metrics when one of them asks. */
 export function collectMetrics(): void {

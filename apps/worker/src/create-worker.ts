@@ -13,39 +13,39 @@ export interface WorkerDeps {
   readonly ledger: Ledger["claims"];
   readonly queues: Pick<Queues, "work" | "backend" | "enqueue" | "pressure" | "signsJobs">;
   readonly handlers: readonly Handler[];
-  /** Whether first attempts of a source share a transaction; undefined when none is made that way. */
+  /** True for sources whose first attempts share a transaction; undefined if none does. */
   readonly mayShare?: ((source: string) => boolean) | undefined;
-  /** What the files of the project's own code are relative to. */
+  /** The folder of the project's own code. */
   readonly projectDir?: string | undefined;
-  /** Are kept in no error and no line of a log. */
+  /** Secrets that errors and log lines leave out. */
   readonly secrets?: readonly string[] | undefined;
-  /** Gets what happens to events; for logs and metrics. */
+  /** Gets the notices of events, for logs and metrics. */
   readonly notify: (notice: Notice) => void;
   /** Opens the log of an attempt's handlers. */
   readonly openLog?: ProcessorDeps["openLog"];
-  /** Gets what the user's `onFailed` threw. */
+  /** Gets the errors of the user's `onFailed`. */
   readonly onHookError: (error: unknown) => void;
-  /** Gets why the jobs of emitted events are left to the reconciler. */
+  /** Gets the errors that leave the jobs of emitted events to the reconciler. */
   readonly onLeftBehind: (error: unknown) => void;
 }
 
 export interface Worker {
-  /** Events whose handlers run just now. */
+  /** Events whose handlers run now. */
   readonly running: number;
   /** True until `close` is called. */
   readonly open: boolean;
   /** Calls the user's `onFailed` for an event that the reconciler has failed. */
   reportAbandoned(key: EventKey, type: string, reason: string): void;
   /**
-   * Takes no more jobs, waits up to `shutdownTimeoutMs` for what runs, then breaks it off: it is
-   * undone, uses up no attempt, and runs again elsewhere.
+   * Takes no more jobs, waits up to `shutdownTimeoutMs` for running events, then breaks them off:
+   * they are rolled back, use up no attempt, and run again elsewhere.
    */
   close(): Promise<void>;
 }
 
 type WorkerConfig = Pick<Config, "sources" | "worker" | "queue" | "errors" | "onFailed">;
 
-/** Milliseconds that a stopping worker takes to enqueue what its handlers emitted. */
+/** Milliseconds that a stopping worker takes to enqueue emitted events. */
 const EMITTED_CLOSE_MS = 2_000;
 
 /** Takes jobs from every source's queue and processes their events, until it is closed. */
@@ -79,16 +79,17 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
   );
   const workers = queues.work({
     worker,
-    // Each event that makes calls lets one more job in, so that a source takes no more to wait than it would without calls.
+    // Each event that makes calls admits one more job, so that calls do not reduce the others.
     concurrency: (source) =>
       sources[source]?.options.concurrency ??
-      // On Postgres each job is fetched and finished by itself: a whole group at once was seen to end in deadlocks.
+      // On Postgres each job is fetched and finished by itself: whole groups ended in deadlocks.
       processor.calling(source) +
         (queues.backend === "redis" ? processor.jobsMax(source) : worker.concurrency),
     rate: (source) => sources[source]?.options.rate,
     keepCompletedMs: config.queue.keepCompletedMs,
     keepCompletedBytes: config.queue.keepCompletedBytes,
-    // A job of such a source has a body only if Postgres was away. Then a restored Postgres is no reason to keep it.
+    // A job of an `ack: "ledger"` source has a body only if Postgres was unavailable. After that, a
+    // restored Postgres is no reason to keep it.
     keepsBodies: (source) => sources[source]?.options.ack !== "ledger",
     run: processor.process,
     onAbandoned: processor.abandon,

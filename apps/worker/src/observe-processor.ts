@@ -2,17 +2,21 @@ import type { Notice } from "@millrace/processor";
 import type { ErrorLog, Logger } from "@millrace/service";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-interface Deps {
+export interface ObserverDeps {
   readonly registry: Registry;
   readonly logger: Logger;
   readonly logError: ErrorLog;
-  /** Events whose handlers run now. */
-  readonly running: () => number;
   /** The configured sources. */
   readonly sources: readonly string[];
+  /** Events whose handlers run now. */
+  readonly running: () => number;
+  /** True while this process is the one that reconciles. */
+  readonly leading: () => boolean;
 }
 
-/** Counts what happens to events, then logs it. */
+type Deps = Omit<ObserverDeps, "leading">;
+
+/** Counts the notices of the processor, then logs them. */
 export function observeProcessor(deps: Deps): (notice: Notice) => void {
   const count = createProcessorMetrics(deps);
   return (notice) => {
@@ -22,7 +26,7 @@ export function observeProcessor(deps: Deps): (notice: Notice) => void {
 }
 
 /**
- * Registers the processor's metrics. No label is what a sender chose.
+ * Registers the processor's metrics. No label is a sender's text.
  *
  * @internal
  */
@@ -31,13 +35,12 @@ export function createProcessorMetrics({
   running,
   sources,
 }: Pick<Deps, "registry" | "running" | "sources">): (notice: Notice) => void {
-  const counters = createCounters(registry);
-  const histograms = createHistograms(registry);
-  // A ratio of what was never counted would be nothing, and not 0; a counter that begins with 1 did not increase.
+  const metrics = registerMetrics([registry]);
+  // Ratios and alerts need a 0 before the first event.
   for (const source of sources) {
-    counters.groupsUndone.inc({ source }, 0);
-    for (const labels of MAC_FAILURES) counters.macFailures.inc({ source, ...labels }, 0);
-    histograms.groupSize.zero({ source });
+    metrics.groupsUndone.inc({ source }, 0);
+    for (const labels of MAC_FAILURES) metrics.macFailures.inc({ source, ...labels }, 0);
+    metrics.groupSize.zero({ source });
   }
   registry.registerMetric(
     new Gauge({
@@ -54,10 +57,10 @@ export function createProcessorMetrics({
     const { result, outcome, handlerMs, sinceReceivedMs } = notice;
     // A job can name a source that no config has; it must not become a label.
     const source = notice.code === "unknown_source" ? "unknown" : notice.key.source;
-    counters.finished.inc({ source, outcome: outcome ?? result });
-    if (handlerMs !== undefined) histograms.handler.observe({ source }, seconds(handlerMs));
+    metrics.finished.inc({ source, outcome: outcome ?? result });
+    if (handlerMs !== undefined) metrics.handler.observe({ source }, seconds(handlerMs));
     if (result === "completed") {
-      histograms.receiptToCompletion.observe({ source }, seconds(sinceReceivedMs));
+      metrics.receiptToCompletion.observe({ source }, seconds(sinceReceivedMs));
     }
   }
 
@@ -65,25 +68,25 @@ export function createProcessorMetrics({
     const { source } = "key" in notice ? notice.key : notice;
     switch (notice.kind) {
       case "group_ended":
-        histograms.groupSize.observe({ source }, notice.size);
-        if (notice.undone > 0) counters.groupsUndone.inc({ source });
+        metrics.groupSize.observe({ source }, notice.size);
+        if (notice.undone > 0) metrics.groupsUndone.inc({ source });
         return;
       case "claimed":
         // Later attempts would measure the back-off and not the queue.
         if (notice.attempt > 1) return;
-        return histograms.queueAge.observe({ source }, seconds(notice.queueAgeMs));
+        return metrics.queueAge.observe({ source }, seconds(notice.queueAgeMs));
       case "conflict":
-        return counters.conflicts.inc({ source });
+        return metrics.conflicts.inc({ source });
       case "mac_invalid":
-        return counters.macFailures.inc(macLabels(notice));
+        return metrics.macFailures.inc(macLabels(notice));
       case "finished":
         return countFinished(notice);
       case "attempt_failed":
-        return counters.attemptsFailed.inc({ source, code: notice.code });
+        return metrics.attemptsFailed.inc({ source, code: notice.code });
       case "unrecorded":
-        return counters.unrecorded.inc({ step: notice.step });
+        return metrics.unrecorded.inc({ step: notice.step });
       case "handler_ignored_abort":
-        return counters.ignoredAborts.inc({ source });
+        return metrics.ignoredAborts.inc({ source });
     }
   };
 }
@@ -99,97 +102,90 @@ function macLabels({ key: { source }, mac, refused }: Notice & { kind: "mac_inva
   return { source, mac, result: refused ? "refused" : "run" };
 }
 
-function createCounters(registry: Registry) {
-  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
-    new Counter({ name: `millrace_worker_${name}_total`, help, labelNames, registers: [registry] });
-  return {
-    groupsUndone: new Counter({
-      name: "millrace_groups_undone_total",
-      help: "Groups of first attempts that were rolled back after handlers had run: their events were attempted again one by one.",
-      labelNames: ["source"],
-      registers: [registry],
-    }),
-    finished: counter(
-      "jobs",
-      "Job runs that have ended, by source and outcome (handled, ignored, suspected_replay, duplicate, failed, retry, lost).",
-      ["source", "outcome"],
-    ),
-    attemptsFailed: counter(
-      "attempts_failed",
-      "Attempts that did not complete their event, by source and error code.",
-      ["source", "code"],
-    ),
-    conflicts: counter(
-      "conflicts",
-      "Jobs whose event is known with a different body or type. The first is kept.",
-      ["source"],
-    ),
-    macFailures: counter(
-      "job_mac_failures",
-      "Runs of jobs without a valid MAC, by what is wrong with it (missing, wrong) and result (refused, run).",
-      ["source", "mac", "result"],
-    ),
-    unrecorded: counter(
-      "ledger_write_failures",
-      "Steps that could not be written to Postgres in time, by step (record, fail).",
-      ["step"],
-    ),
-    ignoredAborts: counter(
-      "handlers_ignored_abort",
-      "Handlers that still ran a second after their signal had aborted.",
-      ["source"],
-    ),
-  };
-}
-
 const HANDLER_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ];
 const WAIT_SECONDS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200,
 ];
-
 const GROUP_SIZES = [2, 5, 10, 20, 35, 50];
 
-function createHistograms(registry: Registry) {
+function registerMetrics(registers: Registry[]) {
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers });
   const histogram = (name: string, help: string, buckets: number[]) =>
-    new Histogram({
-      name: `millrace_worker_${name}_seconds`,
-      help,
-      labelNames: ["source"],
-      buckets,
-      registers: [registry],
-    });
+    new Histogram({ name, help, labelNames: ["source"], buckets, registers });
   return {
-    groupSize: new Histogram({
-      name: "millrace_worker_group_size",
-      help: "Events whose first attempts shared a transaction.",
-      labelNames: ["source"],
-      buckets: GROUP_SIZES,
-      registers: [registry],
-    }),
-    handler: histogram("handler", "How long the handlers of an attempt ran.", HANDLER_SECONDS),
+    finished: counter(
+      "millrace_worker_jobs_total",
+      "Job runs that have ended, by source and outcome (handled, ignored, suspected_replay, duplicate, failed, retry, lost).",
+      "source",
+      "outcome",
+    ),
+    handler: histogram(
+      "millrace_worker_handler_seconds",
+      "How long the handlers of an attempt ran.",
+      HANDLER_SECONDS,
+    ),
+    receiptToCompletion: histogram(
+      "millrace_worker_receipt_to_completion_seconds",
+      "Time from when the ingress received an event to its completion, by two machines' clocks.",
+      WAIT_SECONDS,
+    ),
     queueAge: histogram(
-      "queue_age",
+      "millrace_worker_queue_age_seconds",
       "Time from when the queue took an event to its first attempt.",
       WAIT_SECONDS,
     ),
-    receiptToCompletion: histogram(
-      "receipt_to_completion",
-      "Time from when the ingress received an event to its completion, by two machines' clocks.",
-      WAIT_SECONDS,
+    groupSize: histogram(
+      "millrace_worker_group_size",
+      "Events whose first attempts shared a transaction.",
+      GROUP_SIZES,
+    ),
+    groupsUndone: counter(
+      "millrace_groups_undone_total",
+      "Groups of first attempts that were rolled back after handlers had run: their events were attempted again one by one.",
+      "source",
+    ),
+    attemptsFailed: counter(
+      "millrace_worker_attempts_failed_total",
+      "Attempts that did not complete their event, by source and error code.",
+      "source",
+      "code",
+    ),
+    conflicts: counter(
+      "millrace_worker_conflicts_total",
+      "Jobs whose event is known with a different body or type. The first is kept.",
+      "source",
+    ),
+    macFailures: counter(
+      "millrace_worker_job_mac_failures_total",
+      "Runs of jobs without a valid MAC, by what is wrong with it (missing, wrong) and result (refused, run).",
+      "source",
+      "mac",
+      "result",
+    ),
+    unrecorded: counter(
+      "millrace_worker_ledger_write_failures_total",
+      "Steps that could not be written to Postgres in time, by step (record, fail).",
+      "step",
+    ),
+    ignoredAborts: counter(
+      "millrace_worker_handlers_ignored_abort_total",
+      "Handlers that still ran a second after their signal had aborted.",
+      "source",
     ),
   };
 }
 
-// Two machines' clocks can give a negative time.
+// Two clocks can give a negative time.
 function seconds(ms: number): number {
   return Math.max(0, ms) / 1_000;
 }
 
 const MESSAGE_CHARS_MAX = 500;
 
-/** One line a second for what a dead server causes; no line has a body or a header. */
+/** Logs one line a second for the errors of a dead server; no line has a body or a header. */
 function log(notice: Notice, { logger, logError }: Deps): void {
   if (notice.kind === "group_ended" || notice.kind === "claimed") return;
   if (isOrdinary(notice) && !logger.isLevelEnabled("debug")) return;
@@ -227,7 +223,7 @@ function log(notice: Notice, { logger, logError }: Deps): void {
   }
 }
 
-/** The end of most jobs, for which nothing is made that no log shows. */
+/** The end of most jobs, which costs nothing without the level debug. */
 function isOrdinary(notice: Notice): boolean {
   return notice.kind === "finished" && notice.result === "completed";
 }

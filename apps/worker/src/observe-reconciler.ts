@@ -1,56 +1,68 @@
 import { DISAGREEMENT_KINDS, LEDGER_CHANGES, type ReconcilerNotice } from "@millrace/operations";
-import type { ErrorLog, Logger } from "@millrace/service";
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Logger } from "@millrace/service";
+import { Counter, Gauge } from "prom-client";
+import type { ObserverDeps } from "./observe-processor.ts";
 
-interface Deps {
-  readonly registry: Registry;
-  readonly logger: Logger;
-  readonly logError: ErrorLog;
-  /** True while this process is the one that reconciles. */
-  readonly leading: () => boolean;
-}
+type Deps = Pick<ObserverDeps, "registry" | "logger" | "logError" | "leading">;
 
-/** Counts what the reconciler finds and repairs, then logs it. */
+/** Counts the reconciler's findings and repairs, then logs them. */
 export function observeReconciler(deps: Deps): (notice: ReconcilerNotice) => void {
-  const count = createReconcilerMetrics(deps.registry, deps.leading);
-  const countChanges = createLedgerMetrics(deps.registry);
-  const countFailure = createFailureMetric(deps.registry);
+  const count = createReconcilerMetrics(deps);
   return (notice) => {
     count(notice);
-    if (notice.kind === "pass_failed") countFailure(notice.source);
-    if (notice.kind === "ledger_changed") countChanges(notice.changes);
     log(notice, deps);
   };
 }
 
-/** Registers the reconciler's metrics. Of several workers, only the one that leads counts anything. */
+/** Registers the reconciler's metrics. Only the leader of several workers counts. */
 function createReconcilerMetrics(
-  registry: Registry,
-  leading: () => boolean,
+  deps: Pick<Deps, "registry" | "leading">,
 ): (notice: ReconcilerNotice) => void {
-  const registers = [registry];
-  const disagreements = new Gauge({
-    name: "millrace_disagreements",
-    help: "Events on which ledger and queue disagreed at the reconciler's last pass, by kind.",
-    labelNames: ["kind"],
-    registers,
-  });
-  const repaired = new Counter({
-    name: "millrace_reconciler_repaired_total",
-    help: "Disagreements of ledger and queue that were repaired, by kind.",
-    labelNames: ["kind"],
-    registers,
-  });
-  const compared = new Counter({
-    name: "millrace_reconciler_compared_total",
-    help: "Pending events and finished jobs that were compared.",
-    registers,
-  });
-  const lastPass = new Gauge({
-    name: "millrace_reconciler_last_pass_timestamp_seconds",
-    help: "When this process last finished a pass, in Unix time.",
-    registers,
-  });
+  const metrics = registerMetrics(deps);
+  const last = new Map<string, number>();
+  for (const kind of DISAGREEMENT_KINDS) metrics.repaired.inc({ kind }, 0);
+  for (const kind of LEDGER_CHANGES) metrics.ledgerChanges.inc({ kind }, 0);
+  metrics.failures.inc({ source: "" }, 0);
+  reset();
+
+  function reset(): void {
+    last.clear();
+    for (const kind of DISAGREEMENT_KINDS) metrics.disagreements.set({ kind }, 0);
+  }
+
+  function countPass(pass: ReconcilerNotice & { kind: "passed" }): void {
+    for (const kind of DISAGREEMENT_KINDS) {
+      const count = pass.found.get(kind)?.count ?? 0;
+      // A partial pass compares only some finished jobs: it can find more, never fewer.
+      if (SEEN_WHOLE.has(kind) && !pass.whole && count <= (last.get(kind) ?? 0)) continue;
+      last.set(kind, count);
+      metrics.disagreements.set({ kind }, count);
+    }
+    for (const [kind, count] of pass.repairedByKind) metrics.repaired.inc({ kind }, count);
+    metrics.compared.inc(pass.looked);
+    metrics.lastPass.setToCurrentTime();
+  }
+
+  function countChanges(changes: LedgerChanges): void {
+    for (const [source, change] of changes) {
+      metrics.ledgerChanges.inc({ kind: change.kind });
+      if (change.kind !== "restarted") metrics.unnamed.set({ source }, change.unnamed);
+    }
+  }
+
+  return (notice) => {
+    if (notice.kind === "passed") countPass(notice);
+    else if (notice.kind === "follows") reset();
+    else if (notice.kind === "pass_failed") metrics.failures.inc({ source: notice.source ?? "" });
+    else if (notice.kind === "ledger_changed") countChanges(notice.changes);
+  };
+}
+
+function registerMetrics({ registry, leading }: Pick<Deps, "registry" | "leading">) {
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers: [registry] });
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Gauge({ name, help, labelNames, registers: [registry] });
   registry.registerMetric(
     new Gauge({
       name: "millrace_reconciler_leader",
@@ -61,73 +73,46 @@ function createReconcilerMetrics(
       },
     }),
   );
-
-  const last = new Map<string, number>();
-  function reset(): void {
-    last.clear();
-    for (const kind of DISAGREEMENT_KINDS) disagreements.set({ kind }, 0);
-  }
-
-  function countPass(pass: ReconcilerNotice & { kind: "passed" }): void {
-    for (const kind of DISAGREEMENT_KINDS) {
-      const count = pass.found.get(kind)?.count ?? 0;
-      // Only a pass over everything compares all jobs that have ended: another may find more, never fewer.
-      if (SEEN_WHOLE.has(kind) && !pass.whole && count <= (last.get(kind) ?? 0)) continue;
-      last.set(kind, count);
-      disagreements.set({ kind }, count);
-    }
-    for (const [kind, count] of pass.repairedByKind) repaired.inc({ kind }, count);
-    compared.inc(pass.looked);
-    lastPass.setToCurrentTime();
-  }
-
-  reset();
-  for (const kind of DISAGREEMENT_KINDS) repaired.inc({ kind }, 0);
-  return (notice) => {
-    if (notice.kind === "passed") countPass(notice);
-    else if (notice.kind === "follows") reset();
+  return {
+    disagreements: gauge(
+      "millrace_disagreements",
+      "Events on which ledger and queue disagreed at the reconciler's last pass, by kind.",
+      "kind",
+    ),
+    repaired: counter(
+      "millrace_reconciler_repaired_total",
+      "Disagreements of ledger and queue that were repaired, by kind.",
+      "kind",
+    ),
+    compared: counter(
+      "millrace_reconciler_compared_total",
+      "Pending events and finished jobs that were compared.",
+    ),
+    lastPass: gauge(
+      "millrace_reconciler_last_pass_timestamp_seconds",
+      "When this process last finished a pass, in Unix time.",
+    ),
+    failures: counter(
+      "millrace_reconciler_pass_failures_total",
+      "Passes that failed. The source is empty unless the queue of one source failed by itself.",
+      "source",
+    ),
+    ledgerChanges: counter(
+      "millrace_ledger_changes_total",
+      "Queues that knew another Postgres, or a later state of it, by how it differs.",
+      "kind",
+    ),
+    unnamed: gauge(
+      "millrace_ledger_unnamed_events",
+      "Completed events of a source that its ledger had lost when that was last found, and whose jobs were gone.",
+      "source",
+    ),
   };
-}
-
-/** Registers the metric of passes that failed, of one source or of all. */
-function createFailureMetric(registry: Registry): (source: string | undefined) => void {
-  const failures = new Counter({
-    name: "millrace_reconciler_pass_failures_total",
-    help: "Passes that failed. The source is empty unless the queue of one source failed by itself.",
-    labelNames: ["source"],
-    registers: [registry],
-  });
-  failures.inc({ source: "" }, 0);
-  return (source = "") => failures.inc({ source });
 }
 
 type LedgerChanges = (ReconcilerNotice & { kind: "ledger_changed" })["changes"];
 
-/** Registers the metrics of what Postgres has lost. */
-function createLedgerMetrics(registry: Registry): (changes: LedgerChanges) => void {
-  const registers = [registry];
-  const counter = new Counter({
-    name: "millrace_ledger_changes_total",
-    help: "Queues that knew another Postgres, or a later state of it, by how it differs.",
-    labelNames: ["kind"],
-    registers,
-  });
-  const unnamed = new Gauge({
-    name: "millrace_ledger_unnamed_events",
-    help: "Completed events of a source that its ledger had lost when that was last found, and whose jobs were gone.",
-    labelNames: ["source"],
-    registers,
-  });
-  for (const kind of LEDGER_CHANGES) counter.inc({ kind }, 0);
-  return (changes) => {
-    for (const [source, change] of changes) {
-      counter.inc({ kind: change.kind });
-      if (change.kind !== "restarted") unnamed.set({ source }, change.unnamed);
-    }
-  };
-}
-
-/** Nobody repairs these, so that they are found again, and by nothing but a pass over everything. */
+/** Without a repair, these are found again, and only by a pass over everything. */
 const SEEN_WHOLE: ReadonlySet<string> = new Set([
   "unrecorded_job_completed",
   "unrecorded_job_unsigned",
@@ -161,7 +146,7 @@ function log(notice: ReconcilerNotice, { logger, logError }: Deps): void {
   }
 }
 
-/** A queue that is seen for the first time, as at the first start, is nothing to worry about. */
+/** A queue that is seen for the first time is no warning. */
 function logQueueChange(
   changes: (ReconcilerNotice & { kind: "queue_changed" })["changes"],
   logger: Logger,
@@ -180,7 +165,7 @@ function logQueueChange(
   }
 }
 
-/** A restart is an error only when it turns out to have lost something; then it is logged again. */
+/** A restart is an error only if it has lost data; then another line follows. */
 function logLedgerChange(changes: LedgerChanges, logger: Logger): void {
   for (const [source, { kind, unnamed, fromMs, tillMs }] of changes) {
     if (kind === "restarted") {

@@ -1,25 +1,25 @@
 import type { RetentionNotice, RetentionResult } from "@millrace/operations";
-import type { ErrorLog, Logger } from "@millrace/service";
+import type { Logger } from "@millrace/service";
 import { Counter, Gauge, type Registry } from "prom-client";
+import type { ObserverDeps } from "./observe-processor.ts";
 
-/** What the periodic tasks report. */
+/** Listens to the periodic tasks. */
 export interface RetentionObserver {
   /** Gets each step of a run of the retention. */
   onNotice(notice: RetentionNotice): void;
-  /** Gets what a run came to. */
+  /** Gets the result of a run. */
   onResult(result: RetentionResult): void;
-  /** Gets what made a task fail. */
+  /** Gets the error of a task. */
   onError(task: "partitions" | "retention" | "completed jobs" | "activity", error: unknown): void;
 }
 
-/** Counts what the retention does, then logs it: one line per day of bodies, and one per run. */
-export function observeRetention(deps: {
-  readonly registry: Registry;
-  readonly logger: Logger;
-  readonly logError: ErrorLog;
-}): RetentionObserver {
-  const metrics = createRetentionMetrics(deps.registry);
-  const { logger, logError } = deps;
+/** Counts and logs the retention: one line per day of bodies, and one per run. */
+export function observeRetention({
+  registry,
+  logger,
+  logError,
+}: Pick<ObserverDeps, "registry" | "logger" | "logError">): RetentionObserver {
+  const metrics = createRetentionMetrics(registry);
   return {
     onNotice(notice) {
       metrics.onNotice(notice);
@@ -40,24 +40,31 @@ export function observeRetention(deps: {
 /** Registers the retention's metrics. Of several workers, only the one that ran it last counts. */
 function createRetentionMetrics(registry: Registry) {
   const registers = [registry];
-  const counter = (name: string, help: string) =>
-    new Counter({ name: `millrace_retention_${name}_total`, help, registers });
-  const gauge = (name: string, help: string) =>
-    new Gauge({ name: `millrace_retention_${name}_seconds`, help, registers });
-  const dropped = counter("partitions_dropped", "Days of bodies that were dropped.");
+  const counter = (name: string, help: string) => new Counter({ name, help, registers });
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+  const dropped = counter(
+    "millrace_retention_partitions_dropped_total",
+    "Days of bodies that were dropped.",
+  );
   const moved = counter(
-    "bodies_moved",
+    "millrace_retention_bodies_moved_total",
     "Bodies of events not completed that were kept when their day was dropped.",
   );
-  const archived = counter("events_archived", "Events that were written to an archive.");
-  const deleted = counter("keys_deleted", "Completed events whose identity was deleted.");
-  const failures = counter("failures", "Runs that failed.");
+  const archived = counter(
+    "millrace_retention_events_archived_total",
+    "Events that were written to an archive.",
+  );
+  const deleted = counter(
+    "millrace_retention_keys_deleted_total",
+    "Completed events whose identity was deleted.",
+  );
+  const failures = counter("millrace_retention_failures_total", "Runs that failed.");
   const lastSuccess = gauge(
-    "last_success_timestamp",
+    "millrace_retention_last_success_timestamp_seconds",
     "When this process last completed a run, in Unix time.",
   );
   const oldest = gauge(
-    "oldest_bodies_timestamp",
+    "millrace_retention_oldest_bodies_timestamp_seconds",
     "Start of the oldest day whose bodies are kept, in Unix time, at the last run.",
   );
   return {

@@ -12,36 +12,36 @@ import type { RetentionObserver } from "./observe-retention.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RETRY_MS = 60_000;
-/** Milliseconds that a batch in progress has to end. */
+/** Milliseconds for the end of a batch in progress. */
 const CLOSE_MS = 3_000;
 
 type Pool = ReturnType<typeof createPool>;
 
-export interface PeriodicTasks {
+interface PeriodicTasks {
   /** Stops what runs as soon as it can. Bounded. */
   close(): Promise<void>;
 }
 
-/** How often what happened is counted for the charts. */
+/** The interval of the counts for the charts. */
 const ACTIVITY_EVERY_MS = 60_000;
-/** How often completed jobs are removed: a twentieth of the time that they stay, within these bounds. */
+/** Completed jobs are removed at a twentieth of their time to stay, within these bounds. */
 const COMPLETED_SHARE = 20;
 const COMPLETED_EVERY_MS = { min: 1_000, max: 30_000 };
-/** While Redis has used more of its maxmemory, the time that completed jobs stay is halved at each removal. */
+/** Above this share of Redis' maxmemory, each removal halves the time that completed jobs stay. */
 const MEMORY_SHARE_MAX = 0.5;
 const KEEP_MS_MIN = 1_000;
 
 /**
- * Creates the partitions of the coming days, drops what the retention no longer keeps, removes completed jobs whose time
- * is up, and counts what happened.
+ * Creates the partitions of the coming days, drops days and jobs whose time is up, and counts
+ * events for the charts.
  */
 export function startPeriodicTasks(
   deps: {
     readonly pool: Pool;
-    /** For what drops and deletes; its login may do more than that of the other. */
+    /** For drops and deletes; its login may have more rights than the other. */
     readonly retentionPool: Pool;
     readonly queues: Pick<Queues, "removeCompleted" | "measurePressure">;
-    /** True while this process is the one that looks after the queues. */
+    /** True while this process is the one that maintains the queues. */
     readonly leading: () => boolean;
     /** Absolute path of the folder for archives, if there is one. */
     readonly archiveDir: string | undefined;

@@ -1,10 +1,6 @@
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { Opening, StoreWatch, WorkerStores } from "@millrace/connect";
-import { isMillraceError, MillraceError, type Config, type Handler } from "@millrace/core";
-import type { ConnectionReset, Ledger } from "@millrace/ledger";
-import type { BulkNotice, ReconcilerNotice } from "@millrace/operations";
-import type { Notice } from "@millrace/processor";
-import type { Notify } from "@millrace/queue";
+import { isMillraceError, MillraceError } from "@millrace/core";
 import {
   checkParts,
   closeServer,
@@ -12,36 +8,18 @@ import {
   createRegistry,
   createStatusApp,
   listen,
-  retryUntilAvailable,
-  type ErrorLog,
-  type Logger,
   type Readiness,
 } from "@millrace/service";
-import { createWorker, type Worker } from "./create-worker.ts";
-import { observeBulkRuns } from "./observe-bulk-runs.ts";
-import { observeLedger } from "./observe-ledger.ts";
-import { observeProcessor } from "./observe-processor.ts";
-import { observeQueue } from "./observe-queue.ts";
-import { observeReconciler } from "./observe-reconciler.ts";
-import { observeRetention, type RetentionObserver } from "./observe-retention.ts";
-import { startPeriodicTasks, type PeriodicTasks } from "./periodic-tasks.ts";
-import { startReconciler, type RunningReconciler } from "./start-reconciler.ts";
+import { createObservers } from "./observers.ts";
+import { startWorker, type RunningWorker, type WorkerParts } from "./start-worker.ts";
 
-/** What a worker process is made of. The role closes the stores that it opened. */
-export interface RoleDeps {
-  readonly config: Config;
-  readonly handlers: readonly Handler[];
+/** The parts of a worker process. The role closes the stores that it opened. */
+export interface RoleDeps extends Omit<
+  WorkerParts,
+  "stores" | "observers" | "logError" | "waiting"
+> {
   /** Opens ledger and queues, and waits for their servers. */
   readonly openStores: (watch: StoreWatch) => Opening<WorkerStores>;
-  /** Absolute path of the folder for archives, if there is one. */
-  readonly archiveDir: string | undefined;
-  /** What the files of the project's own code are relative to in stacks. Default: the current folder. */
-  readonly projectDir?: string;
-  /** Are kept in no error and no line of a handler's log. */
-  readonly secrets?: readonly string[];
-  readonly logger: Logger;
-  /** True lets first attempts of events share a transaction. */
-  readonly groups: boolean;
 }
 
 export interface WorkerRole {
@@ -49,7 +27,7 @@ export interface WorkerRole {
   listen(options: { port: number; host: string }): Promise<number>;
   /**
    * Waits until Postgres and the queue answer, then takes jobs.
-   * @throws what waiting does not solve (`migration_needed`, `too_many_connections`);
+   * @throws problems that do not pass (`migration_needed`, `too_many_connections`);
    * `shutting_down` when it is closed.
    */
   start(): Promise<void>;
@@ -59,183 +37,86 @@ export interface WorkerRole {
 
 const STATUS_CLOSE_MS = 1_000;
 
-/** What is waited for, as `/readyz` names it. */
+/** The names of the servers in `/readyz`. */
 const SERVERS = { ledger: "Postgres", queue: "the queue" };
 
 /** A worker process: its status server from the first moment on, and its work. */
 export function createWorkerRole(deps: RoleDeps): WorkerRole {
-  return new Role(deps);
-}
+  const { config, logger } = deps;
+  const logError = createErrorLog(logger);
+  const registry = createRegistry({ role: "worker" });
+  const closing = new AbortController();
+  /** The answer of `/readyz` while no jobs are taken. */
+  let state: Readonly<Record<string, string>> = { worker: "starting" };
+  let opening: Opening<WorkerStores> | undefined;
+  let stores: WorkerStores | undefined;
+  let worker: RunningWorker | undefined;
+  let closed: Promise<void> | undefined;
+  const observers = createObservers({
+    ...{ registry, logger, logError },
+    sources: Object.keys(config.sources),
+    running: () => worker?.running ?? 0,
+    leading: () => worker?.leading ?? false,
+  });
+  const status = createServer(
+    createStatusApp({ registry, readiness, onError: (error) => logError("status", error) }),
+  );
 
-class Role implements WorkerRole {
-  private readonly deps: RoleDeps;
-  private readonly logError: ErrorLog;
-  private readonly observers: Observers;
-  private readonly status: Server;
-  /** What `/readyz` says while no jobs are taken. */
-  private state: Readonly<Record<string, string>> = { worker: "starting" };
-  private opening: Opening<WorkerStores> | undefined;
-  private stores: WorkerStores | undefined;
-  private tasks: PeriodicTasks | undefined;
-  private worker: Worker | undefined;
-  private reconciler: RunningReconciler | undefined;
-  private readonly closing = new AbortController();
-  private closed: Promise<void> | undefined;
-
-  constructor(deps: RoleDeps) {
-    const { logger } = deps;
-    this.deps = deps;
-    this.logError = createErrorLog(logger);
-    const registry = createRegistry({ role: "worker" });
-    const observed = { registry, logger, logError: this.logError };
-    const sources = Object.keys(deps.config.sources);
-    this.observers = {
-      processor: observeProcessor({
-        ...observed,
-        running: () => this.worker?.running ?? 0,
-        sources,
-      }),
-      ledger: observeLedger({ ...observed, sources }),
-      queue: observeQueue(observed),
-      reconciler: observeReconciler({
-        ...observed,
-        leading: () => this.reconciler?.leading ?? false,
-      }),
-      retention: observeRetention(observed),
-      bulkRuns: observeBulkRuns(observed),
-    };
-    this.status = createServer(
-      createStatusApp({
-        registry,
-        readiness: () => this.readiness(),
-        onError: (error) => this.logError("status", error),
-      }),
-    );
-  }
-
-  listen(options: { port: number; host: string }): Promise<number> {
-    return listen(this.status, options);
-  }
-
-  async start(): Promise<void> {
-    if (this.closed !== undefined) {
-      throw new MillraceError("shutting_down", "Cannot start: the worker is closing");
-    }
-    const { config, handlers, archiveDir, logger, projectDir, secrets } = this.deps;
-    this.opening = this.deps.openStores({
-      onError: this.logError,
-      onAway: (store, error) => this.waitFor(store, error),
+  async function start(): Promise<void> {
+    if (closed !== undefined) throw shuttingDown();
+    opening = deps.openStores({
+      onError: logError,
+      onAway: waitFor,
       onFinding: ({ detail, fix }) => logger.warn(`${detail}. ${fix}`),
       onConnections: ({ given, limit, held, pools, mayTake, others }, own) => {
-        const told = { given, limit, in_use: Object.fromEntries(held) };
-        const taken = { may_take_here: own, may_take: mayTake, pools, others };
-        logger.info({ ...told, ...taken }, "connections of Postgres");
+        const inUse = { given, limit, in_use: Object.fromEntries(held) };
+        const free = { may_take_here: own, may_take: mayTake, pools, others };
+        logger.info({ ...inUse, ...free }, "connections of Postgres");
       },
-      onQueueNotice: this.observers.queue,
-      onConnectionReset: this.observers.ledger,
+      onQueueNotice: observers.queue,
+      onConnectionReset: observers.ledger,
     });
-    this.stores = await this.opening.opened;
-    const { pool, retentionPool, ledger, queues } = this.stores;
-    const leading = () => this.reconciler?.leading ?? false;
-    this.tasks = startPeriodicTasks(
-      { pool, retentionPool, queues, leading, archiveDir, observer: this.observers.retention },
-      config,
-    );
-    const mayShare = await this.sourcesThatMayShare(ledger.claims);
-    const worker = createWorker(
-      {
-        mayShare,
-        ledger: ledger.claims,
-        queues,
-        handlers,
-        projectDir,
-        secrets,
-        notify: this.observers.processor,
-        openLog: (fields) => logger.child(fields),
-        onHookError: (error) => this.logError("onFailed", error),
-        onLeftBehind: (error) => this.logError("enqueue deferred to the reconciler", error),
-      },
-      config,
-    );
-    this.worker = worker;
-    this.reconciler = startReconciler(
-      {
-        pool,
-        ledger,
-        queues,
-        notifyRuns: this.observers.bulkRuns,
-        notify: (notice) => {
-          this.observers.reconciler(notice);
-          if (notice.kind !== "job_abandoned") return;
-          const { source, eventId, generation, type } = notice.event;
-          worker.reportAbandoned({ source, eventId, generation }, type, notice.reason);
-        },
-      },
-      config,
-    );
-    logger.info({ sources: Object.keys(config.sources), queue: queues.backend }, "taking jobs");
-  }
-
-  /** Which sources' first attempts may share a transaction. The log says so where it is not obvious. */
-  private async sourcesThatMayShare(
-    claims: Pick<Ledger["claims"], "groupHazards">,
-  ): Promise<((source: string) => boolean) | undefined> {
-    const { config, groups, logger } = this.deps;
-    if (!groups) return undefined;
+    stores = await opening.opened;
+    const { signal } = closing;
     // Postgres may go away again after the stores were opened.
-    const hazards = await retryUntilAvailable(() => claims.groupHazards(), {
-      signal: this.closing.signal,
-      onAway: (error) => this.waitFor("ledger", error),
-    });
-    this.closing.signal.throwIfAborted();
-    if (hazards.length === 0) return (source) => config.sources[source]?.options.groups !== false;
-    logger.warn(
-      { hazards },
-      "every event has a transaction of its own, except in sources with groups: true",
-    );
-    return (source) => config.sources[source]?.options.groups === true;
+    const waiting = { signal, onAway: (error: unknown) => waitFor("ledger", error) };
+    worker = await startWorker({ ...deps, stores, observers, logError, waiting });
   }
 
-  private waitFor(store: keyof typeof SERVERS, error: unknown): void {
-    const worker = `waiting for ${SERVERS[store]}`;
+  function waitFor(store: keyof typeof SERVERS, error: unknown): void {
+    const waits = `waiting for ${SERVERS[store]}`;
     const isReadOnly = isMillraceError(error) && error.code === "database_read_only";
-    this.state = isReadOnly ? { worker, postgres: error.code } : { worker };
-    this.logError(worker, error);
+    state = { worker: waits, ...(isReadOnly && { postgres: error.code }) };
+    logError(waits, error);
   }
 
-  private async readiness(): Promise<Readiness> {
-    const { stores, worker } = this;
-    if (stores === undefined || worker?.open !== true) {
-      return { ready: false, parts: this.state };
-    }
+  async function readiness(): Promise<Readiness> {
+    if (stores === undefined || worker?.open !== true) return { ready: false, parts: state };
+    const { ledger, queues } = stores;
     return await checkParts(
-      { postgres: () => stores.ledger.claims.ping(), queue: () => stores.queues.ping() },
-      { onFailure: (part, error) => this.logError(`readiness: ${part}`, error) },
+      { postgres: () => ledger.claims.ping(), queue: () => queues.ping() },
+      { onFailure: (part, error) => logError(`readiness: ${part}`, error) },
     );
   }
 
-  close(): Promise<void> {
-    return (this.closed ??= this.closeAll());
+  /** Closes everything that was started, also after a start that failed. */
+  async function close(): Promise<void> {
+    state = { worker: "closing" };
+    closing.abort(shuttingDown());
+    // Stores that are still being opened are given up first, so that no work begins on them.
+    if (stores === undefined) await opening?.close();
+    await (worker ?? stores?.queues)?.close();
+    await opening?.close();
+    await closeServer(status, { timeoutMs: STATUS_CLOSE_MS });
   }
 
-  /** Closes what was started, also when the start did not get to its end. */
-  private async closeAll(): Promise<void> {
-    this.state = { worker: "closing" };
-    this.closing.abort(new MillraceError("shutting_down", "Cannot start: the worker is closing"));
-    // Stores that are still being opened are given up first, so that no work begins on them.
-    if (this.stores === undefined) await this.opening?.close();
-    await Promise.all([this.worker?.close(), this.reconciler?.close()]);
-    await Promise.all([this.tasks?.close(), this.stores?.queues.close()]);
-    await this.opening?.close();
-    await closeServer(this.status, { timeoutMs: STATUS_CLOSE_MS });
-  }
+  return {
+    listen: (options) => listen(status, options),
+    start,
+    close: () => (closed ??= close()),
+  };
 }
 
-interface Observers {
-  readonly processor: (notice: Notice) => void;
-  readonly ledger: (reset: ConnectionReset) => void;
-  readonly queue: Notify;
-  readonly reconciler: (notice: ReconcilerNotice) => void;
-  readonly retention: RetentionObserver;
-  readonly bulkRuns: (notice: BulkNotice) => void;
+function shuttingDown(): MillraceError {
+  return new MillraceError("shutting_down", "Cannot start: the worker is closing");
 }

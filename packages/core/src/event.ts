@@ -30,6 +30,11 @@ export interface EventKey extends EventLookup {
   readonly generation: number;
 }
 
+/** The key alone of an object that has one. */
+export function keyOf({ source, eventId, generation }: EventKey): EventKey {
+  return { source, eventId, generation };
+}
+
 /** An event as its job carries it. The body may be in the ledger only. */
 export interface EnvelopedEvent extends EventKey {
   readonly type: string;

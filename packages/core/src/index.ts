@@ -42,6 +42,7 @@ export {
   fromEnvelope,
   isStorable,
   isStorableWithin,
+  keyOf,
   messageDigest,
   OUTCOMES,
   placeDigest,

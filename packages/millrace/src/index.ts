@@ -1,3 +1,15 @@
+/**
+ * Millrace: the package that a project installs. It owns the public names and `openReceiver`; all
+ * else is exported from the packages below it.
+ *
+ * A config (`defineConfig`) names sources with their providers, and handlers (`on`). The ingress,
+ * or a receiver in your own app (`openReceiver`), verifies a delivery and stores it in a queue or
+ * the ledger. A worker runs the handlers in the transaction that settles the event. An event is
+ * `pending`, then `completed` or `failed`; a failed one can be retried.
+ *
+ * A receiver is open until `close`, and has no other state than the stores that it opened.
+ * `millrace/testing` runs handlers on a scratch database, without a queue.
+ */
 export {
   defineConfig,
   defineHandlers,

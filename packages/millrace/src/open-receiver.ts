@@ -15,40 +15,48 @@ import {
 import { refuseExampleSecrets, resolveSecrets } from "@millrace/service";
 
 export interface OpenReceiverOptions {
-  /** Called with everything that happens to a delivery, for logs and metrics. What it throws is dropped. */
+  /** Gets every notice of a delivery, for logs and metrics. Its errors are dropped. */
   readonly notify?: (notice: IntakeNotice) => void;
-  /** Called again and again while a server is away, and when a connection dies. Default: a warning of the
-   * process for each cause. */
+  /**
+   * Called repeatedly while a server is unavailable, and when a connection dies. Default: a warning
+   * of the process for each cause.
+   */
   readonly onBackgroundError?: (cause: string, error: unknown) => void;
 }
 
-/** The way in, for an app of your own. Its adapters share one byte budget. */
+/** The ingress for an app of your own. Its adapters share one byte budget. */
 export interface Receiver {
-  /** Verifies, identifies and stores one delivery, and returns what to answer. For a framework that has
-   * no adapter here. Never rejects, and takes at most `ingress.answerTimeoutMs`. */
+  /**
+   * Verifies, identifies and stores one delivery, and returns the answer to send, for a framework
+   * without an adapter here. Never rejects, and takes at most `ingress.answerTimeoutMs`.
+   */
   receive(request: ReceiveRequest): Promise<Received>;
-  /** A handler for Express and Connect. Mount it before any body parser: `app.use("/webhooks",
-   * receiver.express())` takes `POST /webhooks/<source>`; other paths go to the next handler. */
+  /**
+   * A handler for Express and Connect. Mount it before any body parser: `app.use("/webhooks",
+   * receiver.express())` takes `POST /webhooks/<source>`; other paths go to the next handler.
+   */
   express(): ConnectHandler;
-  /** Answers a request of a framework with fetch's Request and Response (Hono, Next.js, Bun). Nothing
-   * may have read its body. Never rejects. */
+  /**
+   * Answers a request of a framework with fetch's Request and Response (Hono, Next.js, Bun).
+   * Nothing may have read its body. Never rejects.
+   */
   fetch(request: Request, source: string): Promise<Response>;
   /** Answers a request of node:http. Nothing may have read its body. Never throws. */
   node(request: IncomingMessage, response: ServerResponse, source: string): void;
-  /** Whether events can be stored now, and where. It asks every store. */
+  /** Asks every store whether it takes events now. */
   ready(): Promise<Readiness>;
-  /** Refuses what comes from now on, answers what was received, and disconnects. */
+  /** Refuses new requests, answers the received ones, and disconnects. */
   close(): Promise<void>;
 }
 
 /**
- * Opens a receiver on the stores that variables name, as `millrace ingress` does, for an app of your own:
- * `await openReceiver(config, process.env)`. It reads `REDIS_URL`, `DATABASE_URL`,
- * `MILLRACE_QUEUE_KEY` and `<SOURCE>_WEBHOOK_SECRET`. Resolves also while a server is away: events go to the other store, or are
- * answered 503 while there is none.
+ * Opens a receiver on the stores of the variables, as `millrace ingress` does, for an app of your
+ * own: `await openReceiver(config, process.env)`. It reads `REDIS_URL`, `DATABASE_URL`,
+ * `MILLRACE_QUEUE_KEY` and `<SOURCE>_WEBHOOK_SECRET`. It also resolves while a server is
+ * unavailable: events go to the other store, and are answered with 503 without one.
  *
- * @throws `invalid_config`, `missing_secret`, `example_secret`; `queue_key_missing`, `redis_evicts`, `redis_volatile`,
- * `migration_needed`.
+ * @throws `invalid_config`, `missing_secret`, `example_secret`; `queue_key_missing`,
+ * `redis_evicts`, `redis_volatile`, `migration_needed`.
  */
 export async function openReceiver(
   input: ConfigInput,
@@ -66,7 +74,7 @@ export async function openReceiver(
   let receiver: IntakeReceiver;
   try {
     const secrets = resolveSecrets(config, env);
-    // Where the app listens is not known here: NODE_ENV and where its stores are tell a first try.
+    // The app's own address is unknown: NODE_ENV and the stores' addresses decide.
     refuseExampleSecrets({ env, host: environment.HOST ?? "127.0.0.1", secrets });
     receiver = new IntakeReceiver({
       config,
@@ -81,7 +89,7 @@ export async function openReceiver(
     await stores.close();
     throw error;
   }
-  // A server that came late, and cannot be used: its store stays down, and the app is told.
+  // A server that came late and cannot be used: its store stays down, and the app is notified.
   stores.opened.catch((error: unknown) => onError("storage: cannot be used", error));
   const node = createNodeAdapter(receiver);
   return {

@@ -12,11 +12,10 @@ import {
 } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { abandonJob, reportAbandoned } from "./job/abandon-job.ts";
-import { attemptAlone, AttemptSignal } from "./handler/attempt-event.ts";
 import { createDatabaseRetry } from "./job/database-retry.ts";
 import { internalSources, type EmitSource } from "./handler/emit.ts";
 import { createFailureHook } from "./job/failure-hook.ts";
-import { FirstAttempts, type AloneEnd, type Attempted } from "./groups/first-attempts.ts";
+import { FirstAttempts } from "./groups/first-attempts.ts";
 import { openSilently, type OpenLog } from "./handler/handler-log.ts";
 import type { Notice } from "./notices.ts";
 import { processEvent, type ProcessContext } from "./job/process-event.ts";
@@ -29,17 +28,15 @@ export interface ProcessorDeps {
   readonly handlers: readonly Handler[];
   /** Every configured source with its policy, by name. Its provider says what `event.data` is. */
   readonly sources: Readonly<Record<string, EmitSource & { readonly options: AttemptPolicy }>>;
-  /** Gets the events that handlers emitted, after the COMMIT. Default: the reconciler finds them. */
+  /** Gets the emitted events after the COMMIT. Default: the reconciler finds them. */
   readonly onEmitted?: OnEmitted | undefined;
-  /** Called for each event that has failed for good. */
   readonly onFailed?: OnFailed | undefined;
-  /** Gets what `onFailed` throws. */
+  /** Gets the errors of `onFailed`. */
   readonly onHookError?: (error: unknown) => void;
-  /** Gets every notice. What it throws is dropped. */
+  /** Gets every notice. Its errors are dropped. */
   readonly notify?: (notice: Notice) => void;
-  /** Opens the log of an attempt's handlers. Default: nobody reads what they write. */
+  /** Opens the log of an attempt's handlers. Default: no log. */
   readonly openLog?: OpenLog | undefined;
-  /** A number from 0 to 1; Math.random by default. */
   readonly random?: () => number;
 }
 
@@ -50,20 +47,19 @@ export interface ProcessorOptions {
   readonly callsMax?: number;
   /** Milliseconds that the handlers of an attempt may run. */
   readonly handlerTimeoutMs: number;
-  /** Keeps the stack of what handlers throw. Default true. */
+  /** Keeps the stacks of handlers' errors. Default true. */
   readonly keepsStacks?: boolean;
-  /** What the files of the project's own code are relative to. Default: the current folder. */
+  /** The folder of the project's own code. Default: the current folder. */
   readonly projectDir?: string | undefined;
-  /** Are kept in no error and no line of a log, beside those that can be told from other words. */
+  /** Secrets that errors and log lines leave out, with those that look like secrets. */
   readonly secrets?: readonly string[] | undefined;
-  /** Milliseconds that a step is retried while Postgres is unavailable, before the job is handed back
-   * to the queue. Default 60,000. */
+  /** Milliseconds of a step's retries while Postgres is unavailable. Default: 60,000. */
   readonly databaseRetryMs?: number;
   /** Jobs that are recorded in one commit at most. Default 50. */
   readonly batchMax?: number;
   /**
-   * Makes first attempts without a record before them, and says whether those of a source share a
-   * transaction. Default: every attempt is recorded before it is made.
+   * Makes first attempts without a record before them. The function returns true for the sources
+   * whose first attempts share a transaction. Default: every attempt is recorded before it is made.
    */
   readonly mayShare?: ((source: string) => boolean) | undefined;
   /** True where jobs carry a MAC. Default: false. */
@@ -80,17 +76,16 @@ export interface Processor {
   abandon(job: EventJob, reason: string): Promise<void>;
   /** Calls `onFailed` for an event that someone else has failed without an attempt. */
   reportAbandoned(key: EventKey, type: string, reason: string): void;
-  /** Jobs of a source that may be given at once: more than `concurrency` while they share transactions. */
+  /** Jobs of a source at once: more than `concurrency` while they share transactions. */
   jobsMax(source: string): number;
-  /** Events of a source whose handlers make calls now: their jobs are beside those of `jobsMax`. */
+  /** Events of a source whose handlers make calls now. Their jobs come on top of `jobsMax`. */
   calling(source: string): number;
-  /** Events whose handlers run now. */
   readonly running: number;
-  /** Hands jobs that wait for a slot back to the queue, now and from now on. What runs goes on. */
+  /** Hands jobs that wait for a slot back to the queue, from now on. Running attempts go on. */
   drain(): void;
   /**
-   * Breaks off what runs: it is undone, uses up no attempt and is handed back to the queue. Waits for
-   * that and for `onFailed`, within bounds.
+   * Breaks off the running attempts: they are rolled back, use up no attempt, and are handed back
+   * to the queue. Waits for that and for `onFailed`, within bounds.
    */
   close(): Promise<void>;
 }
@@ -103,11 +98,11 @@ const TRANSACTIONS_MIN = 2;
 /** Milliseconds for running events to be undone and recorded; Postgres may be unavailable. */
 const UNDO_MS = 3_000;
 
-/** Makes the worker's part in the life of an event, which process-event.ts tells. */
+/** Creates the worker's part in the life of an event (process-event.ts). */
 export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions): Processor {
   const { ledger, onFailed, onHookError = () => {}, random = Math.random } = deps;
   const slots = createSlots(options.concurrency);
-  const callPlaces = createSlots(options.callsMax ?? 200);
+  const callSlots = createSlots(options.callsMax ?? 200);
   const hook = onFailed && createFailureHook(onFailed, onHookError);
   const internal = internalSources(deps.sources);
   const draining = new LazySignal();
@@ -118,7 +113,7 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
     database: createDatabaseRetry({ maxMs: options.databaseRetryMs ?? 60_000, random }),
     policies: new Map(Object.entries(deps.sources).map(([name, source]) => [name, source.options])),
     slots,
-    callPlaces,
+    callSlots,
     handlers: new Handlers(deps.handlers, deps.sources),
     handlerTimeoutMs: options.handlerTimeoutMs,
     kept: {
@@ -136,7 +131,16 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
     draining,
     closing,
   };
-  const firstAttempts = options.mayShare && createFirstAttempts(options.mayShare, parts, options);
+  const { mayShare } = options;
+  const firstAttempts =
+    mayShare &&
+    new FirstAttempts(parts, {
+      sizeMax: (source) => (mayShare(source) ? GROUP_SIZE_MAX : 1),
+      transactionsMax: Math.max(
+        TRANSACTIONS_MIN,
+        Math.ceil(options.concurrency / CONCURRENCY_PER_TRANSACTION),
+      ),
+    });
   const context: ProcessContext = { ...parts, firstAttempts };
   const inProgress = new Set<Promise<JobResult>>();
 
@@ -152,9 +156,9 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
       reportAbandoned(key, type, reason, { ledger, hook }).catch(onHookError);
     },
     jobsMax: (source) => Math.max(options.concurrency, firstAttempts?.eventsMax(source) ?? 0),
-    calling: (source) => callPlaces.takenBy(source),
+    calling: (source) => callSlots.takenBy(source),
     get running() {
-      return slots.taken + callPlaces.taken;
+      return slots.taken + callSlots.taken;
     },
     drain: () => draining.abort(shuttingDown()),
     async close() {
@@ -165,44 +169,7 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
   };
 }
 
-function createFirstAttempts(
-  mayShare: (source: string) => boolean,
-  context: Omit<ProcessContext, "firstAttempts">,
-  { concurrency }: ProcessorOptions,
-): FirstAttempts {
-  return new FirstAttempts(
-    {
-      ...context,
-      attemptAlone: (attempted) => attemptFirstAlone(attempted, context),
-      onGroup: (group) => context.notify({ kind: "group_ended", ...group }),
-    },
-    {
-      sizeMax: (source) => (mayShare(source) ? GROUP_SIZE_MAX : 1),
-      transactionsMax: Math.max(
-        TRANSACTIONS_MIN,
-        Math.ceil(concurrency / CONCURRENCY_PER_TRANSACTION),
-      ),
-    },
-  );
-}
-
-async function attemptFirstAlone(
-  { job, policy: { bodyDedup }, plan }: Attempted,
-  context: Omit<ProcessContext, "firstAttempts">,
-): Promise<AloneEnd> {
-  const { slots, draining, closing } = context;
-  const stop = new AttemptSignal([job.signal, closing]);
-  const release = await slots.acquire(job.event.source, draining);
-  try {
-    if (release === undefined) return { kind: "record_first", ran: false, isUnsafe: false };
-    return await attemptAlone(job, { stop, bodyDedup, plan }, context);
-  } finally {
-    release?.();
-    stop.dispose();
-  }
-}
-
-/** Jobs that arrive together share one commit. Repeats and refused jobs are the ledger's to sort out. */
+/** Jobs that arrive together share one commit. The ledger sorts out repeats and refused jobs. */
 function recordBatched(
   ledger: Pick<Ledger["claims"], "record">,
   sizeMax: number,
@@ -220,10 +187,10 @@ function recordBatched(
   };
 }
 
-function withoutThrowing<Told>(listener: ((told: Told) => void) | undefined) {
-  return (told: Told): void => {
+function withoutThrowing<Item>(listener: ((item: Item) => void) | undefined) {
+  return (item: Item): void => {
     try {
-      listener?.(told);
+      listener?.(item);
     } catch {
       // A listener that fails is no reason to run a handler again.
     }

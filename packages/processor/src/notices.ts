@@ -1,9 +1,8 @@
 import type { ErrorCode, EventKey, JobResult, MacProblem, Outcome } from "@millrace/core";
-import type { GroupReport } from "./groups/first-attempts.ts";
 
 /**
- * What the processor notifies its listener of. It writes no log and keeps no metric itself. A notice
- * never holds a body, a header or a query's parameters.
+ * The notices of the processor, which writes no log and keeps no metric itself. A notice has no
+ * body, header, or query parameter.
  */
 export type Notice =
   /** An attempt is claimed. */
@@ -22,7 +21,7 @@ export type Notice =
       readonly mac: MacProblem;
       readonly refused: boolean;
     }
-  /** A job's event is known with another body, type, or `unsigned`. What came first is kept. */
+  /** A job's event is known with another body, type, or `unsigned`. The first one is kept. */
   | { readonly kind: "conflict"; readonly key: EventKey }
   /** A run of a job has its result. */
   | {
@@ -54,8 +53,15 @@ export type Notice =
       readonly counts: boolean;
     }
   /** First attempts that shared a transaction have ended. */
-  | ({ readonly kind: "group_ended" } & GroupReport)
-  /** Something could not be written to the ledger; `message` says why. */
+  | {
+      readonly kind: "group_ended";
+      readonly source: string;
+      /** Events in it. */
+      readonly size: number;
+      /** Events whose handlers ran in it, and were undone. */
+      readonly undone: number;
+    }
+  /** A step could not be written to the ledger; `message` has the reason. */
   | {
       readonly kind: "unrecorded";
       readonly key: EventKey;

@@ -31,7 +31,10 @@ export function createErrorLog(
   };
 }
 
-/** An error in one line: its code, unless the message begins with it, and its message, at most 500 characters. */
+/**
+ * An error in one line of at most 500 characters: its code, unless the message begins with it, and
+ * its message.
+ */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error).slice(0, 500);
   // Node gives an AggregateError without a message when every address of a host refused.
@@ -43,8 +46,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Logs unhandled promise rejections and keeps the process alive. A user's handler may leave a promise
- * behind that rejects later, for example one that writes through its transaction after it was closed.
+ * Logs unhandled promise rejections and keeps the process alive. A user's handler can leave a
+ * promise behind that rejects later, such as a write through its closed transaction.
  */
 export function logUnhandledRejections(logger: Logger): void {
   process.on("unhandledRejection", (reason) => {

@@ -8,7 +8,6 @@
  * It owns the retry of the startup and nothing of an event's life. It keeps no state beyond the
  * logger's buffer and the error log's counters.
  */
-export { checkParts } from "./check-parts.ts";
 export { createErrorLog, logUnhandledRejections, reasonOf, type ErrorLog } from "./error-log.ts";
 export { closeServer, listen } from "./http-server.ts";
 export { archiveDirOf, loadConfig, projectDirOf, type LoadedConfig } from "./load-config.ts";
@@ -17,6 +16,12 @@ export { createLogger, type Logger } from "./logger.ts";
 export { notifyParent, onTermination } from "./process-signals.ts";
 export { refuseExampleSecrets } from "./refuse-example-secrets.ts";
 export { resolveSecrets, secretsToHide } from "./resolve-secrets.ts";
-export { retryUntilAvailable, type Patience } from "./retry-until-available.ts";
-export { createRegistry, createStatusApp } from "./status-app.ts";
-export { statusRouter, type MetricsSource, type Readiness } from "./status-router.ts";
+export { retryUntilAvailable } from "./retry-until-available.ts";
+export {
+  checkParts,
+  createRegistry,
+  createStatusApp,
+  statusRouter,
+  type MetricsSource,
+  type Readiness,
+} from "./status-app.ts";

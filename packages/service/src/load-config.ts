@@ -53,8 +53,8 @@ export function archiveDirOf({ config, directory }: LoadedConfig): string | unde
 }
 
 /**
- * What the files of the project's own code are relative to: the current folder if the config is in it, or else the folder of
- * the `package.json` that the config belongs to.
+ * The folder of the project's own code: the current folder if it contains the config, or else the
+ * folder of the config's `package.json`.
  */
 export function projectDirOf({ directory }: Pick<LoadedConfig, "directory">): string {
   const current = process.cwd();

@@ -11,8 +11,8 @@ import { reasonOf } from "./error-log.ts";
  * Loads a config's handlers and checks them against its sources.
  *
  * @throws `handlers_not_loaded` when their import fails or gives no list; `invalid_config` with
- * every handler whose source is not configured, or that no event can go to, or with every pair that one event must not
- * have.
+ * every handler whose source is not configured or that no event can match, or with every pair that
+ * one event must not have.
  */
 export async function loadHandlers(config: Config): Promise<readonly Handler[]> {
   const handlers = listOf(await evaluate(config));
@@ -44,14 +44,14 @@ export async function loadHandlers(config: Config): Promise<readonly Handler[]> 
   return handlers;
 }
 
-/** Whether some event can go to a handler. No sender has a `*` within the name of a type. */
+/** True if an event can match the handler. No sender has a `*` within the name of a type. */
 function canMatch({ sources, types }: Handler): boolean {
   return sources.length > 0 && types.length > 0 && types.every((type) => !/\*./.test(type));
 }
 
 /**
- * Pairs of handlers of which at least one is set-based, and that the same event would go to. `*` is every source with a
- * URL.
+ * Finds pairs of handlers that one event would match and of which one is set-based. `*` is every
+ * source with a URL.
  */
 function mixedTypes(handlers: readonly Handler[], named: readonly string[]): string[] {
   const sourcesOf = ({ sources }: Handler) =>
@@ -67,7 +67,7 @@ function mixedTypes(handlers: readonly Handler[], named: readonly string[]): str
   );
 }
 
-/** Whether some text is meant by both: a `*` at the end stands for any. */
+/** True if a type can match both patterns: a `*` at the end stands for any text. */
 function overlap(one: string, other: string): boolean {
   const [oneStart, otherStart] = [one, other].map((text) => text.replace(/\*$/, ""));
   if (one.endsWith("*") && other.startsWith(oneStart ?? "")) return true;

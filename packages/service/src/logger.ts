@@ -1,5 +1,5 @@
+import { write, writeSync } from "node:fs";
 import { pino, type Logger } from "pino";
-import { createLogWriter } from "./log-writer.ts";
 
 export type { Logger };
 
@@ -24,4 +24,107 @@ export function createLogger(options: { role: string; level: string }): Logger {
   );
   if (options.level !== "silent") process.once("exit", () => writer.flushSync());
   return logger;
+}
+
+/** The destination of a log. Either call can take only the first of the bytes. */
+export interface LogSink {
+  write(bytes: Buffer, done: (error: Error | null, written: number) => void): void;
+  writeSync(bytes: Buffer): number;
+}
+
+interface LogWriter {
+  /** Takes a line, which is written soon, or lost when too many wait. */
+  write(line: string): void;
+  /** Writes the waiting lines at the end of the process; gives up where it cannot. */
+  flushSync(): void;
+}
+
+/** The bytes that wait while a disk is full or a reader is slow. */
+const BYTES_MAX = 1_048_576;
+const RETRY_MS = 200;
+const FLUSH_MS_MAX = 500;
+const STDOUT = 1;
+
+/**
+ * Writes a log to standard output and never ends or blocks the process. Failed writes are repeated,
+ * and lines beyond 1 MiB are lost and counted. pino's own destination throws on a full disk, and
+ * waits at the exit without a limit.
+ *
+ * @param onLost - gets the number of lost lines, once all waiting lines are written.
+ */
+export function createLogWriter(
+  onLost: (count: number) => void,
+  sink: LogSink = standardOutput,
+): LogWriter {
+  let lines: string[] = [];
+  /** The bytes that the sink has not taken yet. */
+  let batch = Buffer.alloc(0);
+  let isWriting = false;
+  let retry: NodeJS.Timeout | undefined;
+  let waitingBytes = 0;
+  let lost = 0;
+
+  function proceed(): void {
+    retry = undefined;
+    if (batch.length === 0) {
+      batch = Buffer.from(lines.join(""));
+      lines = [];
+    }
+    isWriting = true;
+    sink.write(batch, (error, written) => {
+      isWriting = false;
+      if (error === null) wrote(written);
+      else retry = setTimeout(proceed, RETRY_MS).unref();
+    });
+  }
+
+  function wrote(bytes: number): void {
+    batch = batch.subarray(bytes);
+    waitingBytes -= bytes;
+    if (waitingBytes > 0) return proceed();
+    const count = lost;
+    lost = 0;
+    if (count > 0) onLost(count);
+  }
+
+  return {
+    write(line) {
+      const bytes = Buffer.byteLength(line);
+      if (waitingBytes + bytes > BYTES_MAX) {
+        lost += 1;
+        return;
+      }
+      lines.push(line);
+      waitingBytes += bytes;
+      if (!isWriting && retry === undefined) proceed();
+    },
+    flushSync() {
+      const left = Buffer.from(lines.join(""));
+      // The current write goes on in its own thread.
+      writeAll(sink, isWriting ? left : Buffer.concat([batch, left]));
+    },
+  };
+}
+
+const standardOutput: LogSink = {
+  write: (bytes, done) => write(STDOUT, bytes, done),
+  writeSync: (bytes) => writeSync(STDOUT, bytes),
+};
+
+function writeAll(sink: LogSink, bytes: Buffer): void {
+  const deadline = performance.now() + FLUSH_MS_MAX;
+  let left = bytes;
+  while (left.length > 0 && performance.now() < deadline) {
+    try {
+      left = left.subarray(sink.writeSync(left));
+    } catch (error) {
+      if (!isBusy(error)) return;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+  }
+}
+
+// A pipe whose reader is slow.
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EAGAIN";
 }

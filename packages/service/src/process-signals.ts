@@ -2,9 +2,10 @@ import cluster from "node:cluster";
 import type { Logger } from "./logger.ts";
 
 /**
- * Shuts down gracefully: the first SIGTERM or SIGINT calls `close` and exits with 0 when it is done; a
- * second one exits at once, but not in a process of a cluster: Ctrl-C reaches it from the terminal and from the
- * process that started it, which also decides how long it may take. `close` limits its own time; if it fails, the process exits with 1.
+ * Shuts down gracefully: the first SIGTERM or SIGINT calls `close` and exits with 0 when it is
+ * done, or with 1 when it fails. `close` limits its own time. A second signal exits at once, except
+ * in a process of a cluster: Ctrl-C reaches it from the terminal and from its parent, which also
+ * limits its time.
  */
 export function onTermination(logger: Logger, close: () => Promise<void>): void {
   let closing = false;

@@ -2,8 +2,8 @@ import { isLoopback, MillraceError, secretVariable, withFirstHost } from "@millr
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What a process is about to use. */
-export interface ExampleCheck {
+/** The environment and secrets of a process that starts. */
+interface ExampleCheck {
   readonly env: Variables;
   /** The address that it listens on. */
   readonly host: string;
@@ -12,9 +12,9 @@ export interface ExampleCheck {
 }
 
 /**
- * Refuses secrets that Millrace's own documents, compose file, and templates print: everyone knows them. On this
- * machine alone they are accepted, so that a first try needs none: the process listens on loopback, its stores are
- * there too, and NODE_ENV is not `production`.
+ * Refuses secrets that Millrace's own documents, compose file, and templates print: everyone knows
+ * them. A first try on this machine needs no others: they are accepted if the process and its
+ * stores are on loopback and NODE_ENV is not `production`.
  *
  * @throws `example_secret` with each variable, and how to make one. No message quotes a secret.
  */
@@ -108,10 +108,10 @@ const isSet = (text: string | undefined): text is string => text !== undefined &
 
 /** The mark of the secrets in our example files; a test compares the files with this. */
 const MARK = /change-?me/i;
-/** What else our pages print where a secret belongs. */
+/** Other secrets that our pages print. */
 const PRINTED: ReadonlySet<string> = new Set(["whsec_new", "whsec_old", "whsec_...", "password"]);
 
-/** True for a secret that one of our documents prints, as its text or as the key that it encodes. */
+/** True for a secret of our documents, as its text or as the key that it encodes. */
 export function isExampleSecret(secret: string): boolean {
   const text = secret.trim();
   if (PRINTED.has(text) || MARK.test(text)) return true;

@@ -49,7 +49,7 @@ function parseVariable(text: string, source: Source): readonly string[] {
   const list = parseList(text);
   if (list !== undefined) return list;
   const parts = trimmed(text.split(/[,\n]/));
-  // A secret of the sender's that holds a comma must not become two halves, each of them live.
+  // A sender's secret with a comma must not become two halves, each of them live.
   if (parts.length > 1) for (const [index, part] of parts.entries()) checkPart(source, part, index);
   return parts;
 }
@@ -90,13 +90,13 @@ function checkPart({ provider }: Source, part: string, index: number): void {
 const trimmed = (parts: readonly string[]): readonly string[] =>
   parts.map((part) => part.trim()).filter((part) => part !== "");
 
-/** The secrets that no error and no log line is to keep: those of the environment, and of the sources. */
+/** The secrets that errors and log lines leave out: those of the environment and of the sources. */
 export function secretsToHide(config: Config, env: Variables): readonly string[] {
   let sources: Readonly<Record<string, readonly string[]>> = {};
   try {
     sources = resolveSecrets(config, env);
   } catch {
-    // A file that this process may not read holds nothing that its handlers can give away.
+    // Handlers cannot leak a file that this process may not read.
   }
   const own = Object.entries(sources).flatMap(([name, secrets]) =>
     secrets.map((secret, index) => [`${name}_${index}_secret`, secret]),

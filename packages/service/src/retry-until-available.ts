@@ -10,34 +10,32 @@ const AWAY: ReadonlySet<ErrorCode> = new Set([
   "redis_not_writing",
 ] as const);
 
-export interface Patience {
-  /** Stops waiting. */
-  readonly signal: AbortSignal;
-  /** Called after each try that failed because a server is unavailable. */
-  readonly onAway: (error: unknown) => void;
-  /** Also counts as an unavailable server, in addition to our own codes for it. */
-  readonly isAway?: (error: unknown) => boolean;
-}
-
 /**
- * Repeats a step of the startup while a server that it needs is unavailable, with delays from 200 ms
- * to 2 s; any other error is thrown at once.
+ * Repeats a step of the startup while a server is unavailable, with delays from 200 ms to 2 s.
+ * Other errors are thrown at once.
  *
  * @throws the signal's reason when it aborts.
  */
 export async function retryUntilAvailable<T>(
   step: () => Promise<T>,
-  patience: Patience,
+  waiting: {
+    /** Ends the wait. */
+    readonly signal: AbortSignal;
+    /** Called after each try that failed because a server is unavailable. */
+    readonly onAway: (error: unknown) => void;
+    /** True for errors that also mean an unavailable server, in addition to our own codes. */
+    readonly isAway?: (error: unknown) => boolean;
+  },
 ): Promise<T> {
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)) {
-    patience.signal.throwIfAborted();
+    waiting.signal.throwIfAborted();
     try {
       return await step();
     } catch (error) {
-      if (!isAway(error) && patience.isAway?.(error) !== true) throw error;
-      patience.onAway(error);
+      if (!isAway(error) && waiting.isAway?.(error) !== true) throw error;
+      waiting.onAway(error);
     }
-    await wait(waitMs, patience.signal);
+    await wait(waitMs, waiting.signal);
   }
 }
 

@@ -1,9 +1,23 @@
-import { errorBody, type ErrorCode, statusOf } from "@millrace/core";
-import express, { type ErrorRequestHandler, type Express, type Response } from "express";
-import { type MetricsSource, type Readiness, statusRouter } from "./status-router.ts";
+import { errorBody, isMillraceError, statusOf, withDeadline, type ErrorCode } from "@millrace/core";
+import express, { Router, type ErrorRequestHandler, type Express, type Response } from "express";
 import { collectDefaultMetrics, Registry } from "prom-client";
 
-/** The HTTP app of a role without pages: health, readiness, metrics, and errors for all other paths. */
+/** The readiness of a process: its parts, and whether it can work. */
+export interface Readiness {
+  readonly ready: boolean;
+  /** Each part by name: `ok`, or a code or fixed words that say why not. Never an address. */
+  readonly parts: Readonly<Record<string, string>>;
+  /** The stores or reasons in force while it works with less than all parts. */
+  readonly degraded?: Readonly<Record<string, unknown>>;
+}
+
+/** The source of `GET /metrics`: a registry, or the registries of several processes. */
+export interface MetricsSource {
+  readonly contentType: string;
+  metrics(): Promise<string>;
+}
+
+/** The HTTP app of a role without pages: health, readiness, metrics, and errors. */
 export function createStatusApp(deps: {
   registry: MetricsSource;
   readiness: () => Promise<Readiness>;
@@ -18,7 +32,7 @@ export function createStatusApp(deps: {
     answer(response, "not_found", "Cannot serve this path: it does not exist");
   });
   const lastResort: ErrorRequestHandler = (error, _request, response, next) => {
-    // Express rejects a path that cannot be decoded: the client's fault, not worth a log line.
+    // Express rejects a path that cannot be decoded: a mistake of the client.
     if (isBadRequest(error)) return answer(response, "not_found", "Cannot serve this path");
     deps.onError(error);
     if (response.headersSent) return next(error);
@@ -34,6 +48,63 @@ function answer(response: Response, code: ErrorCode, message: string): void {
 
 function isBadRequest(error: unknown): boolean {
   return error instanceof URIError;
+}
+
+/**
+ * Serves `GET /healthz` (the process lives), `GET /readyz` (200 only when it can work) and `GET
+ * /metrics` (Prometheus text) for every role.
+ */
+export function statusRouter(deps: {
+  registry: MetricsSource;
+  readiness: () => Promise<Readiness>;
+  /** False leaves the reasons out of `/readyz`. Default: true. */
+  reasons?: boolean;
+}): Router {
+  const router = Router();
+  router.get("/healthz", (_request, response) => {
+    response.json({ status: "ok" });
+  });
+  router.get("/readyz", async (_request, response) => {
+    const { ready, parts, degraded } = await deps.readiness();
+    const well = degraded === undefined ? "ready" : "degraded";
+    const status = ready ? well : "not_ready";
+    const reasons = deps.reasons === false ? {} : { parts, ...degraded };
+    response.status(ready ? 200 : 503).json({ status, ...reasons });
+  });
+  router.get("/metrics", async (_request, response) => {
+    response.set("Content-Type", deps.registry.contentType).send(await deps.registry.metrics());
+  });
+  return router;
+}
+
+/**
+ * Checks all parts at the same time, each within `timeoutMs` (1,000). A part is `ok` when its check
+ * resolves. Otherwise its state is a code or fixed words, because a stranger may read `/readyz` and
+ * an error's message may name an address. `onFailure` gets the error for the log.
+ */
+export async function checkParts(
+  checks: Readonly<Record<string, () => Promise<unknown>>>,
+  options: { timeoutMs?: number; onFailure?: (part: string, error: unknown) => void } = {},
+): Promise<Readiness> {
+  const { timeoutMs = 1_000, onFailure } = options;
+  const late = new Error(`no answer within ${timeoutMs} ms`);
+  const parts: Record<string, string> = {};
+  await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      try {
+        await withDeadline(check(), timeoutMs, () => late);
+        parts[name] = "ok";
+      } catch (error) {
+        parts[name] = error === late ? late.message : codeOf(error);
+        onFailure?.(name, error);
+      }
+    }),
+  );
+  return { ready: Object.values(parts).every((state) => state === "ok"), parts };
+}
+
+function codeOf(error: unknown): string {
+  return isMillraceError(error) ? error.code : "unavailable";
 }
 
 /** A role's Prometheus registry, including process metrics (memory, CPU, event loop). */

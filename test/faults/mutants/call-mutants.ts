@@ -26,10 +26,10 @@ export const CALL_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${PROCESSOR}/handler/make-calls.ts`,
-        from: "  const made = await makeCalls(job, claim, conditions, deps);\n",
-        to: `  let made = { kind: "lost", handlerMs: undefined } as CallsEnd;
+        from: "  const calls = await makeCalls(job, claim, conditions, deps);\n",
+        to: `  let calls = { kind: "lost", handlerMs: undefined } as CallsOrEnd;
   const work = async () => {
-    made = await makeCalls(job, claim, conditions, deps);
+    calls = await makeCalls(job, claim, conditions, deps);
     throw new Error("undone");
   };
   const limits = { statementTimeoutMs: 60_000, signal: conditions.stop };
@@ -44,12 +44,12 @@ export const CALL_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${PROCESSOR}/job/process-event.ts`,
-        from: "      const claim = await this.claim();\n      if (claim.kind",
-        to: `      const { context, stop } = this;
+        from: "      const claim = await this.#claim();\n      if (claim.kind",
+        to: `      const context = this.#context;
       const early = { ...FIRST_CLAIM, isNew: true } as const;
-      const conditions = { stop, bodyDedup: false, place: () => {} };
-      if (this.hasCalls()) await callThenWrite(this.job, early, conditions, context);
-      const claim = await this.claim();
+      const conditions = { stop: this.#stop, bodyDedup: false, release: () => {} };
+      if (this.#hasCalls()) await callThenWrite(this.#job, early, conditions, context);
+      const claim = await this.#claim();
       if (claim.kind`,
       },
     ],

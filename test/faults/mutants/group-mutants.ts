@@ -101,8 +101,8 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${PROCESSOR}/groups/group-size.ts`,
-        from: "    this.size = Math.max(1, Math.floor(this.size / 2));\n",
-        to: "    this.size = Math.max(1, this.size);\n",
+        from: "    this.#size = Math.max(1, Math.floor(this.#size / 2));\n",
+        to: "    this.#size = Math.max(1, this.#size);\n",
       },
     ],
     trials: [{ suites: ["packages/processor/src/groups/group-size.test.ts"] }],
@@ -134,8 +134,8 @@ export const GROUP_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: `${PROCESSOR}/job/process-event.ts`,
-        from: "    if (first?.ran === true) this.job",
-        to: "    if (first?.ran === false) this.job",
+        from: "    if (first?.ran === true) this.#job",
+        to: "    if (first?.ran === false) this.#job",
       },
     ],
     trials: GROUPS,

@@ -134,12 +134,12 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a job is believed whatever its hash says",
     edits: [
       {
-        file: "packages/processor/src/job/check-job.ts",
+        file: "packages/processor/src/job/trust-job.ts",
         from: "  if (event.body !== undefined && bodyHash(event.body) !== event.bodyHash) {",
         to: "  if (event.body !== undefined && bodyHash(event.body) === '') {",
       },
     ],
-    trials: [{ suites: ["packages/processor/src/job/check-job.test.ts"] }],
+    trials: [{ suites: ["packages/processor/src/job/trust-job.test.ts"] }],
   },
   {
     name: "the first failed attempt ends the job",
@@ -184,7 +184,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/processor/src/handler/attempt-event.ts",
-        from: 'signal.removeEventListener("abort", this.follow);',
+        from: 'signal.removeEventListener("abort", this.#follow);',
         to: "void signal;",
       },
     ],

@@ -1,12 +1,12 @@
 import type { Provider, SampleRequest } from "@millrace/core";
 
-/** A body: fields to put over the provider's sample; or text or bytes, which are sent as they are. */
+/** A body: fields for the provider's sample, or JSON text or bytes to send unchanged. */
 export type Payload = string | Uint8Array | object;
 
 /**
- * Makes the body of an event as its sender would post it. An object is put over the provider's sample of
- * that type, at every depth, so that a test says only what it is about; a field that is `undefined` is
- * left out, and a list replaces a list. Where the sender posts a list, an object is put over its first.
+ * Makes the body of an event from the provider's sample of that type. Fields of `data` replace the
+ * sample's at every depth; undefined removes a field, and a list replaces a list. Where the sender
+ * posts a list, an object goes over its first item.
  */
 export function composeBody(
   provider: Provider,

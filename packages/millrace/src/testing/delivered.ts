@@ -1,38 +1,46 @@
 import type { ErrorCode, EventStatus, JsonPayload, Outcome } from "@millrace/core";
 import type { EventRow } from "@millrace/api-contract";
 
-/** How a delivery is made. */
+/** The options of a delivery. */
 export interface DeliverOptions {
   /** The event's id; a fresh one by default. The same id again is a duplicate. */
   readonly id?: string;
   /** Attempts at the most, one right after the other without the waits between them. Default 1;
    * `Infinity` goes on until the event is settled, or its handler asks to wait. */
   readonly attempts?: number;
-  /** Runs what the event emitted too, and what that emitted, until nothing that is due is left: each up to `attempts`,
-   * which is `Infinity` here by default. What is due later waits for `advance`. */
+  /**
+   * Also runs the emitted events, and the events that those emit, until no due one is left: each up
+   * to `attempts`, which is `Infinity` here by default. Events with a later due time wait for
+   * `advance`.
+   */
   readonly settle?: boolean;
 }
 
 /** A step of `once` that has ended. */
 export interface RecordedStep {
   readonly name: string;
-  /** What it returned, as JSON keeps it. */
+  /** The result, as JSON keeps it. */
   readonly result: JsonPayload;
 }
 
-/** An event as the ledger has it after a delivery, and what its last attempt ended with. */
+/** An event as the ledger has it after a delivery, with the end of its last attempt. */
 export interface DeliveredEvent {
   /** `pending` when the attempt failed and another one follows. */
   readonly status: EventStatus;
   readonly outcome: Outcome | null;
   /** Attempts of this event so far. */
   readonly attempts: number;
-  /** Why it is not completed: what the ledger keeps, and as `cause` what the handler threw. */
+  /**
+   * The error of an event that is not completed: the ledger's text, and the handler's error as
+   * `cause`.
+   */
   readonly error:
     | { readonly code: ErrorCode | null; readonly message: string; readonly cause: unknown }
     | undefined;
-  /** Milliseconds until the next attempt is due; undefined when it is due at once or none follows. After a failure it is
-   * drawn at random up to the policy's backoff, unless the handler threw RetryLater. */
+  /**
+   * Milliseconds until the next attempt is due; undefined when it is due at once or there is none.
+   * After a failure it is random up to the policy's backoff, unless the handler threw RetryLater.
+   */
   readonly nextAttemptInMs: number | undefined;
   /** The row, as `GET /api/events` gives it. */
   readonly event: EventRow;
@@ -42,9 +50,9 @@ export interface DeliveredEvent {
   readonly steps: readonly RecordedStep[];
 }
 
-/** What became of a delivery: the first of its events, and all of them. */
+/** A delivery after its attempts: the first of its events, and all of them. */
 export interface Delivered extends DeliveredEvent {
-  /** What the sender was answered. */
+  /** The answer to the sender. */
   readonly answer: { readonly status: number; readonly body: string };
   readonly events: readonly DeliveredEvent[];
 }

@@ -7,4 +7,3 @@ export {
 export type { DeliverOptions, Delivered, DeliveredEvent, RecordedStep } from "./delivered.ts";
 export type { Payload } from "./compose-body.ts";
 export type { TestEnvironment } from "./open-test-environment.ts";
-export { createStage, type Stage, type StagedEvent, type StageOptions } from "./old-names.ts";

@@ -4,22 +4,26 @@ import type { Delivered, DeliverOptions } from "./delivered.ts";
 import { findServer, startServer, urlOf } from "./find-server.ts";
 import { openTestEnvironment, type TestEnvironment } from "./open-test-environment.ts";
 
-/** Where a test environment finds its files and its Postgres. */
+/** The files and the Postgres of a test environment. */
 export interface TestEnvironmentOptions {
-  /** The folder that relative paths of the config are relative to; `import.meta.dirname` where the
-   * config lies beside the test. Default: the current folder. */
+  /**
+   * The base of the config's relative paths: `import.meta.dirname` if the config is next to the
+   * test. Default: the current folder.
+   */
   readonly directory?: string;
-  /** A Postgres whose user may create databases; nothing is written to the database that it names.
-   * Default: `TEST_DATABASE_URL`, else `DATABASE_URL`, else a Postgres that the test environment starts. */
+  /**
+   * A Postgres whose user may create databases. The named database itself stays unchanged. Default:
+   * `TEST_DATABASE_URL`, else `DATABASE_URL`, else a Postgres that the test environment starts.
+   */
   readonly databaseUrl?: string;
 }
 
 /**
  * Opens a test environment for a config: its handlers, its tables, and a scratch database, so that
- * test files that run at the same time do not see one another. Close it when the tests are over.
+ * test files that run at the same time do not see one another. Close it after the tests.
  *
- * @throws `invalid_config`, `handlers_not_loaded`; `database_unreachable` when no scratch database can
- * be made; `postgres_not_started` when none was named and none of our own starts.
+ * @throws `invalid_config`, `handlers_not_loaded`; `database_unreachable` when no scratch database
+ * can be created; `postgres_not_started` when no server is named and our own does not start.
  */
 export async function createTestEnvironment<Config extends ConfigInput>(
   config: Config,
@@ -43,7 +47,7 @@ export async function createTestEnvironment<Config extends ConfigInput>(
 /** One delivery, its test environment, and what is checked before that is closed. */
 export interface DeliverOnceOptions<Tables extends TableSchema = TableSchema>
   extends TestEnvironmentOptions, DeliverOptions {
-  /** Sees the test environment, and its database, after the event was run. What it throws is rethrown. */
+  /** Called with the test environment after the event was run. Its errors are rethrown. */
   readonly check?: (
     environment: TestEnvironment<Tables>,
     delivered: Delivered,
@@ -51,8 +55,8 @@ export interface DeliverOnceOptions<Tables extends TableSchema = TableSchema>
 }
 
 /**
- * Delivers one event in a test environment of its own: `createTestEnvironment`, `deliver` and `close` in
- * one call. Several deliveries are faster in one test environment.
+ * Delivers one event in a test environment of its own: `createTestEnvironment`, `deliver` and
+ * `close` in one call. Several deliveries are faster in one test environment.
  */
 export async function deliver<Config extends ConfigInput>(
   config: Config,
@@ -71,8 +75,8 @@ export async function deliver<Config extends ConfigInput>(
 }
 
 /**
- * Starts one Postgres for a whole run of tests, unless the environment names one: for a test runner's
- * global setup. Gives what ends it.
+ * Starts one Postgres for a whole run of tests, unless the environment names one: for the global
+ * setup of a test runner. Returns the function that stops it.
  */
 export async function setup(): Promise<() => Promise<void>> {
   if (urlOf(process.env) !== undefined) return async () => {};

@@ -18,10 +18,10 @@ export interface ScratchLedger {
 }
 
 /**
- * Makes a scratch database, and in it our tables and then the user's.
+ * Creates a scratch database with our tables and then the user's.
  *
- * @throws `database_unreachable`; `invalid_config` when there is no such folder of migrations; what a
- * migration is refused with.
+ * @throws `database_unreachable`; `invalid_config` when the folder of migrations does not exist;
+ * the error of a migration.
  */
 export async function openLedger(
   serverUrl: string,

@@ -17,11 +17,11 @@ import { createTestWorker } from "./test-worker.ts";
 /** A config's handlers on a scratch database. `Tables` is the `schema` of the config. */
 export interface TestEnvironment<Tables extends TableSchema = TableSchema> {
   /**
-   * Delivers an event as its sender would, and runs it: sign, verify, identify, record, handle, settle.
-   * What a handler throws is no exception of this call; it is the `error` of what it gives.
+   * Delivers an event as its sender would, and runs it: sign, verify, identify, record, handle,
+   * settle. The error of a handler is not thrown; it is the `error` of the result.
    *
-   * @throws `unknown_source`; `invalid_event_type` when the body is of another type; what else the
-   * ingress would refuse the delivery with; what `onFailed` throws.
+   * @throws `unknown_source`; `invalid_event_type` when the body is of another type; the other
+   * refusals of the ingress; the errors of `onFailed`.
    */
   deliver(
     source: string,
@@ -30,26 +30,26 @@ export interface TestEnvironment<Tables extends TableSchema = TableSchema> {
     options?: DeliverOptions,
   ): Promise<Delivered>;
   /**
-   * Attempts a pending event again, as a worker does after its wait: once, or up to `attempts` times.
+   * Attempts a pending event again, like a worker after its wait: once, or up to `attempts` times.
    *
    * @throws `event_not_found`
    */
   attempt(source: string, id: string, options?: { attempts?: number }): Promise<DeliveredEvent>;
   /**
-   * The events that the handlers of an event emitted, in that order, as they are now. An emitted event runs when it is
-   * delivered with `settle`, or by `advance` or `attempt`.
+   * The events that an event's handlers emitted, in that order, in their current state. An emitted
+   * event runs by a delivery with `settle`, or by `advance` or `attempt`.
    */
   emitted(delivered: Pick<DeliveredEvent, "event">): Promise<readonly DeliveredEvent[]>;
   /**
-   * Has so many milliseconds pass for the pending events, and makes each attempt that is due by then, in the order in which
-   * they are: what was emitted with `afterMs`, what waits by RetryLater, and retries after a failure. `advance(0)` runs what
-   * is due now. No clock is set: handlers see the real time.
+   * Lets time pass for the pending events, and makes each attempt that becomes due, in order:
+   * events emitted with `afterMs`, waits by RetryLater, and retries after a failure. `advance(0)`
+   * runs the events that are due now. Handlers see the real time.
    *
    * @returns the events after each attempt, in the order of the attempts.
    * @throws `endless_chain` after 1,000 attempts, when more are due.
    */
   advance(ms: number): Promise<readonly DeliveredEvent[]>;
-  /** The scratch database, to look at what handlers wrote and to put there what they need. */
+  /** The scratch database, to read the handlers' effects and to prepare their tables. */
   readonly db: NodePgDatabase<Tables>;
   /** Its URL, for other clients; they are cut off by `close`. */
   readonly databaseUrl: string;

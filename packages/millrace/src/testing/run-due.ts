@@ -3,19 +3,22 @@ import type { DeliveredEvent } from "./delivered.ts";
 import type { TestLedger } from "./test-ledger.ts";
 import type { TestWorker } from "./test-worker.ts";
 
-/** What finds events that are due, and what runs them. */
+/** The ledger that finds due events, and the worker that runs them. */
 interface Running {
   readonly tests: TestLedger;
   readonly worker: Pick<TestWorker, "run">;
 }
 
-/** More than a test means to run. A handler that waits again and again runs until its source's `waitMaxMs` is over. */
+/**
+ * More attempts than a test wants. A handler that waits repeatedly runs until its source's
+ * `waitMaxMs` is over.
+ */
 const RUNS_MAX = 1_000;
 /** A year and a day: `emit` delays by a year at most. */
 const ADVANCE_MS_MAX = 366 * 86_400_000;
 
 /**
- * Runs what these events emitted, and what that emitted, as far as it is due.
+ * Runs the events that these emitted, and the events that those emit, as far as they are due.
  *
  * @throws `endless_chain`
  */
@@ -37,7 +40,7 @@ export async function settleEmitted(
 }
 
 /**
- * Has so many milliseconds pass, and makes each attempt that is due by then, each at its time.
+ * Lets time pass, and makes each attempt that becomes due, in order.
  *
  * @throws `endless_chain`
  */

@@ -3,7 +3,7 @@ import { newEventId } from "@millrace/providers";
 import { composeBody, type Payload } from "./compose-body.ts";
 import { keyName } from "./key-name.ts";
 
-/** What a sender posts. */
+/** The request of a sender. */
 export interface Posted {
   readonly source: string;
   readonly type: string;

@@ -18,7 +18,7 @@ import { createSigner, type Posted } from "./sign-delivery.ts";
 export interface TakenIn {
   readonly received: Received;
   readonly events: readonly IdentifiedEvent[];
-  /** Those of its events that a worker would be given: new, or failed and delivered again. */
+  /** The events for a worker: new, or failed and delivered again. */
   readonly toRun: readonly EventKey[];
 }
 
@@ -108,7 +108,7 @@ function requireTaken({ source, type }: Posted, received: Received, cause: unkno
   );
 }
 
-/** The events that the ingress saw in a delivery, one of them at least of the type that was named. */
+/** The events of a delivery, of which at least one has the named type. */
 function identify(
   provider: Provider,
   { source, type }: Posted,

@@ -2,12 +2,15 @@ import type { EventKey } from "@millrace/core";
 import type pg from "pg";
 import type { RecordedStep } from "./delivered.ts";
 
-/** An event, and whether its next attempt is due. */
+/** An event, with `isDue` for its next attempt. */
 export interface PendingEvent extends EventKey {
   readonly isDue: boolean;
 }
 
-/** What only tests ask of a ledger: the steps of an event, what it emitted, what is due, and that time passes. */
+/**
+ * The reads of tests: the steps of an event, its emitted events, due events, and the passing of
+ * time.
+ */
 /** A pending event, and when it is due. */
 interface DueEvent extends EventKey {
   readonly inMs: number;
@@ -20,7 +23,7 @@ export interface TestLedger {
   emitted(key: EventKey): Promise<readonly PendingEvent[]>;
   /** The pending event whose next attempt is due first, within so many milliseconds. */
   nextDue(withinMs: number): Promise<DueEvent | undefined>;
-  /** Has so many milliseconds pass for every pending event. */
+  /** Lets time pass for every pending event. */
   passTime(ms: number): Promise<void>;
 }
 

@@ -40,7 +40,7 @@ export function createTestWorker(
       notify: (notice) => {
         if (notice.kind !== "attempt_failed" || !notice.final) return;
         const call = callOnFailed(config, notice);
-        // `run` awaits it, and throws what it throws.
+        // `run` awaits it, and throws its error.
         call.catch(() => {});
         calls.push(call);
       },
@@ -57,7 +57,7 @@ export function createTestWorker(
     const event = await jobOf(ledger, key);
     const name = `test-${(runs += 1)}`;
     let result: JobResult | undefined;
-    for (let made = 0; made < attempts; made += 1) {
+    for (let ran = 0; ran < attempts; ran += 1) {
       result = await attempt(processor, event, name);
       if (result.kind !== "retry") break;
       // Waits use up no attempt, and no time passes here.
@@ -91,7 +91,7 @@ async function attempt(
   return result;
 }
 
-/** Remembers what the handler threw: the ledger keeps its words alone. */
+/** Keeps the handler's error: the ledger keeps only its text. */
 function noting(handler: Handler, thrown: Map<string, unknown>): Handler {
   const { call, write } = handler;
   const note = async <Result>(

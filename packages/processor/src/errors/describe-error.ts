@@ -4,10 +4,9 @@ const BYTES_MAX = 8_192;
 const CAUSES_MAX = 3;
 
 /**
- * What people are shown of anything that was thrown: `Name: message`, its causes, and the SQLSTATE
- * where Postgres gave one. Never a stack, a query or its parameters, nor a secret that can be told
- * from other words or is among the `known` ones; one line of at most 8 kB, without control characters. Never
- * throws.
+ * Describes anything that was thrown: `Name: message`, its causes, and the SQLSTATE where Postgres
+ * gave one. The text has no stack, no query, no parameter, no secret of `known`, and nothing that
+ * looks like a secret. It is one line of at most 8 kB without control characters. Never throws.
  */
 export function describeError(error: unknown, known: readonly string[] = []): string {
   try {
@@ -36,7 +35,7 @@ function describe(error: unknown, causesLeft: number): string {
 
 const FAILED_QUERY = "Failed query";
 
-/** A text without the query, and its parameters, that drizzle puts into the messages of its errors. */
+/** Leaves out the query and its parameters, which drizzle puts into the messages of its errors. */
 export function withoutQuery(message: string): string {
   const from = message.indexOf(`${FAILED_QUERY}:`);
   return from === -1 ? message : message.slice(0, from + FAILED_QUERY.length);
@@ -90,8 +89,8 @@ const LINKS_READ = 10;
 const READ_LATER = ["name", "message", "code", "cause", "errors", "severity", "afterMs"];
 
 /**
- * What was thrown, or an error of our own in its place when reading it or its causes throws (a getter, a
- * Proxy), so that whatever looks at it later does not throw.
+ * Returns the error itself, or one of our own if reading the error or its causes throws (a getter,
+ * a Proxy): later readers must not throw.
  */
 export function readableError(thrown: unknown): unknown {
   if (!isObject(thrown)) return thrown;

@@ -1,20 +1,20 @@
-import { identifyError, type ErrorDetails } from "@millrace/core";
+import { hideSecrets, identifyError, type ErrorDetails, type StackFrame } from "@millrace/core";
+import { basename, isAbsolute, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { FailedAttempt, RetryDecision } from "../job/retry-policy.ts";
-import { stackFrames } from "./stack-frames.ts";
+import { originalPosition } from "./source-maps.ts";
 
-/** What of a failure is kept. */
 export interface KeptOptions {
-  /** False keeps no stack. */
   readonly stack: boolean;
-  /** What the files of the project's own code are relative to. */
+  /** The folder of the project's own code. */
   readonly projectDir: string;
-  /** Are kept in no error and no line, beside those that can be told from other words. */
+  /** Secrets that are left out, with everything that looks like a secret. */
   readonly secrets: readonly string[];
 }
 
 /**
- * What is kept of a failure beside its code and message. Undefined for what is nobody's error, and so in no group: an
- * attempt that was given back, or that another worker took over.
+ * Collects the details of a failure, next to its code and message. Undefined for an attempt that
+ * was given back or that another worker took over: it belongs to no error group.
  *
  * @param failed - the attempt; undefined for one that did not begin.
  */
@@ -24,7 +24,7 @@ export function errorDetails(
   options: KeptOptions,
 ): ErrorDetails | undefined {
   if (!counts || code === "lost_claim") return undefined;
-  // Of an attempt that was broken off, what the handler threw is a consequence.
+  // In an attempt that was broken off, the handler's error is a consequence.
   const isHandlers = failed?.thrownByHandler === true && failed.abortReason === undefined;
   const stack = isHandlers ? stackFrames(failed.error, options) : [];
   const frame = stack.find(({ own }) => own);
@@ -34,4 +34,100 @@ export function errorDetails(
   };
   const identity = identifyError({ code, text: message, frame });
   return { ...identity, stack: options.stack ? stack : [], log, logDropped };
+}
+
+const FRAMES_MAX = 32;
+const STACK_CHARS_MAX = 32_768;
+const NAME_CHARS_MAX = 200;
+const CAUSES_MAX = 4;
+
+/** Millrace's own packages, where they are not among `node_modules`. */
+const MILLRACE = fileURLToPath(new URL("../../..", import.meta.url));
+
+interface FrameOptions {
+  /** The folder of the project's own code. */
+  readonly projectDir: string;
+  /** Secrets that are left out, with everything that looks like a secret. */
+  readonly secrets?: readonly string[];
+}
+
+/**
+ * Reads the files, lines and functions of a stack, and never the message, which V8 repeats in
+ * `stack`. The project's own code is shown by its source map. If the error has no frame of the
+ * project's own code, the first cause that has one counts. Never throws.
+ */
+export function stackFrames(error: unknown, options: FrameOptions): readonly StackFrame[] {
+  let first: readonly StackFrame[] = [];
+  try {
+    let link = error;
+    for (let depth = 0; depth < CAUSES_MAX && link instanceof Error; depth += 1) {
+      const frames = framesOf(link, options);
+      if (frames.some(({ own }) => own)) return frames;
+      if (first.length === 0) first = frames;
+      link = link.cause;
+    }
+  } catch {
+    // A getter or a Proxy threw.
+  }
+  return first;
+}
+
+function framesOf(error: Error, options: FrameOptions): readonly StackFrame[] {
+  const { stack, message } = error;
+  if (typeof stack !== "string") return [];
+  // A message can have lines that look like calls. `toFrame` drops most others.
+  const at = typeof message === "string" && message !== "" ? stack.indexOf(message) : -1;
+  const calls = stack.slice(at === -1 ? 0 : at + message.length).slice(0, STACK_CHARS_MAX);
+  const lines = calls.split("\n", 200).filter((line) => line.startsWith("    at "));
+  return lines.flatMap((line) => toFrame(line.slice(7), options)).slice(0, FRAMES_MAX);
+}
+
+/** V8's names of functions: `async ship`, `new Order`, `Object.<anonymous>`, `run [as charge]`. */
+const FUNCTION_NAME = /^[\p{L}\p{N}_$.<>#[\] ]+$/u;
+
+/**
+ * Reads `name (file:1:2)`, `file:1:2`, `async name (file:1:2)`, `Array.map (<anonymous>)`. Text
+ * that is no name of a function or of a file can be a part of a message, and is dropped.
+ */
+function toFrame(call: string, { projectDir, secrets }: FrameOptions): StackFrame[] {
+  const named = call.endsWith(")") ? call.indexOf(" (") : -1;
+  const name = named === -1 ? null : call.slice(0, named);
+  const position = named === -1 ? call.replace(/^async /, "") : call.slice(named + 2, -1);
+  const [, ran, line, column] = /^(.{1,1000}?)(?::(\d{1,9}))?(?::(\d{1,9}))?$/.exec(position) ?? [];
+  if (ran === undefined || !/^(?:file:\/\/|node:[\w/]+$|[\\/]|[A-Za-z]:[\\/])/.test(ran)) return [];
+  const at = toPlace(ran, line, column, projectDir);
+  const { path, own } = toPath(at.file, projectDir);
+  const shown = name !== null && FUNCTION_NAME.test(name) ? hideSecrets(name, secrets) : null;
+  return [
+    {
+      file: hideSecrets(path.slice(-500), secrets),
+      line: at.line,
+      column: at.column,
+      function: shown?.slice(0, NAME_CHARS_MAX) ?? null,
+      own,
+    },
+  ];
+}
+
+function toPlace(ran: string, lineText = "", columnText = "", projectDir: string) {
+  const file = ran.startsWith("file://") ? fileURLToPath(ran) : ran;
+  const line = lineText === "" ? null : Number(lineText);
+  const column = columnText === "" ? null : Number(columnText);
+  if (line === null || !isAbsolute(file) || !toPath(file, projectDir).own) {
+    return { file, line, column };
+  }
+  return (
+    originalPosition({ file, line, column: column ?? 1 }, projectDir) ?? { file, line, column }
+  );
+}
+
+/** A path without the folders of this machine. */
+function toPath(path: string, projectDir: string): { path: string; own: boolean } {
+  const dependency = path.lastIndexOf(`node_modules${sep}`);
+  if (dependency !== -1) return { path: path.slice(dependency), own: false };
+  if (!isAbsolute(path)) return { path, own: false };
+  const inProject = relative(projectDir, path);
+  const isOutside = inProject.startsWith("..") || isAbsolute(inProject);
+  if (isOutside) return { path: basename(path), own: false };
+  return { path: inProject, own: !path.startsWith(MILLRACE) };
 }

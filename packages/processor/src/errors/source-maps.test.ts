@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { transformWithEsbuild } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { stackFrames } from "./stack-frames.ts";
+import { stackFrames } from "./error-details.ts";
 
 // Real source maps of a real compiler, in files that Node runs as they are.
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(project, { recursive: true }));
 
-/** Compiles the source into `dist`, and gives the top frame of what it throws. */
+/** Compiles the source into `dist`, and gives the top frame of its error. */
 async function topFrame(name: string, sourceName: string, comment: (map: string) => string) {
   const { code, map } = await transformWithEsbuild(SOURCE, "orders.ts", { format: "cjs" });
   const json = JSON.stringify({ ...(map as object), sources: [sourceName] });

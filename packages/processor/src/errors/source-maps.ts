@@ -3,8 +3,8 @@ import { SourceMap } from "node:module";
 import { dirname, isAbsolute, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** A place in a file, counted from 1. */
-export interface FilePlace {
+/** Counted from 1. */
+export interface FilePosition {
   readonly file: string;
   readonly line: number;
   readonly column: number;
@@ -18,23 +18,26 @@ const maps = new Map<string, FileMap | undefined>();
 
 interface FileMap {
   readonly map: SourceMap;
-  /** What the names of sources are relative to. */
+  /** The folder of the map, or its `sourceRoot`. */
   readonly folder: string;
 }
 
 /**
- * Finds where a place in a compiled file was written, by the source map that the file names: beside it, or within it.
- * Files are read when something is thrown in them, once, so that nothing is slower while nothing fails. Undefined
- * without a map, also where Node maps stacks itself (`--enable-source-maps`). Never throws.
+ * Finds the source position of a position in a compiled file, by the source map next to the file or
+ * within it. A file is read once, when an error is thrown in it. Undefined without a map, and where
+ * Node maps stacks itself (`--enable-source-maps`). Never throws.
  *
- * @param place.file - absolute.
- * @param projectDir - the sources of bundles that name them by a URL, such as `webpack://`, are relative to it.
+ * @param compiled.file - absolute.
+ * @param projectDir - the base of sources that a bundle names by a URL, such as `webpack://`.
  */
-export function originalPlace(place: FilePlace, projectDir: string): FilePlace | undefined {
+export function originalPosition(
+  compiled: FilePosition,
+  projectDir: string,
+): FilePosition | undefined {
   try {
-    const found = mapOf(place.file);
+    const found = mapOf(compiled.file);
     // Lines and columns of maps count from 0.
-    const entry = found?.map.findEntry(place.line - 1, Math.max(0, place.column - 1));
+    const entry = found?.map.findEntry(compiled.line - 1, Math.max(0, compiled.column - 1));
     if (found === undefined || entry === undefined || !("originalSource" in entry))
       return undefined;
     const { originalSource, originalLine, originalColumn } = entry;

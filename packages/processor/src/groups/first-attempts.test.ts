@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { FirstAttempts, type AloneEnd } from "./first-attempts.ts";
+import { FirstAttempts } from "./first-attempts.ts";
 import { openSilently } from "../handler/handler-log.ts";
 import { Handlers } from "../handler/run-handlers.ts";
 import { createSlots } from "../job/slots.ts";
@@ -15,20 +15,29 @@ const never = new AbortController().signal;
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
+// Nothing reads it, because there are no handlers.
+const unused = {} as never;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** First attempts of a type that goes in groups, whose transactions begin and do not end. */
 async function openedTransactions() {
-  const begun: number[] = [];
+  const started: number[] = [];
   let isWarm = false;
-  const completed = { kind: "completed", outcome: "handled", handlerMs: 1 } as const;
-  const ended: AloneEnd = { kind: "ended", end: completed, recorded: false, isUnsafe: false };
   const attempts = new FirstAttempts(
     {
       ledger: {
         attemptGroup: (units) => {
-          begun.push(units.length);
+          started.push(units.length);
           return new Promise(() => {});
+        },
+        attempt: async () => "lost",
+        attemptFirst: async ({ event }, work) => {
+          if (isWarm) {
+            started.push(1);
+            return await new Promise(() => {});
+          }
+          await work(unused, { ...event, body: new Uint8Array() }, unused);
+          return "completed";
         },
       },
       handlers: new Handlers([], {}),
@@ -36,12 +45,8 @@ async function openedTransactions() {
       slots: createSlots(100),
       draining: never,
       closing: never,
-      attemptAlone: async () => {
-        if (!isWarm) return ended;
-        begun.push(1);
-        return await new Promise(() => {});
-      },
-      onGroup: () => {},
+      handlerTimeoutMs: 1_000,
+      notify: () => {},
       internalSources: new Map(),
       onEmitted: () => {},
     },
@@ -49,27 +54,27 @@ async function openedTransactions() {
   );
   for (let run = 0; run < 64; run += 1) await attempts.attempt(first());
   isWarm = true;
-  return { attempt: () => void attempts.attempt(first()), begun };
+  return { attempt: () => void attempts.attempt(first()), started };
 }
 
 test("few events do not wait for each other: up to eight transactions run, and no more", async () => {
-  const { attempt, begun } = await openedTransactions();
+  const { attempt, started } = await openedTransactions();
   for (let event = 0; event < 12; event += 1) {
     attempt();
     await turn();
   }
-  expect(begun).toEqual(Array.from({ length: 8 }, () => 1));
+  expect(started).toEqual(Array.from({ length: 8 }, () => 1));
 });
 
 test("many events that wait share the usual number of transactions", async () => {
-  const { attempt, begun } = await openedTransactions();
+  const { attempt, started } = await openedTransactions();
   attempt();
   attempt();
   await turn();
-  const before = begun.length;
+  const before = started.length;
   for (let event = 0; event < 200; event += 1) attempt();
   await turn();
   expect(before).toBe(1);
-  expect(begun).toHaveLength(TRANSACTIONS_MAX);
-  expect(begun[1]).toBeGreaterThan(10);
+  expect(started).toHaveLength(TRANSACTIONS_MAX);
+  expect(started[1]).toBeGreaterThan(10);
 });

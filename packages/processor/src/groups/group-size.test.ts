@@ -8,7 +8,7 @@ const group = (count: number, over: Partial<RunReport> = {}): RunReport[] =>
 /** A type that has had calm runs until its groups are as large as they get. */
 function grown(max = 50): GroupSize {
   const size = new GroupSize(max);
-  for (let run = 0; run < 20; run += 1) size.noteAlone(1, safe);
+  for (let run = 0; run < 20; run += 1) size.noteSingle(1, safe);
   for (let round = 0; round < 20; round += 1) size.noteGroup(group(size.current), 1, size.isSerial);
   expect(size.current).toBe(max);
   return size;
@@ -19,7 +19,7 @@ function runsUntilGrowth(size: GroupSize): number {
   const before = size.current;
   let runs = 0;
   while (size.current === before) {
-    size.noteAlone(1, safe);
+    size.noteSingle(1, safe);
     runs += 1;
   }
   return runs;
@@ -30,7 +30,7 @@ test("an event of a new type goes alone, and calm runs double the size up to the
   expect(size.current).toBe(1);
   const seen: number[] = [];
   for (let run = 0; run < 100; run += 1) {
-    size.noteAlone(1, safe);
+    size.noteSingle(1, safe);
     if (seen.at(-1) !== size.current) seen.push(size.current);
   }
   expect(seen).toEqual([2, 4, 8, 16, 32, 50]);
@@ -38,13 +38,13 @@ test("an event of a new type goes alone, and calm runs double the size up to the
 
 test("a type for which no groups are allowed stays alone", () => {
   const size = new GroupSize(1);
-  for (let run = 0; run < 100; run += 1) size.noteAlone(1, safe);
+  for (let run = 0; run < 100; run += 1) size.noteSingle(1, safe);
   expect(size.current).toBe(1);
 });
 
 test.each([
   ["a third of them failing", [...group(10, { failed: true }), ...group(20)]],
-  ["a third of them undone", [...group(10, { trouble: "undone" }), ...group(20)]],
+  ["a third of them undone", [...group(10, { undoReason: "undone" }), ...group(20)]],
   ["handlers that take long", group(30, { ranMs: 50 })],
 ] as [string, RunReport[]][])("the size is halved after %s", (_, reports) => {
   const size = grown(32);
@@ -57,7 +57,7 @@ test("one failure, one slow event, or one slow group changes nothing", () => {
   size.noteGroup(group(30, { ranMs: 20 }), 1, size.isSerial);
   size.noteGroup(group(30).with(0, { ranMs: 1, failed: true }), 1, size.isSerial);
   size.noteGroup(
-    group(30).with(0, { ranMs: 20, failed: false, trouble: "slow" }),
+    group(30).with(0, { ranMs: 20, failed: false, undoReason: "slow" }),
     1,
     size.isSerial,
   );
@@ -66,7 +66,7 @@ test("one failure, one slow event, or one slow group changes nothing", () => {
 
 test("after each trouble it takes twice as many calm runs to grow again, within bounds", () => {
   const size = grown(32);
-  const contended = group(32, { trouble: "contended" });
+  const contended = group(32, { undoReason: "contended" });
   for (let times = 0; times < 6; times += 1) size.noteGroup(contended, 1, size.isSerial);
   expect(size.current).toBe(1);
   const first = runsUntilGrowth(size);
@@ -78,14 +78,14 @@ test("after each trouble it takes twice as many calm runs to grow again, within 
 
 test("a type whose statements reach past a savepoint stays alone for good", () => {
   const size = grown();
-  size.noteAlone(1, { isUnsafe: true });
-  for (let run = 0; run < 20_000; run += 1) size.noteAlone(1, safe);
+  size.noteSingle(1, { isUnsafe: true });
+  for (let run = 0; run < 20_000; run += 1) size.noteSingle(1, safe);
   expect(size.current).toBe(1);
 });
 
 test("handlers of which even the fastest is slow are not tried in groups", () => {
   const size = new GroupSize(50);
-  for (let run = 0; run < 100; run += 1) size.noteAlone(60, safe);
+  for (let run = 0; run < 100; run += 1) size.noteSingle(60, safe);
   expect(size.current).toBeLessThanOrEqual(2);
 });
 
@@ -126,7 +126,7 @@ test("the next handlers begin early again when many runs in a row have sent one 
 
 test("groups that wait for locks run one after the other, and are halved if that is not enough", () => {
   const size = grown(32);
-  const contended = group(30).with(3, { ranMs: 1, failed: false, trouble: "contended" });
+  const contended = group(30).with(3, { ranMs: 1, failed: false, undoReason: "contended" });
   size.noteGroup(contended, 1, size.isSerial);
   expect([size.isSerial, size.current]).toEqual([true, 32]);
   size.noteGroup(contended, 1, size.isSerial);
@@ -135,7 +135,7 @@ test("groups that wait for locks run one after the other, and are halved if that
 
 test("groups that ran at the same time and waited for each other count as one trouble", () => {
   const size = grown(32);
-  const contended = group(30).with(3, { ranMs: 1, failed: false, trouble: "contended" });
+  const contended = group(30).with(3, { ranMs: 1, failed: false, undoReason: "contended" });
   for (let ran = 0; ran < 8; ran += 1) size.noteGroup(contended, 1, false);
   expect([size.isSerial, size.current]).toEqual([true, 32]);
   for (let round = 0; size.isSerial; round += 1) {
@@ -147,7 +147,7 @@ test("groups that ran at the same time and waited for each other count as one tr
 test("after many calm runs groups run at the same time again, and after twice as many the next time", () => {
   const size = grown(32);
   const calmRuns = () => {
-    size.noteGroup(group(30, { trouble: "contended" }), 1, size.isSerial);
+    size.noteGroup(group(30, { undoReason: "contended" }), 1, size.isSerial);
     let runs = 0;
     while (size.isSerial) {
       size.noteGroup(group(10), 1, size.isSerial);

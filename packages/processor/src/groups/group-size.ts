@@ -1,145 +1,177 @@
+import type { EnvelopedEvent } from "@millrace/core";
 import type { GroupTrouble } from "@millrace/ledger";
 
-/** How the run of one event of a group went. */
 export interface RunReport {
-  /** Milliseconds that its handlers ran. */
   readonly ranMs: number;
   readonly failed: boolean;
   /** True when its handlers sent one query at most. */
   readonly sentOneQuery?: boolean;
-  readonly trouble?: GroupTrouble | undefined;
+  readonly undoReason?: GroupTrouble | undefined;
 }
 
-/** Handlers of a group that mostly take longer than this hold up the others too long. */
+/** Slower handlers delay the other events of a group too long. */
 const SLOW_MS = 8;
-/** Runs in a row with one query at most, after one with more, until the next handlers begin early again. */
+/** Runs in a row with one query at most until the next handlers begin early again. */
 const ONE_QUERY_RUNS = 64;
-/** What the latest group counts for; one that a busy machine held up is no reason to shrink. */
+/** The weight of the latest group: a busy moment of the machine must not shrink the size. */
 const LATEST_WEIGHT = 0.25;
-/** Handlers of which each takes longer than this, also when few others run, are not worth a try. */
-const SLOW_ALONE_MS = 50;
-/** Runs alone that are looked at to know the fastest of them. */
+/** Types whose fastest single run is slower than this form no groups. */
+const SLOW_SINGLE_MS = 50;
+/** Single runs of which the fastest counts. */
 const WINDOW = 16;
 /**
- * A group waits for one event ten times as long as its type takes, and twice as long as groups take to begin,
- * within these bounds.
+ * Bounds of a group's wait for one event: ten times the usual duration of its type, or twice the
+ * usual start of a group.
  */
 const PATIENCE_MS = { min: 50, max: 250 };
-/** With a larger share of failures or trouble, groups spend their time undoing. */
+/** With a larger share of failures and rollbacks, groups spend their time undoing. */
 const FAILED_SHARE_MAX = 0.2;
-/** Calm runs that it takes to grow again after trouble. */
 const CALM = { first: 64, max: 2_048 };
-/** Calm runs that it takes until groups of a type that waited for locks run at the same time again. */
+/** Calm runs before groups of a type that waited for locks run at the same time again. */
 const SERIAL_CALM = { first: 2_000, max: 64_000 };
 
 /**
- * How many events of a type share a transaction: one at first, twice as many after as many calm runs, half
- * as many after trouble. After each trouble it takes twice as many calm runs to grow again, so that a type
- * which does not suit groups tries one now and then only. A type whose statements reach past a savepoint
- * stays alone for as long as the process lives.
+ * The number of events of a type that share a transaction: one at first, twice as many after as
+ * many calm runs, half as many after trouble. After each trouble, growth takes twice as many calm
+ * runs, so that a type which does not suit groups rarely tries one. A type whose statements reach
+ * past a savepoint runs alone until the process ends.
  *
- * Groups that wait for each other's rows run one after the other for a while (`isSerial`): all rows of a group
- * are locked until its COMMIT, but within one transaction nobody waits. Only if a type waits for locks even then
- * is its size halved, because another process holds them.
+ * Groups that wait for each other's rows run one after the other for a while (`isSerial`): a group
+ * locks all of its rows until its COMMIT, but no event waits within one transaction. If a type
+ * waits for locks even then, another process holds them, and its size is halved.
  */
 export class GroupSize {
-  private readonly max: number;
-  private size = 1;
-  private isAlone = false;
-  private calm = 0;
-  private calmNeeded = 1;
-  /** Milliseconds that an event takes in a group: the moving average of the groups' medians. */
-  private usualMs = 1;
-  /** Milliseconds that a group takes to begin: the moving average. On a busy machine, all takes long. */
-  private usualStartMs = 0;
-  private oneQueryRuns = ONE_QUERY_RUNS;
-  private serialRuns = 0;
-  private serialNeeded = SERIAL_CALM.first / 2;
-  private runsAlone = 0;
-  private fastestMs = Infinity;
-  private fastestNowMs = Infinity;
+  readonly #max: number;
+  #size = 1;
+  #isSingle = false;
+  #calm = 0;
+  #calmNeeded = 1;
+  /** Milliseconds of an event in a group: the moving average of the groups' medians. */
+  #usualMs = 1;
+  /** Milliseconds until a group begins: the moving average. */
+  #usualStartMs = 0;
+  #oneQueryRuns = ONE_QUERY_RUNS;
+  #serialRuns = 0;
+  #serialNeeded = SERIAL_CALM.first / 2;
+  #singleRuns = 0;
+  #fastestMs = Infinity;
+  #fastestNowMs = Infinity;
 
   constructor(max: number) {
-    this.max = max;
+    this.#max = max;
   }
 
   /** Events that may share a transaction. */
   get current(): number {
-    return this.isAlone ? 1 : Math.min(this.size, this.max);
+    return this.#isSingle ? 1 : Math.min(this.#size, this.#max);
   }
 
-  /** Milliseconds that a group waits for one event of this type. */
   get patienceMs(): number {
     const { min, max } = PATIENCE_MS;
-    return Math.min(Math.max(10 * this.usualMs, 2 * this.usualStartMs, min), max);
+    return Math.min(Math.max(10 * this.#usualMs, 2 * this.#usualStartMs, min), max);
   }
 
   /** True while handlers of this type send one query at most. */
   get sendsOneQuery(): boolean {
-    return this.oneQueryRuns >= ONE_QUERY_RUNS;
+    return this.#oneQueryRuns >= ONE_QUERY_RUNS;
   }
 
-  /** True while groups of this type run one after the other. */
   get isSerial(): boolean {
-    return this.serialRuns > 0;
+    return this.#serialRuns > 0;
   }
 
-  /**
-   * Takes note of an event that shared its transaction with none. Alone, its time is mostly that of the
-   * others that run at once, so the fastest of some tells.
-   */
-  noteAlone(ranMs: number, { isUnsafe }: { readonly isUnsafe: boolean }): void {
-    this.fastestNowMs = Math.min(this.fastestNowMs, ranMs);
-    this.runsAlone += 1;
-    if (this.runsAlone % WINDOW === 1) {
-      this.fastestMs = this.fastestNowMs;
-      this.fastestNowMs = Infinity;
+  /** Notes an event that ran alone, of which the fastest of several counts: others slow it down. */
+  noteSingle(ranMs: number, { isUnsafe }: { readonly isUnsafe: boolean }): void {
+    this.#fastestNowMs = Math.min(this.#fastestNowMs, ranMs);
+    this.#singleRuns += 1;
+    if (this.#singleRuns % WINDOW === 1) {
+      this.#fastestMs = this.#fastestNowMs;
+      this.#fastestNowMs = Infinity;
     }
-    if (isUnsafe) this.isAlone = true;
-    else if (this.fastestMs <= SLOW_ALONE_MS) this.grow(1);
+    if (isUnsafe) this.#isSingle = true;
+    else if (this.#fastestMs <= SLOW_SINGLE_MS) this.#grow(1);
   }
 
   /**
-   * Takes note of the events of this type in one group. `startMs` is what the group took to begin: a handler
-   * is slow if it takes long, and longer than that. `ranSerially`: no other group of the type ran meanwhile; those
-   * that ran when the first one met a lock have met it too.
+   * Notes the events of this type in one group.
+   *
+   * @param startMs - the time until the group began. A handler is slow if it takes longer than that
+   * and long.
+   * @param ranSerially - true if no other group of the type ran meanwhile. Groups that ran when the
+   * first one met a lock have met it too.
    */
   noteGroup(reports: readonly RunReport[], startMs: number, ranSerially: boolean): void {
     if (reports.length === 0) return;
-    this.usualStartMs += (startMs - this.usualStartMs) * LATEST_WEIGHT;
+    this.#usualStartMs += (startMs - this.#usualStartMs) * LATEST_WEIGHT;
     const sentMore = reports.some(({ sentOneQuery }) => sentOneQuery === false);
-    this.oneQueryRuns = sentMore ? 0 : this.oneQueryRuns + reports.length;
-    if (reports.some(({ trouble }) => trouble === "unsafe")) this.isAlone = true;
+    this.#oneQueryRuns = sentMore ? 0 : this.#oneQueryRuns + reports.length;
+    if (reports.some(({ undoReason }) => undoReason === "unsafe")) this.#isSingle = true;
     const times = reports.map(({ ranMs }) => ranMs).toSorted((a, b) => a - b);
     const medianMs = times[Math.floor(times.length / 2)] ?? 0;
-    this.usualMs += (medianMs - this.usualMs) * LATEST_WEIGHT;
-    const bad = reports.filter(({ failed, trouble }) => failed || trouble !== undefined).length;
-    const isContended = reports.some(({ trouble }) => trouble === "contended");
+    this.#usualMs += (medianMs - this.#usualMs) * LATEST_WEIGHT;
+    const bad = reports.filter(
+      ({ failed, undoReason }) => failed || undoReason !== undefined,
+    ).length;
+    const isContended = reports.some(({ undoReason }) => undoReason === "contended");
     if (isContended && !ranSerially) {
-      if (!this.isSerial) this.serialNeeded = Math.min(this.serialNeeded * 2, SERIAL_CALM.max);
-      this.serialRuns = this.serialNeeded;
+      if (!this.isSerial) this.#serialNeeded = Math.min(this.#serialNeeded * 2, SERIAL_CALM.max);
+      this.#serialRuns = this.#serialNeeded;
       return;
     }
-    this.serialRuns = isContended
-      ? this.serialNeeded
-      : Math.max(0, this.serialRuns - reports.length);
+    this.#serialRuns = isContended
+      ? this.#serialNeeded
+      : Math.max(0, this.#serialRuns - reports.length);
     const isBad = isContended || bad > Math.max(1, reports.length * FAILED_SHARE_MAX);
-    if (isBad || this.usualMs > Math.max(SLOW_MS, this.usualStartMs)) this.shrink();
-    else this.grow(reports.length);
+    if (isBad || this.#usualMs > Math.max(SLOW_MS, this.#usualStartMs)) this.#shrink();
+    else this.#grow(reports.length);
   }
 
-  private shrink(): void {
-    this.size = Math.max(1, Math.floor(this.size / 2));
-    this.calm = 0;
-    this.calmNeeded = Math.min(Math.max(this.calmNeeded * 2, CALM.first), CALM.max);
+  #shrink(): void {
+    this.#size = Math.max(1, Math.floor(this.#size / 2));
+    this.#calm = 0;
+    this.#calmNeeded = Math.min(Math.max(this.#calmNeeded * 2, CALM.first), CALM.max);
   }
 
-  private grow(runs: number): void {
-    if (this.size >= this.max) return;
-    this.calm += runs;
-    if (this.calm < Math.max(this.calmNeeded, this.size)) return;
-    this.calm = 0;
-    this.calmNeeded = Math.max(1, this.calmNeeded / 2);
-    this.size *= 2;
+  #grow(runs: number): void {
+    if (this.#size >= this.#max) return;
+    this.#calm += runs;
+    if (this.#calm < Math.max(this.#calmNeeded, this.#size)) return;
+    this.#calm = 0;
+    this.#calmNeeded = Math.max(1, this.#calmNeeded / 2);
+    this.#size *= 2;
+  }
+}
+
+/** Bytes of bodies that are fetched at once. Most of them wait for their transaction. */
+const FETCH_BYTES_MAX = 16 * 1024 * 1024;
+/** The weight of the latest event in the averages of its source. */
+const EVENT_WEIGHT = 1 / 64;
+/** With usual groups larger than this, an event waits only a few milliseconds for its handlers. */
+const FETCH_SIZE_MIN = 12;
+
+interface Usual {
+  /** Events that may share a transaction. */
+  groupSize: number;
+  bytes: number;
+}
+
+/** The number of events of a source that are worth fetching at once, by those that came before. */
+export class FetchSize {
+  readonly #usual = new Map<string, Usual>();
+
+  /** Notes an event, and the number of events of its type that share a transaction. */
+  note({ source, body }: EnvelopedEvent, groupSize: number): void {
+    let usual = this.#usual.get(source);
+    if (usual === undefined) this.#usual.set(source, (usual = { groupSize: 0, bytes: 0 }));
+    usual.groupSize += (groupSize - usual.groupSize) * EVENT_WEIGHT;
+    usual.bytes += ((body?.byteLength ?? 0) - usual.bytes) * EVENT_WEIGHT;
+  }
+
+  /** Events that fill the transactions; 0 as long as the source's events mostly run alone. */
+  eventsMax(source: string, transactions: number): number {
+    const usual = this.#usual.get(source);
+    if (usual === undefined || usual.groupSize < FETCH_SIZE_MIN) return 0;
+    const eventsMax = transactions * Math.round(usual.groupSize);
+    return Math.min(eventsMax, Math.floor(FETCH_BYTES_MAX / Math.max(usual.bytes, 1)));
   }
 }

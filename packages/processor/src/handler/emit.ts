@@ -18,7 +18,7 @@ import type { EmitTarget } from "@millrace/ledger";
 /** The internal sources by name, and the longest body of each. */
 export type InternalSources = ReadonlyMap<string, { readonly bodyBytesMax: number }>;
 
-/** What is read of a source. */
+/** The parts of a source that `emit` reads. */
 export interface EmitSource {
   readonly provider?: Source["provider"];
   readonly options: { readonly bodyBytesMax?: number | undefined };
@@ -33,24 +33,23 @@ export function internalSources(sources: Readonly<Record<string, EmitSource>>): 
   );
 }
 
-/** The event whose handler emits. */
 export interface EmitParent extends EventKey {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Events that an attempt may emit, and the bytes of their bodies: all are in memory until it is settled. */
+/** The limits of an attempt: its emitted events are all in memory until it is settled. */
 const EVENTS_MAX = 1_000;
 const BYTES_MAX = 16 * 1024 * 1024;
-/** How many events may stand above each other, each emitted by the one before. */
+/** The longest chain of events of which each emits the next. */
 const DEPTH_MAX = 16;
 const AFTER_MS_MAX = 365 * 86_400_000;
 
-/** Headers of an emitted event: its parent, and how many events stand above it. */
+/** The header with the number of ancestors. */
 const DEPTH_HEADER = "millrace-depth";
 
 /**
- * Makes the `emit` of an event's handlers. It refuses at once, by a throw and not by a promise that nobody may wait for:
- * an effect that is not there must not go unnoticed.
+ * Creates the `emit` of an event's handlers. It throws at once instead of returning a promise,
+ * because a handler may forget to await it and an event that is missing must not go unnoticed.
  */
 export function createEmit(parent: EmitParent, target: EmitTarget, sources: InternalSources): Emit {
   return (source, type, data, options = {}) => {
@@ -93,7 +92,7 @@ export function createEmit(parent: EmitParent, target: EmitTarget, sources: Inte
   };
 }
 
-/** The `emit` of a handler that has several events at once: no one of them is the parent. */
+/** The `emit` of a set-based handler: none of its events is the parent. */
 export const emitNothing: Emit = (source) =>
   refuse("a set-based handler has several events, and none of them is the parent", source);
 
@@ -150,14 +149,14 @@ function toBody(source: string, data: JsonPayload, bytesMax: number): Uint8Array
   return refuse(`its data has ${body.byteLength} bytes, and the source takes ${bytesMax}`, source);
 }
 
-/** How many events stand above an event. What a sender sent has none, whatever its headers say. */
+/** The number of ancestors. An event from a sender has none, even if its headers say otherwise. */
 function depthOf({ source, headers }: EmitParent, sources: InternalSources): number {
   return sources.has(source) ? Number(headers[DEPTH_HEADER]) || 0 : 0;
 }
 
 /**
- * The id of an emitted event: the same in each attempt of its parent, and another in each replay. No two events have
- * one, because what joins the parts does not occur in them.
+ * The id of an emitted event: the same in each attempt of its parent, another in each replay. It is
+ * unique, because the separators do not occur in the parts.
  */
 function emittedId({ source, eventId, generation }: EventKey, type: string, part: string): string {
   const id = [source, escaped(eventId), generation, escaped(type), part].join("|");

@@ -6,35 +6,34 @@ import {
   type JsonPayload,
 } from "@millrace/core";
 
-/** What a handler gets as `event.payload`. */
 export interface EventPayload {
   readonly value: JsonPayload;
 }
 
 /** The payload of a handler without a schema: the body, parsed once, on first use. */
 export class ParsedBody implements EventPayload {
-  private readonly body: Uint8Array;
-  private parsed: { readonly value: unknown } | undefined;
+  readonly #body: Uint8Array;
+  #parsed: { readonly value: unknown } | undefined;
 
   constructor(body: Uint8Array) {
-    this.body = body;
+    this.#body = body;
   }
 
-  // The parser's own message quotes the body, and people are shown an error's message by the ledger.
+  // The parser's message quotes the body, and the dashboard shows messages.
   get value(): JsonPayload {
-    this.parsed ??= parsePayload(this.body);
-    if (this.parsed !== undefined) return this.parsed.value;
+    this.#parsed ??= parsePayload(this.#body);
+    if (this.#parsed !== undefined) return this.#parsed.value;
     throw new PermanentError(
-      `Cannot read event.payload: the body (${this.body.byteLength} bytes) is not JSON in UTF-8; read event.body instead`,
+      `Cannot read event.payload: the body (${this.#body.byteLength} bytes) is not JSON in UTF-8; read event.body instead`,
     );
   }
 }
 
 type Schema = NonNullable<Handler["schema"]>;
 
-/** What a schema makes of a body. @throws `payload_mismatch`; what the schema itself throws */
+/** Reads a body by a schema. @throws `payload_mismatch`; the schema's own errors */
 export async function readBySchema(schema: Schema, body: Uint8Array): Promise<EventPayload> {
-  // Each schema has a value of its own: it may change what it is given.
+  // Each schema gets its own value, because it can change it.
   const parsed = parsePayload(body);
   if (parsed === undefined) {
     throw mismatch(`the body (${body.byteLength} bytes) is not JSON in UTF-8`);

@@ -48,7 +48,7 @@ test("the lines of a set name how many events it has", () => {
 
 test("past 200 lines the rest is left out, and counted in one line", () => {
   const { log, lines } = logOf();
-  // What the level does not let through is no line.
+  // A line below the level is not written.
   for (let line = 0; line < 500; line += 1) log.lines.debug("quiet");
   for (let line = 0; line < 203; line += 1) log.lines.info(`line ${line}`);
   log.end();

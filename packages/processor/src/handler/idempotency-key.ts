@@ -4,12 +4,11 @@ import type { EventKey } from "@millrace/core";
 /** Stripe takes 255 characters at most, and others fewer. */
 const KEY_CHARS_MAX = 200;
 
-/** The key of an event for other systems: the same for each attempt, and another for each replay. */
+/** The key of an event in other systems: the same in each attempt, another in each replay. */
 export function eventIdempotencyKey({ source, eventId, generation }: EventKey): string {
   return bounded(`${source}.${eventId}.${generation}`);
 }
 
-/** The key of a step of an event. */
 export function stepIdempotencyKey(eventKey: string, step: string): string {
   return bounded(`${eventKey}.${step}`);
 }

@@ -1,5 +1,6 @@
 import {
   failpoint,
+  keyOf,
   unlessAborted,
   wait,
   type CallContext,
@@ -15,29 +16,28 @@ import type { BegunEvent, Ledger } from "@millrace/ledger";
 import {
   attemptEvent,
   mayRepeat,
-  stopped,
-  withDeadline,
+  runInTime,
+  type AttemptConditions,
   type AttemptDeps,
   type AttemptEnd,
   type Called,
-  type TimedEnd,
+  type TimedResult,
 } from "./attempt-event.ts";
 import type { DatabaseRetry } from "../job/database-retry.ts";
 import { AttemptLog } from "./handler-log.ts";
-import type { ClaimedAttempt } from "../job/retry-policy.ts";
+import { failedBy, type ClaimedAttempt } from "../job/retry-policy.ts";
 import type { Plan, PlannedHandler } from "./run-handlers.ts";
 import type { Release, Slots } from "../job/slots.ts";
 import { Steps } from "./steps.ts";
 
-/** The calls of an attempt whose writes may begin. */
-type MadeCalls = { readonly handlerMs: number | undefined } & (
+/** The calls of an attempt, after which its writes begin. */
+type Calls = { readonly handlerMs: number | undefined } & (
   | { readonly kind: "called"; readonly called: Called }
-  /** None was made: the event's signed message is another event's. */
+  /** There were no calls: the event's signed message is another event's. */
   | { readonly kind: "suspected_replay" }
 );
 
-/** The calls, or how the attempt ended before them or with them. */
-type CallsEnd = MadeCalls | Exclude<AttemptEnd, { readonly kind: "completed" }>;
+type CallsOrEnd = Calls | Exclude<AttemptEnd, { readonly kind: "completed" }>;
 
 interface CallsDeps extends AttemptDeps {
   readonly ledger: Pick<
@@ -48,130 +48,123 @@ interface CallsDeps extends AttemptDeps {
   readonly slots: Slots;
 }
 
-interface Conditions {
-  readonly stop: StopSignal;
-  readonly bodyDedup: boolean;
-}
-
 /**
- * Attempts a claimed event whose handlers make calls: first these, then what the handlers write. Its place is given back
- * in between, and a slot is taken for the transaction. Never rejects.
+ * Attempts a claimed event whose handlers make calls: first the calls, then the writes. In between,
+ * its call slot is released and a slot for the transaction is taken. Never rejects.
  */
 export async function callThenWrite(
   job: EventJob,
   claim: ClaimedAttempt,
-  { place, ...conditions }: Conditions & { readonly place: Release },
+  { release, ...conditions }: AttemptConditions & { readonly release: Release },
   deps: CallsDeps,
 ): Promise<AttemptEnd> {
-  const made = await makeCalls(job, claim, conditions, deps);
-  if (made.kind !== "called" && made.kind !== "suspected_replay") return made;
-  place();
-  // It has begun: a worker that stops does not hand it back as what only waits.
+  const calls = await makeCalls(job, claim, conditions, deps);
+  if (calls.kind !== "called" && calls.kind !== "suspected_replay") return calls;
+  release();
+  // A worker that drains does not hand it back: it has begun.
   const { stop } = conditions;
-  const slot = await deps.slots.acquire(job.event.source, stop);
-  if (slot === undefined) {
-    return { kind: "failed", ...stopped(stop.reason), handlerMs: made.handlerMs };
+  const releaseSlot = await deps.slots.acquire(job.event.source, stop);
+  if (releaseSlot === undefined) {
+    return { kind: "failed", ...failedBy(stop.reason, stop.reason), handlerMs: calls.handlerMs };
   }
   try {
-    return await writeCalled(job, claim.attempt, { stop, made }, deps);
+    return await writeCalled(job, claim.attempt, { stop, calls }, deps);
   } finally {
-    slot();
+    releaseSlot();
   }
 }
 
 /**
- * Makes the calls of a claimed event's handlers, one after the other, before its transaction. Nothing of Postgres is held
- * meanwhile: whether the event is a replay, its body, and each step that ends are a commit of their own. Never rejects.
+ * Makes the calls of a claimed event's handlers, one after the other, before its transaction. They
+ * hold nothing of Postgres: the decision about a replay, the read of the body, and each finished
+ * step are commits of their own. Never rejects.
  */
 async function makeCalls(
   job: EventJob,
   claim: ClaimedAttempt,
-  conditions: Conditions,
+  conditions: AttemptConditions,
   deps: CallsDeps,
-): Promise<CallsEnd> {
+): Promise<CallsOrEnd> {
   try {
     return await new CallsRun(job, claim, conditions, deps).make();
   } catch (error) {
-    return failedBy(error, undefined);
+    return { kind: "failed", ...failedBy(error), handlerMs: undefined };
   }
 }
 
-/** Runs the writes of an event whose calls are made, and completes it. Without writes, that takes one statement. */
+/** Completes an event after its calls; without writes, in one statement. */
 async function writeCalled(
   job: EventJob,
   attempt: number,
-  { stop, made }: { readonly stop: StopSignal; readonly made: MadeCalls },
+  { stop, calls }: { readonly stop: StopSignal; readonly calls: Calls },
   deps: CallsDeps,
 ): Promise<AttemptEnd> {
-  const { handlerMs } = made;
-  if (made.kind === "called" && made.called.plan.some(hasWrite)) {
-    const conditions = { stop, bodyDedup: false, called: made.called };
+  const { handlerMs } = calls;
+  if (calls.kind === "called" && calls.called.plan.some(hasWrite)) {
+    const conditions = { stop, bodyDedup: false, called: calls.called };
     const end = await attemptEvent(job, attempt, conditions, deps);
     return { ...end, handlerMs: (handlerMs ?? 0) + (end.handlerMs ?? 0) };
   }
-  const outcome = made.kind === "called" ? outcomeOf(made.called.plan) : made.kind;
-  const { source, eventId, generation } = job.event;
+  const outcome = calls.kind === "called" ? outcomeOf(calls.called.plan) : calls.kind;
   try {
-    const key = { source, eventId, generation };
-    const answer = await deps.ledger.completeCalled(key, attempt, outcome);
+    const answer = await deps.ledger.completeCalled(keyOf(job.event), attempt, outcome);
     return answer === "lost"
       ? { kind: "lost", handlerMs }
       : { kind: "completed", outcome, handlerMs };
   } catch (error) {
-    return failedBy(error, handlerMs);
+    return { kind: "failed", ...failedBy(error), handlerMs };
   }
 }
 
 const hasWrite = ({ handler }: PlannedHandler) => handler.write !== undefined;
 const outcomeOf = (plan: Plan): Outcome => (plan.length === 0 ? "ignored" : "handled");
 
-/** The ledger's error, and no handler's. */
-function failedBy(error: unknown, handlerMs: number | undefined): CallsEnd & { kind: "failed" } {
-  return { kind: "failed", error, thrownByHandler: false, abortReason: undefined, handlerMs };
-}
-
-/** Milliseconds between looks at whether an event is a replay, while another with its message is being handled. */
+/** Milliseconds between two decisions about a replay, while the other event is being handled. */
 const DECIDE_AGAIN_MS = [20, 80, 320];
 const NO_STEPS: BegunEvent["steps"] = new Map();
 
 class CallsRun {
-  private readonly job: EventJob;
-  private readonly claim: ClaimedAttempt;
-  private readonly conditions: Conditions;
-  private readonly deps: CallsDeps;
-  private readonly key: EventKey;
-  private readonly log: AttemptLog;
-  private handlerMs: number | undefined;
+  readonly #job: EventJob;
+  readonly #claim: ClaimedAttempt;
+  readonly #conditions: AttemptConditions;
+  readonly #deps: CallsDeps;
+  readonly #key: EventKey;
+  readonly #log: AttemptLog;
+  #handlerMs: number | undefined;
 
-  constructor(job: EventJob, claim: ClaimedAttempt, conditions: Conditions, deps: CallsDeps) {
-    const { source, eventId, generation } = job.event;
-    this.job = job;
-    this.claim = claim;
-    this.conditions = conditions;
-    this.deps = deps;
-    this.key = { source, eventId, generation };
-    this.log = new AttemptLog(deps.openLog, [this.key], claim.attempt);
+  constructor(
+    job: EventJob,
+    claim: ClaimedAttempt,
+    conditions: AttemptConditions,
+    deps: CallsDeps,
+  ) {
+    this.#job = job;
+    this.#claim = claim;
+    this.#conditions = conditions;
+    this.#deps = deps;
+    this.#key = keyOf(job.event);
+    this.#log = new AttemptLog(deps.openLog, [this.#key], claim.attempt);
   }
 
-  async make(): Promise<CallsEnd> {
-    if (mayRepeat(this.job.event, this.conditions.bodyDedup)) {
-      const answer = await this.decideOriginal();
+  async make(): Promise<CallsOrEnd> {
+    if (mayRepeat(this.#job.event, this.#conditions.bodyDedup)) {
+      const answer = await this.#decideOriginal();
       if (answer === "replay") return { kind: "suspected_replay", handlerMs: undefined };
       if (answer !== "original") return { kind: "lost", handlerMs: undefined };
     }
-    const begun = await this.read();
-    if (begun === undefined) return { kind: "lost", handlerMs: undefined };
+    const event = await this.#read();
+    if (event === undefined) return { kind: "lost", handlerMs: undefined };
     try {
-      const end = await this.callAll(begun);
-      return end.kind === "failed" ? { ...end, log: this.log } : end;
+      const end = await this.#callAll(event);
+      return end.kind === "failed" ? { ...end, log: this.#log } : end;
     } finally {
-      this.log.end();
+      this.#log.end();
     }
   }
 
-  private async decideOriginal(): ReturnType<CallsDeps["ledger"]["decideOriginal"]> {
-    const decide = () => this.deps.ledger.decideOriginal(this.key, this.claim.attempt);
-    const { stop } = this.conditions;
+  async #decideOriginal(): ReturnType<CallsDeps["ledger"]["decideOriginal"]> {
+    const decide = () => this.#deps.ledger.decideOriginal(this.#key, this.#claim.attempt);
+    const { stop } = this.#conditions;
     let answer = await decide();
     for (const waitMs of DECIDE_AGAIN_MS) {
       if (answer !== "undecided" || stop.aborted) break;
@@ -181,77 +174,78 @@ class CallsRun {
     return answer;
   }
 
-  /** The event as the ledger has it. Of an event that was new, that is this job's, as the record wrote it. */
-  private async read(): Promise<BegunEvent | undefined> {
-    const { headers, body } = this.job.event;
-    const { attempt, isNew } = this.claim;
+  /** The event as the ledger has it: of a new event, as this job's record wrote it. */
+  async #read(): Promise<BegunEvent | undefined> {
+    const { headers, body } = this.#job.event;
+    const { attempt, isNew } = this.#claim;
     if (isNew === true && body !== undefined) {
       return { content: { headers, body }, steps: NO_STEPS };
     }
-    return await this.deps.ledger.readBegun(this.key, attempt);
+    return await this.#deps.ledger.readBegun(this.#key, attempt);
   }
 
-  private async callAll({ content, steps: recorded }: BegunEvent): Promise<CallsEnd> {
-    const { job, deps } = this;
-    const { attempt } = this.claim;
-    const planned = await this.timed(undefined, () =>
+  async #callAll({ content, steps: recorded }: BegunEvent): Promise<CallsOrEnd> {
+    const job = this.#job;
+    const deps = this.#deps;
+    const { attempt } = this.#claim;
+    const planned = await this.#runInTime(undefined, () =>
       deps.handlers.plan(job.event, attempt, content),
     );
     if (planned.kind === "failed") return planned;
     const plan = planned.value;
     const { idempotencyKey } = deps.handlers.eventOf(job.event, attempt, content);
-    const steps = new Steps({ recorded, idempotencyKey, record: (step) => this.record(step) });
+    const steps = new Steps({ recorded, idempotencyKey, record: (step) => this.#record(step) });
     const results = new Map<Handler, unknown>();
     for (const { handler, payload } of plan) {
       const { call, timeoutMs } = handler;
       if (call === undefined) continue;
       const event = deps.handlers.eventOf(job.event, attempt, content, payload);
       failpoint("worker.before_call");
-      const end = await this.timed(timeoutMs, async (signal) => {
+      const end = await this.#runInTime(timeoutMs, async (signal) => {
         const { once, end: endSteps } = steps.ofCall(signal);
         try {
-          return await call(event, callContext(once, signal, this.log));
+          return await call(event, callContext(once, signal, this.#log));
         } finally {
           endSteps();
         }
       });
-      // Whatever it made of the error: a later attempt has the event.
-      if (steps.isLost) return { kind: "lost", handlerMs: this.handlerMs };
+      // A later attempt has the event, even if the call caught the error.
+      if (steps.isLost) return { kind: "lost", handlerMs: this.#handlerMs };
       if (end.kind === "failed") return end;
       results.set(handler, end.value);
     }
     failpoint("worker.called");
     return {
       kind: "called",
-      handlerMs: this.handlerMs,
-      called: { content, plan, results, log: this.log },
+      handlerMs: this.#handlerMs,
+      called: { content, plan, results, log: this.#log },
     };
   }
 
-  /** Runs what a handler may take its time for. The time that all of them took is that of the last end. */
-  private async timed<Value>(
+  /** Runs a plan or a call within its time. The `handlerMs` of each result is the sum so far. */
+  async #runInTime<Value>(
     timeoutMs: number | undefined,
     run: (signal: LazySignal) => Promise<Value>,
-  ): Promise<TimedEnd<Value>> {
-    const { job, claim, conditions, deps } = this;
-    const timed = {
-      ...{ job, attempt: claim.attempt, stop: conditions.stop },
+  ): Promise<TimedResult<Value>> {
+    const deps = this.#deps;
+    const limit = {
+      ...{ job: this.#job, attempt: this.#claim.attempt, stop: this.#conditions.stop },
       timeoutMs: timeoutMs ?? deps.handlerTimeoutMs,
     };
-    const end = await withDeadline(timed, deps, (watch, signal) =>
+    const end = await runInTime(limit, deps, (watch, signal) =>
       unlessAborted(
         signal,
         watch.run(() => run(signal)),
       ),
     );
-    this.handlerMs = (this.handlerMs ?? 0) + (end.handlerMs ?? 0);
-    return { ...end, handlerMs: this.handlerMs };
+    this.#handlerMs = (this.#handlerMs ?? 0) + (end.handlerMs ?? 0);
+    return { ...end, handlerMs: this.#handlerMs };
   }
 
-  private async record(step: Parameters<CallsDeps["ledger"]["recordStep"]>[2]) {
-    const { ledger, database } = this.deps;
-    const record = () => ledger.recordStep(this.key, this.claim.attempt, step);
-    return await database.retry(record, this.conditions.stop);
+  async #record(step: Parameters<CallsDeps["ledger"]["recordStep"]>[2]) {
+    const { ledger, database } = this.#deps;
+    const record = () => ledger.recordStep(this.#key, this.#claim.attempt, step);
+    return await database.retry(record, this.#conditions.stop);
   }
 }
 

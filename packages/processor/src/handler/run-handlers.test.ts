@@ -26,7 +26,7 @@ test("the payload of a form is its field of that name, as GitHub and Slack send 
   const sent = { action: "opened", title: "100% + a & b = ü" };
   expect(form({ payload: JSON.stringify(sent) })).toEqual(sent);
   expect(form({ token: "t", payload: "[1]" })).toEqual([1]);
-  // What is JSON is read as JSON, whatever it holds.
+  // JSON is read as JSON, whatever its content-type is.
   expect(eventOf('"payload=[1]"').payload).toBe("payload=[1]");
 });
 

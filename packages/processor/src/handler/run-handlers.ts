@@ -3,15 +3,19 @@ import {
   type EnvelopedEvent,
   type Handler,
   type HandlerContext,
+  type HandlerTransaction,
   type IncomingEvent,
   type JsonPayload,
+  type LazySignal,
   type LockedEvent,
   type Outcome,
   type Provider,
   type WebhookEvent,
 } from "@millrace/core";
+import type { EmitTarget } from "@millrace/ledger";
+import { createEmit, emitNothing, type EmitParent, type InternalSources } from "./emit.ts";
 import { ParsedBody, readBySchema, type EventPayload } from "./event-payload.ts";
-import { withoutEmit } from "./handler-context.ts";
+import type { AttemptLog } from "./handler-log.ts";
 import { eventIdempotencyKey } from "./idempotency-key.ts";
 
 /** A handler that runs for an event, with the payload that it gets. */
@@ -23,36 +27,33 @@ export interface PlannedHandler {
 /** The handlers that run for an event: those whose schema it matches, and whose `when` takes it. */
 export type Plan = readonly PlannedHandler[];
 
-/** Runs the handlers that are registered for an event. */
 export class Handlers {
-  private readonly handlers: readonly Handler[];
-  private readonly sources: Sources;
-  private readonly bySource = new Map<string, HandlersOfSource>();
+  readonly #handlers: readonly Handler[];
+  readonly #sources: Sources;
+  readonly #bySource = new Map<string, HandlersOfSource>();
 
   constructor(handlers: readonly Handler[], sources: Sources) {
-    this.handlers = handlers;
-    this.sources = sources;
+    this.#handlers = handlers;
+    this.#sources = sources;
   }
 
-  /** Whether a handler of the event makes calls before its transaction. */
   haveCalls(event: EnvelopedEvent): boolean {
-    return !this.ofSource(event.source).onlyWrite && this.matching(event).some(hasCall);
+    return !this.#ofSource(event.source).onlyWrite && this.#matching(event).some(hasCall);
   }
 
-  /** Whether a handler of the event has a schema, or a `when`. */
   haveChecks(event: EnvelopedEvent): boolean {
-    return !this.ofSource(event.source).onlyWrite && this.matching(event).some(hasCheck);
+    return !this.#ofSource(event.source).onlyWrite && this.#matching(event).some(hasCheck);
   }
 
   /**
    * Checks an event by the schema and the `when` of each of its handlers.
    *
-   * @throws `payload_mismatch`; what a schema or a `when` throws
+   * @throws `payload_mismatch`; the errors of a schema or a `when`
    */
   async plan(event: EnvelopedEvent, attempt: number, stored: StoredContent): Promise<Plan> {
     const parsed = new ParsedBody(stored.body);
     const plan: PlannedHandler[] = [];
-    for (const handler of this.matching(event)) {
+    for (const handler of this.#matching(event)) {
       const { schema, when } = handler;
       const payload = schema === undefined ? parsed : await readBySchema(schema, stored.body);
       const planned = { handler, payload };
@@ -64,9 +65,9 @@ export class Handlers {
   }
 
   /**
-   * Runs the writes of every handler of the event, one after the other in the one transaction, in the order in which
-   * they were registered. `ignored` when there is none, `suspected_replay` when none may run. What a handler returns is
-   * not used.
+   * Runs the writes of every handler of the event, one after the other in one transaction, in the
+   * order of their registration. Returns `ignored` when there are no handlers. Their return values
+   * are not used.
    */
   async run(event: EnvelopedEvent, attempt: number, input: HandlerInput): Promise<Outcome> {
     const { locked, context, called } = input;
@@ -80,19 +81,18 @@ export class Handlers {
       }
       return plan.length === 0 ? "ignored" : "handled";
     }
-    const matching = this.matching(event);
+    const matching = this.#matching(event);
     if (matching.length === 0) return "ignored";
     const webhookEvent = this.eventOf(event, attempt, locked);
     for (const [index, handler] of matching.entries()) {
-      // The first handler begins at once; a signal that nobody asks for need not exist.
+      // Before the first handler nothing can have aborted.
       if (index > 0) context.signal.throwIfAborted();
-      const given = handler.set === undefined ? context : withoutEmit(context);
-      await handler.write?.(webhookEvent, given, undefined);
+      const handlerContext = handler.set === undefined ? context : withoutEmit(context);
+      await handler.write?.(webhookEvent, handlerContext, undefined);
     }
     return "handled";
   }
 
-  /** Runs a set-based handler for some events, in their first attempt. */
   async runSet(
     handler: SetHandler,
     events: readonly IncomingEvent[],
@@ -103,54 +103,50 @@ export class Handlers {
     return "handled";
   }
 
-  /** The set-based handler of an event, if it has one. */
   setHandlerOf(event: EnvelopedEvent): SetHandler | undefined {
-    return this.matching(event).find(isSetHandler);
+    return this.#matching(event).find(isSetHandler);
   }
 
-  /** The event as its handlers see it; with a payload that a schema made of its body, if there is one. */
   eventOf(
     event: EnvelopedEvent,
     attempt: number,
     stored: StoredContent,
     payload?: EventPayload,
   ): WebhookEvent {
-    const dataField = this.sources[event.source]?.provider?.dataField;
+    const dataField = this.#sources[event.source]?.provider?.dataField;
     return createWebhookEvent(event, attempt, stored, { dataField, payload });
   }
 
-  private matching({ source, type }: EnvelopedEvent): readonly Handler[] {
-    const { handlers } = this.ofSource(source);
+  #matching({ source, type }: EnvelopedEvent): readonly Handler[] {
+    const { handlers } = this.#ofSource(source);
     return handlers.filter(({ types }) => types.some((pattern) => matchesType(type, pattern)));
   }
 
-  private ofSource(source: string): HandlersOfSource {
-    let known = this.bySource.get(source);
+  #ofSource(source: string): HandlersOfSource {
+    let known = this.#bySource.get(source);
     if (known === undefined) {
-      // What handlers emit goes to those alone that name its source.
-      const isInternal = this.sources[source]?.provider?.isInternal === true;
-      const handlers = this.handlers.filter(({ sources }) =>
+      // An internal source is never meant by `*`.
+      const isInternal = this.#sources[source]?.provider?.isInternal === true;
+      const handlers = this.#handlers.filter(({ sources }) =>
         sources.some((name) => name === source || (name === "*" && !isInternal)),
       );
       const onlyWrite = !handlers.some((handler) => hasCall(handler) || hasCheck(handler));
-      this.bySource.set(source, (known = { handlers, onlyWrite }));
+      this.#bySource.set(source, (known = { handlers, onlyWrite }));
     }
     return known;
   }
 }
 
-/** What is known of the sources, by name. */
 type Sources = Readonly<
   Record<string, { readonly provider?: Pick<Provider, "dataField" | "isInternal"> }>
 >;
 
 interface HandlersOfSource {
   readonly handlers: readonly Handler[];
-  /** True when they do nothing but write, so that no event of the source need be looked at for more. */
+  /** True when no handler makes calls or checks, so that no event is searched for them. */
   readonly onlyWrite: boolean;
 }
 
-/** A handler that gets several events at once. */
 export type SetHandler = Handler & { readonly set: NonNullable<Handler["set"]> };
 
 const isSetHandler = (handler: Handler): handler is SetHandler => handler.set !== undefined;
@@ -164,21 +160,19 @@ interface HandlerInput {
   readonly context: HandlerContext;
   /** The handlers that run, if the event was checked before. */
   readonly plan?: Plan | undefined;
-  /** What the handlers' calls returned. */
   readonly called?: ReadonlyMap<Handler, unknown> | undefined;
 }
 
-/** How a body is read. */
 interface Reading {
-  /** The field of the payload that has the event's data; undefined for the payload itself. */
+  /** The field with the event's data; undefined for the payload itself. */
   readonly dataField: string | undefined;
-  /** What a schema made of the body. */
   readonly payload?: EventPayload | undefined;
 }
 
 /**
  * The event as handlers see it: the ledger's bytes and headers under the identity of the job. All
- * handlers of an attempt share it, unless they have a schema, and its payload is parsed once, on first use.
+ * handlers of an attempt share it, unless they have a schema. Its payload is parsed once, on first
+ * use.
  */
 export function createWebhookEvent(
   event: EnvelopedEvent,
@@ -208,9 +202,55 @@ export function createWebhookEvent(
   });
 }
 
-/** A payload without the sender's wrapper; as it is where it has no such field. */
 function dataOf(payload: JsonPayload, field: string | undefined): JsonPayload {
   const isWrapped =
     field !== undefined && typeof payload === "object" && payload !== null && field in payload;
   return isWrapped ? payload[field] : payload;
+}
+
+/**
+ * Creates the context of handlers. `signal`, `emit`, and `log` are created on first use. A set has
+ * no parent and cannot emit.
+ */
+export function createHandlerContext(
+  tx: HandlerTransaction,
+  signal: LazySignal,
+  {
+    parent,
+    target,
+    sources,
+    log,
+  }: {
+    readonly parent: EmitParent | undefined;
+    readonly target: EmitTarget;
+    readonly sources: InternalSources;
+    readonly log: AttemptLog;
+  },
+): HandlerContext {
+  return {
+    tx,
+    get signal() {
+      return signal.signal;
+    },
+    get emit() {
+      return parent === undefined ? emitNothing : createEmit(parent, target, sources);
+    },
+    get log() {
+      return log.lines;
+    },
+  };
+}
+
+/** The context of a set-based handler that gets a single event: the same as with several. */
+function withoutEmit(context: HandlerContext): HandlerContext {
+  return {
+    tx: context.tx,
+    get signal() {
+      return context.signal;
+    },
+    emit: emitNothing,
+    get log() {
+      return context.log;
+    },
+  };
 }

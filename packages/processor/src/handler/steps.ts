@@ -9,7 +9,7 @@ import {
 import { stepIdempotencyKey } from "./idempotency-key.ts";
 
 interface Deps {
-  /** The results that earlier attempts have recorded, by the name of the step: JSON, or null for undefined. */
+  /** The results of earlier attempts by the name of the step: JSON, or null for undefined. */
   readonly recorded: ReadonlyMap<string, string | null>;
   readonly idempotencyKey: string;
   /** Records a step, while the attempt is still the event's latest. */
@@ -20,7 +20,6 @@ interface Deps {
 }
 
 const NAME_BYTES_MAX = 200;
-/** As millrace.steps takes them. */
 const RESULT_BYTES_MAX = 65_536;
 
 /** The steps that one call begins, until it ends. */
@@ -31,13 +30,13 @@ interface StepsOfCall {
 
 /** The steps of one attempt (`once`). All of its calls share their names. */
 export class Steps {
-  private readonly deps: Deps;
-  private readonly begun = new Set<string>();
+  readonly #deps: Deps;
+  readonly #names = new Set<string>();
   /** True once a later attempt has claimed the event: this one records nothing more. */
   isLost = false;
 
   constructor(deps: Deps) {
-    this.deps = deps;
+    this.#deps = deps;
   }
 
   /** @param signal - the call's: when it has aborted, no step begins. */
@@ -48,7 +47,7 @@ export class Steps {
         if (signal.aborted) throw signal.reason;
         if (!isOpen)
           throw refused(`Cannot begin step "${name}": its call has ended; await every step`);
-        return await this.run(name, run);
+        return await this.#run(name, run);
       },
       end: () => {
         isOpen = false;
@@ -56,9 +55,9 @@ export class Steps {
     };
   }
 
-  private readonly run: Once = async (name, run) => {
-    this.begin(name);
-    const { recorded, idempotencyKey, record } = this.deps;
+  readonly #run: Once = async (name, run) => {
+    this.#begin(name);
+    const { recorded, idempotencyKey, record } = this.#deps;
     const known = recorded.get(name);
     if (known !== undefined) return fromText(known);
     const result = toText(name, await run(stepIdempotencyKey(idempotencyKey, name)));
@@ -75,18 +74,18 @@ export class Steps {
     return fromText(result);
   };
 
-  private begin(name: string): void {
+  #begin(name: string): void {
     if (typeof name !== "string" || !isStorableWithin(name, NAME_BYTES_MAX)) {
       throw refused(
         `Cannot begin a step: its name must be text of 1 to ${NAME_BYTES_MAX} bytes, without NUL`,
       );
     }
-    if (this.begun.has(name)) {
+    if (this.#names.has(name)) {
       throw refused(
         `Cannot begin step "${name}": this attempt has begun a step of that name; give each its own, such as "${name}:2"`,
       );
     }
-    this.begun.add(name);
+    this.#names.add(name);
   }
 }
 
@@ -96,7 +95,7 @@ function toText(name: string, result: unknown): string | null {
   try {
     text = JSON.stringify(result);
   } catch {
-    // Such as a BigInt, or an object that holds itself.
+    // A BigInt, or an object with a cycle.
   }
   if (text === undefined) throw unrecordable(name, "its result is not JSON");
   const bytes = Buffer.byteLength(text);
@@ -107,7 +106,7 @@ function toText(name: string, result: unknown): string | null {
   );
 }
 
-/** A retry would run the step again, under the same key. */
+/** Retries do not help: they would run the step again, under the same key. */
 function unrecordable(name: string, reason: string): MillraceError {
   return refused(
     `Cannot record step "${name}", which has run: ${reason}. Return only what the rest of the handler needs, then retry the event: the step runs again with the same key`,

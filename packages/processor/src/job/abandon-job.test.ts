@@ -26,8 +26,8 @@ function failing(
   answer: () => Promise<AbandonAnswer> = () => Promise.resolve("failed"),
 ) {
   const abandoned: unknown[] = [];
-  const abandonEvent = (...given: unknown[]) => {
-    abandoned.push(given);
+  const abandonEvent = (...call: unknown[]) => {
+    abandoned.push(call);
     return answer();
   };
   return { abandoned, failed: failUnattempted(job, result, { abandonEvent }) };
@@ -65,7 +65,7 @@ test("a job that the queue gave up is recorded only with a valid MAC, and with t
   expect(abandoned).toEqual([job.event, key, key, key]);
 });
 
-test("onFailed is told of a job that the queue gave up, unless its event had settled before", async () => {
+test("onFailed gets a job that the queue gave up, unless its event had settled before", async () => {
   const called: unknown[] = [];
   const abandonEvent = async (answer: AbandonAnswer) => {
     const ledger = {

@@ -18,8 +18,8 @@ export interface DatabaseRetry {
 }
 
 /**
- * What the processor does while Postgres is unavailable: it retries a step for a while, and says how
- * long a job is handed back for when that was not enough.
+ * Retries a step while Postgres is unavailable, and decides on the delay of a job that is handed
+ * back because that was not enough.
  *
  * @param options.maxMs - milliseconds that a step is retried before its error is thrown.
  */
@@ -49,8 +49,8 @@ export function createDatabaseRetry(options: {
       }
     },
     delayMs(times) {
-      // As long again as it has been unavailable, and longer for an event that it happens to again
-      // and again: its handler may be what brings Postgres down.
+      // The delay grows with the outage, and with the failures of an event: its handler may bring
+      // Postgres down.
       const unavailableMs =
         unavailableSince === undefined ? 0 : performance.now() - unavailableSince;
       const repeatedMs = DELAY_MS_MIN * 2 ** Math.min(times, 10);

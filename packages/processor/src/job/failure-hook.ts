@@ -3,15 +3,13 @@ import { settlesWithin, type FailedEvent, type OnFailed } from "@millrace/core";
 /** Milliseconds that calls in progress have when the processor closes. */
 const CLOSE_MS = 3_000;
 
-/** The user's `onFailed`. */
 export interface FailureHook {
-  /** Calls it; no event waits for it. */
   call(event: FailedEvent): void;
   /** Waits for the calls in progress, within bounds. */
   close(): Promise<void>;
 }
 
-/** Keeps a user's `onFailed` from doing harm: what it throws is reported, and it delays no event. */
+/** Calls a user's `onFailed` so that its errors are reported and it delays no event. */
 export function createFailureHook(
   onFailed: OnFailed,
   onError: (error: unknown) => void,

@@ -1,5 +1,5 @@
 import { isMillraceError, type ErrorCode, type JobResult } from "@millrace/core";
-import type { JobRefusal } from "./check-job.ts";
+import type { JobRefusal } from "./trust-job.ts";
 
 const RESTART_DELAY_MS_MAX = 1_000;
 const LOST_DELAY_MS = { min: 1_000, max: 5_000 };
@@ -14,7 +14,7 @@ export function failed({ code, message }: JobRefusal): JobResult & { kind: "fail
   return { kind: "failed", code, message, recorded: true };
 }
 
-/** Runs the job again after a delay; the ledger has not recorded why. */
+/** The ledger has not recorded the reason. */
 export function retry(
   code: ErrorCode,
   message: string,
@@ -23,7 +23,7 @@ export function retry(
   return { kind: "retry", afterMs, code, message, recorded: false };
 }
 
-/** Runs the job again when whoever has its event has had time to settle it. */
+/** Runs the job again when the current owner of its event has had time to settle it. */
 export function lost(random: () => number): JobResult {
   const { min, max } = LOST_DELAY_MS;
   return { kind: "lost", afterMs: Math.round(min + (max - min) * random()) };
@@ -37,7 +37,10 @@ export function handedBack(reason: unknown, random: () => number): JobResult {
     : { kind: "lost", afterMs };
 }
 
-/** Whether the job was refused or its event attempted; the ledger may have been away, or the event another's. */
+/**
+ * True if the job was refused or its event attempted. The other results say nothing about the job:
+ * the ledger was unavailable, or another worker has the event.
+ */
 export function isDecided(result: JobResult): boolean {
   return result.kind === "retry" ? result.recorded : result.kind !== "lost";
 }

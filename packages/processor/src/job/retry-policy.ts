@@ -11,7 +11,6 @@ import {
 import { isDatabaseUnavailable } from "@millrace/ledger";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "../errors/describe-error.ts";
-import type { KeptOptions } from "../errors/error-details.ts";
 import type { AttemptLog } from "../handler/handler-log.ts";
 
 /** The part of a source's policy that decides about attempts. */
@@ -29,37 +28,41 @@ export const FIRST_CLAIM: ClaimedAttempt = {
   pendingForMs: 0,
 };
 
-/** How an attempt ended that did not complete its event. */
 export interface FailedAttempt {
   readonly error: unknown;
-  /** True when a handler threw it; false when it came from the ledger. */
+  /** True when a handler threw it; false when the ledger did. */
   readonly thrownByHandler: boolean;
-  /** Why the attempt was broken off, if it was. */
+  /** The reason of an attempt that was broken off. */
   readonly abortReason: unknown;
-  /** What its handlers logged, if they ran. */
+  /** The log of its handlers, if they ran. */
   readonly log?: AttemptLog | undefined;
 }
 
-/** What follows from a failed attempt. */
+/** A failure that no handler threw: the ledger did, or the attempt was broken off. */
+export function failedBy(error: unknown, abortReason?: unknown): FailedAttempt {
+  return { error, thrownByHandler: false, abortReason };
+}
+
 export type RetryDecision = Omit<AttemptFailure, "run" | "details">;
 
 interface Deps {
   readonly database: Pick<DatabaseRetry, "delayMs">;
   readonly random: () => number;
-  /** Says which secrets no error is to show. */
-  readonly kept?: Pick<KeptOptions, "secrets">;
+  /** Secrets that messages leave out. */
+  readonly kept?: { readonly secrets: readonly string[] };
 }
 
 const SHUTDOWN_DELAY_MS_MAX = 1_000;
-// A wait uses up no attempt, so that a handler which asks for none would run again without end and without a pause.
+// A handler that asks for no wait would run again without end, because a wait uses up no attempt.
 const WAIT_MS_MIN = 1_000;
-// An unavailable Postgres fails an event about once: after that the event is not even recorded. An
-// event that fails so often is at fault itself: its handler always deadlocks, or brings Postgres down.
+// An unavailable Postgres fails an event about once; after that the event is not even recorded. An
+// event that fails so often has a handler that always deadlocks or brings Postgres down.
 const FORGIVEN_MAX = 50;
 
 /**
- * What a retry does not change: a body that is gone, a replay that waits for a person, a payload or a step that waits for
- * another build, and a chain that has no end. What a handler has committed outside of its transaction, a retry would do twice.
+ * Failures that a retry repeats: a body that is gone, a replay that waits for a decision, a payload
+ * or a step that needs another version, and an endless chain. After `tx_changed`, a retry would do
+ * twice what the handler committed outside of its transaction.
  */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "body_missing",
@@ -70,7 +73,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "step_refused",
 ]);
 
-/** Codes of what a handler did with its context, and of its schema; whatever else it throws is `handler_failed`. */
+/** Codes of a handler's mistakes and of its schema; its other errors are `handler_failed`. */
 const OF_CONTEXT: ReadonlySet<ErrorCode> = new Set([
   "tx_closed",
   "tx_control_refused",
@@ -80,7 +83,7 @@ const OF_CONTEXT: ReadonlySet<ErrorCode> = new Set([
   "step_refused",
 ]);
 
-/** Decides what a failed attempt means: its code, whether it counts, and whether it was the last. */
+/** Decides the code of a failed attempt, whether it counts, and whether it is the last one. */
 export function decideRetry(
   failed: FailedAttempt,
   claim: ClaimedAttempt,
@@ -109,13 +112,14 @@ export function decideRetry(
         deps,
       );
     }
-    // Not final, and it counts: a handler that blocks the process loses its lock every time.
+    // Counts and is not final: a handler that blocks the process loses its lock every time.
     return counted("lost_claim", false, abortReason);
   }
   if (isPermanentError(error)) return counted("permanent_error", true);
   if (isRetryLater(error)) return decideWait(error, claim, policy, deps);
   if (isDatabaseUnavailable(error)) {
-    // Attempts that the policy does not count, without waits: those that were given back, and those before a retry.
+    // Attempts that the policy does not count, except waits: those given back, and those before a
+    // retry.
     const earlier = claim.attempt - attemptSinceRetry - claim.waits;
     return earlier < FORGIVEN_MAX
       ? givenBack("database_unavailable", error, deps.database.delayMs(earlier), deps)
@@ -126,8 +130,8 @@ export function decideRetry(
 }
 
 /**
- * A handler that asks to wait gets its wait, and at the end of what its source allows one more attempt: a longer wait is cut.
- * When that attempt asks again, the event fails.
+ * A handler that asks to wait gets its wait, cut at the limit of its source. Then it has one more
+ * attempt, and the event fails if that one asks again.
  */
 function decideWait(
   error: { readonly afterMs: unknown },
@@ -139,24 +143,22 @@ function decideWait(
   const askedMs = Math.max(waitOf(error.afterMs), WAIT_MS_MIN);
   if (leftMs > 0)
     return givenBack("retry_later", error, Math.ceil(Math.min(askedMs, leftMs)), deps);
-  return {
-    code: "waited_too_long",
-    message: `Cannot wait any longer: the event is pending for more than the ${waitMaxMs} ms of waitMaxMs (cause: ${describeError(error, deps.kept?.secrets)})`,
-    final: true,
-    counts: true,
-    afterMs: 0,
-  };
+  return finalDecision(
+    "waited_too_long",
+    `Cannot wait any longer: the event is pending for more than the ${waitMaxMs} ms of waitMaxMs (cause: ${describeError(error, deps.kept?.secrets)})`,
+  );
 }
 
-/** The decision for an event whose last attempts died with their workers; no other is begun. */
+/** The decision for an event whose last attempts died with their workers; no other begins. */
 export function exhausted({ attempts }: AttemptPolicy): RetryDecision {
-  return {
-    code: "attempts_exhausted",
-    message: `Cannot attempt event: the last of its ${attempts} attempts ended without reporting a result`,
-    final: true,
-    counts: true,
-    afterMs: 0,
-  };
+  return finalDecision(
+    "attempts_exhausted",
+    `Cannot attempt event: the last of its ${attempts} attempts ended without reporting a result`,
+  );
+}
+
+function finalDecision(code: ErrorCode, message: string): RetryDecision {
+  return { code, message, final: true, counts: true, afterMs: 0 };
 }
 
 /** An attempt that uses none of the policy's attempts up. */
@@ -175,8 +177,10 @@ function givenBack(
   };
 }
 
-/** The ledger's own codes are kept. A handler's errors are `handler_failed` whatever they carry, except for those that say
- * how it misused what it was given, or that its schema refused the event. */
+/**
+ * Keeps the ledger's codes. Errors of handlers are `handler_failed`, except for misuse of their
+ * context and for a schema that refused the event.
+ */
 function codeOf({ error, thrownByHandler }: FailedAttempt): ErrorCode {
   if (!isMillraceError(error)) return "handler_failed";
   if (!thrownByHandler) return error.code;

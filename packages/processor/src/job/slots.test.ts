@@ -19,29 +19,29 @@ test("no more than the limit run at once, and a slot given back twice is given b
 
 test("a source that holds every slot does not get the next one before the others", async () => {
   const slots = createSlots(2);
-  const held = [await slots.acquire("slow", never), await slots.acquire("slow", never)];
+  const releases = [await slots.acquire("slow", never), await slots.acquire("slow", never)];
   const order: string[] = [];
   const done = ["slow", "slow", "quick"].map(async (source) => {
     await slots.acquire(source, never);
     order.push(source);
   });
-  held[0]?.();
+  releases[0]?.();
   await done[2];
   expect(order).toEqual(["quick"]);
-  held[1]?.();
+  releases[1]?.();
   await done[0];
   expect(order).toEqual(["quick", "slow"]);
 });
 
 test("a task whose signal aborts leaves the queue without a slot", async () => {
   const slots = createSlots(1);
-  const held = await slots.acquire("a", never);
+  const release = await slots.acquire("a", never);
   const abort = new AbortController();
   const leaving = slots.acquire("a", abort.signal);
   const staying = slots.acquire("a", never);
   abort.abort();
   expect(await leaving).toBeUndefined();
-  held?.();
+  release?.();
   expect(await staying).toBeDefined();
   expect(await slots.acquire("a", AbortSignal.abort())).toBeUndefined();
   expect(slots.taken).toBe(1);

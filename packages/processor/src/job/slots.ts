@@ -1,20 +1,18 @@
 import type { StopSignal } from "@millrace/core";
 
-/** A slot that was taken; call it to give the slot back. Calling it again does nothing. */
+/** Releases a slot. A second call does nothing. */
 export type Release = () => void;
 
 export interface Slots {
-  /** Waits for a slot; undefined when the signal aborts first. */
+  /** Returns undefined when the signal aborts first. */
   acquire(source: string, signal: StopSignal): Promise<Release | undefined>;
-  /** Slots in use. */
   readonly taken: number;
-  /** Those of one source. */
   takenBy(source: string): number;
 }
 
 /**
- * Lets at most `max` events run at once. When events wait, the next slot goes to the source with the
- * fewest running events, so that a source with slow handlers does not starve the others.
+ * Lets at most `max` events run at once. The next slot goes to the waiting source with the fewest
+ * running events, so that a source with slow handlers does not starve the others.
  */
 export function createSlots(max: number): Slots {
   const running = new Map<string, number>();

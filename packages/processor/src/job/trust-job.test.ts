@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { makeJob } from "../testing/make-job.ts";
-import { trustJob } from "./trust-job.ts";
+import { checkJob, trustJob } from "./trust-job.ts";
 
 const codes = ({ unknown }: ReturnType<typeof trustJob>) => [
   unknown.body_missing.code,
@@ -40,4 +40,26 @@ test("a body in the job of a replay is not taken, whoever wrote it", () => {
   expect(codes(trust)).toEqual(["replay_lost", "identity_expired"]);
   // Where jobs are not signed, it may be one that a person has added.
   expect(codes(trustJob(job, false))).toEqual(["body_missing", "identity_expired"]);
+});
+
+test("a job as the ingress wrote it is not refused, with its body or without", () => {
+  expect(checkJob(makeJob({ body: Buffer.from([0, 255]) }))).toBeUndefined();
+  expect(checkJob(makeJob({ body: undefined }))).toBeUndefined();
+  expect(checkJob(makeJob({ eventId: "é|*{x}\n:../\u202e" }))).toBeUndefined();
+});
+
+test("a body that is not the one that was verified is refused", () => {
+  const { bodyHash } = makeJob({ body: "genuine" }).event;
+  expect(checkJob(makeJob({ body: "forged", bodyHash }))?.code).toBe("body_hash_mismatch");
+});
+
+test.each([
+  { eventId: "" },
+  { eventId: "a\0" },
+  { eventId: "\ud800" },
+  { eventId: "é".repeat(513) },
+  { type: "a\0" },
+  { type: "a".repeat(257) },
+])("what Postgres could not hold is refused: %o", (event) => {
+  expect(checkJob(makeJob(event))?.code).toBe("invalid_envelope");
 });

@@ -2,14 +2,14 @@ import { bodyHash, type EnvelopedEvent, type EventJob } from "@millrace/core";
 
 let count = 0;
 
-/** A job as the queue would hand it over; what is given goes before the usual. */
+/** A job as the queue hands it over; the fields of the caller win. */
 export function makeJob(
   event: Partial<Omit<EnvelopedEvent, "body">> & { body?: string | Uint8Array | undefined } = {},
   job: Partial<Omit<EventJob, "event">> = {},
 ): EventJob {
   count += 1;
-  const given = "body" in event ? event.body : '{"n":1}';
-  const body = typeof given === "string" ? Buffer.from(given) : given;
+  const content = "body" in event ? event.body : '{"n":1}';
+  const body = typeof content === "string" ? Buffer.from(content) : content;
   return {
     event: {
       source: "shop",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stackFrames } from "./stack-frames.ts";
+import { stackFrames } from "./error-details.ts";
 
 const ROOT = { projectDir: "/srv/app" };
 
@@ -58,7 +58,9 @@ test("takes the stack of the first cause with own code", () => {
 
 test("takes what a real error has", () => {
   const [first] = stackFrames(new Error("real"), { projectDir: "/" });
-  expect(first).toMatchObject({ file: expect.stringMatching(/stack-frames\.test\.ts$/) as string });
+  expect(first).toMatchObject({
+    file: expect.stringMatching(/error-details\.test\.ts$/) as string,
+  });
 });
 
 test("is empty for what has no stack, and never throws or takes long", () => {

@@ -1,0 +1,151 @@
+import type { ConnectionReset } from "@millrace/ledger";
+import type { BulkNotice } from "@millrace/operations";
+import type { QueueNotice } from "@millrace/queue";
+import { Counter, Gauge, type Registry } from "prom-client";
+import { observeProcessor, type ObserverDeps } from "./observe-processor.ts";
+import { observeReconciler } from "./observe-reconciler.ts";
+import { observeRetention } from "./observe-retention.ts";
+
+export type Observers = ReturnType<typeof createObservers>;
+
+/** Creates the listeners of a worker's parts. Each counts a notice, then logs it. */
+export function createObservers(deps: ObserverDeps) {
+  return {
+    processor: observeProcessor(deps),
+    ledger: observeLedger(deps),
+    queue: observeQueue(deps),
+    reconciler: observeReconciler(deps),
+    retention: observeRetention(deps),
+    bulkRuns: observeBulkRuns(deps),
+  };
+}
+
+const RESET_REASONS: Readonly<Record<ConnectionReset["reason"], string>> = {
+  session:
+    "a handler sent SET, LISTEN, PREPARE or the like; each such event costs a new connection",
+  uncleaned: "what a handler may have left on it could not be removed",
+};
+
+/** Counts and logs the connections that are closed because of a handler. */
+export function observeLedger({
+  registry,
+  logError,
+  sources,
+}: Pick<ObserverDeps, "registry" | "logError" | "sources">): (reset: ConnectionReset) => void {
+  const resets = new Counter({
+    name: "millrace_worker_connections_reset_total",
+    help: "Connections to Postgres that were closed because of what a handler did to them, by source and reason (session: it changed the session; uncleaned: what it left could not be removed).",
+    labelNames: ["source", "reason"],
+    registers: [registry],
+  });
+  // An alert needs a 0 before the first reset.
+  for (const source of sources) {
+    for (const reason of Object.keys(RESET_REASONS)) resets.inc({ source, reason }, 0);
+  }
+  return ({ source, reason }) => {
+    resets.inc({ source, reason });
+    logError(`connection closed: ${source}`, RESET_REASONS[reason]);
+  };
+}
+
+/** Counts and logs the notices of the queue. */
+export function observeQueue({
+  registry,
+  logger,
+  logError,
+}: Pick<ObserverDeps, "registry" | "logger" | "logError">): (notice: QueueNotice) => void {
+  const count = createQueueMetrics(registry);
+  return (notice) => {
+    count(notice);
+    switch (notice.kind) {
+      case "background_error":
+        return logError(`queue: ${notice.cause}`, notice.error);
+      case "backed_off":
+        return logError("queue: backing off", `too many errors from source ${notice.source}`);
+      case "stalled":
+        return logError(
+          "queue: stalled",
+          `job ${notice.jobId} of ${notice.source} lost its worker`,
+        );
+      case "lock_lost":
+        return logError(
+          "queue: lock lost",
+          `job ${notice.jobId} of ${notice.source} lost its lock`,
+        );
+      case "job_abandoned":
+      case "refused":
+        return logger.error(notice, "job failed by the queue");
+    }
+  };
+}
+
+function createQueueMetrics(registry: Registry): (notice: QueueNotice) => void {
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers: [registry] });
+  const locksLost = counter(
+    "millrace_worker_locks_lost_total",
+    "Jobs whose lock in the queue was lost while they ran.",
+    "source",
+  );
+  const stalled = counter(
+    "millrace_worker_stalled_total",
+    "Jobs whose worker stopped renewing their lock.",
+    "source",
+  );
+  const abandoned = counter(
+    "millrace_worker_jobs_abandoned_total",
+    "Jobs that BullMQ failed without running them.",
+    "source",
+  );
+  const refused = counter(
+    "millrace_worker_jobs_rejected_total",
+    "Jobs that this version did not write or cannot read, by source and error code.",
+    "source",
+    "code",
+  );
+  const errors = counter("millrace_worker_queue_errors_total", "Background errors of the queue.");
+  return (notice) => {
+    switch (notice.kind) {
+      case "lock_lost":
+        return locksLost.inc({ source: notice.source });
+      case "stalled":
+        return stalled.inc({ source: notice.source });
+      case "job_abandoned":
+        return abandoned.inc({ source: notice.source });
+      case "refused":
+        return refused.inc({ source: notice.source, code: notice.code });
+      case "background_error":
+      case "backed_off":
+        return errors.inc();
+    }
+  };
+}
+
+/** Logs bulk runs, and counts those that are open. */
+function observeBulkRuns({
+  registry,
+  logger,
+  logError,
+}: ObserverDeps): (notice: BulkNotice) => void {
+  const open = new Gauge({
+    name: "millrace_bulk_runs_open",
+    help: "Bulk runs that are running or paused, as the one worker that runs them reports it.",
+    registers: [registry],
+  });
+  return (notice) => {
+    switch (notice.kind) {
+      case "open":
+        return open.set(notice.runs);
+      case "started":
+      case "ended": {
+        const { id, verb } = notice.run;
+        return logger.info({ run: id, verb }, `bulk run ${notice.kind}`);
+      }
+      case "waits":
+      case "failed":
+        return logError(`bulk run ${notice.run.id} ${notice.kind}`, notice.error);
+      case "unreadable":
+        return logError("bulk runs", notice.error);
+    }
+  };
+}
