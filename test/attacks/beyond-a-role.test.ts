@@ -90,11 +90,6 @@ async function asSuperuser(text: string) {
   }
 }
 
-/** A day of bodies, as its partition is named. */
-function dayAhead(days: number): string {
-  return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10).replaceAll("-", "");
-}
-
 const codeOf = (error: { code?: unknown }) => error.code;
 
 /** Which of the statements are not refused. */

@@ -1,6 +1,5 @@
 import { createPool, migrate } from "@millrace/ledger";
-import { inject, onTestFinished } from "vitest";
-import { freePort } from "../support/free-port.ts";
+import { onTestFinished } from "vitest";
 import { startPgbouncer } from "../support/pgbouncer.ts";
 import { startPostgresPair } from "../support/postgres-standby.ts";
 import { withRedis } from "../support/redis-client.ts";
@@ -14,7 +13,6 @@ import {
   newLogin,
   redisUrl,
   redisWith,
-  withUrl,
   type SetUpServers,
 } from "./set-up-servers.ts";
 import { queryOnce } from "../support/query-once.ts";

@@ -4,7 +4,6 @@ import { onOneBackend } from "../support/backends.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 
 const OPS: Actor = { user: "ops", role: "operator", via: "session", reason: "fixed the cause" };
-const ACT = { actor: null, role: "operator", via: "cli", action: "retry" } as const;
 
 onOneBackend("the audit", (prepare) => {
   let stores: TestStores;

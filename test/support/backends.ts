@@ -25,7 +25,7 @@ export function onEachBackend(title: string, suite: Suite): void {
 
 /** Runs a suite on Redis or, where there is no redis-server, on Postgres alone. */
 export function onOneBackend(title: string, suite: Suite): void {
-  if (inject("hasRedis")) describe(`${title}`, () => suite(() => onRedis(), "redis"));
+  if (inject("hasRedis")) describeOnRedis(title, () => suite(() => onRedis(), "redis"));
   else describe(`${title}, on Postgres alone`, () => suite(onPostgres, "postgres"));
 }
 
