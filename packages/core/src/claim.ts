@@ -1,6 +1,6 @@
 import type { ErrorCode } from "./error-codes.ts";
 import type { EmittedEvent } from "./event.ts";
-import type { StopSignal } from "./lazy-signal.ts";
+import type { StopSignal } from "./deadline.ts";
 
 /**
  * What an event store answers for one event. An error is not thrown, because the other events of the

@@ -1,5 +1,3 @@
-import type { StopSignal } from "./lazy-signal.ts";
-
 /**
  * Waits for a promise at most `timeoutMs` milliseconds. What it was doing goes on, unheard; a late
  * rejection is dropped.
@@ -134,4 +132,54 @@ export function unlessAborted<T>(signal: StopSignal, promise: Promise<T>): Promi
     else signal.addEventListener("abort", stop);
     promise.finally(() => signal.removeEventListener("abort", stop)).then(resolve, reject);
   });
+}
+
+/** The part of an AbortSignal that is used here. A `LazySignal` has it too, and costs much less. */
+export interface StopSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
+/** A signal whose AbortSignal is created when a handler asks for it, which few do. */
+export class LazySignal implements StopSignal {
+  private controller: AbortController | undefined;
+  private abortedFor: { readonly reason: unknown } | undefined;
+  // No Set: a signal that lives as long as its process would keep the listeners of all groups from
+  // being collected, as `Deadlines` says of a Map. An AbortSignal has the same fault.
+  private listeners: (() => void)[] = [];
+
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.abortedFor !== undefined) this.controller.abort(this.abortedFor.reason);
+    return this.controller.signal;
+  }
+
+  get aborted(): boolean {
+    return this.abortedFor !== undefined;
+  }
+
+  get reason(): unknown {
+    return this.abortedFor?.reason;
+  }
+
+  /** Aborts, unless it has before. */
+  abort(reason: unknown): void {
+    if (this.abortedFor !== undefined) return;
+    this.abortedFor = { reason };
+    this.controller?.abort(reason);
+    const { listeners } = this;
+    this.listeners = [];
+    for (const listener of listeners) listener();
+  }
+
+  addEventListener(_type: "abort", listener: () => void): void {
+    if (!this.aborted) this.listeners.push(listener);
+  }
+
+  removeEventListener(_type: "abort", listener: () => void): void {
+    const index = this.listeners.indexOf(listener);
+    if (index !== -1) this.listeners.splice(index, 1);
+  }
 }

@@ -1,6 +1,6 @@
 import { createBacklog, type Backlog } from "./backlog.ts";
 import type { StoreResult } from "./claim.ts";
-import type { EventKey, IncomingEvent } from "./event.ts";
+import { keyOf, type EventKey, type IncomingEvent } from "./event.ts";
 import { failpoint } from "./failpoint.ts";
 
 export interface EnqueueLaterDeps {
@@ -67,8 +67,8 @@ export function createEnqueueLater({
     // All of them are new to the ledger: a job that has ended is of before Postgres was restored, say.
     const results = await queue.enqueue(events, { identityOnly: true, exact: true, delaysMs });
     failpoint("ledger.enqueued");
-    for (const [index, { source, eventId, generation }] of events.entries()) {
-      if (isOnQueue(results[index])) marks.add({ source, eventId, generation });
+    for (const [index, event] of events.entries()) {
+      if (isOnQueue(results[index])) marks.add(keyOf(event));
     }
     const errors = results.filter((result) => result instanceof Error);
     if (errors.length > 0) onLost(errors.length, errors[0]);

@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { problems } from "./define-config.ts";
+import { plainWords, problems } from "./define-config.ts";
 import { MillraceError } from "./errors.ts";
-import { plainWords } from "./plain-words.ts";
 import { isQueueKey } from "./queue-keys.ts";
 
 const port = (fallback: number) =>
@@ -32,6 +31,11 @@ const isUrl = (text: string): boolean => URL.canParse(text) && new URL(text).has
 /** A URL of Sentinels (`redis+sentinel://h1,h2/name`) with the first of its hosts alone: `URL` reads no list. */
 export function withFirstHost(text: string): string {
   return text.replace(/^(rediss?\+sentinel:\/\/(?:[^/?#@]*@)?[^/?#,]*),[^/?#]*/, "$1");
+}
+
+/** True for a host name or an address of this machine, which no other machine can reach. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
 const address = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);

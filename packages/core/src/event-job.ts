@@ -1,6 +1,7 @@
 import type { ErrorCode } from "./error-codes.ts";
-import type { EnvelopedEvent, MacProblem, Outcome } from "./event.ts";
-import type { StopSignal } from "./lazy-signal.ts";
+import type { StopSignal } from "./deadline.ts";
+import type { MacProblem } from "./envelope.ts";
+import type { EnvelopedEvent, Outcome } from "./event.ts";
 
 /** A job as the queue hands it to the processor: its event, and which run of the job this is. */
 export interface EventJob {

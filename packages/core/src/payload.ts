@@ -1,4 +1,4 @@
-import { readForm } from "./form.ts";
+import { isUtf8 } from "node:buffer";
 
 /**
  * Parses an event's body: JSON in UTF-8, or the JSON in the one field `payload` of a form, which is
@@ -66,4 +66,34 @@ function parseJson(text: string): { readonly value: unknown } | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A field of a form: its name and its value, decoded. */
+export type FormField = readonly [name: string, value: string];
+
+/**
+ * Reads `application/x-www-form-urlencoded` strictly. Undefined for a broken escape and for bytes
+ * that are not UTF-8: a replacement character would make two bodies read alike.
+ */
+export function readForm(body: Uint8Array): readonly FormField[] | undefined {
+  if (!isUtf8(body)) return undefined;
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
+  try {
+    return text
+      .split("&")
+      .filter((pair) => pair !== "")
+      .map((pair) => {
+        const at = pair.indexOf("=");
+        return at === -1
+          ? ([decode(pair), ""] as const)
+          : ([decode(pair.slice(0, at)), decode(pair.slice(at + 1))] as const);
+      });
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws URIError for a broken escape, and for bytes that are not UTF-8. */
+function decode(text: string): string {
+  return decodeURIComponent(text.replaceAll("+", " "));
 }

@@ -1,7 +1,7 @@
 import {
   bodyHash,
   messageDigest,
-  placeDigest,
+  partDigest,
   type Delivery,
   type IdentifiedEvent,
   type IncomingEvent,
@@ -52,7 +52,7 @@ function digestsOf(
   const isWhole = events.length === 1 && (events[0]?.body ?? body) === body;
   if (isWhole && signed === undefined) return NO_DIGESTS;
   const digest = messageDigest(signed ?? [body]);
-  return events.length === 1 ? [digest] : events.map((_, place) => placeDigest(digest, place));
+  return events.length === 1 ? [digest] : events.map((_, index) => partDigest(digest, index));
 }
 
 function keptHeaders(

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { EventKey } from "@millrace/core";
+import { TIME_MAX_MS, type EventKey } from "@millrace/core";
 import type { Job } from "bullmq";
 
 // What BullMQ knows things by: a queue, a job in it, a run of the job, and its time.
@@ -68,9 +68,6 @@ export function endedRunName(job: Parameters<typeof runName>[0]): string {
   const { timestamp, attemptsMade, failedReason } = job;
   return runName({ timestamp, attemptsMade: Math.max(0, attemptsMade - 1), failedReason });
 }
-
-/** The last millisecond that a Date holds. */
-const TIME_MAX_MS = 8_640_000_000_000_000;
 
 /** When a job was added; now where somebody has edited that into no time at all. */
 export function addedAt({ timestamp }: Pick<Job, "timestamp">): number {

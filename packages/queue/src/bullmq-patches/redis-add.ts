@@ -1,4 +1,4 @@
-import { toEnvelope, toEnvelopeText, type QueueKeys, type StoreResult } from "@millrace/core";
+import { stringifyEnvelope, toEnvelope, type QueueKeys, type StoreResult } from "@millrace/core";
 import type { Redis } from "ioredis";
 import type { Backend } from "../backend.ts";
 import { JOB_OPTIONS, jobOptions } from "../job-options.ts";
@@ -35,7 +35,7 @@ export function createRedisAdd(
           id,
           event.type,
           event.bodyHash,
-          toEnvelopeText(event, { identityOnly, keys: queueKeys }),
+          stringifyEnvelope(toEnvelope(event, { identityOnly, keys: queueKeys })),
         );
       }
       answers.push(...((await script.run(client, keys, args, onSent)) as unknown[]));

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { isMillraceError, MillraceError } from "./errors.ts";
 
 /** How a failed connection looks, and what to do about it; `%` is the variable that names the server. */
@@ -77,4 +78,19 @@ function* textsOf(error: unknown): Generator<string> {
   yield error.message;
   if (error instanceof AggregateError) for (const each of error.errors) yield* textsOf(each);
   yield* textsOf(error.cause);
+}
+
+/**
+ * The name of a pool's connections in pg_stat_activity: `millrace-worker/28-9f3ac1`. It has the
+ * pool's maximum and names the process, so that a reader can add up the maxima of all processes.
+ */
+export function poolName(name: string, connectionsMax: number): string {
+  return `${name}/${connectionsMax}-${randomBytes(3).toString("hex")}`;
+}
+
+/** Reads a pool's name; undefined for other names. */
+export function readPoolName(text: string): { name: string; connectionsMax: number } | undefined {
+  const [, name, max] = /^(millrace-[a-z-]+)\/(\d+)-[0-9a-f]{6}$/.exec(text) ?? [];
+  if (name === undefined || max === undefined) return undefined;
+  return { name, connectionsMax: Number(max) };
 }
