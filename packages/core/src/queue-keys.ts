@@ -26,26 +26,26 @@ export interface JobSeal {
 export class QueueKeys {
   /** The name of the key that signs. */
   readonly kid: string;
-  private readonly signing: KeyObject;
-  private readonly live = new Map<string, KeyObject>();
+  readonly #signing: KeyObject;
+  readonly #live = new Map<string, KeyObject>();
 
   /** @throws `invalid_config` when one of them is not 32 bytes as hex or base64. */
   constructor(text: string) {
     const keys = split(text).map((part) => decode(part) ?? refuse());
-    for (const key of keys) this.live.set(nameOf(key), createSecretKey(key));
-    const [[kid, signing] = refuse()] = this.live;
+    for (const key of keys) this.#live.set(nameOf(key), createSecretKey(key));
+    const [[kid, signing] = refuse()] = this.#live;
     this.kid = kid;
-    this.signing = signing;
+    this.#signing = signing;
   }
 
   /** The MAC of a text. */
   sign(text: string): string {
-    return macOf(this.signing, text);
+    return macOf(this.#signing, text);
   }
 
   /** Whether a live key made the MAC, in a time that does not tell how much of it is right. */
   verify(text: string, { kid, mac }: JobSeal): boolean {
-    const key = this.live.get(kid);
+    const key = this.#live.get(kid);
     if (key === undefined || mac.length !== MAC_CHARS) return false;
     const given = Buffer.from(mac);
     const own = Buffer.from(macOf(key, text));
