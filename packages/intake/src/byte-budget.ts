@@ -18,7 +18,7 @@ export interface BodyBeingRead {
   /** When it began, by `performance.now()`. */
   readonly startedMs: number;
   /** Refuses the body, which leaves its pool and returns its bytes at once. */
-  giveWay(): void;
+  evict(): void;
   /** Its neighbors in its pool, which alone sets them. */
   before: BodyBeingRead | undefined;
   after: BodyBeingRead | undefined;
@@ -137,7 +137,7 @@ export class BodyPool {
       if (shortage === undefined) break;
       const candidate = this.#candidate(shortage);
       if (candidate === undefined || candidate === taker) return shortage;
-      candidate.giveWay();
+      candidate.evict();
     }
     this.taken += bytes;
     this.#budget.taken += bytes;

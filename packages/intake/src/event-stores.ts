@@ -89,7 +89,7 @@ export class EventStores {
     const startedMs = performance.now();
     const results = await this.#put(source, events);
     if (results.some(isMissing)) return "unavailable";
-    for (const { eventId } of having("conflict", events, results)) {
+    for (const { eventId } of withResult("conflict", events, results)) {
       this.#notify({ kind: "conflict", source: source.name, eventId });
     }
     const hasEnded = results.includes("failed") || results.includes("completed");
@@ -113,8 +113,8 @@ export class EventStores {
     { name, redelivery }: ReadySource,
     { events, results, leftMs }: Ended,
   ): Promise<boolean> {
-    const failed = redelivery === "retry" ? having("failed", events, results) : NONE;
-    const completed = having("completed", events, results);
+    const failed = redelivery === "retry" ? withResult("failed", events, results) : NONE;
+    const completed = withResult("completed", events, results);
     // A ledger that is down is not waited for: the reconciler looks at what completed when it is back.
     const asks = completed.length > 0 && this.#orders.ledger[0]?.takes(name) === true;
     const undone = asks ? await redeliver.findUndone(completed, leftMs()) : NONE;
@@ -174,7 +174,7 @@ async function putMissing(
   return results.map((result) => (isMissing(result) ? (further.next().value ?? NO_STORE) : result));
 }
 
-function having(
+function withResult(
   wanted: "conflict" | "failed" | "completed",
   events: readonly IncomingEvent[],
   results: readonly StoreResult[],

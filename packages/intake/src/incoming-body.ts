@@ -112,7 +112,7 @@ export class IncomingBody implements BodyBeingRead {
     this.#onOver(refused(code, reason));
   }
 
-  giveWay(): void {
+  evict(): void {
     this.refuse("overloaded", "gave_way");
   }
 

@@ -6,7 +6,7 @@ import {
   type StoreResult,
 } from "@millrace/core";
 import { createQueueLimits } from "@millrace/queue";
-import type { DeliveryNotes } from "./delivery-notes.ts";
+import type { DeliveryCounter } from "./counts.ts";
 import type { ClosableEventStore, LedgerClient, QueueClient } from "./event-store.ts";
 import type { Notify } from "./notice.ts";
 
@@ -16,7 +16,7 @@ export interface LedgerStoreDeps {
   readonly sources: Config["sources"];
   readonly notify?: Notify;
   /** Counts what was delivered again. */
-  readonly deliveries?: DeliveryNotes | undefined;
+  readonly deliveries?: DeliveryCounter | undefined;
 }
 
 /**

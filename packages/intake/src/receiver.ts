@@ -12,14 +12,14 @@ import {
   type IncomingEvent,
   type IngressConfig,
 } from "@millrace/core";
-import { Admission, unknownSources, type SourceLimits } from "./admission.ts";
 import { ByteBudget } from "./byte-budget.ts";
+import type { RefusalCounter } from "./counts.ts";
 import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
 import { EventStores, type ActiveStore } from "./event-stores.ts";
+import { HeadChecks, unknownSources, type SourceLimits } from "./head-checks.ts";
 import { InFlight } from "./in-flight.ts";
 import { toIncomingEvents } from "./incoming-events.ts";
 import type { Notify } from "./notice.ts";
-import type { RefusalNotes } from "./refusal-notes.ts";
 import {
   methodNotAllowed,
   providerAnswer,
@@ -40,7 +40,7 @@ export interface ReceiverDeps {
   /** Retries a failed event that its sender delivers again; without it nothing does. */
   readonly redelivery?: RedeliveryPort | undefined;
   /** Counts what is refused; without it nothing does. */
-  readonly refusals?: Pick<RefusalNotes, "add"> | undefined;
+  readonly refusals?: Pick<RefusalCounter, "add"> | undefined;
   readonly notify?: Notify;
   /** The clock that signed timestamps are compared with, milliseconds since the epoch. */
   readonly nowMs?: () => number;
@@ -70,8 +70,8 @@ export class Receiver {
   readonly limits: IngressConfig;
   /** The bytes of bodies in flight, of all adapters together. */
   readonly budget: ByteBudget;
-  /** What is refused before its body is read. */
-  readonly admission: Admission;
+  /** Refuses requests before their body is read. */
+  readonly headChecks: HeadChecks;
   readonly notify: Notify;
   readonly #sources: ReadonlyMap<string, ReadySource>;
   readonly #unknown: (name: string) => SourceLimits;
@@ -93,7 +93,7 @@ export class Receiver {
     const storing = { ...deps, config: { ...deps.config, ...config }, notify: this.notify };
     this.#stores = new EventStores(storing, options);
     this.#nowMs = deps.nowMs ?? Date.now;
-    this.admission = new Admission(this.limits, { notify: this.notify, nowMs: this.#nowMs });
+    this.headChecks = new HeadChecks(this.limits, { notify: this.notify, nowMs: this.#nowMs });
     this.checks = this.#stores.checks;
   }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { lengthOf, type SourceLimits } from "./admission.ts";
+import { lengthOf, type SourceLimits } from "./head-checks.ts";
 import { poolFor } from "./byte-budget.ts";
 import { IncomingBody, refused, type BodyClock, type BodyRead } from "./incoming-body.ts";
 

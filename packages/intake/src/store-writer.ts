@@ -1,4 +1,5 @@
 import {
+  asError,
   createBatcher,
   createCircuitBreaker,
   Deadlines,
@@ -270,8 +271,4 @@ const isError = (result: StoreResult): result is Error => result instanceof Erro
 
 function isOutage(error: unknown): boolean {
   return isMillraceError(error) && OUTAGES.has(error.code);
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

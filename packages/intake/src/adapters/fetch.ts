@@ -1,4 +1,4 @@
-import { rejectEarly, type RefusedRequest } from "../admission.ts";
+import { rejectEarly, type RefusedRequest } from "../head-checks.ts";
 import { BodyClock, refused } from "../incoming-body.ts";
 import { earlyRejection, type Received } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
@@ -28,7 +28,7 @@ export function createFetchAdapter(receiver: Receiver): FetchHandler {
     if (request.body === null)
       return await receiver.receive({ ...head, source: name, body: EMPTY });
     const read =
-      receiver.admission.refuseHead(source, head) ??
+      receiver.headChecks.refuseHead(source, head) ??
       (await readStream(request.body, source, { clock, length: announcedIn(headers) }));
     if (!read.ok) return refuse({ ...read, source });
     try {
@@ -39,7 +39,7 @@ export function createFetchAdapter(receiver: Receiver): FetchHandler {
   }
 
   function refuse(refusal: RefusedRequest): Received {
-    receiver.admission.refused(refusal);
+    receiver.headChecks.reportRefused(refusal);
     return refusal.rejection;
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { failpoint } from "@millrace/core";
-import { rejectEarly, type RefusedRequest } from "../admission.ts";
+import { rejectEarly, type RefusedRequest } from "../head-checks.ts";
 import { InFlight } from "../in-flight.ts";
 import { BodyClock } from "../incoming-body.ts";
 import { earlyRejection, endsConnection, type Received, type ReceiveRequest } from "../received.ts";
@@ -64,7 +64,7 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
     if (request.readableFlowing === null) await HEAD_IS_PARSED;
     const read =
       readArrived(request, source) ??
-      receiver.admission.refuseHead(source, headOf(request)) ??
+      receiver.headChecks.refuseHead(source, headOf(request)) ??
       (await readBody(request, source, { clock, onBegin: askForBody }));
     if (!read.ok) return refuse(request, response, { ...read, source });
     const { socket } = request;
@@ -86,7 +86,7 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
     refusal: RefusedRequest,
   ): void {
     const { rejection } = refusal;
-    receiver.admission.refused(refusal);
+    receiver.headChecks.reportRefused(refusal);
     respondUnread(request, response, rejection, { close: endsConnection(rejection), lingering });
   }
 

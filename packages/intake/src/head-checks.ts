@@ -45,9 +45,9 @@ export function unknownSources(
     return { methods, bodyBytesMax, bytes: budget.of(""), verifier: { ...check } };
   });
   return (name) => {
-    const place = createHmac("sha256", secret).update(name).digest().readUInt32BE() % alike.length;
+    const index = createHmac("sha256", secret).update(name).digest().readUInt32BE() % alike.length;
     const asked = SOURCE_NAME.test(name) ? name : undefined;
-    const limits = alike[place];
+    const limits = alike[index];
     if (limits === undefined) throw new RangeError("Cannot receive webhooks: there is no source");
     return { ...limits, name: undefined, asked };
   };
@@ -99,8 +99,8 @@ const REASONS: Partial<Record<ErrorCode, AdmissionReason>> = {
   too_many_chunks: "too_many_chunks",
 };
 
-/** What the adapters of a receiver refuse before they have a delivery. */
-export class Admission {
+/** The checks of a request before its body is read, for all adapters of a receiver. */
+export class HeadChecks {
   readonly #limits: IngressConfig;
   readonly #notify: Notify;
   readonly #nowMs: () => number;
@@ -131,7 +131,7 @@ export class Admission {
   }
 
   /** Reports a request that was refused. */
-  refused({ rejection: { outcome, code }, reason, source }: RefusedRequest): void {
+  reportRefused({ rejection: { outcome, code }, reason, source }: RefusedRequest): void {
     const admission = reason ?? (code && REASONS[code]);
     const { name, asked } = source ?? {};
     const answered = { kind: "answered", source: name, asked, outcome, code } as const;
