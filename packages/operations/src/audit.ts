@@ -1,5 +1,5 @@
-import type { AuditEntry } from "@millrace/api-contract";
-import { isMillraceError } from "@millrace/core";
+import type { AuditEntry, ErrorGroup, ErrorState } from "@millrace/api-contract";
+import { isMillraceError, MillraceError } from "@millrace/core";
 import type { AuditedAct, AuditJson, Ledger } from "@millrace/ledger";
 
 /** Who does something, and why. */
@@ -48,4 +48,50 @@ export async function underAudit<Result>(
     await end({ error: isMillraceError(error) ? error.code : "internal" });
     throw error;
   }
+}
+
+interface AuditDeps<Part extends "sessions" | "errors"> {
+  readonly ledger: Pick<Ledger, "audit" | Part>;
+  readonly actor: Actor;
+}
+
+/**
+ * Ends a session of the dashboard, under audit. Every dashboard refuses it within ten seconds.
+ *
+ * @throws `session_not_found`; `database_unavailable` when it cannot be written down.
+ */
+export async function endSession(
+  { ledger, actor }: AuditDeps<"sessions">,
+  id: string,
+): Promise<void> {
+  const end = async () => {
+    if (await ledger.sessions.end(id)) return;
+    throw new MillraceError(
+      "session_not_found",
+      `Cannot end session ${JSON.stringify(id)}: it is not active`,
+    );
+  };
+  const intent = { action: "end_session", filter: { session: id } };
+  await underAudit({ ledger, actor }, intent, end, () => ({ ended: true }));
+}
+
+/**
+ * Resolves, ignores or reopens a group of errors, under audit, and returns it as it is then.
+ *
+ * @param prefix - how its fingerprint begins.
+ * @throws `error_not_found`, `invalid_request` when several begin so; `database_unavailable`
+ */
+export async function setErrorState(
+  { ledger, actor }: AuditDeps<"errors">,
+  prefix: string,
+  { state, note }: { readonly state: ErrorState; readonly note?: string | undefined },
+): Promise<ErrorGroup> {
+  const { fingerprint } = await ledger.errors.get(prefix);
+  await underAudit(
+    { ledger, actor },
+    { action: "set_error_state", filter: { error: fingerprint, state, note } },
+    () => ledger.errors.setState(fingerprint, { state, note, by: actor.user }),
+    () => ({ state }),
+  );
+  return await ledger.errors.get(fingerprint);
 }

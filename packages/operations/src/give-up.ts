@@ -1,4 +1,4 @@
-import type { EventKey, EventLookup } from "@millrace/core";
+import { keyOf, type EventKey, type EventLookup } from "@millrace/core";
 import type { GiveUpAnswer, Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { underAudit, type Actor } from "./audit.ts";
@@ -32,8 +32,7 @@ export async function giveUpEvent(
     async () => {
       const found = await ledger.reads.findStatus(lookup);
       if (found === undefined) return await answerUnrecorded(queues, lookup);
-      const { source, eventId } = lookup;
-      const key = { source, eventId, generation: found.generation };
+      const key = keyOf({ ...lookup, generation: found.generation });
       const [answer = "not_found"] = await ledger.retries.giveUpMany([key]);
       if (answer === "given_up") await removeJobs({ ledger, queues }, [key]);
       return answer;

@@ -16,15 +16,14 @@
  *
  * It has no deadline, breaker or dedup of its own: ledger and queues have theirs, and job ids make adding twice harmless.
  */
-export { underAudit, type Actor } from "./audit.ts";
+export { endSession, setErrorState, underAudit, type Actor } from "./audit.ts";
 export { startBulkRunner, type BulkNotice, type BulkRunner } from "./bulk-runner.ts";
 export { changeBulkRun, type BulkCount, type BulkRunOptions } from "./bulk-runs.ts";
-export { endSession } from "./end-session.ts";
 export { giveUpEvent, removeJobs } from "./give-up.ts";
 export { openBody, type BodyRange, type OpenBody } from "./open-body.ts";
 export { createOperator, type Operator } from "./operator.ts";
 export { diagnose, type Diagnosis } from "./reconcile/diagnose.ts";
-export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/disagreement.ts";
+export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/repair.ts";
 export { changedQueues } from "./reconcile/epochs.ts";
 export { findLedgerChanges, LEDGER_CHANGES } from "./reconcile/ledger-epoch.ts";
 export { createReconciler, RECONCILER, type ReconcilerNotice } from "./reconcile/reconciler.ts";
@@ -34,6 +33,5 @@ export type { RetentionNotice, RetentionPolicy } from "./retention/policy.ts";
 export { runRetention, type RetentionResult } from "./retention/run-retention.ts";
 export { countResults, retryDelivered, retryEvent, type RetryResult } from "./retry.ts";
 export type { Skip } from "./run-again.ts";
-export { setErrorState } from "./set-error-state.ts";
 export { showEvent, type ShowDeps, type ShownEvent } from "./show-event.ts";
 export { stats } from "./stats.ts";

@@ -1,4 +1,5 @@
 import {
+  keyOf,
   LEFT_TO_A_PERSON,
   type EventKey,
   type EventLookup,
@@ -41,7 +42,7 @@ export async function retryEvent(deps: Deps, lookup: EventLookup): Promise<Retry
   const found = await ledger.reads.findStatus(lookup);
   await queues.ping();
   if (found === undefined) return await skipUnrecorded(queues, lookup, "not_failed");
-  const key = { source: lookup.source, eventId: lookup.eventId, generation: found.generation };
+  const key = keyOf({ ...lookup, generation: found.generation });
   if (found.status === "pending") return await requeuePending(deps, key);
   return await retryOne(deps, key);
 }
@@ -63,7 +64,7 @@ export async function retryDelivered(
   await queues.ping();
   if (found === undefined) return await runUnrecorded(deps, event);
   const { status, generation, last_error_code: code } = found;
-  const key = { source, eventId, generation };
+  const key = keyOf({ ...event, generation });
   if (status === "pending") return await requeuePending(deps, key);
   if (LEFT_TO_A_PERSON.some((one) => one === code)) return skipped("not_failed");
   if (code === "body_lost") await ledger.intake.restoreBody(event);

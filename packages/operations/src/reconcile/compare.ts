@@ -2,12 +2,8 @@ import type { EnvelopedEvent } from "@millrace/core";
 import { isDataError, type Ledger, type LedgerStatus } from "@millrace/ledger";
 import type { FinishedFrom, FinishedJob, FinishedJobs, JobProblem, Queues } from "@millrace/queue";
 import { mapConcurrent } from "../map-concurrent.ts";
-import {
-  disagreementOf,
-  type Disagreement,
-  type EventDisagreementKind,
-  type UnreadableJob,
-} from "./disagreement.ts";
+import type { Disagreement, EventDisagreementKind, UnreadableJob } from "./disagreement.ts";
+import { disagreementOf } from "./repair.ts";
 
 /** What it takes to compare ledger and queues. Nothing is written to either. */
 export interface CompareDeps {

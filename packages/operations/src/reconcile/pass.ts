@@ -59,7 +59,7 @@ export interface PassOptions extends FindOptions {
   /** Compares every event that has been pending for so many milliseconds, whatever the ledger knows of its job. */
   readonly sweepGraceMs?: number | undefined;
   /** Compares every event that the ledger knows to be enqueued: it may have been told so of jobs that were lost. */
-  readonly doubtsMarks?: boolean | undefined;
+  readonly recheckEnqueued?: boolean | undefined;
 }
 
 /** What a pass found, and what it did about it. */
@@ -87,7 +87,7 @@ const SETTLING_MS = 120_000;
  */
 export async function runPass(deps: PassDeps, options: PassOptions): Promise<PassReport> {
   const pass = createPass(deps);
-  const { sweepGraceMs, doubtsMarks } = options;
+  const { sweepGraceMs, recheckEnqueued } = options;
   const queueChanges = await changedQueues(deps, options.sources);
   const changedSources = [...queueChanges.keys()];
   const view = await findLedgerChanges(deps, options.sources);
@@ -123,9 +123,10 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
     await pass.repairAll(findFinished(deps, { ...swept, state: "failed", sinceMs: 0 }));
     await pass.repairAll(findFinished(deps, { ...swept, state: "completed", sinceMs: 0 }));
   }
-  if (doubtsMarks === true) await pass.repairAll(findEnqueued(deps, { ...options, graceMs: 0 }));
-  const goesOn = (source: string) => deps.capacity.has(source);
-  await pass.repairAll(findNotEnqueued(deps, { ...options, goesOn }));
+  if (recheckEnqueued === true)
+    await pass.repairAll(findEnqueued(deps, { ...options, graceMs: 0 }));
+  const hasCapacity = (source: string) => deps.capacity.has(source);
+  await pass.repairAll(findNotEnqueued(deps, { ...options, hasCapacity }));
   const failedLately = { ...options, state: "failed", sinceMs: options.endedSinceMs } as const;
   await pass.repairAll(findFinished(deps, failedLately));
   await removeGivenUp(deps, options.sources);

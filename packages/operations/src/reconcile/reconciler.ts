@@ -181,7 +181,7 @@ class Reconciler {
       ...this.#options,
       ...{ sources, endedSinceMs },
       sweepGraceMs: nowMs >= sweepAtMs ? this.#options.sweepIntervalMs : undefined,
-      doubtsMarks: nowMs >= marksAtMs,
+      recheckEnqueued: nowMs >= marksAtMs,
     });
   }
 

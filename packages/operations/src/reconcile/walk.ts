@@ -51,7 +51,7 @@ export async function* findEnqueued(
 /** Compares the pending events that the ledger does not know to be enqueued. */
 export async function* findNotEnqueued(
   deps: CompareDeps,
-  options: FindOptions & Pick<Walk, "goesOn">,
+  options: FindOptions & Pick<Walk, "hasCapacity">,
 ): AsyncGenerator<Finding> {
   for await (const page of pages(deps.ledger, { ...options, which: "not_enqueued" })) {
     yield { ...(await comparePending(deps, page)), looked: page.length };
@@ -78,7 +78,7 @@ export async function* findFinished(
 
 interface Walk extends PendingQuery, FindOptions {
   /** Asked before each page of a source but the first: whether to go on with the source. */
-  readonly goesOn?: (source: string) => boolean;
+  readonly hasCapacity?: (source: string) => boolean;
 }
 
 /**
@@ -87,7 +87,7 @@ interface Walk extends PendingQuery, FindOptions {
  */
 async function* pages(
   ledger: Pick<Ledger, "repair">,
-  { sources, goesOn = () => true, pageMax = PAGE_MAX, which, graceMs }: Walk,
+  { sources, hasCapacity = () => true, pageMax = PAGE_MAX, which, graceMs }: Walk,
 ): AsyncGenerator<readonly LedgerStatus[]> {
   let left = new Map<string, LedgerStatus | undefined>();
   for (const source of sources) left.set(source, undefined);
@@ -96,7 +96,7 @@ async function* pages(
     const cursors = [...left].map(([source, after]) => ({ source, after, limit }));
     const page = await ledger.repair.pendingPage(cursors, { which, graceMs });
     if (page.length > 0) yield page;
-    left = unfinished(page, limit, goesOn);
+    left = unfinished(page, limit, hasCapacity);
   }
 }
 
@@ -104,7 +104,7 @@ async function* pages(
 function unfinished(
   page: readonly LedgerStatus[],
   limit: number,
-  goesOn: (source: string) => boolean,
+  hasCapacity: (source: string) => boolean,
 ): Map<string, LedgerStatus> {
   const counts = new Map<string, number>();
   const last = new Map<string, LedgerStatus>();
@@ -113,5 +113,7 @@ function unfinished(
     counts.set(source, (counts.get(source) ?? 0) + 1);
     last.set(source, pending);
   }
-  return new Map([...last].filter(([source]) => counts.get(source) === limit && goesOn(source)));
+  return new Map(
+    [...last].filter(([source]) => counts.get(source) === limit && hasCapacity(source)),
+  );
 }
