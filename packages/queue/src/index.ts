@@ -23,11 +23,11 @@ export {
 } from "./check-redis.ts";
 export { isDiskSlow } from "./redis-durability.ts";
 export { isRedisOnThisMachine } from "./redis-address.ts";
-export { createPostgresQueues, type PostgresQueuesOptions } from "./create-postgres-queues.ts";
-export { createRedisQueues, type RedisQueuesOptions } from "./create-redis-queues.ts";
+export { createPostgresQueues, type PostgresQueuesOptions } from "./postgres-backend.ts";
+export { createRedisQueues, type RedisQueuesOptions } from "./redis-backend.ts";
 export { jobId, queueName } from "./names.ts";
 export type { Notify, QueueNotice } from "./notices.ts";
-export { createQueueLimits } from "./queue-limits.ts";
+export { createQueueLimits } from "./pressure.ts";
 export { connectionsWanted } from "./postgres-pool.ts";
 export type {
   FinishedFrom,
