@@ -195,8 +195,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/operations/src/reconcile/repair.ts",
-        from: "  pending_without_job: addJobs,",
-        to: "  pending_without_job: async () => 0 * addJobs.length,",
+        from: "    repair: addJobs,",
+        to: "    repair: async () => 0 * addJobs.length,",
       },
     ],
     trials: [run("redis", "ledger", "F10")],
@@ -239,8 +239,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/operations/src/reconcile/repair.ts",
-        from: "  completed_job_failed: completeJobs,\n",
-        to: "  completed_job_failed: async () => 0,\n",
+        from: "    repair: completeJobs,\n",
+        to: "    repair: async () => 0,\n",
       },
     ],
     trials: [{ suites: ["test/operations/reconcile-queue-lost.test.ts"] }],
