@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { isMillraceError, MillraceError } from "./errors.ts";
 
-/** How a failed connection looks, and what to do about it; `%` is the variable that names the server. */
+/**
+ * Patterns of failed connections, each with its remedy; `%` is the variable that names the server.
+ */
 const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/ENOTFOUND|EAI_AGAIN|EAI_NODATA/, "Check the host in %: its name has no address"],
   [/ECONNREFUSED/, "Check the host and port in %, and that the server runs there"],
@@ -21,7 +23,7 @@ const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
     /sentinels are unreachable[^]*(WRONGPASS|NOAUTH)/,
     "Check sentinelUsername and sentinelPassword in %",
   ],
-  // Why each of them was passed over, ioredis keeps to itself.
+  // ioredis does not say why it passed over each of them.
   [
     /sentinels are unreachable[^]*Connection is closed/,
     "Check the hosts and ports of the Sentinels in %, and whether they speak TLS: if so, begin % with " +
@@ -44,7 +46,7 @@ const READ_ONLY =
 export type DatabaseVariable =
   "DATABASE_URL" | "DATABASE_SESSION_URL" | "DATABASE_READ_URL" | "RETENTION_DATABASE_URL";
 
-/** What to do about a server that cannot be reached, for people; undefined for other errors. */
+/** The remedy, in words, for a server that cannot be reached; undefined for other errors. */
 export function connectionHint(
   error: unknown,
   variable: DatabaseVariable = "DATABASE_URL",
@@ -63,7 +65,10 @@ export function connectionHint(
   return known.replaceAll("%", isRedis ? "REDIS_URL" : variable);
 }
 
-/** An error with what to do about it in its message, where that is known and the message does not have it. */
+/**
+ * An error with what to do about it in its message, where that is known and the message does not
+ * have it.
+ */
 export function withHint(error: unknown, variable?: DatabaseVariable): unknown {
   const hint = connectionHint(error, variable);
   if (hint === undefined || !isMillraceError(error)) return error;

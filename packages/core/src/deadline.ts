@@ -1,5 +1,5 @@
 /**
- * Waits for a promise at most `timeoutMs` milliseconds. What it was doing goes on, unheard; a late
+ * Waits for a promise at most `timeoutMs` milliseconds. Its work goes on in the background; a late
  * rejection is dropped.
  *
  * @throws what `late()` makes when the time is up, and whatever the promise rejects with before.
@@ -26,12 +26,12 @@ export interface Deadline<Item> {
 }
 
 /**
- * One timer for many waits of the same length. A timer of its own for each request is started and cleared
- * thousands of times a second, and nearly never fires.
+ * One timer for many waits of the same length. A timer of its own for each request is started and
+ * cleared thousands of times a second, and nearly never fires.
  *
- * A list and not a Map: where entries come and go, V8 replaces the table of a Map again and again, and each old
- * table refers to the next one. As soon as one of them is old enough to be left out of the quick garbage
- * collections, none of the entries that follow it is collected by those either.
+ * A list and not a Map: where entries come and go, V8 replaces the table of a Map again and again,
+ * and each old table refers to the next one. As soon as one of them is old enough to be left out of
+ * the quick garbage collections, none of the entries that follow it is collected by those either.
  */
 export class Deadlines<Item> {
   readonly #timeoutMs: number;
@@ -79,7 +79,8 @@ export class Deadlines<Item> {
 
   #endLate(): void {
     const nowMs = performance.now();
-    // The timer stays set meanwhile: a wait that begins in `onLate` is not the first, and needs none.
+    // The timer stays set meanwhile: a wait that begins in `onLate` is not the first, and needs
+    // none.
     while (this.#first !== undefined && this.#first.dueMs <= nowMs) {
       const { item } = this.#first;
       this.#remove(this.#first);
