@@ -66,7 +66,7 @@ async function createPostgresBackend(
   await connection.waitUntilReady();
   queryInTurn(connection);
   const workers = new Set<PostgresQueueBackend>();
-  // The one LISTEN connection broke: each worker subscribes again, and fetches what it missed.
+  // The one LISTEN connection broke: each worker subscribes again, and fetches the jobs it missed.
   connection.on("listenerinvalidated", () => {
     for (const worker of workers) {
       void worker.disconnectBlocking();

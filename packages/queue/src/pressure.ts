@@ -24,9 +24,9 @@ const SHARE = 20;
 const EMPTY: SourcePressure = { depth: 0, oldestAgeMs: undefined };
 
 /**
- * Measures the queues from time to time, so that the ingress, which decides on each request, need not
- * ask. A measurement that fails leaves the reading before it: other calls report a server that does not
- * answer.
+ * Measures the queues from time to time, so that the ingress, which decides on each request, need
+ * not ask. A measurement that fails leaves the reading before it: other calls report a server that
+ * does not answer.
  */
 export function createPressureGauge(
   read: () => Promise<PressureReading>,
@@ -86,8 +86,8 @@ export function createPressureGauge(
 const MEMORY_SHARE_MAX = 0.8;
 
 /**
- * Returns a function that is true for a source whose queue is full, or whose server's memory is. The
- * ledger's store asks too, before it enqueues an event.
+ * Returns a function that is true for a source whose queue is full, or whose server's memory is.
+ * The ledger's store asks too, before it enqueues an event.
  */
 export function createQueueLimits(
   queue: Pick<Queues, "pressure">,
