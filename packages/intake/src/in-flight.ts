@@ -1,4 +1,4 @@
-/** Counts what has begun and not ended, so that whoever closes can wait for it. */
+/** Counts the work that has begun and not ended, so that a close can wait for it. */
 export class InFlight {
   #count = 0;
   #onNone: (() => void)[] = [];

@@ -7,8 +7,11 @@ import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-stor
 export interface QueueStoreDeps {
   readonly queue: QueueClient & { breakerOf(source: string): StoreBreaker };
   readonly sources: Config["sources"];
-  /** The other store, where there is one. It takes the events while the queue may lose what it confirms, and keeps a
-   * note of deliveries that the queue calls a `conflict`, in the background and while there is capacity. */
+  /**
+   * The other store, where there is one. It takes the events while the queue may lose
+   * them, and keeps a note of deliveries that the queue calls a `conflict`, in the background
+   * and while there is capacity.
+   */
   readonly ledger?: ConflictLog;
   /** Counts what was delivered again. */
   readonly deliveries?: DeliveryCounter | undefined;

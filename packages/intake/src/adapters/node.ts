@@ -11,8 +11,8 @@ import { createLingering, endsUnsigned, respondUnread, writeResponse } from "./n
 /** Passes node:http requests to a receiver. */
 export interface NodeAdapter {
   /**
-   * Reads, delivers and answers one request. Never throws. `askForBody` is called when the head is not refused and the
-   * body has not come with it: who sent `Expect: 100-continue` waits for that.
+   * Reads, delivers and answers one request. Never throws. `askForBody` is called when the head is
+   * not refused and the body has not come with it: who sent `Expect: 100-continue` waits for that.
    */
   handle(
     request: IncomingMessage,
@@ -22,7 +22,7 @@ export interface NodeAdapter {
   ): void;
   /** Answers a request whose body is not read. */
   reject(request: IncomingMessage, response: ServerResponse, rejection: Received): void;
-  /** Whether a request of this socket was read to its end and still waits for its response. */
+  /** True when a request of this socket was read to its end and still waits for its response. */
   isAnswering(socket: object): boolean;
   /** Rejects new requests. Resolves when those it has begun are answered. */
   close(): Promise<void>;
@@ -32,8 +32,8 @@ export interface NodeAdapter {
 const HEAD_IS_PARSED = Promise.resolve();
 
 /**
- * Makes an adapter for node:http. What can be rejected is rejected before the body is read. Limits and
- * deadlines come from the receiver's config.
+ * Makes an adapter for node:http. What can be rejected is rejected before the body is read. Limits
+ * and deadlines come from the receiver's config.
  */
 export function createNodeAdapter(receiver: Receiver): NodeAdapter {
   const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
