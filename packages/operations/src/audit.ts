@@ -7,7 +7,9 @@ export interface Actor {
   /** The user; null when none is known. */
   readonly user: string | null;
   readonly role: AuditEntry["role"];
-  /** Through what: a page's session, a program's token, an open loopback, the command, bull-board. */
+  /**
+   * Through what: a page's session, a program's token, an open loopback, the command, bull-board.
+   */
   readonly via: AuditEntry["via"];
   /** In the actor's own words. */
   readonly reason?: string | undefined;
@@ -19,9 +21,9 @@ interface Deps {
 }
 
 /**
- * Does something under audit: the intent is written before, the result after.
- * Nothing is done when the intent cannot be written. When the result cannot, the act is done all the same:
- * the entry stays without a result, and the caller gets the result. `act` gets the id of the entry.
+ * Does something under audit: the intent is written before, the result after. Nothing is done when
+ * the intent cannot be written. When the result cannot, the act is done all the same: the entry
+ * stays without a result, and the caller gets the result. `act` gets the id of the entry.
  *
  * @throws `database_unavailable`, and what `act` throws.
  */
@@ -79,7 +81,8 @@ export async function endSession(
  * Resolves, ignores or reopens a group of errors, under audit, and returns it as it is then.
  *
  * @param prefix - how its fingerprint begins.
- * @throws `error_not_found`, `invalid_request` when several begin so; `database_unavailable`
+ * @throws `error_not_found`, `invalid_request` when it is the beginning of several;
+ * `database_unavailable`
  */
 export async function setErrorState(
   { ledger, actor }: AuditDeps<"errors">,

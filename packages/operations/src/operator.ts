@@ -20,7 +20,7 @@ interface Deps {
   readonly queues: RunAgainQueues & Pick<Queues, "pause" | "resume">;
 }
 
-/** What a person or a program can do to events and sources. */
+/** The actions of a person or a program on events and sources. */
 export interface Operator {
   retryEvent(lookup: EventLookup): Promise<RetryResult>;
   replayEvent(lookup: EventLookup): Promise<ReplayResult>;
@@ -34,8 +34,8 @@ export interface Operator {
 }
 
 /**
- * Makes the operations of an actor: those of the same names, each under audit. Besides their own errors they throw `database_unavailable` before
- * anything is done, when it cannot be written down.
+ * Makes the operations of an actor: those of the same names, each under audit. Besides their own
+ * errors they throw `database_unavailable` before anything is done, when it cannot be written down.
  */
 export function createOperator(deps: Deps, actor: Actor): Operator {
   const audit = { ledger: deps.ledger, actor };

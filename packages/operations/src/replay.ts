@@ -19,8 +19,9 @@ export type ReplayResult =
   { readonly kind: "replayed"; readonly generation: number } | SkippedEvent;
 
 /**
- * Makes a settled event run again as a further generation, on the same body: its old rows stay as they
- * are. A generation that is named must be the latest, so that a request that is sent twice is granted once.
+ * Makes a settled event run again as a further generation, on the same body: its old rows stay as
+ * they are. A generation that is named must be the latest, so that a request that is sent twice is
+ * granted once.
  *
  * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
  * not answer; `unavailable` when it cannot take the job. The generation is pending then, and the

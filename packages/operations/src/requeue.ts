@@ -2,29 +2,31 @@ import { wait, type EnvelopedEvent } from "@millrace/core";
 import type { Queues } from "@millrace/queue";
 import { mapConcurrent } from "./map-concurrent.ts";
 
-/** What it takes to give the jobs of pending events back to their queues. */
+/** The means to give the jobs of pending events back to their queues. */
 export type RequeueQueues = Pick<
   Queues,
   "retryJob" | "rerunJob" | "removeJob" | "findJob" | "enqueue"
 >;
 
 /**
- * What was done about a job: it waits to be run because of this call; it was on its way before; or the
+ * The result for a job: it waits to be run because of this call; it was on its way before; or the
  * queue did not answer.
  */
 export type Requeued = "requeued" | "on_its_way" | Error;
 
 /** Jobs asked for at once. On Redis they share a connection, and their round trips. */
 const CONCURRENCY = 64;
-/** Milliseconds that a job which a worker is just failing gets to arrive in the queue's `failed`. */
+/**
+ * Milliseconds that a job which a worker is just failing gets to arrive in the queue's `failed`.
+ */
 const ACTIVE_TIMEOUT_MS = 2_000;
 const ACTIVE_RETRY_DELAY_MS = 25;
 
 /**
- * Makes the jobs of events wait that the ledger has pending: one that ended is moved back, one that is
- * gone is added again, with the identity alone. With `atOnce`, for events that a person retries, a job that is just
- * being failed gets the time to arrive in `failed`, and one that is due later is added anew: the event was given up
- * while its queue was away.
+ * Makes the jobs of events wait that the ledger has pending: one that ended is moved back, one that
+ * is gone is added again, with the identity alone. With `atOnce`, for events that a person retries,
+ * a job that is just being failed gets the time to arrive in `failed`, and one that is due later is
+ * added anew: the event was given up while its queue was away.
  */
 export async function requeueJobs(
   queues: RequeueQueues,
@@ -65,7 +67,9 @@ export async function addJobs(
 
 const NO_BODY = new Uint8Array();
 
-/** An event as its job needs it when the ledger has the body: the identity alone, on either backend. */
+/**
+ * An event as its job needs it when the ledger has the body: the identity alone, on either backend.
+ */
 export const withoutBody = (event: EnvelopedEvent) => ({ ...event, headers: {}, body: NO_BODY });
 
 type JobFound = "requeued" | "on_its_way" | "delayed" | "active" | "missing";
@@ -75,9 +79,10 @@ function toRequeued(job: JobFound | Error): Requeued {
 }
 
 /**
- * A worker writes `failed` to the ledger and reports it to the queue after that: for a moment the job is
- * still active, and would fail right after a retry that found it so. One whose worker died between
- * the two stays active; the stall check runs it again, and the ledger has it pending by then.
+ * A worker writes `failed` to the ledger and reports it to the queue after that: for a moment the
+ * job is still active, and would fail right after a retry that found it so. One whose worker died
+ * between the two stays active; the stall check runs it again, and the ledger has it pending by
+ * then.
  */
 async function requeueAtOnce(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobFound> {
   const deadline = Date.now() + ACTIVE_TIMEOUT_MS;

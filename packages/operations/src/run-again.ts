@@ -3,10 +3,10 @@ import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import type { Requeued, RequeueQueues } from "./requeue.ts";
 
-/** What a retry or a replay needs of the queues. */
+/** The part of the queues that a retry or a replay uses. */
 export type RunAgainQueues = RequeueQueues & Pick<Queues, "queues" | "ping">;
 
-/** Why an event was not run again. */
+/** The reason why an event was not run again. */
 export type Skip =
   /** A retry: it is completed, or pending with its job on the way. */
   | "not_failed"
@@ -32,8 +32,8 @@ export interface SkippedEvent {
 export const skipped = (reason: Skip): SkippedEvent => ({ kind: "skipped", reason });
 
 /**
- * Adds the jobs of events that the ledger has made pending, and marks those that have one by then. The reconciler adds
- * the others.
+ * Adds the jobs of events that the ledger has made pending, and marks those that have one by then.
+ * The reconciler adds the others.
  *
  * @throws `database_unavailable`; what the queue answered to the first event that it did not take.
  */
@@ -48,7 +48,7 @@ export async function enqueuePending(
   if (failure !== undefined) throw failure;
 }
 
-/** Why an event that the ledger does not know is not run again: what its job says, if it has one. */
+/** The reason why an unrecorded event is not run again: by its job, if it has one. */
 export async function skipUnrecorded(
   queues: RunAgainQueues,
   lookup: EventLookup,

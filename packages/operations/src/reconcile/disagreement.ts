@@ -12,9 +12,9 @@ export type EventDisagreementKind = Exclude<DisagreementKind, UnreadableJob["kin
 export interface EventDisagreement {
   readonly kind: EventDisagreementKind;
   readonly event: EnvelopedEvent;
-  /** How its job ended, if it did. */
+  /** The end of its job, if it has ended. */
   readonly end: { readonly run: string; readonly failedReason: string | undefined } | undefined;
-  /** Whether the ledger knows the event to be enqueued. */
+  /** True when the ledger has the event as enqueued. */
   readonly enqueued: boolean;
   /** Milliseconds until its next attempt is due; nothing when it is. */
   readonly dueInMs?: number | undefined;
@@ -25,7 +25,7 @@ export interface UnreadableJob {
   readonly kind: "unreadable_job";
   readonly source: string;
   readonly jobId: string;
-  /** Why. It quotes nothing of what the job says. */
+  /** The reason. It quotes nothing of the job. */
   readonly problem: JobProblem;
 }
 
@@ -41,7 +41,7 @@ export interface DisagreementExample {
   readonly source: string;
   readonly event: Pick<EventKey, "eventId" | "generation"> | undefined;
   readonly jobId: string | undefined;
-  /** Why its job failed, if it did, or cannot be read. */
+  /** The reason why its job failed, or cannot be read. */
   readonly detail: string | undefined;
 }
 
@@ -67,7 +67,7 @@ export function createCounts(examplesMax: number): Counts {
   };
 }
 
-/** What was found of different sources, together. */
+/** Adds the disagreements of different sources. */
 export function addFound(
   one: ReadonlyMap<DisagreementKind, Found>,
   other: ReadonlyMap<DisagreementKind, Found>,

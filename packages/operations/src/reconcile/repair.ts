@@ -152,9 +152,9 @@ const CONCURRENCY = 8;
 const RERUN_CONCURRENCY = 64;
 
 /**
- * Makes ledger and queue agree again on what was found; returns how many of each kind. No attempt is
- * counted, and nothing is done twice: two reconcilers at once, or one and a person's retry, end where
- * one of them would have.
+ * Makes ledger and queue agree again on what was found; returns how many of each kind. No attempt
+ * is counted, and nothing is done twice: two reconcilers at once, or one and a person's retry, end
+ * where one of them would have.
  */
 export async function repair(
   deps: RepairDeps,
@@ -175,9 +175,10 @@ export async function repair(
 }
 
 /**
- * Adds the jobs of events that have none, as far as their queues have capacity. The ledger has the bodies,
- * so a job carries the identity alone, and waits for as long as the event's next attempt is not due. An event that gets none is noted as not enqueued in the ledger,
- * so that the next pass comes back to it.
+ * Adds the jobs of events that have none, as far as their queues have capacity. The ledger has the
+ * bodies, so a job carries the identity alone, and waits for as long as the event's next attempt is
+ * not due. An event that gets none is noted as not enqueued in the ledger, so that the next pass
+ * comes back to it.
  *
  * @throws `unavailable` when the queue takes no job at all.
  */
@@ -211,7 +212,7 @@ function isUnavailable(result: StoreResult): result is Error {
 
 const eventsOf = (found: readonly EventDisagreement[]) => found.map(({ event }) => event);
 
-/** The queue abandoned the job, and no worker could tell the ledger. */
+/** The queue abandoned the job, and no worker could record that in the ledger. */
 async function failEvents(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
   const answers = await mapConcurrent(found, CONCURRENCY, ({ event, end }) =>
     failEvent(deps, event, { code: "gave_up", end }),
@@ -220,8 +221,8 @@ async function failEvents(deps: RepairDeps, found: readonly EventDisagreement[])
 }
 
 /**
- * The worker died before it could record the event, and the queue abandoned its job. A replay begins in the ledger,
- * so one that is not there was lost.
+ * The worker died before it could record the event, and the queue abandoned its job. A replay
+ * begins in the ledger, so one that is not there was lost.
  */
 async function recordFailed(
   deps: RepairDeps,
@@ -239,8 +240,9 @@ async function recordFailed(
 }
 
 /**
- * The event had completed, and Postgres has lost that: its row, status, and effects were one commit, so that nothing of
- * it is there. The job's body is run. Where only the ledger had the body, its sender must deliver it again.
+ * The event had completed, and Postgres has lost that: its row, status, and effects were one
+ * commit, so that nothing of it is there. The job's body is run. Where only the ledger had the
+ * body, its sender must deliver it again.
  */
 async function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
   const { queues, isSound } = deps;
@@ -262,7 +264,10 @@ async function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]):
 
 const BODY_LOST = "Cannot run the event again: Postgres has lost it, and its job carries no body";
 
-/** Why an event that no worker could record fails: a job without a body was written when the ledger had it. */
+/**
+ * The code of an event that no worker could record: a job without a body was written when the
+ * ledger had it.
+ */
 function codeOf(
   { body, generation }: EnvelopedEvent,
   { signsJobs }: Pick<Queues, "signsJobs">,
@@ -273,7 +278,10 @@ function codeOf(
 
 type AbandonCode = "gave_up" | "replay_lost" | "body_lost";
 
-/** Fails an event in the ledger; one that the ledger does not know is recorded first, if it has its body. */
+/**
+ * Fails an event in the ledger; one that the ledger does not know is recorded first, if it has its
+ * body.
+ */
 async function failEvent(
   { ledger, onAbandoned }: RepairDeps,
   event: EnvelopedEvent,
@@ -286,7 +294,10 @@ async function failEvent(
   return answer;
 }
 
-/** A worker finds the event completed, and completes the job. One that it would refuse again is left alone. */
+/**
+ * A worker finds the event completed, and completes the job. One that it would refuse again is left
+ * alone.
+ */
 async function completeJobs(
   { queues, isSound }: RepairDeps,
   found: readonly EventDisagreement[],

@@ -3,7 +3,7 @@ import type { Ledger, LedgerStatus, PendingQuery } from "@millrace/ledger";
 import { compareFinished, comparePending, type CompareDeps } from "./compare.ts";
 import type { Disagreement } from "./disagreement.ts";
 
-/** What comparing one page of events or jobs found. */
+/** The findings of one page of events or jobs. */
 export interface Finding {
   readonly found: readonly Disagreement[];
   /** Pending events with a job on its way that the ledger does not know to be enqueued. */
@@ -24,9 +24,9 @@ export interface FindOptions {
 export const PAGE_MAX = 1_000;
 
 /**
- * Compares every pending event, also those that the ledger does not know to be enqueued. For a queue that
- * may have lost jobs: an ingress may write `enqueued_at` after the job was lost, and the event would then
- * pass for one with a job.
+ * Compares every pending event, also those that the ledger does not know to be enqueued. For a
+ * queue that may have lost jobs: an ingress may write `enqueued_at` after the job was lost, and the
+ * event would then pass for one with a job.
  */
 export async function* findPending(
   deps: CompareDeps,
@@ -82,8 +82,8 @@ interface Walk extends PendingQuery, FindOptions {
 }
 
 /**
- * Reads pending events, of each source those that have been pending for longest first: some of every
- * source, then some more of every source, so that none waits for another's backlog.
+ * Reads pending events, of each source those that have been pending for longest first: some of
+ * every source, then some more of every source, so that none waits for another's backlog.
  */
 async function* pages(
   ledger: Pick<Ledger, "repair">,
