@@ -12,11 +12,13 @@ import { signatureScheme } from "./signature/signature-scheme.ts";
 import { PADDLE_TYPES } from "./types/paddle-types.ts";
 
 /**
- * Paddle Billing: `Paddle-Signature: ts=<s>;h1=<hex>`, HMAC-SHA256 over `<ts>:<body>`. Of several `h1`, as they are
- * sent while a secret is being changed, any will do; Paddle's own SDK looks at the last. The tolerance is
- * its five seconds, here both ways: `toleranceMs` widens it where clocks are not that good.
+ * Paddle Billing: `Paddle-Signature: ts=<s>;h1=<hex>`, HMAC-SHA256 over `<ts>:<body>`. Of several
+ * `h1`, as they are sent while a secret is being changed, any will do; Paddle's own SDK looks at
+ * the last. The tolerance is its five seconds, here both ways: `toleranceMs` widens it where clocks
+ * are not that good.
  *
- * Source: https://developer.paddle.com/webhooks/signature-verification and paddle-node-sdk's webhooks-validator.js.
+ * Source: https://developer.paddle.com/webhooks/signature-verification and paddle-node-sdk's
+ * webhooks-validator.js.
  */
 const provider = defineProvider({
   name: "paddle",
