@@ -94,13 +94,13 @@ test("listeners are called once, when it aborts, with its first reason to read",
 
 test("a listener that was removed, or came after the abort, is not called", () => {
   const signal = new LazySignal();
-  const [removed, late] = [vi.fn<() => void>(), vi.fn<() => void>()];
+  const [removed, added] = [vi.fn<() => void>(), vi.fn<() => void>()];
   signal.addEventListener("abort", removed);
   signal.removeEventListener("abort", removed);
   signal.abort("over");
-  signal.addEventListener("abort", late);
+  signal.addEventListener("abort", added);
   expect(removed).not.toHaveBeenCalled();
-  expect(late).not.toHaveBeenCalled();
+  expect(added).not.toHaveBeenCalled();
 });
 
 test.each([

@@ -156,6 +156,7 @@ export type {
 } from "./settings.ts";
 export {
   Deadlines,
+  InFlight,
   LazySignal,
   settlesWithin,
   unlessAborted,

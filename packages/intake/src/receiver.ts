@@ -2,6 +2,7 @@ import {
   EVENT_ID_BYTES_MAX,
   EVENT_TYPE_BYTES_MAX,
   failpoint,
+  InFlight,
   isMillraceError,
   isStorableWithin,
   withUrl,
@@ -17,7 +18,6 @@ import type { RefusalCounter } from "./counts.ts";
 import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
 import { EventStores, type ActiveStore } from "./event-stores.ts";
 import { HeadChecks, unknownSources, type SourceLimits } from "./head-checks.ts";
-import { InFlight } from "./in-flight.ts";
 import { toIncomingEvents } from "./incoming-events.ts";
 import type { Notify } from "./notice.ts";
 import {

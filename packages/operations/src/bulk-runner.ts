@@ -1,8 +1,7 @@
 import { failpoint, isMillraceError, wait, type EnvelopedEvent } from "@millrace/core";
 import { isDataError, type Ledger, type OpenBulkRun } from "@millrace/ledger";
 import { removeJobs, type RemovalQueues } from "./give-up.ts";
-import { addJobs, requeueJobs } from "./requeue.ts";
-import { enqueuePending, type RunAgainQueues } from "./run-again.ts";
+import { addJobs, enqueuePending, requeueJobs, type RunAgainQueues } from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "bulkWork" | "retries">;

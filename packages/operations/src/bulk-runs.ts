@@ -8,7 +8,7 @@ import {
 import { isStorable, MillraceError, type EventStatus } from "@millrace/core";
 import type { BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
 import { underAudit, type Actor } from "./audit.ts";
-import type { RunAgainQueues, Skip } from "./run-again.ts";
+import type { RunAgainQueues, Skip } from "./requeue.ts";
 
 /** The events of a bulk run. */
 export interface BulkOptions {

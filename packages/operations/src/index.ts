@@ -35,6 +35,6 @@ export { planRetention, type RetentionPlan } from "./retention/plan-retention.ts
 export type { RetentionNotice, RetentionPolicy } from "./retention/policy.ts";
 export { runRetention, type RetentionResult } from "./retention/run-retention.ts";
 export { countResults, retryDelivered, retryEvent, type RetryResult } from "./retry.ts";
-export type { Skip } from "./run-again.ts";
+export type { Skip } from "./requeue.ts";
 export { showEvent, type ShowDeps, type ShownEvent } from "./show-event.ts";
 export { stats } from "./stats.ts";

@@ -13,7 +13,7 @@ import {
 } from "./bulk-runs.ts";
 import { replayEvent, type ReplayResult } from "./replay.ts";
 import { countResults, retryEvent, retryEvents, type RetryResult } from "./retry.ts";
-import type { RunAgainQueues } from "./run-again.ts";
+import type { RunAgainQueues } from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "retries" | "audit" | "bulkRuns">;

@@ -1,13 +1,13 @@
 import type { EventLookup } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import { addJobs } from "./requeue.ts";
 import {
+  addJobs,
   enqueuePending,
-  skipped,
-  skipUnrecorded,
   type RunAgainQueues,
+  skipped,
   type SkippedEvent,
-} from "./run-again.ts";
+  skipUnrecorded,
+} from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "retries">;

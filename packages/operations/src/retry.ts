@@ -6,15 +6,15 @@ import {
   type IncomingEvent,
 } from "@millrace/core";
 import type { Ledger, RetryManyAnswer } from "@millrace/ledger";
-import { requeueJobs } from "./requeue.ts";
 import {
   enqueuePending,
-  skipped,
-  skipUnrecorded,
+  requeueJobs,
   type RunAgainQueues,
   type Skip,
+  skipped,
   type SkippedEvent,
-} from "./run-again.ts";
+  skipUnrecorded,
+} from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "retries">;

@@ -3,7 +3,7 @@ import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { header } from "./identity/delivery-reader.ts";
-import { randomHex } from "./random-secret.ts";
+import { randomHex } from "./random-text.ts";
 import { githubSamples } from "./samples/github-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

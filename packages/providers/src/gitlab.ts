@@ -8,7 +8,7 @@ import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, header, json } from "./identity/delivery-reader.ts";
-import { randomHex, randomWhsec } from "./random-secret.ts";
+import { randomHex, randomWhsec } from "./random-text.ts";
 import { gitlabSamples } from "./samples/gitlab-samples.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
 import { standardScheme } from "./signature/signature-scheme.ts";

@@ -9,7 +9,7 @@ import { OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, json, type Locator } from "./identity/delivery-reader.ts";
-import { randomHex, randomWhsec } from "./random-secret.ts";
+import { randomHex, randomWhsec } from "./random-text.ts";
 import { digitsOf } from "./samples/define-samples.ts";
 import { hookMeshSamples } from "./samples/hook-mesh-samples.ts";
 import { eitherScheme, signatureScheme, standardScheme } from "./signature/signature-scheme.ts";

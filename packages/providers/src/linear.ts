@@ -4,7 +4,7 @@ import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, header, joined, json } from "./identity/delivery-reader.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { linearSamples } from "./samples/linear-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

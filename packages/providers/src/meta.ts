@@ -11,7 +11,7 @@ import { defineProvider } from "./define-provider.ts";
 import { noChallenge, withHandshake, identifyEach, identifyOne } from "./identity/identify.ts";
 import { firstOf, joined, json, jsonDigest, type Locator } from "./identity/delivery-reader.ts";
 import { metaUpdates } from "./identity/meta-updates.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { metaSamples } from "./samples/meta-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

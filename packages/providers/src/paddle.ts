@@ -3,7 +3,7 @@ import { OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { json } from "./identity/delivery-reader.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { paddleSamples } from "./samples/paddle-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

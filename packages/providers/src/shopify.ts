@@ -3,7 +3,7 @@ import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, joined, type Locator } from "./identity/delivery-reader.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { SAMPLE_SHOP, shopifySamples } from "./samples/shopify-samples.ts";
 import { eitherScheme, type Scheme, signatureScheme } from "./signature/signature-scheme.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";

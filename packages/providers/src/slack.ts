@@ -3,7 +3,7 @@ import { echoAnswer, OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
 import { type DeliveryReader, firstOf, json, jsonDigest } from "./identity/delivery-reader.ts";
 import { noChallenge, withHandshake, identifyOne } from "./identity/identify.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { slackSamples } from "./samples/slack-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

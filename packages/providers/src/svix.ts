@@ -2,7 +2,7 @@ import type { DeliveryHead, SourceDefinition, SourceOptions } from "@millrace/co
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, json } from "./identity/delivery-reader.ts";
-import { randomWhsec } from "./random-secret.ts";
+import { randomWhsec } from "./random-text.ts";
 import { svixSamples } from "./samples/standard-webhooks-samples.ts";
 import { eitherScheme, standardScheme } from "./signature/signature-scheme.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

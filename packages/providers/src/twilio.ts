@@ -10,7 +10,7 @@ import {
   type Locator,
 } from "./identity/delivery-reader.ts";
 import { identifyOne } from "./identity/identify.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { twilioSamples } from "./samples/twilio-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

@@ -3,7 +3,7 @@ import { jsonAnswer, OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
 import { readDelivery, json, jsonDigest } from "./identity/delivery-reader.ts";
 import { identifyOne } from "./identity/identify.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { zoomSamples } from "./samples/zoom-samples.ts";
 import { hmacAlgorithm, type SigningKey } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

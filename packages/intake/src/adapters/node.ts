@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { failpoint } from "@millrace/core";
+import { failpoint, InFlight } from "@millrace/core";
 import { rejectEarly, type RefusedRequest } from "../head-checks.ts";
-import { InFlight } from "../in-flight.ts";
 import { BodyClock } from "../incoming-body.ts";
 import { earlyRejection, endsConnection, type Received, type ReceiveRequest } from "../received.ts";
 import type { Receiver } from "../receiver.ts";

@@ -11,7 +11,7 @@ import {
 } from "@millrace/core";
 import { type DeliveryReader, type Found, type Locator, readDelivery } from "./delivery-reader.ts";
 import { jsonPieces } from "./json-pieces.ts";
-import { refuse } from "../refuse.ts";
+import { refuse } from "../answers.ts";
 
 /** The type of an event whose sender need not name one. */
 const UNKNOWN_TYPE = "unknown";

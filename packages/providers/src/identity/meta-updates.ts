@@ -1,5 +1,5 @@
 import type { Delivery, Refusal } from "@millrace/core";
-import { refuse } from "../refuse.ts";
+import { refuse } from "../answers.ts";
 import { readDelivery } from "./delivery-reader.ts";
 import { jsonPieces, type JsonPiece } from "./json-pieces.ts";
 
