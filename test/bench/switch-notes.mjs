@@ -5,7 +5,7 @@ import { register } from "node:module";
 register(
   `data:text/javascript,${encodeURIComponent(`
     export async function load(url, context, next) {
-      if (!url.endsWith("/intake/dist/delivery-notes.js")) return await next(url, context);
+      if (!url.endsWith("/intake/dist/counts.js")) return await next(url, context);
       return { format: "module", shortCircuit: true, source: ${JSON.stringify(wrapped())}.replace("NOTES", JSON.stringify(url + "?noted")) };
     }
   `)}`,
@@ -13,10 +13,11 @@ register(
 
 function wrapped() {
   return `
-    import { createDeliveryNotes as create } from NOTES;
+    import { createDeliveryCounter as create } from NOTES;
+    export { createRefusalCounter } from NOTES;
     let isOn = true;
     process.on("SIGUSR2", () => (isOn = !isOn));
-    export function createDeliveryNotes(...args) {
+    export function createDeliveryCounter(...args) {
       const notes = create(...args);
       return {
         add: (events, results) => isOn && notes.add(events, results),

@@ -1,9 +1,9 @@
 import {
-  createDeliveryNotes,
+  createDeliveryCounter,
   createLedgerStore,
   createQueueStore,
   type ClosableEventStore,
-  type DeliveryNotes,
+  type DeliveryCounter,
 } from "@millrace/intake";
 import { createLedger, createPool, type Ledger } from "@millrace/ledger";
 import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/queue";
@@ -58,7 +58,7 @@ eventStoresContract("the ledger, over a queue on Postgres", async () => {
   const test = await openTestLedger();
   const queues = await createPostgresQueues({ url: test.url, ...shared });
   const ledger = test.ledger.intake;
-  const deliveries = notesIn(test.ledger);
+  const deliveries = counterIn(test.ledger);
   const stores = [createLedgerStore({ ledger, queue: queues, sources, deliveries })];
   const { bodyInLedger, ...reads } = readsOf(test);
   return {
@@ -88,7 +88,7 @@ async function openRedisQueues() {
 async function openBoth() {
   const { redis, queues, close } = await openRedisQueues();
   const test = await openTestLedger();
-  const deliveries = notesIn(test.ledger);
+  const deliveries = counterIn(test.ledger);
   const stores = bothStores(queues, test.ledger, deliveries);
   const closeNotes = () => deliveries.close(1_000);
   return { redis, queues, ...readsOf(test), ...closing(stores, closeNotes, close, test.close) };
@@ -97,7 +97,7 @@ async function openBoth() {
 function bothStores(
   queues: Queues,
   ledger: Ledger,
-  deliveries?: DeliveryNotes,
+  deliveries?: DeliveryCounter,
 ): ClosableEventStore[] {
   return [
     createQueueStore({ queue: queues, sources, ledger: ledger.intake, deliveries }),
@@ -105,8 +105,8 @@ function bothStores(
   ];
 }
 
-const notesIn = (ledger: Ledger): DeliveryNotes =>
-  createDeliveryNotes(ledger.intake, { ingress: "host-1", onLost: () => {} });
+const counterIn = (ledger: Ledger): DeliveryCounter =>
+  createDeliveryCounter(ledger.intake, { ingress: "host-1", onLost: () => {} });
 
 /** Stores, and what closes them and then all that is under them. */
 function closing(

@@ -5,7 +5,7 @@ import {
   type Notify,
   Receiver,
   type RedeliveryPort,
-  type RefusalNotes,
+  type RefusalCounter,
 } from "@millrace/intake";
 import type { Pressure } from "@millrace/queue";
 import {
@@ -30,7 +30,7 @@ export interface IngressDeps {
   /** Retries a failed event that its sender delivers again. */
   readonly redelivery?: RedeliveryPort | undefined;
   /** Counts what is refused. */
-  readonly refusals?: Pick<RefusalNotes, "add"> | undefined;
+  readonly refusals?: Pick<RefusalCounter, "add"> | undefined;
   /** The fill level of the queue, for the metrics. */
   readonly pressure?: () => Pressure;
   readonly logger: Logger;

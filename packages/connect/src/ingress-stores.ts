@@ -10,17 +10,17 @@ import {
   type IncomingEvent,
 } from "@millrace/core";
 import {
-  createDeliveryNotes,
+  createDeliveryCounter,
   createLedgerStore,
   createQueueStore,
-  createRefusalNotes,
+  createRefusalCounter,
   storeTimeoutMs,
   type ClosableEventStore,
-  type DeliveryNotes,
+  type DeliveryCounter,
   type Notify,
   type QueueClient,
   type RedeliveryPort,
-  type RefusalNotes,
+  type RefusalCounter,
 } from "@millrace/intake";
 import type { Ledger } from "@millrace/ledger";
 import { retryDelivered } from "@millrace/operations";
@@ -65,7 +65,7 @@ export class IngressStores {
   readonly eventStores: readonly ClosableEventStore[];
   readonly redelivery: RedeliveryPort;
   /** Undefined without Postgres: nothing counts what is refused then. */
-  readonly refusals: RefusalNotes | undefined;
+  readonly refusals: RefusalCounter | undefined;
   /** Resolves when each server was tried once, also if it is away. Rejects as `opened`. */
   readonly tried: Promise<unknown>;
   /**
@@ -82,7 +82,7 @@ export class IngressStores {
   readonly #timeoutMs: number;
   readonly #closing = new AbortController();
   readonly #postgres: ConnectedLedger | undefined;
-  readonly #deliveries: DeliveryNotes | undefined;
+  readonly #deliveries: DeliveryCounter | undefined;
   /** Undefined until it is open. */
   #queues: Queues | undefined;
   /** Undefined until its schema has been checked. */
@@ -103,8 +103,8 @@ export class IngressStores {
     const { sources } = this.#config;
     const { onIntakeNotice: notify } = watch;
     const ledger = this.#postgres && this.#ledgerClient(this.#postgres.ledger);
-    this.#deliveries = ledger && createNotes(ledger, notify);
-    this.refusals = ledger && createRefusalNotes(ledger);
+    this.#deliveries = ledger && countDeliveries(ledger, notify);
+    this.refusals = ledger && createRefusalCounter(ledger);
     const shared = { queue, sources, deliveries: this.#deliveries };
     this.eventStores = [
       ...(REDIS_URL ? [createQueueStore({ ...shared, ...(ledger && { ledger }) })] : []),
@@ -238,8 +238,8 @@ export class IngressStores {
   }
 }
 
-function createNotes(ledger: Ledger["intake"], notify: Notify | undefined): DeliveryNotes {
-  return createDeliveryNotes(ledger, {
+function countDeliveries(ledger: Ledger["intake"], notify: Notify | undefined): DeliveryCounter {
+  return createDeliveryCounter(ledger, {
     ingress: hostname(),
     onLost: (deliveries, error) => notify?.({ kind: "deliveries_unnoted", deliveries, error }),
   });

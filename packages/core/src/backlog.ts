@@ -22,8 +22,8 @@ export interface BacklogOptions<Item> {
 }
 
 /**
- * Does work in batches in the background, bounded in memory however long a call takes. Only for work
- * that something else makes up for when it is lost.
+ * Does work in batches in the background, bounded in memory however long a call takes. Only for
+ * work that something else makes up for when it is lost.
  */
 export function createBacklog<Item>(
   run: (items: readonly Item[]) => Promise<unknown>,

@@ -1,8 +1,9 @@
 import { wait, settlesWithin } from "./deadline.ts";
 
 /**
- * Keeps calls away from a server that did not answer in time, and probes it until it answers. Without
- * it, every call to a hung server would wait its whole deadline, and leave its bytes in a dead socket.
+ * Keeps calls away from a server that did not answer in time, and probes it until it answers.
+ * Without it, every call to a hung server would wait its whole deadline, and leave its bytes in a
+ * dead socket.
  */
 export interface CircuitBreaker {
   /** True while calls are rejected. */

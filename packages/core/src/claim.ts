@@ -1,10 +1,10 @@
 import type { ErrorCode } from "./error-codes.ts";
 import type { EmittedEvent } from "./event.ts";
-import type { StopSignal } from "./lazy-signal.ts";
+import type { StopSignal } from "./deadline.ts";
 
 /**
- * What an event store answers for one event. An error is not thrown, because the other events of the
- * call may have been stored.
+ * The answer of an event store for one event. An error is not thrown, because the other events of
+ * the call may have been stored.
  */
 export type StoreResult =
   /** Stored now. */
@@ -13,20 +13,30 @@ export type StoreResult =
   | "duplicate"
   /** Stored before, and failed for good since. */
   | "failed"
-  /** Stored before, and its job has completed since. Only the queue answers it: the ledger knows whether the event has. */
+  /**
+   * Stored before, and its job has completed since. Only the queue answers it: the ledger knows
+   * whether the event has.
+   */
   | "completed"
   /** Stored before with another body, which is kept. Takes precedence over `failed`. */
   | "conflict"
   /** Not stored. */
   | Error;
 
-/** What a delivery of an event was: its first, one more, one with another body, or one of an event that had failed. */
+/**
+ * The kind of a delivery: the first of its event, a repetition, one with another body, or one of a
+ * failed event.
+ */
 export const DELIVERY_OUTCOMES = ["accepted", "duplicate", "conflict", "failed"] as const;
 export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
 
-/** What the ledger answers when a job is recorded: an attempt that is ours to run, or why there is none. */
+/**
+ * The ledger's answer to the record of a job: an attempt to run, or the reason why there is none.
+ */
 export type Claim = ClaimKind & {
-  /** The job's body, type, or `unsigned` differs from what came first for this event, which is kept. */
+  /**
+   * The job's body, type, or `unsigned` differs from what came first for this event, which is kept.
+   */
   readonly conflict?: true;
 };
 
@@ -44,7 +54,7 @@ type ClaimKind =
       readonly pendingForMs: number;
       /** The event was new: the ledger's headers and body are those of the job. */
       readonly isNew?: true;
-      /** What the ledger has of an event that was not new. */
+      /** The ledger's values of an event that was not new. */
       readonly stored?: {
         readonly type: string;
         readonly unsigned: boolean;
@@ -57,12 +67,16 @@ type ClaimKind =
   | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string }
   /** Another transaction holds the event's row, or another job of the same call has the event. */
   | { readonly kind: "busy" }
-  /** Postgres refused this one job, for a reason that is not the job's data. Nothing was written. */
+  /**
+   * Postgres refused this one job, for a reason that is not the job's data. Nothing was written.
+   */
   | { readonly kind: "unrecorded"; readonly error: unknown }
   /** The job carries no body and the ledger does not know the event. */
   | { readonly kind: "body_missing" }
-  /** The ledger does not know the event, and it was accepted longer ago than identities are kept: it
-   * may have been handled and deleted since. */
+  /**
+   * The ledger does not know the event, and it was accepted longer ago than identities are kept: it
+   * may have been handled and deleted since.
+   */
   | { readonly kind: "identity_expired" };
 
 /** An event as an attempt reads it, under its row lock. */
@@ -74,14 +88,18 @@ export interface LockedEvent {
   readonly suspectedReplay: boolean;
 }
 
-/** What limits an attempt, and what is checked before its handlers run. */
+/** The limits of an attempt, and the checks before its handlers run. */
 export interface AttemptLimits {
   /** Milliseconds that Postgres gives each statement of the handler. */
   readonly statementTimeoutMs: number;
-  /** When it aborts, the transaction is undone and the signal's reason is thrown. It is the only thing
-   * that ends a handler which does not return. */
+  /**
+   * When it aborts, the transaction is undone and the signal's reason is thrown. It is the only
+   * thing that ends a handler which does not return.
+   */
   readonly signal: StopSignal;
-  /** The event's headers and body, if the caller knows what the ledger has; they are read otherwise. */
+  /**
+   * The event's headers and body, if the caller knows what the ledger has; they are read otherwise.
+   */
   readonly event?: Pick<LockedEvent, "headers" | "body"> | undefined;
   /** True to look for the event's signed message among those that came before. Default false. */
   readonly bodyDedup?: boolean;
@@ -94,7 +112,10 @@ export type OnEmitted = (events: readonly EmittedEvent[]) => void;
 
 /** One call of a stack, without the message of the error. */
 export interface StackFrame {
-  /** Relative to the project for its own code; `node_modules/<package>/...` or `node:...` for others'. */
+  /**
+   * Relative to the project for its own code; `node_modules/<package>/...` or `node:...` for
+   * others'.
+   */
   readonly file: string;
   readonly line: number | null;
   readonly column: number | null;
@@ -113,9 +134,12 @@ export interface LoggedLine {
   readonly text: string;
 }
 
-/** What a failure is known by, and what helps to understand it. */
+/** The identity of a failure, with data that helps to understand it. */
 export interface ErrorDetails {
-  /** `1-` and 16 hexadecimal digits; equal errors have the same one. The number is the version of the way it is made. */
+  /**
+   * `1-` and 16 hexadecimal digits; equal errors have the same one. The number is the version of
+   * the way it is made.
+   */
   readonly fingerprint: string;
   /** The error's text with what varies replaced. */
   readonly title: string;
@@ -123,23 +147,29 @@ export interface ErrorDetails {
   readonly stack: readonly StackFrame[];
   /** The last lines that the handlers logged, at most 64 and 16 kB. */
   readonly log: readonly LoggedLine[];
-  /** How many lines came before those. */
+  /** The number of lines before those. */
   readonly logDropped: number;
 }
 
-/** How an attempt failed, as the ledger records it. */
+/** A failed attempt, as the ledger records it. */
 export interface AttemptFailure {
   readonly code: ErrorCode;
   /** The error's message as people see it, cut to 8 kB. */
   readonly message: string;
   /** True makes the event `failed`; false leaves it `pending` for the next attempt. */
   readonly final: boolean;
-  /** False when the attempt is given back: its handler asked to wait, Postgres was at fault, or the worker was closing. */
+  /**
+   * False when the attempt is given back: its handler asked to wait, Postgres was at fault, or the
+   * worker was closing.
+   */
   readonly counts: boolean;
   /** Milliseconds until the next attempt is due; of no account when it was the last one. */
   readonly afterMs: number;
   /** The queue's run, kept with a final failure. */
   readonly run: string;
-  /** Undefined where the failure is nobody's error: the attempt was given back, or another worker has the event. */
+  /**
+   * Undefined where the failure is nobody's error: the attempt was given back, or another worker
+   * has the event.
+   */
   readonly details?: ErrorDetails | undefined;
 }

@@ -1,8 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { Deadlines } from "./deadline.ts";
-import { LazySignal } from "./lazy-signal.ts";
+import { Deadlines, LazySignal } from "./deadline.ts";
 
 setFlagsFromString("--expose-gc");
 const collectAll = runInNewContext("gc") as () => void;

@@ -1,7 +1,5 @@
-import type { StopSignal } from "./lazy-signal.ts";
-
 /**
- * Waits for a promise at most `timeoutMs` milliseconds. What it was doing goes on, unheard; a late
+ * Waits for a promise at most `timeoutMs` milliseconds. Its work goes on in the background; a late
  * rejection is dropped.
  *
  * @throws what `late()` makes when the time is up, and whatever the promise rejects with before.
@@ -28,12 +26,12 @@ export interface Deadline<Item> {
 }
 
 /**
- * One timer for many waits of the same length. A timer of its own for each request is started and cleared
- * thousands of times a second, and nearly never fires.
+ * One timer for many waits of the same length. A timer of its own for each request is started and
+ * cleared thousands of times a second, and nearly never fires.
  *
- * A list and not a Map: where entries come and go, V8 replaces the table of a Map again and again, and each old
- * table refers to the next one. As soon as one of them is old enough to be left out of the quick garbage
- * collections, none of the entries that follow it is collected by those either.
+ * A list and not a Map: where entries come and go, V8 replaces the table of a Map again and again,
+ * and each old table refers to the next one. As soon as one of them is old enough to be left out of
+ * the quick garbage collections, none of the entries that follow it is collected by those either.
  */
 export class Deadlines<Item> {
   readonly #timeoutMs: number;
@@ -81,7 +79,8 @@ export class Deadlines<Item> {
 
   #endLate(): void {
     const nowMs = performance.now();
-    // The timer stays set meanwhile: a wait that begins in `onLate` is not the first, and needs none.
+    // The timer stays set meanwhile: a wait that begins in `onLate` is not the first, and needs
+    // none.
     while (this.#first !== undefined && this.#first.dueMs <= nowMs) {
       const { item } = this.#first;
       this.#remove(this.#first);
@@ -134,4 +133,75 @@ export function unlessAborted<T>(signal: StopSignal, promise: Promise<T>): Promi
     else signal.addEventListener("abort", stop);
     promise.finally(() => signal.removeEventListener("abort", stop)).then(resolve, reject);
   });
+}
+
+/** The part of an AbortSignal that is used here. A `LazySignal` has it too, and costs much less. */
+export interface StopSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
+/** A signal whose AbortSignal is created when a handler asks for it, which few do. */
+export class LazySignal implements StopSignal {
+  #controller: AbortController | undefined;
+  #abortedFor: { readonly reason: unknown } | undefined;
+  // No Set: a signal that lives as long as its process would keep the listeners of all groups from
+  // being collected, as `Deadlines` says of a Map. An AbortSignal has the same fault.
+  #listeners: (() => void)[] = [];
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#abortedFor !== undefined) this.#controller.abort(this.#abortedFor.reason);
+    return this.#controller.signal;
+  }
+
+  get aborted(): boolean {
+    return this.#abortedFor !== undefined;
+  }
+
+  get reason(): unknown {
+    return this.#abortedFor?.reason;
+  }
+
+  /** Aborts, unless it has before. */
+  abort(reason: unknown): void {
+    if (this.#abortedFor !== undefined) return;
+    this.#abortedFor = { reason };
+    this.#controller?.abort(reason);
+    const listeners = this.#listeners;
+    this.#listeners = [];
+    for (const listener of listeners) listener();
+  }
+
+  addEventListener(_type: "abort", listener: () => void): void {
+    if (!this.aborted) this.#listeners.push(listener);
+  }
+
+  removeEventListener(_type: "abort", listener: () => void): void {
+    const index = this.#listeners.indexOf(listener);
+    if (index !== -1) this.#listeners.splice(index, 1);
+  }
+}
+
+/** Counts the work that has begun and not ended, so that a close can wait for it. */
+export class InFlight {
+  #count = 0;
+  #onNone: (() => void)[] = [];
+
+  begin(): void {
+    this.#count += 1;
+  }
+
+  end(): void {
+    this.#count -= 1;
+    if (this.#count > 0) return;
+    for (const resolve of this.#onNone.splice(0)) resolve();
+  }
+
+  /** Resolves when all that has begun by then has ended. */
+  async none(): Promise<void> {
+    while (this.#count > 0) await new Promise<void>((resolve) => this.#onNone.push(resolve));
+  }
 }

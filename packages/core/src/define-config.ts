@@ -2,7 +2,6 @@ import type { z } from "zod";
 import { configSchema, type Config } from "./config-schema.ts";
 import { MillraceError } from "./errors.ts";
 import type { TableSchema } from "./handler.ts";
-import { plainWords } from "./plain-words.ts";
 import type { ConfigInput, SourceDefinition } from "./settings.ts";
 
 /** Types a config file, for `defineHandlers` too; it is checked by the process that loads it. */
@@ -30,3 +29,33 @@ export function problems(error: z.ZodError): string {
     .map((issue) => `  ${issue.path.join(".") || "(top level)"}: ${issue.message}`)
     .join("\n");
 }
+
+const NOUNS: Readonly<Record<string, string>> = {
+  int: "a whole number",
+  number: "a number",
+  string: "a string",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+};
+
+/** Words for people who write a config, instead of zod's; a schema's own message wins. */
+export const plainWords: z.core.$ZodErrorMap = (issue) => {
+  switch (issue.code) {
+    case "invalid_type":
+      if (issue.input === undefined) return "is missing";
+      return `must be ${NOUNS[issue.expected] ?? issue.expected}`;
+    case "too_small":
+      return issue.origin === "string" ? "must not be empty" : `must be at least ${issue.minimum}`;
+    case "too_big":
+      return `must be at most ${issue.maximum}`;
+    case "invalid_value":
+      return `must be one of ${issue.values.map(String).join(", ")}`;
+    case "unrecognized_keys":
+      return `has no option ${issue.keys.map((key) => JSON.stringify(key)).join(", ")}`;
+    case "invalid_key":
+      return issue.issues.map(({ message }) => `its name ${message}`).join(", ");
+    default:
+      return undefined;
+  }
+};

@@ -11,14 +11,12 @@ import {
 import type { ConfigInput, SourceDefinition } from "./settings.ts";
 
 /**
- * Gives an `on` that knows a config: a source that it does not have, a type that a source does not have, and a table that
- * is not in its `schema` do not compile.
+ * Gives an `on` that knows a config: a source that it does not have, a type that a source does not
+ * have, and a table that is not in its `schema` do not compile.
  *
- * ```ts
- * import type config from "./millrace.config.ts";
+ * ```ts import type config from "./millrace.config.ts";
  *
- * const on = defineHandlers<typeof config>();
- * ```
+ * const on = defineHandlers<typeof config>(); ```
  *
  * It is the `on` of every handlers file, and does nothing of its own at run time.
  */
@@ -42,7 +40,10 @@ export interface TypedOn<
       | readonly EventTypes<Sources>[Known<Sources, Name>][],
     run: HandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables>,
   ): Handler;
-  /** Binds a handler of several parts, as `on` does: `schema`, `when`, `call`, and `write`, in this order. */
+  /**
+   * Binds a handler of several parts, as `on` does: `schema`, `when`, `call`, and `write`, in this
+   * order.
+   */
   <Name extends (keyof Sources & string) | "*", Payload = JsonPayload, Called = undefined>(
     source: Name | readonly Name[],
     type:
@@ -66,8 +67,9 @@ export type TablesOf<Config extends ConfigInput> =
   Config extends ConfigInput<Config["sources"], infer Tables> ? Tables : never;
 
 /**
- * What may stand for a type of each source: one that it has, or how some begin, up to a separator, with a `*` behind. It is
- * a mapped type so that an error shows the list and not a name for it.
+ * The types that a handler of each source can name: one of its types, or the beginning of some, up
+ * to a separator, with a `*` behind. It is a mapped type so that an error shows the list and not a
+ * name for it.
  */
 type EventTypes<Sources> = {
   [Name in keyof Sources]: Sources[Name] extends SourceDefinition<infer Type>

@@ -1,6 +1,6 @@
 import { createBacklog, type Backlog } from "./backlog.ts";
 import type { StoreResult } from "./claim.ts";
-import type { EventKey, IncomingEvent } from "./event.ts";
+import { keyOf, type EventKey, type IncomingEvent } from "./event.ts";
 import { failpoint } from "./failpoint.ts";
 
 export interface EnqueueLaterDeps {
@@ -35,9 +35,9 @@ const MARK_LINGER_MS = 1_000;
 const NO_BODY = new Uint8Array();
 
 /**
- * Gives the queue the identities of events that the ledger has, in the background, and then has the ledger note which
- * events have a job. Whatever is lost of that, because the queue is down or this process dies, is pending in the ledger
- * without a known job: the reconciler looks for these.
+ * Gives the queue the identities of events that the ledger has, in the background, and then has the
+ * ledger note which events have a job. Whatever is lost of that, because the queue is down or this
+ * process dies, is pending in the ledger without a known job: the reconciler looks for these.
  */
 export function createEnqueueLater({
   queue,
@@ -64,11 +64,12 @@ export function createEnqueueLater({
     failpoint("ledger.before_enqueue");
     const events = batch.map(({ event }) => event);
     const delaysMs = batch.map(({ dueMs }) => Math.max(0, dueMs - Date.now()));
-    // All of them are new to the ledger: a job that has ended is of before Postgres was restored, say.
+    // All of them are new to the ledger: a job that has ended is of before Postgres was restored,
+    // say.
     const results = await queue.enqueue(events, { identityOnly: true, exact: true, delaysMs });
     failpoint("ledger.enqueued");
-    for (const [index, { source, eventId, generation }] of events.entries()) {
-      if (isOnQueue(results[index])) marks.add({ source, eventId, generation });
+    for (const [index, event] of events.entries()) {
+      if (isOnQueue(results[index])) marks.add(keyOf(event));
     }
     const errors = results.filter((result) => result instanceof Error);
     if (errors.length > 0) onLost(errors.length, errors[0]);
@@ -96,7 +97,10 @@ interface Identity {
   readonly dueMs: number;
 }
 
-/** An event whose job has ended gets no mark, so that the next pass of the reconciler runs the job again. */
+/**
+ * An event whose job has ended gets no mark, so that the next pass of the reconciler runs the job
+ * again.
+ */
 const isOnQueue = (result: StoreResult | undefined): boolean =>
   result === "accepted" || result === "duplicate" || result === "conflict";
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { problems } from "./define-config.ts";
+import { plainWords, problems } from "./define-config.ts";
 import { MillraceError } from "./errors.ts";
-import { plainWords } from "./plain-words.ts";
 import { isQueueKey } from "./queue-keys.ts";
 
 const port = (fallback: number) =>
@@ -20,7 +19,7 @@ const url = (...protocols: string[]) =>
       message: `must begin with ${protocols.map((protocol) => `${protocol}://`).join(" or ")}`,
       abort: true,
     })
-    // A "#" ends the host, so what stands behind it would be left out without a word.
+    // A "#" ends the host, so the text after it would be left out silently.
     .refine((text) => isUrl(withFirstHost(text)), {
       message:
         "must be a URL with a port of at most 65535; in its password write # as %23, / as %2F, @ as %40",
@@ -29,14 +28,25 @@ const url = (...protocols: string[]) =>
 
 const isUrl = (text: string): boolean => URL.canParse(text) && new URL(text).hash === "";
 
-/** A URL of Sentinels (`redis+sentinel://h1,h2/name`) with the first of its hosts alone: `URL` reads no list. */
+/**
+ * A URL of Sentinels (`redis+sentinel://h1,h2/name`) with the first of its hosts alone: `URL` reads
+ * no list.
+ */
 export function withFirstHost(text: string): string {
   return text.replace(/^(rediss?\+sentinel:\/\/(?:[^/?#@]*@)?[^/?#,]*),[^/?#]*/, "$1");
 }
 
+/** True for a host name or an address of this machine, which no other machine can reach. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
 const address = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
 
-/** Hops, or addresses and networks. Everybody is no proxy: that would believe what a stranger writes. */
+/**
+ * Hops, or addresses and networks. Everybody is no proxy: that would believe what a stranger
+ * writes.
+ */
 const isTrust = (text: string): boolean =>
   /^(?:\d|10)$/.test(text) ||
   text.split(",").every((part) => address.safeParse(part.trim()).success && !/\/0+\s*$/.test(part));
@@ -56,12 +66,20 @@ const namedTokens = z
 export const environmentSchema = z.object({
   MILLRACE_CONFIG: z.string().optional(),
   DATABASE_URL: url("postgres", "postgresql"),
-  /** The same database, by connections of their own where a pooler shares those of `DATABASE_URL`. */
+  /**
+   * The same database, by connections of their own where a pooler shares those of `DATABASE_URL`.
+   */
   DATABASE_SESSION_URL: url("postgres", "postgresql"),
-  /** The same database by a login that may drop old bodies and delete old events, for a worker whose own may not. */
+  /**
+   * The same database by a login that may drop old bodies and delete old events, for a worker whose
+   * own may not.
+   */
   RETENTION_DATABASE_URL: url("postgres", "postgresql"),
   REDIS_URL: url("redis", "rediss", "redis+sentinel", "rediss+sentinel"),
-  /** A file with the certificate of the CA that signed Redis' own, in PEM; for `rediss://` and `rediss+sentinel://`. */
+  /**
+   * A file with the certificate of the CA that signed Redis' own, in PEM; for `rediss://` and
+   * `rediss+sentinel://`.
+   */
   REDIS_CA_FILE: z.string().optional(),
   /** Keys that sign jobs on Redis, comma-separated for rotation: the first signs. */
   MILLRACE_QUEUE_KEY: z
@@ -78,7 +96,7 @@ export const environmentSchema = z.object({
   /** A user who may look and change nothing. */
   DASHBOARD_VIEWER_USER: z.string().optional(),
   DASHBOARD_VIEWER_PASSWORD: z.string().optional(),
-  /** What programs sign in with, comma-separated for rotation; the viewer's is Prometheus'. */
+  /** The tokens of programs, comma-separated for rotation; the viewer's is Prometheus'. */
   DASHBOARD_TOKEN: z.string().optional(),
   DASHBOARD_VIEWER_TOKEN: z.string().optional(),
   /** Tokens with a name, which the audit has: `deploy:...,ci:...`. */
@@ -86,7 +104,10 @@ export const environmentSchema = z.object({
   DASHBOARD_VIEWER_TOKENS: namedTokens,
   /** Further names that the dashboard is reached by, comma-separated: `dash.example.com`. */
   DASHBOARD_HOSTS: z.string().optional(),
-  /** Who is believed about `X-Forwarded-For`: a number of proxies, or their addresses. Default: nobody. */
+  /**
+   * Who is believed about `X-Forwarded-For`: a number of proxies, or their addresses. Default:
+   * nobody.
+   */
   TRUST_PROXY: z
     .string()
     .refine(isTrust, {

@@ -1,9 +1,9 @@
 /**
- * Every code that Millrace answers, records or exits with, in one place. A code never changes its
+ * Every code that Millrace answers, records or exits with. A code never changes its
  * meaning. `status` is the HTTP status where the code can reach the wire.
  */
 export const ERROR_CODES = {
-  // What the ingress answers a sender.
+  // Answers of the ingress to a sender.
   unknown_source: {
     status: 404,
     meaning: "No such source is configured. The ingress answers it as `invalid_signature`.",
@@ -49,7 +49,7 @@ export const ERROR_CODES = {
   shutting_down: { status: 503, meaning: "This process is shutting down. Send again." },
   internal: { status: 500, meaning: "Something unexpected happened. The log has the error." },
 
-  // What a job or an attempt is refused or failed with.
+  // Refusals and failures of a job or an attempt.
   invalid_envelope: {
     meaning: "The job's data is not a valid envelope, does not match its job, or cannot be stored.",
   },
@@ -133,7 +133,7 @@ export const ERROR_CODES = {
   illegal_transition: { meaning: "The ledger does not allow this change of status." },
   given_up: { meaning: "A person gave the event up while it was pending; only a retry runs it." },
 
-  // What people and programs are told.
+  // Answers to people and programs.
   invalid_config: { meaning: "The config file or the environment is not valid." },
   config_not_found: { meaning: "There is no config file at the path." },
   file_exists: { meaning: "A file that would be written already exists." },
@@ -236,8 +236,9 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES;
 
 /**
- * With these an event has failed that may have had its effect, may be somebody's repetition, or was given up: only a
- * retry by a person runs it again, and neither its sender's redelivery nor its job.
+ * With these an event has failed that may have had its effect, may be somebody's repetition, or was
+ * given up: only a retry by a person runs it again, and neither its sender's redelivery nor its
+ * job.
  */
 export const LEFT_TO_A_PERSON: readonly ErrorCode[] = [
   "suspected_replay",

@@ -17,12 +17,12 @@ export class MillraceError extends Error {
   }
 }
 
-/** Tells a MillraceError, also one that another copy of this package made. */
+/** True for a MillraceError, also for one of another copy of this package. */
 export function isMillraceError(error: unknown): error is MillraceError {
   return error instanceof Error && BRAND in error;
 }
 
-/** What was thrown, as an error. */
+/** Returns a thrown value as an error. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

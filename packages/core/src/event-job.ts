@@ -1,21 +1,23 @@
 import type { ErrorCode } from "./error-codes.ts";
-import type { EnvelopedEvent, MacProblem, Outcome } from "./event.ts";
-import type { StopSignal } from "./lazy-signal.ts";
+import type { StopSignal } from "./deadline.ts";
+import type { MacProblem } from "./envelope.ts";
+import type { EnvelopedEvent, Outcome } from "./event.ts";
 
 /** A job as the queue hands it to the processor: its event, and which run of the job this is. */
 export interface EventJob {
   readonly event: EnvelopedEvent;
-  /** Why the event is not known to be one that Millrace enqueued; undefined when it is. */
+  /** The reason not to trust the job; undefined when Millrace wrote it. */
   readonly mac?: MacProblem | undefined;
   /**
-   * The queue's name for this run of the job. It changes when someone retries the failed job or adds
-   * it again, and stays the same when a worker died or handed the job back. So when the job of a
-   * failed event comes with the run that failed it, nobody has retried the event.
+   * The queue's name for this run of the job. It changes when someone retries the failed job or
+   * adds it again, and stays the same when a worker died or handed the job back. So when the job of
+   * a failed event comes with the run that failed it, nobody has retried the event.
    */
   readonly run: string;
   /**
-   * True when an earlier run of the job began, and the ledger may not know of it: the handlers may have
-   * run, and were undone with their worker. Such a job does not share a transaction with others.
+   * True when an earlier run of the job began, and the ledger may not know of it: the handlers may
+   * have run, and were undone with their worker. Such a job does not share a transaction with
+   * others.
    */
   readonly startedBefore?: boolean;
   /** When the queue took the job in, milliseconds since the epoch. */

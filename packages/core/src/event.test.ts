@@ -1,18 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  bodyHash,
-  fromEnvelope,
-  isStorable,
-  isStorableWithin,
-  messageDigest,
-  placeDigest,
-  readEnvelope,
-  signedDigest,
-  toEnvelope,
-  toEnvelopeText,
-  type IncomingEvent,
-} from "./event.ts";
+import { bodyHash, messageDigest, partDigest, signedDigest } from "./digest.ts";
+import { fromEnvelope, readEnvelope, stringifyEnvelope, toEnvelope } from "./envelope.ts";
+import { isStorable, isStorableWithin, type IncomingEvent } from "./event.ts";
 import { makeQueueKey, QueueKeys } from "./queue-keys.ts";
 
 const keys = new QueueKeys(makeQueueKey());
@@ -83,8 +73,8 @@ test("whatever an event holds survives the way through JSON", () => {
     fc.property(anyEvent, (parts) => {
       const whole = { ...parts, bodyHash: bodyHash(parts.body) };
       const text = JSON.stringify(toEnvelope(whole));
-      expect(toEnvelopeText(whole)).toBe(text);
-      const signed = toEnvelopeText(whole, { keys });
+      expect(stringifyEnvelope(toEnvelope(whole))).toBe(text);
+      const signed = stringifyEnvelope(toEnvelope(whole, { keys }));
       expect(signed).toBe(JSON.stringify(toEnvelope(whole, { keys })));
       expect(readEnvelope(JSON.parse(signed), keys).mac).toBeUndefined();
       const back = fromEnvelope(JSON.parse(text));
@@ -107,11 +97,11 @@ test("a message has one digest, however it is cut into pieces", () => {
   expect(messageDigest(["\u00e4"])).toBe(bodyHash(Buffer.from([0xe4])));
 });
 
-test("events of one message have a digest each, by their place", () => {
+test("events of one message have a digest each, by their index", () => {
   const digest = messageDigest(["[1,1]"]);
-  const places = [placeDigest(digest, 0), placeDigest(digest, 1)];
-  expect(new Set([digest, ...places]).size).toBe(3);
-  expect(places.every((place) => /^[\w-]{43}$/.test(place))).toBe(true);
+  const parts = [partDigest(digest, 0), partDigest(digest, 1)];
+  expect(new Set([digest, ...parts]).size).toBe(3);
+  expect(parts.every((part) => /^[\w-]{43}$/.test(part))).toBe(true);
 });
 
 test("where the body alone was signed, its hash is the digest", () => {
@@ -123,9 +113,7 @@ test("where the body alone was signed, its hash is the digest", () => {
 test("an identity-only envelope leaves body and headers to the ledger", () => {
   const envelope = toEnvelope(event(Buffer.from("secret body")), { identityOnly: true });
   expect(JSON.stringify(envelope)).not.toContain("secret body");
-  expect(toEnvelopeText(event(Buffer.from("secret body")), { identityOnly: true })).toBe(
-    JSON.stringify(envelope),
-  );
+  expect(stringifyEnvelope(envelope)).toBe(JSON.stringify(envelope));
   expect(fromEnvelope(envelope)).toMatchObject({ eventId: "evt_1", headers: {}, body: undefined });
 });
 

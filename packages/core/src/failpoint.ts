@@ -1,6 +1,6 @@
 /**
- * The steps of an event's way at which the tests of faults may kill, stop or block the process, in the
- * order of the way.
+ * The steps of an event's way at which the tests of faults may kill, stop or block the process, in
+ * the order of the way.
  */
 export type Failpoint =
   | "ingress.verified"
@@ -42,8 +42,7 @@ export type Failpoint =
 
 const HOOK = Symbol.for("millrace.failpoint");
 
-/** Says that a step is reached, to whoever has armed it. Nobody has, but in tests: then it is the
- * read of a property that is not there. */
+/** Reports that a step is reached. Only tests subscribe; otherwise it reads a missing property. */
 export function failpoint(name: Failpoint): void {
   const { [HOOK]: reached } = globalThis as { [HOOK]?: (name: Failpoint) => void };
   reached?.(name);

@@ -1,23 +1,30 @@
 import { hash } from "node:crypto";
 import type { StackFrame } from "./claim.ts";
 
-/** What a failure is known by. */
+/** The identity of a failure. */
 export interface ErrorIdentity {
-  /** `1-` and 16 hexadecimal digits: the version of the way it is made, and a hash. Equal errors have the same one. */
+  /**
+   * `1-` and 16 hexadecimal digits: the version of the way it is made, and a hash. Equal errors
+   * have the same one.
+   */
   readonly fingerprint: string;
-  /** The error's text with what varies replaced: `TypeError: Cannot read properties of undefined (reading <text>)`. */
+  /**
+   * The error's text with what varies replaced: `TypeError: Cannot read properties of undefined
+   * (reading <text>)`.
+   */
   readonly title: string;
 }
 
-/** A further way of telling errors apart gets a further number, so that groups of an older build stay as they are. */
+/** The version of the method. Another method gets another number, so that earlier groups stay. */
 const VERSION = 1;
 const TITLE_CHARS_MAX = 300;
-/** What is read of a message: what tells errors apart stands at its beginning. */
+/** Characters of a message that are read: the beginning distinguishes errors. */
 const TEXT_CHARS_MAX = 2_000;
 
 /**
- * Identifies an error by its code, its text without what varies, and the function of the project's own code that threw
- * it. Lines are no part of it, so that a release that moves code keeps its groups.
+ * Identifies an error by its code, its text without what varies, and the function of the project's
+ * own code that threw it. Lines are no part of it, so that a release that moves code keeps its
+ * groups.
  *
  * @param text - as people are shown the error: its class, its message and its causes.
  */
@@ -40,14 +47,20 @@ export function identifyError({
   };
 }
 
-/** Functions without a name are told apart by their file alone: what V8 calls them is different from build to build. */
+/**
+ * Anonymous functions are distinguished by their file alone: V8 names them differently in each
+ * build.
+ */
 function functionName(name: string | null): string {
   return name === null || name.includes("<anonymous>") ? "" : name.replace(/^(?:async|new) /, "");
 }
 
 /** Values of JSON that name a rule and not what broke it, as in the issues of a schema. */
 const RULE_KEYS = "code|path|expected|format|kind|origin|type|validation";
-/** Words before a quoted name of something that the programs have, such as a column, and no sender makes up. */
+/**
+ * Words before a quoted name of something that the programs have, such as a column, and no sender
+ * makes up.
+ */
 const NAMED =
   "argument|column|constraint|enum|export|extension|field|function|import|index|method|module|named|operator|option|package|parameter|property|reading|relation|role|schema|sequence|setting|table|type|variable|view";
 
@@ -55,8 +68,8 @@ const NAMED =
 const NUMBERED = "aes|http|ipv|iso|latin|md|oauth|sha|tls|utf";
 
 /**
- * What varies from one error of a kind to the next, in the order in which it is replaced. Each pattern is bounded, so
- * that a hostile text costs no more than its length.
+ * The parts of an error that vary within one kind, in the order of their replacement. Each pattern
+ * is bounded, so that a hostile text costs no more than its length.
  */
 const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'`<>)\]]{1,500}/gi, "<url>"],
@@ -81,7 +94,7 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
     '"$1": <text>',
   ],
   [/"([^"\n]{1,60})": ?(?:-?\d[\d.eE+-]{0,20}|true|false|null)/g, '"$1": <value>'],
-  // What stands in quotes, but for the names of JSON, its rules, and what a program names.
+  // Text in quotes, except JSON's names and rules, and the names of a program.
   [
     new RegExp(
       `(?<!(?:\\b(?:${NAMED}) |"(?:${RULE_KEYS})": ?|"path": ?\\[[^\\]]{0,100}))(?<![\\w])"(?:[^"\\\\\\n]|\\\\.){0,500}"(?!:)(?:\\.{3})?`,
@@ -107,12 +120,14 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   ],
   [/\blocalhost(?::\d{1,5})?\b/g, "<host>"],
   [/(?<![\w.<])(?:[A-Za-z]:)?(?:[\\/][\w.@ -]{1,100}){2,20}(?<! )/g, "<path>"],
-  // Identifiers: letters and digits together, with or without the kind of thing in front, or long hexadecimal.
+  // Identifiers: letters and digits together, with or without the kind of thing in front, or long
+  // hexadecimal.
   [
     /\b[A-Za-z]{1,12}(?:[_-][A-Za-z]{1,12}){0,2}[_-](?=[\w-]{0,60}\d)[A-Za-z0-9]{4,64}(?:[_-][A-Za-z0-9]{1,64}){0,3}\b/g,
     "<id>",
   ],
-  // Short ones, such as `evt_w2`, but for what a program names: in quotes, behind a word for it, or in front of a dot.
+  // Short ones, such as `evt_w2`, but for what a program names: in quotes, behind a word for it, or
+  // in front of a dot.
   [
     new RegExp(
       `(?<![\\w.-])(?<!\\b(?:${NAMED}) ["']?)(?!(?:${NUMBERED})_)[a-z]{1,12}(?:_[a-z]{1,12}){0,2}_(?=[A-Za-z]{0,2}\\d)[A-Za-z0-9]{1,3}(?![\\w-]|\\.\\w)`,

@@ -3,7 +3,7 @@ import type { ExtractTablesWithRelations } from "drizzle-orm";
 import type { NodePgQueryResultHKT } from "drizzle-orm/node-postgres";
 import type { PgTransaction } from "drizzle-orm/pg-core";
 
-/** What JSON.parse returns, so that `event.payload.amount` compiles; name your own type with
+/** The result of JSON.parse, so that `event.payload.amount` compiles; name your own type with
  * `on<Payload>()`. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type JsonPayload = any;
@@ -26,15 +26,15 @@ export interface WebhookEvent<Payload = JsonPayload, Data = JsonPayload> {
    * and Slack send it. Throws a PermanentError when there is none. */
   readonly payload: Payload;
   /**
-   * The payload without the sender's wrapper, such as `data` of Stripe or `payload` of Hook Mesh. The payload itself where the
-   * provider has no wrapper, or the payload has no such field.
+   * The payload without the sender's wrapper, such as `data` of Stripe or `payload` of Hook Mesh.
+   * The payload itself where the provider has no wrapper, or the payload has no such field.
    */
   readonly data: Data;
   /** The exact bytes that were signed. */
   readonly body: Uint8Array;
   /**
-   * The same for each attempt, and another for each replay: `<source>.<id>.<generation>`, hashed where that is longer than
-   * 200 bytes. `once` adds the name of its step.
+   * The same for each attempt, and another for each replay: `<source>.<id>.<generation>`, hashed
+   * where that is longer than 200 bytes. `once` adds the name of its step.
    */
   readonly idempotencyKey: string;
 }
@@ -51,7 +51,7 @@ export type HandlerTransaction<Tables extends TableSchema = TableSchema> = PgTra
   ExtractTablesWithRelations<Tables>
 >;
 
-/** What `write`, and a handler that is a function, gets. */
+/** The argument of `write`, and of a handler that is a function. */
 export interface HandlerContext<Tables extends TableSchema = TableSchema> {
   readonly tx: HandlerTransaction<Tables>;
   /** Aborts when the handler's time is up, its claim is lost, or the worker closes. */
@@ -61,7 +61,7 @@ export interface HandlerContext<Tables extends TableSchema = TableSchema> {
   readonly log: HandlerLog;
 }
 
-/** What `call` gets. No transaction is open while it runs. */
+/** The argument of `call`. No transaction is open while it runs. */
 export interface CallContext {
   readonly once: Once;
   /** Aborts when the call's time is up, the queue's lock is lost, or the worker closes. */
@@ -71,13 +71,13 @@ export interface CallContext {
 }
 
 /**
- * Runs a step of an event, and keeps its result. Once recorded, the step is never run again in this generation: a
- * later attempt gets the result that was recorded. After a crash between the step and its record it is run again, with
- * the same key.
+ * Runs a step of an event, and keeps its result. Once recorded, the step is never run again in this
+ * generation: a later attempt gets the result that was recorded. After a crash between the step and
+ * its record it is run again, with the same key.
  *
  * @param name - the step's name; no two steps of an attempt have the same.
- * @param run - gets the key that is the same for each attempt, for the API that it calls, and what it returns
- *   must be JSON of at most 64 kB.
+ * @param run - gets the key that is the same for each attempt, for the API that it calls, and what
+ * it returns must be JSON of at most 64 kB.
  */
 export type Once = <Result>(
   name: string,
@@ -85,9 +85,9 @@ export type Once = <Result>(
 ) => Promise<Result>;
 
 /**
- * Emits an event of an internal source, in the handler's transaction: it is there exactly when the handler's own event
- * completes, however many attempts that takes. It runs after the commit, and whether it fails is its own affair. An event
- * that cannot be emitted is refused at once.
+ * Emits an event of an internal source, in the handler's transaction: it is there exactly when the
+ * handler's own event completes, however many attempts that takes. It runs after the commit, and
+ * whether it fails is its own affair. An event that cannot be emitted is refused at once.
  *
  * @param source - the name of an `internal()` source.
  * @param data - the event's payload; what `JSON.stringify` makes of it is its body.
@@ -101,9 +101,15 @@ export type Emit = (
 ) => Promise<void>;
 
 export interface EmitOptions {
-  /** Tells apart events of one source and type that a handler emits. Two with one key are refused. Default: their count. */
+  /**
+   * Distinguishes events of one source and type that a handler emits. Two with one key are refused.
+   * Default: their count.
+   */
   readonly key?: string | undefined;
-  /** Milliseconds after which the event runs, at the earliest: 0 to 31,536,000,000 (365 days). Default: 0. */
+  /**
+   * Milliseconds after which the event runs, at the earliest: 0 to 31,536,000,000 (365 days).
+   * Default: 0.
+   */
   readonly afterMs?: number | undefined;
 }
 
@@ -133,15 +139,17 @@ export interface HandlerParts<
   Tables extends TableSchema = TableSchema,
 > {
   /**
-   * Checks the payload, and types it: a schema of zod, valibot, arktype, or another library of the Standard Schema. An
-   * event that does not match fails at once (`payload_mismatch`).
+   * Checks the payload, and types it: a schema of zod, valibot, arktype, or another library of the
+   * Standard Schema. An event that does not match fails at once (`payload_mismatch`).
    */
   schema?: StandardSchemaV1<unknown, Payload> | undefined;
-  /** Whether the handler runs for the event. When no handler of an event does, it is completed as `ignored`. */
+  /**
+   * Returns true to handle the event. An event that no handler handles is completed as `ignored`.
+   */
   when?: ((event: WebhookEvent<Payload, Data>) => boolean) | undefined;
   /**
-   * Calls other systems. It runs before the transaction begins, and no connection to Postgres waits for it. What it
-   * returns is handed to `write`.
+   * Calls other systems. It runs before the transaction begins, and no connection to Postgres waits
+   * for it. Its result is handed to `write`.
    */
   call?:
     | ((event: WebhookEvent<Payload, Data>, context: CallContext) => Promise<Called> | Called)
@@ -158,13 +166,13 @@ export interface HandlerParts<
     | undefined;
 }
 
-/** What a set-based handler gets. It has no `emit`: none of its events is the one that an emitted event would belong to. */
+/** The argument of a set-based handler. It has no `emit`: an emitted event belongs to one event. */
 export type SetHandlerContext<Tables extends TableSchema = TableSchema> = Omit<
   HandlerContext<Tables>,
   "emit"
 >;
 
-/** Handles several events at once, in one transaction; what it throws undoes all of them. */
+/** Handles several events at once, in one transaction; an error undoes all of them. */
 export type SetHandlerFunction<
   Payload = JsonPayload,
   Data = JsonPayload,
@@ -176,15 +184,16 @@ export type SetHandlerFunction<
 
 export interface HandlerOptions {
   /**
-   * Makes the handler a set-based one: it gets the events of its types that wait at the same time, at least
-   * one and at most so many (2 to 500), in no order. With `MILLRACE_GROUPS=off` it gets one at a time.
+   * Makes the handler a set-based one: it gets the events of its types that wait at the same time,
+   * at least one and at most so many (2 to 500), in no order. With `MILLRACE_GROUPS=off` it gets
+   * one at a time.
    */
   batch: number;
 }
 
 /** A handler bound to sources and to event types, as `on` returns it. */
 export interface Handler {
-  /** The sources that it hears; `*` is every source with a URL. */
+  /** The sources of its events; `*` is every source with a URL. */
   readonly sources: readonly string[];
   /** The event types that it handles; a `*` at the end of one stands for any text. */
   readonly types: readonly string[];
@@ -200,9 +209,10 @@ export interface Handler {
 }
 
 /**
- * Binds a handler to events of a source, of several, or of every source that has a URL (`*`): one type, a list of types,
- * or `*` for all. A `*` may end a type: `payment.*`. When several handlers match an event, they run in order: first what
- * they call, and then what they write, in one transaction.
+ * Binds a handler to events of a source, of several, or of every source that has a URL (`*`): one
+ * type, a list of types, or `*` for all. A `*` may end a type: `payment.*`. When several handlers
+ * match an event, they run in order: first their calls, and then their writes, in one
+ * transaction.
  */
 export function on<Payload = JsonPayload>(
   source: string | readonly string[],
@@ -216,11 +226,11 @@ export function on<Payload = JsonPayload, Called = undefined>(
   parts: HandlerParts<Payload, Called>,
 ): Handler;
 /**
- * Binds a set-based handler: it gets the events that wait at the same time, up to `batch` of them, in one
- * transaction, so that it can write them with one statement. If it throws, the set is undone and tried in
- * halves, until the event that it throws for is alone and fails alone: the other events may be handed to it
- * up to ten times, which uses up none of their attempts. An event has either one set-based handler or
- * ordinary ones.
+ * Binds a set-based handler: it gets the events that wait at the same time, up to `batch` of them,
+ * in one transaction, so that it can write them with one statement. If it throws, the set is undone
+ * and tried in halves, until the event that it throws for is alone and fails alone: the other
+ * events may be handed to it up to ten times, which uses up none of their attempts. An event has
+ * either one set-based handler or ordinary ones.
  */
 export function on<Payload = JsonPayload>(
   source: string | readonly string[],
@@ -263,7 +273,7 @@ function bindParts(name: string, parts: HandlerParts): HandlerParts {
   return { schema, when, call, timeoutMs, write };
 }
 
-/** Whether an event's type is one that `on` names; a `*` at its end stands for any text. */
+/** True for a type that `on` names; a `*` at its end stands for any text. */
 export function matchesType(type: string, pattern: string): boolean {
   return pattern.endsWith("*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
 }

@@ -1,11 +1,18 @@
-/** Names that a secret stands behind, alone or at the end of a longer one: `DB_PASSWORD`, `accessToken`. */
+/**
+ * Names that a secret stands behind, alone or at the end of a longer one: `DB_PASSWORD`,
+ * `accessToken`.
+ */
 const NAMES =
   "credential|password|passwd|pwd|passphrase|secret(?:[_-]?key)?|token|(?:api|access|account|auth|encryption|private|signing)[_-]?key|signature|session[_-]?id";
-/** Between a name and its value: quotes may be escaped, as in JSON within JSON, and a header may be a list. */
+/**
+ * Between a name and its value: quotes may be escaped, as in JSON within JSON, and a header may be
+ * a list.
+ */
 const SEPARATOR = String.raw`\\{0,4}["']?\s{0,3}(?:=>|[:=])\s{0,3}(?:\[\s{0,3})?`;
 const VALUE = String.raw`\\{1,4}"[^"\\]{0,2000}|"(?:[^"\\]|\\.){0,2000}"?|'[^']{0,2000}'?|[^\s,;&)}\]"'\\]{1,2000}`;
 
-// What services call their secrets, and where programs put them. Each pattern is bounded: the text may be hostile.
+// The names of secrets, and the positions of secrets in texts. Each pattern is bounded: the text
+// may be hostile.
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [
     /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,8000}(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g,
@@ -40,9 +47,9 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Takes the secrets out of a text that is kept: those that carry the prefix of their service, stand behind a name such
- * as `password`, or in a header or a URL. A secret that looks like any other word cannot be told from one, unless it is
- * among the `known`.
+ * Takes the secrets out of a text that is kept: those that carry the prefix of their service, stand
+ * behind a name such as `password`, or in a header or a URL. A secret that looks like any other
+ * word cannot be distinguished from one, unless it is among the `known`.
  */
 export function hideSecrets(text: string, known: readonly string[] = []): string {
   let hidden = text;
@@ -52,11 +59,12 @@ export function hideSecrets(text: string, known: readonly string[] = []): string
   return hidden;
 }
 
-/** What is read of a text beyond what is kept of it, and the longest secret. */
+/** Characters that are read beyond the part that is kept, and the longest secret. */
 const BEYOND_CHARS = 4_000;
 
 /**
- * Takes the secrets out of a text and cuts it. In this order, because half of a secret is not known for what it is.
+ * Takes the secrets out of a text and cuts it. In this order, because half of a secret is not
+ * recognized.
  *
  * @param charsMax - characters of the text that are kept.
  */
@@ -67,7 +75,8 @@ export function cutWithoutSecrets(
 ): string {
   const readMax = charsMax + 2 * BEYOND_CHARS;
   if (text.length <= readMax) return hideSecrets(text, known).slice(0, charsMax);
-  // The last word may be the first half of a secret, which what is hidden before it would move into what is kept.
+  // The last word may be the first half of a secret, which what is hidden before it would move into
+  // what is kept.
   const read = text.slice(0, readMax);
   const lastSpace = Math.max(...[" ", "\n", "\t"].map((space) => read.lastIndexOf(space)));
   const whole = read.slice(0, Math.max(lastSpace, readMax - BEYOND_CHARS));
@@ -79,8 +88,9 @@ const CHARS_MIN = 8;
 const SECRET_VARIABLE = /(?:secret|password|passwd|passphrase|token|key|credential)s?$/i;
 
 /**
- * The secrets of an environment: of the variables whose names end in `SECRET`, `PASSWORD`, `TOKEN`, or `KEY`, whole and in
- * the parts of a list, and the passwords of URLs, as they are written and decoded.
+ * The secrets of an environment: of the variables whose names end in `SECRET`, `PASSWORD`, `TOKEN`,
+ * or `KEY`, whole and in the parts of a list, and the passwords of URLs, as they are written and
+ * decoded.
  */
 export function secretsOf(env: Readonly<Record<string, string | undefined>>): string[] {
   const found = Object.entries(env).flatMap(([name, value = ""]) => {

@@ -1,3 +1,17 @@
+/**
+ * The words that all packages share: events and jobs, errors, settings. No I/O, no state.
+ *
+ * An event is `IncomingEvent` at the ingress, an `Envelope` in its job, `EnvelopedEvent` in a
+ * worker and `WebhookEvent` in a handler (event.ts, envelope.ts, handler.ts). Its key is source,
+ * event id and generation: `keyOf`. In the ledger it is pending, then completed or failed.
+ * - Trust: an envelope's MAC covers the identity and the hashes of body and headers (envelope.ts,
+ *   queue-keys.ts). SHA-256 identifies bodies and signed messages (digest.ts).
+ * - Errors: one registry of codes, which chooses the HTTP status too (error-codes.ts), and one
+ *   class.
+ * - Settings: zod checks a config and the environment (config-schema.ts, environment.ts);
+ *   settings.ts has the sentences that an editor shows.
+ * - Tools for deadlines, batches and circuit breakers. Their owners are named by their packages.
+ */
 export {
   DELIVERY_OUTCOMES,
   type AttemptFailure,
@@ -26,6 +40,7 @@ export {
 export { defineConfig, parseConfig } from "./define-config.ts";
 export {
   environmentSchema,
+  isLoopback,
   readEnvironment,
   secretVariable,
   withFirstHost,
@@ -33,41 +48,44 @@ export {
 } from "./environment.ts";
 export { ERROR_CODES, LEFT_TO_A_PERSON, statusOf, type ErrorCode } from "./error-codes.ts";
 export { asError, errorBody, isMillraceError, MillraceError } from "./errors.ts";
+export { bodyHash, messageDigest, partDigest, signedDigest } from "./digest.ts";
 export {
-  bodyHash,
   ENVELOPE_VERSION,
+  fromEnvelope,
+  readEnvelope,
+  stringifyEnvelope,
+  toEnvelope,
+  type Envelope,
+  type MacProblem,
+  type ReadEnvelope,
+} from "./envelope.ts";
+export {
   EVENT_ID_BYTES_MAX,
   EVENT_STATUSES,
   EVENT_TYPE_BYTES_MAX,
-  fromEnvelope,
   isStorable,
   isStorableWithin,
   keyOf,
-  messageDigest,
   OUTCOMES,
-  placeDigest,
-  readEnvelope,
-  signedDigest,
-  toEnvelope,
-  toEnvelopeText,
+  TIME_MAX_MS,
   type EmittedEvent,
-  type Envelope,
   type EnvelopedEvent,
   type EventKey,
   type EventLookup,
   type EventStatus,
   type IncomingEvent,
-  type MacProblem,
   type Outcome,
-  type ReadEnvelope,
 } from "./event.ts";
 export { createEnqueueLater, type EnqueueLater } from "./enqueue-later.ts";
-export { connectionHint, withHint, type DatabaseVariable } from "./connection-hint.ts";
-export { poolName, readPoolName } from "./pool-name.ts";
+export {
+  connectionHint,
+  poolName,
+  readPoolName,
+  withHint,
+  type DatabaseVariable,
+} from "./connections.ts";
 export { isQueueKey, makeQueueKey, QueueKeys } from "./queue-keys.ts";
 export { failpoint, type Failpoint } from "./failpoint.ts";
-export { LazySignal, type StopSignal } from "./lazy-signal.ts";
-export { isLoopback } from "./loopback.ts";
 export { createCircuitBreaker, type CircuitBreaker } from "./circuit-breaker.ts";
 export { defineHandlers, type TablesOf, type TypedOn } from "./define-handlers.ts";
 export {
@@ -91,7 +109,6 @@ export {
   type TableSchema,
   type WebhookEvent,
 } from "./handler.ts";
-export { readForm, type FormField } from "./form.ts";
 export {
   isPermanentError,
   isRetryLater,
@@ -139,10 +156,13 @@ export type {
 } from "./settings.ts";
 export {
   Deadlines,
+  InFlight,
+  LazySignal,
   settlesWithin,
   unlessAborted,
   wait,
   withDeadline,
   type Deadline,
+  type StopSignal,
 } from "./deadline.ts";
-export { parsePayload, shownPayload, shownText } from "./payload.ts";
+export { parsePayload, readForm, shownPayload, shownText, type FormField } from "./payload.ts";

@@ -1,9 +1,9 @@
-import { readForm } from "./form.ts";
+import { isUtf8 } from "node:buffer";
 
 /**
  * Parses an event's body: JSON in UTF-8, or the JSON in the one field `payload` of a form, which is
- * how GitHub delivers by default (`content_type: form`) and Slack delivers interactions. Undefined for
- * any other body.
+ * how GitHub delivers by default (`content_type: form`) and Slack delivers interactions. Undefined
+ * for any other body.
  *
  * Source: https://docs.github.com/webhooks/webhook-events-and-payloads
  */
@@ -17,12 +17,15 @@ export function parsePayload(body: Uint8Array): { readonly value: unknown } | un
   return parseJson(text) ?? parseJson(formPayload(body) ?? "");
 }
 
-/** Levels of nesting up to which a payload is shown. No sender comes near; JSON.stringify fails some thousand deep. */
+/**
+ * Levels of nesting up to which a payload is shown. No sender comes near; JSON.stringify fails some
+ * thousand deep.
+ */
 const SHOWN_DEPTH_MAX = 1_000;
 
 /**
- * A body's JSON for those who write it out again; null where it has none, or is nested so deep that to write it
- * would overflow the stack. Its exact text is shown in any case.
+ * A body's JSON for those who write it out again; null where it has none, or is nested so deep that
+ * to write it would overflow the stack. Its exact text is shown in any case.
  */
 export function shownPayload(body: Uint8Array): unknown {
   const value = parsePayload(body)?.value ?? null;
@@ -31,8 +34,10 @@ export function shownPayload(body: Uint8Array): unknown {
   return mayBeDeep && isDeeperThan(value, SHOWN_DEPTH_MAX) ? null : value;
 }
 
-/** A body, or the first bytes of one, as text; undefined where it is not UTF-8. A character that the end of a part cuts in two
- * is left out. */
+/**
+ * A body, or the first bytes of one, as text; undefined where it is not UTF-8. A character that the
+ * end of a part cuts in two is left out.
+ */
 export function shownText(bytes: Uint8Array, isWhole: boolean): string | undefined {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
@@ -66,4 +71,34 @@ function parseJson(text: string): { readonly value: unknown } | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A field of a form: its name and its value, decoded. */
+export type FormField = readonly [name: string, value: string];
+
+/**
+ * Reads `application/x-www-form-urlencoded` strictly. Undefined for a broken escape and for bytes
+ * that are not UTF-8: a replacement character would make two bodies read alike.
+ */
+export function readForm(body: Uint8Array): readonly FormField[] | undefined {
+  if (!isUtf8(body)) return undefined;
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
+  try {
+    return text
+      .split("&")
+      .filter((pair) => pair !== "")
+      .map((pair) => {
+        const at = pair.indexOf("=");
+        return at === -1
+          ? ([decode(pair), ""] as const)
+          : ([decode(pair.slice(0, at)), decode(pair.slice(at + 1))] as const);
+      });
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws URIError for a broken escape, and for bytes that are not UTF-8. */
+function decode(text: string): string {
+  return decodeURIComponent(text.replaceAll("+", " "));
 }

@@ -15,7 +15,7 @@ export interface Delivery {
 /** A delivery of which only the head has come. */
 export type DeliveryHead = Omit<Delivery, "body">;
 
-/** Why a delivery is not accepted: a code, and a sentence that says nothing secret. */
+/** The reason to refuse a delivery: a code, and a sentence without secrets. */
 export interface Refusal {
   readonly ok: false;
   readonly code: ErrorCode;
@@ -23,15 +23,16 @@ export interface Refusal {
 }
 
 /**
- * What a signature covers, in pieces, so that a body is never copied. Text is one byte a character. The bytes of the pieces
- * one behind the other are the signed message: the same for every delivery that the same signature fits.
+ * The signed message, in pieces, so that a body is never copied. Text is one byte a character. The
+ * bytes of the pieces one behind the other are the signed message: the same for every delivery that
+ * the same signature fits.
  */
 export type SignedMessage = readonly (string | Uint8Array)[];
 
 /**
- * Whether a delivery is who it says it is from. `handshake` is there where the delivery asks for proof of the
- * secret: it is what to answer, and nothing is enqueued. `signed` is the message that the signature fits, where that is
- * another than the body as it came.
+ * The verdict on a delivery's signature. `handshake` is there where the delivery asks for
+ * proof of the secret: it is what to answer, and nothing is enqueued. `signed` is the message that
+ * the signature fits, where that is another than the body as it came.
  */
 export type Verification =
   | { readonly ok: true; readonly handshake?: Answer; readonly signed?: SignedMessage | undefined }
@@ -44,14 +45,16 @@ export interface IdentifiedEvent {
   readonly body?: Uint8Array;
 }
 
-/** What a delivery is: events to enqueue, or a handshake with its answer. */
+/** The content of a delivery: events to enqueue, or a handshake with its answer. */
 export type Identification =
   | {
       readonly ok: true;
       readonly kind: "events";
       readonly events: readonly IdentifiedEvent[];
-      /** What to answer once they are kept, where it depends on the delivery. It goes before the
-       * provider's `answers`. */
+      /**
+       * The answer once they are kept, where it depends on the delivery. It takes precedence over
+       * the provider's `answers`.
+       */
       readonly answer?: Answer;
     }
   | { readonly ok: true; readonly kind: "handshake"; readonly answer: Answer }
@@ -69,14 +72,15 @@ export interface Verifier {
   /** Checks a delivery against each live secret, in constant time, over the raw bytes. */
   verify(delivery: Delivery): Verification;
   /**
-   * Refuses by its head a delivery that `verify` would refuse whatever its body: a signature that is missing or
-   * malformed, a time that is out of tolerance. Undefined lets the body be read. Never refuses what `verify` would
-   * accept within the next `readMs` milliseconds, the longest that a body may take.
+   * Refuses by its head a delivery that `verify` would refuse whatever its body: a signature that
+   * is missing or malformed, a time that is out of tolerance. Undefined lets the body be read.
+   * Never refuses what `verify` would accept within the next `readMs` milliseconds, the longest
+   * that a body may take.
    */
   precheck?(head: DeliveryHead, readMs: number): Refusal | undefined;
 }
 
-/** What a sample is made of; everything else in it follows from the id, so that runs differ. */
+/** The parts of a sample; everything else in it follows from the id, so that runs differ. */
 export interface SampleRequest {
   readonly eventId: string;
   readonly type: string;
@@ -84,15 +88,15 @@ export interface SampleRequest {
   readonly nowMs: number;
 }
 
-/** What a sender would post: `millrace send` and tests sign it. */
+/** The request of a sender: `millrace send` and tests sign it. */
 export interface SignRequest extends SampleRequest {
   readonly body: Uint8Array;
   readonly secret: string;
 }
 
 /**
- * How one kind of sender signs, names and types its events. Pure functions on bytes: no I/O, no
- * clock of its own.
+ * The way in which one kind of sender signs, names and types its events. Pure functions on bytes:
+ * no I/O, no clock of its own.
  */
 export interface Provider<DataField extends string = string> {
   /** Kebab-case, as in `millrace send` and the docs: `standard-webhooks`. */
@@ -103,7 +107,10 @@ export interface Provider<DataField extends string = string> {
   readonly bodyBytesMax: number;
   /** Lower-case names of the headers that are kept with an event. */
   readonly keptHeaders: readonly string[];
-  /** Event types that the sender documents. Undefined where its users name them, or where nobody lists them. */
+  /**
+   * Event types that the sender documents. Undefined where its users name them, or where nobody
+   * lists them.
+   */
   readonly types?: readonly string[];
   /** The field of a payload that holds the event's own data, where the sender wraps it. */
   readonly dataField?: DataField;
@@ -111,7 +118,7 @@ export interface Provider<DataField extends string = string> {
   readonly idIsSigned: boolean;
   /** True for the one of internal sources: they have no URL, and handlers emit their events. */
   readonly isInternal?: true;
-  /** Provider's own answers, which go before 202 and 200. */
+  /** Provider's own answers, which take precedence over 202 and 200. */
   readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
 
   /**

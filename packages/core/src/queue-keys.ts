@@ -14,7 +14,7 @@ const MAC_CHARS = 43;
 const HEX = /^[0-9a-f]{64}$/i;
 const BASE64 = /^[\w+/-]{43}=?$/;
 
-/** What a job carries to show that Millrace wrote it. */
+/** The proof in a job that Millrace wrote it. */
 export interface JobSeal {
   /** Which key: the first eight hex digits of its SHA-256. */
   readonly kid: string;
@@ -22,30 +22,35 @@ export interface JobSeal {
   readonly mac: string;
 }
 
-/** The keys of `MILLRACE_QUEUE_KEY`, separated by commas. The first signs jobs, and each of them verifies. */
+/**
+ * The keys of `MILLRACE_QUEUE_KEY`, separated by commas. The first signs jobs, and each of them
+ * verifies.
+ */
 export class QueueKeys {
   /** The name of the key that signs. */
   readonly kid: string;
-  private readonly signing: KeyObject;
-  private readonly live = new Map<string, KeyObject>();
+  readonly #signing: KeyObject;
+  readonly #live = new Map<string, KeyObject>();
 
   /** @throws `invalid_config` when one of them is not 32 bytes as hex or base64. */
   constructor(text: string) {
     const keys = split(text).map((part) => decode(part) ?? refuse());
-    for (const key of keys) this.live.set(nameOf(key), createSecretKey(key));
-    const [[kid, signing] = refuse()] = this.live;
+    for (const key of keys) this.#live.set(nameOf(key), createSecretKey(key));
+    const [[kid, signing] = refuse()] = this.#live;
     this.kid = kid;
-    this.signing = signing;
+    this.#signing = signing;
   }
 
   /** The MAC of a text. */
   sign(text: string): string {
-    return macOf(this.signing, text);
+    return macOf(this.#signing, text);
   }
 
-  /** Whether a live key made the MAC, in a time that does not tell how much of it is right. */
+  /**
+   * True when a live key made the MAC. The time does not depend on the number of equal characters.
+   */
   verify(text: string, { kid, mac }: JobSeal): boolean {
-    const key = this.live.get(kid);
+    const key = this.#live.get(kid);
     if (key === undefined || mac.length !== MAC_CHARS) return false;
     const given = Buffer.from(mac);
     const own = Buffer.from(macOf(key, text));
@@ -53,7 +58,7 @@ export class QueueKeys {
   }
 }
 
-/** Whether a text is one or more queue keys. */
+/** True for one or more queue keys. */
 export function isQueueKey(text: string): boolean {
   return split(text).every((part) => decode(part) !== undefined);
 }
@@ -75,7 +80,7 @@ function split(text: string): string[] {
   return text.split(",").map((part) => part.trim());
 }
 
-/** The bytes of a key; undefined for what is none. */
+/** The bytes of a key; undefined when the text is not a key. */
 function decode(text: string): Buffer | undefined {
   if (HEX.test(text)) return Buffer.from(text, "hex");
   const bytes = BASE64.test(text) ? Buffer.from(text, "base64") : undefined;

@@ -3,15 +3,17 @@ import type { EventKey } from "./event.ts";
 import type { Handler, TableSchema } from "./handler.ts";
 import type { Provider } from "./provider.ts";
 
-// What a user writes, with the sentences that their editor shows. The schemas beside this file check
-// it and hold the limits and defaults; a type test keeps both equal.
+// The settings of a user, with the sentences that an editor shows. The schemas next to this file
+// check it and hold the limits and defaults; a type test keeps both equal.
 
 /** `millrace.config.ts`: the argument of `defineConfig`. */
 export interface ConfigInput<
   Sources extends Record<string, SourceDefinition> = Record<string, SourceDefinition>,
   Tables extends TableSchema = TableSchema,
 > {
-  /** Senders by name. A name matches `^[a-z][a-z0-9-]{0,39}$`, and its URL is `/webhooks/<name>`. */
+  /**
+   * Senders by name. A name matches `^[a-z][a-z0-9-]{0,39}$`, and its URL is `/webhooks/<name>`.
+   */
   sources: Sources;
   /**
    * The handlers: a list of `on(...)`, or a function that imports one, such as
@@ -19,8 +21,9 @@ export interface ConfigInput<
    */
   handlers?: HandlersOption | undefined;
   /**
-   * Your Drizzle tables and relations, as `drizzle()` takes them: `import * as schema from "./schema.ts"`. It gives handlers
-   * `tx.query`, and with `defineHandlers` its types. Default: none.
+   * Your Drizzle tables and relations, as `drizzle()` takes them: `import * as schema from
+   * "./schema.ts"`. It gives handlers `tx.query`, and with `defineHandlers` its types. Default:
+   * none.
    */
   schema?: Tables | undefined;
   /**
@@ -33,13 +36,16 @@ export interface ConfigInput<
    * throws or the worker dies.
    */
   onFailed?: OnFailed | undefined;
-  /** How long bodies and completed events are kept. */
+  /** The times for which bodies and completed events are kept. */
   retention?: RetentionOptions | undefined;
-  /** How often the reconciler compares the ledger with the queue. */
+  /** The times of the reconciler, which compares the ledger with the queue. */
   reconciler?: ReconcilerOptions | undefined;
-  /** How long completed jobs stay in the queue, and whether a replica of Redis must have what it takes. */
+  /**
+   * The time for which completed jobs stay in the queue, and the replicas of Redis that must have
+   * an event.
+   */
   queue?: QueueOptions | undefined;
-  /** What is kept of the errors of handlers. */
+  /** The data that is kept of the errors of handlers. */
   errors?: ErrorsOptions | undefined;
   /** Limits and timeouts of the ingress. */
   ingress?: IngressOptions | undefined;
@@ -48,8 +54,9 @@ export interface ConfigInput<
 }
 
 /**
- * What a provider's function (`stripe()`, `hmac({...})`) returns: a provider and the source's options. `Type` are the
- * event types that the compiler allows, and `DataField` is the field of a payload that `event.data` is.
+ * The result of a provider's function (`stripe()`, `hmac({...})`): a provider and the source's
+ * options. `Type` are the event types that the compiler allows, and `DataField` is the field of a
+ * payload that `event.data` is.
  */
 export interface SourceDefinition<Type extends string = string, DataField extends string = string> {
   readonly provider: Provider<DataField>;
@@ -59,8 +66,9 @@ export interface SourceDefinition<Type extends string = string, DataField extend
 /** Options of one source, as every provider's function takes them. */
 export interface SourceOptions<Type extends string = string> {
   /**
-   * Event types that this sender has, beside those that Millrace lists for it. For `defineHandlers` and `millrace doctor`
-   * alone: every type is accepted. Default: what Millrace lists; where that is nothing, any text.
+   * Event types that this sender has, in addition to those that Millrace lists for it. For
+   * `defineHandlers` and `millrace doctor` alone: every type is accepted. Default: what Millrace
+   * lists; where that is nothing, any text.
    */
   types?: readonly Type[] | undefined;
   /**
@@ -69,61 +77,67 @@ export interface SourceOptions<Type extends string = string> {
    */
   secret?: string | string[] | undefined;
   /**
-   * Milliseconds that a signed timestamp may differ from now, past or future, 1,000 to 86,400,000. A
-   * larger value lets an old delivery be replayed for longer. Default: the provider's documented value.
+   * Milliseconds that a signed timestamp may differ from now, past or future, 1,000 to 86,400,000.
+   * A larger value lets an old delivery be replayed for longer. Default: the provider's documented
+   * value.
    */
   toleranceMs?: number | undefined;
   /**
-   * Maximum size of a request body in bytes, up to 64 MiB. Default: the provider's documented maximum,
-   * or 1 MiB.
+   * Maximum size of a request body in bytes, up to 64 MiB. Default: the provider's documented
+   * maximum, or 1 MiB.
    */
   bodyBytesMax?: number | undefined;
-  /** How many times the handlers run before the event is failed, 1 to 1,000. Default: 12. */
+  /** Runs of the handlers before the event is failed, 1 to 1,000. Default: 12. */
   attempts?: number | undefined;
   /** Delays between attempts: exponential with full jitter. Default: 2 s, times 3, at most 1 h. */
   backoff?: BackoffOptions | undefined;
   /**
-   * Milliseconds that the handlers of a pending event may ask to wait (`RetryLater`) before it is failed, 1,000 to
-   * 31,536,000,000. It counts from when the event became pending. Default: 259,200,000 (3 days).
+   * Milliseconds that the handlers of a pending event may ask to wait (`RetryLater`) before it is
+   * failed, 1,000 to 31,536,000,000. It counts from when the event became pending. Default:
+   * 259,200,000 (3 days).
    */
   waitMaxMs?: number | undefined;
-  /** Jobs of this source that one worker process runs at once, up to 500. Default: `worker.concurrency`. */
+  /**
+   * Jobs of this source that one worker process runs at once, up to 500. Default:
+   * `worker.concurrency`.
+   */
   concurrency?: number | undefined;
   /** Rate limit over all workers; events above it wait in the queue. Default: no limit. */
   rate?: RateOptions | undefined;
   /**
    * The event store that must have an event before its sender gets an answer. The other store takes
-   * over while this one is down, slow, or full. `queue` is faster. `ledger` loses nothing in a power
-   * failure, recognizes every duplicate, and keeps bodies out of Redis. Without Redis it is always
-   * `ledger`. Default: `queue`.
+   * over while this one is down, slow, or full. `queue` is faster. `ledger` loses nothing in a
+   * power failure, recognizes every duplicate, and keeps bodies out of Redis. Without Redis it is
+   * always `ledger`. Default: `queue`.
    */
   ack?: "queue" | "ledger" | undefined;
   /**
-   * What the sender's redelivery of a failed event does: `retry` runs it again, `ignore` leaves it
-   * failed. Default: `retry`.
+   * The effect of a sender's redelivery of a failed event: `retry` runs it again, `ignore` leaves
+   * it failed. Default: `retry`.
    */
   redelivery?: "retry" | "ignore" | undefined;
   /**
-   * For senders that do not sign the event id (GitHub): treat a second id with the same signed message as
-   * a replay. Within 24 hours it is completed without running handlers (outcome `suspected_replay`); later, or
-   * as another type, it fails with that code, and a retry runs it. Default: true.
+   * For senders that do not sign the event id (GitHub): treat a second id with the same signed
+   * message as a replay. Within 24 hours it is completed without running handlers (outcome
+   * `suspected_replay`); later, or as another type, it fails with that code, and a retry runs it.
+   * Default: true.
    */
   bodyDedup?: boolean | undefined;
   /**
-   * Whether the first attempts of events that wait at the same time share a transaction, each behind a
-   * savepoint of its own. `true` allows it on a database with row-level security, or with functions that
-   * change settings: then what one handler sets may reach the next one. Default: allowed where the
-   * database has neither.
+   * First attempts of events that wait at the same time share a transaction, each
+   * behind a savepoint of its own. `true` allows it on a database with row-level security, or with
+   * functions that change settings: then what one handler sets may reach the next one. Default:
+   * allowed where the database has neither.
    */
   groups?: boolean | undefined;
   /**
-   * Jobs of this source that may wait in the queue. Further events go to the ledger alone, and to the
-   * queue once it has capacity; without a ledger they are answered 503. Default: 100,000.
+   * Jobs of this source that may wait in the queue. Further events go to the ledger alone, and to
+   * the queue once it has capacity; without a ledger they are answered 503. Default: 100,000.
    */
   queueDepthMax?: number | undefined;
   /**
-   * Milliseconds that the oldest waiting job may have waited before the queue counts as full, at least
-   * 1,000. Default: no limit.
+   * Milliseconds that the oldest waiting job may have waited before the queue counts as full, at
+   * least 1,000. Default: no limit.
    */
   queueAgeMsMax?: number | undefined;
 }
@@ -149,8 +163,8 @@ export interface RateOptions {
 /** Limits and timeouts of the ingress. */
 export interface IngressOptions {
   /**
-   * Milliseconds within which a request body must arrive, else 408. It must bring 20 kB in each five seconds
-   * but the first, too. 100 to 120,000. Default: 30,000.
+   * Milliseconds within which a request body must arrive, else 408. It must bring 20 kB in each
+   * five seconds but the first, too. 100 to 120,000. Default: 30,000.
    */
   bodyTimeoutMs?: number | undefined;
   /**
@@ -160,44 +174,52 @@ export interface IngressOptions {
    */
   answerTimeoutMs?: number | undefined;
   /**
-   * Bytes of request bodies held at once, by all adapters of a receiver together; further requests get
-   * 503. One of several sources holds half of it at most, and bodies above 64 kB leave an eighth to smaller
-   * ones. It counts the buffers of bodies only: the process uses more memory than that. At least 65,536.
-   * Default: 64 MiB.
+   * Bytes of request bodies held at once, by all adapters of a receiver together; further requests
+   * get
+   * 503. One of several sources holds half of it at most, and bodies above 64 kB leave an eighth to
+   *   smaller
+   * ones. It counts the buffers of bodies only: the process uses more memory than that. At least
+   * 65,536. Default: 64 MiB.
    */
   inFlightBytesMax?: number | undefined;
   /**
-   * Connections held at once. For each further one, the oldest on which no answer is being made is closed; while
-   * more than half of them are open, idle ones are closed. Default: 10,000.
+   * Connections held at once. For each further one, the oldest on which no answer is being made is
+   * closed; while more than half of them are open, idle ones are closed. Default: 10,000.
    */
   connectionsMax?: number | undefined;
   /**
-   * Events that share one round trip to an event store, up to 1,000. What waits goes at once, however
-   * little it is; larger batches gain little and hold up Redis for longer. Default: 100.
+   * Events that share one round trip to an event store, up to 1,000. What waits goes at once,
+   * however little it is; larger batches gain little and hold up Redis for longer. Default: 100.
    */
   batchMax?: number | undefined;
   /** Milliseconds that a stopping ingress keeps answering requests it has read. Default: 10,000. */
   shutdownTimeoutMs?: number | undefined;
 }
 
-/** What is kept of the errors of handlers. */
+/** The data that is kept of the errors of handlers. */
 export interface ErrorsOptions {
-  /** Whether the stack of a failed attempt is kept: files, lines and functions, never the message. Default: true. */
+  /**
+   * Keeps the stack of a failed attempt: files, lines and functions, never the message.
+   * Default: true.
+   */
   stack?: boolean | undefined;
 }
 
 /** Concurrency and timeouts of the worker. */
 export interface WorkerOptions {
-  /** Handlers that run at once in a process, up to 500. Each holds a Postgres connection. Default: 20. */
+  /**
+   * Handlers that run at once in a process, up to 500. Each holds a Postgres connection. Default:
+   * 20.
+   */
   concurrency?: number | undefined;
   /**
-   * Events of this process whose handlers make calls (`call`) at once, up to 10,000. They hold no connection to
-   * Postgres, and none of the slots of `concurrency`. Default: 200.
+   * Events of this process whose handlers make calls (`call`) at once, up to 10,000. They hold no
+   * connection to Postgres, and none of the slots of `concurrency`. Default: 200.
    */
   callsMax?: number | undefined;
   /**
-   * Milliseconds that a handler may run; then its transaction is rolled back and the attempt fails. 10
-   * to 3,600,000. Default: 30,000.
+   * Milliseconds that a handler may run; then its transaction is rolled back and the attempt fails.
+   * 10 to 3,600,000. Default: 30,000.
    */
   handlerTimeoutMs?: number | undefined;
   /**
@@ -211,8 +233,8 @@ export interface WorkerOptions {
    */
   lockTimeoutMs?: number | undefined;
   /**
-   * Milliseconds that BullMQ's lock on a job lasts without renewal. A shorter lock finds dead workers
-   * sooner. 1,000 to 600,000. Default: 12,000.
+   * Milliseconds that BullMQ's lock on a job lasts without renewal. A shorter lock finds dead
+   * workers sooner. 1,000 to 600,000. Default: 12,000.
    */
   lockDurationMs?: number | undefined;
   /**
@@ -220,65 +242,75 @@ export interface WorkerOptions {
    * Default: 5,000.
    */
   stalledIntervalMs?: number | undefined;
-  /** How many times a job may lose its worker before BullMQ abandons it. Default: 20. */
+  /** Times that a job may lose its worker before BullMQ abandons it. Default: 20. */
   maxStalledCount?: number | undefined;
   /**
-   * Milliseconds that a stopping worker waits for running handlers; then they are rolled back and run
-   * again elsewhere. Default: 25,000.
+   * Milliseconds that a stopping worker waits for running handlers; then they are rolled back and
+   * run again elsewhere. Default: 25,000.
    */
   shutdownTimeoutMs?: number | undefined;
 }
 
-/** How long completed jobs stay in the queue, and whether a replica of Redis must have what it takes. */
+/**
+ * The time for which completed jobs stay in the queue, and the replicas of Redis that must have an
+ * event.
+ */
 export interface QueueOptions {
   /**
-   * Milliseconds that a completed job stays in the queue, and on Redis its body with it, 0 to 86,400,000. While
-   * it stays, the queue recognizes a redelivery, and its event can run again when Postgres was restored to an earlier
-   * time, or a standby that lagged was promoted. 0 removes a job in the call that completes it. Default: 600,000.
+   * Milliseconds that a completed job stays in the queue, and on Redis its body with it, 0 to
+   * 86,400,000. While it stays, the queue recognizes a redelivery, and its event can run again when
+   * Postgres was restored to an earlier time, or a standby that lagged was promoted. 0 removes a
+   * job in the call that completes it. Default: 600,000.
    */
   keepCompletedMs?: number | undefined;
   /**
-   * Replicas of Redis that must have an event before its sender gets an answer, 0 or 1. With 1, an event that the
-   * queue takes outlives a failover. What the replica does not have in time, a quarter of what the queue has for
-   * a delivery, goes to the ledger too. On Postgres it has no effect. Default: 0.
+   * Replicas of Redis that must have an event before its sender gets an answer, 0 or 1. With 1, an
+   * event that the queue takes outlives a failover. What the replica does not have in time, a
+   * quarter of what the queue has for a delivery, goes to the ledger too. On Postgres it has no
+   * effect. Default: 0.
    */
   replicas?: number | undefined;
   /**
-   * Bytes of Redis that the completed jobs of all sources may take, about, 1,048,576 to 1,099,511,627,776. Each source
-   * has an equal share, and may always keep 10,000 jobs. When they do not fit, the oldest are removed before their time.
-   * Default: 268,435,456.
+   * Bytes of Redis that the completed jobs of all sources may take, about, 1,048,576 to
+   * 1,099,511,627,776. Each source has an equal share, and may always keep 10,000 jobs. When they
+   * do not fit, the oldest are removed before their time. Default: 268,435,456.
    */
   keepCompletedBytes?: number | undefined;
 }
 
-/** How long data of completed events is kept. Pending and failed events are always kept. */
+/**
+ * The times for which data of completed events is kept. Pending and failed events are always kept.
+ */
 export interface RetentionOptions {
-  /** Days that the body of a completed event is kept; after that it cannot be shown or replayed. Default: 30. */
+  /**
+   * Days that the body of a completed event is kept; after that it cannot be shown or replayed.
+   * Default: 30.
+   */
   bodiesDays?: number | undefined;
   /**
-   * Days that a completed event is recognized as a duplicate. A later delivery is a new event, and an
-   * older job is failed (`identity_expired`). Must be at least `bodiesDays`. Default: 90.
+   * Days that a completed event is recognized as a duplicate. A later delivery is a new event, and
+   * an older job is failed (`identity_expired`). Must be at least `bodiesDays`. Default: 90.
    */
   keysDays?: number | undefined;
   /**
-   * Folder where a day's bodies are written as compressed JSON lines before they are dropped, relative
-   * to the config file. Default: none, bodies are dropped.
+   * Folder where a day's bodies are written as compressed JSON lines before they are dropped,
+   * relative to the config file. Default: none, bodies are dropped.
    */
   archive?: string | undefined;
 }
 
-/** How often the reconciler compares the ledger with the queue. */
+/** The times of the reconciler, which compares the ledger with the queue. */
 export interface ReconcilerOptions {
   /** Milliseconds between passes. Default: 5,000. */
   intervalMs?: number | undefined;
   /**
-   * Milliseconds that an event may be pending without a known job before the reconciler checks it. A
-   * smaller value checks events that are still being enqueued. Default: 5,000.
+   * Milliseconds that an event may be pending without a known job before the reconciler checks it.
+   * A smaller value checks events that are still being enqueued. Default: 5,000.
    */
   graceMs?: number | undefined;
   /**
-   * Milliseconds between full sweeps, which check every pending event, even those with a known job: a
-   * person may have removed it. Default: 600,000.
+   * Milliseconds between full sweeps, which check every pending event, even those with a known job:
+   * a person may have removed it. Default: 600,000.
    */
   sweepIntervalMs?: number | undefined;
 }
@@ -294,5 +326,8 @@ export interface FailedEvent extends EventKey {
 
 export type OnFailed = (event: FailedEvent) => Promise<void> | void;
 export type HandlersOption = readonly Handler[] | (() => Promise<HandlersModule> | HandlersModule);
-/** `default` is a list of `on(...)`. Its type is not looked at, because it may depend on the config's (`defineHandlers`). */
+/**
+ * `default` is a list of `on(...)`. Its type is not looked at, because it may depend on the
+ * config's (`defineHandlers`).
+ */
 export type HandlersModule = readonly Handler[] | { readonly default: unknown };

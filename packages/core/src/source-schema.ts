@@ -57,7 +57,7 @@ export const sourceSchema = z
     context.addIssue({ code: "custom", path: ["options", "secret"], message });
   });
 
-/** Whether a source has no URL: its events are emitted by handlers. */
+/** True for a source without a URL: handlers emit its events. */
 export function isInternal({ provider }: { readonly provider: Provider }): boolean {
   return provider.isInternal === true;
 }

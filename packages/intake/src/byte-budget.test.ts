@@ -7,7 +7,7 @@ function budgetOf(bytesMax: number, ...names: string[]) {
   return new ByteBudget(bytesMax, new Map(names.map((name) => [name, MB])));
 }
 
-type Reading = BodyBeingRead & { readonly giveWay: Mock<() => void> };
+type Reading = BodyBeingRead & { readonly evict: Mock<() => void> };
 
 /** A body that is being read in a pool, and how long ago it began. */
 function reading(pool: BodyPool, bytes: number, agoMs: number) {
@@ -15,7 +15,7 @@ function reading(pool: BodyPool, bytes: number, agoMs: number) {
     startedMs: performance.now() - agoMs,
     before: undefined,
     after: undefined,
-    giveWay: vi.fn<() => void>(() => {
+    evict: vi.fn<() => void>(() => {
       pool.leave(body);
       pool.release(bytes);
     }),
@@ -65,8 +65,8 @@ test("of the long bodies of the pool that holds most the oldest gives way, when 
   const others = reading(other.large, 10 * MB, 5_000);
   const young = reading(other.large, 10 * MB, 500);
   expect(budget.of("third").large.take(10 * MB)).toBeUndefined();
-  expect(old.giveWay).toHaveBeenCalledOnce();
-  for (const stays of [second, others, young]) expect(stays.giveWay).not.toHaveBeenCalled();
+  expect(old.evict).toHaveBeenCalledOnce();
+  for (const stays of [second, others, young]) expect(stays.evict).not.toHaveBeenCalled();
 });
 
 test("a source that is at its share makes its own oldest body give way, never another's", () => {
@@ -75,8 +75,8 @@ test("a source that is at its share makes its own oldest body give way, never an
   const others = reading(other.large, 28 * MB, 9_000);
   const own = reading(one.large, 20 * MB, 2_000);
   expect(one.large.take(15 * MB)).toBeUndefined();
-  expect(own.giveWay).toHaveBeenCalledOnce();
-  expect(others.giveWay).not.toHaveBeenCalled();
+  expect(own.evict).toHaveBeenCalledOnce();
+  expect(others.evict).not.toHaveBeenCalled();
 });
 
 test("a body never gives way to itself, nor to one that could not be taken in any case", () => {
@@ -85,7 +85,7 @@ test("a body never gives way to itself, nor to one that could not be taken in an
   expect(large.take(10 * MB, self)).toBe("source_share");
   expect(large.admits(57 * MB)).toBe("source_share");
   expect(large.admits(10 * MB)).toBeUndefined();
-  expect(self.giveWay).not.toHaveBeenCalled();
+  expect(self.evict).not.toHaveBeenCalled();
 });
 
 test("small bodies that are held back give way at once, so that the next small one is never refused", () => {
@@ -93,12 +93,12 @@ test("small bodies that are held back give way at once, so that the next small o
   const { small } = budget.of("one");
   const held = Array.from({ length: 512 }, () => reading(small, 62_500, 0));
   expect(small.take(1_400)).toBeUndefined();
-  const calls = held.map(({ giveWay }) => giveWay.mock.calls.length);
+  const calls = held.map(({ evict }) => evict.mock.calls.length);
   expect(calls).toEqual([1, ...Array.from({ length: 511 }, () => 0)]);
   // Both sources are held: whichever holds most gives way.
   const others = Array.from({ length: 511 }, () => reading(budget.of("other").small, 62_500, 0));
   expect(budget.of("other").small.take(125_000)).toBeUndefined();
-  expect(others[0]?.giveWay).toHaveBeenCalled();
+  expect(others[0]?.evict).toHaveBeenCalled();
 });
 
 test("a long body that is young holds its bytes, and the next is refused", () => {
@@ -109,7 +109,7 @@ test("a long body that is young holds its bytes, and the next is refused", () =>
   expect(large.take(1)).toBe("source_share");
   expect(small.take(9 * MB)).toBe("budget");
   expect(small.take(8 * MB)).toBeUndefined();
-  expect(young.giveWay).not.toHaveBeenCalled();
+  expect(young.evict).not.toHaveBeenCalled();
   expect(budget.taken).toBe(64 * MB);
 });
 
@@ -119,10 +119,10 @@ test("small bodies are taken while large ones are sent anew each second and smal
   const held = [62_500, 62_500].map((bytes) => reading(budget.of("one").small, bytes, 3_000));
   expect(budget.of("one").small.take(8 * MB - 125_000)).toBeUndefined();
   expect(budget.of("third").small.take(1_400)).toBeUndefined();
-  expect(held.map(({ giveWay }) => giveWay.mock.calls.length)).toEqual([1, 0]);
+  expect(held.map(({ evict }) => evict.mock.calls.length)).toEqual([1, 0]);
   // A large one takes nothing from small ones.
   expect(budget.of("third").large.take(62_500)).toBe("budget");
-  for (const { giveWay } of [...young, ...held.slice(1)]) expect(giveWay).not.toHaveBeenCalled();
+  for (const { evict } of [...young, ...held.slice(1)]) expect(evict).not.toHaveBeenCalled();
 });
 
 test("bodies give way in the order in which they entered, whichever of them has left or entered twice", () => {
@@ -130,12 +130,12 @@ test("bodies give way in the order in which they entered, whichever of them has 
   const bodies = Array.from({ length: 4 }, () => reading(small, 62_500, 0));
   const [first, second, third, fourth] = bodies;
   for (const body of bodies) small.enter(body);
-  for (const gone of [third, second]) if (gone !== undefined) gone.giveWay();
+  for (const gone of [third, second]) if (gone !== undefined) gone.evict();
   if (second !== undefined) small.leave(second);
   expect(small.displaceable).toBe(first);
-  first?.giveWay();
+  first?.evict();
   expect(small.displaceable).toBe(fourth);
-  fourth?.giveWay();
+  fourth?.evict();
   expect([small.isReading, small.taken]).toEqual([false, 0]);
   const next = reading(small, 62_500, 0);
   expect(small.displaceable).toBe(next);

@@ -1,16 +1,19 @@
-/** A body up to this long may use every byte of the budget, also those that longer ones leave alone. */
+/**
+ * A body up to this long may use every byte of the budget, also those that longer ones leave alone.
+ */
 export const SMALL_BODY_BYTES = 65_536;
 
 // Of eight bytes, longer bodies leave one to the small ones.
 const SMALL_BODIES_PART = 8;
 
 /**
- * Longer bodies that are younger never give way: at an ordinary pace one has come whole by then. If each one that
- * begins could end another, too many at once would end each other and none would come whole.
+ * Longer bodies that are younger never give way: at an ordinary pace one has come whole by then. If
+ * each one that begins could end another, too many at once would end each other and none would come
+ * whole.
  */
 const LARGE_UNDISTURBED_MS = 1_000;
 
-/** Why bytes were not given: the source holds its share, or all bodies together hold the budget. */
+/** The reason for a refusal: the source holds its share, or all bodies together hold the budget. */
 export type Shortage = "source_share" | "budget";
 
 /** A body that is being read, as far as the budget knows it. */
@@ -18,21 +21,22 @@ export interface BodyBeingRead {
   /** When it began, by `performance.now()`. */
   readonly startedMs: number;
   /** Refuses the body, which leaves its pool and returns its bytes at once. */
-  giveWay(): void;
+  evict(): void;
   /** Its neighbors in its pool, which alone sets them. */
   before: BodyBeingRead | undefined;
   after: BodyBeingRead | undefined;
 }
 
 /**
- * The bytes of bodies in memory, of all adapters of a receiver: who may take how many. What does not fit is refused,
- * never queued. A sender can hold back the end of a body for as long as the clock of bodies lets it, so
+ * The bytes of bodies in memory, of all adapters of a receiver: who may take how many. What does
+ * not fit is refused, never queued. A sender can hold back the end of a body for as long as the
+ * clock of bodies lets it, so
  *
  * - one of several sources takes at most half, and the others' deliveries always have the rest;
  * - long bodies leave an eighth to the small ones, and count apart from those of the same source;
- * - where bytes are short, the oldest body of the pool that holds most gives way: a small one at once, a long one
- *   when it is a second old. For a small body, pools whose oldest is too young are passed over: their sender may send
- *   them anew each second, and hold back small ones too.
+ * - where bytes are short, the oldest body of the pool that holds most gives way: a small one at
+ *   once, a long one when it is a second old. For a small body, pools whose oldest is too young are
+ *   passed over: their sender may send them anew each second, and hold back small ones too.
  */
 export class ByteBudget {
   /** Bytes in memory now. */
@@ -90,13 +94,13 @@ interface PoolLimits {
   readonly share: number;
   /** Bytes that all pools may hold together after this one has taken some. */
   readonly total: number;
-  /** How long a body is safe from giving way. */
+  /** Milliseconds in which a body is not evicted. */
   readonly undisturbedMs: number;
 }
 
 /**
- * The bytes that one source's bodies of a kind take of the budget. What is being read is a list and not a Set: see
- * `Deadlines`.
+ * The bytes that one source's bodies of a kind take of the budget. What is being read is a list and
+ * not a Set: see `Deadlines`.
  */
 export class BodyPool {
   taken = 0;
@@ -111,7 +115,7 @@ export class BodyPool {
     this.#limits = limits;
   }
 
-  /** Whether any body of it is being read. */
+  /** True while a body of it is being read. */
   get isReading(): boolean {
     return this.#oldest !== undefined;
   }
@@ -123,7 +127,7 @@ export class BodyPool {
     return performance.now() - oldest.startedMs >= this.#limits.undisturbedMs ? oldest : undefined;
   }
 
-  /** Whether a body of this length may be begun: it fits now, or would if another one gave way. */
+  /** True when a body of this length can begin: it fits now, or would after an eviction. */
   admits(bytes: number): Shortage | undefined {
     const shortage = this.#shortage(bytes);
     if (shortage === undefined || bytes > this.#limits.share) return shortage;
@@ -137,7 +141,7 @@ export class BodyPool {
       if (shortage === undefined) break;
       const candidate = this.#candidate(shortage);
       if (candidate === undefined || candidate === taker) return shortage;
-      candidate.giveWay();
+      candidate.evict();
     }
     this.taken += bytes;
     this.#budget.taken += bytes;

@@ -10,20 +10,24 @@ import type { Queues } from "@millrace/queue";
 
 export type StoreName = "queue" | "ledger";
 
-/** What keeps events before they are acknowledged: the queue or the ledger. */
+/** A store that keeps events before they are acknowledged: the queue or the ledger. */
 export interface EventStore {
   readonly name: StoreName;
-  /** Stores events. One result an event, in order. When it throws, none of them counts as stored. */
+  /**
+   * Stores events. One result an event, in order. When it throws, none of them counts as stored.
+   */
   put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]>;
   /** Resolves when the store answers. */
   ping(): Promise<unknown>;
   /** True when the store answers but should not receive more events of this source. Called for
    * every delivery. */
   isFull(source: string): boolean;
-  /** Why the store may lose what it confirms; undefined when it does not. */
+  /** The reason why the store may lose an event; undefined without one. */
   risk?(): ErrorCode | undefined;
-  /** The circuit breaker of the store's client for a source, which then gives each call its deadline too. Sources of one
-   * server have one. A store without any gets both from its `StoreWriter`. */
+  /**
+   * The circuit breaker of the store's client for a source, which then gives each call its deadline
+   * too. Sources of one server have one. A store without any gets both from its `StoreWriter`.
+   */
   breakerOf?(source: string): StoreBreaker;
 }
 
@@ -36,19 +40,23 @@ export interface ClosableEventStore extends EventStore {
   close(timeoutMs: number): Promise<void>;
 }
 
-/** What the event stores use of the queue client. */
+/** The part of the queue client that the event stores use. */
 export type QueueClient = Pick<Queues, "enqueue" | "ping" | "pressure">;
 
-/** What the event stores use of the ledger. */
+/** The part of the ledger that the event stores use. */
 export type LedgerClient = Pick<Ledger["intake"], "accept" | "markEnqueued" | "ping">;
 
 /** Runs events again because their sender has delivered them again. */
 export interface RedeliveryPort {
-  /** Runs the latest generation of an event whose job has ended. Resolves with `retried` when its job waits because of
-   * this call, and with `not_needed` when there was nothing to do. */
+  /**
+   * Runs the latest generation of an event whose job has ended. Resolves with `retried` when its
+   * job waits because of this call, and with `not_needed` when there was nothing to do.
+   */
   retry(event: IncomingEvent): Promise<"retried" | "not_needed">;
-  /** Tells of each event, whose job has completed, whether the ledger does not have it as completed. Undefined where
-   * there is no ledger to ask. */
+  /**
+   * Answers for events whose jobs have completed: true where the ledger has it as not completed.
+   * Undefined where there is no ledger to ask.
+   */
   readonly areNotCompleted?:
     ((events: readonly EventKey[]) => Promise<readonly boolean[]>) | undefined;
 }

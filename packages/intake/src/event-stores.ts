@@ -20,7 +20,7 @@ interface Deps {
   readonly notify: Notify;
 }
 
-/** What became of a delivery's events, all of them together. */
+/** The result for all events of a delivery together. */
 export type Stored = "accepted" | "duplicate" | "unavailable";
 
 /** Where a source's events go. */
@@ -81,15 +81,15 @@ export class EventStores {
   }
 
   /**
-   * Stores one delivery's events, and does what a known event asks for: a failed one is retried, and
-   * another body under a known id is reported. Never rejects.
+   * Stores one delivery's events, and does what a known event asks for: a failed one is retried,
+   * and another body under a known id is reported. Never rejects.
    */
   async storeEvents(source: ReadySource, events: readonly IncomingEvent[]): Promise<Stored> {
     if (events.length === 0) return "accepted";
     const startedMs = performance.now();
     const results = await this.#put(source, events);
     if (results.some(isMissing)) return "unavailable";
-    for (const { eventId } of having("conflict", events, results)) {
+    for (const { eventId } of withResult("conflict", events, results)) {
       this.#notify({ kind: "conflict", source: source.name, eventId });
     }
     const hasEnded = results.includes("failed") || results.includes("completed");
@@ -102,20 +102,24 @@ export class EventStores {
     return results.includes("accepted") ? "accepted" : "duplicate";
   }
 
-  /** Why a store may lose what it confirms; undefined when it does not. */
+  /** The reason why a store may lose an event; undefined without one. */
   riskOf(name: string): ErrorCode | undefined {
     return this.#writers.find((writer) => writer.name === name)?.risk;
   }
 
-  /** Runs events again that have ended and were delivered again; false when that is not done in time. */
+  /**
+   * Runs events again that have ended and were delivered again; false when that is not done in
+   * time.
+   */
   async #runAgain(
     redeliver: Redeliver,
     { name, redelivery }: ReadySource,
     { events, results, leftMs }: Ended,
   ): Promise<boolean> {
-    const failed = redelivery === "retry" ? having("failed", events, results) : NONE;
-    const completed = having("completed", events, results);
-    // A ledger that is down is not waited for: the reconciler looks at what completed when it is back.
+    const failed = redelivery === "retry" ? withResult("failed", events, results) : NONE;
+    const completed = withResult("completed", events, results);
+    // A ledger that is down is not waited for: the reconciler looks at what completed when it is
+    // back.
     const asks = completed.length > 0 && this.#orders.ledger[0]?.takes(name) === true;
     const undone = asks ? await redeliver.findUndone(completed, leftMs()) : NONE;
     const again = [...failed, ...undone];
@@ -133,8 +137,10 @@ export class EventStores {
     for (const writer of this.#writers) writer.close();
   }
 
-  /** Puts events into the first store that takes them; what it does not take in time goes to the
-   * second. One result an event, in order. */
+  /**
+   * Puts events into the first store that takes them; the events that it does not take in time go
+   * to the second. One result an event, in order.
+   */
   async #put({ name, ack }: ReadySource, events: readonly IncomingEvent[]) {
     const order = events.some(isLarge) ? this.#orders.ledger : this.#orders[ack];
     let results: readonly StoreResult[] | undefined;
@@ -174,7 +180,7 @@ async function putMissing(
   return results.map((result) => (isMissing(result) ? (further.next().value ?? NO_STORE) : result));
 }
 
-function having(
+function withResult(
   wanted: "conflict" | "failed" | "completed",
   events: readonly IncomingEvent[],
   results: readonly StoreResult[],

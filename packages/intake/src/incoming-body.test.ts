@@ -110,7 +110,7 @@ test("a body at the slowest pace is read for 30 seconds, and no longer", () => {
 test("a body that gives way is refused as overloaded, and what still comes of it is dropped", () => {
   const { budget, body, read } = begin();
   body.add(Buffer.alloc(1_000));
-  body.giveWay();
+  body.evict();
   body.add(Buffer.alloc(1_000));
   body.end();
   expect(read()).toMatchObject({ ok: false, reason: "gave_way", rejection: { status: 503 } });

@@ -27,8 +27,9 @@ export function refused(code: BodyProblem, reason?: AdmissionReason): BodyRefuse
   return { ok: false, rejection: earlyRejection(code), reason };
 }
 
-// A piece costs a buffer of its own and a call for each layer it passes, however few bytes it brings. Senders write
-// kilobytes at once: only what is cut up on purpose has more pieces than these.
+// A piece costs a buffer of its own and a call for each layer it passes, however few bytes it
+// brings. Senders write kilobytes at once: only what is cut up on purpose has more pieces than
+// these.
 const CHUNKS_FREE = 256;
 const CHUNK_BYTES_MIN = 32;
 
@@ -40,14 +41,15 @@ export interface IncomingBodyOptions {
   readonly bytesMax: number;
   readonly bytes: SourceBytes;
   readonly clock: BodyClock;
-  /** What the head says, if it says it. */
+  /** The length in the head, if there is one. */
   readonly length: number | undefined;
 }
 
 /**
- * One body while it comes in. Its pieces go into one buffer that grows by doubling, up to the length that was
- * announced, and is charged in full. Bytes are charged as they arrive and not as they are announced: a sender that
- * announces much and sends nothing takes no capacity from the others.
+ * One body while it comes in. Its pieces go into one buffer that grows by doubling, up to the
+ * length that was announced, and is charged in full. Bytes are charged as they arrive and not as
+ * they are announced: a sender that announces much and sends nothing takes no capacity from the
+ * others.
  */
 export class IncomingBody implements BodyBeingRead {
   readonly startedMs = performance.now();
@@ -73,7 +75,7 @@ export class IncomingBody implements BodyBeingRead {
     this.#ticket = options.clock.begin(this);
   }
 
-  /** Whether it came whole or was refused. What is added later is dropped. */
+  /** True after it came whole or was refused. Later bytes are dropped. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -112,7 +114,7 @@ export class IncomingBody implements BodyBeingRead {
     this.#onOver(refused(code, reason));
   }
 
-  giveWay(): void {
+  evict(): void {
     this.refuse("overloaded", "gave_way");
   }
 
@@ -133,7 +135,10 @@ export class IncomingBody implements BodyBeingRead {
     return true;
   }
 
-  /** Takes what a buffer of `capacity` bytes costs beyond what is taken already; refuses the body if it cannot. */
+  /**
+   * Takes what a buffer of `capacity` bytes costs beyond what is taken already; refuses the body if
+   * it cannot.
+   */
   #takeUpTo(capacity: number): boolean {
     const { bytes, length = 0 } = this.#options;
     const pool = poolFor(bytes, Math.max(capacity, length));
@@ -155,7 +160,7 @@ export class IncomingBody implements BodyBeingRead {
   }
 }
 
-/** What a clock has of one body. */
+/** The clock's data of one body. */
 interface ClockTicket {
   readonly body: IncomingBody;
   readonly whole: Deadline<IncomingBody>;
@@ -170,8 +175,8 @@ const WINDOW_MS = 5_000;
 const WINDOW_BYTES_MIN = 20_000;
 
 /**
- * The time of all bodies that are being read, by two timers together. A body has `timeoutMs` to come whole, and must
- * bring 20 kB in each five seconds but the first.
+ * The time of all bodies that are being read, by two timers together. A body has `timeoutMs` to
+ * come whole, and must bring 20 kB in each five seconds but the first.
  */
 export class BodyClock {
   readonly #whole: Deadlines<IncomingBody>;

@@ -1,7 +1,7 @@
 import {
   bodyHash,
   messageDigest,
-  placeDigest,
+  partDigest,
   type Delivery,
   type IdentifiedEvent,
   type IncomingEvent,
@@ -10,8 +10,8 @@ import {
 import type { ReadySource } from "./sources.ts";
 
 /**
- * The events of a verified delivery, as an event store takes them. `signed` is its signed message, where that is another
- * than its body.
+ * The events of a verified delivery, as an event store takes them. `signed` is its signed message,
+ * where that is another than its body.
  */
 export function toIncomingEvents(
   source: ReadySource,
@@ -41,8 +41,8 @@ export function toIncomingEvents(
 const NO_DIGESTS: readonly string[] = [];
 
 /**
- * The digests of what was signed, for the events of a delivery whose ids are not signed. None for a single event of which
- * its body alone was signed: the hash of that is the digest.
+ * The digests of what was signed, for the events of a delivery whose ids are not signed. None for a
+ * single event of which its body alone was signed: the hash of that is the digest.
  */
 function digestsOf(
   signed: SignedMessage | undefined,
@@ -52,7 +52,7 @@ function digestsOf(
   const isWhole = events.length === 1 && (events[0]?.body ?? body) === body;
   if (isWhole && signed === undefined) return NO_DIGESTS;
   const digest = messageDigest(signed ?? [body]);
-  return events.length === 1 ? [digest] : events.map((_, place) => placeDigest(digest, place));
+  return events.length === 1 ? [digest] : events.map((_, index) => partDigest(digest, index));
 }
 
 function keptHeaders(

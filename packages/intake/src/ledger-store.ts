@@ -6,7 +6,7 @@ import {
   type StoreResult,
 } from "@millrace/core";
 import { createQueueLimits } from "@millrace/queue";
-import type { DeliveryNotes } from "./delivery-notes.ts";
+import type { DeliveryCounter } from "./counts.ts";
 import type { ClosableEventStore, LedgerClient, QueueClient } from "./event-store.ts";
 import type { Notify } from "./notice.ts";
 
@@ -16,13 +16,13 @@ export interface LedgerStoreDeps {
   readonly sources: Config["sources"];
   readonly notify?: Notify;
   /** Counts what was delivered again. */
-  readonly deliveries?: DeliveryNotes | undefined;
+  readonly deliveries?: DeliveryCounter | undefined;
 }
 
 /**
  * The ledger as an event store: it has event and body, knows every duplicate, and is all that an
- * answer waits for. The identities go to the queue in the background, while the queue has capacity, and
- * the ledger then notes which events have a job (enqueue-later.ts in core).
+ * answer waits for. The identities go to the queue in the background, while the queue has capacity,
+ * and the ledger then notes which events have a job (enqueue-later.ts in core).
  */
 export function createLedgerStore(deps: LedgerStoreDeps): ClosableEventStore {
   const { ledger, queue } = deps;

@@ -2,8 +2,9 @@ import type { ErrorCode } from "@millrace/core";
 import type { StoreName } from "./event-store.ts";
 
 /**
- * Why the admission refused a delivery: what its head says (`bad_head`, `too_large`), what its source or all sources
- * hold (`source_share`, `budget`, `gave_way`), or how its body came (`too_slow`, `timeout`, `too_many_chunks`).
+ * The reason to refuse a delivery before its body: its head (`bad_head`, `too_large`), what its
+ * source or all sources hold (`source_share`, `budget`, `gave_way`), or how its body came
+ * (`too_slow`, `timeout`, `too_many_chunks`).
  */
 export type AdmissionReason =
   | "bad_head"
@@ -16,20 +17,20 @@ export type AdmissionReason =
   | "too_many_chunks";
 
 /**
- * What the intake reports to its one subscriber, who turns it into logs and metrics. `source` is a
- * configured name, or undefined when the sender named none of them. Never a body or a secret.
+ * The reports of the intake to its one subscriber, who turns them into logs and metrics. `source`
+ * is a configured name, or undefined when the sender named none of them. Never a body or a secret.
  */
 export type IntakeNotice =
   /** A delivery was answered, or refused before its body was read. */
   | {
       readonly kind: "answered";
       readonly source: string | undefined;
-      /** What the sender named instead of a source, if a source could have that name. */
+      /** The name in the URL, if it is no source but a source could have it. */
       readonly asked?: string | undefined;
       readonly outcome: "accepted" | "duplicate" | "handshake" | "rejected";
-      /** Why it was rejected. */
+      /** The code of the rejection. */
       readonly code: ErrorCode | undefined;
-      /** Why it was refused before its body was whole, if the admission did that. */
+      /** The reason, if it was refused before its body was whole. */
       readonly admission?: AdmissionReason | undefined;
       /** From the last byte of the body until the response is known, milliseconds. */
       readonly durationMs: number;
@@ -42,7 +43,9 @@ export type IntakeNotice =
       readonly size: number;
       readonly durationMs: number;
     }
-  /** An event store failed, or was late, for this many events of one call; 0 for a readiness check. */
+  /**
+   * An event store failed, or was late, for this many events of one call; 0 for a readiness check.
+   */
   | {
       readonly kind: "store_failed";
       readonly store: StoreName;
@@ -51,7 +54,10 @@ export type IntakeNotice =
     }
   /** Events that the ledger has were not put on the queue by this process: the reconciler will. */
   | { readonly kind: "left_behind"; readonly events: number; readonly error: unknown }
-  /** Deliveries of known events were not counted in the ledger: too many waited, or it did not answer. */
+  /**
+   * Deliveries of known events were not counted in the ledger: too many waited, or it did not
+   * answer.
+   */
   | { readonly kind: "deliveries_unnoted"; readonly deliveries: number; readonly error: unknown }
   /** A known event came with another body; the first is kept. */
   | { readonly kind: "conflict"; readonly source: string; readonly eventId: string }

@@ -1,17 +1,20 @@
 import { createBacklog, type Backlog, type Config, type IncomingEvent } from "@millrace/core";
 import type { ConflictingDelivery, Ledger } from "@millrace/ledger";
 import { createQueueLimits } from "@millrace/queue";
-import type { DeliveryNotes } from "./delivery-notes.ts";
+import type { DeliveryCounter } from "./counts.ts";
 import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-store.ts";
 
 export interface QueueStoreDeps {
   readonly queue: QueueClient & { breakerOf(source: string): StoreBreaker };
   readonly sources: Config["sources"];
-  /** The other store, where there is one. It takes the events while the queue may lose what it confirms, and keeps a
-   * note of deliveries that the queue calls a `conflict`, in the background and while there is capacity. */
+  /**
+   * The other store, where there is one. It takes the events while the queue may lose
+   * them, and keeps a note of deliveries that the queue calls a `conflict`, in the background
+   * and while there is capacity.
+   */
   readonly ledger?: ConflictLog;
   /** Counts what was delivered again. */
-  readonly deliveries?: DeliveryNotes | undefined;
+  readonly deliveries?: DeliveryCounter | undefined;
 }
 
 type ConflictLog = Pick<Ledger["intake"], "noteConflicts">;

@@ -19,7 +19,7 @@ export interface Received {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly outcome: "accepted" | "duplicate" | "handshake" | "rejected";
-  /** Why it was rejected. */
+  /** The code of the rejection. */
   readonly code?: ErrorCode;
 }
 
@@ -46,8 +46,9 @@ export function providerAnswer(outcome: Received["outcome"], answer: Answer): Re
 }
 
 /**
- * The response to a delivery that is not accepted. Whichever check of a signature failed, the sender
- * reads the same sentence. The provider's own message may say which check it was, and is not sent.
+ * The response to a delivery that is not accepted. Whichever check of a signature failed, the
+ * sender reads the same sentence. The provider's own message may say which check it was, and is not
+ * sent.
  */
 export function rejection(
   code: ErrorCode,
@@ -72,8 +73,8 @@ function retryAfter(): Record<string, string> {
 }
 
 /**
- * The response to a delivery whose signature nobody has checked: that of a wrong one, so that a stranger does not
- * learn which sources there are. Log and metrics have the code.
+ * The response to a delivery whose signature nobody has checked: that of a wrong one, so that a
+ * stranger does not learn which sources there are. Log and metrics have the code.
  */
 export function unverified(code: ErrorCode): Received {
   return { ...rejection("invalid_signature", ""), code };
@@ -107,7 +108,7 @@ export function earlyRejection(code: keyof typeof MESSAGES): Received {
   return rejection(code, MESSAGES[code]);
 }
 
-/** Whether the connection ends with this rejection: the rest of its body is not worth reading. */
+/** True when the connection ends with this rejection: the rest of its body is not worth reading. */
 export function endsConnection({ code }: Received): boolean {
   return code !== undefined && ENDING.has(code);
 }

@@ -3,7 +3,7 @@ import {
   messageDigest,
   MillraceError,
   parseConfig,
-  placeDigest,
+  partDigest,
   type IncomingEvent,
   type Provider,
   type SignedMessage,
@@ -120,8 +120,8 @@ test("a digest is made only where no id is signed, and the body's hash is not on
 
 test("each event of a delivery has a digest by its place in what was signed", async () => {
   const whole = bodyHash(Buffer.from("a,a"));
-  const places = [placeDigest(whole, 0), placeDigest(whole, 1)];
-  expect(await digestsOf(["a", "a"], { idIsSigned: false, isPart: true })).toEqual(places);
+  const parts = [partDigest(whole, 0), partDigest(whole, 1)];
+  expect(await digestsOf(["a", "a"], { idIsSigned: false, isPart: true })).toEqual(parts);
   const alone = bodyHash(Buffer.from("a"));
   expect(await digestsOf(["a"], { idIsSigned: false, isPart: true })).toEqual([alone]);
 });

@@ -2,6 +2,7 @@ import {
   EVENT_ID_BYTES_MAX,
   EVENT_TYPE_BYTES_MAX,
   failpoint,
+  InFlight,
   isMillraceError,
   isStorableWithin,
   withUrl,
@@ -12,14 +13,13 @@ import {
   type IncomingEvent,
   type IngressConfig,
 } from "@millrace/core";
-import { Admission, unknownSources, type SourceLimits } from "./admission.ts";
 import { ByteBudget } from "./byte-budget.ts";
+import type { RefusalCounter } from "./counts.ts";
 import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
 import { EventStores, type ActiveStore } from "./event-stores.ts";
-import { InFlight } from "./in-flight.ts";
+import { HeadChecks, unknownSources, type SourceLimits } from "./head-checks.ts";
 import { toIncomingEvents } from "./incoming-events.ts";
 import type { Notify } from "./notice.ts";
-import type { RefusalNotes } from "./refusal-notes.ts";
 import {
   methodNotAllowed,
   providerAnswer,
@@ -33,23 +33,27 @@ import { bodyBytesMaxOf, digestOfSecrets, readySources, type ReadySource } from 
 export interface ReceiverDeps {
   /** The whole config; only `sources` and `ingress` are read. */
   readonly config: Pick<Config, "sources" | "ingress">;
-  /** Live secrets by source, several during a rotation. They take precedence over the config's own. */
+  /**
+   * Live secrets by source, several during a rotation. They take precedence over the config's own.
+   */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
   /** One event store, or two: each source's `ack` says which comes first. */
   readonly stores: readonly EventStore[];
   /** Retries a failed event that its sender delivers again; without it nothing does. */
   readonly redelivery?: RedeliveryPort | undefined;
   /** Counts what is refused; without it nothing does. */
-  readonly refusals?: Pick<RefusalNotes, "add"> | undefined;
+  readonly refusals?: Pick<RefusalCounter, "add"> | undefined;
   readonly notify?: Notify;
   /** The clock that signed timestamps are compared with, milliseconds since the epoch. */
   readonly nowMs?: () => number;
 }
 
-/** Whether events can be stored, and where. */
+/** The state of the event stores. */
 export interface Readiness {
-  /** `not_ready` when no source has an event store; `degraded` when the events of a source do not go to
-   * the store that it prefers, or a store does not answer. */
+  /**
+   * `not_ready` when no source has an event store; `degraded` when the events of a source do not go
+   * to the store that it prefers, or a store does not answer.
+   */
   readonly status: "ready" | "degraded" | "not_ready";
   /** Each event store by name: `ok`, or the code of what is wrong with it. */
   readonly parts: Readonly<Record<string, string>>;
@@ -66,12 +70,12 @@ export interface ReceiverOptions {
 export class Receiver {
   /** Pings an event store by name. One that does not answer is treated as down from then on. */
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
-  /** How much the adapters read, and for how long they wait. */
+  /** The adapters' limits of bytes and time. */
   readonly limits: IngressConfig;
   /** The bytes of bodies in flight, of all adapters together. */
   readonly budget: ByteBudget;
-  /** What is refused before its body is read. */
-  readonly admission: Admission;
+  /** Refuses requests before their body is read. */
+  readonly headChecks: HeadChecks;
   readonly notify: Notify;
   readonly #sources: ReadonlyMap<string, ReadySource>;
   readonly #unknown: (name: string) => SourceLimits;
@@ -93,7 +97,7 @@ export class Receiver {
     const storing = { ...deps, config: { ...deps.config, ...config }, notify: this.notify };
     this.#stores = new EventStores(storing, options);
     this.#nowMs = deps.nowMs ?? Date.now;
-    this.admission = new Admission(this.limits, { notify: this.notify, nowMs: this.#nowMs });
+    this.headChecks = new HeadChecks(this.limits, { notify: this.notify, nowMs: this.#nowMs });
     this.checks = this.#stores.checks;
   }
 
@@ -101,8 +105,10 @@ export class Receiver {
     return this.#closing;
   }
 
-  /** Verifies, identifies and stores one delivery, and returns what to answer. Never rejects, and takes
-   * at most `ingress.answerTimeoutMs`. */
+  /**
+   * Verifies, identifies and stores one delivery, and returns what to answer. Never rejects, and
+   * takes at most `ingress.answerTimeoutMs`.
+   */
   async receive(request: ReceiveRequest): Promise<Received> {
     const startedMs = performance.now();
     const source = this.#sources.get(request.source);
@@ -133,8 +139,10 @@ export class Receiver {
     return this.#sources.get(name) ?? this.#unknown(name);
   }
 
-  /** Checks every event store, each with the deadline of a write. One that does not answer it is down
-   * from then on, so that the answer and the way of the next delivery agree. */
+  /**
+   * Checks every event store, each with the deadline of a write. One that does not answer it is
+   * down from then on, so that the answer and the way of the next delivery agree.
+   */
   async ready(): Promise<Readiness> {
     if (this.#closing) {
       return { status: "not_ready", parts: { receiver: "closing" }, stores: {} };
@@ -216,11 +224,13 @@ export class Receiver {
 interface VerifiedDelivery {
   readonly source: ReadySource;
   readonly events: readonly IncomingEvent[];
-  /** What its provider says when it is stored, if not what it always says. */
+  /** The provider's answer to this delivery, where it is not the usual one. */
   readonly answer: Answer | undefined;
 }
 
-/** Counts what is refused, and keeps a subscriber that throws from costing a delivery its answer. */
+/**
+ * Counts what is refused, and keeps a subscriber that throws from costing a delivery its answer.
+ */
 function safeNotify({ refusals, notify }: Pick<ReceiverDeps, "refusals" | "notify">): Notify {
   return (notice) => {
     if (notice.kind === "answered" && notice.outcome === "rejected") {
@@ -229,7 +239,7 @@ function safeNotify({ refusals, notify }: Pick<ReceiverDeps, "refusals" | "notif
     try {
       notify?.(notice);
     } catch {
-      // Nobody else can be told.
+      // There is no other subscriber to notify.
     }
   };
 }
@@ -247,7 +257,10 @@ async function stateOf(check: () => Promise<void>): Promise<string> {
 // Handshakes that some providers make by these carry everything in the query.
 const BODILESS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Whether any provider's id can be stored: 1 to 1,024 bytes of well-formed UTF-8 without NUL. */
+/**
+ * Refuses an id that cannot be stored: it must have 1 to 1,024 bytes of well-formed UTF-8 without
+ * NUL.
+ */
 function refuseIdentity({ eventId, type }: IdentifiedEvent): Received | undefined {
   if (!isText(eventId, EVENT_ID_BYTES_MAX)) {
     const why = `it has no event id of 1 to ${EVENT_ID_BYTES_MAX} bytes of UTF-8`;

@@ -1,22 +1,25 @@
 import type { IncomingMessage } from "node:http";
-import { lengthOf, type SourceLimits } from "./admission.ts";
+import { lengthOf, type SourceLimits } from "./head-checks.ts";
 import { poolFor } from "./byte-budget.ts";
 import { IncomingBody, refused, type BodyClock, type BodyRead } from "./incoming-body.ts";
 
 /**
- * The body of a node:http request that came whole together with its head, as nearly every webhook does: it is the
- * buffer that the parser made, and nothing waits for it. Undefined when there is more to come.
+ * The body of a node:http request that came whole together with its head, as nearly every webhook
+ * does: it is the buffer that the parser made, and nothing waits for it. Undefined when there is
+ * more to come.
  */
 export function readArrived(request: IncomingMessage, source: SourceLimits): BodyRead | undefined {
   const bytes = lengthOf(request);
-  // What comes in chunks is counted by chunks, and what somebody else reads as well comes piece by piece.
+  // A body that comes in chunks is counted by chunks; a stream with a second reader comes in
+  // pieces.
   if (bytes === undefined || bytes !== request.readableLength) return undefined;
   if (request.readableFlowing !== null) return undefined;
   const pool = poolFor(source.bytes, bytes);
   const shortage = pool.take(bytes);
   if (shortage !== undefined) return refused("overloaded", shortage);
   const body = (request.read() as Buffer | null) ?? Buffer.alloc(0);
-  // Its end has not come yet: a middleware that waits for it, or for the close behind it, gets both.
+  // Its end has not come yet: a middleware that waits for it, or for the close behind it, gets
+  // both.
   request.resume();
   return { ok: true, body, pool, bytes };
 }
@@ -28,8 +31,8 @@ export function refuseUnfit(source: SourceLimits, bytes: number): BodyRead | und
 }
 
 /**
- * Reads the body of a node:http request as the bytes that came. What comes after a refusal is dropped, and nothing of
- * the body is kept. `onBegin` is called when the body is wanted.
+ * Reads the body of a node:http request as the bytes that came. What comes after a refusal is
+ * dropped, and nothing of the body is kept. `onBegin` is called when the body is wanted.
  */
 export function readBody(
   request: IncomingMessage,
@@ -55,7 +58,10 @@ export function readBody(
   });
 }
 
-/** Reads the body of a fetch request, as `readBody` does for node:http. A refusal cancels the stream. */
+/**
+ * Reads the body of a fetch request, as `readBody` does for node:http. A refusal cancels the
+ * stream.
+ */
 export function readStream(
   stream: ReadableStream<Uint8Array>,
   source: SourceLimits,

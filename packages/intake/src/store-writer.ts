@@ -1,4 +1,5 @@
 import {
+  asError,
   createBatcher,
   createCircuitBreaker,
   Deadlines,
@@ -30,10 +31,12 @@ export interface StoreWriterOptions {
 
 /** One delivery's wait for the store. */
 interface Delivery {
-  /** Dropped when the wait ends, so that bodies that are still in line behind a hung call are freed. */
+  /**
+   * Dropped when the wait ends, so that bodies that are still in line behind a hung call are freed.
+   */
   events: readonly IncomingEvent[] | undefined;
   readonly results: StoreResult[];
-  /** How many of its events have no result yet. */
+  /** The number of its events without a result. */
   open: number;
   readonly resolve: (results: readonly StoreResult[]) => void;
 }
@@ -55,10 +58,12 @@ const OUTAGES: ReadonlySet<ErrorCode> = new Set([
 /** A server of the store, by its circuit breaker. */
 interface Server {
   readonly breaker: StoreBreaker;
-  /** Why it is down, when it is. */
+  /** The reason why it is down, when it is. */
   failure: Error | undefined;
-  /** Until then it is left alone: one that answers probes and refuses everything else would cost a delivery its time
-   * again and again. */
+  /**
+   * Until then it is left alone: one that answers probes and refuses everything else would cost a
+   * delivery its time again and again.
+   */
   restsUntilMs: number;
 }
 
@@ -68,9 +73,9 @@ const NOT_SENT = new Error("Cannot store the event: its sender was answered befo
  * Writes the events of many deliveries to one store: few calls, each with the events of many
  * deliveries. A store that fails costs few deliveries their time.
  *
- * Each delivery has a deadline here, which includes its time in line behind another call. A call has one
- * deadline and, for each server of the store, one circuit breaker: those of the store's client, or ours when the client
- * has none.
+ * Each delivery has a deadline here, which includes its time in line behind another call. A call
+ * has one deadline and, for each server of the store, one circuit breaker: those of the store's
+ * client, or ours when the client has none.
  */
 export class StoreWriter {
   readonly name: StoreName;
@@ -100,12 +105,12 @@ export class StoreWriter {
     });
   }
 
-  /** Why the store may lose what it confirms. */
+  /** The reason why the store may lose an event. */
   get risk(): ErrorCode | undefined {
     return this.#store.risk?.();
   }
 
-  /** Whether the store takes events of a source now: it answers and is not full. */
+  /** True when the store takes events of a source now: it answers and is not full. */
   takes(source: string): boolean {
     if (isDown(this.#serverOf(source))) return false;
     if (this.#abandonedBytes > this.#options.abandonedBytesMax) return false;
@@ -113,8 +118,8 @@ export class StoreWriter {
   }
 
   /**
-   * Stores one delivery's events. One result an event, in order. Never rejects, and never takes longer
-   * than `timeoutMs`. An event that is answered with an error may still have been stored.
+   * Stores one delivery's events. One result an event, in order. Never rejects, and never takes
+   * longer than `timeoutMs`. An event that is answered with an error may still have been stored.
    */
   put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
     return new Promise((resolve) => {
@@ -131,8 +136,8 @@ export class StoreWriter {
   }
 
   /**
-   * Pings the store for the sources, with the deadline of a write. One that does not answer is down from then on. One
-   * that is down is not asked: the breaker asks it.
+   * Pings the store for the sources, with the deadline of a write. One that does not answer is down
+   * from then on. One that is down is not asked: the breaker asks it.
    *
    * @throws why the store is down.
    */
@@ -168,7 +173,7 @@ export class StoreWriter {
     const unsent = waiting.map(({ delivery, index }) => {
       const event = delivery.events?.[index];
       if (event === undefined) return NOT_SENT;
-      // What waited behind a call that failed does not wait for another one.
+      // An event that waited behind a call that failed does not wait for another one.
       if (isDown(this.#serverOf(event.source))) return this.#down;
       sent.push(event);
       return undefined;
@@ -270,8 +275,4 @@ const isError = (result: StoreResult): result is Error => result instanceof Erro
 
 function isOutage(error: unknown): boolean {
   return isMillraceError(error) && OUTAGES.has(error.code);
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

@@ -1,8 +1,7 @@
 import { failpoint, isMillraceError, wait, type EnvelopedEvent } from "@millrace/core";
 import { isDataError, type Ledger, type OpenBulkRun } from "@millrace/ledger";
 import { removeJobs, type RemovalQueues } from "./give-up.ts";
-import { addJobs, requeueJobs } from "./requeue.ts";
-import { enqueuePending, type RunAgainQueues } from "./run-again.ts";
+import { addJobs, enqueuePending, requeueJobs, type RunAgainQueues } from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "bulkWork" | "retries">;
@@ -12,7 +11,7 @@ interface Deps {
   readonly notify: (notice: BulkNotice) => void;
 }
 
-/** What happens to bulk runs, for logs and metrics. */
+/** Reports on bulk runs, for logs and metrics. */
 export type BulkNotice =
   | { readonly kind: "open"; readonly runs: number }
   | { readonly kind: "started" | "ended"; readonly run: OpenBulkRun }
@@ -20,13 +19,16 @@ export type BulkNotice =
   | { readonly kind: "unreadable"; readonly error: unknown };
 
 export interface BulkRunner {
-  /** Ends after the batch that is under way. */
+  /** Ends after the batch that runs. */
   close(): Promise<void>;
 }
 
 /** Milliseconds until a change of a run, or a new one, is seen. */
 const POLL_MS = 1_000;
-/** If a batch is cut off between the ledger and the queue, no more than this many wait for the reconciler. */
+/**
+ * If a batch is cut off between the ledger and the queue, no more than this many wait for the
+ * reconciler.
+ */
 const BATCH_MAX = 200;
 /** Batches a second that a rate is spread over. */
 const BATCHES_PER_SECOND = 5;
@@ -36,8 +38,9 @@ const MADE_UP_MS = 1_000;
 const KEEP_RESULTS_MS = 60_000;
 
 /**
- * Works the bulk runs off, side by side and each at its rate, while this process leads. All that it needs to go on is
- * in the run's row, so the next leader does after this one has died. Without Postgres it waits, and to run events also without the queue.
+ * Works the bulk runs off, side by side and each at its rate, while this process leads. All that it
+ * needs to go on is in the run's row, so the next leader does after this one has died. Without
+ * Postgres it waits, and to run events also without the queue.
  */
 export function startBulkRunner(deps: Deps): BulkRunner {
   const { ledger, leading, notify } = deps;
@@ -96,7 +99,10 @@ export function startBulkRunner(deps: Deps): BulkRunner {
   };
 }
 
-/** Does a batch, and adds or removes the jobs of its events. The reconciler does what is cut off in between. */
+/**
+ * Does a batch, and adds or removes the jobs of its events. The reconciler does what is cut off in
+ * between.
+ */
 async function workBatch(
   { ledger, queues, notify }: Deps,
   run: OpenBulkRun,
@@ -147,7 +153,10 @@ async function noteError(
   }
 }
 
-/** When the next batch of each run may begin, and its size, so that its events are spread evenly over time. */
+/**
+ * When the next batch of each run may begin, and its size, so that its events are spread evenly
+ * over time.
+ */
 function createPace() {
   const last = new Map<number, Batch>();
   const dueMs = ({ id, rate }: OpenBulkRun): number => {
@@ -156,7 +165,10 @@ function createPace() {
   };
   const sizeMaxOf = ({ id }: OpenBulkRun): number => last.get(id)?.sizeMax ?? BATCH_MAX;
   return {
-    /** More where batches take longer than their share of a second, so that the rate is kept all the same. */
+    /**
+     * More where batches take longer than their share of a second, so that the rate is kept all the
+     * same.
+     */
     sizeOf: (run: OpenBulkRun): number => {
       const lateMs = Math.min(MADE_UP_MS, Math.max(0, performance.now() - dueMs(run)));
       const wanted = run.rate / BATCHES_PER_SECOND + (run.rate * lateMs) / 1_000;
@@ -171,7 +183,7 @@ function createPace() {
     delay: (run: OpenBulkRun, sizeMax: number): void => {
       last.set(run.id, { fromMs: performance.now() + POLL_MS, events: 0, sizeMax });
     },
-    /** Forgets the runs that have ended or are paused: what they did not do meanwhile is not made up for. */
+    /** Forgets the runs that have ended or are paused, so that they do not catch up later. */
     keep: (runs: readonly OpenBulkRun[]): void => {
       const running = new Set(runs.filter(({ state }) => state === "running").map(({ id }) => id));
       for (const id of last.keys()) if (!running.has(id)) last.delete(id);

@@ -8,7 +8,7 @@ import {
 import { isStorable, MillraceError, type EventStatus } from "@millrace/core";
 import type { BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
 import { underAudit, type Actor } from "./audit.ts";
-import type { RunAgainQueues, Skip } from "./run-again.ts";
+import type { RunAgainQueues, Skip } from "./requeue.ts";
 
 /** The events of a bulk run. */
 export interface BulkOptions {
@@ -21,13 +21,18 @@ export interface BulkOptions {
 
 /** A bulk run to start. */
 export interface BulkRunOptions extends BulkOptions {
-  /** How many events match (100,000 if they are more): needed for more than 1,000 events, and for no filter. */
+  /**
+   * The number of matching events (100,000 for more): needed for more than 1,000 events, and for no
+   * filter.
+   */
   readonly expected?: number | undefined;
   /** Events per second. Default 50. */
   readonly ratePerSecond?: number | undefined;
 }
 
-/** How many events a bulk run would reach, and would skip as far as that is known before. */
+/**
+ * The number of events that a bulk run would reach, and would skip as far as that is known before.
+ */
 export interface BulkCount {
   /** At most 100,000. */
   readonly count: number;
@@ -47,10 +52,12 @@ interface Deps extends CountDeps {
 }
 
 /**
- * Starts a run of all events of a filter that are there now. The leading worker works it off, newest first.
+ * Starts a run of all events of a filter that are there now. The leading worker works it off,
+ * newest first.
  *
- * @throws `invalid_request` for no filter without `all`; `count_mismatch` without the right number where one is needed;
- * `unknown_source` for a source that is not configured; `database_unavailable`.
+ * @throws `invalid_request` for no filter without `all`; `count_mismatch` without the right number
+ * where one is needed; `unknown_source` for a source that is not configured;
+ * `database_unavailable`.
  */
 export async function startBulkRun(
   deps: Deps,
@@ -77,8 +84,8 @@ export async function startBulkRun(
 }
 
 /**
- * Counts the events that a bulk run would reach. An event that has lost its body, or has a later generation, is found
- * only by the run.
+ * Counts the events that a bulk run would reach. An event that has lost its body, or has a later
+ * generation, is found only by the run.
  *
  * @throws `invalid_request`, `unknown_source`, `database_unavailable`
  */
@@ -115,7 +122,9 @@ const STATUSES: Readonly<Partial<Record<BulkVerb, EventStatus>>> = {
   give_up: "pending",
 };
 
-/** Why a run will skip an event. Giving up needs no worker, and so no configured source. */
+/**
+ * The reason why a run will skip an event. Giving up needs no worker, and so no configured source.
+ */
 function skipOf(verb: BulkVerb, status: EventStatus, isConfigured: boolean): Skip | undefined {
   if (verb === "give_up") return undefined;
   if (!isConfigured) return "unknown_source";
@@ -171,7 +180,7 @@ function checkFilter({ queues }: CountDeps, verb: BulkVerb, { filter, all }: Bul
 const isEmpty = (filter: BulkOptions["filter"]): boolean =>
   Object.values(filter).every((value) => value === undefined);
 
-/** Whoever means all events, or many, has seen how many they are. */
+/** A user who means many events, or all, must have seen their number. */
 function requireExpected(
   { count, more }: BulkCount,
   verb: BulkVerb,

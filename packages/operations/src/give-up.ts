@@ -1,4 +1,4 @@
-import type { EventKey, EventLookup } from "@millrace/core";
+import { keyOf, type EventKey, type EventLookup } from "@millrace/core";
 import type { GiveUpAnswer, Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { underAudit, type Actor } from "./audit.ts";
@@ -9,16 +9,17 @@ interface Deps {
   readonly queues: Pick<Queues, "findJob"> & RemovalQueues;
 }
 
-/** What it takes to remove jobs. */
+/** The part of the queues that removes jobs. */
 export type RemovalQueues = Pick<Queues, "queues" | "removeJob" | "jobStatuses">;
 
 /** Jobs that are removed at once. On Redis they share a connection, and their round trips. */
 const CONCURRENCY = 64;
 
 /**
- * Gives a pending event up, under audit: it fails in the ledger with `given_up`, and its job is removed. Without a
- * generation it is the event's latest. A queue that does not answer changes nothing of it: the reconciler removes the
- * job that stays, which ends as `given_up`, without running a handler, if it is due before that.
+ * Gives a pending event up, under audit: it fails in the ledger with `given_up`, and its job is
+ * removed. Without a generation it is the event's latest. A queue that does not answer changes
+ * nothing of it: the reconciler removes the job that stays, which ends as `given_up`, without
+ * running a handler, if it is due before that.
  *
  * @throws `database_unavailable`; what the queue throws, of an event that the ledger does not know
  */
@@ -32,8 +33,7 @@ export async function giveUpEvent(
     async () => {
       const found = await ledger.reads.findStatus(lookup);
       if (found === undefined) return await answerUnrecorded(queues, lookup);
-      const { source, eventId } = lookup;
-      const key = { source, eventId, generation: found.generation };
+      const key = keyOf({ ...lookup, generation: found.generation });
       const [answer = "not_found"] = await ledger.retries.giveUpMany([key]);
       if (answer === "given_up") await removeJobs({ ledger, queues }, [key]);
       return answer;
@@ -42,7 +42,10 @@ export async function giveUpEvent(
   );
 }
 
-/** The ledger gets an event that comes through Redis with its first attempt, or after some seconds of it. */
+/**
+ * The ledger gets an event that comes through Redis with its first attempt, or after some seconds
+ * of it.
+ */
 async function answerUnrecorded(
   queues: Deps["queues"],
   lookup: EventLookup,
@@ -53,8 +56,8 @@ async function answerUnrecorded(
 }
 
 /**
- * Removes the jobs of events that were given up, as far as their queues answer, and notes that they are gone. The
- * reconciler removes what stays. Gives how many are gone.
+ * Removes the jobs of events that were given up, as far as their queues answer, and notes that they
+ * are gone. The reconciler removes what stays. Gives how many are gone.
  */
 export async function removeJobs(
   { ledger, queues }: RemovalDeps,

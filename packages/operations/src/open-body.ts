@@ -21,8 +21,8 @@ export interface OpenBody {
 const PART_BYTES = 1024 * 1024;
 
 /**
- * Opens the exact bytes of an event's body, in the ledger or else in its job; undefined when neither has the event.
- * Without a generation it is the latest.
+ * Opens the exact bytes of an event's body, in the ledger or else in its job; undefined when
+ * neither has the event. Without a generation it is the latest.
  *
  * @throws `body_missing`, and as `showEvent`
  */
@@ -61,7 +61,7 @@ async function queuedBody(
 ): Promise<BodyPart | undefined> {
   const job = await findQueued(deps, lookup);
   if (job === undefined) return undefined;
-  // What nobody signed is not shown as an event.
+  // A job without a valid MAC is not shown as an event.
   const event = job.mac === undefined ? job.event : undefined;
   const body = event?.body;
   return {

@@ -1,5 +1,5 @@
 import type { BulkRun, BulkVerb } from "@millrace/api-contract";
-import type { EventKey, EventLookup } from "@millrace/core";
+import { MillraceError, type EventKey, type EventLookup } from "@millrace/core";
 import type { BulkRunChange, Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { underAudit, type Actor } from "./audit.ts";
@@ -11,17 +11,16 @@ import {
   type BulkOptions,
   type BulkRunOptions,
 } from "./bulk-runs.ts";
-import { pauseSource, resumeSource } from "./pause-source.ts";
 import { replayEvent, type ReplayResult } from "./replay.ts";
 import { countResults, retryEvent, retryEvents, type RetryResult } from "./retry.ts";
-import type { RunAgainQueues } from "./run-again.ts";
+import type { RunAgainQueues } from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "retries" | "audit" | "bulkRuns">;
   readonly queues: RunAgainQueues & Pick<Queues, "pause" | "resume">;
 }
 
-/** What a person or a program can do to events and sources. */
+/** The actions of a person or a program on events and sources. */
 export interface Operator {
   retryEvent(lookup: EventLookup): Promise<RetryResult>;
   replayEvent(lookup: EventLookup): Promise<ReplayResult>;
@@ -35,8 +34,8 @@ export interface Operator {
 }
 
 /**
- * Makes the operations of an actor: those of the same names, each under audit. Besides their own errors they throw `database_unavailable` before
- * anything is done, when it cannot be written down.
+ * Makes the operations of an actor: those of the same names, each under audit. Besides their own
+ * errors they throw `database_unavailable` before anything is done, when it cannot be written down.
  */
 export function createOperator(deps: Deps, actor: Actor): Operator {
   const audit = { ledger: deps.ledger, actor };
@@ -79,4 +78,33 @@ export function createOperator(deps: Deps, actor: Actor): Operator {
     pause: setPaused(true, pauseSource),
     resume: setPaused(false, resumeSource),
   };
+}
+
+/**
+ * Stops all workers from beginning a source's events. Those that run go on; new ones are kept.
+ *
+ * @throws `unknown_source`; `redis_unreachable` or `database_unreachable` when the queue does not
+ * answer.
+ */
+async function pauseSource({ queues }: Deps, source: string): Promise<void> {
+  requireKnown(queues, source);
+  await queues.ping();
+  await queues.pause(source);
+}
+
+/**
+ * Makes the workers run a source's events again.
+ *
+ * @throws `unknown_source`; `redis_unreachable` or `database_unreachable` when the queue does not
+ * answer.
+ */
+async function resumeSource({ queues }: Deps, source: string): Promise<void> {
+  requireKnown(queues, source);
+  await queues.ping();
+  await queues.resume(source);
+}
+
+function requireKnown(queues: Pick<Queues, "queues">, source: string): void {
+  if (queues.queues.has(source)) return;
+  throw new MillraceError("unknown_source", "Cannot find the source: it is not configured");
 }

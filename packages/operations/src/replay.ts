@@ -1,13 +1,13 @@
 import type { EventLookup } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import { addJobs } from "./requeue.ts";
 import {
+  addJobs,
   enqueuePending,
-  skipped,
-  skipUnrecorded,
   type RunAgainQueues,
+  skipped,
   type SkippedEvent,
-} from "./run-again.ts";
+  skipUnrecorded,
+} from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "retries">;
@@ -19,8 +19,9 @@ export type ReplayResult =
   { readonly kind: "replayed"; readonly generation: number } | SkippedEvent;
 
 /**
- * Makes a settled event run again as a further generation, on the same body: its old rows stay as they
- * are. A generation that is named must be the latest, so that a request that is sent twice is granted once.
+ * Makes a settled event run again as a further generation, on the same body: its old rows stay as
+ * they are. A generation that is named must be the latest, so that a request that is sent twice is
+ * granted once.
  *
  * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
  * not answer; `unavailable` when it cannot take the job. The generation is pending then, and the

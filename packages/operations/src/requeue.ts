@@ -1,30 +1,33 @@
-import { wait, type EnvelopedEvent } from "@millrace/core";
+import { wait, type EnvelopedEvent, type EventLookup } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { mapConcurrent } from "./map-concurrent.ts";
 
-/** What it takes to give the jobs of pending events back to their queues. */
+/** The means to give the jobs of pending events back to their queues. */
 export type RequeueQueues = Pick<
   Queues,
   "retryJob" | "rerunJob" | "removeJob" | "findJob" | "enqueue"
 >;
 
 /**
- * What was done about a job: it waits to be run because of this call; it was on its way before; or the
+ * The result for a job: it waits to be run because of this call; it was on its way before; or the
  * queue did not answer.
  */
 export type Requeued = "requeued" | "on_its_way" | Error;
 
 /** Jobs asked for at once. On Redis they share a connection, and their round trips. */
 const CONCURRENCY = 64;
-/** Milliseconds that a job which a worker is just failing gets to arrive in the queue's `failed`. */
+/**
+ * Milliseconds that a job which a worker is just failing gets to arrive in the queue's `failed`.
+ */
 const ACTIVE_TIMEOUT_MS = 2_000;
 const ACTIVE_RETRY_DELAY_MS = 25;
 
 /**
- * Makes the jobs of events wait that the ledger has pending: one that ended is moved back, one that is
- * gone is added again, with the identity alone. With `atOnce`, for events that a person retries, a job that is just
- * being failed gets the time to arrive in `failed`, and one that is due later is added anew: the event was given up
- * while its queue was away.
+ * Makes the jobs of events wait that the ledger has pending: one that ended is moved back, one that
+ * is gone is added again, with the identity alone. With `atOnce`, for events that a person retries,
+ * a job that is just being failed gets the time to arrive in `failed`, and one that is due later is
+ * added anew: the event was given up while its queue was away.
  */
 export async function requeueJobs(
   queues: RequeueQueues,
@@ -65,7 +68,9 @@ export async function addJobs(
 
 const NO_BODY = new Uint8Array();
 
-/** An event as its job needs it when the ledger has the body: the identity alone, on either backend. */
+/**
+ * An event as its job needs it when the ledger has the body: the identity alone, on either backend.
+ */
 export const withoutBody = (event: EnvelopedEvent) => ({ ...event, headers: {}, body: NO_BODY });
 
 type JobFound = "requeued" | "on_its_way" | "delayed" | "active" | "missing";
@@ -75,9 +80,10 @@ function toRequeued(job: JobFound | Error): Requeued {
 }
 
 /**
- * A worker writes `failed` to the ledger and reports it to the queue after that: for a moment the job is
- * still active, and would fail right after a retry that found it so. One whose worker died between
- * the two stays active; the stall check runs it again, and the ledger has it pending by then.
+ * A worker writes `failed` to the ledger and reports it to the queue after that: for a moment the
+ * job is still active, and would fail right after a retry that found it so. One whose worker died
+ * between the two stays active; the stall check runs it again, and the ledger has it pending by
+ * then.
  */
 async function requeueAtOnce(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobFound> {
   const deadline = Date.now() + ACTIVE_TIMEOUT_MS;
@@ -104,4 +110,60 @@ async function rerun(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobF
   const answer = await queues.rerunJob(event);
   if (answer === "retried") return "requeued";
   return answer === "not_found" ? "missing" : "active";
+}
+
+/** The part of the queues that a retry or a replay uses. */
+export type RunAgainQueues = RequeueQueues & Pick<Queues, "queues" | "ping">;
+
+/** The reason why an event was not run again. */
+export type Skip =
+  /** A retry: it is completed, or pending with its job on the way. */
+  | "not_failed"
+  /** A replay: its latest generation is pending. */
+  | "not_settled"
+  /** A replay: there is a later generation than the one asked for. */
+  | "superseded"
+  /** Neither the ledger nor the queue has it. */
+  | "not_found"
+  /** The source is no longer configured, so no worker would run it. */
+  | "unknown_source"
+  /** Only a failed job has it, which no worker could record: the job's own failure says why. */
+  | "only_in_queue"
+  /** Its body is no longer kept. */
+  | "body_missing";
+
+/** An event that was not run again. */
+export interface SkippedEvent {
+  readonly kind: "skipped";
+  readonly reason: Skip;
+}
+
+export const skipped = (reason: Skip): SkippedEvent => ({ kind: "skipped", reason });
+
+/**
+ * Adds the jobs of events that the ledger has made pending, and marks those that have one by then.
+ * The reconciler adds the others.
+ *
+ * @throws `database_unavailable`; what the queue answered to the first event that it did not take.
+ */
+export async function enqueuePending(
+  ledger: Pick<Ledger, "retries">,
+  events: readonly EnvelopedEvent[],
+  enqueue: (events: readonly EnvelopedEvent[]) => Promise<readonly Requeued[]>,
+): Promise<void> {
+  const jobs = await enqueue(events);
+  await ledger.retries.markEnqueued(events.filter((_, index) => !(jobs[index] instanceof Error)));
+  const failure = jobs.find((job) => job instanceof Error);
+  if (failure !== undefined) throw failure;
+}
+
+/** The reason why an unrecorded event is not run again: by its job, if it has one. */
+export async function skipUnrecorded(
+  queues: RunAgainQueues,
+  lookup: EventLookup,
+  onItsWay: "not_failed" | "not_settled",
+): Promise<SkippedEvent> {
+  const job = await queues.findJob({ ...lookup, generation: lookup.generation ?? 0 });
+  if (job === undefined) return skipped("not_found");
+  return skipped(job.state === "failed" ? "only_in_queue" : onItsWay);
 }

@@ -1,19 +1,20 @@
 import {
+  keyOf,
   LEFT_TO_A_PERSON,
   type EventKey,
   type EventLookup,
   type IncomingEvent,
 } from "@millrace/core";
 import type { Ledger, RetryManyAnswer } from "@millrace/ledger";
-import { requeueJobs } from "./requeue.ts";
 import {
   enqueuePending,
-  skipped,
-  skipUnrecorded,
+  requeueJobs,
   type RunAgainQueues,
   type Skip,
+  skipped,
   type SkippedEvent,
-} from "./run-again.ts";
+  skipUnrecorded,
+} from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "retries">;
@@ -27,9 +28,9 @@ const RETRIED: RetryResult = { kind: "retried" };
 
 /**
  * Makes a failed event run again with all its attempts: the ledger first, then its job, which is
- * added again when it is gone. An event that an earlier retry left half-way, pending in
- * the ledger with its job ended or gone, is repaired in the same way. Without a generation it is the
- * event's latest.
+ * added again when it is gone. An event that an earlier retry left half-way, pending in the ledger
+ * with its job ended or gone, is repaired in the same way. Without a generation it is the event's
+ * latest.
  *
  * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
  * not answer; `unavailable` when it cannot take the job. The event is pending then, and the
@@ -41,15 +42,16 @@ export async function retryEvent(deps: Deps, lookup: EventLookup): Promise<Retry
   const found = await ledger.reads.findStatus(lookup);
   await queues.ping();
   if (found === undefined) return await skipUnrecorded(queues, lookup, "not_failed");
-  const key = { source: lookup.source, eventId: lookup.eventId, generation: found.generation };
+  const key = keyOf({ ...lookup, generation: found.generation });
   if (found.status === "pending") return await requeuePending(deps, key);
   return await retryOne(deps, key);
 }
 
 /**
- * Retries an event because its sender has delivered it again, and the queue has a job of it that has ended. What is
- * left to a person, such as a suspected replay, is left alone. A Postgres that was restored or failed over may have lost what
- * the delivery brings back: the event, if its job completed, or the body of one that failed with `body_lost`.
+ * Retries an event because its sender has delivered it again, and the queue has a job of it that
+ * has ended. What is left to a person, such as a suspected replay, is left alone. A Postgres that
+ * was restored or failed over may have lost what the delivery brings back: the event, if its job
+ * completed, or the body of one that failed with `body_lost`.
  *
  * @throws as {@link retryEvent}
  */
@@ -63,7 +65,7 @@ export async function retryDelivered(
   await queues.ping();
   if (found === undefined) return await runUnrecorded(deps, event);
   const { status, generation, last_error_code: code } = found;
-  const key = { source, eventId, generation };
+  const key = keyOf({ ...event, generation });
   if (status === "pending") return await requeuePending(deps, key);
   if (LEFT_TO_A_PERSON.some((one) => one === code)) return skipped("not_failed");
   if (code === "body_lost") await ledger.intake.restoreBody(event);
@@ -108,11 +110,11 @@ async function requeuePending({ ledger, queues }: Deps, key: EventKey): Promise<
 }
 
 /**
- * Retries the events that are named, together: one answer a key, in order. A job that the queue does not take, the
- * reconciler adds.
+ * Retries the events that are named, together: one answer a key, in order. A job that the queue
+ * does not take, the reconciler adds.
  *
- * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does not answer,
- * `database_unavailable`
+ * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
+ * not answer, `database_unavailable`
  */
 export async function retryEvents(
   { ledger, queues }: Deps,
@@ -132,7 +134,7 @@ export async function retryEvents(
   });
 }
 
-/** How many events were retried, and why the others were not. */
+/** Counts the retried events, and the others by reason. */
 export function countResults(results: readonly RetryResult[]): {
   readonly retried: number;
   readonly skipped: Readonly<Record<string, number>>;

@@ -1,4 +1,4 @@
-import type { Answer } from "@millrace/core";
+import type { Answer, ErrorCode, Refusal } from "@millrace/core";
 
 /** Answers of senders that document 200 and nothing else: what Millrace says, with that status. */
 export const OK_ANSWERS: { readonly accepted: Answer; readonly duplicate: Answer } = {
@@ -26,4 +26,9 @@ export function echoAnswer(challenge: string | undefined): Answer | undefined {
     headers: { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" },
     body: challenge,
   };
+}
+
+/** A refusal with its reason; the message goes over the wire, so it holds nothing secret. */
+export function refuse(code: ErrorCode, message: string): Refusal {
+  return { ok: false, code, message };
 }

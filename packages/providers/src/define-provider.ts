@@ -2,7 +2,7 @@ import type { Answer, Delivery, Identification, Provider, SignRequest } from "@m
 import type { Samples } from "./samples/define-samples.ts";
 import type { Scheme } from "./signature/signature-scheme.ts";
 
-/** What a provider is made of: how it signs, how it names its events, and what it sends. */
+/** The parts of a provider: its signatures, its events' names, and its samples. */
 export interface ProviderParts<DataField extends string> {
   readonly name: string;
   readonly scheme: Scheme;
@@ -15,7 +15,7 @@ export interface ProviderParts<DataField extends string> {
   /** Where the payload wraps the event's own data. */
   readonly dataField?: DataField;
   readonly keptHeaders?: readonly string[];
-  /** Headers beside the signature's that name an event: GitHub's delivery id and event. */
+  /** Headers other than the signature's that name an event: GitHub's delivery id and event. */
   readonly identityHeaders?: (request: SignRequest) => Record<string, string>;
   /** Where it is not 1 MiB. */
   readonly bodyBytesMax?: number;

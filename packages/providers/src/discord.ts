@@ -30,8 +30,9 @@ const NO_CONTENT: Answer = {
 };
 
 /**
- * Interactions by Discord's number: their documented names, and the answer that leaves the rest to a handler, which
- * has fifteen minutes to edit it. An autocompletion cannot wait, and gets no choices.
+ * Interactions by Discord's number: their documented names, and the answer that leaves the rest to
+ * a handler, which has fifteen minutes to edit it. An autocompletion cannot wait, and gets no
+ * choices.
  */
 const INTERACTIONS: Readonly<Record<string, { readonly type: string; readonly answer: Answer }>> = {
   2: { type: "APPLICATION_COMMAND", answer: jsonAnswer({ type: 5 }) },
@@ -44,10 +45,11 @@ const INTERACTIONS: Readonly<Record<string, { readonly type: string; readonly an
 };
 
 /**
- * Discord, its interactions and its webhook events: Ed25519 over `<time><body>`, checked with the application's public
- * key. Both begin with a PING, which has an answer of its own in each.
+ * Discord, its interactions and its webhook events: Ed25519 over `<time><body>`, checked with the
+ * application's public key. Both begin with a PING, which has an answer of its own in each.
  *
- * Source: Discord's pages on interactions (overview, receiving and responding) and on webhook events.
+ * Source: Discord's pages on interactions (overview, receiving and responding) and on webhook
+ * events.
  */
 const provider = defineProvider({
   name: "discord",
@@ -67,8 +69,9 @@ const provider = defineProvider({
 });
 
 /**
- * Interactions and webhook events of Discord. Identity: an interaction's `id`, and the SHA-256 of a webhook event,
- * which has none; type: the event's, or the interaction's name (`APPLICATION_COMMAND`).
+ * Interactions and webhook events of Discord. Identity: an interaction's `id`, and the SHA-256 of a
+ * webhook event, which has none; type: the event's, or the interaction's name
+ * (`APPLICATION_COMMAND`).
  */
 export function discord<Type extends string = string>(
   options: SourceOptions<Type> = {},

@@ -3,7 +3,7 @@ import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { header } from "./identity/delivery-reader.ts";
-import { randomHex } from "./random-secret.ts";
+import { randomHex } from "./random-text.ts";
 import { githubSamples } from "./samples/github-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
@@ -12,9 +12,9 @@ import { signatureScheme } from "./signature/signature-scheme.ts";
 import { GITHUB_TYPES } from "./types/github-types.ts";
 
 /**
- * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body alone. Id and type stand in
- * headers that the signature does not cover, so the id is marked unsigned. The old SHA-1 header is
- * not looked at.
+ * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body alone. Id and type stand
+ * in headers that the signature does not cover, so the id is marked unsigned. The old SHA-1 header
+ * is not looked at.
  *
  * Source: https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries; payloads
  * are capped at 25 MB (https://docs.github.com/webhooks/webhook-events-and-payloads).

@@ -8,7 +8,7 @@ import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, header, json } from "./identity/delivery-reader.ts";
-import { randomHex, randomWhsec } from "./random-secret.ts";
+import { randomHex, randomWhsec } from "./random-text.ts";
 import { gitlabSamples } from "./samples/gitlab-samples.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
 import { standardScheme } from "./signature/signature-scheme.ts";
@@ -16,8 +16,8 @@ import { tokenScheme } from "./signature/token-scheme.ts";
 
 export interface GitlabOptions<Type extends string = string> extends SourceOptions<Type> {
   /**
-   * What the secret is: the webhook's signing token (`signature`, the default), or the older secret token (`token`),
-   * which GitLab sends as it is and which covers nothing of a delivery.
+   * The kind of the secret: the webhook's signing token (`signature`, the default), or the older
+   * secret token (`token`), which GitLab sends as it is and which covers nothing of a delivery.
    */
   readonly auth?: "signature" | "token";
 }
@@ -34,15 +34,16 @@ const KEPT_HEADERS = [
 ];
 
 /**
- * Events of GitLab. With a signing token it signs as Standard Webhooks has it, and `webhook-id` is a signed identity;
- * whoever has both must be held to the signature, so the other token counts for nothing then. With `auth: "token"` the
- * identity is `Idempotency-Key`, which a retry keeps, or in versions without it the delivery's UUID, and is unsigned.
+ * Events of GitLab. With a signing token it signs as Standard Webhooks has it, and `webhook-id` is
+ * a signed identity; a sender with both must be held to the signature, so the other token counts
+ * for nothing then. With `auth: "token"` the identity is `Idempotency-Key`, which a retry keeps, or
+ * in versions without it the delivery's UUID, and is unsigned.
  *
  * Type: the body's `object_kind`, or a system hook's `event_name`.
  *
  * Source: GitLab's pages on webhooks, and app/services/web_hook_service.rb.
  *
- * @throws `invalid_config` for an `auth` that is none.
+ * @throws `invalid_config` for an unknown `auth`.
  */
 export function gitlab<Type extends string = string>(
   options: GitlabOptions<Type> = {},

@@ -16,7 +16,7 @@ export function isHeaderText(value: string): boolean {
   return !/[^\0-\xff]/.test(value);
 }
 
-/** Reads a header's bytes as UTF-8; undefined where they are none, so that no two values meet. */
+/** Reads a header's bytes as UTF-8; undefined for other bytes, so that no two values meet. */
 export function textFromHeader(value: string): string | undefined {
   if (/^[\x20-\x7e]*$/.test(value)) return value;
   if (!isHeaderText(value)) return undefined;

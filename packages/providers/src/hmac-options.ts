@@ -17,7 +17,7 @@ const location = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** How a custom sender signs, names, and types its events: the options of `hmac()`. */
+/** The signatures, names, and types of a custom sender: the options of `hmac()`. */
 export interface HmacOptions {
   /** Header that holds the signature. */
   header: string;
@@ -28,18 +28,18 @@ export interface HmacOptions {
   /** Text before the signature in its header, such as `sha256=`. Default: none. */
   prefix?: string | undefined;
   /**
-   * Encoding of the secret: `utf8` uses its text as the key, `hex` and `base64` decode it. `base64` accepts
-   * a `whsec_` prefix. Default: `utf8`.
+   * Encoding of the secret: `utf8` uses its text as the key, `hex` and `base64` decode it. `base64`
+   * accepts a `whsec_` prefix. Default: `utf8`.
    */
   key?: "utf8" | "hex" | "base64" | undefined;
   /**
-   * What the sender signs: a template with `{body}`, and with `{ts}` or `{id}` if it signs them too.
-   * Default: `{body}`.
+   * The message that the sender signs: a template with `{body}`, and with `{ts}` or `{id}` if it
+   * signs them too. Default: `{body}`.
    */
   message?: string | undefined;
   /**
-   * Header of the signed timestamp and its unit, seconds (`s`, the default) or milliseconds (`ms`). Without
-   * it, an old delivery can be replayed at any time.
+   * Header of the signed timestamp and its unit, seconds (`s`, the default) or milliseconds (`ms`).
+   * Without it, an old delivery can be replayed at any time.
    */
   timestamp?: { header: string; unit?: "s" | "ms" | undefined } | undefined;
   /** Location of the event id: `header:x-acme-id` or `json:data.id`. */
@@ -82,7 +82,7 @@ export const hmacOptionsSchema = z
     if (isIdUnbounded(message)) {
       issue("message", "must separate {id} from the text next to it, or its end can be moved");
     }
-    // What names an event is kept with it and shown.
+    // The headers that name an event are kept with it and shown.
     for (const path of ["id", "type"] as const) {
       const place = options[path];
       if (place?.kind !== "header") continue;

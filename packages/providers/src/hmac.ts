@@ -9,7 +9,7 @@ import { textToHeader } from "./headers.ts";
 import { parseHmacOptions, type HmacOptions } from "./hmac-options.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { header, json, type Locator } from "./identity/delivery-reader.ts";
-import { randomHex, randomWhsec } from "./random-secret.ts";
+import { randomHex, randomWhsec } from "./random-text.ts";
 import { customSamples } from "./samples/custom-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

@@ -9,7 +9,7 @@ import { OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, json, type Locator } from "./identity/delivery-reader.ts";
-import { randomHex, randomWhsec } from "./random-secret.ts";
+import { randomHex, randomWhsec } from "./random-text.ts";
 import { digitsOf } from "./samples/define-samples.ts";
 import { hookMeshSamples } from "./samples/hook-mesh-samples.ts";
 import { eitherScheme, signatureScheme, standardScheme } from "./signature/signature-scheme.ts";
@@ -25,8 +25,9 @@ import { plainSignature } from "./signature/signature-format.ts";
 
 export interface HookMeshOptions<Type extends string = string> extends SourceOptions<Type> {
   /**
-   * How the secret becomes a key. Hook Mesh's pages show both a `whsec_` secret and 64 hexadecimal
-   * digits and do not say which bytes sign; unset, each reading that fits the secret verifies.
+   * The way from the secret to a key. Hook Mesh's pages show both a `whsec_` secret and 64
+   * hexadecimal digits and do not say which bytes sign; unset, each reading that fits the secret
+   * verifies.
    */
   readonly key?: KeyEncoding;
 }
@@ -38,7 +39,8 @@ export interface HookMeshOptions<Type extends string = string> extends SourceOpt
  * happened, which a retry two days later keeps, so it is not held against the clock.
  *
  * Identity: the body's `event_id`, or `webhook-id` where that is signed and the body has none;
- * type: `event_type`, or `unknown` in a body without Hook Mesh's envelope. It is always answered 200, as Hook Mesh documents.
+ * type: `event_type`, or `unknown` in a body without Hook Mesh's envelope. It is always answered
+ * 200, as Hook Mesh documents.
  *
  * Source: Hook Mesh's pages on webhook signatures and on idempotency.
  *

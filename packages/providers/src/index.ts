@@ -10,7 +10,7 @@
  * compared with. To sign is for tests and `millrace send` only.
  */
 export { discord } from "./discord.ts";
-export { newEventId } from "./event-id.ts";
+export { newEventId } from "./random-text.ts";
 export { github } from "./github.ts";
 export { gitlab, type GitlabOptions } from "./gitlab.ts";
 export { hmac } from "./hmac.ts";

@@ -4,7 +4,7 @@ import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, header, joined, json } from "./identity/delivery-reader.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { linearSamples } from "./samples/linear-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
@@ -12,10 +12,12 @@ import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 
 /**
- * Linear: `Linear-Signature: <hex>`, HMAC-SHA256 over the body, in which `webhookTimestamp` is the signed time; the
- * header of that name is signed by nobody. The delivery's id stands in a header too, and is marked unsigned.
+ * Linear: `Linear-Signature: <hex>`, HMAC-SHA256 over the body, in which `webhookTimestamp` is the
+ * signed time; the header of that name is signed by nobody. The delivery's id stands in a header
+ * too, and is marked unsigned.
  *
- * Source: https://linear.app/developers/webhooks and @linear/sdk's webhooks client (60 seconds, 5 MiB).
+ * Source: https://linear.app/developers/webhooks and @linear/sdk's webhooks client (60 seconds, 5
+ * MiB).
  */
 const provider = defineProvider({
   name: "linear",
@@ -44,7 +46,10 @@ const provider = defineProvider({
   }),
 });
 
-/** Events of Linear. Identity: `Linear-Delivery`; type: the body's `type` and `action`, `Issue.create`. */
+/**
+ * Events of Linear. Identity: `Linear-Delivery`; type: the body's `type` and `action`,
+ * `Issue.create`.
+ */
 export function linear<Type extends string = string>(
   options: SourceOptions<Type> = {},
 ): SourceDefinition<NoInfer<Type>, "data"> {

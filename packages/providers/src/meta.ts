@@ -11,7 +11,7 @@ import { defineProvider } from "./define-provider.ts";
 import { noChallenge, withHandshake, identifyEach, identifyOne } from "./identity/identify.ts";
 import { firstOf, joined, json, jsonDigest, type Locator } from "./identity/delivery-reader.ts";
 import { metaUpdates } from "./identity/meta-updates.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { metaSamples } from "./samples/meta-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
@@ -20,20 +20,22 @@ import { queryToken, queryValue } from "./signature/token-scheme.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 
 export interface MetaOptions<Type extends string = string> extends SourceOptions<Type> {
-  /** The token of your own that you write beside the URL in Meta's form, at least 8 characters. */
+  /** The token of your own that you write next to the URL in Meta's form, at least 8 characters. */
   readonly verifyToken: string;
 }
 
 /**
- * Events of Meta's Graph API webhooks (Facebook, Instagram, Messenger, WhatsApp): `X-Hub-Signature-256:
- * sha256=<hex>`, HMAC-SHA256 with the app secret over the body as it comes. A new URL is asked for its challenge by a
- * GET with the verify token. A delivery may carry a thousand updates, and each is an event whose body is the same
- * envelope with that one in it.
+ * Events of Meta's Graph API webhooks (Facebook, Instagram, Messenger, WhatsApp):
+ * `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 with the app secret over the body as it comes. A
+ * new URL is asked for its challenge by a GET with the verify token. A delivery may carry a
+ * thousand updates, and each is an event whose body is the same envelope with that one in it.
  *
- * Identity: Meta gives none; the SHA-256 of the update with object and account, and where it is a change with the time
- * of its entry, so that two equal changes are two. Type: object and field, `whatsapp_business_account.messages`.
+ * Identity: Meta gives none; the SHA-256 of the update with object and account, and where it is a
+ * change with the time of its entry, so that two equal changes are two. Type: object and field,
+ * `whatsapp_business_account.messages`.
  *
- * Source: https://developers.facebook.com/docs/graph-api/webhooks/getting-started/; WhatsApp documents up to 3 MB.
+ * Source: https://developers.facebook.com/docs/graph-api/webhooks/getting-started/; WhatsApp
+ * documents up to 3 MB.
  *
  * @throws `invalid_config` for a `verifyToken` that is too short.
  */
@@ -77,7 +79,7 @@ function subscription(delivery: Delivery): Answer | Refusal | undefined {
   return echoAnswer(queryValue(delivery, "hub.challenge")) ?? noChallenge();
 }
 
-/** What an update of a conversation is of: `message`, `read`, `postback`, beside who and when. */
+/** The kind of a conversation's update: `message`, `read`, `postback`, next to who and when. */
 const kindOfMessaging: Locator = (reader) => {
   for (const list of ["messaging", "standby"]) {
     const kind = reader

@@ -3,7 +3,7 @@ import { OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { json } from "./identity/delivery-reader.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { paddleSamples } from "./samples/paddle-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
@@ -12,11 +12,13 @@ import { signatureScheme } from "./signature/signature-scheme.ts";
 import { PADDLE_TYPES } from "./types/paddle-types.ts";
 
 /**
- * Paddle Billing: `Paddle-Signature: ts=<s>;h1=<hex>`, HMAC-SHA256 over `<ts>:<body>`. Of several `h1`, as they are
- * sent while a secret is being changed, any will do; Paddle's own SDK looks at the last. The tolerance is
- * its five seconds, here both ways: `toleranceMs` widens it where clocks are not that good.
+ * Paddle Billing: `Paddle-Signature: ts=<s>;h1=<hex>`, HMAC-SHA256 over `<ts>:<body>`. Of several
+ * `h1`, as they are sent while a secret is being changed, any will do; Paddle's own SDK looks at
+ * the last. The tolerance is its five seconds, here both ways: `toleranceMs` widens it where clocks
+ * are not that good.
  *
- * Source: https://developer.paddle.com/webhooks/signature-verification and paddle-node-sdk's webhooks-validator.js.
+ * Source: https://developer.paddle.com/webhooks/signature-verification and paddle-node-sdk's
+ * webhooks-validator.js.
  */
 const provider = defineProvider({
   name: "paddle",

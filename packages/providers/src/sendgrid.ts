@@ -9,10 +9,12 @@ import { signatureScheme } from "./signature/signature-scheme.ts";
 import { LONG_TOLERANCE_MS } from "./signature/signed-message.ts";
 
 /**
- * Twilio SendGrid's Event Webhook: ECDSA on P-256 over `<time><body>`, checked with the verification key that its
- * settings show. A delivery is an array of events, and each is one of ours, with its own bytes for a body.
+ * Twilio SendGrid's Event Webhook: ECDSA on P-256 over `<time><body>`, checked with the
+ * verification key that its settings show. A delivery is an array of events, and each is one of
+ * ours, with its own bytes for a body.
  *
- * Source: https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
+ * Source:
+ * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
  * and @sendgrid/eventwebhook.
  */
 const provider = defineProvider({
@@ -39,7 +41,9 @@ const provider = defineProvider({
   generateSecret: () => randomPrivateKey(p256),
 });
 
-/** Events of SendGrid. Identity: `sg_event_id`, or the SHA-256 of an event without; type: `event`. */
+/**
+ * Events of SendGrid. Identity: `sg_event_id`, or the SHA-256 of an event without; type: `event`.
+ */
 export function sendgrid<Type extends string = string>(
   options: SourceOptions<Type> = {},
 ): SourceDefinition<NoInfer<Type>, never> {

@@ -3,7 +3,7 @@ import { defineProvider } from "./define-provider.ts";
 import { textToHeader } from "./headers.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, joined, type Locator } from "./identity/delivery-reader.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { SAMPLE_SHOP, shopifySamples } from "./samples/shopify-samples.ts";
 import { eitherScheme, type Scheme, signatureScheme } from "./signature/signature-scheme.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
@@ -12,11 +12,13 @@ import { plainSignature } from "./signature/signature-format.ts";
 import { SHOPIFY_TYPES } from "./types/shopify-types.ts";
 
 /**
- * Shopify: `X-Shopify-Hmac-Sha256: <base64>`, HMAC-SHA256 over the body alone, in newer deliveries without the `X-`.
- * One action at a shop fires several topics with one event id, so the identity is shop, topic and event id; they
- * stand in headers that the signature does not cover, and are marked unsigned.
+ * Shopify: `X-Shopify-Hmac-Sha256: <base64>`, HMAC-SHA256 over the body alone, in newer deliveries
+ * without the `X-`. One action at a shop fires several topics with one event id, so the identity is
+ * shop, topic and event id; they stand in headers that the signature does not cover, and are marked
+ * unsigned.
  *
- * Source: https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates and shopify-api's validate.js.
+ * Source: https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates and shopify-api's
+ * validate.js.
  */
 const provider = defineProvider({
   name: "shopify",

@@ -3,7 +3,7 @@ import { echoAnswer, OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
 import { type DeliveryReader, firstOf, json, jsonDigest } from "./identity/delivery-reader.ts";
 import { noChallenge, withHandshake, identifyOne } from "./identity/identify.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { slackSamples } from "./samples/slack-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
@@ -11,9 +11,9 @@ import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 
 /**
- * Slack's Events API: `X-Slack-Signature: v0=<hex>`, HMAC-SHA256 over `v0:<time>:<body>`. A new URL is
- * asked for its challenge first (`url_verification`); an answer may take three seconds. Slash commands and
- * interactivity are forms without an event id, and are not taken.
+ * Slack's Events API: `X-Slack-Signature: v0=<hex>`, HMAC-SHA256 over `v0:<time>:<body>`. A new URL
+ * is asked for its challenge first (`url_verification`); an answer may take three seconds. Slash
+ * commands and interactivity are forms without an event id, and are not taken.
  *
  * Source: https://api.slack.com/authentication/verifying-requests-from-slack and
  * https://api.slack.com/events/url_verification.

@@ -2,7 +2,7 @@ import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { json } from "./identity/delivery-reader.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { squareSamples } from "./samples/square-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
@@ -16,14 +16,15 @@ export interface SquareOptions<Type extends string = string> extends SourceOptio
 }
 
 /**
- * Events of Square: `x-square-hmacsha256-signature: <base64>`, HMAC-SHA256 over the registered URL and the body
- * behind it, with the signature key as text. The older `x-square-signature` is not looked at.
+ * Events of Square: `x-square-hmacsha256-signature: <base64>`, HMAC-SHA256 over the registered URL
+ * and the body behind it, with the signature key as text. The older `x-square-signature` is not
+ * looked at.
  *
  * Identity: `event_id`; type: `type`.
  *
  * Source: square's wrapper/WebhooksHelper.js.
  *
- * @throws `invalid_config` for a `url` that is none.
+ * @throws `invalid_config` for a `url` that is not one.
  */
 export function square<Type extends string = string>(
   options: SquareOptions<Type>,

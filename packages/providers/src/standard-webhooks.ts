@@ -2,7 +2,7 @@ import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { header, json } from "./identity/delivery-reader.ts";
-import { randomWhsec } from "./random-secret.ts";
+import { randomWhsec } from "./random-text.ts";
 import { standardWebhooksSamples } from "./samples/standard-webhooks-samples.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
 import { standardScheme } from "./signature/signature-scheme.ts";

@@ -2,7 +2,7 @@ import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { json } from "./identity/delivery-reader.ts";
-import { randomWhsec } from "./random-secret.ts";
+import { randomWhsec } from "./random-text.ts";
 import { stripeSamples } from "./samples/stripe-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

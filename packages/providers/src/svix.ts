@@ -2,14 +2,14 @@ import type { DeliveryHead, SourceDefinition, SourceOptions } from "@millrace/co
 import { defineProvider } from "./define-provider.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { firstOf, json } from "./identity/delivery-reader.ts";
-import { randomWhsec } from "./random-secret.ts";
+import { randomWhsec } from "./random-text.ts";
 import { svixSamples } from "./samples/standard-webhooks-samples.ts";
 import { eitherScheme, standardScheme } from "./signature/signature-scheme.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
 
 /**
- * Senders that deliver through Svix (Clerk and Resend among them): Standard Webhooks with headers of its own,
- * `svix-id`, `svix-timestamp` and `svix-signature`, or with the standard's.
+ * Senders that deliver through Svix (Clerk and Resend among them): Standard Webhooks with headers
+ * of its own, `svix-id`, `svix-timestamp` and `svix-signature`, or with the standard's.
  *
  * Source: https://docs.svix.com/receiving/verifying-payloads/how-manual.
  */
@@ -32,7 +32,9 @@ const provider = defineProvider({
   generateSecret: randomWhsec,
 });
 
-/** Events of a sender that uses Svix. Identity: `svix-id`; type: the body's `type` or `event_type`. */
+/**
+ * Events of a sender that uses Svix. Identity: `svix-id`; type: the body's `type` or `event_type`.
+ */
 export function svix<Type extends string = string>(
   options: SourceOptions<Type> = {},
 ): SourceDefinition<NoInfer<Type>, never> {

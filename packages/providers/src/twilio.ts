@@ -10,7 +10,7 @@ import {
   type Locator,
 } from "./identity/delivery-reader.ts";
 import { identifyOne } from "./identity/identify.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { twilioSamples } from "./samples/twilio-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
@@ -19,7 +19,10 @@ import { signatureScheme } from "./signature/signature-scheme.ts";
 import { readSignedUrl, urlFormMessage } from "./signature/signed-url.ts";
 
 export interface TwilioOptions<Type extends string = string> extends SourceOptions<Type> {
-  /** The URL that Twilio calls, without its query, which is taken from each delivery. Twilio signs it. */
+  /**
+   * The URL that Twilio calls, without its query, which is taken from each delivery. Twilio signs
+   * it.
+   */
   readonly url: string;
 }
 
@@ -31,16 +34,17 @@ const EMPTY_TWIML = {
 };
 
 /**
- * Events of Twilio: `X-Twilio-Signature: <base64>`, HMAC-SHA1 with the auth token over the URL and the fields of the
- * form; no time is signed. Answered with empty TwiML: it is for what is told (messages, status callbacks), not for
- * calls that wait for instructions.
+ * Events of Twilio: `X-Twilio-Signature: <base64>`, HMAC-SHA1 with the auth token over the URL and
+ * the fields of the form; no time is signed. Answered with empty TwiML: it is for reports
+ * (messages, status callbacks), not for calls that wait for instructions.
  *
- * Identity: `I-Twilio-Idempotency-Token`, which is not signed, else the body's SHA-256. Type: `EventType`, else
- * what a status is of and the status: `message.delivered`, `call.completed`, `recording.completed`.
+ * Identity: `I-Twilio-Idempotency-Token`, which is not signed, else the body's SHA-256. Type:
+ * `EventType`, else what a status is of and the status: `message.delivered`, `call.completed`,
+ * `recording.completed`.
  *
  * Source: https://www.twilio.com/docs/usage/security and twilio-node's webhooks.js.
  *
- * @throws `invalid_config` for a `url` that is none.
+ * @throws `invalid_config` for a `url` that is not one.
  */
 export function twilio<Type extends string = string>(
   options: TwilioOptions<Type>,

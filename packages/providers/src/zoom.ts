@@ -3,7 +3,7 @@ import { jsonAnswer, OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
 import { readDelivery, json, jsonDigest } from "./identity/delivery-reader.ts";
 import { identifyOne } from "./identity/identify.ts";
-import { randomText } from "./random-secret.ts";
+import { randomText } from "./random-text.ts";
 import { zoomSamples } from "./samples/zoom-samples.ts";
 import { hmacAlgorithm, type SigningKey } from "./signature/signature-algorithm.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";
@@ -12,8 +12,8 @@ import { signatureScheme } from "./signature/signature-scheme.ts";
 import { LONG_TOLERANCE_MS } from "./signature/signed-message.ts";
 
 /**
- * Zoom: `x-zm-signature: v0=<hex>`, HMAC-SHA256 over `v0:<time>:<body>` with the secret token. A URL is asked to
- * prove that it has the token (`endpoint.url_validation`), signed like every event.
+ * Zoom: `x-zm-signature: v0=<hex>`, HMAC-SHA256 over `v0:<time>:<body>` with the secret token. A
+ * URL is asked to prove that it has the token (`endpoint.url_validation`), signed like every event.
  *
  * Source: Zoom's pages on webhooks, and its webhook-sample.
  */
@@ -37,7 +37,9 @@ const provider = defineProvider({
   generateSecret: randomText("", 16, "base64url"),
 });
 
-/** Events of Zoom. Identity: it gives none; the SHA-256 of payload, event and time. Type: `event`. */
+/**
+ * Events of Zoom. Identity: it gives none; the SHA-256 of payload, event and time. Type: `event`.
+ */
 export function zoom<Type extends string = string>(
   options: SourceOptions<Type> = {},
 ): SourceDefinition<NoInfer<Type>, "payload"> {

@@ -13,9 +13,9 @@ export interface NewJob {
 }
 
 export interface AddOptions {
-  /** Whether the caller wants the state and the body hash of a job that the queue had before compared. */
+  /** True to compare the state and the body hash of a job that the queue had before. */
   readonly exact: boolean;
-  /** Whether the ledger has the bodies and headers, and the jobs do without. */
+  /** True when the ledger has the bodies and headers, so that the jobs need none. */
   readonly identityOnly: boolean;
   /** Called each time that jobs were sent. */
   readonly onSent?: (() => void) | undefined;
@@ -49,19 +49,22 @@ export interface FinishedQuery {
 export interface ReplicaWait {
   /** Something was sent just now. */
   onSent(): void;
-  /** Whether a replica had all of it in time. Asked when what was sent is answered; never rejects. */
+  /**
+   * Resolves, when the answers are there, with true if a replica had all writes in time. Never
+   * rejects.
+   */
   confirmed(): Promise<boolean>;
 }
 
 /** A server that has queues: they answer together, or none of them does. */
 export interface QueueServer {
-  /** Why no command can be sent now, in words; undefined when one can. */
+  /** The reason why no command can be sent now; undefined when one can. */
   unready(): string | undefined;
   /** Resolves when the server has answered. */
   ping(): Promise<void>;
 }
 
-/** What Redis and Postgres do differently. Everything else of this package is written once. */
+/** The differences between Redis and Postgres. Everything else of this package is written once. */
 export interface Backend {
   readonly name: "redis" | "postgres";
   /** Sign the jobs. Undefined where jobs are taken at their word: on Postgres, or without a key. */
@@ -81,37 +84,50 @@ export interface Backend {
    * have been added then.
    */
   add(queue: Queue, jobs: readonly NewJob[], options: AddOptions): Promise<readonly StoreResult[]>;
-  /** Begins to follow a call of `enqueue`, where a replica must have what it writes. */
+  /** Follows a call of `enqueue`, where a replica must have its writes. */
   readonly waitForReplicas?: (() => ReplicaWait) | undefined;
-  /** Why the server may lose what it confirms; undefined when it does not. The first call starts to look. */
+  /**
+   * The reason why the server may lose an event; undefined without one. The first call starts to
+   * look.
+   */
   risk?(): QueueRisk | undefined;
-  /** Whether an error is the fault of one job, so that the others are worth a try without it. */
+  /** True for the fault of one job: the other jobs are worth a try without it. */
   isPoison(error: unknown): boolean;
   /** Forgets how often a job lost its worker, so that a retry gets the whole allowance again. */
   forgetStalls(queue: Queue, jobId: string): Promise<void>;
-  /** Takes a job that runs again out of the count of those that completed in its minute. Does not wait. */
+  /**
+   * Takes a job that runs again out of the count of those that completed in its minute. Does not
+   * wait.
+   */
   uncountCompleted(queue: Queue, finishedAtMs: number): void;
-  /** What the queue has of jobs, in one round trip: one answer an id. */
+  /** The queue's jobs of these ids, in one round trip: one answer an id. */
   snapshots(queue: Queue, ids: readonly string[]): Promise<readonly (JobSnapshot | undefined)[]>;
   /** Jobs that have ended, oldest end first. */
   finished(queue: Queue, query: FinishedQuery): Promise<readonly FinishedSnapshot[]>;
   /** The epoch in each queue, with whatever else identifies its server. */
   epochs(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(queue: Queue, epoch: string): Promise<void>;
-  /** What `writeLedgerMark` wrote into each queue; nothing where the ledger's own server has the queue. */
+  /**
+   * The mark of `writeLedgerMark` in each queue; none where the ledger's own server has the queue.
+   */
   ledgerMarks(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string>>;
   writeLedgerMark(queue: Queue, mark: string): Promise<void>;
-  /** How many jobs completed since a time and before the oldest one that the queue still has. */
+  /**
+   * Counts the jobs that completed since a time and before the oldest one that the queue still has.
+   */
   forgotten(queue: Queue, sinceMs: number): Promise<Forgotten>;
   /** A queue that cannot be counted is left out; when none can, it throws. */
   counts(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, JobCounts>>;
-  /** How full the servers and the queues are, in one round trip. A queue that cannot be measured is left out. */
+  /**
+   * Measures the servers and the queues, in one round trip. A queue that cannot be measured is left
+   * out.
+   */
   pressure(queues: ReadonlyMap<string, Queue>): Promise<PressureReading>;
   /** Cuts every connection, the workers' too. Bounded, also when the server is dead. */
   close(): Promise<void>;
 }
 
-/** What a backend is asked about its queues, besides what BullMQ itself does. */
+/** The questions to a backend for which BullMQ has no method. */
 export type QueueQueries = Pick<
   Backend,
   | "snapshots"

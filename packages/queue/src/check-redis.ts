@@ -10,7 +10,7 @@ import type { Redis } from "ioredis";
 import { checkTopology, connectRedis, watchSentinels } from "./redis-address.ts";
 import { onlineReplicas, parseInfo } from "./redis-durability.ts";
 
-/** What a Redis says of itself in INFO. */
+/** The facts that a Redis reports in INFO. */
 export interface RedisFacts {
   readonly version: string;
   readonly aof: boolean;
@@ -28,7 +28,8 @@ const TIMEOUT_MS = 3_000;
 /**
  * Reads only INFO, because managed services refuse CONFIG.
  *
- * @throws `redis_unreachable`; `redis_topology` for a server that queues do not work on, which a URL may name by mistake
+ * @throws `redis_unreachable`; `redis_topology` for a server that queues do not work on, which a
+ * URL may name by mistake
  */
 export async function readRedisFacts(url: string, timeoutMs = TIMEOUT_MS): Promise<RedisFacts> {
   const info = parseInfo(await ask(url, timeoutMs, (client) => client.info()));
@@ -44,7 +45,7 @@ export async function readRedisFacts(url: string, timeoutMs = TIMEOUT_MS): Promi
   };
 }
 
-/** What is wrong with a Redis, and how to repair it. */
+/** A fault of a Redis, and its repair. */
 export interface RedisFault {
   readonly code: ErrorCode;
   readonly detail: string;
@@ -76,8 +77,8 @@ export function redisFaults({ maxmemoryPolicy, aof, writes }: RedisFacts): Redis
 /**
  * Refuses a Redis that would lose events: one that evicts keys, or that writes nothing to disk.
  *
- * @throws `redis_unreachable`, `redis_topology`, `redis_evicts`, `redis_volatile` (not with `allowVolatile`),
- * `redis_not_writing`.
+ * @throws `redis_unreachable`, `redis_topology`, `redis_evicts`, `redis_volatile` (not with
+ * `allowVolatile`), `redis_not_writing`.
  */
 export async function checkRedis(
   url: string,
@@ -101,8 +102,9 @@ export async function checkRedis(
 }
 
 /**
- * Reads when Redis forces its AOF to disk: `always`, `everysec` or `no`. Undefined where Redis does not say, as managed
- * services do. A user of its own, as in infra/redis/users.acl, may not ask, and does not: Redis logs each refusal.
+ * Reads when Redis forces its AOF to disk: `always`, `everysec` or `no`. Undefined where Redis does
+ * not say, as managed services do. A user of its own, as in infra/redis/users.acl, may not ask, and
+ * does not: Redis logs each refusal.
  *
  * @throws `redis_unreachable`
  */
@@ -130,7 +132,7 @@ async function ask<Answer>(
   const sentinelProblem = watchSentinels(client);
   let refusal: Error | undefined;
   client.on("error", (error) => (refusal = error));
-  // A server without TLS waits for the end of what it takes for a command.
+  // A server without TLS takes the handshake for a command, and waits for its end.
   const how = text.startsWith("rediss") ? "by TLS " : "";
   const late = () => new Error(`no answer ${how}in ${timeoutMs} ms`);
   try {

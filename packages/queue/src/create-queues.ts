@@ -23,7 +23,7 @@ interface Deps {
   readonly enqueueTimeoutMs: number;
 }
 
-/** What `enqueueTimeoutMs` is where it is not set. */
+/** The default of `enqueueTimeoutMs`. */
 export const ENQUEUE_TIMEOUT_MS = 800;
 
 const PING_TIMEOUT_MS = 1_000;

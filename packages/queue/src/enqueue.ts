@@ -41,8 +41,9 @@ export function createEnqueue(deps: Deps): Queues["enqueue"] {
   return async (events, options) => {
     const answers: StoreResult[] = Array.from({ length: events.length });
     const identityOnly = options?.identityOnly === true;
-    // A caller that enqueues identities has mostly asked the ledger before, which knows better.
-    // An identity is in the ledger too. To wait for a replica would stop the reconciler where a failover left none.
+    // A caller that enqueues identities has mostly asked the ledger before, which knows better. An
+    // identity is in the ledger too. To wait for a replica would stop the reconciler where a
+    // failover left none.
     const replicas = identityOnly ? undefined : deps.backend.waitForReplicas?.();
     const onSent = replicas?.onSent;
     const adding = { identityOnly, exact: options?.exact ?? !identityOnly, onSent, replicas };
@@ -56,7 +57,10 @@ export function createEnqueue(deps: Deps): Queues["enqueue"] {
   };
 }
 
-/** The jobs of a call by source, and of a source by job id and body: what is asked twice is added once. */
+/**
+ * The jobs of a call by source, and of a source by job id and body: what is asked twice is added
+ * once.
+ */
 function groupBySource(
   events: readonly IncomingEvent[],
   delaysMs: readonly number[] | undefined,
@@ -125,7 +129,10 @@ const NOT_REPLICATED = new MillraceError(
   "Cannot confirm the event: no replica of Redis had it in time",
 );
 
-/** Adds jobs together; where one of them is at fault, each by itself, so that the others get through. */
+/**
+ * Adds jobs together; where one of them is at fault, each by itself, so that the others get
+ * through.
+ */
 async function add(
   backend: Backend,
   queue: Queue,
@@ -144,7 +151,7 @@ async function add(
   }
 }
 
-/** Tells the server's fault, which is `unavailable`, from that of one job. */
+/** Separates the server's fault, which is `unavailable`, from that of one job. */
 function inOurTerms(backend: Backend, result: StoreResult): StoreResult {
   if (!(result instanceof Error)) return result;
   if (result instanceof MillraceError || backend.isPoison(result)) return result;
@@ -155,7 +162,10 @@ function unavailable(state: string, cause?: Error): MillraceError {
   return new MillraceError("unavailable", `Cannot enqueue: ${state}`, { cause });
 }
 
-/** Gives each event of the call its answer: of several that asked for one job, the first is the new one. */
+/**
+ * Gives each event of the call its answer: of several that asked for one job, the first is the new
+ * one.
+ */
 function giveAnswers(
   wanted: readonly Wanted[],
   results: readonly StoreResult[],

@@ -44,7 +44,7 @@ const PAGE_MAX = 500;
 /** Jobs that are removed in one call, for the same reason: some milliseconds. */
 const REMOVED_MAX = 250;
 
-/** What people and the reconciler ask of the queues, and do to them. */
+/** The questions and commands of people and of the reconciler to the queues. */
 export function createInspection(backend: Backend, queues: ReadonlyMap<string, Queue>): Inspection {
   const queueOf = (source: string): Queue => {
     const queue = queues.get(source);
@@ -124,9 +124,9 @@ const JOB_NOT_EXIST = -1;
 const JOB_NOT_IN_STATE = -3;
 
 /**
- * Moves a job that has ended back to those that wait, in one step, so that a job which another process
- * has moved meanwhile is left alone. Its attempts are not reset: BullMQ's count of them is what
- * names the run, and it never ends a job of ours by itself.
+ * Moves a job that has ended back to those that wait, in one step, so that a job which another
+ * process has moved meanwhile is left alone. Its attempts are not reset: BullMQ's count of them is
+ * what names the run, and it never ends a job of ours by itself.
  */
 async function runAgain(
   backend: Backend,
@@ -136,8 +136,8 @@ async function runAgain(
 ): Promise<"retried" | "not_in_state" | "not_found"> {
   const job = await queue.getJob(jobId(key.eventId, key.generation));
   if (job?.id === undefined) return "not_found";
-  // BullMQ never forgets by itself how often a job lost its worker: one that it abandoned once would
-  // be abandoned again at the first loss.
+  // BullMQ never forgets by itself how often a job lost its worker: one that it abandoned once
+  // would be abandoned again at the first loss.
   const { finishedOn } = job;
   if (finishedOn !== undefined) await backend.forgetStalls(queue, job.id);
   try {
@@ -154,7 +154,10 @@ async function runAgain(
   }
 }
 
-/** Tells a job that BullMQ cannot read, because somebody has edited it, from a server that fails. */
+/**
+ * Separates a job that BullMQ cannot read, because somebody has edited it, from a server that
+ * fails.
+ */
 function orUnreadable(backend: Backend, error: unknown): "unreadable" {
   if (error instanceof SyntaxError || backend.isPoison(error)) return "unreadable";
   throw error;
@@ -211,7 +214,7 @@ type Unreadable = {
   readonly problem: JobProblem;
 };
 
-/** What a job says, and whether it may be believed; or why it cannot be read. */
+/** The event of a job, and the verdict on its MAC; or the reason why it cannot be read. */
 function read(readData: () => unknown, keys: QueueKeys | undefined): ReadEnvelope | Unreadable {
   try {
     return readEnvelope(readData(), keys);
@@ -272,7 +275,9 @@ function toFinished(
   return { ...toEnd(job), jobId: job.id, ...(isOwn ? found : OF_ANOTHER_JOB) };
 }
 
-/** Jobs may end in the same millisecond, so a page's cursor says how many of its last one it had. */
+/**
+ * Jobs may end in the same millisecond, so a page's cursor says how many of its last one it had.
+ */
 function nextPage(from: FinishedFrom, jobs: readonly JobSnapshot[]): FinishedJobs["next"] {
   const atMs = jobs.at(-1)?.finishedAtMs;
   if (atMs === undefined) return undefined;

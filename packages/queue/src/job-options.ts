@@ -2,9 +2,10 @@ import type { JobsOptions, KeepJobs } from "bullmq";
 import type { Backend } from "./backend.ts";
 
 /**
- * What every job carries. The retry policy lives in the worker and counts the ledger's attempts, so
- * BullMQ must never end a job by itself: attempts without end, and a delay that the worker chooses.
- * (An event may ask to wait each second, for a year.) Stack traces would keep a copy of the user's errors in Redis for each attempt.
+ * The options of every job. The retry policy lives in the worker and counts the ledger's attempts,
+ * so BullMQ must never end a job by itself: attempts without end, and a delay that the worker
+ * chooses. (An event may ask to wait each second, for a year.) Stack traces would keep a copy of
+ * the user's errors in Redis for each attempt.
  */
 export const JOB_OPTIONS = {
   attempts: 100_000_000,
@@ -12,7 +13,7 @@ export const JOB_OPTIONS = {
   stackTraceLimit: 0,
 } as const satisfies JobsOptions;
 
-/** What a job of BullMQ's own `add` carries. */
+/** The options of a job that BullMQ's own `add` adds. */
 export function jobOptions(jobId: string, delayMs: number): JobsOptions {
   return { ...JOB_OPTIONS, jobId, ...(delayMs > 0 && { delay: delayMs }) };
 }
@@ -22,16 +23,22 @@ export const KEEP_COMPLETED_MS = 600_000;
 /** Bytes that the completed jobs of all sources take in Redis, where nothing else is said. */
 export const KEEP_COMPLETED_BYTES = 268_435_456;
 
-/** Completed jobs of a queue that always may stay: a source with few bytes of its own has a window too. */
+/**
+ * Completed jobs of a queue that always may stay: a source with few bytes of its own has a window
+ * too.
+ */
 const COUNT_MIN = 10_000;
-/** What a completed job takes in Redis besides its body, measured with four headers. */
+/** Bytes of a completed job in Redis without its body, measured with four headers. */
 const JOB_BYTES = 1_500;
 /** A body is a string in JSON in Redis, and its quotation marks are escaped. */
 const BODY_SHARE = 1.2;
-/** Jobs from one change of the count to the next, and by how much it falls: Redis removes them in one call. */
+/**
+ * Jobs from one change of the count to the next, and by how much it falls: Redis removes them in
+ * one call.
+ */
 const JOBS_A_CHANGE = 100;
 const FALL_MAX = 1_000;
-/** How many of the latest jobs the mean size is of. */
+/** The number of latest jobs in the mean size. */
 const MEAN_JOBS = 1_000;
 
 /** Which completed jobs stay when another one completes. */
@@ -42,13 +49,14 @@ export interface CompletedToKeep {
 }
 
 /**
- * Which completed jobs stay when another one completes; those of a quiet source are removed by `removeCompleted`.
- * The ledger remembers for longer. They are what can run again after a restore or a failover of Postgres, so they stay
- * for a time, and on Redis as many of them as fit into a source's bytes. On Postgres BullMQ would read all completed
- * jobs of a queue, each time that a job ends, to find those beyond a count.
+ * Which completed jobs stay when another one completes; those of a quiet source are removed by
+ * `removeCompleted`. The ledger remembers for longer. They are what can run again after a restore
+ * or a failover of Postgres, so they stay for a time, and on Redis as many of them as fit into a
+ * source's bytes. On Postgres BullMQ would read all completed jobs of a queue, each time that a job
+ * ends, to find those beyond a count.
  *
- * It is the worker's option and not each job's: the job hashes stay small, and a change
- * holds for jobs that wait already.
+ * It is the worker's option and not each job's: the job hashes stay small, and a change holds for
+ * jobs that wait already.
  */
 export function completedToKeep(
   backend: Backend["name"],
@@ -59,7 +67,8 @@ export function completedToKeep(
   const age = Math.ceil(keepMs / 1_000);
   if (backend === "postgres") return { keep: { age }, count: () => {} };
   const countOf = (jobBytes: number) => Math.max(COUNT_MIN, Math.floor(sourceBytes / jobBytes));
-  // A process that has just started does not know how large jobs are, and must not remove many at once.
+  // A process that has just started does not know how large jobs are, and must not remove many at
+  // once.
   let keep = { age, count: countOf(JOB_BYTES) };
   let meanBytes = JOB_BYTES;
   let jobs = 0;

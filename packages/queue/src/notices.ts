@@ -1,8 +1,11 @@
 import { asError, type ErrorCode } from "@millrace/core";
 
-/** What the queues report to the process around them, for logs and metrics. They log nothing themselves. */
+/** Reports of the queues to their process, for logs and metrics. They log nothing themselves. */
 export type QueueNotice =
-  /** Something failed that no caller waits for: a connection, a renewal, a job that could not be moved. */
+  /**
+   * Something failed that no caller waits for: a connection, a renewal, a job that could not be
+   * moved.
+   */
   | {
       readonly kind: "background_error";
       /** A short name of the cause, the same each time, to count and to rate-limit logs by. */
@@ -21,7 +24,10 @@ export type QueueNotice =
       readonly jobId: string;
       readonly reason: string;
     }
-  /** Millrace, or this version of it, did not write the job; it was failed, or waits for a later version. */
+  /**
+   * Millrace, or this version of it, did not write the job; it was failed, or waits for a later
+   * version.
+   */
   | {
       readonly kind: "refused";
       readonly source: string;
@@ -33,12 +39,14 @@ export type QueueNotice =
 
 export type Notify = (notice: QueueNotice) => void;
 
-/** Reports an error that no caller waits for, with the source that it concerns, if it concerns one. */
+/**
+ * Reports an error that no caller waits for, with the source that it concerns, if it concerns one.
+ */
 export type ReportError = (error: unknown, source?: string) => void;
 
 /**
- * Makes a {@link ReportError} that reports each error object once: sixty queues on one connection emit the
- * same one sixty times.
+ * Makes a {@link ReportError} that reports each error object once: sixty queues on one connection
+ * emit the same one sixty times.
  */
 export function createErrorReporter(notify: Notify): ReportError {
   const reported = new WeakSet<Error>();

@@ -1,18 +1,49 @@
-import { asError, settlesWithin } from "@millrace/core";
-import {
-  PostgresConnection,
-  PostgresQueueBackend,
-  Queue,
-  Worker,
-  type BackendFactory,
-  type PgPool,
-  type RedisQueueBackend,
-} from "bullmq";
+import { asError, MillraceError, settlesWithin } from "@millrace/core";
+import { PostgresConnection, Queue, Worker, type PgPool, type PostgresQueueBackend } from "bullmq";
 import type pg from "pg";
 import type { Backend, QueueServer } from "./backend.ts";
-import { STREAMS } from "./job-options.ts";
 import { addToPostgres } from "./bullmq-patches/postgres-add.ts";
+import { queryInTurn, shareConnection } from "./bullmq-patches/postgres-connection.ts";
+import { createQueues, ENQUEUE_TIMEOUT_MS } from "./create-queues.ts";
+import { STREAMS } from "./job-options.ts";
+import { queueName } from "./names.ts";
+import { createErrorReporter, type Notify } from "./notices.ts";
+import { createPostgresPool, migrateBullmq } from "./postgres-pool.ts";
 import { createPostgresQueries } from "./postgres-queries.ts";
+import type { QueueRole, Queues } from "./queues.ts";
+
+export interface PostgresQueuesOptions {
+  /** The ledger's database. BullMQ's tables are in it, in a schema of their own. */
+  readonly url: string;
+  readonly sources: readonly string[];
+  readonly role: QueueRole;
+  readonly notify: Notify;
+  /** Milliseconds within which an enqueue is answered. Default 800. */
+  readonly enqueueTimeoutMs?: number;
+}
+
+/**
+ * Opens every source's queue on Postgres, and creates BullMQ's tables where they are missing.
+ *
+ * @throws `database_unreachable` when Postgres does not answer.
+ */
+export async function createPostgresQueues(options: PostgresQueuesOptions): Promise<Queues> {
+  const { url, sources, role, notify, enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS } = options;
+  const reportError = createErrorReporter(notify);
+  const pool = createPostgresPool({ url, role, onError: reportError });
+  try {
+    await migrateBullmq(pool, sources.map(queueName));
+    const backend = await createPostgresBackend(pool, reportError);
+    return createQueues({ backend, sources, notify, reportError, enqueueTimeoutMs });
+  } catch (error) {
+    await pool.end();
+    throw new MillraceError(
+      "database_unreachable",
+      "Cannot open the queues: Postgres does not answer, or refuses BullMQ's tables",
+      { cause: error },
+    );
+  }
+}
 
 const CLOSE_TIMEOUT_MS = 2_000;
 /** Seconds between polls of an idle worker. A new job wakes it at once, by NOTIFY. */
@@ -25,7 +56,7 @@ const DRAIN_DELAY_S = 10;
  * Locks and delays go by the clocks of the workers, not of the database: on this backend
  * all workers must run on one machine, or on clocks that agree within seconds.
  */
-export async function createPostgresBackend(
+async function createPostgresBackend(
   pool: pg.Pool,
   onError: (error: Error) => void,
 ): Promise<Backend> {
@@ -35,14 +66,14 @@ export async function createPostgresBackend(
   await connection.waitUntilReady();
   queryInTurn(connection);
   const workers = new Set<PostgresQueueBackend>();
-  // The one LISTEN connection broke: each worker subscribes again, and fetches what it missed.
+  // The one LISTEN connection broke: each worker subscribes again, and fetches the jobs it missed.
   connection.on("listenerinvalidated", () => {
     for (const worker of workers) {
       void worker.disconnectBlocking();
       void worker.reconnectBlocking();
     }
   });
-  const shared = sharedBackend(connection, workers);
+  const shared = shareConnection(connection, workers);
   const server: QueueServer = {
     unready: () => undefined,
     ping: async () => {
@@ -70,41 +101,6 @@ export async function createPostgresBackend(
       await settlesWithin(connection.close(), CLOSE_TIMEOUT_MS);
       await settlesWithin(pool.end(), CLOSE_TIMEOUT_MS);
     },
-  };
-}
-
-/**
- * How BullMQ is told what its queues and workers use. Their types name the Redis backend by
- * default, here and in bull-board; nothing reads it through them.
- */
-function sharedBackend(
-  connection: PostgresConnection,
-  workers: Set<PostgresQueueBackend>,
-): BackendFactory<RedisQueueBackend> {
-  const factory: BackendFactory<PostgresQueueBackend, never> = (name, options, extra) => {
-    const backend = new PostgresQueueBackend(connection, name, options, false);
-    if (extra?.withBlockingConnection === true) workers.add(backend);
-    return backend;
-  };
-  return factory as unknown as BackendFactory<RedisQueueBackend>;
-}
-
-/** All workers subscribe on the one LISTEN connection, and pg takes one statement at a time. */
-function queryInTurn(connection: PostgresConnection): void {
-  const seen = new WeakSet<object>();
-  const getListenClient = connection.getListenClient.bind(connection);
-  connection.getListenClient = async () => {
-    const client = await getListenClient();
-    if (seen.has(client)) return client;
-    seen.add(client);
-    const query = client.query.bind(client);
-    let last: Promise<unknown> = Promise.resolve();
-    client.query = (text, params) => {
-      const next = last.then(() => query(text, params));
-      last = Promise.allSettled([next]);
-      return next;
-    };
-    return client;
   };
 }
 

@@ -36,7 +36,8 @@ export function createPostgresPool(options: {
     // connection. Never do this where a transaction may be open.
     query_timeout: 30_000,
   });
-  // Postgres notifies every connection when it stops; without a listener, that would end the process.
+  // Postgres notifies every connection when it stops; without a listener, that would end the
+  // process.
   pool.on("error", (error) => options.onError(error));
   pool.on("connect", (client) => {
     client.setMaxListeners(0);
@@ -49,8 +50,8 @@ export function createPostgresPool(options: {
 const READ_ONLY_TRANSACTION = "25006";
 
 /**
- * Closes all connections, the one that listens too, when the server has become read-only: it was demoted, and the name
- * may lead to another one by now.
+ * Closes all connections, the one that listens too, when the server has become read-only: it was
+ * demoted, and the name may lead to another one by now.
  */
 function leaveReadOnly(pool: pg.Pool): void {
   const clients = new Set<pg.PoolClient>();
@@ -65,16 +66,17 @@ function leaveReadOnly(pool: pg.Pool): void {
 }
 
 /**
- * BullMQ makes a queue's sequence with its first job, which a role that may not create one cannot. Our jobs have
- * ids of their own, so the number that this takes is not missed.
+ * BullMQ makes a queue's sequence with its first job, which a role that may not create one cannot.
+ * Our jobs have ids of their own, so the number that this takes is not missed.
  */
 const MAKE_SEQUENCES = `
   SELECT next_job_id(queue) FROM unnest($1::text[]) AS q (queue)
    WHERE to_regclass(job_id_seq_name(queue)) IS NULL`;
 
 /**
- * Brings BullMQ's tables up to date, under BullMQ's own advisory lock, and makes what each queue needs. Where
- * all is there, nothing is written, so that a process whose role may not create tables can start.
+ * Brings BullMQ's tables up to date, under BullMQ's own advisory lock, and makes what each queue
+ * needs. Where all is there, nothing is written, so that a process whose role may not create tables
+ * can start.
  */
 export async function migrateBullmq(pool: pg.Pool, queues: readonly string[]): Promise<void> {
   const client = await pool.connect();

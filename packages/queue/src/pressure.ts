@@ -1,5 +1,5 @@
-import { wait } from "@millrace/core";
-import type { Pressure, SourcePressure } from "./queues.ts";
+import { wait, type Config } from "@millrace/core";
+import type { Pressure, Queues, SourcePressure } from "./queues.ts";
 
 /** One measurement of the queues that could be measured. */
 export interface PressureReading {
@@ -24,9 +24,9 @@ const SHARE = 20;
 const EMPTY: SourcePressure = { depth: 0, oldestAgeMs: undefined };
 
 /**
- * Measures the queues from time to time, so that the ingress, which decides on each request, need not
- * ask. A measurement that fails leaves the reading before it: other calls report a server that does not
- * answer.
+ * Measures the queues from time to time, so that the ingress, which decides on each request, need
+ * not ask. A measurement that fails leaves the reading before it: other calls report a server that
+ * does not answer.
  */
 export function createPressureGauge(
   read: () => Promise<PressureReading>,
@@ -79,5 +79,28 @@ export function createPressureGauge(
       return pressure;
     },
     close: () => closing.abort(),
+  };
+}
+
+/** Above this share Redis is close to refusing all writes, those that end jobs too. */
+const MEMORY_SHARE_MAX = 0.8;
+
+/**
+ * Returns a function that is true for a source whose queue is full, or whose server's memory is.
+ * The ledger's store asks too, before it enqueues an event.
+ */
+export function createQueueLimits(
+  queue: Pick<Queues, "pressure">,
+  sources: Config["sources"],
+): (source: string) => boolean {
+  return (source) => {
+    const policy = sources[source]?.options;
+    if (policy === undefined) return false;
+    const pressure = queue.pressure();
+    if ((pressure.memoryShare ?? 0) > MEMORY_SHARE_MAX) return true;
+    const { depth, oldestAgeMs } = pressure.of(source);
+    const { queueDepthMax, queueAgeMsMax } = policy;
+    if (depth >= queueDepthMax) return true;
+    return queueAgeMsMax !== undefined && (oldestAgeMs ?? 0) > queueAgeMsMax;
   };
 }

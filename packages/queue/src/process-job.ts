@@ -20,7 +20,7 @@ interface ProcessDeps {
   readonly runs: Runs;
   readonly run: WorkOptions["run"];
   readonly keys: QueueKeys | undefined;
-  /** Whether the body of a job that completes is removed first: the ledger has it. */
+  /** True to remove the body of a job that completes: the ledger has it. */
   readonly stripsCompleted: boolean;
   readonly notify: Notify;
   readonly reportError: ReportError;
@@ -28,19 +28,24 @@ interface ProcessDeps {
 
 /** A rolling deploy is over by then, or the newer worker takes the job first. */
 const LATER_VERSION_DELAY_MS = 30_000;
-/** How long a job of a later version is put off. By then no newer worker will come, or it would have taken the job. */
+/**
+ * Milliseconds until a job of a later version is tried again, so that a newer worker can take it.
+ */
 const LATER_VERSION_MAX_MS = 86_400_000;
-/** What `run` throws is a fault of Millrace or of the process; an immediate retry would meet it again. */
+/**
+ * An error of `run` is a fault of Millrace or of the process; an immediate retry would meet it
+ * again.
+ */
 const UNEXPECTED_DELAY_MS = 5_000;
 /** For what BullMQ itself throws about a job, such as a lost lock. */
 const DEFAULT_DELAY_MS = 30_000;
 const REASON_CHARS_MAX = 1_000;
 
-/** What BullMQ calls for the jobs of a source, and which jobs it has called it for. */
+/** The function that BullMQ calls for the jobs of a source, and a record of those calls. */
 export interface JobProcessor {
   /**
-   * Returns when the job completes, throws a {@link RetryJobError} when BullMQ is to delay the job and
-   * run it again, and BullMQ's `UnrecoverableError` when the job fails for good.
+   * Returns when the job completes, throws a {@link RetryJobError} when BullMQ is to delay the job
+   * and run it again, and BullMQ's `UnrecoverableError` when the job fails for good.
    */
   readonly process: (job: Job) => Promise<string>;
   /** False for a job that BullMQ has failed without running it. */
@@ -146,8 +151,8 @@ async function stripBody(deps: ProcessDeps, job: Job): Promise<void> {
 }
 
 /**
- * What a job shows of its failure: short, because the ledger has the whole error, and of characters
- * that Postgres can store. A reason that it refused would leave the job active forever.
+ * The text of a failure in its job: short, because the ledger has the whole error, and of
+ * characters that Postgres can store. A reason that it refused would leave the job active forever.
  */
 function failedReason(code: string, message: string): string {
   const reason = `${code}: ${message}`.slice(0, REASON_CHARS_MAX).replaceAll("\0", "\u{FFFD}");
@@ -156,8 +161,8 @@ function failedReason(code: string, message: string): string {
 }
 
 /**
- * Thrown to BullMQ for a job that is to run again after a delay that Millrace chooses. The next run has
- * the same name: nobody has retried the job.
+ * Thrown to BullMQ for a job that is to run again after a delay that Millrace chooses. The next run
+ * has the same name: nobody has retried the job.
  */
 class RetryJobError extends Error {
   /** Milliseconds until the job is ready again. */

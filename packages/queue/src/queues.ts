@@ -13,13 +13,13 @@ import type {
 } from "@millrace/core";
 import type { Queue } from "bullmq";
 
-/** What a process does with its queues; it decides how many connections it needs. */
+/** The use that a process makes of its queues; it decides the number of connections. */
 export type QueueRole = "ingress" | "worker" | "dashboard" | "cli";
 
 /** Every source's queue, in one object a process. The same on Redis and on Postgres. */
 export interface Queues {
   readonly backend: "redis" | "postgres";
-  /** Whether jobs are signed, and what their MAC says is told with each of them. */
+  /** True when jobs are signed; each job then comes with the verdict on its MAC. */
   readonly signsJobs: boolean;
   /** BullMQ's own queues by source, for bull-board. */
   readonly queues: ReadonlyMap<string, Queue>;
@@ -29,8 +29,8 @@ export interface Queues {
    * later, which does no harm. The code of an error is `unavailable` where the server was at fault,
    * and not the event. The answer for an event that the queue knows is a hint, because the queue
    * forgets. When it need not be `exact` (the default for identities only), the queue may answer
-   * `duplicate` or `accepted` for every event that it knows. `delaysMs` has the milliseconds of each event after which
-   * its job may begin; a job that the queue has already keeps its own time.
+   * `duplicate` or `accepted` for every event that it knows. `delaysMs` has the milliseconds of
+   * each event after which its job may begin; a job that the queue has already keeps its own time.
    */
   enqueue(
     events: readonly IncomingEvent[],
@@ -42,13 +42,16 @@ export interface Queues {
   findJob(key: EventKey): Promise<FoundJob | undefined>;
   /** Moves a failed job back to those that wait; its next run has another name. */
   retryJob(key: EventKey): Promise<"retried" | "not_failed" | "not_found">;
-  /** Moves a completed job back to those that wait: for an event that is pending in the ledger all the same. */
+  /**
+   * Moves a completed job back to those that wait: for an event that is pending in the ledger all
+   * the same.
+   */
   rerunJob(key: EventKey): Promise<"retried" | "not_completed" | "not_found">;
   /** Removes a job that does not run; false when it runs, or the queue does not have it. */
   removeJob(key: EventKey): Promise<boolean>;
   /**
-   * What the queue has of many jobs, in one round trip a source: one answer a key, in order; undefined
-   * for a job that it does not have.
+   * The queue's jobs of many keys, in one round trip a source: one answer a key, in order;
+   * undefined for a job that it does not have.
    */
   jobStatuses(keys: readonly EventKey[]): Promise<readonly (JobStatus | undefined)[]>;
   /** A page of a source's jobs that have ended, oldest end first: 500, or `pageMax`. */
@@ -59,41 +62,53 @@ export interface Queues {
     pageMax?: number,
   ): Promise<FinishedJobs>;
   /**
-   * What `writeEpoch` wrote into the queues of these sources, on Redis with the server's `run_id`: another
-   * value than before means that the queue may have lost jobs. Undefined where nothing is written.
+   * The epochs that `writeEpoch` wrote into the queues of these sources, on Redis with the server's
+   * `run_id`: another value than before means that the queue may have lost jobs. Undefined where
+   * nothing is written.
    */
   epochs(sources: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(source: string, epoch: string): Promise<void>;
-  /** What `writeLedgerMark` wrote into the queues of these sources on Redis. None on Postgres, which is restored as a whole. */
+  /**
+   * The marks that `writeLedgerMark` wrote into these queues on Redis. None on Postgres, which is
+   * restored as a whole.
+   */
   ledgerMarks(sources: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Writes into a source's queue which ledger it was last compared with. */
   writeLedgerMark(source: string, mark: string): Promise<void>;
-  /** Counts a source's jobs that completed since a time and that its queue, on Redis, no longer has. */
+  /**
+   * Counts a source's jobs that completed since a time and that its queue, on Redis, no longer has.
+   */
   forgotten(source: string, sinceMs: number): Promise<Forgotten>;
   /**
-   * Removes the jobs of every source that completed longer ago than `keepMs`, some at a time; returns how many.
-   * A queue removes old jobs by itself only as others complete.
+   * Removes the jobs of every source that completed longer ago than `keepMs`, some at a time;
+   * returns how many. A queue removes old jobs by itself only as others complete.
    */
   removeCompleted(keepMs: number, signal?: AbortSignal): Promise<number>;
   /** Stops every worker from taking a source's jobs, until `resume`. */
   pause(source: string): Promise<void>;
   resume(source: string): Promise<void>;
-  /** How many jobs each queue has. One that cannot be counted, as Redis refuses it, is left out; when none can, it throws. */
+  /**
+   * The number of jobs of each queue. A queue that Redis refuses is left out; when all are refused,
+   * it throws.
+   */
   counts(): Promise<ReadonlyMap<string, JobCounts>>;
   /**
-   * How full the queues were when they were last measured: no round trip. The first call starts to
+   * The last measurement of the queues, without a round trip. The first call starts to
    * measure, about every second and in the background, until `close`.
    */
   pressure(): Pressure;
   /** Measures how full the queues are now. */
   measurePressure(): Promise<Pressure>;
   /**
-   * The circuit breaker of `enqueue` for a source: open from a call that its server did not answer in time until a probe
-   * is answered. Meanwhile `enqueue` answers with errors at once. Queues of one server have one breaker. A caller that knows
-   * that the server does not answer may trip it.
+   * The circuit breaker of `enqueue` for a source: open from a call that its server did not answer
+   * in time until a probe is answered. Meanwhile `enqueue` answers with errors at once. Queues of
+   * one server have one breaker. A caller that knows that the server does not answer may trip it.
    */
   breakerOf(source: string): Pick<CircuitBreaker, "isOpen" | "trip">;
-  /** Asks every server that has a queue. @throws `redis_unreachable` or `database_unreachable` when there is no answer in time. */
+  /**
+   * Asks every server that has a queue. @throws `redis_unreachable` or `database_unreachable` when
+   * there is no answer in time.
+   */
   ping(): Promise<void>;
   /** Ends the workers, if any, and every connection. Bounded, also when the server is dead. */
   close(): Promise<void>;
@@ -103,22 +118,28 @@ export interface WorkOptions {
   readonly worker: WorkerConfig;
   /** Jobs of a source that run at once in this process. It is asked again when a job begins. */
   concurrency(source: string): number;
-  /** How many jobs of a source all its workers together begin in a time. Default: no limit. */
+  /** The jobs of a source that all its workers together begin in a time. Default: no limit. */
   rate?(source: string): SourcePolicy["rate"];
-  /** Milliseconds that a completed job stays; 0 removes it in the call that completes it. Default 600,000. */
+  /**
+   * Milliseconds that a completed job stays; 0 removes it in the call that completes it. Default
+   * 600,000.
+   */
   readonly keepCompletedMs?: number;
   /** Bytes of Redis that the completed jobs of all sources may take, about. Default 268,435,456. */
   readonly keepCompletedBytes?: number;
-  /** Whether completed jobs of a source keep the body that they carry, for as long as they stay. Default: they do. */
+  /**
+   * True when completed jobs of a source keep their body for as long as they stay. Default: they
+   * do.
+   */
   keepsBodies?(source: string): boolean;
-  /** Processes a job. What it throws is unexpected, and makes BullMQ run the job again. */
+  /** Processes a job. An error is unexpected, and makes BullMQ run the job again. */
   run(job: EventJob): Promise<JobResult>;
   /** Called for a job that was failed without being run (its workers died too often). */
   onAbandoned(job: EventJob, reason: string): Promise<void>;
 }
 
 export interface Workers {
-  /** How many jobs are being run. */
+  /** The number of jobs that run. */
   readonly active: number;
   /**
    * Takes no more jobs, waits up to `timeoutMs` for those that run, then aborts their signals.
@@ -135,9 +156,9 @@ export interface FoundJob {
   readonly enqueuedAtMs: number;
   readonly finishedAtMs: number | undefined;
   readonly failedReason: string | undefined;
-  /** What the job says; undefined when it cannot be read. */
+  /** The event of the job; undefined when it cannot be read. */
   readonly event: EnvelopedEvent | undefined;
-  /** Why what it says is not to be believed, where jobs are signed. */
+  /** The reason not to trust it, where jobs are signed. */
   readonly mac: MacProblem | undefined;
 }
 
@@ -145,7 +166,7 @@ export interface FoundJob {
 export type JobStatus =
   { readonly state: "live" } | (JobEnd & { readonly state: "failed" | "completed" });
 
-/** How a job ended. */
+/** The end of a job. */
 export interface JobEnd {
   /** By the clock of the worker that ended it. */
   readonly finishedAtMs: number;
@@ -161,17 +182,19 @@ export interface FinishedJob extends JobEnd {
   readonly event: EnvelopedEvent | undefined;
   /** As in {@link FoundJob}, but for headers and body. */
   readonly mac: MacProblem | undefined;
-  /** Why it cannot be read: the code, and a message that quotes nothing of the job. */
+  /** The reason why it cannot be read: the code, and a message that quotes nothing of the job. */
   readonly problem?: JobProblem;
 }
 
-/** Why a job cannot be read. */
+/** The reason why a job cannot be read. */
 export interface JobProblem {
   readonly code: ErrorCode;
   readonly message: string;
 }
 
-/** Jobs that completed and that their queue no longer has: nobody can say which events they were. */
+/**
+ * Jobs that completed and that their queue no longer has: nobody can say which events they were.
+ */
 export interface Forgotten {
   /** About how many: completions are counted by the minute, and for a week. */
   readonly count: number;
@@ -179,7 +202,9 @@ export interface Forgotten {
   readonly tillMs: number;
 }
 
-/** Where a page of finished jobs begins: at this time, after so many that ended in that millisecond. */
+/**
+ * Where a page of finished jobs begins: at this time, after so many that ended in that millisecond.
+ */
 export interface FinishedFrom {
   readonly atMs: number;
   readonly skip: number;
@@ -191,7 +216,9 @@ export interface FinishedJobs {
   readonly next: FinishedFrom | undefined;
 }
 
-/** Jobs of a source by state. `waiting` are those that a worker may take, or could if not paused. */
+/**
+ * Jobs of a source by state. `waiting` are those that a worker may take, or could if not paused.
+ */
 export interface JobCounts {
   readonly waiting: number;
   readonly active: number;
@@ -201,12 +228,12 @@ export interface JobCounts {
   readonly paused: boolean;
 }
 
-/** Why Redis may lose what it confirms, although it answers. */
+/** The reason why Redis may lose a confirmed write, although it answers. */
 export type QueueRisk = Extract<ErrorCode, "redis_disk_slow" | "redis_no_replica">;
 
-/** How full the queues are. The object is live: its values change. */
+/** The pressure on the queues. The object is live: its values change. */
 export interface Pressure {
-  /** Why the queue may lose an event that it alone has; undefined when nothing says so, and on Postgres. */
+  /** The reason why the queue may lose an event; undefined without one, and on Postgres. */
   readonly risk?: QueueRisk | undefined;
   /** Redis' used memory as a share of its maxmemory; undefined without one, and on Postgres. */
   readonly memoryShare: number | undefined;
@@ -217,6 +244,8 @@ export interface Pressure {
 export interface SourcePressure {
   /** Jobs that wait for a worker or for the time of their next attempt. */
   readonly depth: number;
-  /** Milliseconds that the oldest job has waited for its first attempt; undefined when none does. */
+  /**
+   * Milliseconds that the oldest job has waited for its first attempt; undefined when none does.
+   */
   readonly oldestAgeMs: number | undefined;
 }

@@ -10,17 +10,18 @@ const SENTINEL_PORT = 26_379;
 const SENTINEL_TIMEOUT_MS = 1_000;
 /** Milliseconds until they are asked again when none has answered. */
 const SENTINEL_RETRY_MS = 250;
-/** What a server says that has become a replica, of a write and of a read that waited. */
+/** The answers of a server that has become a replica: to a write, and to a read that waited. */
 const DEMOTED = /\b(?:READONLY|UNBLOCKED)\b/;
 
 /**
- * Opens a connection to the server of a URL: `redis://` or `rediss://` for one server, or `redis+sentinel://` or
- * `rediss+sentinel://` for the primary that Sentinel names (`redis+sentinel://user:password@h1:26379,h2/name`, with `db`,
- * `sentinelUsername` and `sentinelPassword` as parameters). The parameter `sslrootcert` names the file of a private CA
- * in PEM, as it does in a URL of Postgres.
+ * Opens a connection to the server of a URL: `redis://` or `rediss://` for one server, or
+ * `redis+sentinel://` or `rediss+sentinel://` for the primary that Sentinel names
+ * (`redis+sentinel://user:password@h1:26379,h2/name`, with `db`, `sentinelUsername` and
+ * `sentinelPassword` as parameters). The parameter `sslrootcert` names the file of a private CA in
+ * PEM, as it does in a URL of Postgres.
  *
- * A server that answers as a replica has been demoted: the connection is closed, and the next one goes to
- * wherever the name or Sentinel points by then.
+ * A server that answers as a replica has been demoted: the connection is closed, and the next one
+ * goes to wherever the name or Sentinel points by then.
  *
  * @throws `invalid_config` when the CA's file cannot be read, or the URL is malformed.
  */
@@ -39,7 +40,10 @@ export function connectRedis(text: string, options: RedisOptions): Redis {
   return tls === undefined ? new Redis(text, shared) : new Redis(url.href, { ...shared, tls });
 }
 
-/** Whether only this machine can reach the Redis of a URL. Sentinel may name a server on any machine. */
+/**
+ * True when only this machine can reach the Redis of a URL. Sentinel may name a server on any
+ * machine.
+ */
 export function isRedisOnThisMachine(text: string): boolean {
   if (SENTINEL.test(text)) return false;
   const host = unbracketed(new URL(text).hostname);
@@ -47,7 +51,7 @@ export function isRedisOnThisMachine(text: string): boolean {
 }
 
 /**
- * Refuses a server that a queue does not work on, by what it says in INFO.
+ * Refuses a server on which a queue does not work, by its INFO.
  *
  * @throws `redis_topology`
  */
@@ -73,7 +77,9 @@ export function checkTopology(info: ReadonlyMap<string, string>): void {
   }
 }
 
-/** What was wrong with the last Sentinel that was asked; undefined as long as none was, or it was merely away. */
+/**
+ * The fault of the last Sentinel that was asked; undefined when it had none, or was merely away.
+ */
 export function watchSentinels(client: Redis): () => MillraceError | undefined {
   let problem: MillraceError | undefined;
   client.on("sentinelError", ({ message }: Error) => {

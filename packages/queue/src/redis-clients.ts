@@ -35,7 +35,8 @@ export function createRedisClients(options: Options): RedisClients {
     connectionName: options.connectionName,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
-    // A command that was cut off is not sent again: it fails by its time limit, and its sender decides.
+    // A command that was cut off is not sent again: it fails by its time limit, and its sender
+    // decides.
     autoResendUnfulfilledCommands: false,
     commandTimeout: options.commandTimeoutMs,
     // A socket on which commands stay unanswered so long is half-open: a new one is made.
@@ -96,8 +97,9 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
 }
 
 /**
- * Calls back when a connection has been made anew and goes to another server than before: a blocking read on the
- * old one, which may be silent, would notice after its socket's half minute only.
+ * Calls back when a connection has been made anew and goes to another server than before: a
+ * blocking read on the old one, which may be silent, would notice after its socket's half minute
+ * only.
  */
 function onOtherServer(client: Redis, callback: (address: string) => void): void {
   let before: string | undefined;
@@ -114,8 +116,9 @@ function addressOf({ stream }: Redis): string {
 }
 
 /**
- * ioredis 5.11.1 leaves the timer of `socketTimeout` running when its socket closes. It then ends the
- * next connection, which is healthy, and keeps a closed client's process alive (redis/ioredis#2147).
+ * ioredis 5.11.1 leaves the timer of `socketTimeout` running when its socket closes. It then ends
+ * the next connection, which is healthy, and keeps a closed client's process alive
+ * (redis/ioredis#2147).
  */
 function endTimeoutWithSocket(client: Redis): void {
   client.on("close", () => {
@@ -125,8 +128,8 @@ function endTimeoutWithSocket(client: Redis): void {
 }
 
 /**
- * ioredis 5.11.1 says nothing of the end of a client that is ended between two connections, and BullMQ, which waits for
- * that when a worker closes, would wait without end.
+ * ioredis 5.11.1 says nothing of the end of a client that is ended between two connections, and
+ * BullMQ, which waits for that when a worker closes, would wait without end.
  */
 function endBetweenConnections(client: Redis): void {
   const disconnect = client.disconnect.bind(client);
@@ -140,8 +143,8 @@ function endBetweenConnections(client: Redis): void {
 }
 
 /**
- * ioredis 5.11.1 ends a client for good when Sentinel tells it of a new primary while it is just connecting: its process
- * would go on without a queue.
+ * ioredis 5.11.1 ends a client for good when Sentinel reports a new primary while it is just
+ * connecting: its process would go on without a queue.
  */
 function connectAgainAfterEnd(client: Redis, closing: AbortSignal): void {
   const connect = async () => {

@@ -4,11 +4,11 @@ import type { ReplicaWait } from "./backend.ts";
 import type { QueueRisk } from "./queues.ts";
 import { connectRedis } from "./redis-address.ts";
 
-/** Looks at whether Redis keeps what it confirms. */
+/** Watches the durability of Redis: its disk and its replicas. */
 export interface DurabilityWatch {
   /** As it was last seen: no round trip. The first call starts to look. */
   risk(): QueueRisk | undefined;
-  /** Begins to follow a call of `enqueue`; undefined where no replica must have what it writes. */
+  /** Follows a call of `enqueue`; undefined where no replica must have its writes. */
   readonly waitForReplicas: (() => ReplicaWait) | undefined;
   close(): void;
 }
@@ -32,8 +32,8 @@ const WATCHED_MS = 1_300;
 const LATE_REPLICA_MS = 1_000;
 
 /**
- * Watches what INFO says of the disk and of the replicas. Under `appendfsync everysec`, Redis confirms writes
- * that it has in memory alone while an fsync is in progress, for up to two seconds.
+ * Watches what INFO says of the disk and of the replicas. Under `appendfsync everysec`, Redis
+ * confirms writes that it has in memory alone while an fsync is in progress, for up to two seconds.
  */
 export function createDurabilityWatch(client: Redis, options: Options): DurabilityWatch {
   const { replicas } = options;
@@ -88,7 +88,7 @@ export function createDurabilityWatch(client: Redis, options: Options): Durabili
   };
 }
 
-/** Follows one call of `enqueue`. `onLate` is called when no replica has in time what it wrote. */
+/** Follows one call of `enqueue`. `onLate` is called when no replica has its writes in time. */
 function createReplicaWait(
   client: Redis,
   { replicas, replicaTimeoutMs }: Options,
@@ -123,7 +123,8 @@ function createReplicaWait(
 }
 
 /**
- * Whether the disk of a Redis is seen to be slow. Redis begins an fsync each second, so one is seen in this time.
+ * True when the disk of a Redis is slow. Redis begins an fsync each second, so one is seen in this
+ * time.
  *
  * @throws when Redis does not answer.
  */
@@ -142,7 +143,7 @@ export async function isDiskSlow(url: string): Promise<boolean> {
   }
 }
 
-/** What Redis says in INFO, by name. */
+/** The fields of INFO, by name. */
 export function parseInfo(text: string): Info {
   const pairs = text.split(/\r?\n/).map((line) => line.split(":", 2));
   return new Map(pairs.flatMap(([name, value]) => (name && value ? [[name, value]] : [])));
@@ -151,8 +152,8 @@ export function parseInfo(text: string): Info {
 type Info = ReadonlyMap<string, string>;
 
 /**
- * Judges one look after another. `busy`: an fsync is in progress and writes wait for it, which is not long yet.
- * Redis itself counts an fsync as delayed only after two seconds.
+ * Judges one look after another. `busy`: an fsync is in progress and writes wait for it, which is
+ * not long yet. Redis itself counts an fsync as delayed only after two seconds.
  */
 function createDiskJudge(): (info: Info) => "well" | "busy" | "slow" {
   let busySinceMs: number | undefined;
@@ -173,7 +174,7 @@ function createDiskJudge(): (info: Info) => "well" | "busy" | "slow" {
   };
 }
 
-/** How many replicas are connected and have done their first synchronization. */
+/** The replicas that are connected and have done their first synchronization. */
 export function onlineReplicas(info: Info): number {
   return [...info].filter(([name, facts]) => /^slave\d+$/.test(name) && facts.includes("online"))
     .length;

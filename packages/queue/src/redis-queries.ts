@@ -7,7 +7,7 @@ import type { JobCounts } from "./queues.ts";
 import { countCompleted, countForgotten } from "./bullmq-patches/redis-completions.ts";
 import { createRedisScript, unlessWrongType } from "./bullmq-patches/redis-script.ts";
 
-/** What is asked of the queues on Redis, and BullMQ's own methods do not do, or do queue by queue. */
+/** The questions to the queues on Redis for which BullMQ has no method. */
 export function createRedisQueries(client: Redis): QueueQueries {
   return {
     snapshots: async (queue, ids) => {
@@ -36,8 +36,8 @@ export function createRedisQueries(client: Redis): QueueQueries {
 }
 
 /**
- * Bytes of a job's id, of its reason, and of its identity as JSON, that are read: those that Millrace writes have
- * fewer, and a page of those that somebody else writes fits into memory.
+ * Bytes of a job's id, of its reason, and of its identity as JSON, that are read: those that
+ * Millrace writes have fewer, and a page of those that somebody else writes fits into memory.
  */
 const ID_BYTES_MAX = 1_024;
 const REASON_BYTES_MAX = 8_192;
@@ -103,9 +103,10 @@ function toEnd([at, addedAt, attemptsMade, reason]: EndFields): Omit<JobSnapshot
 const readScore = (text: string): number => Number(text.replace(/inf$/, "Infinity"));
 
 /**
- * Jobs of a sorted set from a score on. Of the data the script gives what stands before the headers,
- * which the body follows: the envelope begins with the identity, and a quotation mark in it is
- * escaped. A key that is no hash reads as a job without data, so that it does not fail the page; so does the set itself.
+ * Jobs of a sorted set from a score on. Of the data the script gives what stands before the
+ * headers, which the body follows: the envelope begins with the identity, and a quotation mark in
+ * it is escaped. A key that is no hash reads as a job without data, so that it does not fail the
+ * page; so does the set itself.
  */
 const FINISHED = createRedisScript(`
 local prefix, state = KEYS[1], ARGV[1]
@@ -138,7 +139,10 @@ async function readFinished(
   });
 }
 
-/** One queue that Redis refuses does not hide the others. When each of them fails, that is no answer. */
+/**
+ * One queue that Redis refuses does not hide the others. When each of them fails, that is no
+ * answer.
+ */
 async function readCounts(
   queues: ReadonlyMap<string, Queue>,
 ): Promise<ReadonlyMap<string, JobCounts>> {
@@ -171,9 +175,9 @@ async function countJobs(queue: Queue): Promise<JobCounts> {
 }
 
 /**
- * How many jobs wait, and the age of the oldest that was never begun, or -1. A job that was begun before does not say
- * since when it waits, so it is not counted; the script stops after ten. A key that somebody has given another
- * type counts as empty.
+ * The number of waiting jobs, and the age of the oldest that was never begun, or -1. A job that was
+ * begun before does not say since when it waits, so it is not counted; the script stops after ten.
+ * A key that somebody has given another type counts as empty.
  */
 const PRESSURE = createRedisScript(`
 local prefix = KEYS[1]
@@ -210,7 +214,9 @@ async function readPressure(
   return { memoryShare: memoryShare(info), sources };
 }
 
-/** One queue that Redis refuses does not hide the others. That Redis is away, another command says. */
+/**
+ * One queue that Redis refuses does not hide the others. That Redis is away, another command says.
+ */
 function orNothing<T>(reading: Promise<T>): Promise<T | undefined> {
   return reading.catch(() => undefined);
 }
@@ -236,13 +242,16 @@ async function readLedgerMarks(
   return new Map(marks.flatMap(([source, mark]) => (mark ? [[source, mark]] : [])));
 }
 
-/** The field of a queue's `meta` with its epoch; `meta` goes when the queue is obliterated or flushed. */
+/**
+ * The field of a queue's `meta` with its epoch; `meta` goes when the queue is obliterated or
+ * flushed.
+ */
 const EPOCH_FIELD = "millrace:epoch";
 
 /**
- * Each queue's epoch with the `run_id` of the server: a server that was restarted may have lost the end
- * of its file, and one that took another's place may not have had all of it. A queue whose `meta` somebody has given
- * another type has none, and is compared as a whole each time.
+ * Each queue's epoch with the `run_id` of the server: a server that was restarted may have lost the
+ * end of its file, and one that replaced another may not have had all of it. A queue whose
+ * `meta` somebody has given another type has none, and is compared as a whole each time.
  */
 async function readEpochs(
   client: Redis,

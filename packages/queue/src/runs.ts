@@ -1,6 +1,8 @@
 import { LazySignal, MillraceError, settlesWithin, type StopSignal } from "@millrace/core";
 
-/** The runs that a process' workers have begun and not ended, and the signals that end them early. */
+/**
+ * The runs that a process' workers have begun and not ended, and the signals that end them early.
+ */
 export interface Runs {
   readonly active: number;
   /** Begins a run of a job; an older run of the same job has lost its claim, and is aborted. */

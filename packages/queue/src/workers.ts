@@ -10,7 +10,7 @@ import { createRuns, type Runs } from "./runs.ts";
 
 /** Milliseconds between tries to fetch while the server refuses connections. BullMQ's own: 15 s. */
 const FETCH_RETRY_DELAY_MS = 1_000;
-/** Milliseconds that an aborted run has to undo what it did. */
+/** Milliseconds in which an aborted run can undo its work. */
 const UNDO_TIMEOUT_MS = 2_000;
 /** Milliseconds that BullMQ has to write the results of the last jobs. */
 const BULLMQ_CLOSE_TIMEOUT_MS = 3_000;
@@ -108,7 +108,9 @@ function bodyChars({ data }: Job<{ body?: unknown } | null>): number {
   return typeof body === "string" ? body.length : 0;
 }
 
-/** BullMQ counts on the server, so the limit holds for all workers with the same setting together. */
+/**
+ * BullMQ counts on the server, so the limit holds for all workers with the same setting together.
+ */
 function limiterOf(rate: SourcePolicy["rate"]): Pick<WorkerOptions, "limiter"> {
   return rate === undefined ? {} : { limiter: { max: rate.max, duration: rate.perMs } };
 }

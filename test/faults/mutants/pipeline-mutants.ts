@@ -195,8 +195,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/operations/src/reconcile/repair.ts",
-        from: "  pending_without_job: addJobs,",
-        to: "  pending_without_job: async () => 0 * addJobs.length,",
+        from: "    repair: addJobs,",
+        to: "    repair: async () => 0 * addJobs.length,",
       },
     ],
     trials: [run("redis", "ledger", "F10")],
@@ -216,9 +216,9 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     name: "a completed job runs again though the ledger has its event as completed",
     edits: [
       {
-        file: "packages/operations/src/reconcile/disagreement.ts",
-        from: '  if (row.status !== "pending") return undefined;\n',
-        to: '  if (row.status === "completed" && job?.state === "completed") return "failed_job_completed";\n  if (row.status !== "pending") return undefined;\n',
+        file: "packages/operations/src/reconcile/repair.ts",
+        from: 'row?.status === "failed" && job?.state === "completed"',
+        to: 'row?.status !== "pending" && row !== undefined && job?.state === "completed"',
       },
     ],
     trials: [{ suites: ["test/operations/reconcile-postgres-lost.test.ts"] }],
@@ -239,8 +239,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/operations/src/reconcile/repair.ts",
-        from: "  completed_job_failed: completeJobs,\n",
-        to: "  completed_job_failed: async () => 0,\n",
+        from: "    repair: completeJobs,\n",
+        to: "    repair: async () => 0,\n",
       },
     ],
     trials: [{ suites: ["test/operations/reconcile-queue-lost.test.ts"] }],
@@ -261,8 +261,8 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "packages/operations/src/reconcile/pass.ts",
-        from: "  if (doubtsMarks === true) await",
-        to: "  if (doubtsMarks === undefined) await",
+        from: "  if (recheckEnqueued === true)",
+        to: "  if (recheckEnqueued === undefined)",
       },
     ],
     trials: [{ suites: ["test/operations/reconcile-queue-lost.test.ts"] }],

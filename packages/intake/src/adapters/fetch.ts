@@ -1,4 +1,4 @@
-import { rejectEarly, type RefusedRequest } from "../admission.ts";
+import { rejectEarly, type RefusedRequest } from "../head-checks.ts";
 import { BodyClock, refused } from "../incoming-body.ts";
 import { earlyRejection, type Received } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
@@ -8,8 +8,8 @@ import { readStream } from "../request-body.ts";
 export type FetchHandler = (request: Request, source: string) => Promise<Response>;
 
 /**
- * Makes a handler of fetch's Request and Response, as Hono, Next.js and others have them. It reads the
- * body, which nothing may have read before, under the receiver's limits.
+ * Makes a handler of fetch's Request and Response, as Hono, Next.js and others have them. It reads
+ * the body, which nothing may have read before, under the receiver's limits.
  */
 export function createFetchAdapter(receiver: Receiver): FetchHandler {
   const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
@@ -28,7 +28,7 @@ export function createFetchAdapter(receiver: Receiver): FetchHandler {
     if (request.body === null)
       return await receiver.receive({ ...head, source: name, body: EMPTY });
     const read =
-      receiver.admission.refuseHead(source, head) ??
+      receiver.headChecks.refuseHead(source, head) ??
       (await readStream(request.body, source, { clock, length: announcedIn(headers) }));
     if (!read.ok) return refuse({ ...read, source });
     try {
@@ -39,7 +39,7 @@ export function createFetchAdapter(receiver: Receiver): FetchHandler {
   }
 
   function refuse(refusal: RefusedRequest): Received {
-    receiver.admission.refused(refusal);
+    receiver.headChecks.reportRefused(refusal);
     return refusal.rejection;
   }
 
@@ -48,7 +48,10 @@ export function createFetchAdapter(receiver: Receiver): FetchHandler {
 
 const EMPTY = new Uint8Array();
 
-/** The length that a head says; no server is known to have checked it, and over HTTP/2 it may be missing. */
+/**
+ * The length that a head says; no server is known to have checked it, and over HTTP/2 it may be
+ * missing.
+ */
 function announcedIn(headers: Readonly<Record<string, string>>): number | undefined {
   const announced = headers["content-length"] ?? "";
   return /^\d{1,15}$/.test(announced) ? Number(announced) : undefined;

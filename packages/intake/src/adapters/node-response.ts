@@ -26,12 +26,13 @@ export function writeResponse(
 }
 
 /**
- * Answers a request whose body is not wanted. A small body is let through, so that the connection can
- * be used again, unless its sender asks first and may never send it. The rest of any other body is not read: the
- * response is written, our side is closed, and the socket is destroyed.
+ * Answers a request whose body is not wanted. A small body is let through, so that the connection
+ * can be used again, unless its sender asks first and may never send it. The rest of any other body
+ * is not read: the response is written, our side is closed, and the socket is destroyed.
  *
  * Destroying it while bytes are still coming in would reset the connection, and a sender may lose
- * the response over that (RFC 9112 §9.6). So up to a second, or 4 MiB, of them is thrown away first.
+ * the response over that (RFC 9112 §9.6). So up to a second, or 4 MiB, of them is thrown away
+ * first.
  */
 export function respondUnread(
   request: IncomingMessage,
@@ -57,13 +58,13 @@ export function respondUnread(
 }
 
 /**
- * Throws away what still comes, without the parser: it would make a buffer of each chunk, and there may be one for
- * each byte.
+ * Throws away what still comes, without the parser: it would make a buffer of each chunk, and there
+ * may be one for each byte.
  */
 function discardRest(request: IncomingMessage, socket: Socket, lingering: Lingering): void {
   const deadline = lingering.add(socket);
   let discarded = 0;
-  // What the parser has read already.
+  // The bytes that the parser has read already.
   request.on("data", () => {}).resume();
   socket
     .removeAllListeners("data")
@@ -87,8 +88,9 @@ function headersOf(
 }
 
 /**
- * Whether a connection ends with this answer although all was read. It ends with a signature that is refused by the
- * head alone, if the body is large; so that a stranger sees no difference, it ends with every one.
+ * True when a connection ends with this answer although all was read. It ends with a signature that
+ * is refused by the head alone, if the body is large; so that a stranger sees no difference, it
+ * ends with every one.
  */
 export function endsUnsigned(request: IncomingMessage, { status }: Received): boolean {
   return status === 401 && !isSmall(request);

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { failpoint } from "@millrace/core";
-import { rejectEarly, type RefusedRequest } from "../admission.ts";
-import { InFlight } from "../in-flight.ts";
+import { failpoint, InFlight } from "@millrace/core";
+import { rejectEarly, type RefusedRequest } from "../head-checks.ts";
 import { BodyClock } from "../incoming-body.ts";
 import { earlyRejection, endsConnection, type Received, type ReceiveRequest } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
@@ -11,8 +10,8 @@ import { createLingering, endsUnsigned, respondUnread, writeResponse } from "./n
 /** Passes node:http requests to a receiver. */
 export interface NodeAdapter {
   /**
-   * Reads, delivers and answers one request. Never throws. `askForBody` is called when the head is not refused and the
-   * body has not come with it: who sent `Expect: 100-continue` waits for that.
+   * Reads, delivers and answers one request. Never throws. `askForBody` is called when the head is
+   * not refused and the body has not come with it: who sent `Expect: 100-continue` waits for that.
    */
   handle(
     request: IncomingMessage,
@@ -22,7 +21,7 @@ export interface NodeAdapter {
   ): void;
   /** Answers a request whose body is not read. */
   reject(request: IncomingMessage, response: ServerResponse, rejection: Received): void;
-  /** Whether a request of this socket was read to its end and still waits for its response. */
+  /** True when a request of this socket was read to its end and still waits for its response. */
   isAnswering(socket: object): boolean;
   /** Rejects new requests. Resolves when those it has begun are answered. */
   close(): Promise<void>;
@@ -32,8 +31,8 @@ export interface NodeAdapter {
 const HEAD_IS_PARSED = Promise.resolve();
 
 /**
- * Makes an adapter for node:http. What can be rejected is rejected before the body is read. Limits and
- * deadlines come from the receiver's config.
+ * Makes an adapter for node:http. What can be rejected is rejected before the body is read. Limits
+ * and deadlines come from the receiver's config.
  */
 export function createNodeAdapter(receiver: Receiver): NodeAdapter {
   const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
@@ -64,7 +63,7 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
     if (request.readableFlowing === null) await HEAD_IS_PARSED;
     const read =
       readArrived(request, source) ??
-      receiver.admission.refuseHead(source, headOf(request)) ??
+      receiver.headChecks.refuseHead(source, headOf(request)) ??
       (await readBody(request, source, { clock, onBegin: askForBody }));
     if (!read.ok) return refuse(request, response, { ...read, source });
     const { socket } = request;
@@ -86,7 +85,7 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
     refusal: RefusedRequest,
   ): void {
     const { rejection } = refusal;
-    receiver.admission.refused(refusal);
+    receiver.headChecks.reportRefused(refusal);
     respondUnread(request, response, rejection, { close: endsConnection(rejection), lingering });
   }
 

@@ -1,6 +1,6 @@
 import type { Pressure, Queues } from "@millrace/queue";
 
-/** How many jobs each queue can take without harm. */
+/** The number of jobs that each queue can take without harm. */
 export interface Capacity {
   /** Measures the queues again, when the last measurement is more than a second old. */
   refresh(): Promise<void>;
@@ -13,15 +13,15 @@ export interface Capacity {
 const DEPTH_SHARE = 0.9;
 const MEMORY_SHARE_MAX = 0.75;
 /**
- * Jobs of a source that may wait while memory is short. There must be some: BullMQ removes completed jobs
- * only as others complete, so that memory would stay short forever.
+ * Jobs of a source that may wait while memory is short. There must be some: BullMQ removes
+ * completed jobs only as others complete, so that memory would stay short forever.
  */
 const DEPTH_WHEN_SHORT = 1_000;
 const REFRESH_MS = 1_000;
 
 /**
- * Keeps count of the capacity of the queues: the ledger's backlog must not push a queue past its depth,
- * or Redis past its memory, either of which would send new deliveries to the ledger.
+ * Keeps count of the capacity of the queues: the ledger's backlog must not push a queue past its
+ * depth, or Redis past its memory, either of which would send new deliveries to the ledger.
  */
 export function createCapacity(
   queues: Pick<Queues, "measurePressure">,

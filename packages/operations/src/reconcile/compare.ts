@@ -2,23 +2,20 @@ import type { EnvelopedEvent } from "@millrace/core";
 import { isDataError, type Ledger, type LedgerStatus } from "@millrace/ledger";
 import type { FinishedFrom, FinishedJob, FinishedJobs, JobProblem, Queues } from "@millrace/queue";
 import { mapConcurrent } from "../map-concurrent.ts";
-import {
-  disagreementOf,
-  type Disagreement,
-  type EventDisagreementKind,
-  type UnreadableJob,
-} from "./disagreement.ts";
+import type { Disagreement, EventDisagreementKind, UnreadableJob } from "./disagreement.ts";
+import { disagreementOf } from "./repair.ts";
 
-/** What it takes to compare ledger and queues. Nothing is written to either. */
+/** The means to compare ledger and queues. Nothing is written to either. */
 export interface CompareDeps {
   readonly ledger: Pick<Ledger, "repair">;
   readonly queues: Pick<Queues, "queues" | "jobStatuses" | "finishedJobs" | "findJob">;
-  /** Whether what a job says can be recorded: a person may have edited it, or made it up. */
+  /** True for an event that can be recorded: anyone may have edited its job, or invented it. */
   readonly isSound: (event: EnvelopedEvent) => boolean;
 }
 
 /**
- * Tells the fault of a queue from that of all: called after an error, it throws when a store is away.
+ * Separates the fault of a queue from that of all: called after an error, it throws when a store is
+ * away.
  *
  * @throws `database_unavailable`, and what the queue throws
  */
@@ -58,8 +55,8 @@ export async function comparePending(
 }
 
 /**
- * An event is settled in the ledger first and its job ends after that, so that a pending event whose job
- * has ended may be settled by now: the ledger is asked once more, after the queue.
+ * An event is settled in the ledger first and its job ends after that, so that a pending event
+ * whose job has ended may be settled by now: the ledger is asked once more, after the queue.
  */
 async function compareEnded(
   { ledger, queues }: Pick<CompareDeps, "ledger" | "queues">,
@@ -84,11 +81,16 @@ export interface FinishedWalk {
   readonly state: "failed" | "completed";
   /** Those that ended from then on. */
   readonly sinceMs: number;
-  /** Milliseconds that an event or an end is left alone, because a worker or a retry is still at it. */
+  /**
+   * Milliseconds that an event or an end is left alone, because a worker or a retry is still at it.
+   */
   readonly graceMs: number;
   /** Days that a completed event is remembered. An older job says nothing of the ledger. */
   readonly keysDays: number;
-  /** Whether Postgres has changed, so that an event which it does not know was completed and undone. */
+  /**
+   * True when Postgres has changed: an event that it does not know may have been completed and
+   * undone.
+   */
   readonly wasUndone?: boolean | undefined;
 }
 
@@ -97,9 +99,9 @@ const CONCURRENCY = 8;
 const DAY_MS = 86_400_000;
 
 /**
- * Compares jobs that have ended with their events, a page at a time; says how many each page had. A job that runs again
- * leaves the page that was read, and others take its place. So the next page begins with the last millisecond of the
- * one before, and what is known of it is left out.
+ * Compares jobs that have ended with their events, a page at a time; says how many each page had. A
+ * job that runs again leaves the page that was read, and others move up. So the next page
+ * begins with the last millisecond of the one before, and what is known of it is left out.
  */
 export async function* compareFinished(
   deps: CompareDeps,
@@ -146,8 +148,8 @@ interface LookedUp {
 }
 
 /**
- * Reads the rows of jobs together. Where Postgres refuses to look one of them up, they are looked up one by one,
- * so that it is that one which is found and the others are compared.
+ * Reads the rows of jobs together. Where Postgres refuses to look one of them up, they are looked
+ * up one by one, so that it is that one which is found and the others are compared.
  */
 async function lookUp(
   deps: Pick<CompareDeps, "ledger">,
@@ -172,7 +174,8 @@ async function lookUp(
 function findUnreadable(job: FinishedJob, walk: FinishedWalk): UnreadableJob[] {
   const { problem, failedReason } = job;
   if (problem === undefined) return [];
-  // What a later build wrote and ran is for its own reconciler, unless a worker of this build gave up on it.
+  // A job of a later version is for its own reconciler, unless a worker of this version gave up on
+  // it.
   const isOfLaterBuild = problem.code === LATER && failedReason?.startsWith(LATER) !== true;
   return isOfLaterBuild ? [] : [unreadable(job, walk, problem)];
 }
@@ -219,8 +222,8 @@ const NOT_JSON: JobProblem = {
 };
 
 /**
- * What is amiss with a job whose event the ledger does not know; undefined when the ledger need not know it. A job
- * without a valid MAC is shown, however it ended, and never recorded.
+ * Names the fault of a job whose event the ledger does not know; undefined when the ledger need not
+ * know it. A job without a valid MAC is shown, however it ended, and never recorded.
  */
 async function compareUnrecorded(
   { queues, isSound }: CompareDeps,

@@ -16,7 +16,7 @@ export interface DiagnoseOptions {
   readonly onProgress?: (looked: number) => void;
 }
 
-/** What it takes to compare without writing. */
+/** The means to compare without writing. */
 export type DiagnoseDeps = CompareDeps &
   LedgerEpochDeps & { readonly queues: Pick<Queues, "ping"> };
 
@@ -35,8 +35,9 @@ interface Comparison {
 }
 
 /**
- * Compares every pending event and every job that has ended as the reconciler does, and changes nothing. If that fails although
- * both stores answer, each source is compared by itself, so that one hides no other.
+ * Compares every pending event and every job that has ended as the reconciler does, and changes
+ * nothing. If that fails although both stores answer, each source is compared by itself, so that
+ * one hides no other.
  *
  * @throws `database_unavailable`, and what the queue throws.
  */
@@ -55,7 +56,7 @@ export async function diagnose(deps: DiagnoseDeps, options: DiagnoseOptions): Pr
         notCompared.set(source, reason);
       }
     }
-    // A fault of all queues is none of each.
+    // A fault of all queues is not the fault of one.
     if (compared.length === 0) throw error;
     return { ...mergeComparisons(compared, options.examplesMax), notCompared };
   }

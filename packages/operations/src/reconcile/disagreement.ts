@@ -1,76 +1,6 @@
 import type { DisagreementKind } from "@millrace/api-contract";
 import type { EnvelopedEvent, EventKey } from "@millrace/core";
-import type { LedgerStatus } from "@millrace/ledger";
-import type { JobProblem, JobStatus } from "@millrace/queue";
-
-/**
- * What ledger and queue can disagree on, and what is done about it. Every other pair is in
- * order: a job on its way for a pending event, and for a failed one, which is a retry; a job on its way, completed, or
- * gone for a completed one. An event is completed before its job is, so one whose job has completed and that the
- * ledger does not have as completed was undone with Postgres.
- */
-export const DISAGREEMENTS: Readonly<
-  Record<DisagreementKind, { readonly ledger: string; readonly job: string; readonly act: string }>
-> = {
-  pending_without_job: {
-    ledger: "pending",
-    job: "none",
-    act: "the job is added when its queue has capacity",
-  },
-  pending_job_failed: {
-    ledger: "pending",
-    job: "failed since",
-    act: "the event is failed in the ledger",
-  },
-  pending_retry_unfinished: {
-    ledger: "pending",
-    job: "failed before",
-    act: "the job is retried",
-  },
-  pending_job_completed: {
-    ledger: "pending",
-    job: "completed",
-    act: "the job runs again",
-  },
-  failed_job_completed: {
-    ledger: "failed",
-    job: "completed",
-    act: "the job runs again",
-  },
-  completed_job_failed: {
-    ledger: "completed",
-    job: "failed",
-    act: "the job is retried, and completes without running a handler",
-  },
-  unrecorded_job_failed: {
-    ledger: "none",
-    job: "failed",
-    act: "the event is recorded as failed, with the job's body if it has one",
-  },
-  unrecorded_job_undone: {
-    ledger: "none, since Postgres was restored, failed over, or restarted",
-    job: "completed",
-    act: "the job runs again; without a body, the event is recorded as failed",
-  },
-  unrecorded_job_completed: {
-    ledger: "none",
-    job: "completed",
-    act: "nothing: it may have run, so look into it",
-  },
-  unrecorded_job_unsigned: {
-    ledger: "none",
-    job: "failed or completed, without a valid MAC",
-    act: "nothing: Millrace may not have written it, so look into it",
-  },
-  unreadable_job: {
-    ledger: "not looked up",
-    job: "ended, and it cannot be read",
-    act: "nothing: find out who can write to the queue, and remove the job",
-  },
-};
-
-/** In the order of the table. */
-export const DISAGREEMENT_KINDS = Object.keys(DISAGREEMENTS) as readonly DisagreementKind[];
+import type { JobProblem } from "@millrace/queue";
 
 /** An event on which ledger and queue disagree, or a job that cannot be compared. */
 export type Disagreement = EventDisagreement | UnreadableJob;
@@ -82,9 +12,9 @@ export type EventDisagreementKind = Exclude<DisagreementKind, UnreadableJob["kin
 export interface EventDisagreement {
   readonly kind: EventDisagreementKind;
   readonly event: EnvelopedEvent;
-  /** How its job ended, if it did. */
+  /** The end of its job, if it has ended. */
   readonly end: { readonly run: string; readonly failedReason: string | undefined } | undefined;
-  /** Whether the ledger knows the event to be enqueued. */
+  /** True when the ledger has the event as enqueued. */
   readonly enqueued: boolean;
   /** Milliseconds until its next attempt is due; nothing when it is. */
   readonly dueInMs?: number | undefined;
@@ -95,30 +25,8 @@ export interface UnreadableJob {
   readonly kind: "unreadable_job";
   readonly source: string;
   readonly jobId: string;
-  /** Why. It quotes nothing of what the job says. */
+  /** The reason. It quotes nothing of the job. */
   readonly problem: JobProblem;
-}
-
-/** Compares an event with its job; undefined when they agree. */
-export function disagreementOf(
-  row: Pick<LedgerStatus, "status" | "errorCode" | "enqueued" | "pendingSinceMs"> | undefined,
-  job: JobStatus | undefined,
-): EventDisagreementKind | undefined {
-  if (job?.state === "live") return undefined;
-  if (row === undefined) return job && `unrecorded_job_${job.state}`;
-  if (row.status === "failed" && job?.state === "completed") {
-    // Without a body there is nothing to run, until its sender delivers it again.
-    return row.errorCode === "body_lost" ? undefined : "failed_job_completed";
-  }
-  // An older copy of Redis brings such a job back, or the queue gave up on a job whose worker then completed it.
-  if (row.status === "completed" && job?.state === "failed") return "completed_job_failed";
-  if (row.status !== "pending") return undefined;
-  if (job === undefined) return "pending_without_job";
-  if (job.state === "completed") return "pending_job_completed";
-  // A retry unmarks the event and marks it when its job waits: the job of a marked event has failed since,
-  // whatever the clocks of the two say.
-  const hasFailedSince = row.enqueued || job.finishedAtMs >= row.pendingSinceMs;
-  return hasFailedSince ? "pending_job_failed" : "pending_retry_unfinished";
 }
 
 /** The disagreements of one kind. */
@@ -133,7 +41,7 @@ export interface DisagreementExample {
   readonly source: string;
   readonly event: Pick<EventKey, "eventId" | "generation"> | undefined;
   readonly jobId: string | undefined;
-  /** Why its job failed, if it did, or cannot be read. */
+  /** The reason why its job failed, or cannot be read. */
   readonly detail: string | undefined;
 }
 
@@ -159,7 +67,7 @@ export function createCounts(examplesMax: number): Counts {
   };
 }
 
-/** What was found of different sources, together. */
+/** Adds the disagreements of different sources. */
 export function addFound(
   one: ReadonlyMap<DisagreementKind, Found>,
   other: ReadonlyMap<DisagreementKind, Found>,

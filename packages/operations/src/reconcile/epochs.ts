@@ -2,18 +2,22 @@ import { randomUUID } from "node:crypto";
 import type { Ledger } from "@millrace/ledger";
 import { queueName, type Queues } from "@millrace/queue";
 
-/** What it takes to know whether a queue is still the one that the ledger was compared with. */
+/** The means to detect that a queue is another than the one that the ledger was compared with. */
 export interface EpochDeps {
   readonly ledger: Pick<Ledger, "repair">;
   readonly queues: Pick<Queues, "epochs" | "writeEpoch">;
 }
 
-/** Why a queue is compared as a whole: this ledger has never been compared with it, or it is another since. */
+/**
+ * The reason to compare a queue as a whole: this ledger was never compared with it, or it has
+ * changed.
+ */
 export type QueueChange = "new" | "changed";
 
 /**
- * Those of the sources whose queue is not the one that the ledger was last compared with as a whole: it is new, or it
- * was flushed, restored, replaced, or its server restarted and may have lost the last writes.
+ * Those of the sources whose queue is not the one that the ledger was last compared with as a
+ * whole: it is new, or it was flushed, restored, replaced, or its server restarted and may have
+ * lost the last writes.
  */
 export async function changedQueues(
   {
@@ -35,7 +39,10 @@ export async function changedQueues(
   return changes;
 }
 
-/** Writes a new epoch into queues before they are compared as a whole, and returns how they are known now. */
+/**
+ * Writes a new epoch into queues before they are compared as a whole, and returns how they are
+ * known now.
+ */
 export async function beginEpochs(
   { queues }: Pick<EpochDeps, "queues">,
   sources: readonly string[],
@@ -46,8 +53,8 @@ export async function beginEpochs(
 }
 
 /**
- * Keeps in the ledger how queues were known before everything was compared with them. One that was lost in
- * the meantime is known by another epoch now, and the next pass compares it again.
+ * Keeps in the ledger how queues were known before everything was compared with them. One that was
+ * lost in the meantime is known by another epoch now, and the next pass compares it again.
  */
 export async function keepEpochs(
   { ledger }: Pick<EpochDeps, "ledger">,

@@ -1,16 +1,17 @@
 import type { KeptChange, Ledger, ServerEpoch } from "@millrace/ledger";
 import { queueName, type Queues } from "@millrace/queue";
 
-/** What it takes to know whether the ledger is still the one that a queue was compared with. */
+/** The means to detect that the ledger is another than the one that a queue was compared with. */
 export interface LedgerEpochDeps {
   readonly ledger: Pick<Ledger, "repair">;
   readonly queues: Pick<Queues, "ledgerMarks" | "forgotten">;
 }
 
 /**
- * How a ledger differs from the one that a queue was last compared with: it is on another server, on a standby that was
- * promoted or a server that was recovered to a point in time, at an earlier time, or its server was restarted and may
- * have lost the last commits (`synchronous_commit`, or its folder was replaced).
+ * The change of a ledger since a queue was last compared with it: it is on another server, on a
+ * standby that was promoted or a server that was recovered to a point in time, at an earlier time,
+ * or its server was restarted and may have lost the last commits (`synchronous_commit`, or its
+ * folder was replaced).
  */
 export type LedgerChangeKind = (typeof LEDGER_CHANGES)[number];
 export const LEDGER_CHANGES = ["other_server", "failed_over", "taken_back", "restarted"] as const;
@@ -29,7 +30,10 @@ export interface LedgerView {
   readonly lately: ReadonlyMap<string, KeptChange>;
 }
 
-/** What stands in a queue: the server, and the number of the last pass, which Postgres has counted before. */
+/**
+ * The mark in a queue: the server, and the number of the last pass, which Postgres has counted
+ * before.
+ */
 interface Mark extends ServerEpoch {
   readonly pass: number;
 }
@@ -38,8 +42,9 @@ interface Mark extends ServerEpoch {
 const WEEK_MS = 7 * 86_400_000;
 
 /**
- * Compares the ledger with what the queue of each source knows of it. A dump that is restored into the same server keeps its
- * identifier and timeline, and its position goes up: only the number of the pass tells.
+ * Compares the ledger with what the queue of each source knows of it. A dump that is restored into
+ * the same server keeps its identifier and timeline, and its position goes up: only the number of
+ * the pass shows it.
  *
  * @throws `database_unavailable`, and what the queue throws
  */
@@ -74,7 +79,7 @@ export async function findLedgerChanges(
 }
 
 function changeOf(mark: Mark, now: Mark): LedgerChangeKind | undefined {
-  // A login may be told less than the one before: what either does not know, says nothing.
+  // A login may see less than the one before: a value that either does not know shows nothing.
   const differs = (one: string, other: string) => one !== "" && other !== "" && one !== other;
   if (differs(mark.systemId, now.systemId)) return "other_server";
   if (differs(mark.timeline, now.timeline)) return "failed_over";
@@ -83,7 +88,9 @@ function changeOf(mark: Mark, now: Mark): LedgerChangeKind | undefined {
   return now.startedAtMs === mark.startedAtMs ? undefined : "restarted";
 }
 
-/** Turns a restart into a loss, because a job that had completed was not completed in the ledger. */
+/**
+ * Turns a restart into a loss, because a job that had completed was not completed in the ledger.
+ */
 export function takenBack({ changes }: LedgerView, source: string): LedgerChange | undefined {
   const change = changes.get(source);
   if (change?.kind !== "restarted") return undefined;
@@ -93,8 +100,8 @@ export function takenBack({ changes }: LedgerView, source: string): LedgerChange
 }
 
 /**
- * Counts a pass in Postgres, and then writes into each queue which ledger it was compared with: as that was before the
- * comparison, so that a failover in the meantime is found by the next pass.
+ * Counts a pass in Postgres, and then writes into each queue which ledger it was compared with: as
+ * that was before the comparison, so that a failover in the meantime is found by the next pass.
  *
  * @throws `database_unavailable`, and what the queue throws
  */

@@ -29,7 +29,7 @@ import {
   type FindOptions,
 } from "./walk.ts";
 
-/** What a pass works on, and what it calls. */
+/** The means of a pass, and its callbacks. */
 export type PassDeps = CompareDeps &
   RepairDeps &
   EpochDeps &
@@ -38,9 +38,14 @@ export type PassDeps = CompareDeps &
     readonly queues: Pick<Queues, "backend" | "writeLedgerMark"> & RemovalQueues;
     /** Asked after each page: the pass ends when it is false. */
     readonly mayGoOn: () => boolean;
-    /** Called with the queues that are new or have changed, before everything is compared with them. */
+    /**
+     * Called with the queues that are new or have changed, before everything is compared with them.
+     */
     readonly onChanged: (changes: ReadonlyMap<string, QueueChange>) => void;
-    /** Called with the queues that knew another ledger, before all that completed in them is compared. */
+    /**
+     * Called with the queues that knew another ledger, before all that completed in them is
+     * compared.
+     */
     readonly onLedgerChanged: (changes: ReadonlyMap<string, LedgerChange>) => void;
     /** Called after each page with how far the pass has come. */
     readonly onProgress: (progress: PassProgress) => void;
@@ -54,40 +59,50 @@ export interface PassProgress {
 
 export interface PassOptions extends FindOptions {
   readonly keysDays: number;
-  /** Failed jobs are looked at that ended since, and completed ones of a source whose ledger has just changed. */
+  /**
+   * Failed jobs are looked at that ended since, and completed ones of a source whose ledger has
+   * just changed.
+   */
   readonly endedSinceMs: number;
-  /** Compares every event that has been pending for so many milliseconds, whatever the ledger knows of its job. */
+  /**
+   * Compares every event that has been pending for so many milliseconds, whatever the ledger knows
+   * of its job.
+   */
   readonly sweepGraceMs?: number | undefined;
-  /** Compares every event that the ledger knows to be enqueued: it may have been told so of jobs that were lost. */
-  readonly doubtsMarks?: boolean | undefined;
+  /** Compares every event that the ledger has as enqueued: its job may have been lost since. */
+  readonly recheckEnqueued?: boolean | undefined;
 }
 
-/** What a pass found, and what it did about it. */
+/** The findings and repairs of a pass. */
 export interface PassReport extends PassProgress {
   readonly found: ReadonlyMap<DisagreementKind, Found>;
   readonly repairedByKind: ReadonlyMap<DisagreementKind, number>;
-  /** Whether everything of some source was compared, and not only what may be amiss. */
+  /** True when some source was compared as a whole, and not only its suspects. */
   readonly whole: boolean;
-  /** Whether that was because its queue or the ledger had changed. */
+  /** True when that was because its queue or the ledger had changed. */
   readonly changed: boolean;
   /** The Postgres of this pass. */
   readonly server: ServerEpoch;
-  /** Whether events were left because their queues had no capacity. */
+  /** True when events were left because their queues had no capacity. */
   readonly isFull: boolean;
 }
 
 const EXAMPLES_MAX = 3;
-/** Milliseconds after a change of the ledger for which what completes is compared: longer than a job's lock lasts. */
+/**
+ * Milliseconds after a change of the ledger for which what completes is compared: longer than a
+ * job's lock lasts.
+ */
 const SETTLING_MS = 120_000;
 
 /**
- * Compares ledger and queues and repairs what they disagree on: of queues that have changed, or whose ledger has, all
- * that is pending and all jobs that have ended, and of the others only what may be amiss. What is repaired leaves the
- * ledger's index of what may be, so that the next pass does not meet it again.
+ * Compares ledger and queues and repairs the disagreements: of queues that have changed, or
+ * whose ledger has, all that is pending and all jobs that have ended, and of the others only what
+ * may be amiss. What is repaired leaves the ledger's index of what may be, so that the next pass
+ * does not meet it again.
  */
 export async function runPass(deps: PassDeps, options: PassOptions): Promise<PassReport> {
   const pass = createPass(deps);
-  const { sweepGraceMs, doubtsMarks } = options;
+  const { sweepGraceMs, recheckEnqueued } = options;
   const queueChanges = await changedQueues(deps, options.sources);
   const changedSources = [...queueChanges.keys()];
   const view = await findLedgerChanges(deps, options.sources);
@@ -123,9 +138,10 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
     await pass.repairAll(findFinished(deps, { ...swept, state: "failed", sinceMs: 0 }));
     await pass.repairAll(findFinished(deps, { ...swept, state: "completed", sinceMs: 0 }));
   }
-  if (doubtsMarks === true) await pass.repairAll(findEnqueued(deps, { ...options, graceMs: 0 }));
-  const goesOn = (source: string) => deps.capacity.has(source);
-  await pass.repairAll(findNotEnqueued(deps, { ...options, goesOn }));
+  if (recheckEnqueued === true)
+    await pass.repairAll(findEnqueued(deps, { ...options, graceMs: 0 }));
+  const hasCapacity = (source: string) => deps.capacity.has(source);
+  await pass.repairAll(findNotEnqueued(deps, { ...options, hasCapacity }));
   const failedLately = { ...options, state: "failed", sinceMs: options.endedSinceMs } as const;
   await pass.repairAll(findFinished(deps, failedLately));
   await removeGivenUp(deps, options.sources);
@@ -134,7 +150,7 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
   return { ...pass.report(), whole: changed || sweepGraceMs !== undefined, changed, server };
 }
 
-/** What passes over different queues found together: one after the other, and at least one. */
+/** Joins the reports of passes over different queues: one after the other, and at least one. */
 export function mergeReports(reports: readonly PassReport[]): PassReport {
   return reports.reduce((one, other) => ({
     found: addFound(one.found, other.found, EXAMPLES_MAX),
@@ -151,7 +167,10 @@ export function mergeReports(reports: readonly PassReport[]): PassReport {
 /** Events that were given up, whose jobs are removed at once. */
 const GIVEN_UP_MAX = 1_000;
 
-/** Removes the jobs of events that were given up while their queue was away. Those that run leave by themselves. */
+/**
+ * Removes the jobs of events that were given up while their queue was away. Those that run leave by
+ * themselves.
+ */
 async function removeGivenUp(
   { ledger, queues, mayGoOn }: PassDeps,
   sources: readonly string[],
@@ -166,7 +185,10 @@ async function removeGivenUp(
 /** Repairs what is found, page by page, and keeps count. */
 function createPass(deps: PassDeps): {
   repairAll(findings: AsyncIterable<Finding>): Promise<void>;
-  /** Compares completed jobs of sources whose ledger has changed, and runs them again; true when there were any. */
+  /**
+   * Compares completed jobs of sources whose ledger has changed, and runs them again; true when
+   * there were any.
+   */
   runUndone(options: Parameters<typeof findFinished>[1]): Promise<boolean>;
   report(): Omit<PassReport, "whole" | "changed" | "server">;
 } {
@@ -202,7 +224,8 @@ function createPass(deps: PassDeps): {
   return {
     repairAll,
     runUndone: async (options) => {
-      // Once: an event that runs again may emit others whose jobs have completed, and these are not marked as enqueued.
+      // Once: an event that runs again may emit others whose jobs have completed, and these are not
+      // marked as enqueued.
       const before = repaired;
       await repairAll(findFinished(deps, { ...options, wasUndone: true }));
       return repaired > before;

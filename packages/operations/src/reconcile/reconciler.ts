@@ -12,13 +12,15 @@ import { PAGE_MAX } from "./walk.ts";
 /** The name under which one process at a time leads. */
 export const RECONCILER = "reconciler";
 
-/** What the reconciler reports, for logs, metrics and the user's hook. */
+/** The reports of the reconciler, for logs, metrics and the user's hook. */
 export type ReconcilerNotice =
   /** Everything that is pending is about to be compared with these sources' queues. */
   | { readonly kind: "queue_changed"; readonly changes: ReadonlyMap<string, QueueChange> }
-  /** Everything is about to be compared with the queues of these sources, which knew another ledger. */
+  /**
+   * Everything is about to be compared with the queues of these sources, which knew another ledger.
+   */
   | { readonly kind: "ledger_changed"; readonly changes: ReadonlyMap<string, LedgerChange> }
-  /** How far a long pass has come. */
+  /** The progress of a long pass. */
   | { readonly kind: "progress"; readonly looked: number; readonly repaired: number }
   | ({ readonly kind: "passed"; readonly tookMs: number } & PassReport)
   /** An event was failed because the queue had abandoned its job. */
@@ -47,19 +49,23 @@ export interface ReconcilerOptions extends Pick<PassOptions, "sources" | "graceM
   /** Jobs of a source that may wait in its queue. */
   readonly queueDepthMax: (source: string) => number;
   /**
-   * Pending events that are read at once, {@link PAGE_MAX} when not set. A quarter of it is how many
-   * jobs are added at once, and a pass that repaired half of it is followed by the next one at once.
+   * Pending events that are read at once, {@link PAGE_MAX} when not set. A quarter of it is how
+   * many jobs are added at once, and a pass that repaired half of it is followed by the next one at
+   * once.
    */
   readonly pageMax?: number | undefined;
 }
 
-/** The pause after a pass that left events for lack of capacity: the queues are measured every second. */
+/**
+ * The pause after a pass that left events for lack of capacity: the queues are measured every
+ * second.
+ */
 const FULL_PAUSE_MS = 1_000;
-/** How far apart the clocks may be of workers whose failed jobs are found by the next pass. */
+/** The difference of workers' clocks up to which the next pass finds their failed jobs. */
 const CLOCK_DIFFERENCE_MS = 30_000;
 /**
- * Milliseconds after a change by which every mark has come that an ingress had left to write: it gathers them for a
- * second, and its statement waits for seconds at most.
+ * Milliseconds after a change by which every mark has come that an ingress had left to write: it
+ * gathers them for a second, and its statement waits for seconds at most.
  */
 const MARKS_MS = 10_000;
 /** Milliseconds between the progress notices of a long pass. */
@@ -71,14 +77,18 @@ interface Group {
   /** Since when jobs that ended are compared by the next pass, if only the latest are. */
   readonly endedSinceMs: number;
   readonly sweepAtMs: number;
-  /** When marks are compared that were written about jobs which a server that has changed may have lost. */
+  /**
+   * When marks are compared that were written about jobs which a server that has changed may have
+   * lost.
+   */
   readonly marksAtMs: number;
 }
 
 /**
- * Keeps ledger and queues in agreement for as long as this process leads: passes, one after the other,
- * until it is closed. A pass goes over all queues together. Where it fails, each queue gets a pass of its own, so that
- * one that fails by itself holds up no other. What failed is tried again after the interval.
+ * Keeps ledger and queues in agreement for as long as this process leads: passes, one after the
+ * other, until it is closed. A pass goes over all queues together. Where it fails, each queue gets
+ * a pass of its own, so that one that fails by itself holds up no other. What failed is tried again
+ * after the interval.
  */
 export function createReconciler(
   deps: ReconcilerDeps,
@@ -130,7 +140,7 @@ class Reconciler {
       }
       if (leadership !== this.#leadership) {
         this.#leadership = leadership;
-        // How far the last leader had come is unknown.
+        // The progress of the last leader is unknown.
         const sweepAtMs = Date.now() + sweepIntervalMs;
         this.#groups = [{ sources, endedSinceMs: 0, sweepAtMs, marksAtMs: Infinity }];
         this.#server = undefined;
@@ -162,7 +172,7 @@ class Reconciler {
         else left.unshift(...sources.map((source) => ({ ...group, sources: [source] })));
       }
     }
-    // A fault of all queues is none of each.
+    // A fault of all queues is not the fault of one.
     if (passed.length === 0) throw failed[0]?.error;
     this.#groups = [mergeGroups(passed), ...failed.map(({ group }) => group)];
     for (const { group, error } of failed) {
@@ -181,7 +191,7 @@ class Reconciler {
       ...this.#options,
       ...{ sources, endedSinceMs },
       sweepGraceMs: nowMs >= sweepAtMs ? this.#options.sweepIntervalMs : undefined,
-      doubtsMarks: nowMs >= marksAtMs,
+      recheckEnqueued: nowMs >= marksAtMs,
     });
   }
 
@@ -199,7 +209,10 @@ class Reconciler {
     };
   }
 
-  /** @throws the error of a pass where it is not the fault of some queue: a store is away, or another process leads. */
+  /**
+   * @throws the error of a pass where it is not the fault of some queue: a store is away, or
+   * another process leads.
+   */
   async #demandStores(error: unknown): Promise<void> {
     if (!this.#mayGoOn()) throw error;
     await requireStores(this.#deps);
@@ -230,12 +243,12 @@ class Reconciler {
   }
 }
 
-/** Whether no commit can have been lost in between. */
+/** True when no commit can have been lost in between. */
 function isSameServer(one: ServerEpoch, other: ServerEpoch | undefined): boolean {
   return one.startedAtMs === other?.startedAtMs && one.timeline === other.timeline;
 }
 
-/** What passed is compared together from then on: each queue as far back as the one that needs it most. */
+/** From then on one comparison does all queues: each as far back as the one that needs it most. */
 function mergeGroups(groups: readonly Group[]): Group {
   return {
     sources: groups.flatMap(({ sources }) => sources),

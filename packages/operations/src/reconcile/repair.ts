@@ -1,14 +1,16 @@
+import type { DisagreementKind } from "@millrace/api-contract";
 import { isMillraceError, type EnvelopedEvent, type StoreResult } from "@millrace/core";
-import type { AbandonAnswer, Ledger } from "@millrace/ledger";
-import type { Queues } from "@millrace/queue";
+import type { AbandonAnswer, Ledger, LedgerStatus } from "@millrace/ledger";
+import type { JobStatus, Queues } from "@millrace/queue";
 import { mapConcurrent } from "../map-concurrent.ts";
 import { requeueJobs, withoutBody } from "../requeue.ts";
 import type { Capacity } from "./capacity.ts";
-import type { CompareDeps } from "./compare.ts";
 import type { EventDisagreement, EventDisagreementKind, Disagreement } from "./disagreement.ts";
 
-/** What it takes to make ledger and queues agree. */
-export interface RepairDeps extends Pick<CompareDeps, "isSound"> {
+/** The means to make ledger and queues agree. */
+export interface RepairDeps {
+  /** False for an event that no ingress would have accepted. */
+  readonly isSound: (event: EnvelopedEvent) => boolean;
   readonly ledger: Pick<Ledger, "repair">;
   readonly queues: Pick<
     Queues,
@@ -21,21 +23,128 @@ export interface RepairDeps extends Pick<CompareDeps, "isSound"> {
   readonly onAbandoned: (event: EnvelopedEvent, reason: string) => void;
 }
 
-type Repair = (deps: RepairDeps, found: readonly EventDisagreement[]) => Promise<number>;
+/** A kind of disagreement: when it is found, its words, and its repair. */
+interface DisagreementRow {
+  readonly ledger: string;
+  readonly job: string;
+  readonly act: string;
+  /** Undefined for a kind that status and job do not show: compare.ts finds it. */
+  readonly match?: (row: Row | undefined, job: EndedJob | undefined) => boolean;
+  /** Returns the number of repairs; the rest is found again. Undefined: nothing is done. */
+  readonly repair?: (deps: RepairDeps, found: readonly EventDisagreement[]) => Promise<number>;
+}
 
-/** What is done about each kind; returns how many were repaired. What was not is found again. */
-const REPAIRS: Record<EventDisagreementKind, Repair> = {
-  pending_without_job: addJobs,
-  pending_job_failed: failEvents,
-  pending_retry_unfinished: requeue,
-  pending_job_completed: requeue,
-  failed_job_completed: requeue,
-  completed_job_failed: completeJobs,
-  unrecorded_job_failed: recordFailed,
-  unrecorded_job_undone: runUndone,
-  unrecorded_job_completed: async () => 0,
-  unrecorded_job_unsigned: async () => 0,
+type Row = Pick<LedgerStatus, "status" | "errorCode" | "enqueued" | "pendingSinceMs">;
+type EndedJob = Exclude<JobStatus, { state: "live" }>;
+
+/**
+ * The disagreements of ledger and queue. Every other pair is in order: a live job of a pending or
+ * failed event (a retry); a live, completed or removed job of a completed event. An event completes
+ * before its job does, so Postgres has lost the completion of an event whose job has completed.
+ */
+export const DISAGREEMENTS: Readonly<Record<DisagreementKind, DisagreementRow>> = {
+  pending_without_job: {
+    ledger: "pending",
+    job: "none",
+    act: "the job is added when its queue has capacity",
+    match: (row, job) => row?.status === "pending" && job === undefined,
+    repair: addJobs,
+  },
+  pending_job_failed: {
+    ledger: "pending",
+    job: "failed since",
+    act: "the event is failed in the ledger",
+    match: (row, job) => isPendingFailed(row, job) && hasFailedSince(row, job),
+    repair: failEvents,
+  },
+  pending_retry_unfinished: {
+    ledger: "pending",
+    job: "failed before",
+    act: "the job is retried",
+    match: (row, job) => isPendingFailed(row, job) && !hasFailedSince(row, job),
+    repair: requeue,
+  },
+  pending_job_completed: {
+    ledger: "pending",
+    job: "completed",
+    act: "the job runs again",
+    match: (row, job) => row?.status === "pending" && job?.state === "completed",
+    repair: requeue,
+  },
+  failed_job_completed: {
+    ledger: "failed",
+    job: "completed",
+    act: "the job runs again",
+    // Without a body there is nothing to run, until its sender delivers it again.
+    match: (row, job) =>
+      row?.status === "failed" && job?.state === "completed" && row.errorCode !== "body_lost",
+    repair: requeue,
+  },
+  completed_job_failed: {
+    ledger: "completed",
+    job: "failed",
+    act: "the job is retried, and completes without running a handler",
+    // An older copy of Redis has such a job; so has a queue that failed the job of a live worker.
+    match: (row, job) => row?.status === "completed" && job?.state === "failed",
+    repair: completeJobs,
+  },
+  unrecorded_job_failed: {
+    ledger: "none",
+    job: "failed",
+    act: "the event is recorded as failed, with the job's body if it has one",
+    match: (row, job) => row === undefined && job?.state === "failed",
+    repair: recordFailed,
+  },
+  unrecorded_job_undone: {
+    ledger: "none, since Postgres was restored, failed over, or restarted",
+    job: "completed",
+    act: "the job runs again; without a body, the event is recorded as failed",
+    repair: runUndone,
+  },
+  unrecorded_job_completed: {
+    ledger: "none",
+    job: "completed",
+    act: "nothing: it may have run, so look into it",
+    match: (row, job) => row === undefined && job?.state === "completed",
+  },
+  unrecorded_job_unsigned: {
+    ledger: "none",
+    job: "failed or completed, without a valid MAC",
+    act: "nothing: Millrace may not have written it, so look into it",
+  },
+  unreadable_job: {
+    ledger: "not looked up",
+    job: "ended, and it cannot be read",
+    act: "nothing: find out who can write to the queue, and remove the job",
+  },
 };
+
+/** In the order of the table. */
+export const DISAGREEMENT_KINDS = Object.keys(DISAGREEMENTS) as readonly DisagreementKind[];
+
+/** Compares an event with its job; undefined when they agree. */
+export function disagreementOf(
+  row: Row | undefined,
+  job: JobStatus | undefined,
+): EventDisagreementKind | undefined {
+  if (job?.state === "live") return undefined;
+  return MATCHED.find((kind) => DISAGREEMENTS[kind].match?.(row, job));
+}
+
+const MATCHED = DISAGREEMENT_KINDS.filter((kind) => kind !== "unreadable_job");
+
+function isPendingFailed(row: Row | undefined, job: EndedJob | undefined): boolean {
+  return row?.status === "pending" && job?.state === "failed";
+}
+
+/**
+ * A retry unmarks the event, and marks it when its job waits: the job of a marked event has failed
+ * since, whatever the clocks of the two say.
+ */
+function hasFailedSince(row: Row | undefined, job: EndedJob | undefined): boolean {
+  if (row === undefined || job === undefined) return false;
+  return row.enqueued || job.finishedAtMs >= row.pendingSinceMs;
+}
 
 /** Disagreements that are repaired one by one are repaired this many at a time. */
 const CONCURRENCY = 8;
@@ -43,9 +152,9 @@ const CONCURRENCY = 8;
 const RERUN_CONCURRENCY = 64;
 
 /**
- * Makes ledger and queue agree again on what was found; returns how many of each kind. No attempt is
- * counted, and nothing is done twice: two reconcilers at once, or one and a person's retry, end where
- * one of them would have.
+ * Makes ledger and queue agree again on what was found; returns how many of each kind. No attempt
+ * is counted, and nothing is done twice: two reconcilers at once, or one and a person's retry, end
+ * where one of them would have.
  */
 export async function repair(
   deps: RepairDeps,
@@ -59,14 +168,17 @@ export async function repair(
     else same.push(one);
   }
   const repaired = new Map<EventDisagreementKind, number>();
-  for (const [kind, same] of byKind) repaired.set(kind, await REPAIRS[kind](deps, same));
+  for (const [kind, same] of byKind) {
+    repaired.set(kind, (await DISAGREEMENTS[kind].repair?.(deps, same)) ?? 0);
+  }
   return repaired;
 }
 
 /**
- * Adds the jobs of events that have none, as far as their queues have capacity. The ledger has the bodies,
- * so a job carries the identity alone, and waits for as long as the event's next attempt is not due. An event that gets none is noted as not enqueued in the ledger,
- * so that the next pass comes back to it.
+ * Adds the jobs of events that have none, as far as their queues have capacity. The ledger has the
+ * bodies, so a job carries the identity alone, and waits for as long as the event's next attempt is
+ * not due. An event that gets none is noted as not enqueued in the ledger, so that the next pass
+ * comes back to it.
  *
  * @throws `unavailable` when the queue takes no job at all.
  */
@@ -100,7 +212,7 @@ function isUnavailable(result: StoreResult): result is Error {
 
 const eventsOf = (found: readonly EventDisagreement[]) => found.map(({ event }) => event);
 
-/** The queue abandoned the job, and no worker could tell the ledger. */
+/** The queue abandoned the job, and no worker could record that in the ledger. */
 async function failEvents(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
   const answers = await mapConcurrent(found, CONCURRENCY, ({ event, end }) =>
     failEvent(deps, event, { code: "gave_up", end }),
@@ -109,8 +221,8 @@ async function failEvents(deps: RepairDeps, found: readonly EventDisagreement[])
 }
 
 /**
- * The worker died before it could record the event, and the queue abandoned its job. A replay begins in the ledger,
- * so one that is not there was lost.
+ * The worker died before it could record the event, and the queue abandoned its job. A replay
+ * begins in the ledger, so one that is not there was lost.
  */
 async function recordFailed(
   deps: RepairDeps,
@@ -128,8 +240,9 @@ async function recordFailed(
 }
 
 /**
- * The event had completed, and Postgres has lost that: its row, status, and effects were one commit, so that nothing of
- * it is there. The job's body is run. Where only the ledger had the body, its sender must deliver it again.
+ * The event had completed, and Postgres has lost that: its row, status, and effects were one
+ * commit, so that nothing of it is there. The job's body is run. Where only the ledger had the
+ * body, its sender must deliver it again.
  */
 async function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
   const { queues, isSound } = deps;
@@ -151,7 +264,10 @@ async function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]):
 
 const BODY_LOST = "Cannot run the event again: Postgres has lost it, and its job carries no body";
 
-/** Why an event that no worker could record fails: a job without a body was written when the ledger had it. */
+/**
+ * The code of an event that no worker could record: a job without a body was written when the
+ * ledger had it.
+ */
 function codeOf(
   { body, generation }: EnvelopedEvent,
   { signsJobs }: Pick<Queues, "signsJobs">,
@@ -162,7 +278,10 @@ function codeOf(
 
 type AbandonCode = "gave_up" | "replay_lost" | "body_lost";
 
-/** Fails an event in the ledger; one that the ledger does not know is recorded first, if it has its body. */
+/**
+ * Fails an event in the ledger; one that the ledger does not know is recorded first, if it has its
+ * body.
+ */
 async function failEvent(
   { ledger, onAbandoned }: RepairDeps,
   event: EnvelopedEvent,
@@ -175,7 +294,10 @@ async function failEvent(
   return answer;
 }
 
-/** A worker finds the event completed, and completes the job. One that it would refuse again is left alone. */
+/**
+ * A worker finds the event completed, and completes the job. One that it would refuse again is left
+ * alone.
+ */
 async function completeJobs(
   { queues, isSound }: RepairDeps,
   found: readonly EventDisagreement[],

@@ -3,7 +3,7 @@ import type { Ledger, LedgerStatus, PendingQuery } from "@millrace/ledger";
 import { compareFinished, comparePending, type CompareDeps } from "./compare.ts";
 import type { Disagreement } from "./disagreement.ts";
 
-/** What comparing one page of events or jobs found. */
+/** The findings of one page of events or jobs. */
 export interface Finding {
   readonly found: readonly Disagreement[];
   /** Pending events with a job on its way that the ledger does not know to be enqueued. */
@@ -24,9 +24,9 @@ export interface FindOptions {
 export const PAGE_MAX = 1_000;
 
 /**
- * Compares every pending event, also those that the ledger does not know to be enqueued. For a queue that
- * may have lost jobs: an ingress may write `enqueued_at` after the job was lost, and the event would then
- * pass for one with a job.
+ * Compares every pending event, also those that the ledger does not know to be enqueued. For a
+ * queue that may have lost jobs: an ingress may write `enqueued_at` after the job was lost, and the
+ * event would then pass for one with a job.
  */
 export async function* findPending(
   deps: CompareDeps,
@@ -51,7 +51,7 @@ export async function* findEnqueued(
 /** Compares the pending events that the ledger does not know to be enqueued. */
 export async function* findNotEnqueued(
   deps: CompareDeps,
-  options: FindOptions & Pick<Walk, "goesOn">,
+  options: FindOptions & Pick<Walk, "hasCapacity">,
 ): AsyncGenerator<Finding> {
   for await (const page of pages(deps.ledger, { ...options, which: "not_enqueued" })) {
     yield { ...(await comparePending(deps, page)), looked: page.length };
@@ -78,16 +78,16 @@ export async function* findFinished(
 
 interface Walk extends PendingQuery, FindOptions {
   /** Asked before each page of a source but the first: whether to go on with the source. */
-  readonly goesOn?: (source: string) => boolean;
+  readonly hasCapacity?: (source: string) => boolean;
 }
 
 /**
- * Reads pending events, of each source those that have been pending for longest first: some of every
- * source, then some more of every source, so that none waits for another's backlog.
+ * Reads pending events, of each source those that have been pending for longest first: some of
+ * every source, then some more of every source, so that none waits for another's backlog.
  */
 async function* pages(
   ledger: Pick<Ledger, "repair">,
-  { sources, goesOn = () => true, pageMax = PAGE_MAX, which, graceMs }: Walk,
+  { sources, hasCapacity = () => true, pageMax = PAGE_MAX, which, graceMs }: Walk,
 ): AsyncGenerator<readonly LedgerStatus[]> {
   let left = new Map<string, LedgerStatus | undefined>();
   for (const source of sources) left.set(source, undefined);
@@ -96,7 +96,7 @@ async function* pages(
     const cursors = [...left].map(([source, after]) => ({ source, after, limit }));
     const page = await ledger.repair.pendingPage(cursors, { which, graceMs });
     if (page.length > 0) yield page;
-    left = unfinished(page, limit, goesOn);
+    left = unfinished(page, limit, hasCapacity);
   }
 }
 
@@ -104,7 +104,7 @@ async function* pages(
 function unfinished(
   page: readonly LedgerStatus[],
   limit: number,
-  goesOn: (source: string) => boolean,
+  hasCapacity: (source: string) => boolean,
 ): Map<string, LedgerStatus> {
   const counts = new Map<string, number>();
   const last = new Map<string, LedgerStatus>();
@@ -113,5 +113,7 @@ function unfinished(
     counts.set(source, (counts.get(source) ?? 0) + 1);
     last.set(source, pending);
   }
-  return new Map([...last].filter(([source]) => counts.get(source) === limit && goesOn(source)));
+  return new Map(
+    [...last].filter(([source]) => counts.get(source) === limit && hasCapacity(source)),
+  );
 }

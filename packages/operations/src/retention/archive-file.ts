@@ -7,8 +7,8 @@ import { createGunzip, createGzip } from "node:zlib";
 import type { ArchivedRow } from "@millrace/ledger";
 
 /**
- * Writes events as gzip-compressed JSON lines into a new file, and resolves once the disk has them. It
- * holds no more than a page of them in memory.
+ * Writes events as gzip-compressed JSON lines into a new file, and resolves once the disk has them.
+ * It holds no more than a page of them in memory.
  */
 export async function writeArchive(
   path: string,

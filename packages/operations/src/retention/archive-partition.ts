@@ -30,8 +30,8 @@ export async function checkArchiveDir(archiveDir: string): Promise<void> {
 }
 
 /**
- * Writes a day's events with their bodies to the archive, unless they are there. A file gets its name
- * only when it is whole: it is written under another name, forced to disk, and read back.
+ * Writes a day's events with their bodies to the archive, unless they are there. A file gets its
+ * name only when it is whole: it is written under another name, forced to disk, and read back.
  *
  * @throws `archive_failed`; `database_unavailable`, the signal's reason
  */
@@ -111,7 +111,10 @@ async function requireCount(
   );
 }
 
-/** Removes files that a killed process left half-written a day ago or more: no write takes that long. */
+/**
+ * Removes files that a killed process left half-written a day ago or more: no write takes that
+ * long.
+ */
 async function removeLeftovers(file: string): Promise<void> {
   const prefix = `${basename(file)}.`;
   for (const name of await readdir(dirname(file))) {

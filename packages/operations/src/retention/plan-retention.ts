@@ -16,7 +16,7 @@ export interface PlannedPartition {
   readonly archive: string | undefined;
 }
 
-/** What `runRetention` would do now. */
+/** The work that `runRetention` would do now. */
 export interface RetentionPlan {
   readonly partitions: readonly PlannedPartition[];
   /** Completed events that would be deleted. */

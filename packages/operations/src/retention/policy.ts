@@ -1,6 +1,6 @@
 import type { RetentionLedger } from "@millrace/ledger";
 
-/** How long what is settled is kept. */
+/** The times for which settled data is kept. */
 export interface RetentionPolicy {
   /** Days that bodies are kept, by the database's clock. */
   readonly bodiesDays: number;
@@ -15,7 +15,7 @@ export interface RetentionDeps {
   readonly notify: (notice: RetentionNotice) => void;
 }
 
-/** What the retention did, as it goes; for logs, metrics and a progress bar. */
+/** The progress of the retention, for logs, metrics and a progress bar. */
 export type RetentionNotice =
   /** Bodies of events that are not completed were moved on from a day to today. */
   | {

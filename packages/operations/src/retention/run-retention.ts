@@ -18,9 +18,9 @@ export type RetentionResult =
   | { readonly kind: "taken" };
 
 /**
- * Drops the bodies that are older than they are kept, and deletes the events and the bulk runs that are older than they
- * are remembered: by the database's clock, never what is pending or failed, and one process at a time. It
- * may end anywhere, and the next run goes on from there.
+ * Drops the bodies that are older than they are kept, and deletes the events and the bulk runs that
+ * are older than they are remembered: by the database's clock, never what is pending or failed, and
+ * one process at a time. It may end anywhere, and the next run goes on from there.
  *
  * @throws `archive_failed`, `database_unavailable`, the signal's reason
  */
@@ -66,9 +66,9 @@ async function duePartitions(
 }
 
 /**
- * Drops a day's bodies: first those of events that are not completed move on to today, then the rest
- * is archived, if the policy says so. Wherever it ends half-way, the next call goes on. `busy` when the
- * bodies were in use for too long.
+ * Drops a day's bodies: first those of events that are not completed move on to today, then the
+ * rest is archived, if the policy says so. Wherever it ends half-way, the next call goes on. `busy`
+ * when the bodies were in use for too long.
  */
 async function retirePartition(
   deps: RetentionDeps,
@@ -81,14 +81,15 @@ async function retirePartition(
   if (!(await moveBodies(deps, partition, signal))) return "busy";
   if (archiveDir !== undefined) await archivePartition(deps, partition, { archiveDir, signal });
   if ((await ledger.detach(partition, signal)) === "busy") return "busy";
-  // No event can come to need a body of a day that is over; if one did, it is still here to be moved.
+  // No event can come to need a body of a day that is over; if one did, it is still here to be
+  // moved.
   if (!(await moveBodies(deps, partition, signal))) return "busy";
   if ((await ledger.drop(partition, signal)) === "busy") return "busy";
   notify({ kind: "dropped", day, bytes });
   return "dropped";
 }
 
-/** How often a body is waited for which an attempt holds, and milliseconds in between. */
+/** The tries to get a body that an attempt holds, and the milliseconds in between. */
 const BUSY_TRIES = 10;
 const BUSY_RETRY_DELAY_MS = 500;
 

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { headerOf, textFromHeader } from "../headers.ts";
 import { jsonBytesAt } from "./json-pieces.ts";
 
-/** What was found where something was looked for: text, nothing, or something that is no text. */
+/** The value at a position: text, nothing, or a value that is not text. */
 export type Found = { readonly text: string } | "missing" | "malformed" | "not_json";
 
 /** Reads one verified delivery; its body is parsed when something in it is first asked for. */
@@ -14,7 +14,9 @@ export interface DeliveryReader {
   header(name: string): Found;
   /** A value by its path of own properties. Whole numbers are given as their decimal text. */
   json(path: readonly string[]): Found;
-  /** The bytes that a value of the JSON body stands in, by its path; the whole body by an empty one. */
+  /**
+   * The bytes that a value of the JSON body stands in, by its path; the whole body by an empty one.
+   */
   jsonBytes(path: readonly string[]): Uint8Array | "missing" | "not_json";
   /** The names of an object's members in the JSON body; none where there is no object. */
   jsonNames(path: readonly string[]): readonly string[];
@@ -99,7 +101,7 @@ export function json(path: string): Locator {
   return (reader) => reader.json(names);
 }
 
-/** The first of several places that has something. */
+/** The first of several positions that has a value. */
 export const firstOf =
   (...locators: readonly Locator[]): Locator =>
   (reader) => {
@@ -117,8 +119,8 @@ export const form =
     reader.form(name);
 
 /**
- * Several places with a sign between, all of which must have something. A part that holds the sign is refused: two
- * identities could read the same.
+ * Several positions with a sign between, all of which must have a value. A part that holds the sign
+ * is refused: two identities could read the same.
  */
 export const joined =
   (separator: string, ...locators: readonly Locator[]): Locator =>
@@ -134,8 +136,9 @@ export const joined =
   };
 
 /**
- * For senders that give an event no id: the SHA-256 in hexadecimal of the bytes that values of the JSON body stand in.
- * The first must be there. Each counts with its length, so that none can grow at another's cost.
+ * For senders that give an event no id: the SHA-256 in hexadecimal of the bytes that values of the
+ * JSON body stand in. The first must be there. Each counts with its length, so that none can grow
+ * at another's cost.
  */
 export function jsonDigest(first: string, ...others: readonly string[]): Locator {
   const paths = [first, ...others].map((path) => (path === "" ? [] : path.split(".")));

@@ -11,7 +11,7 @@ import {
 } from "@millrace/core";
 import { type DeliveryReader, type Found, type Locator, readDelivery } from "./delivery-reader.ts";
 import { jsonPieces } from "./json-pieces.ts";
-import { refuse } from "../refuse.ts";
+import { refuse } from "../answers.ts";
 
 /** The type of an event whose sender need not name one. */
 const UNKNOWN_TYPE = "unknown";
@@ -51,7 +51,10 @@ function textOf(found: Found, code: ErrorCode, bytesMax: number): string | Refus
 /** Far above what fits into a real delivery of any sender here; each costs a row. */
 const EVENTS_MAX = 10_000;
 
-/** Reads deliveries that carry many events: `split` gives the body of each. One that has no id refuses all. */
+/**
+ * Reads deliveries that carry many events: `split` gives the body of each. One that has no id
+ * refuses all.
+ */
 export function identifyEach(
   split: (delivery: Delivery) => readonly Uint8Array[] | Refusal,
   identify: (delivery: Delivery) => Identification,
@@ -83,7 +86,10 @@ export function arrayItems(delivery: Delivery): readonly Uint8Array[] | Refusal 
   return pieces.map((piece) => piece.bytes);
 }
 
-/** Reads deliveries of which some are handshakes: `answerTo` gives their answer, or undefined for an event. */
+/**
+ * Reads deliveries of which some are handshakes: `answerTo` gives their answer, or undefined for an
+ * event.
+ */
 export function withHandshake(
   answerTo: (reader: DeliveryReader) => Answer | Refusal | undefined,
   identify: (delivery: Delivery) => Identification,
@@ -95,7 +101,7 @@ export function withHandshake(
   };
 }
 
-/** The refusal of a handshake whose challenge is none. */
+/** The refusal of a handshake without a challenge. */
 export function noChallenge(): Refusal {
   return refuse("invalid_body", "Cannot answer the handshake: it holds no challenge");
 }

@@ -1,11 +1,11 @@
 import type { Delivery, Refusal } from "@millrace/core";
-import { refuse } from "../refuse.ts";
+import { refuse } from "../answers.ts";
 import { readDelivery } from "./delivery-reader.ts";
 import { jsonPieces, type JsonPiece } from "./json-pieces.ts";
 
 /**
- * What Meta documents at most in one delivery. Each update gets a copy of what stands round it, so more of them, or more
- * round it, could make a body thousands of times as large.
+ * The most that Meta documents in one delivery. Each update gets a copy of what stands round it, so
+ * more of them, or more round it, could make a body thousands of times as large.
  */
 const UPDATES_MAX = 1_000;
 const ENVELOPE_BYTES_MAX = 4_096;
@@ -14,9 +14,10 @@ const ENVELOPE_BYTES_MAX = 4_096;
 const LISTS = new Set(["changes", "messaging", "standby"]);
 
 /**
- * The updates of a delivery of Meta's, each in the envelope that it came in with nothing else in it:
- * `{"object":...,"entry":[{"id":...,"time":...,"changes":[<update>]}]}`. Values keep the bytes that came. An entry without
- * updates in a list, and a body of another shape or of another size, is one.
+ * The updates of a delivery of Meta's, each in the envelope that it came in with nothing else in
+ * it: `{"object":...,"entry":[{"id":...,"time":...,"changes":[<update>]}]}`. Values keep the bytes
+ * that came. An entry without updates in a list, and a body of another shape or of another size, is
+ * one.
  */
 export function metaUpdates(delivery: Delivery): readonly Uint8Array[] | Refusal {
   const body = readDelivery(delivery).jsonBytes([]);
@@ -37,7 +38,7 @@ export function metaUpdates(delivery: Delivery): readonly Uint8Array[] | Refusal
 
 type Member = readonly [name: string, bytes: Uint8Array];
 
-/** An item of one of an entry's lists with what stands beside the list, or an entry that has none. */
+/** An item of one of an entry's lists with the rest of the entry, or an entry without lists. */
 type Update =
   | { readonly beside: readonly Member[]; readonly list: string; readonly item: Uint8Array }
   | { readonly beside: readonly []; readonly entry: Uint8Array };

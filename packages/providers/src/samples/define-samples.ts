@@ -9,8 +9,8 @@ export interface Samples {
 }
 
 /**
- * Makes samples of functions that give a body's value; `other` serves every further type, and `write` makes text of
- * them where the sender writes no JSON.
+ * Makes samples of functions that give a body's value; `other` serves every further type, and
+ * `write` makes text of them where the sender writes no JSON.
  */
 export function defineSamples<Value = unknown>(
   byType: Readonly<Record<string, (request: SampleRequest) => Value>>,

@@ -1,6 +1,6 @@
 import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** What GitLab's payloads have beside their own part (its page on webhook events). */
+/** The fields of every GitLab payload (its page on webhook events). */
 function event(request: SampleRequest, more: Record<string, unknown>): unknown {
   return {
     object_kind: request.type,

@@ -2,10 +2,11 @@ import { MillraceError } from "@millrace/core";
 import { decodeStrictly, type SignatureAlgorithm, type SigningKey } from "./signature-algorithm.ts";
 
 /**
- * Makes each live secret ready. A secret that is empty verifies whatever anyone signs, so none
- * such is let through. The message says which form is right and never quotes what was set.
+ * Makes each live secret ready. A secret that is empty verifies whatever anyone signs, so none such
+ * is let through. The message says which form is right and never quotes what was set.
  *
- * @throws `missing_secret` when there is none, or with the place of the first that is no secret.
+ * @throws `missing_secret` when there is none, or with the position of the first that is not a
+ * secret.
  */
 export function prepareSecrets(
   secrets: readonly string[],
@@ -28,11 +29,11 @@ function missing(state: string): MillraceError {
   return new MillraceError("missing_secret", `Cannot verify deliveries: ${state}`);
 }
 
-/** How a sender's secrets become keys. */
+/** The way from a sender's secrets to keys. */
 export interface KeyReader {
   /** The bytes that a secret may stand for, the likeliest first; none when it is no secret. */
   read(secret: string): readonly Uint8Array[];
-  /** What a right secret looks like, for whoever has set a wrong one: "must be <form>". */
+  /** The form of a right secret, for the message about a wrong one: "must be <form>". */
   readonly form: string;
 }
 
@@ -53,7 +54,7 @@ export function keysIn(encoding: KeyEncoding): KeyReader {
   };
 }
 
-/** How a secret's text becomes the key's bytes. */
+/** The way from a secret's text to the key's bytes. */
 export type KeyEncoding = (typeof KEY_ENCODINGS)[number];
 export const KEY_ENCODINGS = ["utf8", "hex", "base64"] as const;
 

@@ -20,18 +20,18 @@ export interface PublicKeyKind {
   readonly encoding: SignatureEncoding;
   /** Characters of the longest signature. */
   readonly signatureLengthMax: number;
-  /** The public key in DER (SPKI); undefined when the text is none. */
+  /** The public key in DER (SPKI); undefined when the text is not a key. */
   readPublicKey(text: string): Uint8Array | undefined;
-  /** What a public key looks like, for whoever has set a wrong one. */
+  /** The form of a public key, for the message about a wrong one. */
   readonly form: string;
 }
 
 const HASHES = { ed25519: null, p256: "sha256" } as const;
 
 /**
- * Signatures that are checked with the sender's public key. The source's secret is that key: it is public, and only
- * the sender can sign. For development it may be your own private key (PKCS #8 in base64): it verifies
- * as its public half, and can sign.
+ * Signatures that are checked with the sender's public key. The source's secret is that key: it is
+ * public, and only the sender can sign. For development it may be your own private key (PKCS #8 in
+ * base64): it verifies as its public half, and can sign.
  */
 export function publicKeyAlgorithm(kind: PublicKeyKind): SignatureAlgorithm {
   const hash = HASHES[kind.name];
@@ -77,7 +77,7 @@ function publicOf(privateKey: KeyObject): KeyObject {
   return createPublicKey(privateKey);
 }
 
-// The parser's own words say what it was given.
+// The parser's own words quote its input.
 function parsed(kind: PublicKeyKind, read: () => KeyObject): KeyObject | undefined {
   try {
     const key = read();

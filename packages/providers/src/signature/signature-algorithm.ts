@@ -7,23 +7,23 @@ export type Message = SignedMessage;
 
 /** One live secret, made ready. */
 export interface SigningKey {
-  /** Whether one of the signatures is this key's over the message; compares in constant time. */
+  /** True when one of the signatures is this key's over the message; compares in constant time. */
   accepts(message: Message, signatures: readonly Uint8Array[]): boolean;
   /** The signature as it stands in a header. */
   sign(message: Message): string;
 }
 
-/** What turns secrets into keys, and keys and messages into signatures. */
+/** The way from secrets to keys, and from keys and messages to signatures. */
 export interface SignatureAlgorithm {
   /** Undefined when the secret is malformed or too short. */
   prepare(secret: string): SigningKey | undefined;
-  /** What a right secret looks like: "it must be <form>". */
+  /** The form of a right secret: "it must be <form>". */
   readonly secretForm: string;
   /** A signature's bytes; undefined when the text cannot be one. */
   decode(text: string): Uint8Array | undefined;
 }
 
-/** How a signature's bytes stand in a header. */
+/** The encoding of a signature's bytes in a header. */
 export type SignatureEncoding = "hex" | "base64" | "base64url";
 
 /**
@@ -79,8 +79,8 @@ export function hmacAlgorithm(options: {
       };
     },
     decode(text) {
-      // The text's length first, so that a long one costs nothing. The bytes' as well: 44 characters
-      // of base64 are 32 bytes or 33, and timingSafeEqual throws on unequal lengths.
+      // The text's length first, so that a long one costs nothing. The bytes' as well: 44
+      // characters of base64 are 32 bytes or 33, and timingSafeEqual throws on unequal lengths.
       if (text.length !== length) return undefined;
       const signature = decodeStrictly(text, encoding);
       return signature?.length === bytes ? signature : undefined;

@@ -1,10 +1,10 @@
-/** How signatures stand in a header's value. */
+/** The form of signatures in a header's value. */
 export interface SignatureFormat {
   read(value: string): WrittenSignature;
   write(signature: string, timestamp: string): string;
 }
 
-/** What a header's value holds: what may be signatures, and the times that stand beside them. */
+/** The content of a header's value: possible signatures, and the times next to them. */
 export interface WrittenSignature {
   readonly candidates: readonly string[];
   readonly timestamps: readonly string[];

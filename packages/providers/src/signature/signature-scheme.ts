@@ -29,7 +29,7 @@ import {
   writeTimestamp,
 } from "./signed-message.ts";
 
-/** How deliveries are signed and verified: what a provider is made of, with `Identify`. */
+/** The way to sign and verify deliveries: with `Identify`, it makes up a provider. */
 export interface Scheme {
   /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it. */
   createVerifier(secrets: readonly string[], options?: { toleranceMs?: number }): Verifier;
@@ -42,8 +42,8 @@ export interface Scheme {
 }
 
 /**
- * Makes what is signed of a delivery, where no template says it: one message, or several where senders differ in
- * how they write it, or none when the delivery cannot have been signed.
+ * Makes what is signed of a delivery, where no template says it: one message, or several where
+ * senders differ in how they write it, or none when the delivery cannot have been signed.
  */
 export type MessageMaker = (delivery: Pick<Delivery, "url" | "body">) => readonly Message[];
 
@@ -53,14 +53,17 @@ export interface SignatureSchemeOptions {
   readonly format: SignatureFormat;
   /** The header that holds the signature. */
   readonly header: string;
-  /** What is signed: `{id}.{ts}.{body}`, or a function of the delivery. */
+  /** The signed message: `{id}.{ts}.{body}`, or a function of the delivery. */
   readonly message: string | MessageMaker;
   /** The header that `{id}` stands for. */
   readonly idHeader?: string | undefined;
   readonly timestamp?: TimestampRule | undefined;
   /** Milliseconds that the signed time may be off, both ways; five minutes where it is not said. */
   readonly toleranceMs?: number;
-  /** The answer to a verified delivery that asks for proof of the secret, made with the key that signed it. */
+  /**
+   * The answer to a verified delivery that asks for proof of the secret, made with the key that
+   * signed it.
+   */
   readonly respond?: (delivery: Delivery, key: SigningKey) => Answer | undefined;
 }
 
@@ -100,7 +103,7 @@ export function signatureScheme(options: SignatureSchemeOptions): Scheme {
           const read = readHead(head, options, template);
           if ("code" in read) return read;
           if (timestamp === undefined || timestamp.json !== undefined) return undefined;
-          // What is signed ahead of now comes into the tolerance while its body is read.
+          // A message that is signed ahead of now comes into the tolerance while its body is read.
           const { tsMs } = read.parts;
           const nowMs = Math.max(head.receivedAtMs, Math.min(tsMs, head.receivedAtMs + readMs));
           return checkAge(tsMs, nowMs, toleranceMs);
@@ -125,7 +128,7 @@ export function signatureScheme(options: SignatureSchemeOptions): Scheme {
   };
 }
 
-/** What a head says of its signature, or why nothing that follows it can be verified. */
+/** The signature in a head, or the reason why no body can match it. */
 function readHead(
   head: DeliveryHead,
   options: SignatureSchemeOptions,
@@ -141,7 +144,7 @@ function readHead(
   return "code" in parts ? parts : { signatures, parts };
 }
 
-/** What may be signatures in a head, and what the head gives to the message that they are of. */
+/** The possible signatures in a head, and the head's part of their message. */
 interface SignedHead {
   readonly signatures: readonly Uint8Array[];
   readonly parts: HeadParts;
@@ -160,7 +163,10 @@ function firstMatch(
   return undefined;
 }
 
-/** Whether the body alone was signed: its hash, which every event has, is the message's digest then. */
+/**
+ * True when the body alone was signed: its hash, which every event has, is the message's digest
+ * then.
+ */
 function isBody(message: Message, { body }: Delivery): boolean {
   return message.length === 1 && message[0] === body;
 }

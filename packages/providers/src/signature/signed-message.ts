@@ -1,12 +1,13 @@
 import type { Delivery, DeliveryHead, Refusal } from "@millrace/core";
 import { headerOf, isHeaderText } from "../headers.ts";
 import { readDelivery } from "../identity/delivery-reader.ts";
-import { refuse } from "../refuse.ts";
+import { refuse } from "../answers.ts";
 import type { Message } from "./signature-algorithm.ts";
 import type { WrittenSignature } from "./signature-format.ts";
 
 /**
- * Where the signed time stands: in a header of its own, in the JSON body (a path), or beside the signature (neither).
+ * The position of the signed time: a header of its own, the JSON body (a path), or next to the
+ * signature (neither).
  */
 export interface TimestampRule {
   readonly header?: string;
@@ -14,7 +15,7 @@ export interface TimestampRule {
   readonly unit: TimestampUnit;
 }
 
-/** What a head gives to the message, as it came, and the time in it where it is no part of the body. */
+/** The head's part of the message, as it came, and the time in it where it is not in the body. */
 export type HeadParts = Omit<MessageParts, "body"> & { readonly tsMs: number };
 
 /** Finds what a head gives to the message, or says why the message cannot be made. */
@@ -40,7 +41,9 @@ export function readHeadParts(
   return { id, ts: ts.text, tsMs: ts.ms };
 }
 
-/** When a verified delivery was signed, milliseconds since the epoch; undefined where nothing says. */
+/**
+ * When a verified delivery was signed, milliseconds since the epoch; undefined where nothing says.
+ */
 export function readSignedAt(
   delivery: Delivery,
   parts: HeadParts,
@@ -76,7 +79,7 @@ const badTimestamp = (state: string): Refusal =>
 const badId = (state: string): Refusal =>
   refuse("invalid_event_id", `Cannot read the event id: ${state}`);
 
-/** What a template's placeholders stand for; `id` and `ts` are text as it came in a header. */
+/** The values of a template's placeholders; `id` and `ts` are text as it came in a header. */
 export interface MessageParts {
   readonly id: string;
   readonly ts: string;
@@ -86,7 +89,7 @@ export interface MessageParts {
 export interface MessageTemplate {
   readonly usesId: boolean;
   readonly usesTimestamp: boolean;
-  /** False for an id whose end could be moved: `a.b` where `.` stands beside `{id}`. */
+  /** False for an id whose end could be moved: `a.b` where `.` follows `{id}`. */
   isBounded(id: string): boolean;
   build(parts: MessageParts): Message;
 }
@@ -95,8 +98,8 @@ type Placeholder = keyof MessageParts;
 type Segment = { readonly literal: string } | { readonly placeholder: Placeholder };
 
 /**
- * Text of printable ASCII in which `{id}` and `{ts}` may stand once, and `{body}` does. `{id}` wants
- * text between itself and the next placeholder, or one could grow at the cost of the other.
+ * Text of printable ASCII in which `{id}` and `{ts}` may stand once, and `{body}` does. `{id}`
+ * wants text between itself and the next placeholder, or one could grow at the cost of the other.
  */
 export function isMessageTemplate(text: string): boolean {
   const names = text.match(/\{[^{}]*\}/g) ?? [];
@@ -109,7 +112,7 @@ export function isMessageTemplate(text: string): boolean {
   );
 }
 
-/** Whether nothing stands between `{id}` and the next placeholder, so that one could take from it. */
+/** True when `{id}` and the next placeholder touch, so that one could take from the other. */
 export function isIdUnbounded(text: string): boolean {
   return /\}\{id\}|\{id\}\{/.test(text);
 }
@@ -127,7 +130,7 @@ export function compileTemplate(text: string): MessageTemplate {
   return {
     usesId: at !== -1,
     usesTimestamp: segments.some((segment) => isPlaceholder(segment, "ts")),
-    // With "::" behind it an id must not hold that, nor end in ":", which would begin it early.
+    // With "::" behind it an id must not hold that or end in ":", which would begin it early.
     isBounded: (id) =>
       (before === "" || (before + id).lastIndexOf(before) === 0) &&
       (after === "" || (id + after).indexOf(after) === id.length),
@@ -174,8 +177,9 @@ export type TimestampUnit = "s" | "ms";
 export const TOLERANCE_MS = 300_000;
 
 /**
- * Millisecond tolerance of the senders that document none: a day. Whether they sign again when they send again is
- * not known, so the last of their retries must still be taken; what comes twice has the same signed id.
+ * Millisecond tolerance of the senders that document none: a day. Whether they sign again when they
+ * send again is not known, so the last of their retries must still be taken; what comes twice has
+ * the same signed id.
  */
 export const LONG_TOLERANCE_MS = 86_400_000;
 

@@ -4,8 +4,9 @@ import type { Message } from "./signature-algorithm.ts";
 import type { MessageMaker } from "./signature-scheme.ts";
 
 /**
- * The address at which a sender reaches a source, for senders that sign it. It is configured, never read from
- * the request: behind a proxy `Host` and `X-Forwarded-*` are not what the sender saw, and anyone can write them.
+ * The address at which a sender reaches a source, for senders that sign it. It is configured, never
+ * read from the request: behind a proxy `Host` and `X-Forwarded-*` are not what the sender saw, and
+ * anyone can write them.
  *
  * @throws `invalid_config` when it is no absolute http or https URL.
  */
@@ -39,11 +40,13 @@ function urlsOfDelivery(base: string, requestUrl: string): readonly string[] {
 }
 
 /**
- * What Twilio signs: the URL that it called, and behind it every field of the form, names sorted, name and value
- * with nothing between; of a name that comes twice each value once, sorted. A body that is no form is covered by its
- * SHA-256 in the URL (`bodySHA256`), which alone is signed then.
+ * The message that Twilio signs: the URL that it called, and behind it every field of the form,
+ * names sorted, name and value with nothing between; of a name that comes twice each value once,
+ * sorted. A body that is no form is covered by its SHA-256 in the URL (`bodySHA256`), which alone
+ * is signed then.
  *
- * Nothing marks where a name ends and its value begins, so the same characters cut otherwise are the same message.
+ * Nothing marks where a name ends and its value begins, so the same characters cut otherwise are
+ * the same message.
  *
  * Source: twilio-node's lib/webhooks/webhooks.js.
  */

@@ -25,15 +25,15 @@ export interface SourceCase {
   readonly source: SourceDefinition;
   /** The identity of a sample, where it is not the event id that was asked for. */
   readonly identity?: (eventId: string, type: string, body: Uint8Array) => string;
-  /** Headers beside the content type that no signature covers. */
+  /** Headers except the content type that no signature covers. */
   readonly loose?: RegExp;
   /** Milliseconds that a signed time may be off; undefined where no time is signed. */
   readonly toleranceMs?: number;
   /** Any bytes in a body of the sender's form; as they are, where any body can be signed. */
   readonly bodyOf?: (bytes: Uint8Array, nowMs: number) => Uint8Array;
-  /** Whether two bodies are the same to what signs, where it signs no bytes. */
+  /** True when two bodies have one signature, where the sender signs no bytes. */
   readonly signsTheSame?: (one: Uint8Array, other: Uint8Array) => boolean;
-  /** What a body that is not of the sender's form is refused with, though it is signed. */
+  /** The code for a signed body that does not have the sender's form. */
   readonly oddBodies?: string;
 }
 
@@ -134,7 +134,7 @@ export const EVERY_SOURCE: Readonly<Record<string, SourceCase>> = {
   },
 };
 
-/** What `jsonDigest` makes of values, written the plain way. */
+/** The result of `jsonDigest` for values, written the plain way. */
 function digestOf(...values: readonly string[]): string {
   const text = values.map((value) => `${Buffer.byteLength(value)}\n${value}`).join("");
   return createHash("sha256").update(text).digest("hex");

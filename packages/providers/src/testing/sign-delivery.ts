@@ -31,7 +31,7 @@ export function signedDelivery(
   return deliveryOf(provider.sign({ eventId, type, body, secret, nowMs }), body);
 }
 
-/** What a source says of a delivery, in one word: `ok`, or the code. */
+/** The verdict of a source on a delivery: `ok`, or the code. */
 export function verdict(
   source: SourceDefinition,
   secrets: readonly string[],

@@ -9,8 +9,8 @@ const KNOWN = `
     FROM job WHERE queue = $1 AND id = ANY($2::text[])`;
 
 /**
- * Adds jobs in one statement: all or none. A caller that does not ask for `exact` answers does not wait
- * for a look at what was there before; everything is `accepted` then.
+ * Adds jobs in one statement: all or none. A caller that does not ask for `exact` answers does not
+ * wait for a look at what was there before; everything is `accepted` then.
  */
 export async function addToPostgres(
   pool: pg.Pool,

@@ -1,4 +1,4 @@
-import { toEnvelope, toEnvelopeText, type QueueKeys, type StoreResult } from "@millrace/core";
+import { stringifyEnvelope, toEnvelope, type QueueKeys, type StoreResult } from "@millrace/core";
 import type { Redis } from "ioredis";
 import type { Backend } from "../backend.ts";
 import { JOB_OPTIONS, jobOptions } from "../job-options.ts";
@@ -7,10 +7,12 @@ import { createRedisScript, replyError, requireKnownBullmq } from "./redis-scrip
 /** The names of the queue's keys that the script reads or writes, in its order. */
 const KEYS = ["wait", "meta", "id", "active", "events", "marker", "failed", "completed"];
 
-/** What the script answers for a job; anything else is an error's message. */
+/** The script's answers for a job; anything else is an error's message. */
 const ANSWERS = ["accepted", "duplicate", "failed", "conflict", "completed"] as const;
 
-/** Jobs in one run of the script, during which Redis serves no other client: some ten milliseconds. */
+/**
+ * Jobs in one run of the script, during which Redis serves no other client: some ten milliseconds.
+ */
 const CHUNK = 250;
 
 /**
@@ -35,7 +37,7 @@ export function createRedisAdd(
           id,
           event.type,
           event.bodyHash,
-          toEnvelopeText(event, { identityOnly, keys: queueKeys }),
+          stringifyEnvelope(toEnvelope(event, { identityOnly, keys: queueKeys })),
         );
       }
       answers.push(...((await script.run(client, keys, args, onSent)) as unknown[]));
@@ -73,21 +75,25 @@ function toStoreResult(answer: unknown): StoreResult {
   return ANSWERS[answer] ?? new Error(`Cannot add the job: an unknown answer ${answer}`);
 }
 
-/** A job's options in JSON, before its id and after it: in the order in which BullMQ's script writes them. */
+/**
+ * A job's options in JSON, before its id and after it: in the order in which BullMQ's script writes
+ * them.
+ */
 const { stackTraceLimit, backoff, attempts } = JOB_OPTIONS;
 const OPTIONS = JSON.stringify({ stackTraceLimit, jobId: "", backoff, attempts }).split('""');
 
 /**
- * What BullMQ's own script does for a job without a delay, a priority, a parent, or a deduplication key, for many
- * jobs: what is stored is what `queue.add` would store, value for value. What does not differ from job to
- * job is done once. An error of one job is its own answer, and the others go on; that of a replica is the whole call's.
- * A duplicate is published too, but is one whether or not that succeeds: Redis may be full.
+ * Does the work of BullMQ's own script for jobs without a delay, a priority, a parent, or a
+ * deduplication key, for many jobs: what is stored is what `queue.add` would store, value for
+ * value. What does not differ from job to job is done once. An error of one job is its own answer,
+ * and the others go on; that of a replica is the whole call's. A duplicate is published too, but is
+ * one whether or not that succeeds: Redis may be full.
  *
- * Job data is our envelope, in which the first unescaped "body_hash" is the event's; to parse a body
- * of a megabyte for it would hold up the server.
+ * Job data is our envelope, in which the first unescaped "body_hash" is the event's; to parse a
+ * body of a megabyte for it would hold up the server.
  *
- * KEYS are those above. ARGV: the queue's key prefix, the time, "1" to find out what is known of a duplicate, the
- * two parts of the options; then for each job its id, name, body hash and data.
+ * KEYS are those above. ARGV: the queue's key prefix, the time, "1" to find out what is known of a
+ * duplicate, the two parts of the options; then for each job its id, name, body hash and data.
  */
 const ADD = `
 local wait, meta, counter, active, events, marker, failed, completed = unpack(KEYS)

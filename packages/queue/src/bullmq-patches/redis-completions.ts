@@ -3,20 +3,21 @@ import type { Redis } from "ioredis";
 import type { Forgotten } from "../queues.ts";
 import { unlessWrongType } from "./redis-script.ts";
 
-// How many jobs of a queue completed in each minute of the last week, in a hash for each hour:
-// `bull:millrace-acme:millrace:completed:<hour>`, minute of the hour -> jobs. Hours and minutes since the Unix epoch.
+// The jobs of a queue that completed in each minute of the last week, in a hash for each hour:
+// `bull:millrace-acme:millrace:completed:<hour>`, minute of the hour -> jobs. Hours and minutes
+// since the Unix epoch.
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const KEPT_HOURS = 7 * 24;
 const KEPT_SECONDS = (KEPT_HOURS + 1) * 3_600;
 
-/** What the name of an hour's hash has after the queue's prefix, before the hour. No job id has a colon. */
+/** The part of a hash's name between the queue's prefix and the hour. No job id has a colon. */
 const COMPLETED = "millrace:completed:";
 
 /**
- * Lua: defines `countCompleted(prefix, timestamp, jobs)`, one write for many jobs, and a second one at the first of a
- * minute.
+ * Lua: defines `countCompleted(prefix, timestamp, jobs)`, one write for many jobs, and a second one
+ * at the first of a minute.
  */
 export const COUNT_COMPLETED = `
 local function countCompleted(prefix, timestamp, jobs)
@@ -28,7 +29,10 @@ local function countCompleted(prefix, timestamp, jobs)
 end
 `;
 
-/** Counts jobs that completed, or -1 for one that runs again. Does not wait, and a count that is lost changes nothing else. */
+/**
+ * Counts jobs that completed, or -1 for one that runs again. Does not wait, and a count that is
+ * lost changes nothing else.
+ */
 export function countCompleted(
   client: Redis,
   prefix: string,
@@ -41,8 +45,8 @@ export function countCompleted(
 }
 
 /**
- * Counts the jobs that completed since a time, from the beginning of its minute, and that the queue does not have as
- * completed anymore.
+ * Counts the jobs that completed since a time, from the beginning of its minute, and that the queue
+ * does not have as completed anymore.
  */
 export async function countForgotten(
   client: Redis,

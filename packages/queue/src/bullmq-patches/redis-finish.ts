@@ -7,7 +7,9 @@ import { bullmqScript, createRedisScript, replyError, type RedisScript } from ".
 /** Jobs in one run of the script, during which Redis serves no other client: some milliseconds. */
 const JOBS_MAX = 100;
 
-/** What BullMQ's script takes: the keys, then the arguments, the last of which is often left out. */
+/**
+ * The arguments of BullMQ's script: the keys, then the others, the last of which is often left out.
+ */
 const KEYS = 14;
 const JOB_ID_KEY = 11;
 const ARGS = 9;
@@ -20,8 +22,8 @@ type Args = readonly (string | number | Buffer | undefined)[];
 
 /**
  * Lets a worker finish the jobs that end together, and fetch as many, in one call of Redis. BullMQ
- * sends a call for each job. Each job is still finished by BullMQ's own script: it checks the token of
- * the job's lock, and leaves a job that another worker has taken since. A job that ends alone is
+ * sends a call for each job. Each job is still finished by BullMQ's own script: it checks the token
+ * of the job's lock, and leaves a job that another worker has taken since. A job that ends alone is
  * finished by BullMQ's own call. Those that completed are counted (redis-completions.ts).
  */
 export function finishTogether(worker: Worker, client: Redis): Worker {
@@ -59,7 +61,10 @@ interface FinishCall {
   alone(): Promise<unknown>;
 }
 
-/** BullMQ's own call takes Redis a third less time than ours for one job. Nobody waits for the count. */
+/**
+ * BullMQ's own call takes Redis a third less time than ours for one job. Nobody waits for the
+ * count.
+ */
 async function finishAlone(client: Redis, { args, alone }: FinishCall): Promise<unknown> {
   const answer = await alone();
   const isDone = typeof answer !== "number" || answer >= 0;
@@ -79,7 +84,8 @@ async function finishMany(
     Array.from({ length: KEYS + ARGS }, (_, column) => args[column] ?? ""),
   );
   const [first = []] = rows;
-  // Jobs of one queue have most keys and options in common, and each argument costs time at both ends.
+  // Jobs of one queue have most keys and options in common, and each argument costs time at both
+  // ends.
   const own = first.flatMap((value, column) =>
     column === JOB_ID_KEY || rows.some((row) => row[column] !== value) ? column : [],
   );
@@ -98,10 +104,11 @@ async function finishMany(
 const FIRST_LINE = "\nlocal jobIdKey = KEYS[12]\n";
 
 /**
- * BullMQ's text becomes the body of a function, which is called for each job with the job's own keys
- * and arguments. Its helper functions are made once, and not for each job. Old notices are trimmed with the
- * first job, and old completed or failed jobs after the last one: what remains is the same. An error of one job
- * is its own answer, a string, and the others go on; that of a replica is the whole call's.
+ * BullMQ's text becomes the body of a function, which is called for each job with the job's own
+ * keys and arguments. Its helper functions are made once, and not for each job. Old notices are
+ * trimmed with the first job, and old completed or failed jobs after the last one: what remains is
+ * the same. An error of one job is its own answer, a string, and the others go on; that of a
+ * replica is the whole call's.
  *
  * @throws when another BullMQ is installed than the one that this is tested with.
  */

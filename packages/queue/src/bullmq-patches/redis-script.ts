@@ -4,7 +4,10 @@ import type { Redis } from "ioredis";
 
 /** A Lua script, sent by its hash; its text goes along only when the server does not have it. */
 export interface RedisScript {
-  /** `onSent` is called each time that the script was sent: what the caller sends then comes behind it. */
+  /**
+   * `onSent` is called each time that the script was sent: what the caller sends then comes behind
+   * it.
+   */
   run(
     client: Redis,
     keys: readonly string[],
@@ -32,7 +35,7 @@ export function createRedisScript(lua: string): RedisScript {
   };
 }
 
-/** What Redis said of one job, as ioredis throws what it says of a whole command. */
+/** Redis' answer for one job, as the error that ioredis throws for a whole command. */
 export function replyError(error: string): Error {
   // Older servers say where in the script it happened before what happened.
   const message = error.replace(/^@?user_script:\s?\d+:\s*/, "").replace(/^-/, "");
@@ -68,14 +71,15 @@ const FETCHING = {
 const COUNT_RUN = 'rcall("HINCRBY", jobKey, "ats", 1)';
 
 /**
- * Redis cannot count in a field that is no number, and a script that stops there leaves its job active, without a worker,
- * each time anew. Such a job counts as one that was begun before.
+ * Redis cannot count in a field that is no number, and a script that stops there leaves its job
+ * active, without a worker, each time anew. Such a job counts as one that was begun before.
  */
 const COUNT_RUN_ALWAYS =
   'if type(redis.pcall("HINCRBY", jobKey, "ats", 1)) ~= "number" then rcall("HSET", jobKey, "ats", 2) end';
 
 /**
- * The text of one of BullMQ's own scripts, from the BullMQ that is installed, but for the line that counts a job's runs.
+ * The text of one of BullMQ's own scripts, from the BullMQ that is installed, but for the line that
+ * counts a job's runs.
  *
  * @throws when another BullMQ is installed than the one that this is tested with.
  */

@@ -1,6 +1,6 @@
 import { parseConfig, type SourceOptions } from "@millrace/core";
 import { expect, test } from "vitest";
-import { createQueueLimits } from "./queue-limits.ts";
+import { createQueueLimits } from "./pressure.ts";
 
 function isFull(
   options: SourceOptions,

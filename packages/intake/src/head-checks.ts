@@ -11,15 +11,18 @@ import {
   type ReceiveRequest,
 } from "./received.ts";
 
-/** What an adapter needs to know of a source before it reads a body. */
+/** The limits of a source that an adapter needs before it reads a body. */
 export interface SourceLimits {
   /** Undefined for a name that is not configured. */
   readonly name: string | undefined;
-  /** A name that is not configured, if a source could have it. What else a stranger writes is not passed on. */
+  /**
+   * A name that is not configured, if a source could have it. What else a stranger writes is not
+   * passed on.
+   */
   readonly asked?: string | undefined;
   readonly methods: readonly string[];
   readonly bodyBytesMax: number;
-  /** What the source may take of the receiver's byte budget. */
+  /** The source's part of the receiver's byte budget. */
   readonly bytes: SourceBytes;
   readonly verifier: Pick<Verifier, "precheck">;
 }
@@ -27,9 +30,10 @@ export interface SourceLimits {
 const UNKNOWN_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * What names that are not configured are taken for: each for one of the sources, whose signature never matches. So its
- * method, its size, and its head are answered as a source would answer them. Which source it is follows from the name and
- * the secrets: always the same one, at every ingress, and a stranger cannot tell which.
+ * Treats each name that is not configured as one of the sources, whose signature never matches. So
+ * its method, its size, and its head are answered as a source would answer them. Which source it is
+ * follows from the name and the secrets: always the same one, at every ingress, and a stranger
+ * cannot find out which.
  *
  * Their bodies have bytes of their own, so that they take none from a source.
  */
@@ -45,9 +49,9 @@ export function unknownSources(
     return { methods, bodyBytesMax, bytes: budget.of(""), verifier: { ...check } };
   });
   return (name) => {
-    const place = createHmac("sha256", secret).update(name).digest().readUInt32BE() % alike.length;
+    const index = createHmac("sha256", secret).update(name).digest().readUInt32BE() % alike.length;
     const asked = SOURCE_NAME.test(name) ? name : undefined;
-    const limits = alike[place];
+    const limits = alike[index];
     if (limits === undefined) throw new RangeError("Cannot receive webhooks: there is no source");
     return { ...limits, name: undefined, asked };
   };
@@ -99,8 +103,8 @@ const REASONS: Partial<Record<ErrorCode, AdmissionReason>> = {
   too_many_chunks: "too_many_chunks",
 };
 
-/** What the adapters of a receiver refuse before they have a delivery. */
-export class Admission {
+/** The checks of a request before its body is read, for all adapters of a receiver. */
+export class HeadChecks {
   readonly #limits: IngressConfig;
   readonly #notify: Notify;
   readonly #nowMs: () => number;
@@ -111,7 +115,10 @@ export class Admission {
     this.#nowMs = nowMs;
   }
 
-  /** Refuses by its head what could not be verified, whatever its body; undefined lets the body be read. */
+  /**
+   * Refuses by its head what could not be verified, whatever its body; undefined lets the body be
+   * read.
+   */
   refuseHead(
     { name, verifier }: SourceLimits,
     head: Omit<ReceiveRequest, "source" | "body">,
@@ -131,7 +138,7 @@ export class Admission {
   }
 
   /** Reports a request that was refused. */
-  refused({ rejection: { outcome, code }, reason, source }: RefusedRequest): void {
+  reportRefused({ rejection: { outcome, code }, reason, source }: RefusedRequest): void {
     const admission = reason ?? (code && REASONS[code]);
     const { name, asked } = source ?? {};
     const answered = { kind: "answered", source: name, asked, outcome, code } as const;

@@ -1,6 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { isMillraceError, MillraceError } from "./errors.ts";
 
-/** How a failed connection looks, and what to do about it; `%` is the variable that names the server. */
+/**
+ * Patterns of failed connections, each with its remedy; `%` is the variable that names the server.
+ */
 const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/ENOTFOUND|EAI_AGAIN|EAI_NODATA/, "Check the host in %: its name has no address"],
   [/ECONNREFUSED/, "Check the host and port in %, and that the server runs there"],
@@ -20,7 +23,7 @@ const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
     /sentinels are unreachable[^]*(WRONGPASS|NOAUTH)/,
     "Check sentinelUsername and sentinelPassword in %",
   ],
-  // Why each of them was passed over, ioredis keeps to itself.
+  // ioredis does not say why it passed over each of them.
   [
     /sentinels are unreachable[^]*Connection is closed/,
     "Check the hosts and ports of the Sentinels in %, and whether they speak TLS: if so, begin % with " +
@@ -42,7 +45,7 @@ const READ_ONLY =
 /** The variables that name a Postgres. */
 export type DatabaseVariable = "DATABASE_URL" | "DATABASE_SESSION_URL" | "RETENTION_DATABASE_URL";
 
-/** What to do about a server that cannot be reached, for people; undefined for other errors. */
+/** The remedy, in words, for a server that cannot be reached; undefined for other errors. */
 export function connectionHint(
   error: unknown,
   variable: DatabaseVariable = "DATABASE_URL",
@@ -61,7 +64,10 @@ export function connectionHint(
   return known.replaceAll("%", isRedis ? "REDIS_URL" : variable);
 }
 
-/** An error with what to do about it in its message, where that is known and the message does not have it. */
+/**
+ * An error with what to do about it in its message, where that is known and the message does not
+ * have it.
+ */
 export function withHint(error: unknown, variable?: DatabaseVariable): unknown {
   const hint = connectionHint(error, variable);
   if (hint === undefined || !isMillraceError(error)) return error;
@@ -76,4 +82,19 @@ function* textsOf(error: unknown): Generator<string> {
   yield error.message;
   if (error instanceof AggregateError) for (const each of error.errors) yield* textsOf(each);
   yield* textsOf(error.cause);
+}
+
+/**
+ * The name of a pool's connections in pg_stat_activity: `millrace-worker/28-9f3ac1`. It has the
+ * pool's maximum and names the process, so that a reader can add up the maxima of all processes.
+ */
+export function poolName(name: string, connectionsMax: number): string {
+  return `${name}/${connectionsMax}-${randomBytes(3).toString("hex")}`;
+}
+
+/** Reads a pool's name; undefined for other names. */
+export function readPoolName(text: string): { name: string; connectionsMax: number } | undefined {
+  const [, name, max] = /^(millrace-[a-z-]+)\/(\d+)-[0-9a-f]{6}$/.exec(text) ?? [];
+  if (name === undefined || max === undefined) return undefined;
+  return { name, connectionsMax: Number(max) };
 }

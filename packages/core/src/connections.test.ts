@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { connectionHint, withHint } from "./connection-hint.ts";
+import { connectionHint, withHint } from "./connections.ts";
 import { MillraceError } from "./errors.ts";
 
 const away = (code: "database_unavailable" | "redis_unreachable", cause: unknown) =>

@@ -1,0 +1,141 @@
+import {
+  createBacklog,
+  settlesWithin,
+  wait,
+  type DeliveryOutcome,
+  type ErrorCode,
+  type IncomingEvent,
+  type StoreResult,
+} from "@millrace/core";
+import type { Ledger, NotedRefusals } from "@millrace/ledger";
+
+// Counts of repeated and of refused deliveries. The ledger gets them in the background, so that no
+// answer to a sender waits for them.
+
+/** Counts the events that were delivered again. */
+export interface DeliveryCounter {
+  /** Takes a store's answers. A new event is not counted. */
+  add(events: readonly IncomingEvent[], results: readonly StoreResult[]): void;
+  /** Writes the rest, for `timeoutMs` at most. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+export interface DeliveryCounterOptions {
+  /** The host's name. */
+  readonly ingress: string;
+  /** Called with the number of deliveries that were lost: too many waited, or the ledger failed. */
+  readonly onLost: (deliveries: number, error: unknown) => void;
+}
+
+/**
+ * Gathers repeated deliveries for a second and writes them with one statement, so that a duplicate
+ * costs no round trip. A lost delivery changes only a number on a page.
+ */
+export function createDeliveryCounter(
+  { noteDeliveries }: Pick<Ledger["intake"], "noteDeliveries">,
+  { ingress, onLost }: DeliveryCounterOptions,
+): DeliveryCounter {
+  const backlog = createBacklog<Parameters<typeof noteDeliveries>[1][number]>(
+    (deliveries) => noteDeliveries(ingress, deliveries),
+    {
+      batchMax: 500,
+      itemsMax: 10_000,
+      bytesMax: 8 * 1024 * 1024,
+      bytesOf: ({ eventId }) => 200 + 2 * eventId.length,
+      lingerMs: 1_000,
+      onLost,
+    },
+  );
+  return {
+    add: (events, results) => {
+      for (const [index, result] of results.entries()) {
+        const event = events[index];
+        if (event === undefined || result === "accepted" || result instanceof Error) continue;
+        const { source, eventId, acceptedAtMs: atMs } = event;
+        backlog.add({ source, eventId, outcome: OUTCOMES[result], atMs });
+      }
+    },
+    close: (timeoutMs) => backlog.close(timeoutMs),
+  };
+}
+
+/** A delivery of a completed job is a duplicate; only the queue distinguishes the two. */
+const OUTCOMES: Record<Exclude<StoreResult, "accepted" | Error>, DeliveryOutcome> = {
+  duplicate: "duplicate",
+  completed: "duplicate",
+  conflict: "conflict",
+  failed: "failed",
+};
+
+/** Counts the deliveries that were refused. */
+export interface RefusalCounter {
+  /** @param source - Undefined where the sender named no source of the config. */
+  add(source: string | undefined, code: ErrorCode): void;
+  /** Writes the rest, for `timeoutMs` at most. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+const MINUTE_MS = 60_000;
+const LINGER_MS = 1_000;
+/** The pause after a failure: counts must not load a Postgres that has just come back. */
+const RETRY_MS = 5_000;
+/** An older count is dropped: the page shows only the last minutes. */
+const KEPT_MS = 10 * MINUTE_MS;
+
+type Count = Omit<NotedRefusals, "agoMs"> & { readonly minute: number };
+
+/**
+ * Counts refusals by minute, source, and code, and writes them with one statement a second. A flood
+ * of refused deliveries costs its sender nothing, so here it may cost only a few numbers, and a few
+ * rows in the ledger. Counts that Postgres does not take are kept for ten minutes.
+ */
+export function createRefusalCounter(
+  { noteRefusals }: Pick<Ledger["intake"], "noteRefusals">,
+  nowMs: () => number = () => performance.now(),
+): RefusalCounter {
+  const counts = new Map<string, Count>();
+  const closing = new AbortController();
+  let working: Promise<void> | undefined;
+
+  function count({ minute, source, code, deliveries }: Count): void {
+    const key = `${minute} ${code} ${source ?? ""}`;
+    const before = counts.get(key)?.deliveries ?? 0;
+    counts.set(key, { minute, source, code, deliveries: before + deliveries });
+  }
+
+  async function write(): Promise<void> {
+    let restMs = LINGER_MS;
+    while (counts.size > 0) {
+      await wait(restMs, closing.signal);
+      const isLast = closing.signal.aborted;
+      const taken = [...counts.values()];
+      counts.clear();
+      const now = nowMs();
+      const kept = taken.filter(({ minute }) => now - minute * MINUTE_MS < KEPT_MS);
+      try {
+        const noted = kept.map(({ minute, ...rest }) => {
+          return { ...rest, agoMs: Math.max(0, now - minute * MINUTE_MS) };
+        });
+        if (noted.length > 0) await noteRefusals(noted);
+        restMs = LINGER_MS;
+      } catch {
+        // The pool's owner logs that Postgres is away.
+        if (isLast) break;
+        for (const one of kept) count(one);
+        restMs = RETRY_MS;
+      }
+    }
+    working = undefined;
+  }
+
+  return {
+    add: (source, code) => {
+      count({ minute: Math.floor(nowMs() / MINUTE_MS), source, code, deliveries: 1 });
+      if (!closing.signal.aborted) working ??= write();
+    },
+    close: async (timeoutMs) => {
+      closing.abort();
+      if (working !== undefined) await settlesWithin(working, timeoutMs);
+    },
+  };
+}
