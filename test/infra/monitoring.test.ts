@@ -130,21 +130,6 @@ describeOnRedis("what real roles export", () => {
     expect(problems).toEqual([]);
   });
 
-  test("has each renamed metric under its new name, and none under its old one", async () => {
-    const changelog = await readFile(join(ROOT, "CHANGELOG.md"), "utf8");
-    const rows = [...changelog.matchAll(/^\| metric +\| `(\w+)` +\| `(\w+)` +\|$/gm)];
-    expect(rows.length).toBeGreaterThan(10);
-    const names = [...exported.names].map((name) => name.replace(/_(bucket|sum|count)$/, ""));
-    for (const [, old = "", renamed = ""] of rows) {
-      expect(names).toContain(renamed);
-      expect(names).not.toContain(old);
-    }
-    const infra =
-      (await read("prometheus/alerts.yml")) + (await read("grafana/dashboards/millrace.json"));
-    const old = rows.map(([, name = ""]) => name);
-    expect(old.filter((name) => new RegExp(`\\b${name}\\b`).test(infra))).toEqual([]);
-  });
-
   test("has every label that the dashboard's legends name", async () => {
     const missing = (await panels()).flatMap(({ title, targets }) =>
       targets.flatMap(({ expr, legendFormat }) => {
