@@ -71,7 +71,6 @@ const COMMENT_WIDTH_MAX = 100;
  */
 export const EXCEPTIONS = [
   [/^packages\/ledger\/migrations\//, "applied migrations are never changed"],
-  [/^CHANGELOG\.md$/, "quotes the old names next to the new ones"],
   [/^scripts\/words\.mjs$/, "this list"],
 ];
 
