@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
-const OPS = { user: "ops", password: "hunter2-hunter2" };
+const OPS = { user: "ops", password: "hunter2-hunter2-hunter2" };
 const VIEWER_TOKEN = "a-token-that-may-look";
 
 onEachBackend("a dashboard with a door", (prepare) => {

@@ -16,7 +16,8 @@ export const REASON_WORDS = {
   superseded: "a later generation exists",
   not_found: "not in the ledger, and not on the queue",
   unknown_source: "the config has no such source, so no worker would run it",
-  only_in_queue: "only a failed job exists, and it could not be recorded: see the failure of the job",
+  only_in_queue:
+    "only a failed job exists, and it could not be recorded: see the failure of the job",
   body_missing: "the body is no longer kept",
   not_pending: "already completed or failed",
   event_running: "the handler is running: try again when the attempt has ended",
