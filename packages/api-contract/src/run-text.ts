@@ -2,7 +2,7 @@ import type { BulkRun, BulkVerb } from "./bulk-runs.ts";
 
 // This file imports types alone, so that the page gets it without the schemas.
 
-/** Each verb as people read it, before and after, and the field of an answer that counts its events. */
+/** Each verb as people read it, before and after, and the field that counts its events. */
 export const VERB_WORDS = {
   retry: { verb: "retry", done: "retried", field: "retried" },
   replay: { verb: "replay", done: "replayed", field: "replayed" },

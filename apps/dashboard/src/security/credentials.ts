@@ -8,7 +8,7 @@ export interface Account {
   readonly role: Role;
 }
 
-/** What a program sends as `Authorization: Bearer ...`. */
+/** The text that a program sends as `Authorization: Bearer ...`. */
 export interface Token {
   readonly token: string;
   /** Who the program is, in the audit. */

@@ -4,7 +4,7 @@ import type { CookieOptions, Request, Response } from "express";
 import type { Account } from "./credentials.ts";
 import { digestOf, isSameSecret } from "./secrets.ts";
 
-/** How long a session lasts, in seconds: a working day. It is not prolonged. */
+/** A session lasts a working day, and is not prolonged. */
 const SESSION_SECONDS = 12 * 60 * 60;
 
 /** Two dashboards' clocks may differ by so much. */
@@ -16,14 +16,14 @@ export interface SessionOwner {
   readonly role: Role;
 }
 
-/** What a session's text says. */
+/** The content of a session's text. */
 export interface Session extends SessionOwner {
   /** By which it is found in the list of sessions. It opens nothing. */
   readonly id: string;
   readonly expiresAt: Date;
 }
 
-/** Sessions as texts with a MAC, in characters that a cookie may hold. Each says all that there is to know of it. */
+/** Sessions as texts with a MAC, in the characters of a cookie. A text is all that there is. */
 export interface Sessions {
   issue(owner: SessionOwner): { readonly text: string; readonly session: Session };
   /** Undefined for what was not issued by a dashboard with the same password, or has expired. */
@@ -32,8 +32,8 @@ export interface Sessions {
 
 /**
  * Makes and reads sessions. Each account has a key of its own, made of its password: a changed
- * password ends the account's sessions, several dashboards agree without asking anybody, and who guesses at
- * the key behind a viewer's session learns nothing of the operator's password (decision 018).
+ * password ends the account's sessions, and several dashboards agree without a shared store. A
+ * guess at the key of a viewer's session reveals nothing of the operator's password (decision 018).
  */
 export function createSessions(
   accounts: readonly Account[],
@@ -73,7 +73,7 @@ export function createSessions(
 const ID_BYTES = 16;
 const FORM = /^(2\.(operator|viewer)\.(\d{10,12})\.([\w-]{1,1500})\.([\w-]{22}))\.([\w-]{43})$/;
 
-// A password is no key: scrypt makes each guess at it dear, for whoever holds a session.
+// A password is no key: scrypt makes guesses slow for someone who holds a session.
 function keyOf({ user, role, password }: Account): Buffer {
   const salt = JSON.stringify(["millrace dashboard session 1", role, user]);
   return scryptSync(password, salt, 32, { N: 2 ** 15, r: 8, p: 1, maxmem: 2 ** 26 });
@@ -83,7 +83,7 @@ const macOf = (key: Buffer, text: string): string =>
   createHmac("sha256", key).update(text).digest("base64url");
 
 const SESSION = "millrace_session";
-/** The name over TLS: a browser lets no sibling host and no plain page set this prefix (RFC 6265bis). */
+/** The name over TLS: no sibling host and no plain page can set this prefix (RFC 6265bis). */
 const SECURE_SESSION = `__Host-${SESSION}`;
 
 /** The session that a browser sends. Of two cookies of one name, one is planted: neither counts. */
