@@ -156,8 +156,6 @@ test("every live token lets its program in", async () => {
   });
 });
 
-const WRONG_TOKENS = ["x", "operator-token-ne", "operator-token-newx", "operator-token-new,", "v"];
-
 test("a session next to a wrong token does not make up for it", async () => {
   const cookie = cookieOf(await at.signIn(OPS));
   for (const token of ["x", "operator-token-ne", "operator-token-newx", "operator-token-new,"]) {
