@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { startTestDashboard, type TestDashboard, type SendOptions } from "./dashboard-fixture.ts";
 
-const OPS = { user: "ops", password: "a long password" };
+const OPS = { user: "ops", password: "a long, good password" };
 const TOKEN = "a-token-for-programs";
 const CREDENTIALS: Credentials = {
   accounts: [{ ...OPS, role: "operator" }],

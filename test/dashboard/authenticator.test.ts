@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
-const OPS = { user: "ops", password: "hunter2-hunter2" };
+const OPS = { user: "ops", password: "hunter2-hunter2-hunter2" };
 const VIEWER_TOKEN = "a-token-that-may-look";
 
 onOneBackend("a dashboard with a door", (prepare) => {

@@ -78,7 +78,7 @@ describeOnRedis("what the Dockerfile's steps make", () => {
         GITHUB_WEBHOOK_SECRET: "a-github-secret",
         STANDARD_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
       };
-      const login = { DASHBOARD_USER: "ops", DASHBOARD_PASSWORD: "a-long-password" };
+      const login = { DASHBOARD_USER: "ops", DASHBOARD_PASSWORD: "a-long-good-password" };
       const roles: MillraceProcess[] = [];
       const start = async (role: string, more: Record<string, string> = {}) => {
         const started = await startRole(role, { ...env, ...more }, options);

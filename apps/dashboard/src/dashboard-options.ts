@@ -26,16 +26,22 @@ export function isLocal({ host, hosts = [] }: Pick<DashboardOptions, "host" | "h
 }
 
 /**
- * Refuses to open the dashboard to strangers.
+ * Refuses weak credentials, and to open the dashboard to strangers.
  *
- * @throws `invalid_config` where other machines reach it without credentials, or with a password shorter
- * than 8 characters or a token shorter than 16.
+ * @throws `invalid_config` for a password or token of fewer than 16 characters, and where other
+ * machines reach the dashboard without credentials.
  */
 export function checkOptions(options: DashboardOptions): void {
-  if (isLocal(options)) return;
   const { host, hosts = [], credentials } = options;
-  const problem = weaknessOf(credentials ?? { accounts: [], tokens: [] });
+  const isEmpty = !credentials?.accounts.length && !credentials?.tokens.length;
+  const weakness = credentials && weaknessOf(credentials);
+  const problem = isEmpty && !isLocal(options) ? NO_CREDENTIALS : weakness;
   if (problem === undefined) return;
-  const where = isLoopback(host) ? `as "${hosts.join(", ")}" (DASHBOARD_HOSTS)` : `on "${host}"`;
-  throw new MillraceError("invalid_config", `Cannot open the dashboard ${where}: ${problem}`);
+  const name = isLoopback(host) ? `as "${hosts.join(", ")}" (DASHBOARD_HOSTS)` : `on "${host}"`;
+  const where = isLocal(options) ? "" : ` ${name}`;
+  throw new MillraceError("invalid_config", `Cannot open the dashboard${where}: ${problem}`);
 }
+
+const NO_CREDENTIALS =
+  "DASHBOARD_USER and DASHBOARD_PASSWORD are not set, and neither is DASHBOARD_TOKENS, so anyone " +
+  "could retry events there";

@@ -1,8 +1,30 @@
-import type { BulkRun } from "./bulk-runs.ts";
+import type { BulkRun, BulkVerb } from "./bulk-runs.ts";
 
-// It stands alone, so that the page gets it without the schemas.
+// This file imports types alone, so that the page gets it without the schemas.
 
-/** What became of a run's events so far: `8,213 ran: 8,100 completed, 113 failed again (2 errors)`, or `8,213 given up`. */
+/** Each verb as people read it, before and after, and the field that counts its events. */
+export const VERB_WORDS = {
+  retry: { verb: "retry", done: "retried", field: "retried" },
+  replay: { verb: "replay", done: "replayed", field: "replayed" },
+  give_up: { verb: "give up", done: "given up", field: "given_up" },
+} as const satisfies Record<BulkVerb, unknown>;
+
+/** The reason that an event was skipped, in words for one event and for many. */
+export const REASON_WORDS = {
+  not_failed: "already completed, or queued again",
+  not_settled: "pending: running or about to run",
+  superseded: "a later generation exists",
+  not_found: "not in the ledger, and not on the queue",
+  unknown_source: "the config has no such source, so no worker would run it",
+  only_in_queue:
+    "only a failed job exists, and it could not be recorded: see the failure of the job",
+  body_missing: "the body is no longer kept",
+  not_pending: "already completed or failed",
+  event_running: "the handler is running: try again when the attempt has ended",
+} as const;
+export type SkipReason = keyof typeof REASON_WORDS;
+
+/** The results of a run so far: `3 ran: 2 completed, 1 failed again (1 error)`, or `3 given up`. */
 export function runResult({
   verb,
   done,
@@ -19,7 +41,7 @@ export function runResult({
   return `${number(done)} ran: ${parts.join(", ")}`;
 }
 
-/** How long events take at a rate in events per second; the least time if there are `more` of them. */
+/** The time that events take at a rate per second; the least time if there are `more` of them. */
 export function timeText(count: number, rate: number, more: boolean): string {
   return `${more ? "more than" : "about"} ${durationOf((count / rate) * 1_000)}`;
 }

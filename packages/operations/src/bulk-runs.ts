@@ -5,6 +5,7 @@ import {
   type BulkRun,
   type BulkVerb,
 } from "@millrace/api-contract";
+import { VERB_WORDS } from "@millrace/api-contract/run-text";
 import { isStorable, MillraceError, type EventStatus } from "@millrace/core";
 import type { BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
 import { underAudit, type Actor } from "./audit.ts";
@@ -149,31 +150,25 @@ export async function changeBulkRun(
   );
 }
 
-const WORDS: Record<BulkVerb, string> = {
-  retry: "retry",
-  replay: "replay",
-  give_up: "give up",
-};
-
 function checkFilter({ queues }: CountDeps, verb: BulkVerb, { filter, all }: BulkOptions): void {
   if (isEmpty(filter) && all !== true) {
     throw new MillraceError(
       "invalid_request",
-      `Cannot ${WORDS[verb]} all events without confirmation: give a filter, or \`all\``,
+      `Cannot ${VERB_WORDS[verb].verb} all events without confirmation: give a filter, or \`all\``,
     );
   }
   const texts = [filter.source, filter.type, filter.error, filter.q];
   if (!texts.every((text) => text === undefined || isStorable(text))) {
     throw new MillraceError(
       "invalid_request",
-      `Cannot ${WORDS[verb]} events: the filter contains a NUL, or half of a surrogate pair`,
+      `Cannot ${VERB_WORDS[verb].verb} events: the filter contains a NUL, or half of a surrogate pair`,
     );
   }
   const { source } = filter;
   if (source === undefined || verb === "give_up" || queues.queues.has(source)) return;
   throw new MillraceError(
     "unknown_source",
-    `Cannot ${WORDS[verb]} events: the config has no source ${JSON.stringify(source)}`,
+    `Cannot ${VERB_WORDS[verb].verb} events: the config has no source ${JSON.stringify(source)}`,
   );
 }
 
@@ -195,6 +190,6 @@ function requireExpected(
   const what = isEmpty(filter) ? "all events" : "so many events";
   throw new MillraceError(
     "count_mismatch",
-    `Cannot ${WORDS[verb]} ${what}: ${found}, and ${said}. Repeat it with ${repeat}, or give ${isEmpty(filter) ? "a" : "another"} filter`,
+    `Cannot ${VERB_WORDS[verb].verb} ${what}: ${found}, and ${said}. Repeat it with ${repeat}, or give ${isEmpty(filter) ? "a" : "another"} filter`,
   );
 }

@@ -14,13 +14,11 @@ import {
 import { Router, type Request } from "express";
 import type { Comparison, DashboardLedger, DashboardQueues, Overviews } from "../ports.ts";
 import { principalOf } from "../security/guard.ts";
-import { giveUpFiltered, replayFiltered, retryFiltered } from "./bulk.ts";
 import { createBodyReads } from "./body-reads.ts";
 import { eventJson, eventNotFound } from "./event-json.ts";
-import { giveUpOne } from "./give-up.ts";
-import { replayOne, retryNamed, retryOne } from "./run-again.ts";
 import { sendBody } from "./send-body.ts";
 import { refuseOtherMethods, serve } from "./serve.ts";
+import { giveUpOne, replayOne, retryNamed, retryOne, runFiltered } from "./verbs.ts";
 
 interface Deps {
   readonly ledger: DashboardLedger;
@@ -102,18 +100,20 @@ function addWrites(router: Router, deps: Deps): void {
   serve(router, "post /events/:source/:eventId/give-up", ({ request, params, query, body }) =>
     giveUpOne({ ...deps, actor: actorOf(request, body) }, { ...params, ...query }),
   );
-  serve(router, "post /retry", ({ request, response, body }) => {
-    const operator = operatorFor(request, body);
-    return body.events === undefined
-      ? retryFiltered(operator, body, response)
-      : retryNamed(operator, body.events);
+  serve(router, "post /retry", (call) => {
+    const operator = operatorFor(call.request, call.body);
+    return call.body.events === undefined
+      ? runFiltered(operator, "retry", call, (retried) => ({ retried }))
+      : retryNamed(operator, call.body.events);
   });
-  serve(router, "post /replay", ({ request, response, body }) =>
-    replayFiltered(operatorFor(request, body), body, response),
-  );
-  serve(router, "post /give-up", ({ request, response, body }) =>
-    giveUpFiltered(operatorFor(request, body), body, response),
-  );
+  serve(router, "post /replay", (call) => {
+    const operator = operatorFor(call.request, call.body);
+    return runFiltered(operator, "replay", call, (replayed) => ({ replayed }));
+  });
+  serve(router, "post /give-up", (call) => {
+    const operator = operatorFor(call.request, call.body);
+    return runFiltered(operator, "give_up", call, (given_up) => ({ given_up }));
+  });
   serve(router, "post /errors/:fingerprint", ({ request, params: { fingerprint }, body }) =>
     setErrorState({ ledger: deps.ledger, actor: actorOf(request, body) }, fingerprint, body),
   );

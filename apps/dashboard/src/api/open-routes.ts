@@ -1,7 +1,7 @@
 import { createDocument } from "@millrace/api-contract";
 import { Router } from "express";
 import { unauthorized, type Authenticator } from "../security/authenticator.ts";
-import { clearSessionCookie, setBrowserCookie, setSessionCookie } from "../security/sessions.ts";
+import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
 import { refuseOtherMethods, serve } from "./serve.ts";
 
 /**
@@ -16,9 +16,8 @@ export function createOpenRoutes(authenticator: Authenticator): Router {
     return principal;
   });
   serve(router, "post /session", async ({ request, response, body }) => {
-    const { session, browser, principal } = await authenticator.signIn(request, response, body);
+    const { session, principal } = await authenticator.signIn(request, response, body);
     setSessionCookie(request, response, session);
-    if (browser !== undefined) setBrowserCookie(request, response, browser);
     return principal;
   });
   serve(router, "delete /session", async ({ request, response }) => {

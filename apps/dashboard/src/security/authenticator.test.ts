@@ -30,7 +30,7 @@ test("a stranger is told to sign in, and is given no session", async () => {
 
 test("a viewer looks and writes nothing, whatever it says that it is", async () => {
   const cookie = cookieOf(await at.signIn(GUEST));
-  for (const headers of [{ cookie }, bearer("viewer-token-1")]) {
+  for (const headers of [{ cookie }, bearer("viewer-token-number-1")]) {
     expect((await at.ask("/api/events", headers)).json.role).toBe("viewer");
     for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
       const refused = await at.ask("/queues/api/queues/pause", headers, { method });
@@ -78,7 +78,7 @@ test.each([
   expect((await at.signIn(OPS)).status).toBe(200);
 });
 
-test("wrong passwords are refused one by one, and lock nobody out", async () => {
+test("wrong passwords are refused one by one, and 15 lock nobody out", async () => {
   const wrong = [
     { user: "ops", password: "p:ä, long enoughx" },
     { user: "ops", password: "p:ä, long enoug" },
@@ -101,15 +101,23 @@ test("wrong passwords are refused one by one, and lock nobody out", async () => 
   ]);
 });
 
-test("of very many at once some are refused unchecked, and sessions and tokens go on", async () => {
+test("after 30 failures in a minute guesses are refused unchecked, and sessions and tokens work", async () => {
   const cookie = cookieOf(await at.signIn(OPS));
-  const wrong = { ...OPS, password: "guessed" };
-  const answers = await Promise.all(Array.from({ length: 60 }, () => at.signIn(wrong)));
-  const limited = answers.filter((answer) => codeOf(answer) === "429 too_many_failures");
-  expect(limited.length).toBeGreaterThan(0);
-  for (const { headers } of limited) expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+  for (let times = 0; times < 15; times += 1) {
+    const wrong = await at.signIn({ ...OPS, password: "guessed" });
+    expect(codeOf(wrong)).toBe("401 unauthorized");
+    expect(codeOf(await at.ask("/", bearer("guessed")))).toBe("401 unauthorized");
+  }
+  for (const limited of [await at.signIn(OPS), await at.ask("/", bearer("guessed"))]) {
+    expect(codeOf(limited)).toBe("429 too_many_failures");
+    expect(limited.headers["retry-after"]).toBe("60");
+  }
   expect((await at.ask("/", { cookie })).status).toBe(200);
   expect((await at.ask("/", bearer("operator-token-new"))).status).toBe(200);
+  clock.ms += 59_999;
+  expect(codeOf(await at.signIn(OPS))).toBe("429 too_many_failures");
+  clock.ms += 1;
+  expect((await at.signIn(OPS)).status).toBe(200);
 });
 
 test.each([
@@ -139,46 +147,20 @@ test("every live token lets its program in", async () => {
     });
     expect((await at.ask("/api/retry", bearer(token), { method: "POST" })).status).toBe(200);
   }
-  expect((await at.ask("/api/session", { authorization: "bearer viewer-token-1" })).json).toEqual({
+  expect(
+    (await at.ask("/api/session", { authorization: "bearer viewer-token-number-1" })).json,
+  ).toEqual({
     user: "prometheus",
     role: "viewer",
     via: "token",
   });
 });
 
-const WRONG_TOKENS = ["x", "operator-token-ne", "operator-token-newx", "operator-token-new,", "v"];
-
-test("wrong tokens never lock out a right one of 16 characters, however many came from its address", async () => {
+test("a session next to a wrong token does not make up for it", async () => {
   const cookie = cookieOf(await at.signIn(OPS));
-  for (const token of [...WRONG_TOKENS, ...WRONG_TOKENS]) {
-    // A session next to a wrong token does not make up for it.
+  for (const token of ["x", "operator-token-ne", "operator-token-newx", "operator-token-new,"]) {
     expect(codeOf(await at.ask("/", { cookie, ...bearer(token) }))).toBe("401 unauthorized");
   }
-  expect((await at.ask("/", bearer("operator-token-new"))).status).toBe(200);
-  expect((await at.ask("/", { cookie })).status).toBe(200);
-  expect((await at.signIn(OPS)).status).toBe(200);
-});
-
-test("a token short enough to guess is refused for a minute after ten wrong ones", async () => {
-  for (const token of [...WRONG_TOKENS, ...WRONG_TOKENS]) await at.ask("/", bearer(token));
-  for (const token of ["viewer-token-1", "viewer-token-2"]) {
-    const limited = await at.ask("/", bearer(token));
-    expect(codeOf(limited)).toBe("429 too_many_failures");
-    expect(Number(limited.headers["retry-after"])).toBeGreaterThan(0);
-  }
-  clock.ms += 60_000;
-  expect((await at.ask("/", bearer("viewer-token-1"))).status).toBe(200);
-});
-
-test("where every token is long, a wrong one is refused as wrong, however often it comes", async () => {
-  await at.close();
-  const tokens = [{ name: "deploy", token: "operator-token-new", role: "operator" }] as const;
-  at = await serveAuthenticator({ accounts: [], tokens }, clock);
-  for (let times = 0; times < 12; times += 1) {
-    expect(codeOf(await at.ask("/", bearer("operator-token-old")))).toBe("401 unauthorized");
-  }
-  await at.close();
-  at = await serveAuthenticator(CREDENTIALS, clock);
 });
 
 test("HTTP Basic lets nobody in, and what a proxy left of it does not hurt", async () => {

@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from "express";
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Whether a request can change nothing, by its method (RFC 9110 calls these safe). */
+/** True for a method that changes nothing (RFC 9110 calls these safe). */
 export const isRead = (request: Request): boolean => READS.has(request.method);
 
 /**

@@ -12,12 +12,6 @@ export function networkOf(request: Request): string {
   return networkOfAddress(address);
 }
 
-/** The network by whose bad guesses one is judged: the /48 that a /64 is in, for whoever has a /48 has 65,536 of them. */
-export function originOf(network: string): string {
-  const groups = /^(\w+:\w+:\w+):\w+::\/64$/.exec(network)?.[1];
-  return groups === undefined ? network : `${groups}::/48`;
-}
-
 /** The network of an address, in one spelling. */
 export function networkOfAddress(address: string): string {
   // A server that listens on :: sees an IPv4 client so.

@@ -8,7 +8,7 @@ export interface Account {
   readonly role: Role;
 }
 
-/** What a program sends as `Authorization: Bearer ...`. */
+/** The text that a program sends as `Authorization: Bearer ...`. */
 export interface Token {
   readonly token: string;
   /** Who the program is, in the audit. */
@@ -22,10 +22,8 @@ export interface Credentials {
   readonly tokens: readonly Token[];
 }
 
-/** About 35 wrong passwords a minute are checked in the long run, so a password must take many guesses. */
-const PASSWORD_LENGTH_MIN = 8;
-/** Nobody guesses a token of this many characters; a shorter one is only accepted on loopback. */
-export const TOKEN_LENGTH_MIN = 16;
+/** Characters of a password and a token, at least: with 30 guesses a minute nobody finds one. */
+const SECRET_LENGTH_MIN = 16;
 
 type Variables = Pick<
   Environment,
@@ -113,21 +111,16 @@ function refuseTwice(what: string, values: readonly string[]): void {
   throw refusal(`one ${what} is given twice, so its role is ambiguous`);
 }
 
-/** Why credentials are not strong enough for a dashboard that other machines can reach. */
+/** The password or token that is too short, as a problem to solve; undefined if all are long. */
 export function weaknessOf({ accounts, tokens }: Credentials): string | undefined {
-  if (accounts.length + tokens.length === 0) {
-    return (
-      "DASHBOARD_USER and DASHBOARD_PASSWORD are not set, and neither is DASHBOARD_TOKENS, so anyone could " +
-      "retry events there"
-    );
-  }
-  const weak = accounts.find(({ password }) => password.length < PASSWORD_LENGTH_MIN);
-  if (weak !== undefined) {
-    return `the password of the ${weak.role} is shorter than ${PASSWORD_LENGTH_MIN} characters`;
-  }
-  const short = tokens.find(({ token }) => token.length < TOKEN_LENGTH_MIN);
-  if (short === undefined) return undefined;
-  return `the token ${short.name} of the ${short.role} is shorter than ${TOKEN_LENGTH_MIN} characters`;
+  const account = accounts.find(({ password }) => password.length < SECRET_LENGTH_MIN);
+  const token = tokens.find((one) => one.token.length < SECRET_LENGTH_MIN);
+  const weak = account ? `the password of the ${account.role}` : token && `the token ${token.name}`;
+  if (weak === undefined) return undefined;
+  return (
+    `${weak} is shorter than ${SECRET_LENGTH_MIN} characters. ` +
+    "Set a random one, such as `openssl rand -hex 16` prints"
+  );
 }
 
 const refusal = (why: string) =>

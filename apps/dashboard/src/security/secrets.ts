@@ -5,8 +5,8 @@ import type { Account, Token } from "./credentials.ts";
 export const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /**
- * Whether two secrets are the same, in constant time. Digests have equal lengths, so the comparison
- * tells nothing of the secret's.
+ * Compares two secrets in constant time. Digests have equal lengths, so the comparison reveals
+ * nothing of the secret's length.
  */
 export const isSameSecret = (left: Buffer, right: Buffer): boolean => timingSafeEqual(left, right);
 

@@ -1,6 +1,6 @@
 import type { RequestHandler } from "express";
 
-/** What answers that are no page may load, should a browser show them as one. */
+/** The policy of answers that are no page, in case a browser shows them as one. */
 export const OWN_CSP =
   "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

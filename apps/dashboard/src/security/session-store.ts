@@ -2,7 +2,7 @@ import { withDeadline } from "@millrace/core";
 import type { DashboardLedger } from "../ports.ts";
 import type { Session } from "./sessions.ts";
 
-/** What Postgres knows of sessions: which there are, and which somebody ended. */
+/** The sessions in Postgres: those in use, and those that were ended. */
 export interface SessionStore {
   /**
    * Notes that a session is in use, and says whether it was ended: as of ten seconds ago, or as it was when
@@ -18,9 +18,9 @@ interface Deps {
   readonly onError: (error: unknown) => void;
 }
 
-/** How long an answer of Postgres is used. */
+/** An answer of Postgres is used this long. */
 const FRESH_MS = 10_000;
-/** What a request waits for it, at most. */
+/** A request waits this long for Postgres, at most. */
 const ANSWER_MS_MAX = 1_000;
 /** Sessions that are remembered; the oldest is forgotten first, and then asked for again. */
 const SESSIONS_MAX = 10_000;
@@ -28,7 +28,7 @@ const SESSIONS_MAX = 10_000;
 interface Known {
   askedMs: number;
   ended: boolean;
-  /** What is being asked now. */
+  /** The question that is under way. */
   answer: Promise<void>;
 }
 

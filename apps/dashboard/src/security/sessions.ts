@@ -4,11 +4,8 @@ import type { CookieOptions, Request, Response } from "express";
 import type { Account } from "./credentials.ts";
 import { digestOf, isSameSecret } from "./secrets.ts";
 
-/** How long a session lasts, in seconds: a working day. It is not prolonged. */
+/** A session lasts a working day, and is not prolonged. */
 const SESSION_SECONDS = 12 * 60 * 60;
-
-/** How long a browser is known after somebody signed in with it. It opens nothing. */
-const BROWSER_SECONDS = 180 * 24 * 60 * 60;
 
 /** Two dashboards' clocks may differ by so much. */
 const CLOCK_SECONDS = 5 * 60;
@@ -19,28 +16,24 @@ export interface SessionOwner {
   readonly role: Role;
 }
 
-/** What a session's text says. */
+/** The content of a session's text. */
 export interface Session extends SessionOwner {
   /** By which it is found in the list of sessions. It opens nothing. */
   readonly id: string;
   readonly expiresAt: Date;
 }
 
-/** Sessions as texts with a MAC, in characters that a cookie may hold. Each says all that there is to know of it. */
+/** Sessions as texts with a MAC, in the characters of a cookie. A text is all that there is. */
 export interface Sessions {
   issue(owner: SessionOwner): { readonly text: string; readonly session: Session };
   /** Undefined for what was not issued by a dashboard with the same password, or has expired. */
   read(text: string): Session | undefined;
-  /** A text by which a browser is known when its user signs in again, behind whatever address. */
-  issueBrowser(owner: SessionOwner): string;
-  /** The name of a browser that was issued to this user; undefined for any other. */
-  readBrowser(text: string, user: string): string | undefined;
 }
 
 /**
  * Makes and reads sessions. Each account has a key of its own, made of its password: a changed
- * password ends the account's sessions, several dashboards agree without asking anybody, and who guesses at
- * the key behind a viewer's session learns nothing of the operator's password (decision 018).
+ * password ends the account's sessions, and several dashboards agree without a shared store. A
+ * guess at the key of a viewer's session reveals nothing of the operator's password (decision 018).
  */
 export function createSessions(
   accounts: readonly Account[],
@@ -49,16 +42,12 @@ export function createSessions(
   const keys = accounts.map((account) => ({ ...account, key: keyOf(account) }));
   const keyFor = ({ user, role }: SessionOwner) =>
     keys.find((one) => one.user === user && one.role === role)?.key;
-  const requireKey = (owner: SessionOwner) => {
-    const key = keyFor(owner);
-    if (key === undefined) throw new Error(`Cannot issue a session: no account has this name`);
-    return key;
-  };
   const nowSeconds = () => Math.floor(nowMs() / 1_000);
 
   return {
     issue: (owner) => {
-      const key = requireKey(owner);
+      const key = keyFor(owner);
+      if (key === undefined) throw new Error("Cannot issue a session: no account has this name");
       const user = Buffer.from(owner.user).toString("base64url");
       const id = randomBytes(ID_BYTES).toString("base64url");
       const expires = nowSeconds() + SESSION_SECONDS;
@@ -78,27 +67,13 @@ export function createSessions(
       if (left <= 0 || left > SESSION_SECONDS + CLOCK_SECONDS) return undefined;
       return { ...owner, id, expiresAt: new Date(Number(expires) * 1_000) };
     },
-    issueBrowser: (owner) => {
-      const text = `b1.${randomBytes(ID_BYTES).toString("base64url")}`;
-      return `${text}.${macOf(requireKey(owner), text)}`;
-    },
-    readBrowser: (given, user) => {
-      const [, text = "", mac = ""] = BROWSER_FORM.exec(given) ?? [];
-      // Compared with every account's, so that response times do not reveal user names.
-      const owners = keys.filter(({ key }) =>
-        isSameSecret(digestOf(mac), digestOf(macOf(key, text))),
-      );
-      return owners.some((owner) => owner.user === user) ? text : undefined;
-    },
   };
 }
 
 const ID_BYTES = 16;
 const FORM = /^(2\.(operator|viewer)\.(\d{10,12})\.([\w-]{1,1500})\.([\w-]{22}))\.([\w-]{43})$/;
 
-const BROWSER_FORM = /^(b1\.[\w-]{22})\.([\w-]{43})$/;
-
-// A password is no key: scrypt makes each guess at it dear, for whoever holds a session.
+// A password is no key: scrypt makes guesses slow for someone who holds a session.
 function keyOf({ user, role, password }: Account): Buffer {
   const salt = JSON.stringify(["millrace dashboard session 1", role, user]);
   return scryptSync(password, salt, 32, { N: 2 ** 15, r: 8, p: 1, maxmem: 2 ** 26 });
@@ -108,20 +83,13 @@ const macOf = (key: Buffer, text: string): string =>
   createHmac("sha256", key).update(text).digest("base64url");
 
 const SESSION = "millrace_session";
-const BROWSER = "millrace_browser";
-/** Over TLS. A browser lets no sibling host and no plain page set a name that begins so (RFC 6265bis). */
-const SECURE = "__Host-";
+/** The name over TLS: no sibling host and no plain page can set this prefix (RFC 6265bis). */
+const SECURE_SESSION = `__Host-${SESSION}`;
 
-/** The session that a browser sends. */
-export const readSessionCookie = (request: Request) => readCookie(request, SESSION);
-
-/** The text by which a browser is known. */
-export const readBrowserCookie = (request: Request) => readCookie(request, BROWSER);
-
-/** Of two cookies of one name, one was planted by somebody else, and which one cannot be told: neither counts. */
-function readCookie(request: Request, cookie: string): string | undefined {
+/** The session that a browser sends. Of two cookies of one name, one is planted: neither counts. */
+export function readSessionCookie(request: Request): string | undefined {
   const pairs = (request.headers.cookie ?? "").split(";").map((pair) => pair.trim());
-  for (const name of [SECURE + cookie, cookie]) {
+  for (const name of [SECURE_SESSION, SESSION]) {
     const found = pairs.filter((pair) => pair.startsWith(`${name}=`));
     if (found.length > 0) {
       return found.length === 1 ? found[0]?.slice(name.length + 1) : undefined;
@@ -130,31 +98,17 @@ function readCookie(request: Request, cookie: string): string | undefined {
   return undefined;
 }
 
-/** Gives the browser a session. */
+/** Sets the cookie, as `Secure` when the page's own origin is https: a proxy may end TLS. */
 export function setSessionCookie(request: Request, response: Response, session: string): void {
-  setCookie(request, response, { name: SESSION, value: session, seconds: SESSION_SECONDS });
-}
-
-/** Gives the browser the text by which it is known. */
-export function setBrowserCookie(request: Request, response: Response, browser: string): void {
-  setCookie(request, response, { name: BROWSER, value: browser, seconds: BROWSER_SECONDS });
-}
-
-/** It is `Secure` when the page's own origin is https: a proxy may end TLS. */
-function setCookie(
-  request: Request,
-  response: Response,
-  { name, value, seconds }: { name: string; value: string; seconds: number },
-): void {
   const secure = request.headers.origin?.toLowerCase().startsWith("https:") === true;
-  const options = { ...ALWAYS, secure, maxAge: seconds * 1_000 };
-  response.cookie(secure ? SECURE + name : name, value, options);
+  const options = { ...ALWAYS, secure, maxAge: SESSION_SECONDS * 1_000 };
+  response.cookie(secure ? SECURE_SESSION : SESSION, session, options);
 }
 
 /** Makes the browser forget its session. */
 export function clearSessionCookie(response: Response): void {
   response.clearCookie(SESSION, ALWAYS);
-  response.clearCookie(SECURE + SESSION, { ...ALWAYS, secure: true });
+  response.clearCookie(SECURE_SESSION, { ...ALWAYS, secure: true });
 }
 
 const ALWAYS: CookieOptions = { httpOnly: true, sameSite: "strict", path: "/" };

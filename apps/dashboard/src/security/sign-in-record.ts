@@ -3,16 +3,19 @@ import type { AuditedFact } from "@millrace/ledger";
 import type { Logger } from "@millrace/service";
 import { Counter, type Registry } from "prom-client";
 import type { DashboardLedger } from "../ports.ts";
-import { GatheredFailures, SIGN_IN_FAILURES, type SignInFailure } from "./gathered-failures.ts";
 import type { SessionOwner } from "./sessions.ts";
 
-/** Where it stands who signed in, and who tried to. */
+/** The reasons that a sign-in or a token is refused. */
+const FAILURES = ["wrong_password", "wrong_token", "too_many_failures"] as const;
+export type SignInFailure = (typeof FAILURES)[number];
+
+/** The record of sign-ins in the metrics, the log and the audit. */
 export interface SignInRecord {
-  /** Resolves when the audit has it, or cannot have it soon: nobody waits outside for Postgres. */
+  /** Resolves when the audit has the entry, or after a second: a sign-in does not need Postgres. */
   signedIn(owner: SessionOwner, network: string): Promise<void>;
-  /** Counts a failure. The log and the audit get it with the others of its minute and network. */
+  /** Counts a failure. Log and audit get one entry for all failures of a minute. */
   failed(failure: SignInFailure, network: string): void;
-  /** Writes down what was gathered. */
+  /** Writes the failures that were gathered. */
   close(): Promise<void>;
 }
 
@@ -26,17 +29,13 @@ interface Deps {
 const MINUTE_MS = 60_000;
 /** The first failures after a quiet minute are written this soon. */
 const BURST_MS = 1_000;
-/** What signing in waits for the audit, at most. */
+/** A sign-in waits this long for the audit, at most. */
 const RECORD_MS_MAX = 1_000;
-/** What closing waits for it. */
 const CLOSE_MS_MAX = 3_000;
 /** Entries that are kept while Postgres is away. */
 const UNWRITTEN_MAX = 200;
 
-/**
- * Creates the record of sign-ins: `millrace_dashboard_sign_ins_total`, a line in the log, and entries in the
- * audit. Failures are gathered, and written at most once a minute.
- */
+/** Creates the record. Its counter is `millrace_dashboard_sign_ins_total`. */
 export function createSignInRecord({ ledger, logger, registry, onError }: Deps): SignInRecord {
   const signIns = createCounter(registry);
   let gathered: GatheredFailures | undefined;
@@ -55,8 +54,9 @@ export function createSignInRecord({ ledger, logger, registry, onError }: Deps):
     timer = undefined;
     writtenMs = performance.now();
     if (gathered !== undefined) {
-      logger.warn(gathered.summary(), "sign-ins failed");
-      unwritten = [...unwritten, ...gathered.facts()].slice(-UNWRITTEN_MAX);
+      const result = gathered.summary();
+      logger.warn(result, "sign-ins failed");
+      unwritten = [...unwritten, failureEntry(result)].slice(-UNWRITTEN_MAX);
       gathered = undefined;
     }
     if (unwritten.length === 0) return;
@@ -73,7 +73,7 @@ export function createSignInRecord({ ledger, logger, registry, onError }: Deps):
     signedIn: async ({ user, role }, network) => {
       signIns.inc({ result: "signed_in" });
       logger.info({ user, network }, "signed in");
-      const fact = {
+      const entry = {
         actor: user,
         role,
         via: "session",
@@ -81,7 +81,7 @@ export function createSignInRecord({ ledger, logger, registry, onError }: Deps):
         result: { network },
       } as const;
       const late = () => new Error(`the audit did not take a sign-in within ${RECORD_MS_MAX} ms`);
-      await withDeadline(ledger.audit.record([fact]), RECORD_MS_MAX, late).catch(onError);
+      await withDeadline(ledger.audit.record([entry]), RECORD_MS_MAX, late).catch(onError);
     },
     failed: (failure, network) => {
       signIns.inc({ result: failure });
@@ -91,21 +91,59 @@ export function createSignInRecord({ ledger, logger, registry, onError }: Deps):
     },
     close: async () => {
       clearTimeout(timer);
-      const written = writing.then(write);
-      await settlesWithin(written, CLOSE_MS_MAX);
+      await settlesWithin(writing.then(write), CLOSE_MS_MAX);
       clearTimeout(timer);
     },
   };
 }
 
-/** Every result is there from the start, so that an alert sees the first one as an increase. */
+/** Every result exists from the start, so that an alert sees the first one as an increase. */
 function createCounter(registry: Registry) {
   const signIns = new Counter({
     name: "millrace_dashboard_sign_ins_total",
-    help: "Sign-ins with a password, and wrong tokens, by what became of them.",
+    help: "Sign-ins with a password, and wrong tokens, by result.",
     labelNames: ["result"],
     registers: [registry],
   });
-  for (const result of ["signed_in", ...SIGN_IN_FAILURES]) signIns.inc({ result }, 0);
+  for (const result of ["signed_in", ...FAILURES]) signIns.inc({ result }, 0);
   return signIns;
+}
+
+/** Networks that are counted: a flood of addresses must not fill the memory. */
+const NETWORKS_MAX = 1_000;
+/** Networks that the log and the audit name. */
+const WORST_MAX = 3;
+
+/** The failures of a minute: counts by kind, and by network. */
+class GatheredFailures {
+  readonly #since = new Date();
+  readonly #counts: Partial<Record<SignInFailure, number>> = {};
+  readonly #byNetwork = new Map<string, number>();
+
+  add(failure: SignInFailure, network: string): void {
+    this.#counts[failure] = (this.#counts[failure] ?? 0) + 1;
+    const failures = this.#byNetwork.get(network);
+    if (failures === undefined && this.#byNetwork.size >= NETWORKS_MAX) return;
+    this.#byNetwork.set(network, (failures ?? 0) + 1);
+  }
+
+  summary() {
+    const worst = [...this.#byNetwork]
+      .map(([network, failures]) => ({ network, failures }))
+      .toSorted((one, other) => other.failures - one.failures)
+      .slice(0, WORST_MAX);
+    const networks = this.#byNetwork.size;
+    return { ...this.#counts, networks, worst, since: this.#since.toISOString() };
+  }
+}
+
+function failureEntry(result: ReturnType<GatheredFailures["summary"]>): AuditedFact {
+  const triesPassword = result.wrong_password !== undefined;
+  return {
+    actor: null,
+    role: "none",
+    action: "sign_in_failed",
+    via: triesPassword || result.wrong_token === undefined ? "session" : "token",
+    result,
+  };
 }

@@ -10,7 +10,7 @@ import type { SignInRecord } from "../sign-in-record.ts";
 import type { Account, Credentials } from "../credentials.ts";
 
 export const OPS = { user: "ops", password: "p:ä, long enough" };
-export const GUEST = { user: 'gu"est;\r\nSet-Cookie: a=b', password: "just looking" };
+export const GUEST = { user: 'gu"est;\r\nSet-Cookie: a=b', password: "just looking around" };
 export const ACCOUNTS: readonly [ops: Account, guest: Account] = [
   { ...OPS, role: "operator" },
   { ...GUEST, role: "viewer" },
@@ -20,7 +20,7 @@ export const CREDENTIALS: Credentials = {
   tokens: [
     { name: "deploy", token: "operator-token-new", role: "operator" },
     { name: "deploy", token: "operator-token-old", role: "operator" },
-    { name: "prometheus", token: "viewer-token-1", role: "viewer" },
+    { name: "prometheus", token: "viewer-token-number-1", role: "viewer" },
   ],
 };
 

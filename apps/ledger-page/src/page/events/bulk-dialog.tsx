@@ -1,5 +1,5 @@
 import type { BulkVerb, COUNT_MAX as CountMax } from "@millrace/api-contract";
-import { timeText } from "@millrace/api-contract/run-text";
+import { timeText, VERB_WORDS } from "@millrace/api-contract/run-text";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { serverNowMs } from "../api/server-clock.ts";
@@ -65,7 +65,7 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
         {dryRun.isPending && "Counting…"}
         {data !== undefined && (
           <>
-            <strong>{events}</strong> would be {PAST[verb]}
+            <strong>{events}</strong> would be {VERB_WORDS[verb].done}
             {rate !== undefined && count > 0 && `, in ${timeText(count, rate, more)}`}.
             <Skipped reasons={data.skipped} />
           </>
@@ -134,7 +134,6 @@ function NumberField({ expected, value, onChange }: FieldProps & { expected: num
 }
 
 const VERB = { retry: "Retry", replay: "Replay", give_up: "Give up" } as const;
-const PAST = { retry: "retried", replay: "replayed", give_up: "given up" } as const;
 const TITLE = {
   retry: "Retry failed events",
   replay: "Replay events",

@@ -1,0 +1,128 @@
+import { COUNT_MAX, type AnswerOf, type BulkRun, type ReadBodyOf } from "@millrace/api-contract";
+import { REASON_WORDS, VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
+import { MillraceError, type ErrorCode, type EventLookup } from "@millrace/core";
+import type { BulkFilter } from "@millrace/ledger";
+import { countResults, giveUpEvent, type Operator } from "@millrace/operations";
+import type { Response } from "express";
+import { eventNotFound } from "./event-json.ts";
+
+type Verb = keyof typeof VERB_WORDS;
+type One<Name extends "retry" | "replay" | "give-up"> =
+  AnswerOf<`post /events/:source/:eventId/${Name}`>;
+
+/**
+ * Retries one event.
+ *
+ * @throws `event_not_found`, `unknown_source`, `not_failed`, `body_missing`
+ */
+export async function retryOne(operator: Operator, lookup: EventLookup): Promise<One<"retry">> {
+  const result = await operator.retryEvent(lookup);
+  if (result.kind === "skipped") throw refusal("retry", result.reason, lookup);
+  return { retried: 1, skipped: {} };
+}
+
+/**
+ * Replays one event, and returns its new generation.
+ *
+ * @throws `event_not_found`, `unknown_source`, `not_settled`, `superseded`, `body_missing`
+ */
+export async function replayOne(operator: Operator, lookup: EventLookup): Promise<One<"replay">> {
+  const result = await operator.replayEvent(lookup);
+  if (result.kind === "skipped") throw refusal("replay", result.reason, lookup);
+  return { replayed: 1, skipped: {}, generation: result.generation };
+}
+
+/**
+ * Gives one event up.
+ *
+ * @throws `event_not_found`, `not_pending`, `event_running`
+ */
+export async function giveUpOne(
+  deps: Parameters<typeof giveUpEvent>[0],
+  lookup: EventLookup,
+): Promise<One<"give-up">> {
+  const answer = await giveUpEvent(deps, lookup);
+  if (answer === "given_up") return { given_up: 1 };
+  throw refusal("give_up", answer === "running" ? "event_running" : answer, lookup);
+}
+
+function refusal(verb: Verb, reason: SkipReason, { eventId }: EventLookup): MillraceError {
+  if (reason === "not_found") return eventNotFound(eventId);
+  const code = reason === "only_in_queue" ? STATE_CODES[verb] : reason;
+  return new MillraceError(
+    code,
+    `Cannot ${VERB_WORDS[verb].verb} the event: ${REASON_WORDS[reason]}`,
+  );
+}
+
+/** The code of an event that is in no state for the verb. */
+const STATE_CODES: Record<Verb, ErrorCode> = {
+  retry: "not_failed",
+  replay: "not_settled",
+  give_up: "not_pending",
+};
+
+/**
+ * Retries up to 500 named events, with an answer for each. An event whose job the queue did not
+ * take is pending: the reconciler adds the job.
+ */
+export async function retryNamed(
+  operator: Operator,
+  named: NonNullable<ReadBodyOf<"post /retry">["events"]>,
+): Promise<AnswerOf<"post /retry">> {
+  const keys = named.map(({ event_id: eventId, ...key }) => ({ ...key, eventId }));
+  const results = await operator.retryEvents(keys);
+  const events = named.map((event, index) => {
+    const result = results[index];
+    return { ...event, result: result?.kind === "skipped" ? result.reason : "retried" };
+  });
+  return { ...countResults(results), dryRun: false, events };
+}
+
+/** The body of a bulk call. A retry and a give-up have the same keys, but for fewer filters. */
+type BulkBody = ReadBodyOf<"post /replay">;
+
+/**
+ * Starts a bulk run of the events of a filter, and sets status 202. A dry run counts them, under
+ * the name that `nameCount` gives.
+ *
+ * @throws `invalid_request`, `count_mismatch`, `unknown_source`
+ */
+export async function runFiltered<Count>(
+  operator: Operator,
+  verb: Verb,
+  { body, response }: { readonly body: BulkBody; readonly response: Response },
+  nameCount: (count: number) => Count,
+): Promise<{ run: BulkRun } | (Count & Counted)> {
+  const { limit, all, expected, rate: ratePerSecond } = body;
+  const filter = filterOf(verb, body);
+  if (!body.dryRun) {
+    const run = await operator.startRun(verb, { filter, limit, all, expected, ratePerSecond });
+    response.status(202);
+    return { run };
+  }
+  const { count, more, skipped } = await operator.countRun(verb, { filter, all, limit });
+  const left = Object.values(skipped).reduce((sum, of) => sum + of, 0);
+  return {
+    ...nameCount(Math.max(0, count - left)),
+    skipped,
+    dryRun: true,
+    ...(more ? { more_than: COUNT_MAX } : {}),
+  };
+}
+
+interface Counted {
+  /** Events that are known to be skipped, by reason; `nameCount` gets the others. */
+  readonly skipped: Readonly<Record<string, number>>;
+  readonly dryRun: true;
+  readonly more_than?: typeof COUNT_MAX;
+}
+
+/** A retry and a give-up are for one status, so theirs is no filter. */
+function filterOf(
+  verb: Verb,
+  { source, type, status, outcome, error, q, since, until }: BulkBody,
+): BulkFilter {
+  const filter = { source, type, outcome, error, q, since, until };
+  return verb === "replay" ? { ...filter, status } : filter;
+}
