@@ -7,8 +7,15 @@ import { startRedis } from "../support/redis-server.ts";
 import { startSentinels } from "../support/sentinel.ts";
 import { createSlowDisk } from "../support/slow-disk.ts";
 import { startTlsProxy } from "../support/tls-proxy.ts";
-import type { SetUp, Variables } from "./set-ups.ts";
-import { asLogin, newLogin, redisUrl, redisWith, type SetUpServers } from "./set-up-servers.ts";
+import {
+  asLogin,
+  newLogin,
+  redisUrl,
+  redisWith,
+  type SetUp,
+  type SetUpServers,
+  type Variables,
+} from "./set-up-servers.ts";
 import { queryOnce } from "../support/query-once.ts";
 
 // The set-ups in which a URL leads to another kind of server than the one that is expected.

@@ -10,6 +10,17 @@ import { startRedis, type TestRedis } from "../support/redis-server.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
 
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** What is other than on servers where all is well. */
+export interface Prepared {
+  readonly variables?: Variables;
+  /** Goes on with the worker that was started, before the doctor looks. */
+  readonly after?: (worker: { end(): Promise<void> }) => Promise<unknown>;
+}
+
+export type SetUp = (servers: SetUpServers) => Promise<Prepared>;
+
 /** Servers on which all is well. */
 export interface SetUpServers {
   readonly postgres: TestPostgres;

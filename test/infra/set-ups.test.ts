@@ -10,7 +10,8 @@ import { hasGcc } from "../support/slow-disk.ts";
 import { until } from "../support/until.ts";
 import { readSetUpTable, type StartState } from "./set-ups-table.ts";
 import { asLogin, openServers, PASSWORD, withUrl, type SetUpServers } from "./set-up-servers.ts";
-import { SET_UPS, type Variables } from "./set-ups.ts";
+import { SET_UPS } from "./set-ups.ts";
+import type { Variables } from "./set-up-servers.ts";
 
 // Each row of the table in docs/operations.md, on real servers: a process is started as a user starts it, and
 // `millrace doctor` looks at the same.

@@ -27,19 +27,11 @@ import {
   startOnFullDisk,
   stream,
   withUrl,
+  type Prepared,
+  type SetUp,
   type SetUpServers,
+  type Variables,
 } from "./set-up-servers.ts";
-
-export type Variables = Readonly<Record<string, string | undefined>>;
-
-/** What is other than on servers where all is well. */
-export interface Prepared {
-  readonly variables?: Variables;
-  /** Goes on with the worker that was started, before the doctor looks. */
-  readonly after?: (worker: { end(): Promise<void> }) => Promise<unknown>;
-}
-
-export type SetUp = (servers: SetUpServers) => Promise<Prepared>;
 
 /** The set-ups of the table in docs/operations.md, by the words of their first column. */
 export const SET_UPS: Readonly<Record<string, SetUp>> = {

@@ -5,7 +5,6 @@ import { openCommand, openDashboard, openWorker } from "./open-stores.ts";
 import { queueKeys, warnIfUnsigned } from "./queue-keys.ts";
 
 const MILLRACE_QUEUE_KEY = makeQueueKey();
-const DATABASE_URL = "postgres://db.internal/app";
 
 test.each([
   ["redis://127.0.0.1:6379"],
@@ -13,8 +12,8 @@ test.each([
   ["rediss://[::1]:6380/1"],
   ["redis://127.8.8.8"],
 ])("%s is on this machine, and needs no key", (REDIS_URL) => {
-  expect(queueKeys({ DATABASE_URL, REDIS_URL })).toBeUndefined();
-  expect(queueKeys({ DATABASE_URL, REDIS_URL, MILLRACE_QUEUE_KEY })).toBeDefined();
+  expect(queueKeys({ REDIS_URL })).toBeUndefined();
+  expect(queueKeys({ REDIS_URL, MILLRACE_QUEUE_KEY })).toBeDefined();
 });
 
 test.each([
@@ -23,32 +22,32 @@ test.each([
   ["rediss://localhost.example.com"],
   ["redis+sentinel://127.0.0.1:26379,127.0.0.1:26380/main"],
 ])("%s is on another machine, or may be, and needs a key", (REDIS_URL) => {
-  expect(() => queueKeys({ DATABASE_URL, REDIS_URL })).toThrow(
+  expect(() => queueKeys({ REDIS_URL })).toThrow(
     expect.objectContaining({
       code: "queue_key_missing",
       message: expect.stringContaining("openssl rand -hex 32"),
     }),
   );
-  expect(queueKeys({ DATABASE_URL, REDIS_URL, MILLRACE_QUEUE_KEY })).toBeDefined();
+  expect(queueKeys({ REDIS_URL, MILLRACE_QUEUE_KEY })).toBeDefined();
 });
 
 test("with the queue on Postgres no key is used", () => {
-  expect(queueKeys({ DATABASE_URL, REDIS_URL: undefined, MILLRACE_QUEUE_KEY })).toBeUndefined();
+  expect(queueKeys({ REDIS_URL: undefined, MILLRACE_QUEUE_KEY })).toBeUndefined();
 });
 
 test("a role without a key on Redis says so, and no other does", () => {
   const lines: unknown[] = [];
   const logger = { warn: (line: unknown) => void lines.push(line) };
   const REDIS_URL = "redis://127.0.0.1";
-  warnIfUnsigned({ DATABASE_URL, REDIS_URL, MILLRACE_QUEUE_KEY }, logger);
-  warnIfUnsigned({ DATABASE_URL, REDIS_URL: undefined }, logger);
+  warnIfUnsigned({ REDIS_URL, MILLRACE_QUEUE_KEY }, logger);
+  warnIfUnsigned({ REDIS_URL: undefined }, logger);
   expect(lines).toEqual([]);
-  warnIfUnsigned({ DATABASE_URL, REDIS_URL }, logger);
+  warnIfUnsigned({ REDIS_URL }, logger);
   expect(lines).toEqual([expect.stringContaining("MILLRACE_QUEUE_KEY")]);
 });
 
 test("no role starts without a key on a Redis of another machine", () => {
-  const urls = { DATABASE_URL, REDIS_URL: "redis://redis.internal:6379" };
+  const urls = { REDIS_URL: "redis://redis.internal:6379" };
   const missing = expect.objectContaining({ code: "queue_key_missing" });
   const config = { sources: {}, worker: {}, retention: {} } as unknown as Config;
   for (const open of [openIngress, openWorker, openDashboard, openCommand]) {

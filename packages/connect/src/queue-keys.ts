@@ -1,7 +1,8 @@
-import { MillraceError, QueueKeys } from "@millrace/core";
+import { MillraceError, QueueKeys, type Environment } from "@millrace/core";
 import { isRedisOnThisMachine } from "@millrace/queue";
 import type { Logger } from "@millrace/service";
-import type { StoreUrls } from "./open-queues.ts";
+
+type KeyVariables = Partial<Pick<Environment, "REDIS_URL" | "MILLRACE_QUEUE_KEY">>;
 
 /**
  * The keys that sign jobs on Redis. None on Postgres, where anyone who can add a job can write to
@@ -9,7 +10,7 @@ import type { StoreUrls } from "./open-queues.ts";
  *
  * @throws `queue_key_missing` for a Redis that other machines may reach; `invalid_config`.
  */
-export function queueKeys({ REDIS_URL, MILLRACE_QUEUE_KEY }: StoreUrls): QueueKeys | undefined {
+export function queueKeys({ REDIS_URL, MILLRACE_QUEUE_KEY }: KeyVariables): QueueKeys | undefined {
   if (REDIS_URL === undefined) return undefined;
   if (MILLRACE_QUEUE_KEY !== undefined) return new QueueKeys(MILLRACE_QUEUE_KEY);
   if (isRedisOnThisMachine(REDIS_URL)) return undefined;
@@ -22,7 +23,7 @@ export function queueKeys({ REDIS_URL, MILLRACE_QUEUE_KEY }: StoreUrls): QueueKe
 
 /** Says in the log that jobs on Redis are not signed, which is for a developer's machine. */
 export function warnIfUnsigned(
-  { REDIS_URL, MILLRACE_QUEUE_KEY }: StoreUrls,
+  { REDIS_URL, MILLRACE_QUEUE_KEY }: KeyVariables,
   logger: Pick<Logger, "warn">,
 ): void {
   if (REDIS_URL === undefined || MILLRACE_QUEUE_KEY !== undefined) return;

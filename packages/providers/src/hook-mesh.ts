@@ -14,13 +14,8 @@ import { digitsOf } from "./samples/define-samples.ts";
 import { hookMeshSamples } from "./samples/hook-mesh-samples.ts";
 import { eitherScheme, signatureScheme, standardScheme } from "./signature/signature-scheme.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
-import {
-  KEY_ENCODINGS,
-  readKey,
-  type KeyEncoding,
-  keysIn,
-  type KeyReader,
-} from "./signature/prepare-secrets.ts";
+import { KEY_ENCODINGS, readKey, type KeyEncoding, keysIn } from "./signature/prepare-secrets.ts";
+import type { KeyReader } from "./signature/signature-algorithm.ts";
 import { plainSignature } from "./signature/signature-format.ts";
 
 export interface HookMeshOptions<Type extends string = string> extends SourceOptions<Type> {

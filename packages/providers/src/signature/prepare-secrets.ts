@@ -1,5 +1,10 @@
 import { MillraceError } from "@millrace/core";
-import { decodeStrictly, type SignatureAlgorithm, type SigningKey } from "./signature-algorithm.ts";
+import {
+  decodeStrictly,
+  type KeyReader,
+  type SignatureAlgorithm,
+  type SigningKey,
+} from "./signature-algorithm.ts";
 
 /**
  * Makes each live secret ready. A secret that is empty verifies whatever anyone signs, so none such
@@ -27,14 +32,6 @@ export function prepareSecrets(
 
 function missing(state: string): MillraceError {
   return new MillraceError("missing_secret", `Cannot verify deliveries: ${state}`);
-}
-
-/** The way from a sender's secrets to keys. */
-export interface KeyReader {
-  /** The bytes that a secret may stand for, the likeliest first; none when it is no secret. */
-  read(secret: string): readonly Uint8Array[];
-  /** The form of a right secret, for the message about a wrong one: "must be <form>". */
-  readonly form: string;
 }
 
 const FORMS: Readonly<Record<KeyEncoding, string>> = {

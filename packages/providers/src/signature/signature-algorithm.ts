@@ -1,6 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { SignedMessage } from "@millrace/core";
-import type { KeyReader } from "./prepare-secrets.ts";
 
 /** A signed message, or what may be one. */
 export type Message = SignedMessage;
@@ -21,6 +20,14 @@ export interface SignatureAlgorithm {
   readonly secretForm: string;
   /** A signature's bytes; undefined when the text cannot be one. */
   decode(text: string): Uint8Array | undefined;
+}
+
+/** The way from a sender's secrets to keys. */
+export interface KeyReader {
+  /** The bytes that a secret may stand for, the likeliest first; none when it is no secret. */
+  read(secret: string): readonly Uint8Array[];
+  /** The form of a right secret, for the message about a wrong one: "must be <form>". */
+  readonly form: string;
 }
 
 /** The encoding of a signature's bytes in a header. */

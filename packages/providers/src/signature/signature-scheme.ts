@@ -8,10 +8,11 @@ import type {
   Verifier,
 } from "@millrace/core";
 import { headerOf, textToHeader } from "../headers.ts";
-import { type KeyReader, prepareSecrets } from "./prepare-secrets.ts";
+import { prepareSecrets } from "./prepare-secrets.ts";
 import {
   hmacAlgorithm,
   type Message,
+  type KeyReader,
   type SignatureAlgorithm,
   type SigningKey,
 } from "./signature-algorithm.ts";
