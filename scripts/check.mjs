@@ -23,6 +23,7 @@ const first = {
 const afterBuild = {
   lint: () => tool("oxlint", "--type-aware", "."),
   "types of tests": () => tool("tsc", "-p", "tsconfig.test.json"),
+  "types of scripts": () => tool("tsc", "-p", "tsconfig.scripts.json"),
   // Strict sees what is built alone, and undeclared imports in it; the other run sees the tests
   // too.
   "dead code": () => tool("knip", "--strict", "--no-progress"),

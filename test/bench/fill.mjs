@@ -28,7 +28,7 @@ export async function fillUsual(env, events) {
 
 /** With `ledger`, as a source with `ack: "ledger"` does: body and event there, and a job with the identity. */
 export async function fillMillrace(env, events, { ledger = false } = {}) {
-  const settings = { sources: ["bench"], role: "cli", notify: () => {} };
+  const settings = { sources: ["bench"], role: /** @type {const} */ ("cli"), notify: () => {} };
   const queues =
     env.REDIS_URL === undefined
       ? await createPostgresQueues({ ...settings, url: env.DATABASE_URL })

@@ -41,7 +41,7 @@ ${list(Object.entries(LOADS).map(([name, { title }]) => [`  ${name}`, title]))}
 Rates are this machine's while it does whatever else it does: read the ratios. CPU is the figure that holds on
 a busy machine.`;
 
-const text = { type: "string" };
+const text = /** @type {const} */ ({ type: "string" });
 
 /** What the command line asks for; a mistake is reported in one line. */
 export function readBenchOptions() {

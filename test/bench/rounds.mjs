@@ -80,6 +80,7 @@ export function rangeText({ middle, least, most }, digits) {
 }
 
 /** The CPU of an event, with each process' part of it. */
+/** @param {Record<string, any>} row */
 export function cpuText({ cpu, cpuUs }) {
   const parts = Object.entries(cpuUs).map(([process, us]) => `${process} ${rounded(us)}`);
   const total = rounded(cpu.middle);

@@ -94,6 +94,7 @@ async function openStores(env, servers) {
   pool.on("connect", (client) => client.on("error", () => {}));
   const redis = new Redis(env.REDIS_URL);
   redis.on("error", () => {});
+  /** @type {(text: string, values?: unknown[]) => Promise<any[]>} */
   const query = async (text, values) => (await pool.query(text, values)).rows;
   const [{ pid }] = await query("SELECT pg_backend_pid() AS pid");
   return {
@@ -123,7 +124,7 @@ async function startRedis(parent, name = "redis") {
   // Ctrl-C ends it too, maybe before it is stopped.
   const ended = once(child, "exit");
   ended.catch(() => {});
-  await new Promise((resolve, reject) => {
+  await new Promise((/** @type {(value?: void) => void} */ resolve, reject) => {
     child.once("error", () => reject(new Error("Cannot bench: no redis-server on PATH")));
     child.stdout.on("data", (data) => String(data).includes("Ready to accept") && resolve());
   });
@@ -162,7 +163,7 @@ async function askOnce(url, text) {
 async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { port } = server.address();
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
   server.close();
   return port;
 }

@@ -16,7 +16,13 @@ export async function checkWork(query, events, { contended = false } = {}) {
   );
 }
 
-/** Waits until a count has been reached, and gives the time; it never asks for more than a tenth of the time. */
+/**
+ * Waits until a count has been reached, and gives the time. It asks for at most a tenth of the time.
+ *
+ * @param {() => Promise<number>} count
+ * @param {number} wanted
+ * @param {{ withinMs?: number, onCount?: (done: number, now: number) => void }} [options]
+ */
 export async function untilCount(count, wanted, { withinMs = 120_000, onCount } = {}) {
   const deadlineMs = performance.now() + withinMs;
   for (;;) {

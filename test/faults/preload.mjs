@@ -20,11 +20,12 @@ globalThis[Symbol.for("millrace.failpoint")] = (failpoint) => {
 /** Milliseconds that this process's clock is off. */
 let skewMs = 0;
 const RealDate = Date;
-globalThis.Date = class extends RealDate {
+/** @type {any} */ (globalThis).Date = class extends RealDate {
   constructor(...args) {
     if (args.length === 0) super(RealDate.now() + skewMs);
-    else super(...args);
+    else super(.../** @type {[any]} */ (args));
   }
+  /** @override */
   static now() {
     return RealDate.now() + skewMs;
   }

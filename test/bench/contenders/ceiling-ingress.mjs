@@ -21,5 +21,6 @@ const server = createServer((request, response) => {
   });
 });
 server.listen(0, "127.0.0.1", () => {
-  process.send({ kind: "listening", port: server.address().port });
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  process.send({ kind: "listening", port });
 });

@@ -4,7 +4,7 @@ export default defineConfig({
   // Failed attempts of the benchmark come again at once, as in the contenders.
   sources: {
     bench: standardWebhooks({
-      ack: process.env.BENCH_ACK ?? "queue",
+      ack: process.env.BENCH_ACK === "ledger" ? "ledger" : "queue",
       backoff: { firstMs: 0, factor: 1, maxMs: 0 },
       queueDepthMax: Number(process.env.BENCH_QUEUE_DEPTH_MAX ?? 100_000),
     }),

@@ -97,7 +97,8 @@ const LINE = {
 const many = (length, item) => Array.from({ length }, () => item);
 
 const failureOf = (identity, isKept) => ({
-  ...{ final: false, counts: true, code: "handler_failed", message: "Error: failed" },
+  ...{ final: false, counts: true, code: /** @type {const} */ ("handler_failed") },
+  message: "Error: failed",
   ...{ run: "run-1", afterMs: 1_000 },
   details: identity && {
     ...identity,

@@ -72,8 +72,9 @@ async function startSlowServer() {
     setTimeout(() => response.end(), CALL_MS);
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
   return {
-    url: `http://127.0.0.1:${server.address().port}`,
+    url: `http://127.0.0.1:${port}`,
     takeMost: () => {
       const taken = most;
       most = now;
@@ -163,6 +164,10 @@ async function measureEmitted(servers, { events = 10_000, ...options }) {
   };
 }
 
+/**
+ * @param {Record<string, any>} servers
+ * @param {Record<string, any>} options
+ */
 async function measureWaits(servers, { rate, seconds, ...options }) {
   const stores = await servers.fresh();
   const env = envOf(stores, emit, { ...options, load: "emit" });
