@@ -4,6 +4,7 @@ import { LongestFirst } from "./test/support/longest-first.ts";
 // `.ci/run` runs them after `npm test`: the proofs that nothing is lost, doubled or let in.
 const PROOFS = [
   "test/attacks/**/*.test.ts",
+  "test/integration/executed-files.test.ts",
   "test/integration/crashes.test.ts",
   "test/integration/reconciler.test.ts",
   "test/ledger/leader.test.ts",

@@ -66,9 +66,9 @@ describeOnRedis("an ingress with both event stores", () => {
       await pipeline.startInProcess("worker");
       expect(await untilReady(ingress, "ready")).toMatchObject({ httpStatus: 200 });
       const senders = startSenders((id) => deliver(ingress, source, { id }), { prefix });
-      await senders.more(100);
+      await senders.moreAcknowledged(100);
       await strike();
-      await senders.more(200);
+      await senders.moreAcknowledged(200);
       const dark = await untilReady(ingress, "degraded");
       expect(dark).toMatchObject({ httpStatus: 200, stores: { fast: other, safe: other } });
       expect(dark.parts[other]).toBe("ok");
@@ -78,14 +78,15 @@ describeOnRedis("an ingress with both event stores", () => {
       expect(active.get(`source="${source}",store="${first}"`)).toBe(0);
       await heal();
       await untilReady(ingress, "ready");
-      await senders.more(100);
+      await senders.moreAcknowledged(100);
       await senders.stop();
 
-      // A busy machine may keep the one store that is left from answering in its 800 ms, now and then.
+      // A busy machine may keep the one store that is left from answering in its 800 ms: a 503, which
+      // senders repeat. 200 deliveries were taken meanwhile.
       const taken = senders.acknowledged();
       const answers = new Set(senders.all.map(({ answer }) => answer));
       expect([...answers].filter((answer) => answer !== 503)).toEqual([202]);
-      expect(taken.length).toBeGreaterThan(0.95 * senders.all.length);
+      expect(taken.length).toBeGreaterThanOrEqual(400);
       expect(senders.slowestMs()).toBeLessThan(ANSWERED_WITHIN_MS);
       expect(await untilCompletedOnce(pipeline.database, taken, LONG)).toEqual([]);
     },

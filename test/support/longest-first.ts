@@ -13,7 +13,7 @@ const LONGEST: readonly string[] = [
   // npm run test:proofs
   "test/operations/reconcile-faults.test.ts",
   "test/integration/crashes.test.ts",
-  "test/attacks/executed-files.test.ts",
+  "test/integration/executed-files.test.ts",
   "test/attacks/clean-connections.test.ts",
   // npm run test:nightly
   "test/infra/set-ups.test.ts",
