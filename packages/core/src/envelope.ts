@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { z } from "zod";
-import { headersHash } from "./digest.ts";
+import { headersHash } from "./event.ts";
 import { MillraceError } from "./errors.ts";
 import { GENERATION_MAX, TIME_MAX_MS, type EnvelopedEvent, type IncomingEvent } from "./event.ts";
 import type { QueueKeys } from "./queue-keys.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { bodyHash, messageDigest, partDigest, signedDigest } from "./digest.ts";
+import { bodyHash, messageDigest, partDigest, signedDigest } from "./event.ts";
 import { fromEnvelope, readEnvelope, stringifyEnvelope, toEnvelope } from "./envelope.ts";
 import { isStorable, isStorableWithin, type IncomingEvent } from "./event.ts";
 import { makeQueueKey, QueueKeys } from "./queue-keys.ts";

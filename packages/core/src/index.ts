@@ -5,7 +5,7 @@
  * worker and `WebhookEvent` in a handler (event.ts, envelope.ts, handler.ts). Its key is source,
  * event id and generation: `keyOf`. In the ledger it is pending, then completed or failed.
  * - Trust: an envelope's MAC covers the identity and the hashes of body and headers (envelope.ts,
- *   queue-keys.ts). SHA-256 identifies bodies and signed messages (digest.ts).
+ *   queue-keys.ts). SHA-256 identifies bodies and signed messages (event.ts).
  * - Errors: one registry of codes, which chooses the HTTP status too (error-codes.ts), and one
  *   class.
  * - Settings: zod checks a config and the environment (config-schema.ts, environment.ts);
@@ -48,7 +48,7 @@ export {
 } from "./environment.ts";
 export { ERROR_CODES, LEFT_TO_A_PERSON, statusOf, type ErrorCode } from "./error-codes.ts";
 export { asError, errorBody, isMillraceError, MillraceError } from "./errors.ts";
-export { bodyHash, messageDigest, partDigest, signedDigest } from "./digest.ts";
+export { bodyHash, messageDigest, partDigest, signedDigest } from "./event.ts";
 export {
   ENVELOPE_VERSION,
   fromEnvelope,

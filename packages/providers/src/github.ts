@@ -1,8 +1,7 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { textToHeader } from "./headers.ts";
+import { textToHeader, header } from "./identity/delivery-reader.ts";
 import { identifyOne } from "./identity/identify.ts";
-import { header } from "./identity/delivery-reader.ts";
 import { randomHex } from "./random-text.ts";
 import { githubSamples } from "./samples/github-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";

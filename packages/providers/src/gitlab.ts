@@ -5,9 +5,8 @@ import {
   type SourceOptions,
 } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { textToHeader } from "./headers.ts";
+import { textToHeader, firstOf, header, json } from "./identity/delivery-reader.ts";
 import { identifyOne } from "./identity/identify.ts";
-import { firstOf, header, json } from "./identity/delivery-reader.ts";
 import { randomHex, randomWhsec } from "./random-text.ts";
 import { gitlabSamples } from "./samples/gitlab-samples.ts";
 import { keysIn } from "./signature/prepare-secrets.ts";

@@ -5,10 +5,9 @@ import {
   type SourceOptions,
 } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { textToHeader } from "./headers.ts";
+import { textToHeader, header, json, type Locator } from "./identity/delivery-reader.ts";
 import { parseHmacOptions, type HmacOptions } from "./hmac-options.ts";
 import { identifyOne } from "./identity/identify.ts";
-import { header, json, type Locator } from "./identity/delivery-reader.ts";
 import { randomHex, randomWhsec } from "./random-text.ts";
 import { customSamples } from "./samples/custom-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";

@@ -1,9 +1,8 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { OK_ANSWERS } from "./answers.ts";
 import { defineProvider } from "./define-provider.ts";
-import { textToHeader } from "./headers.ts";
+import { textToHeader, firstOf, header, joined, json } from "./identity/delivery-reader.ts";
 import { identifyOne } from "./identity/identify.ts";
-import { firstOf, header, joined, json } from "./identity/delivery-reader.ts";
 import { randomText } from "./random-text.ts";
 import { linearSamples } from "./samples/linear-samples.ts";
 import { hmacAlgorithm } from "./signature/signature-algorithm.ts";

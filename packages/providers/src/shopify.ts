@@ -1,8 +1,7 @@
 import type { DeliveryHead, SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { textToHeader } from "./headers.ts";
+import { textToHeader, firstOf, joined, type Locator } from "./identity/delivery-reader.ts";
 import { identifyOne } from "./identity/identify.ts";
-import { firstOf, joined, type Locator } from "./identity/delivery-reader.ts";
 import { randomText } from "./random-text.ts";
 import { SAMPLE_SHOP, shopifySamples } from "./samples/shopify-samples.ts";
 import { eitherScheme, type Scheme, signatureScheme } from "./signature/signature-scheme.ts";

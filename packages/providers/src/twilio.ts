@@ -1,7 +1,7 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { textToHeader } from "./headers.ts";
 import {
+  textToHeader,
   type Found,
   bodyDigest,
   firstOf,

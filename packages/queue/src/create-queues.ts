@@ -4,12 +4,15 @@ import {
   withDeadline,
   MillraceError,
   type CircuitBreaker,
+  asError,
+  failpoint,
+  type IncomingEvent,
+  type StoreResult,
 } from "@millrace/core";
 import type { Queue } from "bullmq";
-import type { Backend, QueueServer } from "./backend.ts";
-import { createEnqueue, type Route } from "./enqueue.ts";
+import type { Backend, QueueServer, AddOptions, NewJob, ReplicaWait } from "./backend.ts";
 import { createInspection } from "./inspect.ts";
-import { queueName } from "./names.ts";
+import { queueName, jobId } from "./names.ts";
 import type { Notify, ReportError } from "./notices.ts";
 import { createPressureGauge } from "./pressure.ts";
 import type { Queues, Workers } from "./queues.ts";
@@ -97,4 +100,171 @@ async function ping(backend: Backend, server: QueueServer): Promise<void> {
     const state = server.unready() ?? "the server refuses";
     throw new MillraceError(code, `Cannot ping: ${state}`, { cause: error });
   }
+}
+
+/** Where the events of a source go. */
+interface Route {
+  readonly queue: Queue;
+  readonly server: QueueServer;
+  readonly breaker: CircuitBreaker;
+}
+
+interface EnqueueDeps {
+  readonly backend: Backend;
+  /** By source. */
+  readonly routes: ReadonlyMap<string, Route>;
+  /** Milliseconds within which every event of a call has its answer. */
+  readonly timeoutMs: number;
+}
+
+/** A job that is added once in a call, and the positions of the events that asked for it. */
+interface Wanted extends NewJob {
+  readonly indexes: number[];
+}
+
+interface AddingOptions extends AddOptions {
+  readonly replicas: ReplicaWait | undefined;
+}
+
+/** Adds events to their sources' queues; see {@link Queues.enqueue}. */
+function createEnqueue(deps: EnqueueDeps): Queues["enqueue"] {
+  return async (events, options) => {
+    const answers: StoreResult[] = Array.from({ length: events.length });
+    const identityOnly = options?.identityOnly === true;
+    // A caller that enqueues identities has mostly asked the ledger before, which knows better. An
+    // identity is in the ledger too. To wait for a replica would stop the reconciler where a
+    // failover left none.
+    const replicas = identityOnly ? undefined : deps.backend.waitForReplicas?.();
+    const onSent = replicas?.onSent;
+    const adding = { identityOnly, exact: options?.exact ?? !identityOnly, onSent, replicas };
+    await Promise.all(
+      [...groupBySource(events, options?.delaysMs)].map(async ([source, group]) => {
+        const wanted = [...group.values()];
+        giveAnswers(wanted, await addToSource(deps, source, wanted, adding), answers);
+      }),
+    );
+    return answers;
+  };
+}
+
+/**
+ * The jobs of a call by source, and of a source by job id and body: what is asked twice is added
+ * once.
+ */
+function groupBySource(
+  events: readonly IncomingEvent[],
+  delaysMs: readonly number[] | undefined,
+): Map<string, Map<string, Wanted>> {
+  const groups = new Map<string, Map<string, Wanted>>();
+  for (const [index, event] of events.entries()) {
+    let group = groups.get(event.source);
+    if (group === undefined) groups.set(event.source, (group = new Map()));
+    const id = jobId(event.eventId, event.generation);
+    // The same id with another body is another question: the queue answers that they conflict.
+    const key = `${id} ${event.bodyHash}`;
+    const same = group.get(key);
+    const delayMs = Math.ceil(delaysMs?.[index] ?? 0);
+    if (same === undefined) group.set(key, { id, event, delayMs, indexes: [index] });
+    else same.indexes.push(index);
+  }
+  return groups;
+}
+
+/** Adds the jobs of one source, within the deadline, unless the server is known not to answer. */
+async function addToSource(
+  deps: EnqueueDeps,
+  source: string,
+  jobs: readonly NewJob[],
+  options: AddingOptions,
+): Promise<readonly StoreResult[]> {
+  const { backend, routes, timeoutMs } = deps;
+  const route = routes.get(source);
+  const refusal = route === undefined ? `no queue for source "${source}"` : unready(route);
+  if (route === undefined || refusal !== undefined) {
+    const error = unavailable(refusal ?? "");
+    return jobs.map(() => error);
+  }
+  // One deadline for all jobs of a call, also where they are tried again singly.
+  const late = () => {
+    route.breaker.trip();
+    return unavailable(`no answer in ${timeoutMs} ms`);
+  };
+  try {
+    const added = add(backend, route.queue, jobs, options);
+    const adding = options.replicas === undefined ? added : confirm(added, options.replicas);
+    const results = await withDeadline(adding, timeoutMs, late);
+    return results.map((result) => inOurTerms(backend, result));
+  } catch (error) {
+    return jobs.map(() => asError(error));
+  }
+}
+
+function unready({ server, breaker }: Route): string | undefined {
+  return server.unready() ?? (breaker.isOpen ? "it does not answer" : undefined);
+}
+
+/** Takes no job for added that no replica has in time. */
+async function confirm(
+  added: Promise<readonly StoreResult[]>,
+  replicas: ReplicaWait,
+): Promise<readonly StoreResult[]> {
+  const results = await added;
+  if (await replicas.confirmed()) return results;
+  // A job that the queue had before may be as new as this call's: its sender has no answer yet.
+  return results.map((result) => (result instanceof Error ? result : NOT_REPLICATED));
+}
+
+const NOT_REPLICATED = new MillraceError(
+  "redis_no_replica",
+  "Cannot confirm the event: no replica of Redis had it in time",
+);
+
+/**
+ * Adds jobs together; where one of them is at fault, each by itself, so that the others get
+ * through.
+ */
+async function add(
+  backend: Backend,
+  queue: Queue,
+  jobs: readonly NewJob[],
+  options: AddOptions,
+): Promise<readonly StoreResult[]> {
+  try {
+    const adding = backend.add(queue, jobs, options);
+    failpoint("queue.add_sent");
+    return await adding;
+  } catch (error) {
+    if (jobs.length === 1 || !backend.isPoison(error)) return jobs.map(() => asError(error));
+    const singly = await Promise.all(jobs.map((job) => add(backend, queue, [job], options)));
+    // Some of the failed bulk may have been added, so a `duplicate` may be of this very call.
+    return singly.flat().map((result) => (result === "duplicate" ? "accepted" : result));
+  }
+}
+
+/** Separates the server's fault, which is `unavailable`, from that of one job. */
+function inOurTerms(backend: Backend, result: StoreResult): StoreResult {
+  if (!(result instanceof Error)) return result;
+  if (result instanceof MillraceError || backend.isPoison(result)) return result;
+  return unavailable(result.message, result);
+}
+
+function unavailable(state: string, cause?: Error): MillraceError {
+  return new MillraceError("unavailable", `Cannot enqueue: ${state}`, { cause });
+}
+
+/**
+ * Gives each event of the call its answer: of several that asked for one job, the first is the new
+ * one.
+ */
+function giveAnswers(
+  wanted: readonly Wanted[],
+  results: readonly StoreResult[],
+  answers: StoreResult[],
+): void {
+  wanted.forEach(({ indexes }, position) => {
+    const result = results[position] ?? unavailable("the queue gave no answer");
+    indexes.forEach((index, turn) => {
+      answers[index] = turn > 0 && result === "accepted" ? "duplicate" : result;
+    });
+  });
 }

@@ -3,21 +3,22 @@
  * generation.
  *
  * A job carries an envelope. It goes waiting → active → completed or failed, or delayed → waiting
- * to run again: enqueue.ts adds it; BullMQ passes it to process-job.ts, which checks envelope,
- * source and job id, calls `run` (the processor) and returns its JobResult in BullMQ's terms.
- * BullMQ never ends a job by a count of its own.
+ * to run again: create-queues.ts adds it; BullMQ passes it to process-job.ts, which checks
+ * envelope, source and job id, calls `run` (the processor) and returns its JobResult in BullMQ's
+ * terms. BullMQ never ends a job by a count of its own.
  * - Dedup: the job id (names.ts). It is a hint, because a queue forgets; the ledger's primary key
- *   is the fence.
- * - Deadlines: a call of `enqueue` has `enqueueTimeoutMs` (enqueue.ts); `ping` has one second. Any
- *   other command on Redis has 200 ms more than an enqueue (redis-clients.ts), on Postgres 30
- *   seconds (postgres-pool.ts).
+ * is the fence.
+ * - Deadlines: a call of `enqueue` has `enqueueTimeoutMs` (create-queues.ts); `ping` has one
+ * second. Any
+ * other command on Redis has 200 ms more than an enqueue (redis-clients.ts), on Postgres 30
+ * seconds (postgres-pool.ts).
  * - Circuit breaker: one for each server that has queues (create-queues.ts), for reachability. An
- *   enqueue without an answer trips it, and an answered ping ends that. An ingress trips it too,
- *   and looks at it before it sends a delivery here.
+ * enqueue without an answer trips it, and an answered ping ends that. An ingress trips it too,
+ * and looks at it before it sends a delivery here.
  * - Retries of an event belong to the processor, and of a lost job to the reconciler.
  * - How Redis is set up (one server, Sentinels) is in redis-address.ts alone. Whether it keeps what
- *   it confirms (its disk, its replicas) is watched in redis-durability.ts, which also waits for a
- *   replica.
+ * it confirms (its disk, its replicas) is watched in redis-durability.ts, which also waits for a
+ * replica.
  * - Back-off: a worker whose errors come too fast pauses for a second (workers.ts).
  */
 export {

@@ -6,7 +6,7 @@ import { addedAt, endedRunName, isJobOf, queueName } from "./names.ts";
 import type { Notify, ReportError } from "./notices.ts";
 import { createJobProcessor, retryDelay } from "./process-job.ts";
 import type { WorkOptions, Workers } from "./queues.ts";
-import { createRuns, type Runs } from "./runs.ts";
+import { createRuns, type Runs } from "./process-job.ts";
 
 /** Milliseconds between tries to fetch while the server refuses connections. BullMQ's own: 15 s. */
 const FETCH_RETRY_DELAY_MS = 1_000;

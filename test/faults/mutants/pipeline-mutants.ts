@@ -95,7 +95,7 @@ export const PIPELINE_MUTANTS: readonly Mutant[] = [
         to: "    const call = this.#store.put(events);\n    if (call !== undefined) return call;\n",
       },
       {
-        file: `${QUEUE}/enqueue.ts`,
+        file: `${QUEUE}/create-queues.ts`,
         from: "await withDeadline(adding, timeoutMs, late);",
         to: "await adding;\n    void [withDeadline, late];",
       },

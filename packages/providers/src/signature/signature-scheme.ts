@@ -7,7 +7,7 @@ import type {
   Verification,
   Verifier,
 } from "@millrace/core";
-import { headerOf, textToHeader } from "../headers.ts";
+import { headerOf, textToHeader } from "../identity/delivery-reader.ts";
 import { prepareSecrets } from "./prepare-secrets.ts";
 import {
   hmacAlgorithm,

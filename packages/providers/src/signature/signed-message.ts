@@ -1,6 +1,5 @@
 import type { Delivery, DeliveryHead, Refusal } from "@millrace/core";
-import { headerOf, isHeaderText } from "../headers.ts";
-import { readDelivery } from "../identity/delivery-reader.ts";
+import { headerOf, isHeaderText, readDelivery } from "../identity/delivery-reader.ts";
 import { refuse } from "../answers.ts";
 import type { Message } from "./signature-algorithm.ts";
 import type { WrittenSignature } from "./signature-format.ts";

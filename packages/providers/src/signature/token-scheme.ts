@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryHead, Refusal } from "@millrace/core";
 import { createHash, timingSafeEqual } from "node:crypto";
-import { headerOf, textToHeader } from "../headers.ts";
+import { headerOf, textToHeader } from "../identity/delivery-reader.ts";
 import { keysIn, prepareSecrets } from "./prepare-secrets.ts";
 import type { Scheme } from "./signature-scheme.ts";
 import type { SignatureAlgorithm } from "./signature-algorithm.ts";

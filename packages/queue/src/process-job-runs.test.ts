@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createRuns } from "./runs.ts";
+import { createRuns } from "./process-job.ts";
 
 describe("createRuns", () => {
   it("aborts the run of the job that is named, and no other", () => {
