@@ -34,7 +34,14 @@ const afterBuild = {
   words: () =>
     runCommand(
       process.execPath,
-      [join(root, "scripts", "check-words.mjs"), "markdown", "strings", "alerts", "names"],
+      [
+        join(root, "scripts", "check-words.mjs"),
+        "markdown",
+        "strings",
+        "alerts",
+        "names",
+        "comments",
+      ],
       inRoot,
     ),
 };

@@ -1,5 +1,6 @@
 // `npm run pack`: one publishable package of all workspaces, `dist/millrace`, and its tarball.
-// `--out <folder>` puts them elsewhere. decisions/020-one-npm-package.md says why it is made like this.
+// `--out <folder>` puts them elsewhere. decisions/020-one-npm-package.md says why it is made like
+// this.
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain Node: what it runs was built before.
+// Plain Node: it loads the built files.
 import { main } from "../dist/main.js";
 
 await main();

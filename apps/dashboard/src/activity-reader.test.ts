@@ -5,7 +5,7 @@ import { createActivityReader } from "./activity-reader.ts";
 
 const MINUTE = 60_000;
 
-/** A ledger whose clock a test sets, and whose rows tell in which call they were counted. */
+/** A ledger whose clock a test sets, and whose rows name the call that counted them. */
 function ledgerAt(clock: { minute: number }) {
   const calls: Record<"source" | "type" | "before", string | undefined>[] = [];
   let failsAt = Infinity;

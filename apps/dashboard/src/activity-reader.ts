@@ -7,16 +7,17 @@ const HOUR = 60;
 /** Sources and types whose minutes are kept; the oldest is forgotten first. */
 const KEPT_MAX = 100;
 
-/** What is counted: all without either. */
+/** The source and type to count; all of them without either. */
 export interface ActivityOf {
   readonly source?: string | undefined;
   readonly type?: string | undefined;
 }
 
 /**
- * Reads the last hour by minute, of a source, of a type, or of all. Minutes that are over for a while are counted
- * once and kept: a reading costs what a few minutes cost, and only the first one an hour, slice by slice.
- * A minute's failures are those that had not been retried when it was counted.
+ * Reads the last hour by minute, of a source, of a type, or of all. Minutes that are over for a
+ * while are counted once and kept: a reading costs what a few minutes cost, and only the first one
+ * an hour, slice by slice. A minute's failures are those that had not been retried when it was
+ * counted.
  */
 export function createActivityReader(
   reads: Pick<Ledger["reads"], "activity">,

@@ -1,8 +1,10 @@
-/** How long a result is used. */
+/** Milliseconds for which a result is used. */
 export interface CacheTtl {
   /** At least so many milliseconds. */
   readonly ttlMinMs: number;
-  /** And at least this many times what the call took, so that a costly one is not made all the time. */
+  /**
+   * And at least this many times what the call took, so that a costly one is not made all the time.
+   */
   readonly timesTaken: number;
 }
 

@@ -20,7 +20,7 @@ import { createSignInRecord } from "./security/sign-in-record.ts";
 export interface DashboardDeps {
   readonly ledger: DashboardLedger;
   readonly queues: DashboardQueues;
-  /** What must work for the dashboard to be ready: each resolves when its part answers. */
+  /** The parts that the dashboard needs to be ready: each resolves when its part answers. */
   readonly checks: Readonly<Record<string, () => Promise<unknown>>>;
   readonly logger: Logger;
   readonly registry: Registry;
@@ -35,7 +35,7 @@ export interface Dashboard {
    * @throws `port_in_use`
    */
   listen(options: { port: number }): Promise<number>;
-  /** Stops accepting, lets requests under way finish, and cuts the rest. */
+  /** Stops accepting, lets running requests finish, and cuts the rest. */
   close(): Promise<void>;
 }
 

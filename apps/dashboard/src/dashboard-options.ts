@@ -8,19 +8,19 @@ export interface DashboardOptions {
   /** Further names that the dashboard is reached by, such as `dash.example.com`. */
   readonly hosts?: readonly string[];
   /**
-   * Who is believed about `X-Forwarded-For`: so many proxies in front, or these addresses and networks.
-   * Default: nobody, and a client's address is that of its connection.
+   * Who is believed about `X-Forwarded-For`: so many proxies in front, or these addresses and
+   * networks. Default: nobody, and a client's address is that of its connection.
    */
   readonly trustProxy?: number | readonly string[];
   /** Who may come in; without them only loopback is listened on, and everybody is an operator. */
   readonly credentials?: Credentials | undefined;
-  /** How ledger and queues are compared; default: as the config's defaults have it. */
+  /** The settings of the comparison of ledger and queues. Default: those of the config. */
   readonly compare?: CompareOptions;
-  /** Milliseconds that requests under way may take while it stops. Default 5,000. */
+  /** Milliseconds that running requests may take while it stops. Default 5,000. */
   readonly shutdownTimeoutMs?: number;
 }
 
-/** Whether only this machine reaches the dashboard: on loopback, and by no further name, as a proxy in front has one. */
+/** True when only this machine reaches the dashboard: on loopback, with no name of a proxy. */
 export function isLocal({ host, hosts = [] }: Pick<DashboardOptions, "host" | "hosts">): boolean {
   return isLoopback(host) && hosts.length === 0;
 }

@@ -28,9 +28,9 @@ interface Deps {
 
 /**
  * The dashboard's routes, each behind the same guards. Only `/healthz` and `/readyz` stand outside:
- * they tell no more than whether it works, and a prober knows neither name nor password. Who signs in
- * has passed the checks of `Host` and origin, and no other. Where other machines reach it, `/readyz` gives no
- * reasons, and `/metrics` is for programs: a page that runs in somebody's session has no use for them.
+ * they show only whether it works, and a prober has no credentials. A sign-in passes the checks of
+ * `Host` and origin, and no other. Where other machines reach it, `/readyz` gives no reasons, and
+ * `/metrics` is for programs: a page in a session has no use for them.
  */
 export function createExpressApp(deps: Deps, options: DashboardOptions): Express {
   const app = express();

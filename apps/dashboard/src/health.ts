@@ -21,7 +21,10 @@ interface Deps {
 
 /** Milliseconds of each part. All are read at the same time, so the answer takes little more. */
 const PART_MS = 1_000;
-/** A server is asked this often at most, however many pages are open: the page shows within 5 s that it stopped. */
+/**
+ * A server is asked this often at most, however many pages are open: the page shows within 5 s that
+ * it stopped.
+ */
 const PING_TTL = { ttlMinMs: 500, timesTaken: 0 };
 const READ_TTL = { ttlMinMs: 1_000, timesTaken: 20 };
 /** The comparison reads all that is pending, and the page asks every few seconds. */
@@ -34,8 +37,8 @@ const REASONS_MAX = 3;
 const WAIT_MS_MAX = 5 * 60_000;
 
 /**
- * Makes the reader of what needs attention. It never rejects and answers in little more than a second: a part that
- * fails is told as such, and one that depends on it as unknown.
+ * Makes the reader of problems that need attention. It never rejects and answers in little more
+ * than a second: a part that fails is reported as such, and one that depends on it as unknown.
  */
 export function createHealthReader(deps: Deps): () => Promise<Health> {
   const { ledger, queues } = deps;
@@ -68,7 +71,7 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
       settle(readQueues()),
       settle(within(compare)),
     ]);
-    // What was read a moment before the queue went away is news no longer.
+    // A reading from before the queue went away is no longer true.
     const read = queue.reason === undefined ? lastRead : queue;
     return {
       checked_at: new Date().toISOString(),

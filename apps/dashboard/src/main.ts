@@ -14,12 +14,12 @@ import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
 import { credentialsOf } from "./security/credentials.ts";
 
 /**
- * Runs a dashboard in this process. Resolves when it listens; SIGTERM and SIGINT end the process.
- * A Redis that is away does not keep it from showing the ledger.
+ * Runs a dashboard in this process. Resolves when it listens; SIGTERM and SIGINT end the process. A
+ * Redis that is away does not keep it from showing the ledger.
  *
- * @throws `invalid_config` (also for a host beyond loopback without credentials),
- * `example_secret`, `config_not_found`, `port_in_use`, `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`,
- * `database_unavailable`, `database_unreachable`.
+ * @throws `invalid_config` (also for a host beyond loopback without credentials), `example_secret`,
+ * `config_not_found`, `port_in_use`, `postgres_too_old`, `unsupported_isolation`, `missing_rights`,
+ * `migration_needed`, `database_unavailable`, `database_unreachable`.
  */
 export async function main(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const environment = readEnvironment(env);

@@ -24,9 +24,9 @@ const TIMES_TAKEN = 20;
 const EXAMPLES_MAX = 5;
 
 /**
- * Makes the readers of what costs much. Completed events are counted apart from the others: they are
- * nearly all, and their number is shared for long where the ledger is large, so that it may lag behind
- * the other two.
+ * Makes the readers of what costs much. Completed events are counted apart from the others: they
+ * are nearly all, and their number is shared for long where the ledger is large, so that it may lag
+ * behind the other two.
  */
 export function createOverviews({ ledger, queues }: Deps, options: CompareOptions): Overviews {
   const ofEach = (ttlMinMs: number) => ({ ttlMinMs, timesTaken: TIMES_TAKEN });

@@ -7,14 +7,14 @@ import { PAGE_CSP, securityHeaders } from "./security/security-headers.ts";
 
 /** The paths that the page answers in the browser; each is served the same document. */
 const PATHS = ["/", "/event", "/errors", "/runs", "/runs/:id", "/audit"];
-/** What is served to programs, or by others than this page. */
+/** Paths for programs, or for other pages than this one. */
 const OTHERS = /^\/(?:api|assets|metrics|queues)(?:\/|$)/;
-/** Seconds. The names of assets carry their content's hash, so what they name never changes. */
+/** Seconds. The names of assets carry their content's hash, so an asset never changes. */
 const FOR_EVER = 31_536_000;
 
 /**
- * `GET /` and the other paths of the ledger's page, and its assets. They hold no data, and may be served
- * to anyone: what the page shows it asks the API for.
+ * `GET /` and the other paths of the ledger's page, and its assets. They hold no data, and may be
+ * served to anyone: what the page shows it asks the API for.
  *
  * @throws `internal` when the page was not built.
  */
@@ -34,7 +34,7 @@ export function createPageRoutes(): Router {
       },
     }),
   );
-  // A browser that asks for a path that is none gets the page, which says so. A program gets an error.
+  // A browser that asks for an unknown path gets the page, which says so. A program gets an error.
   router.get(
     "/{*path}",
     (request, _response, next) => {

@@ -4,13 +4,13 @@ import type { Diagnosis } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import type { ActivityOf } from "./activity-reader.ts";
 
-/** What the dashboard needs of the ledger. */
+/** The part of the ledger that the dashboard uses. */
 export type DashboardLedger = Pick<
   Ledger,
   "reads" | "retries" | "repair" | "audit" | "bulkRuns" | "errors" | "sessions"
 >;
 
-/** What the dashboard needs of the queues. */
+/** The part of the queues that the dashboard uses. */
 export type DashboardQueues = Pick<
   Queues,
   | "backend"
@@ -34,7 +34,7 @@ export type DashboardQueues = Pick<
 /** Every source in numbers, counted a moment ago. */
 export type ReadStats = () => Promise<ReadonlyMap<string, SourceStats>>;
 
-/** What ledger and queues disagree on, compared a moment ago. */
+/** Disagreements of ledger and queues, from a recent comparison. */
 export interface Comparison {
   readonly checkedAt: Date;
   readonly diagnosis: Diagnosis;
@@ -45,7 +45,7 @@ export interface ActivityQuery extends ActivityOf {
   readonly range: keyof typeof ACTIVITY_RANGES;
 }
 
-/** What costs more than a page, and is therefore shared for a while by all who ask. */
+/** Expensive reads, whose results all callers share for a while. */
 export interface Overviews {
   readonly stats: ReadStats;
   readonly activity: (query: ActivityQuery) => Promise<Activity>;

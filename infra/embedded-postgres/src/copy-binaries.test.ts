@@ -8,7 +8,7 @@ import { copyBinaries, hasItsLinks } from "./copy-binaries.ts";
 let folder: string;
 let native: string;
 
-// What npm leaves behind when install scripts are off.
+// The files that npm leaves when install scripts are off.
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "millrace binaries-"));
   native = join(folder, "native");

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { eventRow } from "./events.ts";
 import { count, instant, text, type Wire } from "./values.ts";
 
-/** What a bulk run does with each event. */
+/** The action of a bulk run on each event. */
 export const BULK_VERBS = ["retry", "replay", "give_up"] as const;
 export type BulkVerb = (typeof BULK_VERBS)[number];
 
@@ -78,15 +78,17 @@ const retriedNamed = z.strictObject({
   dryRun: z.literal(false),
   events: z.array(retriedEvent).describe("Of a call that named its events: one each."),
 });
-/** What a retry of many is answered: its run, what became of events that were named, or the count of a dry run. */
+/**
+ * The answer to a retry of many: its run, one answer for each named event, or a dry run's count.
+ */
 export const retriedMany = z.union([
   startedRun,
   retriedNamed,
   z.strictObject({ retried: count(), ...counted }),
 ]);
-/** What a give-up of many is answered: its run, or the count of a dry run. */
+/** The answer to a give-up of many: its run, or the count of a dry run. */
 export const givenUpMany = z.union([startedRun, z.strictObject({ given_up: count(), ...counted })]);
-/** What a replay of many is answered: its run, or the count of a dry run. */
+/** The answer to a replay of many: its run, or the count of a dry run. */
 export const replayedMany = z.union([
   startedRun,
   z.strictObject({ replayed: count(), ...counted }),

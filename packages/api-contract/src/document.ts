@@ -5,8 +5,8 @@ import { OPERATIONS, splitName, type AnswerOf, type Operation } from "./operatio
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Makes the API's description (OpenAPI 3.1) of the schemas that its requests are read by, and of those
- * of its answers.
+ * Makes the API's description (OpenAPI 3.1) of the schemas that its requests are read by, and of
+ * those of its answers.
  */
 export function createDocument(): AnswerOf<"get /openapi.json"> {
   const paths: Record<string, Record<string, Json>> = {};

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { count, errorCode, instant, text, type Wire } from "./values.ts";
 
-/** What people have decided of a group. */
+/** The decision of people about a group. */
 export const ERROR_STATES = ["open", "resolved", "ignored"] as const;
 export type ErrorState = (typeof ERROR_STATES)[number];
 

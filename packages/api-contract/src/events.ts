@@ -97,7 +97,7 @@ const deliveries = z.strictObject({
   total: count("With the first. A repeat is counted about a second after it came."),
   recent: z.array(delivery).describe("The last ten, newest first."),
 });
-/** How often an event was delivered. */
+/** The number of deliveries of an event. */
 export type Deliveries = Wire<typeof deliveries>;
 
 const generation = eventRow.pick({
@@ -164,7 +164,7 @@ const act = z.strictObject({
   generation: count("Of the event that was meant.").nullable(),
   run: count("The bulk run that reached the event; null for an act on this event.").nullable(),
 });
-/** What somebody did with an event. */
+/** An act of a person on an event. */
 export type EventAct = Wire<typeof act>;
 
 const step = z.strictObject({
@@ -232,5 +232,8 @@ const queuedEvent = z.strictObject({
   steps: z.array(step).max(0),
 });
 export const eventDetail = z.union([recordedEvent, queuedEvent]);
-/** An event with its body and its history. `stage` says whether the ledger has it, or only its queue. */
+/**
+ * An event with its body and its history. `stage` says whether the ledger has it, or only its
+ * queue.
+ */
 export type EventDetail = Wire<typeof eventDetail>;

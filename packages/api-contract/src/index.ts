@@ -1,15 +1,14 @@
-// What goes over the wire, once: the dashboard's API as zod schemas.
+// The API of the dashboard as zod schemas: each shape on the wire stands here once.
 //
-// `OPERATIONS` names every call (`get /events`): who may make it, its query and body, its answer, its
-// errors. Everything else is made from it. The OpenAPI document is the table, written out. The
+// `OPERATIONS` names every call (`get /events`): who may make it, its query and body, its answer,
+// its errors. Everything else derives from it. The OpenAPI document is the table, written out. The
 // dashboard's handlers are typed by it, and their requests are read by it. The page asks by it. The
 // ledger's rows, the counts of operations and the command's `--json` have the types of its answers.
 //
 // To add a column to an event: a migration, the ledger's `schema.ts` and `event-row.ts`, and
-// `eventRow` in `events.ts`. Whichever is missing, the build or a test says so.
+// `eventRow` in `events.ts`. If one is missing, the build or a test says so.
 //
-// No I/O. The page imports types alone, so that a browser loads none of this; where it needs a value,
-// such as the outcomes to choose from, the value has the type of the one here.
+// No I/O. The page imports types, and values that it shows, such as the words for reasons.
 export { OUTCOMES } from "@millrace/core";
 export type { AuditEntry, AuditPage, Principal, Role, SessionEntry } from "./audit.ts";
 export {

@@ -43,13 +43,15 @@ export interface Operation {
   readonly body?: z.ZodObject;
   /** Bytes that the body of a call may have. Default: 16 kB. */
   readonly bodyBytesMax?: number;
-  /** What a call that went well is answered: a schema with its name, or nothing, with 204. */
+  /** The answer of a call that succeeds: a schema with its name, or nothing, with 204. */
   readonly answer?: readonly [name: string, schema: z.ZodType];
-  /** Whether it is answered bytes, which its handler sends. */
+  /** True when the answer is bytes, which its handler sends. */
   readonly download?: true;
-  /** True if the call may also start work that goes on after the answer, which then has status 202. */
+  /**
+   * True if the call may also start work that goes on after the answer, which then has status 202.
+   */
   readonly starts?: true;
-  /** What it may be refused with, besides what every call may. */
+  /** The codes that refuse it, in addition to those of every call. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -277,14 +279,16 @@ export function splitName(name: string): { method: Method; path: string } {
   return { method: method as Method, path };
 }
 
-/** What a call that went well is answered; nothing for 204. */
+/** The answer of a call that succeeds; nothing for 204. */
 export type AnswerOf<Name extends OperationName> = Operations[Name] extends {
   answer: readonly [string, infer Schema extends z.ZodType];
 }
   ? Wire<Schema>
   : void;
 
-/** A call's query as it is sent, before defaults and before its texts are read as numbers or times. */
+/**
+ * A call's query as it is sent, before defaults and before its texts are read as numbers or times.
+ */
 export type QueryOf<Name extends OperationName> = Operations[Name] extends {
   query: infer Schema extends z.ZodType;
 }
@@ -312,7 +316,7 @@ export type ReadBodyOf<Name extends OperationName> = Operations[Name] extends {
   ? Wire<Schema>
   : undefined;
 
-/** What the path of a call names: `source` and `eventId` of `/events/:source/:eventId`. */
+/** The parameters in the path of a call: `source` and `eventId` of `/events/:source/:eventId`. */
 export type ParameterOf<Name extends string> =
   Name extends `${string}:${infer Parameter}/${infer Rest}`
     ? Parameter | ParameterOf<`/${Rest}`>

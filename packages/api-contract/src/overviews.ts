@@ -40,7 +40,7 @@ const activityBucket = z.strictObject({
     "The same of events that somebody retried or replayed: they waited for that.",
   ),
 });
-/** What happened within one stretch of time. */
+/** The activity of one stretch of time. */
 export type ActivityBucket = Wire<typeof activityBucket>;
 
 export const activity = z.strictObject({
@@ -54,7 +54,7 @@ export const activity = z.strictObject({
 });
 export type Activity = Wire<typeof activity>;
 
-/** What ledger and queue can disagree on; operations tells what is done about each. */
+/** The kinds of disagreement of ledger and queue; operations knows the repair of each. */
 const DISAGREEMENT_KINDS = [
   "pending_without_job",
   "pending_job_failed",
@@ -85,7 +85,7 @@ const disagreement = z.strictObject({
     }),
   ),
 });
-/** How many events of one kind there are, and some of them. */
+/** The number of events of one kind, and some of them. */
 export type Disagreement = Wire<typeof disagreement>;
 
 export const disagreements = z.strictObject({

@@ -34,7 +34,7 @@ const eventFilter = z.strictObject({
   until: time.optional(),
 });
 
-/** How much of a list is asked for. */
+/** The page of a list. */
 const page = {
   /** Rows a page. */
   limit: z
@@ -50,7 +50,10 @@ const page = {
 /** A query holds every key once; one that it does not know is a problem. */
 export const eventQuery = eventFilter.extend({
   ...page,
-  /** By the time of their record: newest first, or oldest first. A cursor goes on in the order of its own page. */
+  /**
+   * By the time of their record: newest first, or oldest first. A cursor goes on in the order of
+   * its own page.
+   */
   order: z.enum(["desc", "asc"]).optional(),
 });
 
@@ -105,7 +108,7 @@ const number = z
   .transform(Number)
   .optional();
 
-/** What a path that names an event takes besides: without it, the latest generation is meant. */
+/** The query of a path that names an event: without it, the latest generation is meant. */
 export const generationQuery = z.strictObject({ generation: number });
 
 /** `body=false` leaves the body out, for those who ask again and again. */
@@ -119,7 +122,7 @@ export const bodyQuery = generationQuery.extend({ offset: number, length: number
 /** Characters that a reason for the audit may have. */
 export const REASON_LENGTH_MAX = 500;
 
-/** Why something is done, for the audit. */
+/** The reason of an action, for the audit. */
 const reason = z
   .string()
   .trim()
@@ -127,14 +130,14 @@ const reason = z
   .max(REASON_LENGTH_MAX)
   .refine(isStorable, "must not hold a NUL, or half a character");
 
-/** What a write takes that needs to be told nothing else. */
+/** The body of a write that takes nothing else. */
 export const reasonBody = z.strictObject({ reason: reason.optional() });
 
 export const errorStateBody = z.strictObject({
   state: z.enum(ERROR_STATES),
-  /** For whoever looks at the error next. */
+  /** For the next reader of the error. */
   note: reason.optional(),
-  /** Why, for the audit. */
+  /** The reason, for the audit. */
   reason: reason.optional(),
 });
 
@@ -146,11 +149,11 @@ const bulk = {
   limit: z.int().min(1).max(1_000_000_000).optional(),
   /** Must be true where there is no filter. */
   all: z.boolean().optional(),
-  /** How many events match: needed where there is no filter and above 1,000; 100000 if they are more than that. */
+  /** The number of matching events: required without a filter and above 1,000; at most 100000. */
   expected: z.int().min(0).max(1_000_000_000).optional(),
   /** Counts what would be done, and changes nothing. */
   dryRun: z.boolean().default(false),
-  /** Why, for the audit. */
+  /** The reason, for the audit. */
   reason: reason.optional(),
   rate: rate.optional(),
 };
@@ -173,7 +176,7 @@ const named = z
 const WITH_NAMES: ReadonlySet<string> = new Set(["events", "reason", "dryRun"]);
 export const runsQuery = z.strictObject({ limit: page.limit });
 
-/** What to change about a bulk run. */
+/** A change of a bulk run. */
 export const runBody = z.strictObject({
   state: z.enum(["running", "paused", "stopped"]).optional(),
   rate: rate.optional(),

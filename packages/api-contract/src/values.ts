@@ -1,7 +1,7 @@
 import type { ErrorCode } from "@millrace/core";
 import { z } from "zod";
 
-/** What a schema describes, as those who read it may use it: nothing in it is changed. */
+/** The type of a schema for its readers: nothing in it is changed. */
 export type Wire<Schema extends z.ZodType> = DeepReadonly<z.output<Schema>>;
 
 type DeepReadonly<Value> = Value extends Date
@@ -22,5 +22,7 @@ export const count = (about?: string) => described(z.int().min(0), about);
 /** A time of an answer, ISO 8601 in UTC. */
 export const instant = (about?: string) => described(z.iso.datetime(), about);
 
-/** A code of the error registry. To a client any text: a later version may have codes of its own. */
+/**
+ * A code of the error registry. To a client any text: a later version may have codes of its own.
+ */
 export const errorCode = (about?: string) => text(about) as z.ZodType as z.ZodType<ErrorCode>;

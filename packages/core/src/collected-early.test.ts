@@ -8,7 +8,10 @@ const collectAll = runInNewContext("gc") as () => void;
 
 const AT_ONCE = 64;
 
-/** Begins and ends 100,000 waits, 64 at once. Gives the bytes of them that outlived the quick collections. */
+/**
+ * Begins and ends 100,000 waits, 64 at once. Gives the bytes of them that outlived the quick
+ * collections.
+ */
 function bytesKept(begin: (wait: object) => () => void): number {
   const ends: (() => void)[] = [];
   const run = (count: number) => {
@@ -19,7 +22,7 @@ function bytesKept(begin: (wait: object) => () => void): number {
     }
   };
   run(1_000);
-  // What is there now is old from now on.
+  // Objects that exist now are old from here on.
   collectAll();
   const before = oldBytes();
   run(40_000);

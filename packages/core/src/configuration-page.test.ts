@@ -28,7 +28,7 @@ interface Shape {
   readonly enum?: readonly string[];
 }
 
-/** Every setting of a schema by its path, with its default and what it may be. */
+/** Every setting of a schema by its path, with its default and its bounds. */
 function settings(shape: Shape, path = ""): [string, Shape][] {
   return Object.entries(shape.properties ?? {}).flatMap(([key, child]): [string, Shape][] => {
     const at = path === "" ? key : `${path}.${key}`;

@@ -8,7 +8,7 @@ import { on, type WebhookEvent } from "./handler.ts";
 import type { Provider } from "./provider.ts";
 import type { ConfigInput, SourceDefinition } from "./settings.ts";
 
-// What the compiler refuses here is checked by `npm run check`, and in a project of its own by test/package.
+// `npm run check` proves that the compiler refuses these, and test/package does in a project.
 
 const authors = pgTable("authors", { id: integer().primaryKey(), name: text().notNull() });
 const books = pgTable("books", { id: integer().primaryKey(), authorId: integer().notNull() });

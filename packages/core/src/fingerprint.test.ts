@@ -4,8 +4,8 @@ import { identifyError } from "./fingerprint.ts";
 const identify = (text: string, frame?: { file: string; function: string | null }) =>
   identifyError({ code: "handler_failed", text, frame });
 
-// Groups, and what people decided of them, are kept under these. Whoever changes one raises the version, and leaves
-// these lines to the way that made them.
+// Groups, and the decisions of people about them, are kept under these. A change raises the version
+// and leaves these lines to the version that made them.
 test.each([
   ["Error: Order ord_8aF3kd92LmQ1 not found", "1-ff714caa52c812ee"],
   ["TypeError: Cannot read properties of undefined (reading 'amount')", "1-6fc7bdeddc89c551"],

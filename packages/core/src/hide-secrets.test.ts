@@ -72,7 +72,7 @@ test("cuts after it has taken the secrets out, so that no half of one stays", ()
     expect(cut).toHaveLength(Math.min(100, text.length - secret.length + "<secret>".length));
     expect(cut).not.toContain("51H8");
   }
-  // What is hidden moves what follows it forward, such as a secret at the end of what is read.
+  // A hidden part moves the rest forward, such as a secret at the end of the part that is read.
   for (let length = 7_700; length < 8_200; length += 1) {
     const text =
       `password=${"p".repeat(1_990)} `.repeat(4).padEnd(length, "z ") + secret.repeat(20);

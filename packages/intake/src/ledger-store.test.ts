@@ -22,7 +22,10 @@ const event = (eventId: string): IncomingEvent => ({
 type Answers = Readonly<Record<string, StoreResult>>;
 type Enqueue = (ids: readonly string[]) => Promise<readonly StoreResult[]>;
 
-/** A ledger store over a ledger that answers from a table and over a queue; it shows what both were asked. */
+/**
+ * A ledger store over a ledger that answers from a table and over a queue; it shows what both were
+ * asked.
+ */
 function storeOver(ledger: Answers, enqueue: Enqueue = async (ids) => ids.map(() => "accepted")) {
   const enqueued: IncomingEvent[] = [];
   const marked: string[] = [];

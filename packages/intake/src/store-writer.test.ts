@@ -27,7 +27,10 @@ function createBreaker() {
   return breaker;
 }
 
-/** A store whose client has a circuit breaker, and another one for a source on a server of its own, and its writer. */
+/**
+ * A store whose client has a circuit breaker, and another one for a source on a server of its own,
+ * and its writer.
+ */
 function writerOf(put: EventStore["put"], { restMs = 0 } = {}) {
   const breaker = createBreaker();
   const apart = createBreaker();

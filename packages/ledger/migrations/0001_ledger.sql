@@ -33,7 +33,7 @@ CREATE TABLE millrace.events (
   body_hash text COLLATE "C" NOT NULL,
   last_error text,
   last_error_code text COLLATE "C",
-  -- The queue's run that failed finally. If the same run comes again, nobody has retried the event.
+  -- The queue's run that failed finally. If the same run is delivered again, nobody has retried the event.
   failed_run text COLLATE "C",
   -- When a job was last known to be on the queue in this pending period; null until it is known. A
   -- pass of the reconciler reads only rows without it.
@@ -289,7 +289,7 @@ CREATE TABLE millrace.audit (
 
 CREATE INDEX audit_event ON millrace.audit (source, event_id, id);
 
--- Results of acts. An act without one is under way, or its process died.
+-- Results of acts. An act without one is running, or its process died.
 CREATE TABLE millrace.audit_results (
   id bigint PRIMARY KEY REFERENCES millrace.audit ON DELETE CASCADE,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -472,8 +472,8 @@ $$;
 -- 10. Triggers
 
 -- The state machine: nothing -> pending, pending -> completed or failed, failed -> pending. Every
--- other change is refused, by whatever client. AFTER triggers with a condition neither lock a row
--- twice nor call a function on a legal change.
+-- other change is refused, by whatever client. AFTER triggers with a condition lock no row twice and
+-- call no function on a legal change.
 CREATE FUNCTION millrace.refuse_transition() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN

@@ -91,7 +91,8 @@ test("GitLab's signing token is a secret of Standard Webhooks, whose library sig
   });
 });
 
-// The SDKs of Shopify, Zoom and Meta bring whole frameworks or are not there: these are their pages' own lines.
+// The SDKs of Shopify, Zoom and Meta bring whole frameworks or are not there: these are their
+// pages' own lines.
 test.each([
   [
     "Shopify",

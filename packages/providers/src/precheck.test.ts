@@ -9,7 +9,7 @@ const IS_SIGNATURE = /sig(?!.*timestamp)|hmac|gitlab-token/;
 const READ_MS = 30_000;
 const TOLERANCE_MS = 300_000;
 
-/** How a header may come: as it was sent, changed, twice, or not at all. */
+/** The forms of a header: as it was sent, changed, twice, or not at all. */
 const CHANGES: readonly ((value: string, other: string, at: number) => string | undefined)[] = [
   () => undefined,
   () => "",

@@ -4,8 +4,8 @@ import { sendgrid, slack, square } from "./index.ts";
 import { urlFormMessage } from "./signature/signed-url.ts";
 import { deliveryOf, verdict } from "./testing/sign-delivery.ts";
 
-// What senders publish. The SDKs of Slack, Square and Twilio are far larger than what they sign with, so their vectors
-// stand for them.
+// Vectors that senders publish. The SDKs of Slack, Square and Twilio are far larger than the code
+// that signs, so their vectors stand for them.
 
 test("the vector that Slack publishes is accepted, and no change of it", () => {
   const body =

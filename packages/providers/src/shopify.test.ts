@@ -35,7 +35,7 @@ test("Shopify's newer headers are read where the delivery was signed with them",
   const events = [{ eventId: "millrace-dev.myshopify.com|orders/paid|e1", type: "orders/paid" }];
   expect(verdict(shopify(), [secret], newer)).toBe("ok");
   expect(shopify().provider.identify(newer)).toMatchObject({ events });
-  // Beside the older signature they are anyone's.
+  // Next to the older signature they can be anyone's.
   const both = { ...older, headers: { ...older.headers, "shopify-event-id": "forged" } };
   expect(shopify().provider.identify(both)).toMatchObject({ events });
 });

@@ -7,7 +7,7 @@ import { checkTopology, connectRedis, isRedisOnThisMachine } from "./redis-addre
 const folder = mkdtempSync(join(tmpdir(), "millrace-ca-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What ioredis makes of a URL. */
+/** The options that ioredis reads from a URL. */
 const optionsOf = (url: string) => connectRedis(url, { lazyConnect: true }).options;
 
 test("a URL of one server is read", () => {

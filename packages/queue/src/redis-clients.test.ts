@@ -39,7 +39,7 @@ test("a client that is cut off while it connects, as Sentinel's news do, connect
   });
   onTestFinished(close);
   await nextReady(producer);
-  // What ioredis does when it hears of another primary.
+  // ioredis does this when it learns of another primary.
   producer.once("connecting", () => producer["connector"].disconnect());
   const ended = new Promise<void>((resolve) => producer.once("end", () => resolve()));
   server.breakConnections();

@@ -69,8 +69,8 @@ import type config from "./millrace.config.ts";
 // It knows the config: a source or a type that is misspelled does not compile.
 const on = defineHandlers<typeof config>();
 
-// A handler runs in a transaction of its own, \`tx\`: what it writes is there exactly when the event is
-// completed. Throw, and it is undone and tried again. Events may come in any order.
+// A handler runs in a transaction of its own, \`tx\`: what it writes is there exactly when the
+// event is completed. Throw, and it is undone and tried again. Events may come in any order.
 export default [
 ${each.join("\n\n")}
 ];

@@ -2,7 +2,7 @@ import { errorBody, isMillraceError, statusOf, type ErrorCode } from "@millrace/
 import { isDatabaseUnavailable } from "@millrace/ledger";
 import type { ErrorRequestHandler } from "express";
 
-/** Answers an error as JSON. Only our own messages reach the wire; `onError` hears the others. */
+/** Answers an error as JSON. Only our own messages reach the wire; `onError` gets the others. */
 export function answerErrors(onError: (error: unknown) => void): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
@@ -19,13 +19,13 @@ function describe(error: unknown): { code: ErrorCode; message: string } {
     // A code that was not meant for the wire says nothing there.
     return statusOf(error.code) === 500 ? internal : { code: error.code, message: error.message };
   }
-  // What BullMQ asks of Postgres fails with errors of the driver's own.
+  // BullMQ's calls of Postgres fail with errors of the driver.
   if (isDatabaseUnavailable(error)) return unavailable;
   const status = error instanceof Error && "status" in error ? error.status : undefined;
   if (status === 413) {
     return { code: "body_too_large", message: "Cannot read the request: its body is too large" };
   }
-  // Express and its parsers say 4xx for what they could not decode.
+  // Express and its parsers set a 4xx on requests that they cannot decode.
   if (typeof status === "number" && status < 500) {
     return { code: "invalid_request", message: "Cannot read the request: it is malformed" };
   }

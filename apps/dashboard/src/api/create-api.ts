@@ -26,7 +26,9 @@ interface Deps {
   readonly overviews: Overviews;
 }
 
-/** The API for programs: events, their retry and replay, statistics, and the pausing of a source. */
+/**
+ * The API for programs: events, their retry and replay, statistics, and the pausing of a source.
+ */
 export function createApi(deps: Deps): Router {
   const router = Router();
   addReads(router, deps);
@@ -139,11 +141,13 @@ interface Reason {
   readonly reason?: string | undefined;
 }
 
-/** The number of a run; what is none names no run. */
+/** The number of a run; any other text names no run. */
 const runId = ({ id }: { readonly id: string }): number =>
   /^\d{1,15}$/.test(id) ? Number(id) : -1;
 
-/** Asks for events by a filter. @throws `invalid_request` for values that Postgres cannot compare. */
+/**
+ * Asks for events by a filter. @throws `invalid_request` for values that Postgres cannot compare.
+ */
 async function refuseData<Found>(ask: () => Promise<Found>): Promise<Found> {
   try {
     return await ask();

@@ -3,7 +3,10 @@ import { MillraceError, shownPayload, shownText, type EventLookup } from "@millr
 import type { EventRecord } from "@millrace/ledger";
 import type { ShownEvent } from "@millrace/operations";
 
-/** One event as `GET /api/events/:source/:eventId` answers it, with `bodyBytesMax` bytes of its body. */
+/**
+ * One event as `GET /api/events/:source/:eventId` answers it, with `bodyBytesMax` bytes of its
+ * body.
+ */
 export function eventJson(
   shown: ShownEvent,
   asked: EventLookup,
@@ -39,7 +42,7 @@ function queuedJson(
   asked: EventLookup,
   bodyBytesMax: number,
 ): EventDetail {
-  // What nobody signed is not shown as an event: its name is what was asked for.
+  // An unsigned job is not shown as an event: only the name that was asked for is.
   const event = job.mac === undefined ? job.event : undefined;
   const body = event?.body;
   const isWhole = body !== undefined && body.byteLength <= bodyBytesMax;
@@ -74,8 +77,8 @@ function queuedJson(
 }
 
 /**
- * The first bytes of a body: text where they are UTF-8, else base64. Null where none were asked for, and where the body is no
- * longer kept (or, of an event that is only queued, not at hand).
+ * The first bytes of a body: text where they are UTF-8, else base64. Null where none were asked
+ * for, and where the body is no longer kept (or, of an event that is only queued, not at hand).
  */
 function bodyJson(part: Uint8Array | undefined, total: number | undefined) {
   if (part === undefined || total === undefined) return NO_BODY;

@@ -5,8 +5,8 @@ import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
 import { refuseOtherMethods, serve } from "./serve.ts";
 
 /**
- * The part of the API that stands before the guard: who asks, signing in and out, and the document of
- * the API, which holds no data.
+ * The part of the API that stands before the guard: who asks, signing in and out, and the document
+ * of the API, which holds no data.
  */
 export function createOpenRoutes(authenticator: Authenticator): Router {
   const router = Router();

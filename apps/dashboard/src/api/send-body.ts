@@ -4,8 +4,8 @@ import type { OpenBody } from "@millrace/operations";
 import type { Request, Response } from "express";
 
 /**
- * Sends the bytes of a body as a file to be saved: no browser shows what a sender sent as a page. What fails on the way
- * cuts the connection, so that nobody takes a part for the whole.
+ * Sends the bytes of a body as a file to be saved: no browser shows what a sender sent as a page.
+ * What fails on the way cuts the connection, so that nobody takes a part for the whole.
  */
 export async function sendBody(
   { request, response }: { readonly request: Request; readonly response: Response },

@@ -24,8 +24,9 @@ export interface Call<Name extends OperationName> {
 const BODY_BYTES_MAX = 16 * 1024;
 
 /**
- * Adds the route of an operation. What its handler returns is what the contract says that it answers; a download its handler
- * sends. A query or body that is not as the contract has it is refused with `invalid_request`.
+ * Adds the route of an operation. What its handler returns is what the contract says that it
+ * answers; a download its handler sends. A query or body that is not as the contract has it is
+ * refused with `invalid_request`.
  */
 export function serve<Name extends OperationName>(
   router: Router,

@@ -3,8 +3,8 @@ import type { RequestHandler } from "express";
 /**
  * Hides the buttons of bull-board whose writes are refused here. Its own options hide all of them,
  * with retry, promote and pause among them (`readOnlyMode`), or none. Neither its elements nor its
- * labels, which are translated, name an action, so they are told by their places; a test holds these
- * against the code that is shipped. What this misses is refused all the same.
+ * labels, which are translated, name an action, so the buttons are found by position; a test
+ * compares the positions with the shipped code. A button that is missed is refused all the same.
  */
 const HIDDEN_BUTTONS = [
   // A job: duplicate, edit and clean stand last, and second stands what moves a delayed job.
@@ -22,9 +22,9 @@ const STYLE = `<style>${HIDDEN_BUTTONS.join(",")}{display:none!important}</style
 const FOREIGN_LINK = /<link\b[^>]*\bhref="https?:\/\/[^>]*>/g;
 
 /**
- * Adapts the page that is rendered next: takes out links to other hosts (bull-board's asks Google for
- * its fonts, which tells them who looks at a dashboard; it falls back on the system's), and hides the
- * buttons whose writes are refused.
+ * Adapts the page that is rendered next. Links to other hosts go: bull-board loads its fonts from
+ * Google, which reveals the users of a dashboard, and falls back to system fonts. Buttons whose
+ * writes are refused are hidden.
  */
 export const adaptPage: RequestHandler = (_request, response, next) => {
   const send = response.send.bind(response);

@@ -20,9 +20,9 @@ export interface BoardAudit {
 }
 
 /**
- * Makes the audit of bull-board's writes: what they do to events and sources, by whom.
+ * Makes the audit of bull-board's writes to events and sources.
  *
- * `run` throws `database_unavailable` before anything is done, when it cannot be written down.
+ * `run` throws `database_unavailable` before it writes anything, when the audit cannot be written.
  */
 export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">): BoardAudit {
   const askers = new AsyncLocalStorage<Principal>();

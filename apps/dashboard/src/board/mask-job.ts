@@ -1,6 +1,6 @@
 import { fromEnvelope, isMillraceError } from "@millrace/core";
 
-/** What bull-board shows of a job's data: who the event is, never its body or its headers. */
+/** The part of a job's data that bull-board shows: the event's key, never its body or headers. */
 export function maskData(data: unknown): Record<string, unknown> {
   try {
     const event = fromEnvelope(data);

@@ -6,13 +6,13 @@ import { eventUrl, maskData, maskName, maskValue } from "./mask-job.ts";
 const UNREADABLE = "Not all of this queue is shown: a key of it in Redis, or a job, was changed";
 
 /**
- * A queue as bull-board reads it. Jobs are masked. A key that somebody has given another type, or a job that cannot be
- * parsed, counts as empty and is named in the queue's description: bull-board reads all queues for each of its pages, and
- * would open none.
+ * A queue as bull-board reads it. Jobs are masked. A key that somebody has given another type, or a
+ * job that cannot be parsed, counts as empty and is named in the queue's description: bull-board
+ * reads all queues for each of its pages, and would open none.
  */
 export class QueueAdapter extends BullMQAdapter {
   readonly #queue: Queue;
-  /** What could not be read when it was read last. */
+  /** The parts that the last read could not read. */
   readonly #unreadable = new Set<string>();
 
   constructor(queue: Queue) {
@@ -128,7 +128,7 @@ export function isUnreadable(error: unknown): boolean {
   return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
 }
 
-/** What BullMQ throws when it makes a job of fields that somebody has changed. */
+/** The error of BullMQ for a job whose fields somebody has changed. */
 function isUnparsable(error: unknown): boolean {
   return isUnreadable(error) || error instanceof TypeError;
 }

@@ -15,11 +15,11 @@ import { isUnreadable, QueueAdapter } from "./queue-adapter.ts";
 export interface QueueBoardOptions {
   /** Where the router is mounted: `/queues`. */
   readonly basePath: string;
-  /** Whether the queues know their workers: on Postgres none is found, however many there are. */
+  /** True when the queues know their workers. On Postgres, none is found. */
   readonly showWorkers?: boolean;
   /** Writes down who does what. */
   readonly audit?: BoardAudit;
-  /** Hears what went wrong inside bull-board; the browser is told no more than that. */
+  /** Gets the errors inside bull-board. The browser gets no details. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -85,7 +85,7 @@ const ALLOWED_WRITES: ReadonlySet<string> = new Set([
 /** Reads that would show what the masks do not cover: a scheduler's template holds job data. */
 const REFUSED_READS: ReadonlySet<string> = new Set(["get /api/job-schedulers"]);
 
-/** Whether a route of bull-board's own table may be used. What is new in it may not be written to. */
+/** True for a route of bull-board's own table that is allowed. New routes cannot write. */
 function mayUse(method: string, route: string): boolean {
   const key = `${method} ${route}`;
   return method === "get" ? !REFUSED_READS.has(key) : ALLOWED_WRITES.has(key);

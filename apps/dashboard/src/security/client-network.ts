@@ -2,9 +2,10 @@ import { isIP, isIPv4 } from "node:net";
 import type { Request } from "express";
 
 /**
- * The network that a request comes from: an IPv4 address, or the /64 of an IPv6 address, since one client
- * has all addresses of a /64. `X-Forwarded-For` counts as far as `TRUST_PROXY` says so, and Express reads
- * it that far. What a proxy writes there need not be an address; then the connection's address counts.
+ * The network that a request comes from: an IPv4 address, or the /64 of an IPv6 address, since one
+ * client has all addresses of a /64. `X-Forwarded-For` counts as far as `TRUST_PROXY` says so, and
+ * Express reads it that far. What a proxy writes there need not be an address; then the
+ * connection's address counts.
  */
 export function networkOf(request: Request): string {
   const forwarded = request.ip ?? "";

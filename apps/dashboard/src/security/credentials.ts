@@ -47,8 +47,8 @@ const PREFIXES: readonly (readonly [Role, Prefix])[] = [
 /**
  * Who has access, by the environment; undefined when nobody is named.
  *
- * @throws `invalid_config` when only one of a user and its password is set, when two are the same, when
- * a name is a user's and a program's, or when a token cannot be sent as one.
+ * @throws `invalid_config` when only one of a user and its password is set, when two are the same,
+ * when a name is a user's and a program's, or when a token cannot be sent as one.
  */
 export function credentialsOf(environment: Variables): Credentials | undefined {
   const accounts = PREFIXES.flatMap(([role, prefix]) => accountOf(environment, role, prefix));

@@ -28,7 +28,7 @@ export function guard(authenticator: Authenticator): RequestHandler {
   };
 }
 
-/** Rejects those whom the guard let on without a token (403 `forbidden`). */
+/** Rejects callers that the guard admitted without a token (403 `forbidden`). */
 export function requireToken(): RequestHandler {
   return (request, _response, next) => {
     if (principalOf(request).via === "token") return next();
@@ -43,7 +43,7 @@ export function principalOf(request: Request): Principal {
   throw new Error("Cannot identify the user: the request did not pass the guard");
 }
 
-/** The page of the queues that a browser asks for. A request may name another server's; that is none. */
+/** The page of the queues that a browser asks for; undefined for a URL of another server. */
 function pageOf(request: Request): string | undefined {
   if (!isRead(request) || request.headers.accept?.includes("text/html") !== true) return undefined;
   return /^\/queues(?![^/?])/i.test(request.originalUrl) ? request.originalUrl : undefined;

@@ -16,7 +16,9 @@ export type CheckPassword = (user: string, password: string) => Account | undefi
 /** Finds the token that equals a text; undefined when there is none. */
 export type CheckToken = (text: string) => Token | undefined;
 
-/** Compares with every account, in constant time, so that response times do not reveal user names. */
+/**
+ * Compares with every account, in constant time, so that response times do not reveal user names.
+ */
 export function createPasswordCheck(accounts: readonly Account[]): CheckPassword {
   const known = accounts.map((account) => ({
     account,

@@ -5,8 +5,8 @@ import type { Session } from "./sessions.ts";
 /** The sessions in Postgres: those in use, and those that were ended. */
 export interface SessionStore {
   /**
-   * Notes that a session is in use, and says whether it was ended: as of ten seconds ago, or as it was when
-   * Postgres last answered.
+   * Notes that a session is in use, and says whether it was ended: as of ten seconds ago, or as it
+   * was when Postgres last answered.
    */
   isEnded(session: Session, network: string): Promise<boolean>;
   /** Ends a session here at once, and everywhere else when Postgres has it. */
@@ -28,13 +28,14 @@ const SESSIONS_MAX = 10_000;
 interface Known {
   askedMs: number;
   ended: boolean;
-  /** The question that is under way. */
+  /** The running query. */
   answer: Promise<void>;
 }
 
 /**
- * Creates the store of sessions. A session's own text says whose it is and until when, so Postgres is needed to
- * end one, and not to have one: while it does not answer, nobody is signed out, and people can sign in.
+ * Creates the store of sessions. A session's own text says whose it is and until when, so Postgres
+ * is needed to end one, and not to have one: while it does not answer, nobody is signed out, and
+ * people can sign in.
  */
 export function createSessionStore({ ledger, onError }: Deps): SessionStore {
   const known = new Map<string, Known>();

@@ -5,9 +5,9 @@ import { statement } from "../connection/statement.ts";
 import { REFUSE_TRANSACTION } from "../connection/transaction.ts";
 
 /**
- * What the handlers of an attempt have emitted, in order. It is written right before the attempt is
- * settled. What is emitted behind a savepoint of a handler's own is written at once, so that
- * Postgres undoes it with the savepoint; then it is taken back here too.
+ * The events that the handlers of an attempt have emitted, in order. They are written right before
+ * the attempt is settled. Behind a savepoint of a handler's own, an event is written at once, so
+ * that Postgres undoes it with the savepoint; then it is taken back here too.
  */
 export class Emitted {
   /** Bytes of the bodies. */

@@ -24,8 +24,8 @@ export function packKeys(keys: readonly EventLookup[]): [string[], string[], (nu
 }
 
 /**
- * Whether a row that is found by its key is pending: a CHECK makes that the same as not processed.
- * With `status = 'pending'` the planner might take the partial index of what is pending, whose
+ * True for a pending row that is found by its key: a CHECK makes that the same as not processed.
+ * With `status = 'pending'` the planner might take the partial index of pending events, whose
  * second column is a time, and read all of it for one event.
  */
 export const IS_PENDING = (event: string) => `${event}.processed_at IS NULL`;

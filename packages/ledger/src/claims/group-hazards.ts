@@ -2,10 +2,10 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 /**
- * What in the database makes it unsafe for handlers to share a transaction although none of their
- * statements shows it: row-level security, whose policies read settings, and functions whose text
- * sets something that lasts until the transaction ends. Extensions' own are left out, and so are
- * ours and those of a queue on Postgres, which no handler calls.
+ * Facts of the database that make it unsafe for handlers to share a transaction although none of
+ * their statements shows it: row-level security, whose policies read settings, and functions whose
+ * text sets something that lasts until the transaction ends. Extensions' own are left out, and so
+ * are ours and those of a queue on Postgres, which no handler calls.
  */
 const HAZARDS = `
 SELECT format('table %I.%I has row-level security', n.nspname, c.relname) AS hazard

@@ -7,10 +7,10 @@ import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { transaction } from "../connection/transaction.ts";
 
 /**
- * What a signed message says about an event whose id nobody signed: `original` came first, or a
+ * The verdict on an event with an unsigned id, by its signed message: `original` came first, or a
  * person retried it; `replay` repeats an event of the last day; `suspect` repeats an older one, or
- * says that it is another event, and may be genuine; `undecided` while another event with the
- * message is being handled: only at the end of that it is known which of them is the first.
+ * names another event, and may be genuine; `undecided` while another event with the message is
+ * being handled, since the first of them is known only at the end of that.
  */
 type ReplayVerdict = "original" | "replay" | "suspect" | "undecided";
 
@@ -36,10 +36,10 @@ const EARLIER = EARLIER_THAN("mine");
 const SCOPE = (event: string) => `regexp_replace(${event}.event_id, '[^|]*$', '')`;
 
 /**
- * Whether an event of at most a day apart, which is not suspected itself, is what `mine` says that
- * it is too. It is among the first of that time. Behind a hundred deliveries nothing is looked for:
- * `mine` is suspect then. A pending event counts if it is the first, or makes its calls: any other
- * will be found to be a replay, or suspect.
+ * True when an event of at most a day apart, which is not suspected itself, is the same event as
+ * `mine`. It is among the first of that time. Behind a hundred deliveries the search ends: `mine`
+ * is suspect then. A pending event counts if it is the first, or makes its calls: any other will be
+ * found to be a replay, or suspect.
  */
 const REPEATS = `EXISTS (
   SELECT FROM (

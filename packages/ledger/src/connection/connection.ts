@@ -5,8 +5,8 @@ import { keepsPrepared } from "./prepared-name.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
 /**
- * Why a connection that works is closed: a handler changed its session by a statement of its own
- * (`session`), or what a handler may have left on it was not removed (`uncleaned`).
+ * The reason to close a connection that works: a handler changed its session by a statement of its
+ * own (`session`), or the cleanup after a handler failed (`uncleaned`).
  */
 export type ResetReason = "session" | "uncleaned";
 

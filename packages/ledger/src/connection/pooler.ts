@@ -6,9 +6,9 @@ import { acquireConnection, type PooledConnection } from "./connection.ts";
 import { isStale } from "./prepared-name.ts";
 
 /**
- * What stands between a pool and Postgres: nothing; a pooler that gives each connection a server
- * process of its own (`session`); or one that gives each transaction any server process
- * (`transaction`), where nothing that belongs to a session can be relied on.
+ * The pooler between a pool and Postgres: none; one that gives each connection a server process of
+ * its own (`session`); or one that gives each transaction any server process (`transaction`), where
+ * session state cannot be relied on.
  */
 export type Pooler = "none" | "session" | "transaction";
 

@@ -76,9 +76,9 @@ type NotedEvent = [
 ];
 
 /**
- * How often an event was delivered, and the last ten deliveries.
+ * Counts the deliveries of an event, and lists the last ten.
  *
- * @param firstAtMs - When it was received first; undefined for an event that a handler emitted,
+ * @param firstAtMs - The time of the first receipt; undefined for an event that a handler emitted,
  * which nobody delivered.
  * @throws `database_unavailable`
  */

@@ -21,9 +21,9 @@ export interface DeletedKeys {
 const IDENTITIES_MAX = 1_000;
 
 /**
- * How much longer an event is kept than promised. A job's age is judged by the clock of the ingress
- * that accepted it, an event's by the database's, and a job must be too old before its event is
- * deleted.
+ * The time that an event is kept beyond the promise. A job's age is judged by the clock of the
+ * ingress that accepted it, an event's by the database's, and a job must be too old before its
+ * event is deleted.
  */
 const MARGIN_DAYS = 1;
 

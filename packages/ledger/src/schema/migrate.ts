@@ -60,7 +60,7 @@ SELECT pg_catalog.pg_get_userbyid(proowner) = current_user AS owns FROM pg_catal
 WHERE oid = 'millrace.ensure_partitions(integer)'::regprocedure`;
 
 /**
- * Whether the days of bodies are this login's to make. Where they belong to another one
+ * True when this login makes the days of bodies. Where they belong to another one
  * (infra/postgres/roles.sql), workers make them, and a login that may do everything does not run a
  * function that another may replace.
  */

@@ -41,7 +41,8 @@ test("Every pair of event and job has its answer", () => {
   ] as const;
   for (const [event, job, kind] of table) expect(disagreementOf(event, job)).toBe(kind);
   const kinds = new Set(table.map(([, , kind]) => kind).filter((kind) => kind !== undefined));
-  // These are no pairs: nobody knows the job's event, or believes what it says, or Postgres has changed.
+  // These are no pairs: the job's event is unknown, the job is not believed, or Postgres has
+  // changed.
   const others = ["unreadable_job", "unrecorded_job_unsigned", "unrecorded_job_undone"];
   expect([...kinds, ...others].toSorted()).toEqual(DISAGREEMENT_KINDS.toSorted());
 });

@@ -37,7 +37,7 @@ type Headers = Record<string, string | string[]>;
 export interface AuthenticatorServer {
   ask(path: string, headers?: Headers, sent?: { method?: string; body?: string }): Promise<Answer>;
   signIn(given: unknown, headers?: Headers): Promise<Answer>;
-  /** What was recorded: `signed_in ops 127.0.0.1`. */
+  /** The recorded lines: `signed_in ops 127.0.0.1`. */
   readonly recorded: string[];
   close(): Promise<void>;
 }

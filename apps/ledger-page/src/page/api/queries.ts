@@ -6,7 +6,7 @@ import { restOf, RUN_EVERY } from "../runs/run-text.ts";
 
 // Intervals are in milliseconds, and rest while the tab is hidden.
 const LIST_EVERY = 3_000;
-/** How many times as long as its reading took a list rests, so that it costs a tenth at most. */
+/** A list rests this many times as long as its reading took, so that it costs a tenth at most. */
 const LIST_REST = 10;
 /** The answer takes a second and a half at most, whatever is down. */
 const HEALTH_TIMEOUT_MS = 4_000;
@@ -29,8 +29,8 @@ export const sessionQuery = queryOptions({
 });
 
 /**
- * A page of the ledger. `query` is made again each time: "the last hour" moves on. A list that takes
- * long to read, such as that of a type hardly ever seen among millions, is read less often.
+ * A page of the ledger. `query` is made again each time: "the last hour" moves on. A list that
+ * takes long to read, such as that of a type hardly ever seen among millions, is read less often.
  */
 export function eventsQuery(list: string, query: () => QueryText<"get /events">, live: boolean) {
   return queryOptions({
@@ -51,7 +51,7 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
 /** Without these there is no row to show. */
 const ROW_FIELDS = ["source", "event_id", "type"] as const;
 
-/** Whether it is what a list is made of; an answer that is not must not look like an empty ledger. */
+/** True for an answer with the shape of a list. Any other must not look like an empty ledger. */
 function isEventPage(page: AnswerOf<"get /events"> | null): boolean {
   const rows: unknown = page?.events;
   return Array.isArray(rows) && rows.every(isEventRow);
@@ -63,7 +63,7 @@ const isEventRow = (row: unknown): boolean =>
 /** Events of a list that are counted: for a person, more is "more". */
 const COUNTED_MAX = "10000";
 
-/** How many events a filter matches, up to 10,000; asked for a tenth as often as the list. */
+/** Counts the events of a filter, up to 10,000. It is asked a tenth as often as the list. */
 export function countQuery(
   list: string,
   query: () => QueryText<"get /event-count">,
@@ -85,7 +85,10 @@ export function countQuery(
   });
 }
 
-/** One event without its body; the latest generation unless one is named. It is asked again until it has settled. */
+/**
+ * One event without its body; the latest generation unless one is named. It is asked again until it
+ * has settled.
+ */
 export function eventQuery(source: string, eventId: string, generation: string | undefined) {
   return queryOptions({
     queryKey: ["event", source, eventId, generation ?? "latest"],
@@ -104,10 +107,13 @@ export const BODY_PART = 256 * 1024;
 /** More of a body is for a program: it is downloaded. */
 const BODY_SHOWN_MAX = 4 * 1024 * 1024;
 
-/** What a body is asked for by. */
+/** The key of a body. */
 type BodyKey = Pick<EventDetail, "source" | "event_id" | "generation" | "body_bytes">;
 
-/** The bytes of an event's body, a part after the other. They never change, so they are asked for once. */
+/**
+ * The bytes of an event's body, a part after the other. They never change, so they are asked for
+ * once.
+ */
 export function bodyQuery({ source, event_id, generation, body_bytes }: BodyKey) {
   return infiniteQueryOptions({
     queryKey: ["body", source, event_id, generation],
@@ -133,7 +139,7 @@ export function bodyQuery({ source, event_id, generation, body_bytes }: BodyKey)
 const isOnItsWay = (event: EventDetail | undefined): boolean =>
   event?.stage === "queued" || event?.status === "pending";
 
-/** What needs attention. Not asked again at once: that the dashboard does not answer is news, too. */
+/** The problems that need attention. A failure is not retried at once: it is news too. */
 export const healthQuery = queryOptions({
   queryKey: ["health"],
   queryFn: ({ signal }) => request("get /health", { signal, timeoutMs: HEALTH_TIMEOUT_MS }),
@@ -150,7 +156,7 @@ export const statsQuery = queryOptions({
 /** A stretch of time that the charts show. */
 export type ActivityRange = keyof typeof ACTIVITY_RANGES;
 
-/** What happened in a stretch of time, of a source, of a type, or of all. */
+/** The activity of a stretch of time, of a source, of a type, or of all. */
 export function activityQuery(query: {
   readonly source: string | undefined;
   readonly type: string | undefined;
@@ -196,7 +202,10 @@ export const runsQuery = queryOptions({
   refetchInterval: ({ state: { data } }) => Math.max(LIST_EVERY, (data?.tookMs ?? 0) * LIST_REST),
 });
 
-/** One bulk run; asked until the last of its events has settled, often unless it takes long to count them. */
+/**
+ * One bulk run; asked until the last of its events has settled, often unless it takes long to count
+ * them.
+ */
 export function runQuery(id: string) {
   return queryOptions({
     queryKey: ["runs", id],

@@ -21,7 +21,7 @@ export function forgetData(client: QueryClient): void {
   client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
 }
 
-/** What was refused stays refused; what was away may be back. */
+/** A refusal is final; a server that is away may return. */
 function isWorthARetry(failures: number, error: unknown): boolean {
   return failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 500);
 }

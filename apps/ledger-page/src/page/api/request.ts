@@ -1,7 +1,7 @@
 import type { AnswerOf, BodyOf, OperationName, ParameterOf, QueryOf } from "@millrace/api-contract";
 import { learnServerTime } from "./server-clock.ts";
 
-/** What the API refused, or why it could not be asked: a stable code, and a sentence for people. */
+/** A refusal of the API, or a failure to reach it: a stable code and a sentence for people. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: string;
@@ -15,7 +15,9 @@ export class ApiError extends Error {
   }
 }
 
-/** The query of a call. Its values may be what somebody typed: whether they are any, the API says. */
+/**
+ * The query of a call. Its values may be what somebody typed: whether they are any, the API says.
+ */
 export type QueryText<Name extends OperationName> = {
   readonly [Key in keyof QueryOf<Name>]?: string | undefined;
 };
@@ -31,7 +33,7 @@ type Options<Name extends OperationName> = {
   : { readonly params: Readonly<Record<ParameterOf<Name>, string>> });
 
 /**
- * Makes a call of the dashboard's API, named as the contract names it, and gives what it answers.
+ * Makes a call of the dashboard's API, by its name in the contract, and returns the answer.
  *
  * @throws ApiError; AbortError when the signal fired.
  */
@@ -62,7 +64,7 @@ export async function requestBytes<Name extends OperationName>(
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** What a call's address is made of. */
+/** The parts of a call's address. */
 interface Address {
   readonly params?: Readonly<Record<string, string>> | undefined;
   readonly query?: Readonly<Record<string, string | undefined>> | undefined;
@@ -101,7 +103,7 @@ async function send(
   }
 }
 
-/** The address of a call, for a link to what it answers. */
+/** The address of a call, for a link to its answer. */
 export function urlOf(name: string, { params, query }: Address): string {
   const path = name.slice(name.indexOf(" ") + 1);
   const named = path.replaceAll(/:(\w+)/g, (_, key) => encodeURIComponent(params?.[key] ?? ""));

@@ -1,4 +1,4 @@
-// A browser's clock may be minutes off; ages are told by the server's, as its answers' Date has it.
+// A browser's clock may be minutes off, so ages follow the server's clock: the answers' Date.
 let aheadMs = 0;
 
 /** Notes the `Date` of an answer. Less than two seconds of difference is its own coarseness. */

@@ -4,7 +4,7 @@ import { SelectField } from "../events/select-field.tsx";
 import { TextFilter } from "../events/text-filter.tsx";
 import type { AuditView } from "./use-audit-view.ts";
 
-/** The fields that narrow the audit. What they hold lives in the URL. */
+/** The fields that narrow the audit. Their values live in the URL. */
 export function AuditFilters({ view }: { view: AuditView }) {
   const stats = useQuery(statsQuery);
   return (

@@ -43,7 +43,7 @@ function Target({ entry }: { entry: AuditEntry }) {
   return filter === null ? null : (factsOf(filter) ?? "all events");
 }
 
-/** What an object holds, in a line. */
+/** An object's fields, in a line. */
 function factsOf(object: Readonly<Record<string, unknown>> | null) {
   const facts = Object.entries(object ?? {}).filter(([, value]) => !isEmpty(value));
   if (facts.length === 0) return null;

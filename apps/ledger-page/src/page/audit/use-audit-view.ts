@@ -1,6 +1,6 @@
 import { useSearchParams } from "react-router";
 
-/** What of the audit the URL names. */
+/** The filter of the audit in the URL. */
 export interface AuditView {
   readonly source: string | undefined;
   readonly eventId: string | undefined;

@@ -16,7 +16,7 @@ import { useMayWrite } from "../session/session-context.ts";
 import { StateDialog } from "./state-dialog.tsx";
 
 const STATES: typeof ErrorStates = ["open", "resolved", "ignored"];
-/** What stands in the URL for all states: without a state, the open ones are shown. */
+/** The value in the URL for all states. Without a state, the open ones are shown. */
 const ALL = "all";
 const PAGE = 50;
 
@@ -109,7 +109,7 @@ interface FiltersProps {
   readonly change: (key: string, value: string, replace?: boolean) => void;
 }
 
-/** The fields that narrow the errors. What they hold lives in the URL. */
+/** The fields that narrow the errors. Their values live in the URL. */
 function Filters({ state, source, q, change }: FiltersProps) {
   const stats = useQuery(statsQuery);
   return (
@@ -217,7 +217,7 @@ function filterOf({ error, source }: OfSource, status?: string): ListFilter {
   };
 }
 
-/** How many events it has left in a status, and the way to them. */
+/** The number of its events that are still in a status, with a link to them. */
 function EventsOf({ error, status, source }: OfSource & { status: "failed" | "pending" }) {
   const count = error[status];
   if (count === 0) return "0";

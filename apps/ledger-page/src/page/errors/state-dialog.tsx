@@ -28,7 +28,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** Sets the state of an error, with a note for whoever looks at it next. */
+/** Sets the state of an error, with a note for the next reader. */
 export function StateDialog({ error, state, onClose }: Props) {
   const [note, setNote] = useState("");
   const client = useQueryClient();

@@ -11,7 +11,7 @@ const act = (action: string, second: number): EventDetail["acts"][number] => ({
   ...{ at: at(second), action, actor: "ann", via: "cli", reason: null, generation: 0, run: null },
 });
 
-/** What stands where, in short. */
+/** The order of the items, in short. */
 function told(event: Pick<EventDetail, "attempt_log" | "acts" | "steps" | "processed_at">) {
   const { before, after } = arrangeTimeline(event as EventDetail);
   const words = (entries: typeof before) =>

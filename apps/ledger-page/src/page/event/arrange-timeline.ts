@@ -8,8 +8,8 @@ export type TimelineEntry =
   | { readonly kind: "step"; readonly step: EventDetail["steps"][number] };
 
 /**
- * Puts attempts, steps and acts in the order in which they happened; equal attempts are told once, unless something
- * happened between them. What was done after the event had settled stands apart: it follows the result.
+ * Sorts attempts, steps and acts by time. Equal attempts are one entry, unless something happened
+ * between them. Acts after the event had settled stand apart: they follow the result.
  */
 export function arrangeTimeline(event: EventDetail): {
   readonly before: readonly TimelineEntry[];

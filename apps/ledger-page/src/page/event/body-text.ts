@@ -11,7 +11,10 @@ export function joinParts(parts: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** Bytes as text; undefined where they are not UTF-8. At the end of a part, a character that was cut in two is left out. */
+/**
+ * Bytes as text; undefined where they are not UTF-8. At the end of a part, a character that was cut
+ * in two is left out.
+ */
 export function textOfBytes(bytes: Uint8Array, isWhole: boolean): string | undefined {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
@@ -21,7 +24,10 @@ export function textOfBytes(bytes: Uint8Array, isWhole: boolean): string | undef
   }
 }
 
-/** Characters of one line of a large body: a browser lays out many short lines faster than a long one. */
+/**
+ * Characters of one line of a large body: a browser lays out many short lines faster than a long
+ * one.
+ */
 const LINE_LENGTH_MAX = 4_096;
 
 /** The lines of a text; those of a large body are cut where they are long. */

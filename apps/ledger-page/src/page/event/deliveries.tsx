@@ -2,7 +2,7 @@ import type { EventDetail } from "@millrace/api-contract";
 import { countOf } from "../parts/count.ts";
 import { ExactTime } from "../parts/time.tsx";
 
-/** How often the sender delivered the event, and the last deliveries. */
+/** The number of deliveries of the event, and the last of them. */
 export function Deliveries({ event: { deliveries } }: { event: EventDetail }) {
   const { total, recent } = deliveries;
   if (total < 2) return null;

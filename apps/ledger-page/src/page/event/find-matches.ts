@@ -1,4 +1,4 @@
-/** Where a text was found: a line, and the place in it. */
+/** The position of a match: a line, and the column in it. */
 export interface Match {
   readonly line: number;
   readonly at: number;

@@ -1,4 +1,4 @@
-/** A piece of JSON as it was written, and what it is. */
+/** A piece of JSON text and its kind. */
 export interface Token {
   readonly kind: "key" | "string" | "literal" | "mark";
   readonly text: string;
@@ -16,8 +16,8 @@ const DEPTH_MAX = 200;
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 
 /**
- * Sets JSON out in lines without reading its values: numbers keep every digit, keys their order, and one
- * that comes twice is seen twice. Says so of what is not JSON, or nested too deep.
+ * Sets JSON out in lines without reading its values: numbers keep every digit, keys their order,
+ * and one that comes twice is seen twice. Says so of what is not JSON, or nested too deep.
  */
 export function formatJson(text: string): readonly JsonLine[] | "not_json" | "too_deep" {
   if (!isJson(text)) return "not_json";

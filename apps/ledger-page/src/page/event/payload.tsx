@@ -93,7 +93,7 @@ interface MoreProps {
   >;
 }
 
-/** How much of a body is shown, and the way to more of it. */
+/** The share of a body that is shown, with a link to more of it. */
 function More({ shown, total, query }: MoreProps) {
   const { hasNextPage, fetchNextPage, isFetchingNextPage } = query;
   return (

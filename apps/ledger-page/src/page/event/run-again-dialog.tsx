@@ -9,7 +9,7 @@ import { Modal } from "../parts/modal.tsx";
 import { notify } from "../parts/notice.tsx";
 import { reasonBody, ReasonField } from "../parts/reason-field.tsx";
 
-/** What is done with an event once more. */
+/** The verbs that run an event again. */
 export type Verb = "retry" | "replay";
 
 interface Props {

@@ -14,7 +14,7 @@ interface Props {
   readonly tokens?: readonly (readonly Token[])[];
 }
 
-/** A long text with a search in it: Enter goes to the next place, Shift and Enter to the one before. */
+/** A long text with a search: Enter goes to the next match, Shift and Enter to the previous one. */
 export function SearchableText({ lines, tokens }: Props) {
   const [wanted, setWanted] = useState("");
   const [at, setAt] = useState(0);

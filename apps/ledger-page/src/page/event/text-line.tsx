@@ -5,7 +5,7 @@ import type { Token } from "./format-json.ts";
 interface Props {
   readonly text: string;
   readonly tokens: readonly Token[] | undefined;
-  /** What was found in this line, each of `length` characters. */
+  /** The matches in this line, each of `length` characters. */
   readonly matches: readonly Match[] | undefined;
   readonly length: number;
   /** The one that is gone to. */

@@ -41,7 +41,7 @@ function Entries({ entries }: { entries: readonly TimelineEntry[] }) {
   });
 }
 
-/** What somebody did: who, and why. */
+/** An act of a person, with the reason. */
 function Act({ act }: { act: EventDetail["acts"][number] }) {
   const words = act.action.replace("_many", "").replaceAll("_", " ");
   return (
@@ -79,7 +79,7 @@ function Step({ step }: { step: EventDetail["steps"][number] }) {
   );
 }
 
-/** Attempts that say the same are told once, with how many they were; the last one's stack and log stand for all. */
+/** Equal attempts as one entry with their number; the last one's stack and log stand for all. */
 function FailedAttempts({ attempts: { first, last, all } }: { attempts: FoldedAttempts }) {
   if (all.length === 1) return <FailedAttempt attempt={first} />;
   const hasWaited = last.code === "retry_later";
@@ -160,7 +160,7 @@ function placeOf({ file, line, column }: Frame): string {
   return [file, line, column].filter((part) => part !== null).join(":");
 }
 
-/** What its handlers logged. */
+/** The log lines of its handlers. */
 function Log({ attempt: { log, log_dropped } }: { attempt: Attempt }) {
   if (log === null || log.length === 0) return null;
   const dropped = log_dropped ?? 0;

@@ -30,7 +30,10 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** Starts a run that retries, replays, or gives up what the filter shows, after a dry run that says how many. */
+/**
+ * Starts a run that retries, replays, or gives up what the filter shows, after a dry run that says
+ * how many.
+ */
 export function BulkDialog({ verb, filter, onClose }: Props) {
   // One moment for both: the last hour must not move on between the count and the act.
   const [body] = useState(() => bulkBody(verb, apiFilter(filter, serverNowMs())));

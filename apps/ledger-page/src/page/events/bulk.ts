@@ -7,10 +7,14 @@ import type {
 import { request } from "../api/request.ts";
 import type { ListFilter } from "./list-filter.ts";
 
-/** The filter as `POST /api/retry`, `/api/replay`, and `/api/give-up` take it: none at all has to be said. */
+/**
+ * The filter as `POST /api/retry`, `/api/replay`, and `/api/give-up` take it: none at all has to be
+ * said.
+ */
 export function bulkBody(verb: BulkVerb, filter: Omit<ListFilter, "last">) {
   const { status, ...rest } = filter;
-  // Only failed events are retried, and only pending ones given up, so their status narrows nothing there.
+  // Only failed events are retried, and only pending ones given up, so their status narrows nothing
+  // there.
   const narrowed = verb !== "replay" || status === undefined ? rest : { ...rest, status };
   return Object.keys(narrowed).length === 0 ? { all: true } : narrowed;
 }
@@ -23,7 +27,7 @@ export const RATE_DEFAULT: typeof Rate = 50;
 const RATE_MIN = 0.01;
 const RATE_MAX = 1_000_000;
 
-/** What a run of all events, or of many, needs besides: their number. */
+/** The number of events, which a run of all events or of many must name. */
 export function confirmation(body: object, count: number): { expected?: number } {
   return "all" in body || count > UNCONFIRMED_MAX ? { expected: count } : {};
 }
@@ -53,7 +57,7 @@ export async function startMany(verb: BulkVerb, body: object): Promise<BulkRun |
   return "run" in answer ? answer.run : undefined;
 }
 
-/** How many events a run would reach, by its verb, and why the others would be left alone. */
+/** The number of events that a run would reach, by its verb, and the reasons to skip others. */
 interface BulkCounts {
   readonly skipped: Readonly<Record<string, number>>;
   readonly retried?: number;
@@ -63,10 +67,10 @@ interface BulkCounts {
   readonly more_than?: number | undefined;
 }
 
-/** How many events would be run again, or given up. */
+/** The number of events that would be run again, or given up. */
 export const doneOf = ({ retried, replayed, given_up: givenUp }: BulkCounts): number =>
   retried ?? replayed ?? givenUp ?? 0;
 
-/** How many events a dry run came by. No more are looked at when it is meant, whatever comes meanwhile. */
+/** The number of events that a dry run found. A real run looks at no more of them. */
 export const lookedAt = (result: BulkCounts): number =>
   doneOf(result) + Object.values(result.skipped).reduce((sum, count) => sum + count, 0);

@@ -35,7 +35,7 @@ const COLUMNS: Column<EventRow>[] = [
 interface Props {
   readonly rows: EventRow[];
   readonly order: "desc" | "asc";
-  /** What is ticked; undefined for a person who may do nothing with it. */
+  /** The selected events; undefined for a user who cannot act on them. */
   readonly selection: Selection | undefined;
 }
 

@@ -16,7 +16,7 @@ interface Props {
   readonly types: readonly string[];
 }
 
-/** The fields that narrow the list. What they hold lives in the URL. */
+/** The fields that narrow the list. Their values live in the URL. */
 export function FilterBar({ list, sources, types }: Props) {
   const typesId = useId();
   const { filter, narrow } = list;

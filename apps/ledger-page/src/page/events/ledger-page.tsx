@@ -38,7 +38,7 @@ export function LedgerPage() {
   const [ticked, setTicked] = useState(0);
   const { rows, waiting, letIn } = useSteadyRows(page.data?.events, {
     list: page.isPlaceholderData ? "" : name,
-    // What was ticked stays where it is, and is what is retried.
+    // Selected events stay in the list, and they are the ones that are retried.
     held: hold.held || ticked > 0,
   });
   const selection = useSelection(rows, name);

@@ -1,4 +1,4 @@
-/** What the list is narrowed to, as the URL holds it. A value that is none is the API's to refuse. */
+/** The filter of the list in the URL. The API refuses values that are not valid. */
 export interface ListFilter {
   readonly source?: string;
   readonly status?: string;
@@ -50,7 +50,7 @@ export function writeFilter(filter: ListFilter): string {
   return query.toString();
 }
 
-/** Whether anything is left out of the list. */
+/** True when the filter leaves anything out of the list. */
 export const isFiltered = (filter: ListFilter): boolean => writeFilter(filter) !== "";
 
 /** The filter as the API takes it, where a span that moves on is a time that it began. */

@@ -20,7 +20,7 @@ interface Props {
   readonly letIn: () => void;
 }
 
-/** What the list shows, whether it is live, and what is done with all of it. */
+/** The summary of the list, whether it is live, and the actions on all of it. */
 export function ListTools({ list, live, setLive, shown, waiting, letIn, ...props }: Props) {
   const [verb, setVerb] = useState<BulkVerb>();
   const mayWrite = useMayWrite();
@@ -78,7 +78,7 @@ interface BulkButtonsProps {
   readonly choose: (verb: BulkVerb) => void;
 }
 
-/** What can be done with all events of the filter. */
+/** The actions on all events of the filter. */
 function BulkButtons({ filter: { status, outcome }, choose }: BulkButtonsProps) {
   const mayFail = status === undefined || status === "failed";
   return (

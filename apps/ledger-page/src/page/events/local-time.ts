@@ -6,7 +6,7 @@ export function toLocal(instant: string | undefined): string {
   return new Date(ms - offsetMs).toISOString().slice(0, 19);
 }
 
-/** What stands in a `datetime-local` as an ISO instant; empty for none. */
+/** The value of a `datetime-local` as an ISO instant; empty for no value. */
 export function fromLocal(local: string): string {
   const ms = Date.parse(local);
   return Number.isNaN(ms) ? "" : new Date(ms).toISOString();

@@ -7,7 +7,7 @@ interface Props {
   readonly sources: readonly string[];
 }
 
-/** What stands where no event is, and what to try. */
+/** The text of an empty list, with a command to try. */
 export function NoEvents({ filter, sources }: Props) {
   if (!isFiltered(filter)) return <EmptyLedger sources={sources} />;
   const { q } = filter;

@@ -17,7 +17,10 @@ function step(by: 1 | -1): void {
   rows[to]?.focus();
 }
 
-/** The keys of the list, and what a person is about to retry: what is ticked, else the failed row that has the focus. */
+/**
+ * The keys of the list, and what a person is about to retry: what is ticked, else the failed row
+ * that has the focus.
+ */
 export function useRetryKeys(rows: readonly EventRow[], selection: Selection) {
   const mayWrite = useMayWrite();
   const [toRetry, setToRetry] = useState<readonly EventRow[]>();

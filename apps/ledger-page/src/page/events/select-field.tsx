@@ -1,7 +1,7 @@
 interface Props {
   readonly label: string;
   readonly value: string | undefined;
-  /** What stands for no choice. */
+  /** The text for no choice. */
   readonly any: string;
   readonly options: readonly string[];
   readonly onChange: (value: string) => void;

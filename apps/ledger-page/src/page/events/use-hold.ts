@@ -1,6 +1,6 @@
 import { useState, type FocusEvent, type PointerEvent } from "react";
 
-/** Whether someone points at, touches, or has the focus in what these handlers are put on. */
+/** True while someone points at, touches, or has the focus in the element of these handlers. */
 export function useHold() {
   const [pointed, setPointed] = useState(false);
   const [focused, setFocused] = useState(false);

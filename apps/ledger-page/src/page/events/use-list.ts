@@ -11,7 +11,7 @@ export interface List {
   /** By the time of their record: newest first, or oldest first. */
   readonly order: "desc" | "asc";
   sortBy(order: List["order"]): void;
-  /** Shows the first page of another filter; `replace` takes the place of this one in the history. */
+  /** Shows the first page of another filter; `replace` replaces the entry in the history. */
   narrow(change: Partial<Record<keyof ListFilter, string>>, replace?: boolean): void;
   next(cursor: string): void;
   previous(): void;

@@ -6,7 +6,10 @@ import { keyOf } from "./use-steady-rows.ts";
 export interface Selection {
   readonly rows: readonly EventRow[];
   has(row: EventRow): boolean;
-  /** Ticks a row, or takes its tick off; `through` does so to all from the row that was ticked before it. */
+  /**
+   * Ticks a row, or takes its tick off; `through` does so to all from the row that was ticked
+   * before it.
+   */
   toggle(row: EventRow, through: boolean): void;
   /** Ticks all rows of the page, or none. */
   all(on: boolean): void;

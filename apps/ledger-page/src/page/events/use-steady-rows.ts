@@ -13,8 +13,9 @@ export const keyOf = (row: EventRow): string =>
   JSON.stringify([row.source, row.event_id, row.generation]);
 
 /**
- * The newest rows, unless the list is held, as under a pointer: then the rows that were there stay where
- * they are, with what is new of each, and those that came since wait. Another `list` is shown at once.
+ * The newest rows, unless the list is held, as under a pointer: then the rows that were there stay
+ * where they are, with what is new of each, and those that came since wait. Another `list` is shown
+ * at once.
  */
 export function useSteadyRows(
   latest: readonly EventRow[] | undefined,

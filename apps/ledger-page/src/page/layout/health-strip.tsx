@@ -4,7 +4,7 @@ import { healthQuery } from "../api/queries.ts";
 
 type Item = Pick<Health["items"][number], "level" | "text" | "detail">;
 
-/** What needs attention, over every page; one calm line while nothing does. */
+/** The problems that need attention, over every page; one calm line while there are none. */
 export function HealthStrip() {
   const { data, error } = useQuery(healthQuery);
   const items: readonly Item[] = error

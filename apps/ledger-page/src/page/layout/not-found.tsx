@@ -1,7 +1,7 @@
 import { Link } from "react-router";
 import { useTitle } from "../parts/use-title.ts";
 
-/** What stands at a path that the page does not have. */
+/** The text at a path that the page does not have. */
 export function NotFound() {
   useTitle("Not found");
   return (

@@ -69,7 +69,10 @@ export default function Activity({ filter: { source, type } }: { filter: ListFil
   );
 }
 
-/** Says so where the counts are behind: what is missing in the charts did not necessarily not happen. */
+/**
+ * Says so where the counts are behind: what is missing in the charts did not necessarily not
+ * happen.
+ */
 function CountedUntil({ at }: { at: string | null }) {
   if (at === null) return <p className="warn">Not counted yet. A worker counts every minute.</p>;
   if (Date.parse(at) > Date.now() - BEHIND_MS) return null;

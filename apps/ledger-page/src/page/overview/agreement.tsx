@@ -7,7 +7,7 @@ import { formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { Age } from "../parts/time.tsx";
 
-/** Whether ledger and queues agree, and what to do where they do not. */
+/** The disagreements of ledger and queues, with the fix of each. */
 export function Agreement() {
   const { data, error } = useQuery(disagreementsQuery);
   if (error) return <ErrorNote error={error} />;

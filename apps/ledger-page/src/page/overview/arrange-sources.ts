@@ -12,15 +12,19 @@ export type NamedSource = readonly [name: string, of: SourceStats];
 /** So many fit the panel; more are folded. */
 const UNFOLDED_MAX = 8;
 
-/** Names in the order of the alphabet, numbers from the largest; the same column again turns it round. */
+/**
+ * Names in the order of the alphabet, numbers from the largest; the same column again turns it
+ * round.
+ */
 export function nextOrder(last: Order, column: Column): Order {
   if (last.column === column) return { column, descending: !last.descending };
   return { column, descending: column !== "source" };
 }
 
 /**
- * Whether nobody need look at it: nothing failed, waits or is paused, and its queue answers. Where no queue does, as while
- * Redis is away, that says nothing about this source.
+ * True for a source that needs no attention: nothing failed, waits or is paused, and its queue
+ * answers. While no queue answers, such as when Redis is away, the queue's state counts for
+ * nothing.
  */
 function isQuiet({ pending, failed, queued, jobs }: SourceStats, isQueueAway: boolean): boolean {
   if (pending > 0 || failed > 0) return false;
@@ -28,8 +32,8 @@ function isQuiet({ pending, failed, queued, jobs }: SourceStats, isQueueAway: bo
 }
 
 /**
- * The sources that a table shows, in order, and how many quiet ones it folds. A search, and few sources, fold none;
- * the source that the list shows is never folded.
+ * The sources that a table shows, in order, and how many quiet ones it folds. A search, and few
+ * sources, fold none; the source that the list shows is never folded.
  */
 export function arrangeSources(
   sources: readonly NamedSource[],

@@ -14,7 +14,7 @@ const clock = new Intl.DateTimeFormat(undefined, {
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const HOUR_SECONDS = 3_600;
 
-/** How the time of an ISO instant is written in the browser's zone: with its day where a bucket has an hour or more. */
+/** Formats an ISO instant in the browser's zone, with its day for buckets of an hour or more. */
 export const timeTextOf =
   (bucketSeconds: number) =>
   (at: string): string => {

@@ -4,7 +4,7 @@ import { durationOf } from "../parts/age.ts";
 import { CHART_MARGIN, timeTextOf, X_AXIS, Y_AXIS } from "./chart-style.ts";
 import { ChartTip } from "./chart-tip.tsx";
 
-/** How long events took from their record to their end, the median and the slowest twentieth. */
+/** The time from an event's record to its end: the median and the slowest twentieth. */
 export function LatencyChart({ activity }: { activity: Activity }) {
   const timeText = timeTextOf(activity.bucket_seconds);
   return (

@@ -10,7 +10,7 @@ import { SourcesTable } from "./sources-table.tsx";
 // The charts are most of the script, and the list need not wait for them.
 const Activity = lazy(() => import("./activity.tsx"));
 
-/** What goes on: counts by source and status, the last hour or month, and whether ledger and queues agree. */
+/** Counts by source and status, the last hour or month, and disagreements of ledger and queues. */
 export function Overview({ list, stats }: { list: List; stats: UseQueryResult<Stats> }) {
   return (
     <section className="overview" aria-labelledby="overview">

@@ -4,7 +4,7 @@ import { formatCount } from "../parts/count.ts";
 import { CHART_MARGIN, timeTextOf, X_AXIS, Y_AXIS } from "./chart-style.ts";
 import { ChartTip } from "./chart-tip.tsx";
 
-/** What settled, as bars on one another, and what was recorded, as a line. */
+/** Settled events as stacked bars, and recorded events as a line. */
 export function ThroughputChart({ activity }: { activity: Activity }) {
   const timeText = timeTextOf(activity.bucket_seconds);
   return (

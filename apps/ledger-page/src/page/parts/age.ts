@@ -6,7 +6,7 @@ const UNITS = [
   ["min", 60],
 ] as const;
 
-/** How long ago an instant was, in its largest unit: `now`, `42 s`, `3 min`, `5 h`, `12 d`. */
+/** The age of an instant, in its largest unit: `now`, `42 s`, `3 min`, `5 h`, `12 d`. */
 export function ageOf(instantMs: number, nowMs: number): string {
   const seconds = Math.floor((nowMs - instantMs) / 1_000);
   if (seconds < 1) return "now";

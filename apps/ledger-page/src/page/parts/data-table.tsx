@@ -2,7 +2,7 @@ import { tableFeatures, useTable, type ColumnDef, type RowData } from "@tanstack
 
 const features = tableFeatures({});
 
-/** What a column of a `DataTable` is: its id is its class too. */
+/** A column of a `DataTable`: its id is its class too. */
 export type Column<Row extends RowData> = ColumnDef<typeof features, Row>;
 
 interface Props<Row extends RowData> {
@@ -16,8 +16,8 @@ interface Props<Row extends RowData> {
 }
 
 /**
- * A table that becomes a card a row where the window is narrow. The roles are told, for a `display`
- * other than a table's takes them away.
+ * A table that becomes a card a row where the window is narrow. The roles are explicit, since a
+ * `display` other than a table's removes them.
  */
 export function DataTable<Row extends RowData>(props: Props<Row>) {
   const { caption, className = "", columns, rows, keyOf, classOf } = props;

@@ -1,6 +1,6 @@
 import { ApiError } from "../api/request.ts";
 
-/** What went wrong, with the code that the documents and the log know it by. */
+/** An error, with the code that the documents and the log use. */
 export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   const code = error instanceof ApiError ? error.code : "page_failed";
   return (

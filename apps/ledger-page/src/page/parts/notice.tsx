@@ -2,7 +2,7 @@ import { useSyncExternalStore } from "react";
 import { Link } from "react-router";
 import { ErrorNote } from "./error-note.tsx";
 
-/** What became of something that was asked for. */
+/** The result of an action. */
 export type Notice =
   | {
       readonly kind: "done";
@@ -26,7 +26,7 @@ function subscribe(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
-/** The place that notices appear in. It is always there: a live region that comes with its text is not read. */
+/** The live region of notices. It always exists: one that comes with its text is not read. */
 export function NoticeBar() {
   const notice = useSyncExternalStore(subscribe, () => current);
   return (

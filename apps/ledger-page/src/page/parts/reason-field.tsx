@@ -7,7 +7,7 @@ interface Props {
   readonly onChange: (value: string) => void;
 }
 
-/** Why something is done, for the audit. */
+/** The reason of an action, for the audit. */
 export function ReasonField({ value, onChange }: Props) {
   return (
     <label className="field">
@@ -26,7 +26,7 @@ export function ReasonField({ value, onChange }: Props) {
   );
 }
 
-/** What goes into the body of a write: nothing for an empty reason. */
+/** The part of a write's body for a reason: nothing for an empty one. */
 export function reasonBody(reason: string): { reason?: string } {
   const text = reason.trim();
   return text === "" ? {} : { reason: text };

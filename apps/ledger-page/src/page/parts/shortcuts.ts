@@ -3,7 +3,7 @@ import { useEffect, useRef, useSyncExternalStore } from "react";
 const STORED = "millrace.shortcuts";
 const listeners = new Set<() => void>();
 
-/** Whether single keys do anything; kept in this browser. Where they are in the way of speech input, a person turns them off. */
+/** True when single keys are shortcuts; kept in this browser. Speech input can need them off. */
 export function useShortcutsOn(): readonly [on: boolean, turn: (on: boolean) => void] {
   return [useSyncExternalStore(subscribe, areOn), turnShortcuts];
 }
@@ -21,7 +21,7 @@ function subscribe(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
-/** What is done, by key. */
+/** The actions, by key. */
 export type Shortcuts = Readonly<Record<string, () => void>>;
 
 /** Does what a key is for, unless a person types, a dialog is open, or the keys are turned off. */

@@ -20,7 +20,7 @@ const whole = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
-/** An instant as its age, with the time of day beside it; the whole of it is its title. */
+/** An instant as its age and time of day, with the full instant as its title. */
 export function Time({ at }: { at: string }) {
   const ms = Date.parse(at);
   const age = useNow((now) => ageOf(ms, now));

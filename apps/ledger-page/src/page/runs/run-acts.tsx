@@ -21,7 +21,7 @@ function useChange(id: number, onDone?: () => void) {
 
 interface RunActsProps {
   readonly run: BulkRun;
-  /** What takes the focus when the run ends and its buttons go away. */
+  /** The element that takes the focus when the run ends and its buttons go away. */
   readonly focusNext: RefObject<HTMLElement | null>;
 }
 

@@ -1,7 +1,7 @@
 import type { BulkRun } from "@millrace/api-contract";
 import { countOf, formatCount } from "../parts/count.ts";
 
-/** Whether a run still has events to reach. */
+/** True while a run still has events to reach. */
 export const isOpen = ({ state }: Pick<BulkRun, "state">): boolean =>
   state === "running" || state === "paused";
 
@@ -13,10 +13,13 @@ export function progressText({ listed, total }: BulkRun): string {
 
 /** Milliseconds until a run is asked for again. */
 export const RUN_EVERY = 1_000;
-/** How many times as long as it took to count its members a run rests. */
+/** A run rests this many times as long as the count of its members took. */
 const REST = 10;
 
-/** Milliseconds until a run is asked for again whose last answer took so long; false when nothing about it can change. */
+/**
+ * Milliseconds until a run is asked for again whose last answer took so long; false when nothing
+ * about it can change.
+ */
 export function restOf(
   run: Pick<BulkRun, "state"> & { readonly results: Pick<BulkRun["results"], "pending"> },
   tookMs: number,

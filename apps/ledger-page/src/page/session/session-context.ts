@@ -10,7 +10,7 @@ export function useSession(): Principal {
   return use(SessionContext);
 }
 
-/** Whether whoever looks may retry, replay, pause and resume. */
+/** True for a user who can retry, replay, pause and resume. */
 export function useMayWrite(): boolean {
   return useSession().role === "operator";
 }

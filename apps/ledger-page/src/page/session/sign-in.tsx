@@ -9,7 +9,7 @@ import { ErrorNote } from "../parts/error-note.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { nextPath } from "./next-path.ts";
 
-/** The form of whoever is not signed in; then the page they asked for. */
+/** The sign-in form, and after it the page that was asked for. */
 export function SignIn() {
   useTitle("Sign in");
   const client = useQueryClient();
