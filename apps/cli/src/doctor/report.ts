@@ -118,7 +118,9 @@ export function asJson({ checks, diagnosis }: Report): string {
     [...diagnosis.found].map(([kind, { count, examples }]) => ({
       kind,
       count,
-      ...DISAGREEMENTS[kind],
+      ledger: DISAGREEMENTS[kind].ledger,
+      job: DISAGREEMENTS[kind].job,
+      act: DISAGREEMENTS[kind].act,
       examples: examples.map(({ source, event, jobId = null, detail = null }) => {
         const { eventId = null, generation = null } = event ?? {};
         return { source, event_id: eventId, generation, job_id: jobId, detail };
