@@ -95,13 +95,14 @@ onOneBackend("a captured delivery", (prepare) => {
   afterAll(() => stack?.close());
 
   async function deliver({ source, headers, body }: Captured): Promise<void> {
-    const response = await fetch(`${ingress.url}/webhooks/${source}`, {
-      method: "POST",
-      headers: { ...headers },
-      body,
+    const request = { method: "POST", headers: { ...headers }, body };
+    // A store that misses its deadline on a busy machine is a 503, which senders repeat.
+    await until(async () => {
+      const response = await fetch(`${ingress.url}/webhooks/${source}`, request);
+      await response.arrayBuffer();
+      if (response.status !== 503) expect(response.status).toBeLessThan(300);
+      return response.ok;
     });
-    await response.arrayBuffer();
-    expect(response.ok).toBe(true);
   }
 
   interface Row {
