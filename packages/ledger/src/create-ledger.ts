@@ -31,9 +31,8 @@ export type Ledger = {
 };
 
 /**
- * Makes a ledger over a pool of `createPool`. The pool stays the caller's to end. It must hold a
- * connection for each attempt that runs at once, and some for the rest: attempts keep theirs for as
- * long as their handlers run.
+ * Makes a ledger over a pool of `createPool`, which the caller ends. Each attempt holds a
+ * connection while its handlers run.
  */
 export function createLedger(
   { pool }: { readonly pool: pg.Pool },

@@ -1,22 +1,18 @@
 /**
  * The ledger: the Postgres tables that hold every event, its body, its failed attempts and its
  * status.
- *
  * States: pending → completed or failed; failed → pending by a retry. Triggers refuse all else.
  * Data: `intake.accept` or `claims.record` inserts an event and its body; `claims.attempt` locks
  * the row, runs the handler and completes the event in one transaction; `claims.fail` records why
- * an attempt failed; `claims.decideOriginal`, `readBegun`, and `recordStep` are what an attempt
- * asks and writes while its handlers call other systems, each in a commit of its own;
- * `claims.attemptFirst` and `claims.attemptGroup` do without a record: they run the handlers of new
- * events, then insert these as completed; `retries` make an event pending again; retention drops
- * bodies and deletes old events. Deduplication: the primary key (source, event_id, generation),
- * here and nowhere else. Deadlines: Postgres' timeouts of a statement, a lock and an idle
- * transaction, and one deadline for each transaction, after which its connection is destroyed
- * (ledger-context.ts, transaction.ts). How long a handler may run is the caller's to say: an
- * attempt ends when its signal aborts (attempt.ts). What handlers leave on a connection ends with
- * their transaction (connection.ts). What stands between a pool and Postgres is found out once, at
- * the start (pooler.ts). One process leads by a lease, whose length and renewals are the leader's
- * (leader.ts). Nothing is retried here; an error that is worth a retry is `database_unavailable`.
+ * an attempt failed; `claims.attemptFirst` and `claims.attemptGroup` run the handlers of new
+ * events, then insert these as completed; `claims.readBegun` and `recordStep` serve handlers that
+ * call other systems; `retries` make an event pending again; retention drops bodies and deletes
+ * old events.
+ * Deduplication: the primary key (source, event_id, generation), here and nowhere else.
+ * Deadlines: Postgres' timeouts, and one deadline for each transaction, after which its connection
+ * is destroyed (ledger-context.ts, transaction.ts). A handler's time is the caller's to limit.
+ * One process leads by a lease (leader.ts). Nothing is retried here: an error worth a retry is
+ * `database_unavailable`, which every function can throw; `@throws` names the others.
  */
 export type { AuditedAct, AuditedFact, AuditJson } from "./people/audit.ts";
 export type { SeenSession } from "./people/sessions.ts";

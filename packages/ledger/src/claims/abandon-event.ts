@@ -15,28 +15,20 @@ import { restoreReplay } from "./lost-events.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement, transaction, type Send } from "../connection/transaction.ts";
 
-/** The reason why an event fails without an attempt, and the run of its job. */
 export interface AbandonReason {
   readonly code: ErrorCode;
   readonly message: string;
   readonly run: string;
 }
 
-/**
- * `failed` now; settled before; or `unknown`: the ledger does not have it, and was given no body or
- * may have deleted it.
- */
+/** `failed` now; settled before; or `unknown`: not in the ledger, and without a body or expired. */
 export type AbandonAnswer = "failed" | "already_failed" | "completed" | "unknown";
 
 /**
- * Fails a pending event whose job the queue abandoned without running a handler. An event that the
- * ledger does not know is recorded first if its body was passed, unless it was accepted longer ago
- * than keys are kept: it may have been completed since. A replay that the ledger has lost
- * (`replay_lost`) is recorded on the event's body, and an event whose body is lost (`body_lost`)
- * without one. Waits for an attempt that is still running.
- *
- * @throws `database_unavailable`, also when an attempt holds the event for longer than
- * lock_timeout.
+ * Fails a pending event whose job the queue abandoned without running a handler. Records an event
+ * that the ledger does not know first, if its body is passed and its key has not expired: it may
+ * have been completed since. Waits for an attempt that is still running.
+ * @throws `database_unavailable`, also when an attempt holds the event longer than lock_timeout.
  */
 export async function abandonEvent(
   ledger: LedgerContext,
@@ -53,16 +45,14 @@ export async function abandonEvent(
   if (event.body === undefined && reason.code !== "body_lost") return answer;
   if (await isExpired(ledger, event)) return answer;
   if (event.body === undefined) return await abandonWithoutBody(ledger, event, reason);
-  // When the process dies in between, the event is pending without a job, as it would be anyway.
   const [placement] = await accept(ledger, [{ ...event, body: event.body }]);
   if (placement instanceof Error) throw placement;
   return await abandonKnown(send, event, reason);
 }
 
 /**
- * Records an event without its body, as failed, in one commit: if only the first half came to a
- * standby that is promoted, the event would be pending there, and its attempt would fail with
- * another code, for good.
+ * One commit: a promoted standby with only the first half would have the event pending, and its
+ * attempt would fail with another code, for good.
  */
 async function abandonWithoutBody(
   ledger: LedgerContext,
@@ -105,7 +95,6 @@ logged AS (
 ${COUNT_ERROR}
 SELECT status FROM target`);
 
-/** True when an event accepted at $1 (milliseconds) is older than keys are kept ($2, days). */
 const IS_EXPIRED =
   "SELECT to_timestamp($1::float8 / 1000) < now() - make_interval(days => $2::int) AS expired";
 

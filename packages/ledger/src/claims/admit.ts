@@ -8,18 +8,14 @@ import { CAME_BEFORE, MESSAGE_LOCK } from "./same-message.ts";
 
 /** The ledger's answer for a job whose event may be new. */
 export type Admission =
-  /** Its first attempt is ours until the transaction ends. */
   | {
       readonly kind: "admitted";
       readonly event: IncomingEvent;
       /** True when the ledger has its row already (`ack: "ledger"`). */
       readonly isWaiting: boolean;
     }
-  /** Another transaction has its identity, or its message. */
   | { readonly kind: "busy" }
-  /**
-   * It is for a record to decide: known otherwise, expired, without a body, or perhaps a replay.
-   */
+  /** To be recorded: known otherwise, expired, without a body, or perhaps a replay. */
   | { readonly kind: "record_first" };
 
 export interface Candidate {
@@ -28,7 +24,7 @@ export interface Candidate {
   readonly bodyDedup: boolean;
 }
 
-/** Limits that Postgres enforces in the transaction of first attempts, in milliseconds. */
+/** Time limits that Postgres enforces in the transaction of first attempts. */
 export interface FirstLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
@@ -46,19 +42,18 @@ interface AdmitRow {
 }
 
 /**
- * The lock on an identity saves work and decides nothing: of two transactions that both find an
- * event new, the primary key lets the first one write it. No transaction waits for this lock.
+ * Saves work and decides nothing: the primary key lets one of two transactions write a new event.
+ * No transaction waits for this lock.
  */
 export const IDENTITY_LOCK = (source: string, eventId: string) => `pg_try_advisory_xact_lock(
     hashtextextended(concat_ws(' ', 'millrace.event', ${source}, ${eventId}), 0)
   )`;
 
 /**
- * Decides for each event whether its first attempt can begin in this transaction, and takes the
- * locks of those. An event that waits in the ledger comes with its stored headers and body. The
- * body is looked up in one day's partition, one at a time (LIMIT 1): Postgres may plan a join to
- * read the whole partition. An event whose message another transaction is handling is busy: a
- * record of it now would store a second copy of a body that is about to be committed.
+ * Decides for each event whether its first attempt can begin in this transaction, and locks those.
+ * The body is looked up in one day's partition with LIMIT 1: Postgres may plan a join to read the
+ * whole partition. An event whose message another transaction handles is busy: a record would
+ * store a second copy of a body that is about to be committed.
  */
 const ADMIT = dailyStatement(
   (day) => `
@@ -121,7 +116,7 @@ LEFT JOIN LATERAL (
   "millrace_admit",
 );
 
-/** Begins a transaction and admits events of one source to it, each of them once. */
+/** Begins a transaction and admits events of one source, each of them once. */
 export async function admit(
   { idleInTransactionTimeoutMs, keysDays }: LedgerContext,
   client: pg.PoolClient,
@@ -153,7 +148,6 @@ export async function admit(
     if (row.kind === "busy") return { kind: "busy" };
     const admitted = toAdmitted(event, row);
     if (admitted === undefined) return { kind: "record_first" };
-    // The transaction has the lock of a message for all of its events.
     if (bodyDedup && admitted.unsigned) {
       const message = signedDigest(event);
       if (messages.has(message)) return { kind: "record_first" };

@@ -18,7 +18,6 @@ import { recordRunning } from "./record.ts";
 import { runGuarded, settleError, undo } from "./run-guarded.ts";
 import { rollback } from "../connection/transaction.ts";
 
-/** Milliseconds after which an attempt that still runs is recorded, so that people see it. */
 const VISIBLE_AFTER_MS = 250;
 
 export type FirstWork = (
@@ -30,11 +29,9 @@ export type FirstWork = (
 /** The end of a first attempt whose handlers did not throw. */
 export type FirstAttemptEnd =
   | "completed"
-  /** Nothing ran: another transaction has the event. */
   | "busy"
-  /** Nothing ran: it is for a record to decide. */
+  /** Nothing ran: the event is to be recorded. */
   | "record_first"
-  /** It ran, and was undone: another connection has recorded the event meanwhile. */
   | "undone"
   /** It ran, and the answer to its COMMIT did not come: the next claim finds out. */
   | "unknown";
@@ -54,11 +51,9 @@ export interface FirstAttemptLimits {
 }
 
 /**
- * Makes the first attempt of an event in one transaction: admits the event, runs `work`, and writes
- * the event and its body as completed. What `work` throws undoes all of it and is thrown on.
- * Nothing is written before; an attempt that still runs after 250 ms is recorded by another
- * connection.
- *
+ * Makes the first attempt of an event in one transaction: admits the event, runs `work`, and
+ * writes the event and its body as completed. An error of `work` undoes all of it. Another
+ * connection records an attempt that still runs after 250 ms.
  * @throws what `work` threw; the signal's reason; `database_unavailable`, `tx_control_refused`,
  * `tx_changed`, `tx_closed`, `handler_failed`
  */

@@ -19,10 +19,7 @@ import { settleError } from "./run-guarded.ts";
 import { isDataError, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";
 
-/**
- * Events of a group that are handled together, behind one savepoint: one, or those of a set-based
- * handler.
- */
+/** Events of a group behind one savepoint: one event, or those of a set-based handler. */
 export interface GroupUnit {
   readonly members: readonly Candidate[];
   /** Runs the handlers of those that are admitted; of a set that threw, also of parts of it. */
@@ -31,16 +28,12 @@ export interface GroupUnit {
     events: readonly IncomingEvent[],
     target: EmitTarget,
   ): Promise<Outcome>;
-  /**
-   * True when its handlers are known to send one query, so that others may begin while it is
-   * answered.
-   */
+  /** True when its handlers send one query, so that others may begin while it is answered. */
   readonly sendsOneQuery: boolean;
   /** Called when `run` is waited for no longer. */
   abort(reason: unknown): void;
 }
 
-/** The reason why an event does not complete in its group although its handlers did not throw. */
 export type GroupTrouble =
   /** Its handlers took longer than a group waits. */
   | "slow"
@@ -60,12 +53,11 @@ export type MemberEnd =
   | { readonly kind: "failed"; readonly error: unknown }
   /** Another transaction has it. Nothing ran. */
   | { readonly kind: "busy" }
-  /** It is to be attempted alone. Its handlers ran and were undone if there was trouble. */
+  /** To be attempted alone. Its handlers ran and were undone if there was trouble. */
   | { readonly kind: "record_first"; readonly trouble?: GroupTrouble }
   /** Nobody knows whether it completed: the answer to the COMMIT did not come. */
   | { readonly kind: "unknown" };
 
-/** The ends of a unit's events, in order, and figures of the run of their handlers. */
 export interface UnitEnd {
   readonly members: readonly MemberEnd[];
   /**
@@ -79,23 +71,17 @@ export interface UnitEnd {
 export interface GroupLimits extends FirstLimits {
   /** Milliseconds that a member's handlers may run before the group goes on without them. */
   readonly patienceMs: number;
-  /** When it aborts, no further handlers are begun, and those that run are undone. */
   readonly stop: StopSignal;
   /** Called after the COMMIT with what the handlers emitted, if they did. */
   readonly onEmitted?: OnEmitted | undefined;
 }
 
 /**
- * Makes the first attempts of some events of one source in one transaction: admits them, runs their
- * handlers one after the other, each behind a savepoint, and completes those that did not throw. A
- * set that throws is undone and run again in halves, until the event that it throws for is alone.
- * One end for each unit, in order.
- *
- * No member can harm another: what one writes is undone to its savepoint when it throws, takes
- * longer than `patienceMs`, waits for a lock or does what a savepoint does not undo. No statement
- * is canceled from outside, since a late cancel request would hit another member, or the COMMIT;
- * Postgres' own time limits end them.
- *
+ * Makes the first attempts of events of one source in one transaction: runs their handlers one
+ * after the other, each behind a savepoint, and completes those that did not throw. A set that
+ * throws is undone and run again in halves, until the event that it throws for is alone. Returns
+ * one end for each unit, in order. No statement is canceled from outside, since a late cancel
+ * request would hit another member, or the COMMIT; Postgres' own time limits end them.
  * @throws `database_unavailable` when no handler has run.
  */
 export async function attemptGroup(
@@ -103,10 +89,8 @@ export async function attemptGroup(
   units: readonly GroupUnit[],
   limits: GroupLimits,
 ): Promise<readonly UnitEnd[]> {
-  // All of them are of one source.
   const source = units[0]?.members[0]?.event.source ?? "";
   const connection = await acquireConnection(ledger.pool);
-  // For a server that does not answer at all; one that answers ends each statement itself.
   const deadlineMs = ledger.short.deadlineMs + units.length * limits.patienceMs;
   const timer = setTimeout(() => connection.destroy(), deadlineMs);
   const group = new Group(ledger, connection, units, limits);
@@ -119,10 +103,8 @@ export async function attemptGroup(
   }
 }
 
-/** A member whose first attempt may begin. */
 type Admitted = Admission & { readonly kind: "admitted"; readonly member: Candidate };
 
-/** The admitted members of a unit, or half of them, if all of them threw. */
 interface Part extends GroupWork {
   readonly unit: GroupUnit;
   readonly admitted: readonly Admitted[];
@@ -192,7 +174,6 @@ class Group {
     }
   }
 
-  /** Runs the handlers of all parts; false when the transaction is lost. */
   async #runAll(parts: readonly Part[]): Promise<boolean> {
     const { stop } = this.#limits;
     const runs = new GroupRuns(this.#connection, parts, this.#ledger.tables);
@@ -245,10 +226,7 @@ class Group {
     for (const { member } of admitted) this.#ends.set(member, end);
   }
 
-  /**
-   * A query that failed may have left the transaction aborted, even if the handler caught the
-   * error.
-   */
+  /** A failed query may have left the transaction aborted, even if the handler caught the error. */
   async #requireKept(runs: GroupRuns<Part>, run: GroupRun<Part>): Promise<void> {
     const { guard } = run;
     if (guard.trouble !== undefined) throw guard.firstError;
@@ -263,7 +241,6 @@ class Group {
   #failed(guard: Guard, error: unknown, isBroken: boolean): MemberEnd {
     const trouble = guard.trouble ?? (this.#timer.isOver ? "slow" : undefined);
     if (trouble !== undefined) return { kind: "record_first", trouble };
-    // The connection is lost, or the transaction, and with it the group.
     const isLost = this.#connection.broken || isBroken || isDatabaseUnavailable(error);
     return isLost ? { kind: "record_first", trouble: "undone" } : { kind: "failed", error };
   }

@@ -30,7 +30,6 @@ import { dailyStatement, statement } from "../connection/statement.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { suspectReplay } from "./suspect-replay.ts";
 
-/** An attempt that was recorded: the event, and the fence. */
 interface AttemptClaim {
   readonly key: EventKey;
   readonly attempt: number;
@@ -44,17 +43,13 @@ export type AttemptWork = (
 
 /**
  * Runs `work` in a transaction that holds the event's row, and completes the event in that same
- * transaction, with the events that its handlers emitted. An error of `work` undoes all of it and
- * is thrown on. `lost` when the row is no longer pending, its attempts are not ours, or another
- * transaction holds it or its message (`bodyDedup`) for too long.
- *
- * A query that the handler did not await is waited for and belongs to the transaction; a nested
- * transaction that it left open fails the attempt. The caller's signal ends the attempt at any time
- * until the event is completed; nothing else here limits how long a handler runs. From then on it
- * is ignored, and the answer to the COMMIT is waited for as long as any statement of the ledger can
- * take. When the connection is lost before that answer, the outcome is unknown
+ * transaction, with the events that its handlers emitted. An error of `work` undoes all of it.
+ * `lost` when the row is no longer pending, its attempts are not ours, or another transaction
+ * holds it or its message (`bodyDedup`) for too long. A query that the handler did not await
+ * belongs to the transaction; a nested transaction that it left open fails the attempt. The signal
+ * ends the attempt until the event is completed; nothing else here limits a handler's time. When
+ * the connection is lost before the answer to the COMMIT, the outcome is unknown
  * (`database_unavailable`), and the next claim finds out.
- *
  * @throws an error of `work`; the signal's reason; `database_unavailable`, `tx_control_refused`,
  * `tx_changed`, `tx_closed`, `handler_failed`, `body_missing`, `suspected_replay`
  */
@@ -94,7 +89,6 @@ export async function attempt(
   }
 }
 
-/** An event whose row this transaction has locked. */
 interface RowLock {
   readonly event: LockedEvent;
   /** The transaction that holds the row, so that the event is settled in no other. */
@@ -114,9 +108,8 @@ interface LockRow {
 type LockAndReadRow = LockRow & ContentRow;
 
 /**
- * Locks an attempt's event and, with `:bodyDedup`, tries to lock its message. The next statement
- * then sees the writes of the transaction that had that lock before. The handler's limits are set
- * here too; they apply before the row is locked.
+ * Locks an attempt's event and tries to lock its message (`:bodyDedup`). The next statement then
+ * sees the writes of the last holder of that lock. Sets the handler's limits.
  */
 const lockText = ({ columns = "", join = "" } = {}) => `
 WITH limits AS MATERIALIZED (
@@ -152,8 +145,8 @@ async function lock(
 }
 
 /**
- * Begins a transaction, locks an attempt's event and reads it unless the caller knows it, in one
- * round trip. Undefined when the event is not pending or a later attempt has claimed it.
+ * Begins a transaction and locks an attempt's event, in one round trip. Undefined when the event
+ * is not pending or a later attempt has claimed it.
  */
 async function lockEvent(
   { lockTimeoutMs, idleInTransactionTimeoutMs }: LedgerContext,
@@ -197,11 +190,8 @@ interface Settling {
 }
 
 /**
- * Completes an attempt's event, in the transaction that locked it and in no other: behind the list
- * of statements that a handler may not send, this finds one that got round it. The row is found
- * where it was locked: nothing can have moved it since. It raises instead of writing nothing, so
- * that the COMMIT which is sent right behind it cannot keep a handler's writes without the event
- * being completed.
+ * Completes an attempt's event in the transaction that locked it. Raises instead of writing
+ * nothing, so that the COMMIT right behind it cannot keep a handler's writes without the event.
  */
 const SETTLE = statement(
   `

@@ -5,20 +5,12 @@ import { BODY_OF, CONTENT, readContent, type ContentRow, type EventContent } fro
 import { dailyStatement, statement } from "../connection/statement.ts";
 import { runStatement, runStatementOn, withConnection } from "../connection/transaction.ts";
 
-// An attempt that makes calls: each statement is in a commit of its own, so that no transaction is
-// open while calls run.
-
-/** The event of an attempt that is still its latest. */
 const IS_ATTEMPT = `e.source = :source AND e.event_id = :eventId AND e.generation = :generation
     AND ${IS_PENDING("e")} AND e.attempts = :attempt`;
 
-/** The ledger's data of an event that is about to make its calls. */
 export interface BegunEvent {
   readonly content: EventContent;
-  /**
-   * The results of the steps that earlier attempts have ended, by name: JSON, or null for
-   * undefined.
-   */
+  /** Results of the steps that earlier attempts have ended, by name: JSON, or null. */
   readonly steps: ReadonlyMap<string, string | null>;
 }
 
@@ -36,10 +28,9 @@ WHERE ${IS_ATTEMPT}`,
 );
 
 /**
- * Reads a claimed event and, in an attempt after the first, the steps that have ended; without a
- * lock. Undefined when the event is not pending any longer, or a later attempt has claimed it.
- *
- * @throws `body_missing`, `database_unavailable`
+ * Reads a claimed event and the steps that earlier attempts have ended, without a lock. Undefined
+ * when the event is not pending or a later attempt has claimed it.
+ * @throws `body_missing`
  */
 export async function readBegun(
   ledger: LedgerContext,
@@ -57,18 +48,15 @@ export async function readBegun(
   });
 }
 
-/** A step of `call` that has ended. */
 export interface EndedStep {
   readonly name: string;
-  /** JSON; null for undefined. */
   readonly result: string | null;
 }
 
 /**
- * Records a step, if the attempt is still the event's latest. The row of the event is locked for as
- * long as the statement runs, against the record of a later attempt: either that comes first, and
- * this finds another number, or the later attempt reads the step. A step that this attempt has
- * recorded before stays: the answer to its COMMIT was lost.
+ * Locks the event's row against the record of a later attempt: either that comes first, and this
+ * finds another number, or the later attempt reads the step. A step stays as this attempt recorded
+ * it before: the answer to its COMMIT was lost.
  */
 const RECORD_STEP = statement(
   `
@@ -87,11 +75,8 @@ SELECT true AS recorded FROM mine`,
 );
 
 /**
- * Records that a step has ended, in a commit of its own. `lost` when the event is not pending any
- * longer, or a later attempt has claimed it; then nothing is written. Calling it again after a lost
- * answer changes nothing and returns the same.
- *
- * @throws `database_unavailable`
+ * Records in a commit of its own that a step has ended. `lost`, and nothing is written, when the
+ * event is not pending or a later attempt has claimed it. A second call changes nothing.
  */
 export async function recordStep(
   ledger: LedgerContext,
@@ -114,9 +99,8 @@ RETURNING true AS completed`,
 );
 
 /**
- * Completes an event whose handlers write nothing, in one round trip. `lost` when the event is no
- * longer pending, or a later attempt has claimed it.
- *
+ * Completes an event whose handlers write nothing, in one round trip. `lost` when the event is not
+ * pending or a later attempt has claimed it.
  * @throws `database_unavailable`: the event may be completed, and the next claim finds out
  */
 export async function completeCalled(

@@ -14,32 +14,25 @@ import { CAME_BEFORE, keptDigest } from "./same-message.ts";
 import { statement } from "../connection/statement.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 
-/** A first attempt whose handlers have run. */
 export interface FinishedRun {
   readonly event: IncomingEvent;
-  /** True when the ledger had its row before. */
   readonly isWaiting: boolean;
   readonly outcome: Outcome;
   /** Milliseconds since the handlers began. */
   readonly ranMs: number;
   readonly bodyDedup: boolean;
-  /** Attempts that the ledger has counted: 1 when the row was recorded while the handlers ran. */
+  /** 1 when the row was recorded while the handlers ran. */
   readonly recorded: 0 | 1;
 }
 
 /**
- * Writes first attempts as completed: those of new events with their bodies, and those whose row is
- * there already. It raises instead of writing less than all of them, so that the COMMIT which is
- * sent right behind it cannot keep a handler's writes without its event being completed. A row that
- * another connection has inserted meanwhile violates the primary key; the identity lock is not
- * relied upon.
- *
- * All times are of one `clock_timestamp()`, and not of the transaction's beginning: a list that
- * pages by `recorded_at` would otherwise skip what was committed behind it. A message whose id
- * nobody signed is looked for again, because it may have been committed after `ADMIT` looked.
- *
- * A group in which a function has made a temporary table is undone too: what later events wrote to
- * a table of that name is not where it belongs.
+ * Completes first attempts: inserts new events with their bodies, and updates rows that are there.
+ * Raises instead of writing less than all, so that the COMMIT right behind it cannot keep a
+ * handler's writes without its event. A row that another connection has inserted violates the
+ * primary key. All times are of one `clock_timestamp()`, not the transaction's beginning: a list
+ * that pages by `recorded_at` would skip what was committed behind it. A message whose id nobody
+ * signed is looked for again: it may have been committed after `ADMIT` looked. A group in which a
+ * function made a temporary table is undone: later events wrote into it.
  */
 const COMPLETE_FIRST = statement(
   `
@@ -105,20 +98,14 @@ END AS completed`,
   "millrace_complete_first",
 );
 
-/** First attempts that end in one transaction. */
 interface Completion {
   readonly runs: readonly FinishedRun[];
-  /** The events that their handlers have emitted. */
   readonly emitted: readonly Emitted[];
   readonly transactionId: string;
   readonly onEmitted?: OnEmitted | undefined;
 }
 
-/**
- * Completes first attempts in their transaction, with what their handlers have emitted.
- *
- * @throws what Postgres says of the handlers' writes
- */
+/** Completes first attempts in their transaction, with what their handlers emitted. */
 export async function complete(
   { short }: LedgerContext,
   connection: PooledConnection,
@@ -146,7 +133,6 @@ export async function complete(
   }
 }
 
-/** The primary key, or COMPLETE_FIRST itself, says that the event is another's by now. */
 function isRecordedElsewhere(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state === SQLSTATE.notSettled || (state === SQLSTATE.uniqueViolation && isOfLedger(error));
@@ -157,7 +143,6 @@ export function isOfLedger(error: unknown): boolean {
   return error instanceof Error && "schema" in error && error.schema === "millrace";
 }
 
-/** Sends the statement and the COMMIT. `onSent` is called before the answer comes. */
 async function completeFirst(
   connection: PooledConnection,
   { runs, emitted, transactionId }: Completion,

@@ -1,18 +1,12 @@
 import type { ErrorDetails } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 
-/**
- * Rows that the failures of one group, source, and type are counted in: a connection writes one of
- * them.
- */
+/** Rows that the failures of one group, source, and type are counted in, against contention. */
 const SHARDS = 64;
 
 /**
- * Common table expressions that count a failed attempt in its group, in the statement that logs it,
- * for each row of `logged` (which has source, event_id, generation, and type). A group that was
- * resolved is open again.
- *
- * Its parameters are those of {@link groupValues}.
+ * Counts a failed attempt in its error group, for each row of `logged` (source, event_id,
+ * generation, type). A resolved group is open again. Parameters: {@link groupValues}.
  */
 export const COUNT_ERROR = `
 counted AS (
@@ -34,10 +28,7 @@ reopened AS (
   WHERE fingerprint = :fingerprint::text AND state = 'resolved' AND EXISTS (SELECT FROM logged)
 )`;
 
-/**
- * The parameters of {@link COUNT_ERROR}: the fingerprint and the title of a group, or null for
- * none.
- */
+/** The parameters of {@link COUNT_ERROR}; null for no group. */
 export function groupValues(identity: Pick<ErrorDetails, "fingerprint" | "title"> | undefined): {
   readonly fingerprint: string | null;
   readonly title: string | null;

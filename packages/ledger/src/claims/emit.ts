@@ -5,22 +5,19 @@ import { statement } from "../connection/statement.ts";
 import { REFUSE_TRANSACTION } from "../connection/transaction.ts";
 
 /**
- * The events that the handlers of an attempt have emitted, in order. They are written right before
- * the attempt is settled. Behind a savepoint of a handler's own, an event is written at once, so
- * that Postgres undoes it with the savepoint; then it is taken back here too.
+ * The events that the handlers of an attempt have emitted, in order, written right before the
+ * attempt is settled. Behind a savepoint of a handler, an event is written at once, so that
+ * Postgres undoes it with the savepoint; then it is taken back here too.
  */
 export class Emitted {
-  /** Bytes of the bodies. */
   bytes = 0;
   readonly #events: { readonly event: EmittedEvent; readonly isWritten: boolean }[] = [];
   readonly #names = new Set<string>();
 
-  /** Everything that was emitted and not undone. */
   get all(): readonly EmittedEvent[] {
     return this.#events.map(({ event }) => event);
   }
 
-  /** Events that are not written yet. */
   get unwritten(): readonly EmittedEvent[] {
     return this.#events.filter(({ isWritten }) => !isWritten).map(({ event }) => event);
   }
@@ -29,7 +26,6 @@ export class Emitted {
     return this.#events.length;
   }
 
-  /** Counts the emitted events of a source and type. */
   countOf(source: string, type: string): number {
     return this.#events.filter(({ event }) => event.source === source && event.type === type)
       .length;
@@ -45,7 +41,7 @@ export class Emitted {
     this.bytes += event.body.byteLength;
   }
 
-  /** Takes back what was emitted after the first so many. */
+  /** Takes back all but the first `count`. */
   keep(count: number): void {
     for (const { event } of this.#events.splice(count)) {
       this.#names.delete(nameOf(event));
@@ -58,24 +54,20 @@ function nameOf({ source, eventId }: EventLookup): string {
   return `${source}\0${eventId}`;
 }
 
-/** Where the handlers of an attempt emit to. */
+/** Receives the events that an attempt emits. */
 export interface EmitTarget {
   readonly emitted: Emitted;
   /**
-   * Takes an event, and writes it at once where a savepoint of the handler's own is open.
-   *
+   * Takes an event, and writes it at once behind a savepoint of the handler.
    * @throws `tx_closed` at once, when the handler has returned
    */
   emit(event: EmittedEvent): Promise<void>;
 }
 
 /**
- * Inserts emitted events as pending, with their bodies, in the transaction of the attempt that
- * emits them and in no other; null is for a savepoint, which is in no other. An event that is known
- * is left as it is: its parent's identity was forgotten, and the parent came again. But Postgres
- * may have lost it together with its parent, and its job was failed without a body
- * (`body_lost`): then it is pending again. Times are not those of the transaction's beginning, as
- * in `COMPLETE_FIRST`.
+ * Inserts emitted events as pending, in the transaction of their attempt; null for a savepoint. A
+ * known event stays as it is: its parent's identity was forgotten, and the parent came again. One
+ * that failed as `body_lost` is pending again.
  */
 const EMIT = statement(
   `
@@ -120,10 +112,7 @@ FROM inserted JOIN given USING (source, event_id, body_id)`,
   "millrace_emit",
 );
 
-/**
- * The statements that write emitted events in their transaction: one, unless their bodies are
- * large.
- */
+/** The statements that write emitted events: one, unless their bodies are large. */
 export function emitStatements(
   events: readonly EmittedEvent[],
   transactionId: string | null,

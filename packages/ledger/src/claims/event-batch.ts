@@ -7,14 +7,11 @@ import {
 } from "@millrace/core";
 import { COMMON_BODY, keptDigest, messageText } from "./same-message.ts";
 
-// Shared by the statements on many events: keys, and the events as parameters and rows.
-
 /** A key as one string, for maps. A source has no NUL, so two keys never collide. */
 export function keyText(key: EventKey): string {
   return `${key.source}\0${key.generation}\0${key.eventId}`;
 }
 
-/** Keys as three parallel arrays, the first parameters of the statements on many events. */
 export function packKeys(keys: readonly EventLookup[]): [string[], string[], (number | null)[]] {
   return [
     keys.map((key) => key.source),
@@ -24,23 +21,20 @@ export function packKeys(keys: readonly EventLookup[]): [string[], string[], (nu
 }
 
 /**
- * True for a pending row that is found by its key: a CHECK makes that the same as not processed.
- * With `status = 'pending'` the planner might take the partial index of pending events, whose
- * second column is a time, and read all of it for one event.
+ * Found by its key, a pending row. `status = 'pending'` could use the partial index of pending
+ * events, whose second column is a time, and read all of it for one event.
  */
 export const IS_PENDING = (event: string) => `${event}.processed_at IS NULL`;
 
-/** False for a key that Postgres cannot store, and that the ledger therefore does not have. */
 export function isStorableKey({ source, eventId }: EventLookup): boolean {
   return isStorable(source) && isStorable(eventId);
 }
 
 /**
  * The events of one call as rows, from parallel arrays (`packEvents`), with all bodies in one
- * binary value, which costs Postgres far less than an array of bodies. `known` says whether the
- * statement's snapshot has the event; it is looked up with LIMIT 1, because an EXISTS may be
- * answered from a hash of the whole table. `common_body` is the body of another event that has the
- * same one.
+ * binary value, which costs Postgres far less than an array. `known`: the statement's snapshot has
+ * the event (LIMIT 1, because an EXISTS may be answered from a hash of the whole table).
+ * `common_body` is the equal body of another event.
  */
 export const INCOMING = `
 incoming AS MATERIALIZED (
@@ -58,20 +52,16 @@ incoming AS MATERIALIZED (
   )
 )`;
 
-/** A new row that begins with its first attempt. Its job was read from the queue, so it has one. */
 interface BegunEvent {
-  /** A join to the incoming events. */
   readonly join: string;
-  /** Which of the new events are inserted. */
   readonly where: string;
   /** Runs of the handlers before this attempt that nobody has counted. */
   readonly uncounted: string;
 }
 
 /**
- * Inserts new events, and their bodies separately, unless another event has the same body. Rows are
- * inserted in the order of their keys, so that two calls cannot deadlock. A row that another call
- * inserts at the same time is waited for and left out.
+ * Inserts new events, and their bodies unless another event has the same. In the order of keys, so
+ * that two calls cannot deadlock. Leaves out a row that another call inserts at the same time.
  */
 export const INSERT_FRESH = (begun?: BegunEvent) => `
 fresh AS (
@@ -101,7 +91,6 @@ stored AS (
   WHERE incoming.common_body IS NULL
 )`;
 
-/** Events as the parameters of the statements that insert them. */
 export function packEvents(
   events: readonly (IncomingEvent | EnvelopedEvent)[],
 ): Readonly<Record<string, unknown>> {
@@ -136,8 +125,8 @@ const EVENTS_MAX = 500;
 const BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Splits a list into the events of one statement after the other. Of events that share a signed
- * message and body, the first is in an earlier statement, so that the others find its body stored.
+ * Splits a list into statements. Of events that share a signed message and body, the first is in
+ * an earlier statement, so that the others find its body stored.
  */
 export function chunkEvents<Item>(
   items: readonly Item[],
@@ -156,7 +145,6 @@ export function chunkEvents<Item>(
   return [...chunkBySize(firsts, eventOf), ...chunkBySize(repeats, eventOf)];
 }
 
-/** No statement has more than 500 events, or more than 16 MiB unless it is one. */
 export function chunkBySize<Item>(
   items: readonly Item[],
   eventOf: (item: Item) => IncomingEvent | EnvelopedEvent,

@@ -5,23 +5,15 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/**
- * Rows that the log of attempts keeps of an event's waits: one that asks each second is not to fill
- * the table.
- */
+/** Rows that the log of attempts keeps of an event's waits, which could come each second. */
 const WAITS_LOGGED = 100;
 
 /**
- * Records a failed attempt while it is still the event's latest; returns one row if it was. An
- * attempt is logged once, and only the call that logs it changes the event. So a caller that lost
- * the answer to a COMMIT may ask again: it does not give an attempt back twice, and does not take
- * the failure that it recorded itself for another worker's. A job that was lost may be gone with
- * its queue, so the reconciler is to look for it.
- *
- * What is somebody's error is counted in its group.
- *
- * A wait (`retry_later`) past the first ones gets no row in the log. It is recorded once too: the
- * record of an attempt clears `next_attempt_at`, and its failure sets it.
+ * Records a failed attempt while it is the event's latest; returns one row if it was. Only the
+ * call that logs the attempt changes the event, so that a caller that lost the answer to a COMMIT
+ * may ask again. The job of a lost event may be gone with its queue, so the reconciler looks for
+ * it. A wait (`retry_later`) past the first ones gets no row in the log; the cleared
+ * `next_attempt_at` shows that it is recorded once.
  */
 const FAIL = statement(
   `
@@ -78,11 +70,8 @@ WHERE EXISTS (SELECT FROM taken)
 );
 
 /**
- * Records a failed attempt and its error in its own transaction. `lost` when the event is not
- * pending or has been claimed since; then nothing is written. Calling it again after a lost answer
- * changes nothing and returns the same.
- *
- * @throws `database_unavailable`
+ * Records a failed attempt and its error. `lost`, and nothing is written, when the event is not
+ * pending or has been claimed since. A second call changes nothing and returns the same.
  */
 export async function fail(
   ledger: LedgerContext,

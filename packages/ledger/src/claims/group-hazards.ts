@@ -2,10 +2,9 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 /**
- * Facts of the database that make it unsafe for handlers to share a transaction although none of
- * their statements shows it: row-level security, whose policies read settings, and functions whose
- * text sets something that lasts until the transaction ends. Extensions' own are left out, and so
- * are ours and those of a queue on Postgres, which no handler calls.
+ * Facts of the database that make it unsafe for handlers to share a transaction although no
+ * statement shows it: row-level security, whose policies read settings, and functions whose text
+ * sets something until the transaction ends. Leaves out extensions and our own functions.
  */
 const HAZARDS = `
 SELECT format('table %I.%I has row-level security', n.nspname, c.relname) AS hazard
@@ -23,11 +22,7 @@ WHERE n.nspname !~ '^(pg_|information_schema$|millrace$|bullmq$)'
 ORDER BY hazard
 LIMIT 5`;
 
-/**
- * Reasons, at most five, why first attempts should not share a transaction on this database.
- *
- * @throws `database_unavailable`
- */
+/** Reasons, at most five, why first attempts should not share a transaction on this database. */
 export async function groupHazards(ledger: LedgerContext): Promise<readonly string[]> {
   const { rows } = await runStatement<{ hazard: string }>(
     ledger.pool,

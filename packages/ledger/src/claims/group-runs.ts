@@ -7,16 +7,12 @@ import type { UserTables } from "../connection/ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
-/** The events of a run, and how it uses the transaction of its group. */
 export interface GroupWork {
   begin(tx: ReturnType<typeof handlerTransaction>, target: EmitTarget): Promise<Outcome>;
-  /**
-   * True when the next handlers may begin as soon as these have sent a query: they send no other.
-   */
+  /** True when the next handlers may begin once these have sent a query: they send no other. */
   readonly sendsOneQuery: boolean;
 }
 
-/** A run's savepoint and first query, on their way to Postgres or answered. */
 interface Sent {
   readonly savepoint: string;
   answer?: PromiseSettledResult<pg.QueryResult>;
@@ -29,11 +25,9 @@ interface FirstQuery {
   reject(error: unknown): void;
 }
 
-/** One call of handlers in a group. */
 export class GroupRun<Work extends GroupWork = GroupWork> {
   readonly work: Work;
   readonly guard: Guard;
-  /** Settles when its turn begins. */
   readonly turn: Promise<void>;
   beginTurn: () => void = () => {};
   refuseTurn: (reason: unknown) => void = () => {};
@@ -41,7 +35,6 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
   outcome: Promise<Outcome> | undefined;
   first: FirstQuery | undefined;
   sent: Sent | undefined;
-  /** True when it has sent a second query. */
   sendsMore = false;
   startedMs = 0;
   settledMs: number | undefined;
@@ -61,10 +54,7 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
     this.turn.catch(() => {});
   }
 
-  /**
-   * Milliseconds that the handlers have run, without the time in which they only waited for their
-   * turn.
-   */
+  /** Milliseconds that the handlers have run, without waits for their turn. */
   get ranMs(): number {
     const { first, settledMs = performance.now(), turnMs = settledMs } = this;
     const waitedMs = first === undefined ? 0 : Math.max(0, turnMs - first.askedMs);
@@ -73,20 +63,13 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
 }
 
 /**
- * Runs handlers of several events in one transaction, one after the other, each behind a savepoint.
- *
- * Most handlers send one query. So that Postgres and this process do not wait for each other after
- * each of them, the next handlers begin when one has sent its first query, and all first queries
- * are sent at once:
- *
- * SAVEPOINT 1; first query of A; SAVEPOINT 2; first query of B; SAVEPOINT 3; first query of C
- *
- * The effect is that of running one after the other: B gets the answer to its query when A has
- * ended. When A sends a second query or fails, the queries behind it are undone first and sent
- * again afterwards.
+ * Runs handlers of several events in one transaction, one after the other, each behind a
+ * savepoint. Most send one query, so the next handlers begin when one has sent its first query,
+ * and all first queries are sent at once: SAVEPOINT 1; first query of A; SAVEPOINT 2; first query
+ * of B. B gets the answer to its query when A has ended. When A sends a second query or fails, the
+ * queries behind it are undone and sent again afterwards.
  */
 export class GroupRuns<Work extends GroupWork> {
-  /** The error of a savepoint; the transaction is lost then. */
   broken: unknown;
   readonly #connection: PooledConnection;
   readonly #tables: UserTables | undefined;
@@ -129,17 +112,12 @@ export class GroupRuns<Work extends GroupWork> {
     this.#runs.splice(this.#at + 1, 0, ...works.map((work) => this.#createRun(work)));
   }
 
-  /**
-   * Makes sure that the transaction goes on although a query of this run has failed.
-   *
-   * @throws what Postgres says when it does not
-   */
+  /** Requires that the transaction goes on although a query of this run has failed. */
   async requireAlive(run: GroupRun<Work>): Promise<void> {
     this.#withdrawAfter(run);
     await this.#connection.client.query(`SAVEPOINT ${this.#nextSavepoint()}`);
   }
 
-  /** Undoes what the run whose turn it is has written. */
   async undo(run: GroupRun<Work>): Promise<void> {
     await run.guard.idle();
     if (run.sent === undefined) return;

@@ -20,9 +20,7 @@ import {
   type StatementKind,
 } from "./transaction-control.ts";
 
-/** The transaction of a handler that shares it with handlers of other events. */
 export interface SharedTransaction {
-  /** Sends a query of the handler. */
   readonly send: (query: pg.QueryConfig) => Promise<pg.QueryResult>;
 }
 
@@ -36,9 +34,8 @@ const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
 const DONE = Promise.resolve();
 
 /**
- * Guards a connection while a handler has it: refuses transaction control, and can be revoked.
- * Every query uses the extended protocol, which takes a single statement, so a COMMIT cannot hide
- * behind another statement in the same string.
+ * Guards a connection while a handler has it: refuses transaction control, and can be revoked. The
+ * extended protocol takes one statement, so no COMMIT hides behind another statement.
  */
 export class Guard implements EmitTarget {
   /** The first error of a query, even if the handler swallowed it. */
@@ -61,12 +58,10 @@ export class Guard implements EmitTarget {
     this.#shared = shared;
   }
 
-  /** drizzle calls this in the belief that it is a connection of pg. */
+  /** drizzle calls this as if it were a connection of pg. */
   async query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> {
     const read = readQuery(config, values);
     const kind = this.#admit(read.text);
-    // Only in a group: should the prepared statement have become stale, the event is attempted
-    // alone.
     if (this.#shared !== undefined && kind === "other") read.name ??= preparedName(read.text);
     const query = withKnownName(this.#connection.client, read);
     this.#connection.isTouched = true;
@@ -90,7 +85,6 @@ export class Guard implements EmitTarget {
     }
   }
 
-  /** The events that the handlers have emitted; undefined for most handlers, which emit none. */
   get emittedIfAny(): Emitted | undefined {
     return this.#emits;
   }
@@ -147,10 +141,7 @@ export class Guard implements EmitTarget {
     throw (this.#refusal ??= new MillraceError("tx_control_refused", `Cannot ${what}`));
   }
 
-  /**
-   * True for the end of a savepoint that this handler has not set; in a group, another one may
-   * have.
-   */
+  /** True for the end of a savepoint that this handler has not set. */
   #endsForeign(kind: StatementKind, text: string): boolean {
     return kind === "savepoint_end" && this.#savepoints?.has(text) !== true;
   }
@@ -165,19 +156,16 @@ export class Guard implements EmitTarget {
     if (error instanceof Error) (this.#seen ??= new WeakSet()).add(error);
   }
 
-  /** Refuses every further query with `tx_closed`. */
   seal(): void {
     this.#isSealed = true;
   }
 
-  /** Resolves when every query that was sent has been answered. */
   async idle(): Promise<void> {
     if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
   }
 
   /**
-   * Checks, after a handler has returned, that it left the transaction the way it got it.
-   *
+   * Requires after a handler's return that it left the transaction the way it got it.
    * @throws `tx_control_refused`, `tx_closed`
    */
   check(): void {
@@ -190,10 +178,7 @@ export class Guard implements EmitTarget {
     }
   }
 
-  /**
-   * The error to throw for an error of the handler: our own refusal, `database_unavailable`, or
-   * itself.
-   */
+  /** The error to throw for a handler's: our own refusal, `database_unavailable`, or itself. */
   explain(error: unknown): unknown {
     if (this.#refusal !== undefined) return this.#refusal;
     const isOurs = [...causes(error)].some((link) => this.#seen?.has(link) === true);
@@ -202,9 +187,8 @@ export class Guard implements EmitTarget {
 }
 
 /**
- * The transaction that a handler gets. It is drizzle's transaction and not its database, so that a
- * nested `transaction()` is a savepoint; a database would send BEGIN and COMMIT on our connection.
- * Its `query` has the tables; without any, drizzle makes none.
+ * The transaction that a handler gets: drizzle's transaction and not its database, so that a
+ * nested `transaction()` is a savepoint. Its `query` has the tables.
  */
 export function handlerTransaction(
   guard: Guard,
@@ -212,15 +196,13 @@ export function handlerTransaction(
 ): HandlerTransaction {
   // drizzle calls nothing of a client but `query`.
   const client = guard as unknown as ConstructorParameters<typeof NodePgSession>[0];
-  // One for each transaction: a dialect remembers the columns of a table by the table's name, and
-  // another handler may define that table with other columns.
+  // One for each transaction: a dialect remembers columns by the table's name.
   const dialect = new PgDialect();
   const session = new NodePgSession(client, dialect, tables);
   return new NodePgTransaction(dialect, session, tables);
 }
 
-// drizzle passes pg's own config. Only the parts that are known to be safe are passed on:
-// `queryMode` is ours, and `rows` or a Submittable would hold a portal open.
+// Drops `queryMode`, `rows` and Submittables of drizzle's config: they could hold a portal open.
 function readQuery(
   config: unknown,
   values: unknown[] | undefined,
@@ -243,10 +225,7 @@ function readQuery(
   };
 }
 
-/**
- * A statement that is prepared by one of the ledger's names would keep the ledger's own off the
- * connection.
- */
+/** A statement prepared by one of these names would keep the ledger's own off the connection. */
 function isLedgerName(name: unknown): boolean {
   return typeof name === "string" && name.startsWith("millrace_");
 }

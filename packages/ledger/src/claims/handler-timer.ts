@@ -2,17 +2,13 @@ import type { StopSignal } from "@millrace/core";
 
 /** Limits the time that a group waits for each member in turn. */
 export class HandlerTimer {
-  /** True when the latest member took too long. */
   isOver = false;
   readonly #stop: StopSignal;
   readonly #timer: NodeJS.Timeout;
   #giveUp: ((reason: unknown) => void) | undefined;
   readonly #onStop = () => this.#expire(this.#stop.reason);
 
-  /**
-   * @param limits.patienceMs - milliseconds that a member may take.
-   * @param limits.stop - when it aborts, the member is waited for no longer.
-   */
+  /** @param limits.patienceMs - milliseconds that a member may take. */
   constructor({ stop, patienceMs }: { readonly stop: StopSignal; readonly patienceMs: number }) {
     this.#stop = stop;
     const late = () => this.#expire(new Error(`it ran longer than ${patienceMs} ms`));
@@ -20,7 +16,6 @@ export class HandlerTimer {
     stop.addEventListener("abort", this.#onStop);
   }
 
-  /** Waits for a member's work, and no longer than a member may take. */
   wait<T>(work: Promise<T>): Promise<T> {
     this.isOver = false;
     this.#timer.refresh();
@@ -30,7 +25,7 @@ export class HandlerTimer {
     });
   }
 
-  /** The member has ended; what its work does from now on is nobody's concern. */
+  /** Ends the wait for a member; nothing waits for its work any longer. */
   end(): void {
     this.#giveUp = undefined;
   }

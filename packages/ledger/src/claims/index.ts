@@ -11,7 +11,6 @@ import { groupHazards } from "./group-hazards.ts";
 import { record } from "./record.ts";
 import { decideOriginal } from "./suspect-replay.ts";
 
-/** For a worker: claims the events of its jobs and settles them. */
 export const claims = {
   ping,
   record,

@@ -4,16 +4,14 @@ import { keptDigest } from "./same-message.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
-// An event whose row and body Postgres has lost, and whose job carries no body, is recorded as
-// failed with the code `body_lost`. Its row reserves the id of a body, and its sender's redelivery
-// fills it.
+// An event whose row, body, and job's body are lost fails with `body_lost`. Its row reserves the
+// id of a body, which its sender's redelivery fills.
 
 const RECORD_BODILESS = `
 INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned, digest, received_at, body_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, to_timestamp($8::float8 / 1000), nextval('millrace.body_id'))
 ON CONFLICT DO NOTHING`;
 
-/** Records an event as pending without its body, for the caller to fail in the same transaction. */
 export async function recordWithoutBody(send: Send, event: EnvelopedEvent): Promise<void> {
   const { source, eventId, generation, type, bodyHash, unsigned, acceptedAtMs } = event;
   const identity = [source, eventId, generation, type, bodyHash, unsigned, keptDigest(event)];
@@ -30,12 +28,7 @@ WHERE e.source = $1 AND e.event_id = $2 AND e.generation = 0 AND e.body_hash = $
   AND to_regclass('millrace.bodies_' || to_char(e.body_day, 'YYYYMMDD')) IS NOT NULL
 ON CONFLICT DO NOTHING`;
 
-/**
- * Keeps the body that a sender has delivered again of an event whose body was lost; true when it
- * was needed.
- *
- * @throws `database_unavailable`
- */
+/** Keeps the redelivered body of an event whose body was lost; true when it was needed. */
 export async function restoreBody(
   ledger: LedgerContext,
   { source, eventId, bodyHash, headers, body }: IncomingEvent,
@@ -49,8 +42,8 @@ export async function restoreBody(
 }
 
 /**
- * Makes a replay pending that the ledger does not have, on the body of the latest generation before
- * it. A body in another day's partition is copied to today's, as a replay does (replay.ts).
+ * Makes a lost replay pending, on the body of the latest generation before it. A body of another
+ * day is copied to today's partition, as a replay does.
  */
 const RESTORE_REPLAY = `
 WITH before AS MATERIALIZED (
@@ -75,11 +68,7 @@ FROM fresh f CROSS JOIN before JOIN millrace.bodies b ON b.day = before.body_day
 WHERE before.body_day <> f.body_day
 ON CONFLICT DO NOTHING`;
 
-/**
- * Records a replay that the ledger has lost as pending, if it knows the event and has its body.
- *
- * @throws `database_unavailable`
- */
+/** Records a lost replay as pending, if the ledger knows the event and has its body. */
 export async function restoreReplay(
   ledger: LedgerContext,
   { source, eventId, generation }: EventKey,

@@ -20,16 +20,14 @@ export type ContentRow = BodyRow & {
 export const CONTENT = "e.body_day::text AS body_day, e.body_id, e.own_headers, b.headers, b.body";
 
 /**
- * Looks the body of an event `e` up in one day's partition only: a plan over all partitions would
- * lock each of them, every time. If the event's body is in another partition, the row comes without
- * it and `READ_BODY` reads it.
+ * Looks the body up in one day's partition: a plan over all of them would lock each of them. If it
+ * is in another one, the row comes without it and `READ_BODY` reads it.
  */
 export const BODY_OF = (day: string) => `LEFT JOIN millrace.bodies b
   ON b.day = DATE '${day}' AND b.id = e.body_id AND e.body_day = b.day`;
 
 const READ_BODY = `SELECT headers, body FROM millrace.bodies WHERE day = $1::date AND id = $2`;
 
-/** The content of an event, from a row that may be without its body. @throws `body_missing` */
 export async function readContent(client: pg.PoolClient, row: ContentRow): Promise<EventContent> {
   const content = toContent(row, row);
   if (content !== undefined) return content;

@@ -17,13 +17,11 @@ import { runStatement } from "../connection/transaction.ts";
 
 interface RecordRow extends EventKey {
   readonly kind: Claim["kind"] | "again";
-  /** Null but for `claimed`. */
   readonly attempt: number;
   readonly attemptSinceRetry: number;
   readonly waits: number;
   readonly pendingForMs: number;
   readonly isNew: boolean;
-  /** Of the row that was there before; null without one. */
   readonly type: string | null;
   readonly unsigned: boolean | null;
   readonly receivedAtMs: number | null;
@@ -35,11 +33,8 @@ interface RecordRow extends EventKey {
 const BUSY: Claim = { kind: "busy" };
 
 /**
- * Records jobs in one short commit of its own: one claim per job, in order. Repeats of an event
- * within the call are `busy`. An event that Postgres refuses does not affect the others: it is
- * recorded alone, and fails with `invalid_envelope` when Postgres cannot hold it.
- *
- * @throws `database_unavailable`
+ * Records jobs in one short commit: one claim per job, in order. Repeats within the call are
+ * `busy`. An event that Postgres refuses is recorded alone and fails with `invalid_envelope`.
  */
 export async function record(
   ledger: LedgerContext,
@@ -90,7 +85,6 @@ async function recordChunk(
         : { kind: "unrecorded", error };
       return new Map([[only, claim]]);
     }
-    // One event's error must not fail the others.
     return await recordParts(
       ledger,
       jobs.map((job) => [job]),
@@ -98,8 +92,7 @@ async function recordChunk(
   }
 }
 
-// Attempts that were recorded before the database went away stay recorded: they are ours and run.
-// The jobs that were not reached count as busy.
+// Attempts recorded before the database went away are ours and run; jobs not reached are busy.
 async function recordParts(
   ledger: LedgerContext,
   parts: readonly (readonly EventJob[])[],
@@ -135,19 +128,14 @@ const IS_EXPIRED =
   "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => :keysDays::int)";
 
 /**
- * Records jobs, one row for each: a new event is inserted with its first attempt; a pending event
- * has an attempt counted, and one that was not due before its first has been pending from then on;
- * a failed event too, and becomes pending again, unless it failed in this very run (`:runs`), has a
- * later generation (what replaced it may have completed), is left to a person (`LEFT_TO_A_PERSON`),
- * waits for its body (`body_lost`), or the job is not believed. A row that another transaction
- * holds is skipped (`busy`), so that a handler delays only its own event. `again` is a row inserted
- * after the statement's snapshot. An event whose first attempt another transaction makes (admit.ts)
- * is `busy` too. If handlers have run that nobody counted (`:uncounted`), the attempt that follows
- * has the next number, and uses up what one attempt does. An attempt that begins is due no longer.
- * A new event that was accepted more than `:keysDays` days ago is left out: it may have been
- * deleted since. A known event that comes with another body, type, or `unsigned` keeps the first,
- * and the conflict is noted; a job that is not believed (process-event.ts) comes without a body
- * hash.
+ * Records jobs, one row for each: inserts a new event with its first attempt; counts an attempt of
+ * a pending event; makes a failed event pending again, unless it failed in this very run
+ * (`:runs`), has a later generation, is left to a person (`LEFT_TO_A_PERSON`), waits for its body
+ * (`body_lost`), or the job is not believed. Skips a row that another transaction holds (`busy`),
+ * so that a handler delays only its own event. `again` is a row inserted after the statement's
+ * snapshot. `:uncounted` runs use up one attempt number. Leaves out a new event accepted more than
+ * `:keysDays` days ago: it may have been deleted since. A known event with another body, type, or
+ * `unsigned` keeps the first, and the conflict is noted.
  */
 const RECORD = statement(
   `
@@ -253,11 +241,8 @@ async function runRecord(
 }
 
 /**
- * Records an event whose first attempt is being made right now, in a transaction that holds its
- * identity: it takes so long that people should see it. True when the event is recorded with that
- * attempt.
- *
- * @throws `database_unavailable`, or what Postgres says of the event
+ * Records an event whose first attempt runs right now in a transaction that holds its identity, so
+ * that people see it. True when the event is recorded with that attempt.
  */
 export async function recordRunning(ledger: LedgerContext, job: EventJob): Promise<boolean> {
   const { claims } = await runRecord(ledger, [job], { hasIdentity: true });

@@ -14,8 +14,8 @@ import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";
 
 /**
- * Runs `work` with a transaction of its own making until it is done or the signal aborts. A query
- * that was not awaited is waited for; a nested transaction that was left open is an error.
+ * Runs `work` with a transaction until it is done or the signal aborts. Waits for queries that
+ * were not awaited; a nested transaction that was left open is an error.
  */
 export async function runGuarded(
   connection: PooledConnection,
@@ -63,8 +63,7 @@ export function settleError(error: unknown, connection: PooledConnection, guard:
   }
 }
 
-// An attempt that was stopped may still have a query running, so its connection is cut and not
-// asked.
+// A stopped attempt may still have a query running: its connection is cut.
 export async function undo(connection: PooledConnection, signal: StopSignal): Promise<void> {
   if (signal.aborted) {
     connection.destroy();

@@ -1,9 +1,8 @@
 import { signedDigest, type EnvelopedEvent } from "@millrace/core";
 
-// Deliveries of one signed message, where ids are not signed, are found by the index events_signed,
-// in the order in which they came. A condition on it must read as the index does. No other
-// condition here can be one of another index: a plan from when the table was small would take that
-// one, and read all events of a source.
+// The index events_signed finds deliveries of one signed message, in the order in which they came,
+// where ids are not signed. A condition must read as the index does; no other condition may fit
+// another index, since a plan from when the table was small would read all events of a source.
 
 /** The digest of what was signed, of a row of events. */
 export const digestOf = (event: string) => `coalesce(${event}.digest, ${event}.body_hash)`;
@@ -17,8 +16,8 @@ export const SAME_MESSAGE = (source: string, digest: string) => `
       AND other.source || '' = ${source}`;
 
 /**
- * True when the message of an event of `:source`, whose id is not signed, came under another id
- * before. The attempt after a record decides which of the two is the replay (suspect-replay.ts).
+ * True when the message of an unsigned event came under another id before. The attempt after a
+ * record decides which of the two is the replay (suspect-replay.ts).
  */
 export const CAME_BEFORE = (event: string) => `(
     SELECT true FROM millrace.events other
@@ -26,14 +25,14 @@ export const CAME_BEFORE = (event: string) => `(
     LIMIT 1
   ) IS TRUE`;
 
-/** The lock under which a message is handled: of events that have it in common, one at a time. */
+/** Lock of a message: of events that have it in common, one is handled at a time. */
 export const MESSAGE_LOCK = (source: string, digest: string) => `pg_try_advisory_xact_lock(
     hashtextextended(concat_ws(' ', 'millrace.body', ${source}, ${digest}), 0)
   )`;
 
 /**
- * Where the body of an incoming event `i` lies already: an event of today has the same message and
- * the same body. Of today, so that neither loses it earlier than the other.
+ * The body of an event of today with the same message and body. Of today, so that neither loses it
+ * earlier than the other.
  */
 export const COMMON_BODY = `
   CASE WHEN i.unsigned AND i.generation = 0 AND i.body_from IS NOT NULL THEN (
@@ -45,15 +44,12 @@ export const COMMON_BODY = `
     LIMIT 1
   ) END`;
 
-/** Names the message and the body of an event whose id nobody signed; undefined for all others. */
 export function messageText(event: EnvelopedEvent): string | undefined {
   if (!event.unsigned || event.generation > 0) return undefined;
   return `${event.source}\0${signedDigest(event)}\0${event.bodyHash}`;
 }
 
-/**
- * The digest to store: null where the id is signed, or where the hash of the body is the digest.
- */
+/** Null where the id is signed, or where the hash of the body is the digest. */
 export function keptDigest({ unsigned, generation, digest }: EnvelopedEvent): string | null {
   return unsigned && generation === 0 ? (digest ?? null) : null;
 }

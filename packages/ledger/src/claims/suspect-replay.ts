@@ -10,14 +10,13 @@ import { transaction } from "../connection/transaction.ts";
  * The verdict on an event with an unsigned id, by its signed message: `original` came first, or a
  * person retried it; `replay` repeats an event of the last day; `suspect` repeats an older one, or
  * names another event, and may be genuine; `undecided` while another event with the message is
- * being handled, since the first of them is known only at the end of that.
+ * being handled.
  */
 type ReplayVerdict = "original" | "replay" | "suspect" | "undecided";
 
 /**
- * An event with the message of `mine` that has a better claim to be the first than an event: one
- * that was recorded before it, or one that has been handled already, or makes its calls
- * (`original`), because it could not see the earlier one, which was not committed yet.
+ * An event with the message of `mine` that was recorded before it, was handled already, or makes
+ * its calls (`original`), because it could not see the earlier one, which was not committed yet.
  */
 const EARLIER_THAN = (event: string) => `
   ${SAME_MESSAGE("mine.source", digestOf("mine"))}
@@ -29,17 +28,13 @@ const EARLIER_THAN = (event: string) => `
   )`;
 const EARLIER = EARLIER_THAN("mine");
 
-/**
- * An id without the last of its parts, which are joined with `|`: of Shopify's, the shop and the
- * topic.
- */
+/** An id without its last part; parts are joined with `|`. Of Shopify's: the shop and the topic. */
 const SCOPE = (event: string) => `regexp_replace(${event}.event_id, '[^|]*$', '')`;
 
 /**
- * True when an event of at most a day apart, which is not suspected itself, is the same event as
- * `mine`. It is among the first of that time. Behind a hundred deliveries the search ends: `mine`
- * is suspect then. A pending event counts if it is the first, or makes its calls: any other will be
- * found to be a replay, or suspect.
+ * True when an event at most a day apart, which is not suspected itself, is the same event as
+ * `mine`. Behind a hundred deliveries the search ends: `mine` is suspect then. A pending event
+ * counts if it is the first, or makes its calls.
  */
 const REPEATS = `EXISTS (
   SELECT FROM (
@@ -58,20 +53,14 @@ const REPEATS = `EXISTS (
     )
 )`;
 
-/**
- * A suspected event is pending again only if a person retried it. Its log remembers it, whatever
- * its later attempts do.
- */
+/** A suspected event is pending again only if a person retried it; its log remembers it. */
 const WAS_RETRIED = `EXISTS (
   SELECT FROM millrace.attempts a
   WHERE a.source = mine.source AND a.event_id = mine.event_id AND a.generation = mine.generation
     AND a.code = 'suspected_replay'
 )`;
 
-/**
- * Most messages came once, and are looked up once. $4 is true if this transaction has the lock of
- * the message.
- */
+/** Most messages came once, and are looked up once. $4: this transaction has the message's lock. */
 const VERDICT = `
 SELECT CASE
   WHEN mine.original THEN 'original'
@@ -87,10 +76,9 @@ WHERE mine.source = $1 AND mine.event_id = $2 AND mine.generation = $3`;
 /**
  * Decides whether a locked event with an unsigned id has the signed message of another event: true
  * for a replay, undefined while that is not known. Of several at the same time exactly one is the
- * original: the transaction that handles a message holds a lock on it (`hasMessage`). This
- * statement comes after the lock, so that it sees the writes of the lock's last holder. The
- * statement is not prepared: a plan from when the table was small would read all of it later.
- *
+ * original: the transaction that handles a message holds its lock (`hasMessage`). Comes after the
+ * lock, so that it sees the writes of the lock's last holder. Not prepared: a plan from when the
+ * table was small would read all of it.
  * @throws `suspected_replay` for one that may be genuine
  */
 export async function suspectReplay(
@@ -131,12 +119,11 @@ async function suspected(client: pg.PoolClient, values: unknown[]): Promise<Mill
 }
 
 /**
- * Decides whether an event whose id nobody signed may make its calls: `original` when no other
- * event may that has the same signed message, from this commit on; `replay` when another one may,
- * or has been handled. `undecided` while another event with the message is being handled. `lost`
- * when the event is not pending any longer, or a later attempt has claimed it.
- *
- * @throws `suspected_replay` for one that may be genuine; `database_unavailable`
+ * Decides whether an event with an unsigned id may make its calls: `original` when no other event
+ * with its signed message may, from this commit on; `replay` when another one may, or has been
+ * handled; `undecided` while another one is being handled. `lost` when the event is not pending or
+ * a later attempt has claimed it.
+ * @throws `suspected_replay` for one that may be genuine
  */
 export async function decideOriginal(
   ledger: LedgerContext,

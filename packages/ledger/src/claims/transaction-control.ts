@@ -43,8 +43,8 @@ export function classify(text: string): StatementClass {
 }
 
 /**
- * Classifies one SQL statement by its first words, after any comments, whitespace and semicolons.
- * Only the first statement of a string matters: the extended protocol refuses a second one.
+ * Classifies an SQL statement by its first words, after comments, whitespace and semicolons. The
+ * extended protocol refuses a second statement.
  */
 export function statementKind(text: string): StatementKind {
   const [first, second, third] = leadingWords(text);
@@ -104,18 +104,16 @@ const FIRST_WORDS: ReadonlySet<string> = new Set([
 const ANYWHERE = /set_config|advisory|\btemp(?:orary)?\b|pg_temp|\bdeferr/i;
 
 /**
- * True for a statement whose effect may outlast ROLLBACK TO or RELEASE of a savepoint that was set
- * before it: settings, session and advisory locks, temporary tables, cursors, prepared statements,
- * deferred constraints. Words are no proof: a function may do the same out of sight.
+ * True for a statement whose effect may outlast ROLLBACK TO or RELEASE of an earlier savepoint:
+ * settings, session and advisory locks, temporary tables, cursors, prepared statements, deferred
+ * constraints. A function may do the same out of sight.
  */
 export function reachesPastSavepoint(text: string): boolean {
   const [first] = leadingWords(text);
   return FIRST_WORDS.has(first ?? "") || ANYWHERE.test(text);
 }
 
-/**
- * `DO` and `CALL` run code whose statements nobody sees. DISCARD ALL cannot run in a transaction.
- */
+/** DISCARD ALL cannot run in a transaction. */
 const DEALLOCATING: ReadonlySet<string> = new Set(["deallocate", "do", "call"]);
 
 function mayDeallocate(text: string): boolean {
@@ -124,10 +122,9 @@ function mayDeallocate(text: string): boolean {
 }
 
 /**
- * The savepoints of one transaction, in the way that Postgres keeps them: a stack on which a name
- * may occur more than once and hides the earlier ones. RELEASE ends a savepoint and all that were
- * set after it. ROLLBACK TO ends only those after it and leaves it set, but empty.
- *
+ * The savepoints of one transaction, as Postgres keeps them: a stack on which a name may occur
+ * more than once and hides the earlier ones. RELEASE ends a savepoint and all later ones. ROLLBACK
+ * TO ends only the later ones.
  * @see https://www.postgresql.org/docs/current/sql-savepoint.html
  */
 export class Savepoints {
@@ -139,9 +136,8 @@ export class Savepoints {
   }
 
   /**
-   * Applies a SAVEPOINT, RELEASE or ROLLBACK TO that Postgres has run without an error, when the
-   * handlers had emitted so many events. Of a ROLLBACK TO, returns how many they had emitted when
-   * the savepoint was set: the rest is undone.
+   * Applies a SAVEPOINT, RELEASE or ROLLBACK TO that Postgres has run. Of a ROLLBACK TO, returns
+   * the number of events emitted when the savepoint was set: the rest is undone.
    */
   apply(text: string, emitted: number): number | undefined {
     const name = savepointName(text);
@@ -176,10 +172,6 @@ function isReservedName(text: string): boolean {
   return savepointName(text).startsWith(SAVEPOINT_PREFIX) || /u&"/i.test(text);
 }
 
-/**
- * The name in SAVEPOINT, RELEASE or ROLLBACK TO. Some of their words are optional; the name is
- * always the last one.
- */
 function savepointName(text: string): string {
   const name = [...leadingWords(text)].at(-1) ?? "";
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name;

@@ -8,10 +8,7 @@ export type Methods<Context, Functions> = {
     : never;
 };
 
-/**
- * Gives every function its context, so that an object of functions becomes an object of methods.
- * The functions stay plain: a function that needs another one calls it with its own context.
- */
+/** Gives every function its context: an object of functions becomes an object of methods. */
 export function bind<
   Context,
   Functions extends Record<string, (context: Context, ...args: never[]) => unknown>,

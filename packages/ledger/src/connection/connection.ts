@@ -5,8 +5,7 @@ import { keepsPrepared } from "./prepared-name.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
 /**
- * The reason to close a connection that works: a handler changed its session by a statement of its
- * own (`session`), or the cleanup after a handler failed (`uncleaned`).
+ * A handler changed its session by a statement (`session`), or the cleanup failed (`uncleaned`).
  */
 export type ResetReason = "session" | "uncleaned";
 
@@ -17,13 +16,13 @@ export interface PooledConnection {
   readonly broken: boolean;
   /** True from a handler's first query until the end of its transaction has cleaned up after it. */
   isTouched: boolean;
-  /** Keeps the connection from being reused; the reason is what `release` gives. */
+  /** Keeps the connection from being reused. */
   discard(reason?: ResetReason): void;
   /** Cancels what the backend is doing and cuts the connection, without waiting for an answer. */
   destroy(): void;
   /**
-   * Gives it back: for reuse when no transaction is open on it and no handler has left anything,
-   * otherwise to be closed. Says why if it is a handler's doing.
+   * Gives it back: for reuse when it is clean, otherwise to be closed. Returns the handler's
+   * doing.
    */
   release(): ResetReason | undefined;
 }
@@ -32,8 +31,8 @@ export interface PooledConnection {
 const readOnly = new WeakSet<pg.ClientBase>();
 
 /**
- * Lets each connection on which Postgres refuses a write as read-only be closed instead of reused:
- * the name that it was opened by may lead to another server by now.
+ * Closes each connection on which Postgres refuses a write as read-only instead of reusing it: its
+ * name may lead to another server by now.
  */
 export function closeReadOnly(pool: pg.Pool): void {
   pool.on("connect", (client) => {
@@ -98,10 +97,8 @@ const CANCEL_REQUEST_CODE = 80_877_102;
 const CANCEL_TIMEOUT_MS = 2_000;
 
 /**
- * Asks the server to cancel what a backend is doing. A backend that runs a statement does not
- * notice that its socket is gone, and would keep its locks until the statement ends. Best effort:
- * statement_timeout ends the statement in any case.
- *
+ * Asks the server to cancel what a backend is doing: it does not notice that its socket is gone,
+ * and would keep its locks. Best effort: statement_timeout ends the statement in any case.
  * @see https://www.postgresql.org/docs/current/protocol-flow.html "Canceling Requests in Progress"
  */
 function requestCancel(client: pg.PoolClient): void {
@@ -122,11 +119,9 @@ function requestCancel(client: pg.PoolClient): void {
 }
 
 /**
- * Removes what a handler can leave behind on its connection. It is `DISCARD ALL` without the part
- * that drops prepared statements, which are the ledger's own, and without `DISCARD PLANS`. `RESET
- * ALL` leaves the role and the user as they are, so these have statements of their own. What the
- * connection was opened with (the startup packet, `ALTER ROLE ... SET`) stays.
- *
+ * Removes what a handler can leave on its connection: `DISCARD ALL` without the parts that drop
+ * prepared statements, which are the ledger's own, and plans. `RESET ALL` leaves the role and the
+ * user as they are.
  * @see https://www.postgresql.org/docs/current/sql-discard.html
  */
 const cleaning = (unlock: string) =>
@@ -144,10 +139,9 @@ const cleaning = (unlock: string) =>
 const UNLOCK = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
 /**
- * The cleanings of a connection, in turn. The SELECT is the only statement that Postgres plans,
- * which takes longer than most of the others, so that it is prepared: where each transaction runs
- * in the same backend, which the first one finds out. Behind a pooler the prepared statement might
- * be missing, and the error would undo the whole cleaning.
+ * The SELECT is the only statement that Postgres plans, so it is prepared where each transaction
+ * runs in the same backend. Behind a pooler the prepared statement might be missing, and the error
+ * would undo the whole cleaning.
  */
 const CLEANINGS = {
   first: cleaning(`${UNLOCK}, pg_catalog.pg_backend_pid()`),
@@ -157,7 +151,6 @@ const CLEANINGS = {
 };
 type CleaningKind = keyof typeof CLEANINGS;
 
-/** The next cleaning of each connection that had one. */
 const nextCleanings = new WeakMap<pg.ClientBase, CleaningKind>();
 
 function nextCleaning(client: pg.ClientBase): CleaningKind {
@@ -167,17 +160,15 @@ function nextCleaning(client: pg.ClientBase): CleaningKind {
 type Ending = "COMMIT" | "ROLLBACK";
 
 /**
- * Behind a pooler, a COMMIT that is refused gives the backend to somebody else before it is clean.
- * Deferred constraints, which are what refuses it, are checked before it there: then the
- * transaction is still open, and its ROLLBACK cleans.
+ * Behind a pooler, a refused COMMIT gives the backend to another client before it is clean.
+ * Deferred constraints, which refuse it, are checked before: then ROLLBACK still cleans.
  */
 const CHECK = "SET CONSTRAINTS ALL IMMEDIATE";
 const checksFirst = (kind: CleaningKind) => kind === "first" || kind === "unprepared";
 
 /**
- * The statement that ends the transaction of a connection. After a handler's queries it also cleans
- * up, in the same message: behind a pooler in transaction mode, a later one would reach another
- * server connection.
+ * The statement that ends a connection's transaction. After a handler's queries it also cleans up,
+ * in the same message: behind a pooler, a later one would reach another server connection.
  */
 export function endOf(
   connection: PooledConnection,
@@ -186,7 +177,7 @@ export function endOf(
   return connection.isTouched ? new TransactionEnd(connection, ending) : { text: ending };
 }
 
-/** The methods that pg calls for the messages of an answer. Its types have none of them. */
+/** The methods that pg calls for the messages of an answer; its types lack them. */
 interface AnswerHandler {
   handleCommandComplete(message: { readonly text: string }): void;
   handleRowDescription(): void;
@@ -197,13 +188,9 @@ interface AnswerHandler {
 
 /**
  * COMMIT or ROLLBACK and the cleaning, in one simple-protocol message. Postgres ends the
- * transaction by that statement and runs the others in an implicit one behind it. So its answer
- * counts, whatever follows: after an error behind it the event is what the COMMIT made of it, and
- * the connection is closed, because the cleaning was undone as a whole. If the COMMIT itself fails,
- * nothing behind it runs, and the connection is closed too.
- *
- * A query of pg keeps no answer if an error follows, and makes a result of each.
- *
+ * transaction by the first statement and runs the others in an implicit one. So its answer counts,
+ * whatever follows: after an error behind it, the connection is closed, because the cleaning was
+ * undone. A query of pg keeps no answer if an error follows.
  * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-MULTI-STATEMENT
  */
 export class TransactionEnd extends pg.Query implements AnswerHandler {
@@ -225,10 +212,7 @@ export class TransactionEnd extends pg.Query implements AnswerHandler {
     this.#isChecking = isChecking;
   }
 
-  /**
-   * Sends it. The result has the command that ended the transaction: ROLLBACK for a COMMIT of an
-   * aborted one.
-   */
+  /** Sends it. The result's command is ROLLBACK for a COMMIT of an aborted transaction. */
   send(client: pg.PoolClient): Promise<pg.QueryResult> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;

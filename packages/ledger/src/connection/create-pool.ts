@@ -10,7 +10,6 @@ export interface PoolOptions {
   readonly applicationName: string;
   /** Milliseconds that a caller waits for a connection. */
   readonly connectionTimeoutMs?: number;
-  /** Milliseconds that an unused connection is kept. */
   readonly idleTimeoutMs?: number;
   /** Called once for each connection that died; for the log. */
   readonly onError?: (error: Error) => void;
@@ -18,9 +17,8 @@ export interface PoolOptions {
 
 /**
  * Makes a pool in which a dead connection affects only itself. Its clients send statements without
- * waiting for earlier answers (`pipeline`), so that statements sent together cost one round trip.
- * It has no client-side `query_timeout`, which would hand a transaction in an unknown state to the
- * next caller. The caller ends it.
+ * waiting for earlier answers (`pipeline`). It has no client-side `query_timeout`, which would
+ * hand a transaction in an unknown state to the next caller. The caller ends it.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
@@ -33,8 +31,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
   });
-  // The pool reports errors of idle clients. A client in use reports its own, and an error event
-  // without a listener ends the process.
+  // A client in use reports its own errors; an error event without a listener ends the process.
   const reported = new WeakSet<Error>();
   const report = (error: Error) => {
     if (reported.has(error)) return;

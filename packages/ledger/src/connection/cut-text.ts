@@ -1,10 +1,7 @@
 const BYTES_MAX = 8_192;
 const ELLIPSIS = "…";
 
-/**
- * Text as the ledger stores it: at most `bytesMax` bytes of UTF-8, without what Postgres cannot
- * store.
- */
+/** Text as the ledger stores it: at most `bytesMax` bytes, without what Postgres cannot store. */
 export function cutText(text: string, bytesMax: number = BYTES_MAX): string {
   const storable = text.replaceAll(/\0|\p{Surrogate}/gu, "\u{FFFD}");
   const bytes = Buffer.from(storable);

@@ -15,7 +15,6 @@ const TROUBLE_STATES: ReadonlySet<string> = new Set([
   SQLSTATE.databaseDropped,
   SQLSTATE.idleSessionTimeout,
 ]);
-// Errors of pg itself, without a SQLSTATE.
 const DRIVER_MESSAGES =
   /^(Connection terminated|The server does not support SSL connections|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|timeout expired|Cannot use a pool after)/;
 const UNAVAILABLE_CODES: ReadonlySet<ErrorCode> = new Set([
@@ -27,14 +26,11 @@ const SOCKET_CODES = /^(E(CONN|HOST|NET)[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGA
 const TLS_CODES = /^(DEPTH_ZERO_)?SELF_SIGNED_CERT|^UNABLE_TO_(VERIFY|GET)|^CERT_|^ERR_TLS_CERT/;
 
 /**
- * True when Postgres was at fault, so that an attempt is given back and made again later:
- * connections lost or refused, shutdowns, a full disk, a failover, deadlocks, serialization
- * failures and locks that were not granted in time.
- *
- * A canceled statement (57014) is not included, because it is mostly a handler's own slow statement
- * that ran into its timeout. A bare socket error such as ECONNREFUSED is not included either: a
- * handler that calls another system throws the same. Errors of the ledger's own connections are
- * marked `database_unavailable`, which is included.
+ * True when Postgres was at fault, so that an attempt is given back and made again later: lost
+ * connections, shutdowns, a full disk, a failover, deadlocks, serialization failures, locks not
+ * granted in time. Not a canceled statement (57014), mostly a handler's own slow one, and not a
+ * bare socket error, which a handler that calls another system throws too; errors of the ledger's
+ * own connections are marked `database_unavailable`.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   for (const link of causes(error)) {
@@ -58,10 +54,7 @@ export function isConnectionError(error: unknown): boolean {
   );
 }
 
-/**
- * The ledger's own statement took too long, or its name was not as this connection left it: another
- * try may succeed.
- */
+/** Our own statement took too long, or its name was gone: another try may succeed. */
 const OF_OUR_STATEMENT: ReadonlySet<string> = new Set([
   SQLSTATE.queryCanceled,
   SQLSTATE.idleInTransactionTimeout,
@@ -70,8 +63,8 @@ const OF_OUR_STATEMENT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Turns an error of a statement that the ledger sent into `database_unavailable`,
- * `database_read_only` or `illegal_transition`, or returns it unchanged.
+ * Turns an error of the ledger's statement into `database_unavailable`, `database_read_only` or
+ * `illegal_transition`, or returns it unchanged.
  */
 export function ledgerError(error: unknown): unknown {
   if (isMillraceError(error)) return error;
@@ -91,15 +84,13 @@ export function databaseUnavailable(cause: unknown): MillraceError {
   });
 }
 
-/** The server is a standby, or a primary that was demoted. */
 export function databaseReadOnly(cause?: unknown): MillraceError {
   const message = "Cannot write to Postgres: this server is read-only, such as a standby";
   return new MillraceError("database_read_only", message, { cause });
 }
 
 /**
- * The part of an error that may be shown. drizzle puts a query's parameters into its message, so
- * the message of Postgres below it is used instead.
+ * The part of an error that may be shown: drizzle's message has the parameters, Postgres' has not.
  */
 export function messageOf(error: unknown): string {
   const links = [...causes(error)];

@@ -14,10 +14,7 @@ export interface LedgerOptions {
   readonly statementTimeoutMs?: number;
   /** Milliseconds that a statement waits for a row that another transaction holds. */
   readonly lockTimeoutMs?: number;
-  /**
-   * Milliseconds that Postgres lets a handler's transaction sit idle. Must be longer than the
-   * handler.
-   */
+  /** Milliseconds that a handler's transaction may sit idle; longer than the handler runs. */
   readonly idleInTransactionTimeoutMs?: number;
   /** Days that a completed event is known. Default 90. */
   readonly keysDays?: number;
@@ -27,16 +24,13 @@ export interface LedgerOptions {
   readonly onReset?: ((reset: ConnectionReset) => void) | undefined;
 }
 
-/** A connection that is closed because of what a handler of this source did to it. */
 export interface ConnectionReset {
   readonly source: string;
   readonly reason: ResetReason;
 }
 
-/** The user's tables and relations, as drizzle wants them. */
 export type UserTables = RelationalSchemaConfig<TablesRelationalConfig>;
 
-/** The pool, limits and tables that all functions of the ledger share. */
 export interface LedgerContext {
   readonly pool: pg.Pool;
   /** For the ledger's own short transactions, which find every row by an index. */
@@ -45,9 +39,7 @@ export interface LedgerContext {
   readonly prepared: TransactionOptions;
   /** For reads, whose plan is up to the planner. */
   readonly reads: TransactionOptions;
-  /**
-   * Days that a completed event is known; a job of an unknown event that is older is not recorded.
-   */
+  /** Days that a completed event is known; a job of an older unknown event is not recorded. */
   readonly keysDays: number;
   /** Milliseconds that a handler's transaction waits for a row that another one holds. */
   readonly lockTimeoutMs: number;
@@ -58,12 +50,11 @@ export interface LedgerContext {
   readonly onReset: LedgerOptions["onReset"];
 }
 
-/** Fills in the defaults, and the deadlines that follow from them. */
 export function createContext(pool: pg.Pool, options: LedgerOptions): LedgerContext {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
   const lockTimeoutMs = options.lockTimeoutMs ?? 2_000;
   const limits = { statementTimeoutMs, lockTimeoutMs, idleTimeoutMs: statementTimeoutMs };
-  // Postgres ends a statement itself; one that takes longer than that will never be answered.
+  // Postgres ends a statement itself; one that takes longer will never be answered.
   const deadlineMs = statementTimeoutMs + 2_000;
   return {
     pool,
@@ -96,7 +87,6 @@ export function releaseHandlers(
   if (reason !== undefined) ledger.onReset?.({ source, reason });
 }
 
-/** Reads through drizzle, with the timeouts of the ledger's own statements. */
 export async function read<T>(
   ledger: LedgerContext,
   work: (db: NodePgDatabase) => PromiseLike<T>,

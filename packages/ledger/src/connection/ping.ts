@@ -5,12 +5,9 @@ import { runStatementOn, withConnection } from "./transaction.ts";
 const IS_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on' AS found";
 
 /**
- * Asks Postgres whether it takes writes, with a COMMIT, because one whose commits hang takes none.
- * A connection to one that does not is closed, so that the next call looks up the server's name
- * again.
- *
- * @throws `database_read_only` on a standby, or where writes are switched off;
- * `database_unavailable` when Postgres does not answer in time.
+ * Asks Postgres whether it takes writes, with a COMMIT, because a server whose commits hang takes
+ * none. Closes a connection that does not, so that the next one looks up the server's name again.
+ * @throws `database_read_only` on a standby, or where writes are switched off
  */
 export async function ping({ pool, short }: LedgerContext): Promise<void> {
   await withConnection(pool, short.deadlineMs, async (connection) => {

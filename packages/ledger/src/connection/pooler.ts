@@ -6,31 +6,23 @@ import { acquireConnection, type PooledConnection } from "./connection.ts";
 import { isStale } from "./prepared-name.ts";
 
 /**
- * The pooler between a pool and Postgres: none; one that gives each connection a server process of
- * its own (`session`); or one that gives each transaction any server process (`transaction`), where
- * session state cannot be relied on.
+ * The pooler between a pool and Postgres: `session` gives each connection a server process,
+ * `transaction` any process for each transaction, so that session state cannot be relied on.
  */
 export type Pooler = "none" | "session" | "transaction";
 
 const TRIES = 5;
 const DEADLINE_MS = 5_000;
-/**
- * Milliseconds after which a statement may be waiting for the server process that the other
- * connection has.
- */
+/** Milliseconds after which a statement may wait for the process that the other connection has. */
 const SHARED_MS = 300;
 
 /**
- * Finds out what stands between a pool and Postgres; when it starts, because it takes two of the
- * pool's connections. Where prepared statements were not found again, the pool's statements have no
- * names from then on (prepared-name.ts).
- *
- * @throws `database_unavailable`
+ * Finds the pooler between a pool and Postgres; takes two of the pool's connections. Where
+ * prepared statements get lost, the pool's statements have no names from then on.
  */
 export async function findPooler(pool: pg.Pool): Promise<Pooler> {
   return await withLeases(pool, async (take) => {
     const first = await take();
-    // A pooler makes up the process id that it shows its clients.
     const { processID } = first.client as { processID?: unknown };
     if ((await pidOf(first)) === processID) return "none";
     return await watchPooler(first, await take());
@@ -38,7 +30,7 @@ export async function findPooler(pool: pg.Pool): Promise<Pooler> {
 }
 
 /**
- * Runs a prepared statement on one connection, then again while the other one has taken a server
+ * Runs a prepared statement on one connection, then again while the other connection has taken a
  * process: most likely the one that has just become free.
  */
 async function watchPooler(first: PooledConnection, second: PooledConnection): Promise<Pooler> {
@@ -51,8 +43,7 @@ async function watchPooler(first: PooledConnection, second: PooledConnection): P
       await second.client.query("BEGIN");
       await pidOf(second);
       const asked = pidOf(first, name);
-      // Where a pooler has a single server process, it is free when the other transaction has
-      // ended.
+      // Where a pooler has one process, it is free when the other transaction has ended.
       if (!(await settlesWithin(asked, SHARED_MS))) waits += 1;
       await second.client.query("COMMIT");
       if (before !== (await asked)) return "transaction";

@@ -1,10 +1,7 @@
 import type pg from "pg";
 import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 
-/**
- * Postgres parses and plans a statement each time, unless it is prepared: a third of what an INSERT
- * costs.
- */
+/** Postgres plans an unprepared statement each time: a third of the cost of an INSERT. */
 const FROM_USES = 20;
 /** Prepared statements at most: a connection keeps them for as long as it lives. */
 const NAMES_MAX = 100;
@@ -31,8 +28,8 @@ export function preparedName(text: string): string | undefined {
 }
 
 /**
- * Connections on which what is prepared may be gone: a handler deallocated it, or a pooler gave the
- * next transaction another server. pg does not notice, and names statements that are not there.
+ * Connections on which prepared statements may be gone: a handler deallocated them, or a pooler
+ * gave the next transaction another server. pg does not notice.
  */
 const forgetful = new WeakSet<pg.ClientBase>();
 
@@ -56,10 +53,9 @@ export function withKnownName<Query extends pg.QueryConfig>(
 }
 
 /**
- * Learns from a pool's connections that a prepared statement was gone, or was there already: a
- * function that a handler calls can deallocate out of sight, and a pooler changes the server. Its
- * connection sends no names from then on; where it was a statement of the ledger, no connection of
- * the pool does, because the next event would do it again.
+ * Learns that a prepared statement was gone, or was there already: a function can deallocate out
+ * of sight, and a pooler changes the server. That connection sends no names from then on; after a
+ * statement of the ledger, no connection of the pool does.
  */
 export function learnForgotten(pool: pg.Pool): void {
   const clients = new Set<pg.PoolClient>();
@@ -86,10 +82,7 @@ const NAME_STATES: ReadonlySet<string> = new Set([
   SQLSTATE.duplicatePreparedStatement,
 ]);
 
-/**
- * True when a prepared statement no longer fits the tables, because a column was added or changed
- * its type.
- */
+/** True when a prepared statement no longer fits tables whose columns have changed. */
 export function isStale(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (NAME_STATES.has(state ?? "")) return true;

@@ -49,11 +49,7 @@ SELECT current_setting('server_version') AS "version",
   current_setting('synchronous_standby_names') AS "synchronousStandbyNames",
   (SELECT count(*)::int FROM pg_catalog.pg_stat_replication) AS "standbys"`;
 
-/**
- * Reads what a server says of itself, in one round trip.
- *
- * @throws `database_unavailable`
- */
+/** Reads a server's facts, in one round trip. */
 export async function readServerFacts(connection: Pick<pg.Pool, "query">): Promise<ServerFacts> {
   const { rows } = await connection.query<ServerFacts>(READ).catch((error: unknown) => {
     throw ledgerError(error);
@@ -65,7 +61,6 @@ export async function readServerFacts(connection: Pick<pg.Pool, "query">): Promi
 
 const VERSION_MIN = 14;
 
-/** @throws `postgres_too_old` */
 export function requireSupported({ version, versionNumber }: ServerFacts): void {
   if (versionNumber >= VERSION_MIN * 10_000) return;
   throw new MillraceError(

@@ -5,7 +5,6 @@
  */
 export const SQLSTATE = {
   readOnlyTransaction: "25006",
-  /** Among others: asked for the position that only a primary has. */
   objectNotInPrerequisiteState: "55000",
   transactionAborted: "25P02",
   featureNotSupported: "0A000",
@@ -44,7 +43,6 @@ export function sqlStateOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** True for values that Postgres cannot store: the row is at fault and not the database. */
 export function isDataError(error: unknown): boolean {
   const state = sqlStateOf(error) ?? "";
   return ["21", "22", "23", "54"].includes(state.slice(0, 2));

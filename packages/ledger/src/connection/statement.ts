@@ -7,10 +7,8 @@ type Statement = (values: Readonly<Record<string, unknown>>) => pg.QueryConfig;
 const PARAMETER = /(?<![:\w]):([a-z][A-Za-z]*)/g;
 
 /**
- * A statement whose parameters have names: `:run` in its text is the value `run`, wherever and
- * however often it stands. Postgres gets them by number. With a `name` it is prepared on each
- * connection.
- *
+ * A statement with named parameters: `:run` in its text is the value `run`. With a `name` it is
+ * prepared on each connection.
  * @throws `Error` when a value is missing
  */
 export function statement(text: string, name?: string): Statement {
@@ -29,10 +27,7 @@ export function statement(text: string, name?: string): Statement {
   });
 }
 
-/**
- * A statement that names the partition of today (UTC), so that Postgres locks no other: built
- * daily.
- */
+/** A statement that names today's partition (UTC), so that Postgres locks no other. */
 export function dailyStatement(text: (day: string) => string, name: string): () => Statement {
   let built: { readonly day: string; readonly run: Statement } | undefined;
   return () => {

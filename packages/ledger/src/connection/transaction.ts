@@ -15,25 +15,22 @@ export interface TransactionLimits {
 }
 
 /**
- * Keeps the planner from sequential scans. A statement that was prepared while its table was small
- * keeps its plan, and would go on to read all of a table that has grown since.
+ * A statement prepared while its table was small would keep its plan and scan all of a table that
+ * has grown since.
  */
 export const INDEXED_ONLY = "SET LOCAL enable_seqscan = off";
 
 /**
- * For the statements that find each event by its key, in a transaction: they are planned once in a
- * connection. Postgres would plan them for the length of their arrays each time, which takes longer
- * than to run them for one event. What handlers run is planned as they like: `PLAN_FOR_HANDLERS` is
- * part of the statement that runs before them.
+ * For statements that find each event by its key: planned once in a connection. Postgres would
+ * plan them for the length of their arrays each time, which takes longer than to run them.
  */
 export const PLAN_BY_KEY = `${INDEXED_ONLY}; SET LOCAL plan_cache_mode = force_generic_plan`;
 const PLAN_FOR_HANDLERS =
   "set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)";
 
 /**
- * For a login that is named like our schema: by Postgres' default, the unqualified tables of a user
- * would be made among our own. They are made in `public`; those that are among ours already are
- * still found there.
+ * For a login named like our schema: a user's unqualified tables are made in `public` and not
+ * among our own; those that are among ours are still found there.
  */
 export const PATH_FOR_HANDLERS = `CASE
     WHEN current_user = 'millrace' AND current_setting('search_path') = '"$user", public'
@@ -41,10 +38,7 @@ export const PATH_FOR_HANDLERS = `CASE
     THEN set_config('search_path', 'public, "$user"', true)
   END`;
 
-/**
- * Sets the limits of a handler's transaction (`handlerLimits`), which costs less in the statement
- * that runs before its handlers than a SET for each.
- */
+/** Costs less in the statement that runs before the handlers than a SET for each limit. */
 export const LIMIT_HANDLERS = `set_config('lock_timeout', :lockTimeout, true),
     set_config('statement_timeout', :statementTimeout, true),
     set_config('idle_in_transaction_session_timeout', :idleTimeout, true),
@@ -72,19 +66,17 @@ export const REFUSE_TRANSACTION = `millrace.refuse(
 export interface TransactionOptions {
   readonly limits: TransactionLimits;
   /**
-   * Milliseconds until the connection is destroyed, whatever it is doing. For a server that does
-   * not answer at all: it must be longer than `limits`, which Postgres enforces itself.
+   * Milliseconds until the connection is destroyed; longer than `limits`, which Postgres enforces.
    */
   readonly deadlineMs: number;
 }
 
 /**
  * Runs `work` in a transaction: its writes are committed if and only if this resolves. An error of
- * `work` rolls them back and is rethrown. A connection that did not answer everything cleanly is
- * closed and never reused. When the connection is lost during COMMIT, the outcome is unknown: that
- * is thrown as `database_unavailable`, and only the rows show it.
- *
- * @throws `database_unavailable`, `illegal_transition`, or an error of `work`.
+ * `work` rolls them back. A connection that did not answer everything cleanly is closed. When it
+ * is lost during COMMIT, the outcome is unknown: `database_unavailable`, and only the rows show
+ * it.
+ * @throws `illegal_transition`, or an error of `work`
  */
 export async function transaction<T>(
   pool: pg.Pool,
@@ -130,7 +122,6 @@ export async function runStatementOn<Row extends pg.QueryResultRow>(
   return result as pg.QueryResult<Row>;
 }
 
-/** BEGIN with its timeouts, in one string and one round trip. */
 function beginText(limits: TransactionLimits): string {
   return [
     "BEGIN",
@@ -142,8 +133,7 @@ function beginText(limits: TransactionLimits): string {
 }
 
 /**
- * Checks the tag of a COMMIT. COMMIT of an aborted transaction does not fail: it answers ROLLBACK.
- *
+ * COMMIT of an aborted transaction does not fail: it answers ROLLBACK.
  * @throws `internal`
  */
 export function requireCommitted(commit: pg.QueryResult | undefined): void {
@@ -154,10 +144,7 @@ export function requireCommitted(commit: pg.QueryResult | undefined): void {
   );
 }
 
-/**
- * Rolls back what is open on a connection, removes what a handler left on it, and destroys the
- * connection if that does not answer.
- */
+/** Rolls back and cleans a connection, and destroys it if that does not answer. */
 export async function rollback(connection: PooledConnection): Promise<void> {
   if (connection.broken || connection.client.getTransactionStatus() === "I") return;
   try {
@@ -169,10 +156,9 @@ export async function rollback(connection: PooledConnection): Promise<void> {
 }
 
 /**
- * Runs `body` on a connection of its own, for `deadlineMs` at most: then the connection is
- * destroyed. After an error, what is open on it is rolled back.
- *
- * @throws `database_unavailable`, `illegal_transition`, or what `body` threw.
+ * Runs `body` on a connection, for `deadlineMs` at most: then the connection is destroyed. After
+ * an error, what is open on it is rolled back.
+ * @throws what `body` threw
  */
 export async function withConnection<T>(
   pool: pg.Pool,
@@ -212,8 +198,8 @@ async function runOrUndo<T>(
 type Sendable = pg.QueryConfig | TransactionEnd;
 
 /**
- * Sends statements together on a pipelined connection, waits for all answers, and throws the first
- * error. On a connection without a pipeline they are sent one by one.
+ * Sends statements together on a pipelined connection, or else one by one; waits for all answers
+ * and throws the first error.
  */
 export async function pipeline(
   client: pg.PoolClient,

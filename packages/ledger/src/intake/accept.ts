@@ -21,11 +21,9 @@ interface AcceptRow extends EventKey {
 }
 
 /**
- * Records events as pending, with their bodies, in one commit: one result for each event, in order.
- * Every result except an error means that the event is on disk. `failed` and `conflict` are results
- * of an event that was there before; a conflict is noted. A repeat within the call is a duplicate.
- *
- * @throws `database_unavailable`
+ * Records events as pending, with their bodies, in one commit: one result for each, in order.
+ * Every result except an error means that the event is on disk. `failed` and `conflict` are
+ * results of known events; a conflict is noted.
  */
 export async function accept(
   ledger: LedgerContext,
@@ -47,14 +45,13 @@ export async function accept(
   });
 }
 
-/** An event and its body. */
 function variantText(event: IncomingEvent): string {
   return `${event.bodyHash}\0${keyText(event)}`;
 }
 
 /**
- * An event that came with several bodies in one call takes one statement for each body: the first
- * is kept, and the later ones find it there.
+ * Events with several bodies in one call take one statement for each body: the first is kept, and
+ * the later ones find it.
  */
 async function acceptInRounds(
   ledger: LedgerContext,
@@ -104,7 +101,7 @@ async function acceptChunk(
   }
 }
 
-// One bad event must not fail the others: each is sent alone and has its own result.
+// One bad event must not fail the others.
 async function acceptSingly(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
@@ -137,10 +134,9 @@ async function acceptOnce(
 }
 
 /**
- * Records new events as pending and returns the status of known ones; a delivery of a known event
- * with another body is noted. Status is null for a new event. Known rows are looked up one at a
- * time (LIMIT 1), because a join may be answered from a hash of the whole table. A row inserted
- * after the statement's snapshot is left out of the answer.
+ * Records new events as pending and returns the status of known ones, null for a new event. Known
+ * rows are looked up one at a time (LIMIT 1): a join may be answered from a hash of the whole
+ * table. A row inserted after the statement's snapshot is left out of the answer.
  */
 const ACCEPT = statement(
   `

@@ -6,7 +6,6 @@ import { read, type LedgerContext } from "../connection/ledger-context.ts";
 import { deliveries, type StoredDelivery } from "../schema/schema.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** A delivery of an event that was there before. */
 export interface RepeatedDelivery extends EventLookup {
   readonly outcome: DeliveryOutcome;
   /** When it came, by the ingress's clock, milliseconds since the epoch. */
@@ -16,10 +15,7 @@ export interface RepeatedDelivery extends EventLookup {
 /** Deliveries of an event that are listed. */
 const RECENT_MAX = 10;
 
-/**
- * One short text ($1), whose rows Postgres takes apart: that is the least work for the ingress,
- * which answers senders meanwhile.
- */
+/** One short text ($1), whose rows Postgres takes apart: the least work for the ingress. */
 const NOTE_DELIVERIES = `
 INSERT INTO millrace.deliveries AS d (source, event_id, repeats, recent)
 SELECT one ->> 0, one ->> 1, (one ->> 2)::integer, (
@@ -38,11 +34,8 @@ ON CONFLICT (source, event_id) DO UPDATE SET
   )`;
 
 /**
- * Counts deliveries of events that were there before, in the order in which they came, and keeps
- * the last ten of each event.
- *
- * @param ingress - The host that they came to.
- * @throws `database_unavailable`
+ * Counts redeliveries in the order in which they came, and keeps the last ten of each event.
+ * @param ingress - The host that received them.
  */
 export async function noteDeliveries(
   ledger: LedgerContext,
@@ -77,10 +70,7 @@ type NotedEvent = [
 
 /**
  * Counts the deliveries of an event, and lists the last ten.
- *
- * @param firstAtMs - The time of the first receipt; undefined for an event that a handler emitted,
- * which nobody delivered.
- * @throws `database_unavailable`
+ * @param firstAtMs - The first receipt; undefined for an event that a handler emitted.
  */
 export async function findDeliveries(
   ledger: LedgerContext,
@@ -90,7 +80,6 @@ export async function findDeliveries(
   return await read(ledger, (db) => selectDeliveries(db, lookup, firstAtMs));
 }
 
-/** The same in a transaction of the caller's. */
 export async function selectDeliveries(
   db: NodePgDatabase,
   { source, eventId }: EventLookup,

@@ -7,7 +7,6 @@ import { noteDeliveries } from "./deliveries.ts";
 import { noteConflicts } from "./note-conflicts.ts";
 import { noteRefusals } from "./refusals.ts";
 
-/** For the ingress: takes events in. */
 export const intake = {
   accept,
   noteConflicts,

@@ -2,7 +2,6 @@ import { isStorable, type EventLookup } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** A delivery of a known event with another body than the one that is kept. */
 export interface ConflictingDelivery extends EventLookup {
   readonly bodyHash: string;
 }
@@ -20,8 +19,6 @@ SET deliveries = c.deliveries + excluded.deliveries, last_seen_at = clock_timest
 /**
  * Notes deliveries of events that the queue knew with another body. The ledger itself notes those
  * that it finds.
- *
- * @throws `database_unavailable`
  */
 export async function noteConflicts(
   ledger: LedgerContext,

@@ -1,24 +1,19 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** Deliveries that were refused for one reason. */
 export interface Refusals {
   /** Undefined where the sender named no source of the config. */
   readonly source: string | undefined;
-  /** The code that they were refused with. */
   readonly code: string;
   readonly deliveries: number;
 }
 
-/**
- * Refusals of one minute, and how long ago it was, in milliseconds: clocks of other machines may be
- * wrong.
- */
+/** Refusals of one minute, and its age in milliseconds: clocks of other machines may be wrong. */
 export interface NotedRefusals extends Refusals {
   readonly agoMs: number;
 }
 
-// In the order of the key, so that two ingresses do not wait for each other's rows.
+// Sorted by key, so that two ingresses do not wait for each other's rows.
 const NOTE_REFUSALS = `
 INSERT INTO millrace.refusals AS r (at, source, code, deliveries)
 SELECT date_bin('1 minute', clock_timestamp() - ago_ms * interval '1 ms', 'epoch'), source, code, sum(deliveries)
@@ -27,11 +22,7 @@ GROUP BY 1, 2, 3
 ORDER BY 1, 2, 3
 ON CONFLICT (at, source, code) DO UPDATE SET deliveries = r.deliveries + excluded.deliveries`;
 
-/**
- * Adds to the counts of refused deliveries.
- *
- * @throws `database_unavailable`
- */
+/** Adds to the counts of refused deliveries. */
 export async function noteRefusals(
   ledger: LedgerContext,
   refusals: readonly NotedRefusals[],
@@ -50,12 +41,7 @@ WHERE at >= date_bin('1 minute', now(), 'epoch') - $1 * interval '1 minute'
 GROUP BY source, code
 ORDER BY deliveries DESC, source, code`;
 
-/**
- * Counts the deliveries that were refused in the minute that runs and in so many before it, by
- * source and code, most first.
- *
- * @throws `database_unavailable`
- */
+/** Counts refused deliveries of the last minutes, by source and code, most first. */
 export async function findRefusals(
   ledger: LedgerContext,
   minutes: number,

@@ -5,7 +5,6 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** JSON of any shape. */
 export type AuditJson = Readonly<Record<string, unknown>>;
 
 /** An audited action and its target. */
@@ -20,7 +19,6 @@ export interface AuditedAct {
 
 /** An action that is about to begin. */
 interface AuditIntent extends AuditedAct {
-  /** The user; null when none is known. */
   readonly actor: string | null;
   readonly role: AuditEntry["role"];
   readonly via: AuditEntry["via"];
@@ -35,28 +33,25 @@ export interface AuditedFact extends Omit<AuditIntent, "filter" | "reason"> {
 export interface AuditQuery {
   readonly source?: string | undefined;
   readonly eventId?: string | undefined;
-  /** Entries of a page, 1 to 200. */
   readonly limit: number;
-  /** Where the page before this one ended. */
   readonly cursor?: string | undefined;
 }
 
-// Names that were asked for may be no names at all, and an index holds no long ones.
+// An index holds no long names.
 const NAME_BYTES_MAX = 256;
 const ID_BYTES_MAX = 1_024;
 
-/** Writes down what somebody is about to do. */
+/** Writes down the intent of an action. */
 const BEGIN_AUDIT = statement(`
 INSERT INTO millrace.audit
   (actor, role, via, action, source, event_id, generation, filter, reason)
 VALUES (:actor, :role, :via, :action, :source, :eventId, :generation, :filter, :reason)
 RETURNING id::text AS id`);
 
-/** Adds what became of it, as a row of its own: the audit refuses an UPDATE. */
+/** Adds the result as a row of its own: the audit refuses an UPDATE. */
 const END_AUDIT = `
 INSERT INTO millrace.audit_results (id, result) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
 
-/** Writes down what happened. */
 const RECORD_AUDIT = `
 INSERT INTO millrace.audit
   (actor, role, via, action, source, event_id, generation, result)
@@ -75,11 +70,7 @@ WHERE ($1::text IS NULL OR source = $1)
 ORDER BY audit.id DESC
 LIMIT $4`;
 
-/**
- * Writes down what is about to be done, and gives the entry's id.
- *
- * @throws `database_unavailable`
- */
+/** Writes down what is about to be done, and gives the entry's id. */
 export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Promise<string> {
   const { actor, source, eventId, generation, filter, reason } = intent;
   const query = BEGIN_AUDIT({
@@ -97,11 +88,7 @@ export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Pr
   return row.id;
 }
 
-/**
- * Adds to an entry what became of it.
- *
- * @throws `database_unavailable`
- */
+/** Adds to an entry what became of it. */
 export async function endAudit(
   ledger: LedgerContext,
   id: string,
@@ -111,11 +98,7 @@ export async function endAudit(
   await runStatement(ledger.pool, query, ledger.short);
 }
 
-/**
- * Writes down what happened, all or nothing.
- *
- * @throws `database_unavailable`
- */
+/** Writes down what happened, all or nothing. */
 export async function recordAudit(
   ledger: LedgerContext,
   facts: readonly AuditedFact[],
@@ -132,8 +115,7 @@ export async function recordAudit(
 
 /**
  * Lists entries, newest first.
- *
- * @throws `invalid_request` for a cursor that is not valid, `database_unavailable`
+ * @throws `invalid_request` for a cursor that is not valid
  */
 export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promise<AuditPage> {
   const { source, eventId, limit, cursor } = asked;

@@ -17,7 +17,6 @@ import { replayOn } from "./replay.ts";
 import { retryManyOn } from "./retry-many.ts";
 import { transaction } from "../connection/transaction.ts";
 
-/** The result of a batch of a run. */
 export type BulkBatch =
   /** The run was paused, stopped, or carried on by another worker: nothing was done. */
   | { readonly kind: "superseded" }
@@ -31,10 +30,7 @@ export type BulkBatch =
       readonly ended: boolean;
     };
 
-/**
- * The fence: a worker that has lost the lead meets another cursor, because the worker that leads
- * now has moved it in the commit of its own batch.
- */
+/** The fence: a worker that has lost the lead meets a cursor that the new leader has moved. */
 const LOCK = `
 SELECT events_max - listed AS left, skipped FROM millrace.bulk_runs
 WHERE id = $1 AND state = 'running' AND cursor IS NOT DISTINCT FROM $2
@@ -64,13 +60,11 @@ WHERE id = $1`;
 
 /**
  * Does the next batch of a run in one commit: lists its events, notes them as members, retries,
- * replays, or gives them up, and moves the cursor. An event is done once for one run, also when two
- * workers believe they lead.
- *
+ * replays, or gives them up, and moves the cursor. An event is done once for one run, also when
+ * two workers believe they lead.
  * @param size - Events at most.
- * @param isConfigured - Events of other sources are skipped: no worker would run them.
- * @throws `invalid_request` for a verb or a filter of a later build; `database_unavailable`: then
- * nothing was done, or all of it.
+ * @param isConfigured - Skips events of other sources: no worker would run them.
+ * @throws `invalid_request` for a verb or a filter of a later version
  */
 export async function workBatch(
   ledger: LedgerContext,
@@ -99,7 +93,6 @@ export async function workBatch(
 }
 
 interface Locked {
-  /** Null where the run has no limit. */
   readonly left: number | null;
   readonly skipped: Readonly<Record<string, number>>;
 }
@@ -123,7 +116,6 @@ async function listEvents(client: pg.PoolClient, run: OpenBulkRun, limit: number
   };
 }
 
-/** The only status whose events a verb is about. */
 const STATUSES: Readonly<Partial<Record<OpenBulkRun["verb"], EventStatus>>> = {
   retry: "failed",
   give_up: "pending",
@@ -144,10 +136,7 @@ interface Member {
   readonly skipped: string | null;
 }
 
-/**
- * Does what the run is for to new members, and notes what is not obvious: new generations and
- * skips.
- */
+/** Runs the verb on new members, and notes new generations and skips. */
 async function act(
   client: pg.PoolClient,
   run: OpenBulkRun,
@@ -206,10 +195,7 @@ const ACTS: Readonly<Record<OpenBulkRun["verb"], Act>> = {
   },
 };
 
-/**
- * Sends a statement in the transaction that is open. It is planned each time: a name belongs to a
- * pool's own use.
- */
+/** Sends a statement in the open transaction, without a name: names belong to the pool. */
 const sendOn =
   (client: pg.PoolClient) =>
   <Row extends pg.QueryResultRow>({ text, values }: pg.QueryConfig) =>

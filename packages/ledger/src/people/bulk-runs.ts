@@ -7,10 +7,8 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** The events that a run is about. */
 export type BulkFilter = Omit<EventFilter, "limit" | "cursor" | "changedWithinMs">;
 
-/** A run that somebody starts. */
 export interface NewBulkRun {
   readonly verb: BulkVerb;
   readonly filter: BulkFilter;
@@ -26,7 +24,6 @@ export interface NewBulkRun {
     readonly via: string;
     readonly reason?: string | undefined;
   };
-  /** Its entry in the audit. */
   readonly auditId: string;
 }
 
@@ -68,7 +65,6 @@ const COUNT_RESULTS = `
   LEFT JOIN millrace.events e ON e.source = m.source AND e.event_id = m.event_id
     AND e.generation = coalesce(m.new_generation, m.generation)`;
 
-/** Runs, newest first; with $1, this one. */
 const FIND = `
 SELECT r.id::float8 AS id, r.verb, r.filter, r.snapshot_at, r.events_max AS "limit", r.rate, r.state, r.total,
   r.listed, r.done, r.skipped, r.error, r.started_by, r.role, r.via, r.reason, r.created_at, r.taken_at,
@@ -99,7 +95,6 @@ const FAIL = `
 UPDATE millrace.bulk_runs SET state = 'failed', error = $2, finished_at = clock_timestamp()
 WHERE id = $1 AND finished_at IS NULL`;
 
-/** Keeps the results of runs that have ended and wait for no event. */
 const KEEP_RESULTS = `
 UPDATE millrace.bulk_runs r SET results = c.counted
 FROM millrace.bulk_runs ended CROSS JOIN LATERAL (
@@ -109,11 +104,7 @@ FROM millrace.bulk_runs ended CROSS JOIN LATERAL (
 WHERE r.id = ended.id AND ended.finished_at IS NOT NULL AND ended.results IS NULL
   AND c.counted @> '{"pending": 0}'`;
 
-/**
- * Writes down a run, which the leading worker takes from then on.
- *
- * @throws `database_unavailable`
- */
+/** Writes down a run, which the leading worker takes from then on. */
 export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<BulkRun> {
   const { user, role, via, reason } = run.actor;
   const filter = JSON.stringify(run.filter, (_key, value: unknown) =>
@@ -135,11 +126,7 @@ export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<
   return await getRun(ledger, rows[0]?.id ?? 0);
 }
 
-/**
- * Lists runs, newest first.
- *
- * @throws `database_unavailable`
- */
+/** Lists runs, newest first. */
 export async function findRuns(ledger: LedgerContext, limit: number): Promise<BulkRun[]> {
   const query = { text: FIND, values: [null, limit] };
   const { rows } = await runStatement<Row>(ledger.pool, query, ledger.reads);
@@ -148,8 +135,7 @@ export async function findRuns(ledger: LedgerContext, limit: number): Promise<Bu
 
 /**
  * Reads a run and counts what became of its events.
- *
- * @throws `run_not_found`, `database_unavailable`
+ * @throws `run_not_found`
  */
 export async function getRun(ledger: LedgerContext, id: number): Promise<BulkRun> {
   if (!Number.isSafeInteger(id)) throw notFound();
@@ -162,8 +148,7 @@ export async function getRun(ledger: LedgerContext, id: number): Promise<BulkRun
 
 /**
  * Pauses, resumes, or stops a run, or changes its rate. The worker sees it before its next batch.
- *
- * @throws `run_not_found`, `run_ended`, `database_unavailable`
+ * @throws `run_not_found`, `run_ended`
  */
 export async function changeRun(
   ledger: LedgerContext,
@@ -180,11 +165,7 @@ export async function changeRun(
 
 const isEnded = (state: BulkState): boolean => state !== "running" && state !== "paused";
 
-/**
- * Lists the runs that have not ended, oldest first.
- *
- * @throws `database_unavailable`
- */
+/** Lists the runs that have not ended, oldest first. */
 export async function openRuns(ledger: LedgerContext): Promise<OpenBulkRun[]> {
   const { rows } = await runStatement<OpenBulkRun>(ledger.pool, { text: OPEN }, ledger.short);
   return rows.map((row) => ({ ...row, filter: readFilter(row.filter) }));
@@ -199,11 +180,7 @@ function readFilter({ since, until, ...rest }: BulkFilter): BulkFilter {
   };
 }
 
-/**
- * Notes why a run waits, or with `ended` why it has failed.
- *
- * @throws `database_unavailable`
- */
+/** Notes why a run waits, or with `ended` why it has failed. */
 export async function noteRunError(
   ledger: LedgerContext,
   id: number,
@@ -213,11 +190,6 @@ export async function noteRunError(
   await runStatement(ledger.pool, query, ledger.short);
 }
 
-/**
- * Keeps the results of runs that have ended, so that their members need not be counted again.
- *
- * @throws `database_unavailable`
- */
 export async function keepRunResults(ledger: LedgerContext): Promise<void> {
   await runStatement(ledger.pool, { text: KEEP_RESULTS }, ledger.reads);
 }

@@ -4,24 +4,21 @@ import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** Which groups to list; what is left out does not matter. */
 export interface ErrorFilter {
   readonly state?: ErrorState | undefined;
   readonly source?: string | undefined;
   readonly type?: string | undefined;
   /** Part of the title. */
   readonly q?: string | undefined;
-  /** Groups of a page, 1 to 200. */
   readonly limit: number;
   /** Groups to leave out at the beginning. */
   readonly offset?: number | undefined;
 }
 
 /**
- * Groups of errors, last seen first: $1 one of them, $2 state, $3 source, $4 type, $5 part of the
- * title, $6 limit, $7 offset. Attempts are summed over the shards. The events that are failed or
- * pending now are counted for the groups of the page alone, by the index that has no completed
- * event without an error; of one source or type, where it is given.
+ * Error groups, last seen first: $1 one of them, $2 state, $3 source, $4 type, $5 part of the
+ * title, $6 limit, $7 offset. Sums attempts over the shards. Counts failed and pending events for
+ * the groups of the page alone, by the index that leaves out completed events without an error.
  */
 const FIND_ERRORS = `
 WITH seen AS (
@@ -61,21 +58,14 @@ FROM page CROSS JOIN LATERAL (
 ) undone
 ORDER BY last_seen_at DESC, fingerprint`;
 
-/**
- * Another state ends what came before it: an error that a person opens again has not come back by
- * itself.
- */
+/** Another state ends the earlier one: a reopened error has not come back by itself. */
 const SET_STATE = `
 UPDATE millrace.errors
 SET state = $2, note = $3, state_by = $4, state_at = clock_timestamp(),
   reopened_at = CASE WHEN state = $2 THEN reopened_at END
 WHERE fingerprint = $1`;
 
-/**
- * Lists groups of equal errors, last seen first, and says how many there are.
- *
- * @throws `database_unavailable`
- */
+/** Lists groups of equal errors, last seen first, with their number. */
 export async function findErrors(
   ledger: LedgerContext,
   { state, source, type, q, limit, offset = 0 }: ErrorFilter,
@@ -89,10 +79,8 @@ export async function findErrors(
 }
 
 /**
- * Finds the one group whose fingerprint is `prefix`, or begins with it.
- *
- * @throws `error_not_found` when no group matches, `invalid_request` when several do;
- * `database_unavailable`
+ * Finds the one group whose fingerprint begins with `prefix`.
+ * @throws `error_not_found` when no group matches, `invalid_request` when several do
  */
 export async function getError(ledger: LedgerContext, prefix: string): Promise<ErrorGroup> {
   const fingerprint = await findFingerprint(ledger, prefix);
@@ -102,10 +90,9 @@ export async function getError(ledger: LedgerContext, prefix: string): Promise<E
 }
 
 /**
- * Sets the state of a group. A group that is resolved is open again when it comes back; one that is
- * ignored is not.
- *
- * @throws `error_not_found`, `database_unavailable`
+ * Sets the state of a group. A resolved group is open again when it comes back; an ignored one is
+ * not.
+ * @throws `error_not_found`
  */
 export async function setErrorState(
   ledger: LedgerContext,
@@ -124,10 +111,8 @@ export async function setErrorState(
 }
 
 /**
- * Finds the fingerprint of the one group whose fingerprint is `prefix`, or begins with it.
- *
- * @throws `error_not_found` when no group matches, `invalid_request` when several do;
- * `database_unavailable`
+ * Finds the fingerprint that begins with `prefix`.
+ * @throws `error_not_found` when no group matches, `invalid_request` when several do
  */
 export async function findFingerprint(ledger: LedgerContext, prefix: string): Promise<string> {
   if (!isStorable(prefix)) throw notFound(prefix);

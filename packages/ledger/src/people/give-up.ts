@@ -7,20 +7,14 @@ import { runStatement, type Send } from "../connection/transaction.ts";
 export type GiveUpAnswer =
   /** It was pending and is failed now. The caller removes its job. */
   | "given_up"
-  /**
-   * An attempt of it runs, or its worker died in one and the queue has not noticed yet. Nothing was
-   * changed.
-   */
+  /** Its attempt runs, or its worker died in one and the queue has not noticed. Nothing changed. */
   | "running"
   | "not_pending"
   | "not_found";
 
 /**
- * Fails pending events because a person decided that they are not to be tried again: one answer for
- * each key, in order. Waits for no handler. The events stay in the group of their last error, and
- * no attempt is logged: there was none.
- *
- * @throws `database_unavailable`
+ * Fails pending events that a person gives up: one answer for each key, in order. Waits for no
+ * handler. The events stay in the group of their last error.
  */
 export async function giveUpMany(
   ledger: LedgerContext,
@@ -44,11 +38,7 @@ SELECT source, event_id AS "eventId", generation FROM millrace.events
 WHERE source = ANY ($1) AND status = 'failed' AND last_error_code = 'given_up' AND enqueued_at IS NOT NULL
 LIMIT $2`;
 
-/**
- * Lists events that were given up and whose jobs may still be on their queues.
- *
- * @throws `database_unavailable`
- */
+/** Lists events that were given up and whose jobs may still be on their queues. */
 export async function findGivenUpJobs(
   ledger: LedgerContext,
   sources: readonly string[],
@@ -64,11 +54,7 @@ FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generatio
 WHERE e.source = w.source AND e.event_id = w.event_id AND e.generation = w.generation
   AND e.status = 'failed' AND e.last_error_code = 'given_up'`;
 
-/**
- * Notes that events which were given up have no job any more.
- *
- * @throws `database_unavailable`
- */
+/** Notes that events which were given up have no job any more. */
 export async function noteJobsRemoved(
   ledger: LedgerContext,
   keys: readonly EventKey[],
@@ -83,7 +69,7 @@ interface Row extends EventKey {
 }
 
 /**
- * A handler's transaction holds its event's row; a handler that makes calls holds none, and its
+ * A handler's transaction holds its event's row. A handler that makes calls holds none: its
  * attempt is counted, not logged, and not due again.
  */
 const GIVE_UP_MANY = `

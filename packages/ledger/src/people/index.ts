@@ -16,13 +16,10 @@ import { replay } from "./replay.ts";
 import { retryMany } from "./retry-many.ts";
 import { endSession, findSessions, seeSession } from "./sessions.ts";
 
-/** For people and their programs: runs events again, or gives them up. */
 export const retries = { retryMany, replay, giveUpMany, noteJobsRemoved, markEnqueued };
 
-/** For the dashboard and the command: the audit. */
 export const audit = { begin: beginAudit, end: endAudit, record: recordAudit, find: findAudit };
 
-/** For people and their programs: groups of equal errors. */
 export const errors = { find: findErrors, findFingerprint, get: getError, setState: setErrorState };
 
 /** For the dashboard and the command: starts bulk runs, shows, and changes them. */
@@ -36,5 +33,4 @@ export const bulkWork = {
   keepResults: keepRunResults,
 };
 
-/** For the dashboard and the command: who is signed in. */
 export const sessions = { see: seeSession, end: endSession, find: findSessions };

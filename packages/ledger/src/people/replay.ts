@@ -5,7 +5,6 @@ import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
 import { eventColumn } from "../repair/stored-event.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
-/** The answer for one event of a replay. */
 export type ReplayAnswer =
   /** It is pending as a new generation. The caller enqueues its job. */
   | { readonly kind: "replayed"; readonly event: EnvelopedEvent }
@@ -17,11 +16,8 @@ export type ReplayAnswer =
 
 /**
  * Makes settled events pending as a new generation, in one commit: one answer for each lookup, in
- * order. No existing row is changed, and the body is kept as if the event had just arrived. A
- * generation that is given must be the latest. Of two calls at the same time, one replays an event.
- * A dry run returns the same and changes nothing.
- *
- * @throws `database_unavailable`
+ * order. Changes no existing row. A generation that is given must be the latest. Of two calls at
+ * the same time, one replays an event. A dry run returns the same and changes nothing.
  */
 export async function replay(
   ledger: LedgerContext,
@@ -64,11 +60,10 @@ interface Row {
 }
 
 /**
- * Makes events pending as a new generation, all in one commit, with the body of the latest
- * generation; returns one row for each event that the ledger has. No older row is touched. A body
- * in another day's partition is copied to today's, because that partition may be dropped while the
- * event is still pending. Of two replays at the same time the primary key lets one through; the
- * other returns `again`. With $4 (a dry run) nothing is written.
+ * Makes events pending as a new generation, with the body of the latest one; returns one row for
+ * each known event. A body of another day is copied to today's partition, because that partition
+ * may be dropped while the event is pending. Of two replays at the same time the other returns
+ * `again`. With $4 (a dry run) nothing is written.
  */
 const REPLAY = `
 WITH latest AS MATERIALIZED (

@@ -5,7 +5,6 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { eventColumn } from "../repair/stored-event.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
-/** The answer for one event of a retry. */
 export type RetryManyAnswer =
   /** It was failed and is pending now. The caller enqueues its job. */
   | { readonly kind: "retried"; readonly event: EnvelopedEvent }
@@ -14,11 +13,9 @@ export type RetryManyAnswer =
   | { readonly kind: "completed" | "not_found" | "body_missing" };
 
 /**
- * Makes failed events pending again in one commit, and starts counting their attempts again: one
- * answer for each key, in order. Of two calls at the same time, one retries an event. A dry run
- * returns the same and changes nothing.
- *
- * @throws `database_unavailable`
+ * Makes failed events pending again in one commit, with their attempts at zero: one answer for
+ * each key, in order. Of two calls at the same time, one retries an event. A dry run returns the
+ * same and changes nothing.
  */
 export async function retryMany(
   ledger: LedgerContext,
@@ -58,11 +55,9 @@ interface Row {
 }
 
 /**
- * Makes failed events pending again, all in one commit; returns one row for each event that the
- * ledger has, with its status before. Only failed rows are locked, so that it waits for no handler.
- * A row that another retry makes pending in the meantime is left alone. `again` is a row that
- * changed after the statement's snapshot, by such a retry or because its body was moved. With $4 (a
- * dry run) the statement locks and writes nothing.
+ * Makes failed events pending again; returns one row for each known event, with its status before.
+ * Locks only failed rows, so that it waits for no handler. `again` is a row that changed after the
+ * statement's snapshot. With $4 (a dry run) the statement locks and writes nothing.
  */
 const RETRY_MANY = `
 WITH wanted AS (

@@ -16,8 +16,8 @@ export interface SeenSession {
 const ACTOR_BYTES_MAX = 1_024;
 
 /**
- * Adds a session, also one that was begun while Postgres was away, and those that expired a week
- * ago go. The network stays that of the sign-in.
+ * Adds a session, also one that began while Postgres was away, and deletes those that expired a
+ * week ago. The network stays that of the sign-in.
  */
 const SEE_SESSION = `
 WITH old AS (
@@ -32,7 +32,6 @@ const END_SESSION = `
 UPDATE millrace.sessions SET ended_at = clock_timestamp()
 WHERE id = $1 AND ended_at IS NULL AND expires_at > clock_timestamp()`;
 
-/** Those that are not over, the newest first. */
 const FIND_SESSIONS = `
 SELECT id, actor AS "user", role, network, started_at, seen_at, expires_at
 FROM millrace.sessions
@@ -40,11 +39,7 @@ WHERE ended_at IS NULL AND expires_at > clock_timestamp()
 ORDER BY started_at DESC, id
 LIMIT 1000`;
 
-/**
- * Notes that a session is in use, and says whether somebody has ended it.
- *
- * @throws `database_unavailable`
- */
+/** Notes that a session is in use, and says whether somebody has ended it. */
 export async function seeSession(
   ledger: LedgerContext,
   session: SeenSession,
@@ -59,11 +54,7 @@ export async function seeSession(
   return { ended: rows[0]?.ended === true };
 }
 
-/**
- * Ends a session; false when none with this id is live.
- *
- * @throws `database_unavailable`
- */
+/** Ends a session; false when none with this id is live. */
 export async function endSession(ledger: LedgerContext, id: string): Promise<boolean> {
   if (!isStorable(id)) return false;
   const { rowCount } = await runStatement(
@@ -74,11 +65,6 @@ export async function endSession(ledger: LedgerContext, id: string): Promise<boo
   return rowCount === 1;
 }
 
-/**
- * Lists the live sessions, the newest first.
- *
- * @throws `database_unavailable`
- */
 export async function findSessions(ledger: LedgerContext): Promise<SessionEntry[]> {
   const { rows } = await runStatement<Row>(ledger.pool, { text: FIND_SESSIONS }, ledger.reads);
   return rows.map((row) => ({

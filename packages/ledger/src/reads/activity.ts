@@ -3,27 +3,19 @@ import { isStorable, MillraceError } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** Which minutes, and of what. */
 export interface ActivityQuery {
-  /** Of all sources without it. */
   readonly source?: string | undefined;
-  /** Of all types without it. */
   readonly type?: string | undefined;
-  /** The number of minutes. */
   readonly minutes: number;
-  /**
-   * The minute after the last one, as `at` of a row has it; up to the one that is not over without.
-   */
+  /** The first minute left out, as `at` of a row; undefined up to now. */
   readonly before?: string | undefined;
 }
 
 /**
- * Some minutes, a row each, by the database's clock: $2 of them, before the time $3, or up to the
- * minute that is not over where that is null. $1 is a source and $4 a type, or null for all. Both
- * halves read that stretch of an index alone. Latency is from the record to the end, in
- * milliseconds; an event that was recorded when it had completed counts from its attempt. An event
- * that a person had run again waited for that person: its time counts apart, as one retry of old
- * events would make the axis as long as they are old.
+ * $2 minutes, a row each, by the database's clock, before the time $3 or up to now. $1 is a source
+ * and $4 a type, or null for all. Latency is from the record to the end, in milliseconds; an event
+ * recorded as completed counts from its attempt. The time of events that a person ran again counts
+ * apart, as it would stretch the axis.
  */
 const ACTIVITY = `
 WITH span AS MATERIALIZED (
@@ -62,12 +54,7 @@ SELECT at, coalesce(recorded, 0) AS recorded, coalesce(completed, 0) AS complete
 FROM minutes LEFT JOIN recorded USING (at) LEFT JOIN settled USING (at)
 ORDER BY at`;
 
-/**
- * Counts some minutes, oldest first. Reads every event that was recorded or ended in them, by an
- * index, without a look at the others.
- *
- * @throws `database_unavailable`
- */
+/** Counts minutes, oldest first, reading only their events, by an index. */
 export async function activity(
   ledger: LedgerContext,
   { source, type, minutes, before }: ActivityQuery,
@@ -108,18 +95,13 @@ export interface CountedActivityQuery extends Pick<ActivityQuery, "source" | "ty
   readonly seconds: number;
 }
 
-/** Counts of a worker for a stretch of time. */
 export interface CountedActivity {
-  /** Those that are counted, oldest first. */
   readonly buckets: readonly ActivityBucket[];
   /** Until when events are counted; undefined while none are. */
   readonly countedUntil: string | undefined;
 }
 
-/**
- * Buckets of $2 seconds, $1 of them up to now, from the counts by minute or by hour ($5), a row for
- * each kind and time.
- */
+/** $1 buckets of $2 seconds up to now, from the counts by minute or by hour ($5). */
 const COUNTED = `
 WITH span AS MATERIALIZED (
   SELECT until - $1::int * width AS since, until, width
@@ -154,10 +136,9 @@ interface CountedRow {
 const HOUR_SECONDS = 3_600;
 
 /**
- * Reads what `countActivity` has counted. Latencies are estimates: they are kept by a scale on
- * which each step is 1.4 times the one before.
- *
- * @throws `invalid_request`, `database_unavailable`
+ * Reads what `countActivity` has counted. Latencies are estimates on a scale whose steps grow by
+ * 1.4.
+ * @throws `invalid_request`
  */
 export async function countedActivity(
   ledger: LedgerContext,
@@ -200,10 +181,7 @@ function bucketOf(at: string, rows: readonly CountedRow[]): ActivityBucket {
   };
 }
 
-/**
- * Of rows by the time that their events took, shortest first: a straight line within the step that
- * the share falls in.
- */
+/** Rows are sorted by time; interpolates within the step of the share. */
 function percentile(rows: readonly CountedRow[], share: number): number | null {
   let left = share * rows.reduce((total, { events }) => total + (events ?? 0), 0);
   for (const { took, events } of rows) {

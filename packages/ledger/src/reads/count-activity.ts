@@ -17,8 +17,8 @@ FROM millrace.events
 ON CONFLICT DO NOTHING`;
 
 /**
- * The slice that is next, up to the first event behind it: what is empty is not gone through. Who
- * counts holds the row, so that two workers do not count one slice at a time.
+ * The next slice, up to the first event behind it. The row is locked: no two workers count a
+ * slice.
  */
 const NEXT = `
 SELECT since, until, until >= ends AS "isLast"
@@ -79,10 +79,8 @@ const DELETE_OLD_REFUSALS = `
 DELETE FROM millrace.refusals WHERE at < now() - interval '${KEPT.minutes}'`;
 
 /**
- * Counts what was recorded and ended since it was last counted, by minute and by hour, slice by
- * slice, and deletes what is too old to be shown, the counts of refused deliveries too.
- *
- * @throws `database_unavailable`
+ * Counts what was recorded and ended since the last count, by minute and by hour, slice by slice,
+ * and deletes what is too old to be shown, refusals too.
  */
 export async function countActivity(pool: pg.Pool, signal?: AbortSignal): Promise<void> {
   while (signal?.aborted !== true && !(await countSlice(pool)));

@@ -8,8 +8,8 @@ export interface UndoneCounts {
 }
 
 /**
- * Pending and failed events by source. Each half is written like its partial index, so that
- * completed events, which are nearly all, are not read.
+ * Pending and failed events by source. Each half fits its partial index, so that completed events,
+ * nearly all, are not read.
  */
 const COUNT_UNDONE = `
 SELECT source, 'pending' AS status, count(*)::float8 AS events
@@ -23,11 +23,7 @@ const COUNT_COMPLETED = `
 SELECT source, count(*)::float8 AS events
 FROM millrace.events WHERE status = 'completed' GROUP BY source`;
 
-/**
- * Counts pending and failed events by source; a source without any is left out. Reads only these.
- *
- * @throws `database_unavailable`
- */
+/** Counts pending and failed events by source; a source without any is left out. */
 export async function countUndone(
   ledger: LedgerContext,
 ): Promise<ReadonlyMap<string, UndoneCounts>> {
@@ -44,12 +40,7 @@ export async function countUndone(
   return counts;
 }
 
-/**
- * Counts completed events by source; a source without any is left out. Reads all of them, though
- * not their bodies: meant for people, not for every scrape.
- *
- * @throws `database_unavailable`
- */
+/** Counts completed events by source, reading all of them: for people, not for every scrape. */
 export async function countCompleted(ledger: LedgerContext): Promise<ReadonlyMap<string, number>> {
   const query = { text: COUNT_COMPLETED };
   const { rows } = await runStatement<CountRow>(ledger.pool, query, ledger.reads);

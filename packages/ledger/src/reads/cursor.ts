@@ -7,7 +7,6 @@ export interface Cursor {
   readonly key: EventKey;
 }
 
-/** Writes a cursor as opaque text, safe in a URL. */
 export function writeCursor({ recordedAt, key }: Cursor): string {
   const { source, eventId, generation } = key;
   return Buffer.from(JSON.stringify([recordedAt, source, eventId, generation])).toString(

@@ -12,8 +12,8 @@ const STEPS_MAX = 100;
 const RUNS_MAX = 1_000;
 
 /**
- * Reads what people did with an event, in all its generations, oldest first: acts on the event by
- * the audit, and bulk runs that reached it by their members.
+ * Reads people's acts on an event, in all its generations, oldest first: by the audit, and by the
+ * members of bulk runs.
  */
 export async function selectActs(
   db: NodePgDatabase,
@@ -49,8 +49,8 @@ export async function selectActs(
 type Row = Omit<EventAct, "at"> & { readonly ms: number } & Record<string, unknown>;
 
 /**
- * Reads the steps (`once`) of one generation that have ended, oldest first. Their results are the
- * user's data and stay.
+ * Reads the steps (`once`) of one generation, oldest first, without their results, the user's
+ * data.
  */
 export async function selectSteps(db: NodePgDatabase, key: EventKey): Promise<EventStep[]> {
   const rows = await db

@@ -10,8 +10,8 @@ import type {
 import type { PgColumn } from "drizzle-orm/pg-core";
 import { attempts, conflicts, events } from "../schema/schema.ts";
 
-// The columns of an event, by the names that go over the wire. A column that stands here and not in
-// the contract, or there and not here, does not compile.
+// The columns of an event by their wire names; a column here or in the contract alone fails to
+// compile.
 
 type ColumnsOf<Row> = Readonly<Record<keyof Row, PgColumn>>;
 

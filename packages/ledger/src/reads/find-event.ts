@@ -38,14 +38,9 @@ import { attempts, bodies, conflicts, events } from "../schema/schema.ts";
 /** An event's row, and all else that the ledger knows of it. */
 export interface EventRecord {
   readonly event: EventRow;
-  /**
-   * The body as JSON (`shownPayload`); null when it has none, was not read whole, or is no longer
-   * kept.
-   */
+  /** The body as JSON (`shownPayload`); null without a body or for a part of it. */
   readonly payload: JsonPayload;
-  /**
-   * The exact bytes that were signed, or the first of them; undefined when they are no longer kept.
-   */
+  /** The exact bytes that were signed, or the first of them; undefined when no longer kept. */
   readonly body: Uint8Array | undefined;
   /** The number of all of them; undefined when they are no longer kept. */
   readonly bodyBytes: number | undefined;
@@ -80,9 +75,7 @@ export const BODY_BYTES_SHOWN = 256 * 1024;
 
 /**
  * Reads one event with its headers, failed attempts, and the first `bodyBytesMax` bytes of its
- * body; undefined when it does not exist. Postgres sends no more of the body than that.
- *
- * @throws `database_unavailable`
+ * body; undefined when it does not exist.
  */
 export async function findEvent(
   ledger: LedgerContext,
@@ -127,7 +120,6 @@ export async function findEvent(
   });
 }
 
-/** The status of the latest of the generations that were asked for. */
 interface EventStatus {
   readonly generation: number;
   readonly status: EventRow["status"];
@@ -135,10 +127,8 @@ interface EventStatus {
 }
 
 /**
- * Reads the status of one event, and of which generation it is; undefined when there is none. Reads
- * nothing that its sender wrote but the identity: the ingress has no right on bodies.
- *
- * @throws `database_unavailable`
+ * Reads the status and generation of one event; undefined when there is none. Reads no body: the
+ * ingress has no right to.
  */
 export async function findStatus(
   ledger: LedgerContext,

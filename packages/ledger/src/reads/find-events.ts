@@ -24,11 +24,9 @@ export interface EventFilter {
   readonly changedWithinMs?: number | undefined;
   /** Recorded before this bulk run was started, and of the same status since then. */
   readonly snapshotOfRun?: number | undefined;
-  /** Rows of a page, 1 to 500. Default 50. */
   readonly limit?: number | undefined;
   /** By the time of their record: newest first (`desc`, the default) or oldest first. */
   readonly order?: "asc" | "desc" | undefined;
-  /** Where the page before this one ended. */
   readonly cursor?: string | undefined;
 }
 
@@ -37,8 +35,7 @@ const LIMIT_MAX = 500;
 
 /**
  * Lists events in order of their record.
- *
- * @throws `invalid_request` for a limit or a cursor that is not valid, `database_unavailable`
+ * @throws `invalid_request` for an invalid limit or cursor
  */
 export async function findEvents(ledger: LedgerContext, filter: EventFilter): Promise<EventPage> {
   const limit = filter.limit ?? LIMIT_DEFAULT;
@@ -56,10 +53,8 @@ export async function findEvents(ledger: LedgerContext, filter: EventFilter): Pr
 }
 
 /**
- * Counts the events of a filter, whose limit and cursor do not matter, by source and status:
- * `countMax` at most, and one more where there are more.
- *
- * @throws `database_unavailable`
+ * Counts the events of a filter by source and status: `countMax` at most, and one more where there
+ * are more. Ignores limit and cursor.
  */
 export async function countEvents(
   ledger: LedgerContext,
@@ -86,7 +81,6 @@ function canMatch({ source, type, error, q }: EventFilter): boolean {
   return [source, type, error, q].every((text) => text === undefined || isStorable(text));
 }
 
-/** The number of events of a filter with a source and a status. */
 export interface EventCounts {
   readonly source: string;
   readonly status: EventStatus;
@@ -102,7 +96,6 @@ export function cursorOf({
   return writeCursor({ recordedAt: recordedAtText, key: { source, eventId, generation } });
 }
 
-/** The events of a filter, newest first, with the sort key of each. */
 export async function selectRows(db: NodePgDatabase, filter: EventFilter, limit: number) {
   return await db
     .select({
@@ -115,7 +108,6 @@ export async function selectRows(db: NodePgDatabase, filter: EventFilter, limit:
     .limit(limit);
 }
 
-/** The parts of a row that a cursor holds. */
 const SORT_KEY = [events.recordedAt, events.source, events.eventId, events.generation];
 
 function conditions(filter: EventFilter): (SQL | undefined)[] {
@@ -143,8 +135,8 @@ const STATUS_LITERALS: Record<EventStatus, string> = {
   failed: "'failed'",
 };
 
-// A range over the primary key, whose first column is the source: without one, each source there is
-// gets its own range. They are few, and found by jumping from one to the next.
+// A range over the primary key, whose first column is the source: each source gets a range of its
+// own, and the sources are found by jumping from one to the next.
 function beginsWith(q: string, source: string | undefined): SQL {
   const range = sql`${events.eventId} >= ${q} AND ${events.eventId} < ${q} || chr(1114111)
     AND starts_with(${events.eventId}, ${q})`;
@@ -173,9 +165,8 @@ function after(text: string, order: EventFilter["order"]): SQL {
     ${isBehind} (${`${recordedAt}+00`}::timestamptz, ${key.source}, ${key.eventId}, ${key.generation}::int)`;
 }
 
-// The moment stays in the database: a Date would cut its microseconds. An event that somebody
-// retried, or that ran, after it is no longer what was counted: a run that gives up must not undo a
-// later retry.
+// The moment stays in the database: a Date would cut its microseconds. An event that was retried
+// or ran after it is left out, so that giving up never undoes a later retry.
 function inSnapshot(run: number): SQL {
   const moment = sql`(SELECT snapshot_at FROM millrace.bulk_runs WHERE id = ${run}::bigint)`;
   return sql`${events.recordedAt} <= ${moment}

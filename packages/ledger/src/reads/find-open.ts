@@ -2,14 +2,12 @@ import type { BulkState, BulkVerb } from "@millrace/api-contract";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** Open work that somebody has to watch. */
 export interface OpenWork {
   /** Bulk runs that have not ended: the oldest 10. */
   readonly runs: readonly {
     readonly id: number;
     readonly verb: BulkVerb;
     readonly state: BulkState;
-    /** The reason why the run waits. */
     readonly error: string | null;
   }[];
   /** Groups of equal errors that are open, at most 100. */
@@ -25,11 +23,7 @@ SELECT
     SELECT FROM millrace.errors WHERE state = 'open' LIMIT 100
   ) AS e) AS errors`;
 
-/**
- * Finds the bulk runs that have not ended, and counts the open groups of errors.
- *
- * @throws `database_unavailable`
- */
+/** Finds open bulk runs, and counts the open groups of errors. */
 export async function findOpen(ledger: LedgerContext): Promise<OpenWork> {
   const { rows } = await runStatement<OpenWork>(ledger.pool, { text: FIND_OPEN }, ledger.reads);
   return rows[0] ?? { runs: [], errors: 0 };

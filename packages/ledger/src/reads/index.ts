@@ -10,7 +10,6 @@ import { countEvents, findEvents } from "./find-events.ts";
 import { findOpen } from "./find-open.ts";
 import { readBody } from "./read-body.ts";
 
-/** For people and their programs: lists, shows and counts events. */
 export const reads = {
   findEvent,
   readBody,

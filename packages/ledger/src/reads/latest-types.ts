@@ -3,8 +3,7 @@ import type pg from "pg";
 /** The number of latest events that are read for their types. */
 export const LATEST_EVENTS = 10_000;
 
-// No index has the type. The latest rows are read by the index of their time, so the table may be
-// as large as it likes.
+// No index has the type: reads the latest rows by the index of their time.
 const LATEST_TYPES = `
 SELECT DISTINCT source, type FROM (
   SELECT source, type FROM millrace.events ORDER BY recorded_at DESC LIMIT ${LATEST_EVENTS}

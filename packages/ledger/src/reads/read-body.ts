@@ -2,15 +2,12 @@ import { isStorable, type EventLookup } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** A part of an event's body. */
 export interface BodyPart {
   /** The event's generation: the latest, unless one was asked for. */
   readonly generation: number;
   /** Bytes of the whole body; null when it is no longer kept. */
   readonly bodyBytes: number | null;
-  /**
-   * The bytes that were asked for, as far as there are any; null when the body is no longer kept.
-   */
+  /** The bytes asked for, as far as there are any; null when the body is no longer kept. */
   readonly part: Uint8Array | null;
 }
 
@@ -24,11 +21,7 @@ FROM (
 ) e
 LEFT JOIN millrace.bodies b ON b.day = e.body_day AND b.id = e.body_id`;
 
-/**
- * Reads `length` bytes of an event's body from `offset` on; undefined when there is no such event.
- *
- * @throws `database_unavailable`
- */
+/** Reads `length` bytes of an event's body from `offset` on; undefined without such an event. */
 export async function readBody(
   ledger: LedgerContext,
   { source, eventId, generation }: EventLookup,

@@ -6,7 +6,6 @@ import { pendingPage } from "./pending-page.ts";
 import { countPass, readEpochs, writeEpochs } from "./queue-epochs.ts";
 import { serverEpoch } from "./server-epoch.ts";
 
-/** For the reconciler: finds what is pending and notes which events have a job. */
 export const repair = {
   pendingPage,
   ledgerStatuses,

@@ -6,29 +6,14 @@ import { runStatement, type TransactionOptions } from "../connection/transaction
 
 /** Leader election: of all processes on one database, at most one leads under a name. */
 export interface Leader {
-  /**
-   * True while this process leads. Ask before each step of the work: a signal may come a moment
-   * late.
-   */
+  /** True while this process leads. Ask before each step: a signal may come a moment late. */
   readonly leading: boolean;
-  /**
-   * Takes the lead, unless this process has it. Returns a signal that aborts when the lead is lost;
-   * undefined while another process leads.
-   *
-   * @throws `database_unavailable`
-   */
   lead(): Promise<AbortSignal | undefined>;
-  /**
-   * Gives up the lead, for another process to take. Call it before the pool ends. Bounded; never
-   * rejects.
-   */
+  /** Gives up the lead. Call it before the pool ends. Bounded; never rejects. */
   close(): Promise<void>;
 }
 
-/**
- * Milliseconds that a lease lasts by the database's clock. Another process leads so long after a
- * leader died.
- */
+/** Milliseconds of a lease by the database's clock; after that, another process can lead. */
 const LEASE_MS = 10_000;
 /** Milliseconds between renewals, and to the next try after one that failed. */
 const RENEW_INTERVAL_MS = 3_000;
@@ -43,8 +28,8 @@ const TIMES: TransactionOptions = {
 };
 
 /**
- * Takes or renews a lease, if it is free or our own; gives a row if so. One that lies in the future
- * is free, too: the database's clock was set back.
+ * Takes or renews a lease that is free or our own. A lease in the future is free: the database's
+ * clock was set back.
  */
 const TAKE = `
 INSERT INTO millrace.leaders AS l (name, holder, host, renewed_at, expires_at)
@@ -60,12 +45,11 @@ const RELEASE = `
 UPDATE millrace.leaders SET expires_at = clock_timestamp() WHERE name = $1 AND holder = $2`;
 
 /**
- * Elects a leader by a lease: a row that says until when, by the database's clock. Between renewals
- * no connection is kept. The leader counts its time from before it asked, by two clocks of its own,
- * so it stops before another process may begin, also after a pause of the process or the machine.
- *
- * Statements that it has sent by then can still take effect, and after a failover to a standby that
- * lagged the lease may be gone. So a leader's work must do no harm when two processes do it.
+ * Elects a leader by a lease: a row that says until when, by the database's clock. Between
+ * renewals no connection is kept. The leader counts its time from before it asked, by two clocks,
+ * so it stops before another process may begin, also after a pause of the machine. Statements sent
+ * by then can still take effect, and a failover may lose the lease: a leader's work must do no
+ * harm when two processes do it.
  */
 export function createLeader({ pool }: { readonly pool: pg.Pool }, name: string): Leader {
   return new LeaseHolder(pool, name);
@@ -77,10 +61,7 @@ class LeaseHolder implements Leader {
   readonly #holder = randomUUID();
   /** Defined while this process leads. */
   #lost: AbortController | undefined;
-  /**
-   * When it stops unless it has renewed by then: by the clock that is never set, and by the one
-   * that goes on while the machine sleeps.
-   */
+  /** Its end unless renewed: by the monotonic clock, and by the one that goes on during sleep. */
   #ends = { monotonicMs: 0, wallMs: 0 };
   #ending: NodeJS.Timeout | undefined;
   #renewing: NodeJS.Timeout | undefined;
@@ -160,15 +141,13 @@ class LeaseHolder implements Leader {
   }
 }
 
-/** The result of work that one process does at a time; `taken` when another process leads. */
 export type LeadershipResult<T> =
   { readonly kind: "done"; readonly value: T } | { readonly kind: "taken" };
 
 /**
- * Runs `work` while this process leads under a name; returns `taken` at once when another process
- * leads. The signal aborts when the lead is lost and another process may begin.
- *
- * @throws `database_unavailable`, what `work` threw
+ * Runs `work` while this process leads; `taken` at once when another process leads. The signal
+ * aborts when the lead is lost.
+ * @throws what `work` threw
  */
 export async function withLeadership<T>(
   pool: pg.Pool,
@@ -185,9 +164,7 @@ export async function withLeadership<T>(
   }
 }
 
-/** The leader as the database knows it. */
 export interface FoundLeader {
-  /** The name of its machine. */
   readonly host: string;
   /** Milliseconds since it took or renewed the lead. */
   readonly seenMsAgo: number;
@@ -197,11 +174,7 @@ const FIND = `
 SELECT host, extract(epoch FROM clock_timestamp() - renewed_at)::float8 * 1000 AS "seenMsAgo"
 FROM millrace.leaders WHERE name = $1 AND expires_at > clock_timestamp()`;
 
-/**
- * Finds the leader under a name; undefined when there is none.
- *
- * @throws `database_unavailable`
- */
+/** Finds the leader under a name; undefined when there is none. */
 export async function findLeader(pool: pg.Pool, name: string): Promise<FoundLeader | undefined> {
   const query = { text: FIND, values: [name] };
   const { rows } = await runStatement<FoundLeader>(pool, query, TIMES);

@@ -4,7 +4,6 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { eventColumn } from "./stored-event.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** The status of an event in the ledger, for a comparison with its job. */
 export interface LedgerStatus {
   readonly event: EnvelopedEvent;
   readonly status: EventStatus;
@@ -21,17 +20,13 @@ export interface LedgerStatus {
   readonly cursor: string;
 }
 
-/**
- * The columns of `toLedgerStatus`, of a row of events `e`. A cursor has microseconds, a Date has
- * not.
- */
+/** The columns of `toLedgerStatus`, of a row of events `e`. */
 export const LEDGER_STATUS_COLUMNS = `${eventColumn("e")},
   e.status, e.last_error_code AS "errorCode", e.pending_since AS "pendingSince", e.enqueued_at IS NOT NULL AS enqueued,
   extract(epoch FROM now() - e.pending_since)::float8 * 1000 AS "pendingForMs",
   greatest(0, coalesce(extract(epoch FROM e.next_attempt_at - now())::float8 * 1000, 0)) AS "dueInMs",
   e.pending_since::text AS cursor`;
 
-/** A row of `LEDGER_STATUS_COLUMNS`. */
 export type LedgerStatusColumns = Omit<LedgerStatus, "pendingSinceMs"> & {
   readonly pendingSince: Date;
 };
@@ -40,8 +35,10 @@ export function toLedgerStatus({ pendingSince, ...row }: LedgerStatusColumns): L
   return { ...row, pendingSinceMs: pendingSince.getTime() };
 }
 
-/** The statuses of events, one row for each that the ledger has. They are looked up one at a time
- * (LIMIT 1), because a join may be answered from a hash of the whole table. */
+/**
+ * One row for each known event, looked up one at a time (LIMIT 1): a join may be answered from a
+ * hash of the whole table.
+ */
 const LEDGER_STATUSES = `
 SELECT ${LEDGER_STATUS_COLUMNS}
 FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
@@ -51,12 +48,7 @@ CROSS JOIN LATERAL (
   LIMIT 1
 ) e`;
 
-/**
- * Reads the statuses of events: one for each key, in order; undefined for an event that the ledger
- * does not know.
- *
- * @throws `database_unavailable`
- */
+/** Reads the statuses of events: one for each key, in order; undefined for an unknown event. */
 export async function ledgerStatuses(
   ledger: LedgerContext,
   keys: readonly EventKey[],
@@ -80,11 +72,7 @@ WHERE (
   LIMIT 1
 ) IS NOT TRUE`;
 
-/**
- * Answers for each event whether the ledger does not have it as completed.
- *
- * @throws `database_unavailable`
- */
+/** Answers for each event whether the ledger does not have it as completed. */
 export async function areNotCompleted(
   ledger: LedgerContext,
   keys: readonly EventKey[],

@@ -4,14 +4,10 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 /**
- * Sets `enqueued_at` of the pending events among many keys whose `enqueued_at` is as given. A row
- * that another transaction holds is skipped: a worker has its job, and notes that too when it
- * records the job.
- *
- * Each row is looked up by its key alone (LIMIT 1), and then filtered. In a join Postgres may take
- * the partial index of the rows that are not marked, which is mostly empty when the plan is made,
- * and read all of it for each key: a backlog of ten thousand events then costs twenty times as
- * much. What the first look finds not to need the change is not locked.
+ * Sets `enqueued_at` of pending events. Skips a row that another transaction holds: a worker has
+ * its job, and notes that too. Looks each row up by its key alone (LIMIT 1): in a join Postgres
+ * may read all of the partial index of unmarked rows for each key, which costs twenty times as
+ * much for a backlog of ten thousand events.
  */
 const setEnqueued = (change: { from: "IS NULL" | "IS NOT NULL"; to: "now()" | "NULL" }) => `
 WITH wanted AS MATERIALIZED (
@@ -42,11 +38,8 @@ WHERE e.source = l.source AND e.event_id = l.event_id AND e.generation = l.gener
 const MARK_ENQUEUED = setEnqueued({ from: "IS NULL", to: "now()" });
 
 /**
- * Notes that events have a job on the queue, for those that are pending and were not known to have
- * one. Call it after enqueueing an event of the ledger. Until then the reconciler may enqueue it
- * too, which does no harm.
- *
- * @throws `database_unavailable`
+ * Notes that pending events have a job. Call it after enqueueing. Until then the reconciler may
+ * enqueue it too, which does no harm.
  */
 export async function markEnqueued(
   ledger: LedgerContext,
@@ -59,12 +52,7 @@ export async function markEnqueued(
 
 const UNMARK_ENQUEUED = setEnqueued({ from: "IS NOT NULL", to: "NULL" });
 
-/**
- * Notes that pending events no longer have a job, so that the reconciler treats them like those
- * that never had one.
- *
- * @throws `database_unavailable`
- */
+/** Notes that pending events no longer have a job, so that the reconciler enqueues them. */
 export async function unmarkEnqueued(
   ledger: LedgerContext,
   keys: readonly EventKey[],

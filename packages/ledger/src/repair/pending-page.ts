@@ -7,16 +7,13 @@ import {
 } from "./ledger-status.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** Which page of one source. */
 export interface PendingCursor {
   readonly source: string;
   /** The last event of the previous page; undefined for the first page. */
   readonly after?: LedgerStatus | undefined;
-  /** Maximum number of events. */
   readonly limit: number;
 }
 
-/** Which pending events: every one, or those that are not known to have a job. */
 export interface PendingQuery {
   readonly which: "every" | "not_enqueued";
   /** Minimum milliseconds that they have been pending. */
@@ -24,9 +21,8 @@ export interface PendingQuery {
 }
 
 /**
- * The next pending events of several sources: of each source ($1) those after a cursor ($2 to $4)
- * in the order of the index, at most $5 of them, that have been pending for longer than $6
- * milliseconds. The condition decides which index is used.
+ * The next pending events of each source ($1) after its cursor ($2 to $4), at most $5, pending for
+ * more than $6 milliseconds. The condition decides which index is used.
  */
 const PENDING_PAGE = (condition: string) => `
 SELECT ${LEDGER_STATUS_COLUMNS}
@@ -49,12 +45,7 @@ const PAGES = {
   },
 };
 
-/**
- * Reads the next pending events of several sources, in the order in which those of a source became
- * pending.
- *
- * @throws `database_unavailable`
- */
+/** Reads the next pending events of sources, in the order in which they became pending. */
 export async function pendingPage(
   ledger: LedgerContext,
   cursors: readonly PendingCursor[],

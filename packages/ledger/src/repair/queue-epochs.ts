@@ -1,7 +1,6 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** The epoch of a queue that the ledger has noted. */
 export interface KeptEpoch {
   /** The queue's epoch when all pending events were last compared with it. */
   readonly epoch: string;
@@ -17,9 +16,7 @@ export interface KeptChange {
   readonly kind: string;
   /** When that was found, by the clock of the worker that found it. */
   readonly atMs: number;
-  /**
-   * Jobs that completed between these times, which Postgres has lost and the queue no longer has.
-   */
+  /** Jobs that completed between these times, lost by Postgres and gone from the queue. */
   readonly unnamed: number;
   readonly fromMs: number;
   readonly tillMs: number;
@@ -38,11 +35,7 @@ interface EpochRow {
   readonly change: KeptChange | null;
 }
 
-/**
- * Reads what the ledger has of each queue, by the queue's name.
- *
- * @throws `database_unavailable`
- */
+/** Reads what the ledger has of each queue, by the queue's name. */
 export async function readEpochs(ledger: LedgerContext): Promise<ReadonlyMap<string, KeptEpoch>> {
   const { rows } = await runStatement<EpochRow>(ledger.pool, { text: READ }, ledger.reads);
   return new Map(
@@ -58,11 +51,7 @@ INSERT INTO millrace.queue_epochs (queue, epoch)
 SELECT * FROM unnest($1::text[], $2::text[])
 ON CONFLICT (queue) DO UPDATE SET epoch = excluded.epoch, written_at = clock_timestamp()`;
 
-/**
- * Writes the epochs that queues had when all pending events were compared with them.
- *
- * @throws `database_unavailable`
- */
+/** Writes the epochs of queues whose pending events were compared. */
 export async function writeEpochs(
   ledger: LedgerContext,
   epochs: ReadonlyMap<string, string>,
@@ -81,8 +70,6 @@ RETURNING q.queue, q.pass::float8 AS pass`;
 /**
  * Counts a pass over queues, past the number that each queue knows, and keeps how Postgres had
  * changed. Returns the new numbers by queue.
- *
- * @throws `database_unavailable`
  */
 export async function countPass(
   ledger: LedgerContext,

@@ -17,9 +17,7 @@ export interface ServerEpoch {
 }
 
 /**
- * The position that is on disk, not the written one: a crash can take back the difference, which
- * must not count as lost.
- *
+ * The position on disk, not the written one: a crash can take back the difference.
  * @see https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-PG-CONTROLDATA
  */
 const WHOLE = `
@@ -39,9 +37,7 @@ const restricted = new WeakSet<pg.Pool>();
 
 /**
  * Identifies this Postgres.
- *
- * @throws `database_read_only` on a standby, whose position is its primary's;
- * `database_unavailable`
+ * @throws `database_read_only` on a standby, whose position is its primary's
  */
 export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
   try {

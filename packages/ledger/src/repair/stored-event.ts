@@ -1,6 +1,5 @@
 /**
- * An event of the ledger as its job carries it (`EnvelopedEvent`), of a row of events `e`, in one
- * column `event` of JSON. Body and headers stay in the ledger.
+ * A row `e` of events as its job carries it (`EnvelopedEvent`), as JSON, without body and headers.
  */
 export const eventColumn = (e: string, generation = `${e}.generation`) => `
   json_strip_nulls(json_build_object(

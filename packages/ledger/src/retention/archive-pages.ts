@@ -21,10 +21,9 @@ const BYTES_MAX = 1024 * 1024;
 type PageRow = EventRow & Omit<ArchivedRow, "event"> & { readonly recorded_at_text: string };
 
 /**
- * A page of the events whose bodies lie in a day's partition, in the order of their record, from
- * behind $2 to $5 on: no more than $6, and about $7 bytes of bodies, and at least one. It begins
- * anew each time, so that no snapshot is held for as long as an archive takes: events that are
- * completed do not change, and none is added to a day that is over.
+ * A page of the events whose bodies lie in a day's partition, by record time, from behind $2 to
+ * $5: at most $6, about $7 bytes, at least one. Each page is a statement: no snapshot is held, and
+ * completed events do not change.
  */
 const ARCHIVE_PAGE = (partition: string, which: keyof typeof OF_DAY) => `
 WITH page AS MATERIALIZED (
@@ -47,11 +46,7 @@ SELECT ${Object.keys(EVENT_COLUMNS).join(", ")}, body_hash,
 FROM sized WHERE bytes_before < $7::bigint
 ORDER BY recorded_at, source, event_id, generation`;
 
-/**
- * Reads the events whose bodies lie in a partition, a page of about 1 MiB after the other.
- *
- * @throws `database_unavailable`
- */
+/** Reads the events of a partition, in pages of about 1 MiB. */
 export async function* archivePages(
   pool: pg.Pool,
   partition: BodyPartition,

@@ -5,7 +5,6 @@ import { BATCH } from "./retention-times.ts";
 
 /** The partition that has the bodies of one day. */
 export interface BodyPartition {
-  /** Its table in the schema `millrace`. */
   readonly name: string;
   /** The day by the database's clock in UTC, `2026-11-21`. */
   readonly day: string;
@@ -19,10 +18,7 @@ export interface BodyPartition {
 
 type Row = Omit<BodyPartition, "ageDays"> & { readonly age_days: number };
 
-/**
- * The partitions of bodies, oldest first, with their age in days by the database's clock. A
- * partition that is detached from its table, or about to be, is included until it is dropped.
- */
+/** The partitions of bodies, oldest first. A detached partition is included until it is dropped. */
 const LIST_PARTITIONS = `
 WITH found AS (
   SELECT c.oid, c.relname::text AS name, to_date(substr(c.relname, 8), 'YYYYMMDD') AS day,
@@ -41,11 +37,7 @@ SELECT name, day::text AS day, state, (now() AT TIME ZONE 'UTC')::date - day AS 
   pg_catalog.pg_total_relation_size(oid)::float8 AS bytes
 FROM found ORDER BY day`;
 
-/**
- * Lists the partitions of bodies, oldest first.
- *
- * @throws `database_unavailable`
- */
+/** Lists the partitions of bodies, oldest first. */
 export async function listPartitions(pool: pg.Pool): Promise<readonly BodyPartition[]> {
   const { rows } = await runStatement<Row>(pool, { text: LIST_PARTITIONS }, BATCH);
   return rows.map(({ age_days: ageDays, ...row }) => ({ ...row, ageDays }));
@@ -68,7 +60,7 @@ const IS_RECORDED_THEN = `body_day = $1::date
 const IS_MOVED_THERE = `body_day = $1::date AND ${IS_MOVED}`;
 
 /**
- * The two conditions under which a body is in the partition of the day $1. Each of them has an
- * index, and no event meets both.
+ * The two conditions of a body in the partition of the day $1; each has an index, and they exclude
+ * each other.
  */
 export const OF_DAY = { recordedThen: IS_RECORDED_THEN, movedThere: IS_MOVED_THERE } as const;

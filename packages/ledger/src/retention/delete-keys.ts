@@ -11,7 +11,6 @@ export interface ExpiredKeys {
   readonly bodiesFrom: string;
 }
 
-/** One batch, and where the next one starts. */
 export interface DeletedKeys {
   readonly deleted: number;
   /** Undefined when there are no more. */
@@ -21,17 +20,16 @@ export interface DeletedKeys {
 const IDENTITIES_MAX = 1_000;
 
 /**
- * The time that an event is kept beyond the promise. A job's age is judged by the clock of the
- * ingress that accepted it, an event's by the database's, and a job must be too old before its
- * event is deleted.
+ * A job's age is judged by the ingress's clock, an event's by the database's, and a job must be
+ * too old before its event is deleted.
  */
 const MARGIN_DAYS = 1;
 
 const CUTOFF = `now() - make_interval(days => $1::int + ${MARGIN_DAYS})`;
 
 /**
- * Completed events of which all generations were completed more than $1 days ago, and whose bodies
- * were dropped: no partition before the day $2 exists. Recorded at $3 or later.
+ * Completed events of which all generations are older than $1 days, and whose bodies were dropped:
+ * no partition before the day $2 exists. Recorded at $3 or later.
  */
 const EXPIRED = `
   SELECT e.source, e.event_id, e.generation, e.recorded_at FROM millrace.events e
@@ -45,10 +43,7 @@ const EXPIRED = `
       LIMIT 1
     ) IS NOT TRUE`;
 
-/**
- * Deletes a batch of the oldest ones ($4) with their attempts, steps, conflicts, and deliveries, in
- * one commit: all generations of an event together.
- */
+/** Deletes a batch of the oldest ($4): all generations of an event together. */
 const DELETE_KEYS = `
 WITH old AS MATERIALIZED (${EXPIRED}
   ORDER BY e.recorded_at LIMIT $4
@@ -80,9 +75,7 @@ SELECT (SELECT count(*) FROM deleted) AS deleted,
 
 /**
  * Deletes a batch of expired completed events, with their attempts, steps, conflicts, and
- * deliveries.
- *
- * @throws `database_unavailable`; then the batch is undone, and nothing else.
+ * deliveries. After an error the batch is undone, and nothing else.
  */
 export async function deleteKeys(
   pool: pg.Pool,
@@ -102,11 +95,7 @@ export async function deleteKeys(
 /** The number of events that would be deleted in all. */
 const COUNT_EXPIRED_KEYS = `SELECT count(*) AS count FROM (${EXPIRED}) AS expired`;
 
-/**
- * Counts what would be deleted.
- *
- * @throws `database_unavailable`
- */
+/** Counts what would be deleted. */
 export async function countExpiredKeys(pool: pg.Pool, expired: ExpiredKeys): Promise<number> {
   const { rows } = await runStatement<{ count: string }>(
     pool,

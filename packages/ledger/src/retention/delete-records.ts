@@ -3,8 +3,8 @@ import { runStatement } from "../connection/transaction.ts";
 import { BATCH, COUNT } from "./retention-times.ts";
 
 /**
- * Groups of errors that were last seen more than $1 days ago and that no event has as its last
- * error. A failure that comes back in this moment begins its group again.
+ * Error groups last seen more than $1 days ago that are no event's last error. A failure that
+ * comes back in this moment begins its group again.
  */
 const DELETE_ERRORS = `
 WITH old AS MATERIALIZED (
@@ -45,10 +45,8 @@ SELECT count(*)::int AS deleted FROM deleted`;
 const DELETE_RUNS = `DELETE FROM millrace.bulk_runs WHERE id IN (${EXPIRED_RUNS})`;
 
 /**
- * Deletes a batch of members of the bulk runs that ended more than `keysDays` days ago, or 30 if
- * that is less, and with the last of them the runs. Gives false when nothing is left.
- *
- * @throws `database_unavailable`
+ * Deletes a batch of members of the bulk runs that ended more than `keysDays` days ago (30 at
+ * most), and with the last of them the runs. False when nothing is left.
  */
 export async function deleteRuns(pool: pg.Pool, keysDays: number): Promise<boolean> {
   const members = { text: DELETE_MEMBERS, values: [keysDays] };

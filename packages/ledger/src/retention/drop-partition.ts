@@ -5,7 +5,6 @@ import { acquireConnection, type PooledConnection } from "../connection/connecti
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { tableOf, type BodyPartition } from "./body-partitions.ts";
 
-/** The time that a drop waits, and the signal that stops it. */
 export interface DropOptions {
   /** Milliseconds that it waits for the transactions that use the partition. */
   readonly waitMs: number;
@@ -13,11 +12,9 @@ export interface DropOptions {
 }
 
 /**
- * Detaches a partition from the table of bodies. It waits for the transactions that are using the
- * table, without blocking later ones; `busy` when they do not end in time. By then the bodies may
- * no longer be visible, and another call continues from there.
- *
- * @throws `database_unavailable`, the signal's reason
+ * Detaches a partition. Waits for the transactions that use the table, without blocking later
+ * ones; `busy` when they do not end in time: another call continues from there.
+ * @throws the signal's reason
  */
 export async function detachPartition(
   pool: pg.Pool,
@@ -38,8 +35,7 @@ export async function detachPartition(
 
 /**
  * Drops a detached partition; `busy` while a transaction reads it.
- *
- * @throws `database_unavailable`, the signal's reason
+ * @throws the signal's reason
  */
 export async function dropPartition(
   pool: pg.Pool,

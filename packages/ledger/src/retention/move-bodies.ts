@@ -5,13 +5,10 @@ import { runStatement } from "../connection/transaction.ts";
 import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
 import { BATCH, COUNT } from "./retention-times.ts";
 
-/** The result of one batch. */
 export interface MovedBodies {
   /** Events found that still need their bodies; 0 when the partition has no more of them. */
   readonly found: number;
-  /**
-   * Events whose bodies are in today's partition now; fewer than found while attempts hold some.
-   */
+  /** Events whose bodies are in today's partition now; attempts may hold some. */
   readonly moved: number;
   readonly bytes: number;
 }
@@ -19,10 +16,7 @@ export interface MovedBodies {
 const EVENTS_MAX = 500;
 const BYTES_MAX = 8 * 1024 * 1024;
 
-/**
- * Events that are not completed and whose bodies are in a partition, at most $2 of each kind. A
- * body that is missing cannot be moved, and is not counted.
- */
+/** Unsettled events with a body in the partition, at most $2 of each kind. */
 const UNSETTLED = (partition: string) => {
   const select = (where: string) => `
   (SELECT source, event_id, generation FROM millrace.events e
@@ -38,10 +32,9 @@ const UNSETTLED = (partition: string) => {
 };
 
 /**
- * Copies bodies of events that are not completed from a day's partition to today's, and points the
- * events there, in one commit. The partition keeps its copies until it is dropped, so a reader
- * always finds the body in one or the other. An event that an attempt holds is left for the next
- * time. Copies about $3 bytes at most, and at least one body.
+ * Copies bodies of unsettled events from a day's partition to today's, and points the events
+ * there. The partition keeps its copies until it is dropped, so a reader always finds the body.
+ * Skips an event that an attempt holds. About $3 bytes at most, and at least one body.
  */
 const MOVE_BODIES = (partition: string) => `
 WITH candidate AS (${UNSETTLED(partition)}
@@ -78,9 +71,8 @@ SELECT (SELECT count(*) FROM candidate) AS found, count(*) AS moved,
 FROM moved`;
 
 /**
- * Moves a batch of the bodies of events that are not completed from a day's partition to today's.
- *
- * @throws `database_unavailable`; then the batch is undone, and nothing else.
+ * Moves a batch of bodies of unsettled events to today's partition. After an error the batch is
+ * undone, and nothing else.
  */
 export async function moveBodies(pool: pg.Pool, partition: BodyPartition): Promise<MovedBodies> {
   const values = [partition.day, EVENTS_MAX, BYTES_MAX];
@@ -96,29 +88,19 @@ export async function moveBodies(pool: pg.Pool, partition: BodyPartition): Promi
   return { found: Number(row?.found), moved: Number(row?.moved), bytes: row?.bytes ?? 0 };
 }
 
-/** The number of events that would be moved. */
 const COUNT_UNSETTLED = (partition: string) =>
   `SELECT count(*) AS count FROM (${UNSETTLED(partition)}) AS unsettled`;
 
-/**
- * Counts the events that are not completed and whose bodies are in a partition.
- *
- * @throws `database_unavailable`
- */
+/** Counts the events that are not completed and whose bodies are in a partition. */
 export async function countUnsettled(pool: pg.Pool, partition: BodyPartition): Promise<number> {
   return await count(pool, COUNT_UNSETTLED(tableOf(partition)), [partition.day, null]);
 }
 
-/** The number of events whose bodies are in the partition of the day $1. */
 const COUNT_EVENTS = `
 SELECT (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.recordedThen})
   + (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.movedThere}) AS count`;
 
-/**
- * Counts all events whose bodies are in a partition.
- *
- * @throws `database_unavailable`
- */
+/** Counts all events whose bodies are in a partition. */
 export async function countEventsOf(pool: pg.Pool, { day }: BodyPartition): Promise<number> {
   return await count(pool, COUNT_EVENTS, [day]);
 }

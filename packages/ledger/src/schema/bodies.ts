@@ -21,8 +21,7 @@ export async function ensurePartitions(
 }
 
 /**
- * Runs an insert of bodies; if there is no partition for today, creates it and runs the insert
- * again.
+ * Runs an insert of bodies; creates today's partition if it is missing and runs the insert again.
  */
 export async function withPartitions<T>(pool: pg.Pool, insert: () => Promise<T>): Promise<T> {
   try {
@@ -34,8 +33,7 @@ export async function withPartitions<T>(pool: pg.Pool, insert: () => Promise<T>)
   }
 }
 
-// Postgres has no separate SQLSTATE for it, and its message is translated. The violation of a check
-// constraint names the constraint; this one has no name.
+// Postgres has no SQLSTATE of its own for it; other check violations name their constraint.
 function isMissingPartition(error: unknown): boolean {
   if (!(error instanceof Error) || !("code" in error) || !("table" in error)) return false;
   const isNamed = "constraint" in error && error.constraint !== undefined;
@@ -43,8 +41,8 @@ function isMissingPartition(error: unknown): boolean {
 }
 
 /**
- * True while an event's body is kept. A scalar with LIMIT 1, because an EXISTS may be answered from
- * a hash of every body; looked up by its day, it reads one partition.
+ * True while an event's body is kept. LIMIT 1, because an EXISTS may be answered from a hash of
+ * every body.
  */
 export const BODY_KEPT = (event: string) => `(
     SELECT true FROM millrace.bodies b WHERE b.day = ${event}.body_day AND b.id = ${event}.body_id LIMIT 1

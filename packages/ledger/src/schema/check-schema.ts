@@ -10,9 +10,8 @@ import {
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 
 /**
- * Checks, when a role starts, that the database has this build's schema.
- *
- * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unavailable`
+ * Requires the schema of this version.
+ * @throws `migration_needed`, `migration_changed`, `migration_unknown`
  */
 export async function checkSchema(
   pool: pg.Pool,
@@ -57,9 +56,8 @@ export async function readApplied(
 
 /**
  * Compares the migrations of a database with the files, and returns those still to apply.
- * Migrations after the last file belong to a later build, with which this one can run side by side
+ * Migrations after the last file belong to a later version, which this one can run together with
  * (decisions/017).
- *
  * @throws `migration_changed`, `migration_unknown`
  */
 export function pendingMigrations(
@@ -102,11 +100,8 @@ ORDER BY c.relname`;
 const BOOKKEEPING = "migrations";
 
 /**
- * Names the tables and views in the schema `millrace` that no migration of ours made. A login that
- * is named `millrace` makes them there if a statement names no schema, because `search_path` begins
- * with the schema of the user's name.
- *
- * @throws `database_unavailable`
+ * Names the tables and views in the schema `millrace` that no migration made. A login named
+ * `millrace` makes them there: `search_path` begins with the schema of its name.
  */
 export async function misplacedTables(connection: Pick<pg.Pool, "query">): Promise<string[]> {
   const migrations = await readMigrations(LEDGER_MIGRATIONS);

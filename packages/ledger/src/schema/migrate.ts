@@ -15,13 +15,11 @@ import { PATH_FOR_HANDLERS, runStatement, transaction } from "../connection/tran
 
 export interface MigrateOptions {
   readonly pool: pg.Pool;
-  /** Whose migrations these are; each scope is numbered by itself. Default: the ledger's own. */
   readonly scope?: string;
   /** A folder of numbered SQL files. Default: the ledger's own. */
   readonly folder?: string;
 }
 
-// A migration may rewrite a table. A second migrator waits for that long, too.
 const HOUR_MS = 3_600_000;
 const LIMITS = { statementTimeoutMs: 0, lockTimeoutMs: 0, idleTimeoutMs: 60_000 };
 const TIMES = { limits: LIMITS, deadlineMs: HOUR_MS };
@@ -38,11 +36,10 @@ CREATE TABLE IF NOT EXISTS millrace.migrations (
 );`;
 
 /**
- * Applies the missing migrations of a folder, all in one transaction and under an advisory lock: of
- * two migrators one applies them, and the other waits and finds them applied. Returns their names.
- *
- * @throws `postgres_too_old`, `migration_changed`, `migration_unknown`, `invalid_config`,
- * `database_unavailable`, or an error that names the migration, with Postgres' error as its cause.
+ * Applies the missing migrations of a folder, in one transaction and under an advisory lock: a
+ * second migrator waits. Returns their names.
+ * @throws `postgres_too_old`, `migration_changed`, `migration_unknown`, `invalid_config`, or an
+ * error that names the migration, with Postgres' error as its cause.
  */
 export async function migrate(options: MigrateOptions): Promise<string[]> {
   const scope = options.scope ?? LEDGER_SCOPE;
@@ -60,9 +57,8 @@ SELECT pg_catalog.pg_get_userbyid(proowner) = current_user AS owns FROM pg_catal
 WHERE oid = 'millrace.ensure_partitions(integer)'::regprocedure`;
 
 /**
- * True when this login makes the days of bodies. Where they belong to another one
- * (infra/postgres/roles.sql), workers make them, and a login that may do everything does not run a
- * function that another may replace.
+ * True when this login owns the partitions. Otherwise workers make them, and a login with all
+ * rights does not run a function that another may replace.
  */
 async function ownsPartitions(pool: pg.Pool): Promise<boolean> {
   const { rows } = await runStatement<{ owns: boolean }>(pool, { text: OWNS_PARTITIONS }, TIMES);
@@ -90,10 +86,9 @@ async function applyMissing(
 const LOCK_WAITS_S = [1, 2, 4, 8, 16, 32, 64];
 
 /**
- * Locks the events, if there are any, before a migration does. Migrations share a transaction: if
- * one locked the table more strictly than those before it, it would deadlock with attempts, which
- * hold a row and are about to change it. Everyone else waits behind a lock that is waited for, so
- * the wait is short at first.
+ * Locks the events before a migration does. Migrations share a transaction: one that locked the
+ * table more strictly than those before would deadlock with attempts. Everyone else waits behind a
+ * lock that is waited for, so the first wait is short.
  */
 async function lockEvents(client: pg.PoolClient): Promise<void> {
   const { rows } = await client.query<{ known: boolean }>(

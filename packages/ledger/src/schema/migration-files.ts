@@ -4,14 +4,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MillraceError } from "@millrace/core";
 
-/** A numbered SQL file. */
 export interface Migration {
   readonly number: number;
   readonly name: string;
   readonly text: string;
-  /**
-   * SHA-256 of the text with line feeds as line ends, so that a checkout on Windows has the same.
-   */
+  /** SHA-256 of the text with line feeds as line ends, as on Windows too. */
   readonly checksum: string;
 }
 
@@ -25,10 +22,9 @@ export const LEDGER_MIGRATIONS = fileURLToPath(new URL("../../migrations/", impo
 const FILE_NAME = /^(\d{4,})_(.+)\.sql$/;
 
 /**
- * Reads a folder of migrations (`0001_name.sql`), in the order of their numbers.
- *
+ * Reads a folder of migrations (`0001_name.sql`), in order.
  * @throws `invalid_config` when there is no such folder, a `.sql` file has no number, or two have
- * the same.
+ * the same
  */
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const files = (await listFolder(folder)).filter((file) => file.endsWith(".sql"));

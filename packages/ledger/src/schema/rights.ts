@@ -6,10 +6,7 @@ export type RightsRole = "ingress" | "worker" | "retention" | "dashboard";
 
 type Right = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 
-/**
- * Rights without which a role cannot do its work. Where roles.sql gives columns, any of them
- * counts.
- */
+/** Rights that a role needs. Where roles.sql gives columns, any of them counts. */
 const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[]>>>> = {
   ingress: {
     migrations: ["SELECT"],
@@ -60,10 +57,7 @@ const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[
   },
 };
 
-/**
- * By the catalog, which anyone may read about any login. A table that is not there yet is no
- * missing right.
- */
+/** By the catalog. A missing table is no missing right. */
 const MISSING = `
 SELECT need."right" || ' on millrace.' || need.name AS missing
 FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS need (name, "right", number)
@@ -80,11 +74,9 @@ WHERE NOT (
 ORDER BY need.number`;
 
 /**
- * Names the rights that a login lacks for the work of a role, such as `INSERT on
- * millrace.attempts`. None for a login that does not exist.
- *
+ * Names the rights that a login lacks for a role, such as `INSERT on millrace.attempts`. None for
+ * an unknown login.
  * @param login - Default: the connection's own.
- * @throws `database_unavailable`
  */
 export async function missingRights(
   connection: Pick<pg.Pool, "query">,
