@@ -31,9 +31,7 @@ export interface ProcessorDeps {
   /** Gets the emitted events after the COMMIT. Default: the reconciler finds them. */
   readonly onEmitted?: OnEmitted | undefined;
   readonly onFailed?: OnFailed | undefined;
-  /** Gets the errors of `onFailed`. */
   readonly onHookError?: (error: unknown) => void;
-  /** Gets every notice. Its errors are dropped. */
   readonly notify?: (notice: Notice) => void;
   /** Opens the log of an attempt's handlers. Default: no log. */
   readonly openLog?: OpenLog | undefined;
@@ -58,8 +56,8 @@ export interface ProcessorOptions {
   /** Jobs that are recorded in one commit at most. Default 50. */
   readonly batchMax?: number;
   /**
-   * Makes first attempts without a record before them. The function returns true for the sources
-   * whose first attempts share a transaction. Default: every attempt is recorded before it is made.
+   * True for a source whose first attempts share a transaction. Default: every attempt is recorded
+   * before it is made.
    */
   readonly mayShare?: ((source: string) => boolean) | undefined;
   /** True where jobs carry a MAC. Default: false. */
@@ -85,7 +83,7 @@ export interface Processor {
   drain(): void;
   /**
    * Breaks off the running attempts: they are rolled back, use up no attempt, and are handed back
-   * to the queue. Waits for that and for `onFailed`, within bounds.
+   * to the queue. Bounded; waits for that and for `onFailed`.
    */
   close(): Promise<void>;
 }
@@ -191,9 +189,7 @@ function withoutThrowing<Item>(listener: ((item: Item) => void) | undefined) {
   return (item: Item): void => {
     try {
       listener?.(item);
-    } catch {
-      // A listener that fails is no reason to run a handler again.
-    }
+    } catch {}
   };
 }
 

@@ -1,17 +1,14 @@
 /**
  * Runs the events of the queue's jobs: check, slot, claim, call, attempt, settle or fail
  * (process-event.ts reads from top to bottom). The package owns no stored state: an event is
- * `pending` until the ledger says `completed` or `failed`, and the queue gets a JobResult:
- * completed, duplicate, failed, retry or lost.
- *
- * A job brings the event's bytes or its identity alone; handlers get the ledger's bytes. Calls run
- * before the transaction that settles the event, and writes run in it. Emitted events are checked
- * and named in emit.ts, written by the ledger, and passed to `onEmitted` after the COMMIT.
- *
+ * `pending` until the ledger says `completed` or `failed`, and the queue gets a JobResult.
+ * Handlers get the ledger's bytes. Calls run before the transaction that settles the event, and
+ * writes run in it. Emitted events are checked and named in emit.ts, written by the ledger, and
+ * passed to `onEmitted` after the COMMIT.
  * Only this package owns the deadline of a handler and of a call (attempt-event.ts), the names of
  * steps (steps.ts), attempts and back-off (retry-policy.ts), retries while Postgres is unavailable
  * (database-retry.ts), the slots of transactions and of calls (slots.ts), and the user's
- * `onFailed`. The ledger owns the fence between workers and the deduplication of a batch.
+ * `onFailed`.
  */
 export { checkJob } from "./job/trust-job.ts";
 export { createProcessor, type Processor, type ProcessorDeps } from "./create-processor.ts";

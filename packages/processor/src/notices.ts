@@ -1,8 +1,8 @@
 import type { ErrorCode, EventKey, JobResult, MacProblem, Outcome } from "@millrace/core";
 
 /**
- * The notices of the processor, which writes no log and keeps no metric itself. A notice has no
- * body, header, or query parameter.
+ * The notices of the processor, which logs nothing itself. No notice has a body, a header, or a
+ * query parameter.
  */
 export type Notice =
   /** An attempt is claimed. */
@@ -52,11 +52,9 @@ export type Notice =
       /** False when the attempt was given back. */
       readonly counts: boolean;
     }
-  /** First attempts that shared a transaction have ended. */
   | {
       readonly kind: "group_ended";
       readonly source: string;
-      /** Events in it. */
       readonly size: number;
       /** Events whose handlers ran in it, and were undone. */
       readonly undone: number;

@@ -3,12 +3,11 @@ import type { Processor, Queue, Worker, WorkerOptions } from "bullmq";
 import type { PressureReading } from "./pressure.ts";
 import type { FinishedFrom, Forgotten, JobCounts, QueueRisk } from "./queues.ts";
 
-/** A job on its way into a queue. */
 export interface NewJob {
   readonly id: string;
   /** The job is named by its type; an envelope of it is the job's data. */
   readonly event: IncomingEvent;
-  /** Milliseconds after which it may begin; 0 for at once. */
+  /** Milliseconds after which it may begin. */
   readonly delayMs: number;
 }
 
@@ -17,13 +16,11 @@ export interface AddOptions {
   readonly exact: boolean;
   /** True when the ledger has the bodies and headers, so that the jobs need none. */
   readonly identityOnly: boolean;
-  /** Called each time that jobs were sent. */
   readonly onSent?: (() => void) | undefined;
 }
 
 /** A job as the queue has it, without its data. */
 export interface JobSnapshot {
-  /** Undefined while it has not ended. */
   readonly state: "failed" | "completed" | undefined;
   readonly addedAtMs: number;
   /** Zero while it has not ended. */
@@ -47,12 +44,8 @@ export interface FinishedQuery {
 
 /** Finds out whether replicas have what a call of `enqueue` wrote. */
 export interface ReplicaWait {
-  /** Something was sent just now. */
   onSent(): void;
-  /**
-   * Resolves, when the answers are there, with true if a replica had all writes in time. Never
-   * rejects.
-   */
+  /** Resolves with true if a replica had all writes in time. Never rejects. */
   confirmed(): Promise<boolean>;
 }
 
@@ -60,7 +53,6 @@ export interface ReplicaWait {
 export interface QueueServer {
   /** The reason why no command can be sent now; undefined when one can. */
   unready(): string | undefined;
-  /** Resolves when the server has answered. */
   ping(): Promise<void>;
 }
 
@@ -69,9 +61,7 @@ export interface Backend {
   readonly name: "redis" | "postgres";
   /** Sign the jobs. Undefined where jobs are taken at their word: on Postgres, or without a key. */
   readonly keys: QueueKeys | undefined;
-  /** The server that has a queue. */
   serverOf(queue: Queue): QueueServer;
-  /** A producer's queue: it fails fast. */
   createQueue(name: string): Queue;
   createWorker(
     name: string,
@@ -79,26 +69,19 @@ export interface Backend {
     options: Omit<WorkerOptions, "connection">,
   ): Worker;
   /**
-   * Adds jobs to one queue and answers for each. Of several with one id and different
-   * bodies, the first is kept. Throws when any of them failed and it cannot say which; some may
-   * have been added then.
+   * Adds jobs to one queue and answers for each. Of several with one id and different bodies, the
+   * first is kept. Throws when it cannot say which of them failed; some may have been added.
    */
   add(queue: Queue, jobs: readonly NewJob[], options: AddOptions): Promise<readonly StoreResult[]>;
   /** Follows a call of `enqueue`, where a replica must have its writes. */
   readonly waitForReplicas?: (() => ReplicaWait) | undefined;
-  /**
-   * The reason why the server may lose an event; undefined without one. The first call starts to
-   * look.
-   */
+  /** The reason why the server may lose an event. The first call starts to look. */
   risk?(): QueueRisk | undefined;
   /** True for the fault of one job: the other jobs are worth a try without it. */
   isPoison(error: unknown): boolean;
   /** Forgets how often a job lost its worker, so that a retry gets the whole allowance again. */
   forgetStalls(queue: Queue, jobId: string): Promise<void>;
-  /**
-   * Takes a job that runs again out of the count of those that completed in its minute. Does not
-   * wait.
-   */
+  /** Takes a job that runs again out of the completed ones of its minute. Does not wait. */
   uncountCompleted(queue: Queue, finishedAtMs: number): void;
   /** The queue's jobs of these ids, in one round trip: one answer an id. */
   snapshots(queue: Queue, ids: readonly string[]): Promise<readonly (JobSnapshot | undefined)[]>;
@@ -107,21 +90,14 @@ export interface Backend {
   /** The epoch in each queue, with whatever else identifies its server. */
   epochs(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(queue: Queue, epoch: string): Promise<void>;
-  /**
-   * The mark of `writeLedgerMark` in each queue; none where the ledger's own server has the queue.
-   */
+  /** The mark of `writeLedgerMark` in each queue; none in the ledger's own server. */
   ledgerMarks(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string>>;
   writeLedgerMark(queue: Queue, mark: string): Promise<void>;
-  /**
-   * Counts the jobs that completed since a time and before the oldest one that the queue still has.
-   */
+  /** Counts jobs that completed since a time and before the oldest one that the queue still has. */
   forgotten(queue: Queue, sinceMs: number): Promise<Forgotten>;
   /** A queue that cannot be counted is left out; when none can, it throws. */
   counts(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, JobCounts>>;
-  /**
-   * Measures the servers and the queues, in one round trip. A queue that cannot be measured is left
-   * out.
-   */
+  /** Measures servers and queues in one round trip; leaves out a queue that cannot be measured. */
   pressure(queues: ReadonlyMap<string, Queue>): Promise<PressureReading>;
   /** Cuts every connection, the workers' too. Bounded, also when the server is dead. */
   close(): Promise<void>;

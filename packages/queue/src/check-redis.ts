@@ -19,7 +19,6 @@ export interface RedisFacts {
   readonly maxmemoryPolicy: string;
   /** Replicas that are connected and in step or nearly so. */
   readonly replicas: number;
-  /** Its clock; undefined where INFO does not have it. */
   readonly timeMs: number | undefined;
 }
 
@@ -27,9 +26,7 @@ const TIMEOUT_MS = 3_000;
 
 /**
  * Reads only INFO, because managed services refuse CONFIG.
- *
- * @throws `redis_unreachable`; `redis_topology` for a server that queues do not work on, which a
- * URL may name by mistake
+ * @throws `redis_unreachable`; `redis_topology` for a server that queues do not work on
  */
 export async function readRedisFacts(url: string, timeoutMs = TIMEOUT_MS): Promise<RedisFacts> {
   const info = parseInfo(await ask(url, timeoutMs, (client) => client.info()));
@@ -75,10 +72,9 @@ export function redisFaults({ maxmemoryPolicy, aof, writes }: RedisFacts): Redis
 }
 
 /**
- * Refuses a Redis that would lose events: one that evicts keys, or that writes nothing to disk.
- *
+ * Refuses a Redis that would lose events: one that evicts keys, or writes nothing to disk.
  * @throws `redis_unreachable`, `redis_topology`, `redis_evicts`, `redis_volatile` (not with
- * `allowVolatile`), `redis_not_writing`.
+ * `allowVolatile`), `redis_not_writing`
  */
 export async function checkRedis(
   url: string,
@@ -102,10 +98,8 @@ export async function checkRedis(
 }
 
 /**
- * Reads when Redis forces its AOF to disk: `always`, `everysec` or `no`. Undefined where Redis does
- * not say, as managed services do. A user of its own, as in infra/redis/users.acl, may not ask, and
- * does not: Redis logs each refusal.
- *
+ * Reads when Redis forces its AOF to disk: `always`, `everysec` or `no`; undefined where Redis
+ * does not say. A user of its own (infra/redis/users.acl) does not ask: Redis logs each refusal.
  * @throws `redis_unreachable`
  */
 export async function readAppendfsync(url: string): Promise<string | undefined> {
@@ -116,7 +110,6 @@ export async function readAppendfsync(url: string): Promise<string | undefined> 
   });
 }
 
-/** Asks a Redis on a connection of its own. */
 async function ask<Answer>(
   text: string,
   timeoutMs: number,
@@ -141,7 +134,6 @@ async function ask<Answer>(
       timeoutMs,
       late,
     );
-    // ioredis goes on with database 0 where it may not select the one of the URL.
     if (refusal !== undefined) throw refusal;
     return answer;
   } catch (error) {

@@ -102,7 +102,6 @@ async function ping(backend: Backend, server: QueueServer): Promise<void> {
   }
 }
 
-/** Where the events of a source go. */
 interface Route {
   readonly queue: Queue;
   readonly server: QueueServer;
@@ -111,7 +110,6 @@ interface Route {
 
 interface EnqueueDeps {
   readonly backend: Backend;
-  /** By source. */
   readonly routes: ReadonlyMap<string, Route>;
   /** Milliseconds within which every event of a call has its answer. */
   readonly timeoutMs: number;
@@ -126,13 +124,11 @@ interface AddingOptions extends AddOptions {
   readonly replicas: ReplicaWait | undefined;
 }
 
-/** Adds events to their sources' queues; see {@link Queues.enqueue}. */
 function createEnqueue(deps: EnqueueDeps): Queues["enqueue"] {
   return async (events, options) => {
     const answers: StoreResult[] = Array.from({ length: events.length });
     const identityOnly = options?.identityOnly === true;
-    // A caller that enqueues identities has mostly asked the ledger before, which knows better. An
-    // identity is in the ledger too. To wait for a replica would stop the reconciler where a
+    // The ledger has an identity already; to wait for a replica would stop the reconciler where a
     // failover left none.
     const replicas = identityOnly ? undefined : deps.backend.waitForReplicas?.();
     const onSent = replicas?.onSent;
@@ -147,10 +143,6 @@ function createEnqueue(deps: EnqueueDeps): Queues["enqueue"] {
   };
 }
 
-/**
- * The jobs of a call by source, and of a source by job id and body: what is asked twice is added
- * once.
- */
 function groupBySource(
   events: readonly IncomingEvent[],
   delaysMs: readonly number[] | undefined,
@@ -170,7 +162,6 @@ function groupBySource(
   return groups;
 }
 
-/** Adds the jobs of one source, within the deadline, unless the server is known not to answer. */
 async function addToSource(
   deps: EnqueueDeps,
   source: string,
@@ -219,10 +210,7 @@ const NOT_REPLICATED = new MillraceError(
   "Cannot confirm the event: no replica of Redis had it in time",
 );
 
-/**
- * Adds jobs together; where one of them is at fault, each by itself, so that the others get
- * through.
- */
+/** Adds jobs together; where one is at fault, each by itself, so that the others get through. */
 async function add(
   backend: Backend,
   queue: Queue,
@@ -252,10 +240,7 @@ function unavailable(state: string, cause?: Error): MillraceError {
   return new MillraceError("unavailable", `Cannot enqueue: ${state}`, { cause });
 }
 
-/**
- * Gives each event of the call its answer: of several that asked for one job, the first is the new
- * one.
- */
+/** Answers each event: of several that asked for one job, the first is the new one. */
 function giveAnswers(
   wanted: readonly Wanted[],
   results: readonly StoreResult[],

@@ -1,24 +1,19 @@
 /**
  * The queues: BullMQ, the same on Redis and on Postgres. One queue a source, one job an event and
  * generation.
- *
  * A job carries an envelope. It goes waiting → active → completed or failed, or delayed → waiting
- * to run again: create-queues.ts adds it; BullMQ passes it to process-job.ts, which checks
- * envelope, source and job id, calls `run` (the processor) and returns its JobResult in BullMQ's
- * terms. BullMQ never ends a job by a count of its own.
+ * to run again: create-queues.ts adds it; BullMQ passes it to process-job.ts, which checks it,
+ * calls `run` (the processor) and returns its JobResult in BullMQ's terms. BullMQ never ends a job
+ * by a count of its own.
  * - Dedup: the job id (names.ts). It is a hint, because a queue forgets; the ledger's primary key
  * is the fence.
- * - Deadlines: a call of `enqueue` has `enqueueTimeoutMs` (create-queues.ts); `ping` has one
- * second. Any
- * other command on Redis has 200 ms more than an enqueue (redis-clients.ts), on Postgres 30
- * seconds (postgres-pool.ts).
- * - Circuit breaker: one for each server that has queues (create-queues.ts), for reachability. An
- * enqueue without an answer trips it, and an answered ping ends that. An ingress trips it too,
- * and looks at it before it sends a delivery here.
+ * - Deadlines: `enqueue` has `enqueueTimeoutMs` (create-queues.ts); `ping` one second. Any other
+ * command has 200 ms more on Redis (redis-clients.ts), 30 seconds on Postgres (postgres-pool.ts).
+ * - Circuit breaker: one for each server (create-queues.ts). An enqueue without an answer trips
+ * it, and an answered ping ends that. An ingress trips it too.
  * - Retries of an event belong to the processor, and of a lost job to the reconciler.
- * - How Redis is set up (one server, Sentinels) is in redis-address.ts alone. Whether it keeps what
- * it confirms (its disk, its replicas) is watched in redis-durability.ts, which also waits for a
- * replica.
+ * - Setups of Redis (one server, Sentinels) are in redis-address.ts alone; redis-durability.ts
+ * watches its disk and its replicas.
  * - Back-off: a worker whose errors come too fast pauses for a second (workers.ts).
  */
 export {

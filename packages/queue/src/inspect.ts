@@ -41,10 +41,9 @@ type Inspection = Pick<
 /** Jobs in one read, so that the server serves other clients in between. */
 const PAGE_MAX = 500;
 
-/** Jobs that are removed in one call, for the same reason: some milliseconds. */
+/** Jobs that are removed in one call: some milliseconds. */
 const REMOVED_MAX = 250;
 
-/** The questions and commands of people and of the reconciler to the queues. */
 export function createInspection(backend: Backend, queues: ReadonlyMap<string, Queue>): Inspection {
   const queueOf = (source: string): Queue => {
     const queue = queues.get(source);
@@ -124,9 +123,8 @@ const JOB_NOT_EXIST = -1;
 const JOB_NOT_IN_STATE = -3;
 
 /**
- * Moves a job that has ended back to those that wait, in one step, so that a job which another
- * process has moved meanwhile is left alone. Its attempts are not reset: BullMQ's count of them is
- * what names the run, and it never ends a job of ours by itself.
+ * Moves an ended job back to those that wait, in one step, so that a job that another process has
+ * moved is left alone. Keeps BullMQ's count of attempts, which names the run.
  */
 async function runAgain(
   backend: Backend,
@@ -136,8 +134,7 @@ async function runAgain(
 ): Promise<"retried" | "not_in_state" | "not_found"> {
   const job = await queue.getJob(jobId(key.eventId, key.generation));
   if (job?.id === undefined) return "not_found";
-  // BullMQ never forgets by itself how often a job lost its worker: one that it abandoned once
-  // would be abandoned again at the first loss.
+  // BullMQ keeps the count of lost workers: a job abandoned once would be abandoned again at once.
   const { finishedOn } = job;
   if (finishedOn !== undefined) await backend.forgetStalls(queue, job.id);
   try {
@@ -154,10 +151,7 @@ async function runAgain(
   }
 }
 
-/**
- * Separates a job that BullMQ cannot read, because somebody has edited it, from a server that
- * fails.
- */
+/** Separates an edited job that BullMQ cannot read from a server that fails. */
 function orUnreadable(backend: Backend, error: unknown): "unreadable" {
   if (error instanceof SyntaxError || backend.isPoison(error)) return "unreadable";
   throw error;
@@ -214,7 +208,6 @@ type Unreadable = {
   readonly problem: JobProblem;
 };
 
-/** The event of a job, and the verdict on its MAC; or the reason why it cannot be read. */
 function read(readData: () => unknown, keys: QueueKeys | undefined): ReadEnvelope | Unreadable {
   try {
     return readEnvelope(readData(), keys);
@@ -275,9 +268,7 @@ function toFinished(
   return { ...toEnd(job), jobId: job.id, ...(isOwn ? found : OF_ANOTHER_JOB) };
 }
 
-/**
- * Jobs may end in the same millisecond, so a page's cursor says how many of its last one it had.
- */
+/** Jobs may end in the same millisecond: a cursor counts those of its last one. */
 function nextPage(from: FinishedFrom, jobs: readonly JobSnapshot[]): FinishedJobs["next"] {
   const atMs = jobs.at(-1)?.finishedAtMs;
   if (atMs === undefined) return undefined;

@@ -2,10 +2,9 @@ import type { JobsOptions, KeepJobs } from "bullmq";
 import type { Backend } from "./backend.ts";
 
 /**
- * The options of every job. The retry policy lives in the worker and counts the ledger's attempts,
- * so BullMQ must never end a job by itself: attempts without end, and a delay that the worker
- * chooses. (An event may ask to wait each second, for a year.) Stack traces would keep a copy of
- * the user's errors in Redis for each attempt.
+ * The options of every job. The worker's retry policy counts the ledger's attempts, so BullMQ must
+ * never end a job by itself: attempts without end, and a delay that the worker chooses. Stack
+ * traces would keep a copy of the user's errors in Redis for each attempt.
  */
 export const JOB_OPTIONS = {
   attempts: 100_000_000,
@@ -23,19 +22,13 @@ export const KEEP_COMPLETED_MS = 600_000;
 /** Bytes that the completed jobs of all sources take in Redis, where nothing else is said. */
 export const KEEP_COMPLETED_BYTES = 268_435_456;
 
-/**
- * Completed jobs of a queue that always may stay: a source with few bytes of its own has a window
- * too.
- */
+/** Completed jobs of a queue that always may stay, with few bytes of its own too. */
 const COUNT_MIN = 10_000;
 /** Bytes of a completed job in Redis without its body, measured with four headers. */
 const JOB_BYTES = 1_500;
 /** A body is a string in JSON in Redis, and its quotation marks are escaped. */
 const BODY_SHARE = 1.2;
-/**
- * Jobs from one change of the count to the next, and by how much it falls: Redis removes them in
- * one call.
- */
+/** Jobs between two changes of the count: Redis removes them in one call. */
 const JOBS_A_CHANGE = 100;
 const FALL_MAX = 1_000;
 /** The number of latest jobs in the mean size. */
@@ -49,14 +42,11 @@ export interface CompletedToKeep {
 }
 
 /**
- * Which completed jobs stay when another one completes; those of a quiet source are removed by
- * `removeCompleted`. The ledger remembers for longer. They are what can run again after a restore
- * or a failover of Postgres, so they stay for a time, and on Redis as many of them as fit into a
- * source's bytes. On Postgres BullMQ would read all completed jobs of a queue, each time that a job
- * ends, to find those beyond a count.
- *
- * It is the worker's option and not each job's: the job hashes stay small, and a change holds for
- * jobs that wait already.
+ * Decides which completed jobs stay when another one completes; `removeCompleted` removes those of
+ * a quiet source. They can run again after a restore or a failover of Postgres, so they stay for a
+ * time, and on Redis as many as fit into a source's bytes. On Postgres BullMQ would read all
+ * completed jobs of a queue, each time that a job ends, to find those beyond a count. It is the
+ * worker's option, so that a change holds for jobs that wait already.
  */
 export function completedToKeep(
   backend: Backend["name"],
@@ -67,8 +57,7 @@ export function completedToKeep(
   const age = Math.ceil(keepMs / 1_000);
   if (backend === "postgres") return { keep: { age }, count: () => {} };
   const countOf = (jobBytes: number) => Math.max(COUNT_MIN, Math.floor(sourceBytes / jobBytes));
-  // A process that has just started does not know how large jobs are, and must not remove many at
-  // once.
+  // A new process does not know how large jobs are, and must not remove many at once.
   let keep = { age, count: countOf(JOB_BYTES) };
   let meanBytes = JOB_BYTES;
   let jobs = 0;

@@ -6,40 +6,31 @@ import type { Job } from "bullmq";
 
 const QUEUE_PREFIX = "millrace-";
 
-/** The BullMQ queue of a source. */
 export function queueName(source: string): string {
   return `${QUEUE_PREFIX}${source}`;
 }
 
 /**
- * BullMQ keeps a job under `<prefix>:<queue>:<job id>`, the namespace of its own keys (`meta`,
- * `active`, `stalled-check`), and gives `""`, integers and colons a meaning of its own. A raw id
- * could be swallowed, or stop the whole queue. No name of BullMQ's has a digit or an underscore, so
- * an id that has one is safe as it is, and readable in the dashboard.
+ * BullMQ keeps a job under `<prefix>:<queue>:<job id>`, the namespace of its own keys, and gives
+ * `""`, integers and colons a meaning of its own. None of its names has a digit or an underscore,
+ * so an id that has one is safe, and readable in the dashboard.
  */
 const SAFE = /^[A-Za-z0-9_.-]{1,128}$/;
 const UNLIKE_A_KEY = /[0-9_]/;
 const INTEGER = /^-?[0-9]+$/;
-/**
- * The prefixes that `jobId` itself adds: a raw id that begins with one could equal another event's
- * job id.
- */
+/** Prefixes of `jobId`: a raw id that begins with one could equal another event's job id. */
 const OURS = /^(?:h|g[0-9]+)-/;
 
 /**
- * The BullMQ job id of an event, by which the queue refuses a second job: the event id itself where
- * that is safe, else `h-` and its SHA-256; a later generation has the prefix `g<n>-`. Two events of
- * a source never share one.
+ * The BullMQ job id of an event: the event id where that is safe, else `h-` and its SHA-256; a
+ * later generation has the prefix `g<n>-`. Two events of a source never share one.
  */
 export function jobId(eventId: string, generation: number): string {
   const first = isSafe(eventId) ? eventId : `h-${sha256(eventId)}`;
   return generation === 0 ? first : `g${generation}-${first}`;
 }
 
-/**
- * True for a job of this event. Anyone who can write to the queue can copy job data with its MAC
- * into another job.
- */
+/** True for a job of this event: job data with its MAC can be copied into another job. */
 export function isJobOf(event: EventKey, source: string, id: string | undefined): boolean {
   return event.source === source && jobId(event.eventId, event.generation) === id;
 }
@@ -58,21 +49,18 @@ function sha256(eventId: string): string {
 }
 
 /**
- * The name of a run of a job: when the job was added, and how many ended runs BullMQ had counted by
- * then. A worker that dies reports nothing, so the next run has the same name. So has the next run
- * of a job that Millrace retries by itself: its name is part of the reason that BullMQ stores, and
- * BullMQ drops the reason when a person retries a failed job. The name changes after such a retry,
- * or in a job that was added anew, and only then.
+ * The name of a job's run: when the job was added, and how many ended runs BullMQ had counted. A
+ * worker that dies reports nothing, so the next run has the same name. So has the next run of a
+ * job that Millrace retries: its name is part of the reason that BullMQ stores, and drops when a
+ * person retries a failed job. The name changes after such a retry, or in a job that was added
+ * anew, and only then.
  */
 export function runName(job: Pick<Job, "timestamp" | "attemptsMade" | "failedReason">): string {
   const kept = KEPT.exec(job.failedReason ?? "")?.[1];
   return kept ?? `${job.timestamp}.${job.attemptsMade}`;
 }
 
-/**
- * The name of the run that ended last: BullMQ has counted its end, and the run had the number
- * before.
- */
+/** The name of the run that ended last: BullMQ has counted its end. */
 export function endedRunName(job: Parameters<typeof runName>[0]): string {
   const { timestamp, attemptsMade, failedReason } = job;
   return runName({ timestamp, attemptsMade: Math.max(0, attemptsMade - 1), failedReason });

@@ -1,11 +1,7 @@
 import { asError, type ErrorCode } from "@millrace/core";
 
-/** Reports of the queues to their process, for logs and metrics. They log nothing themselves. */
 export type QueueNotice =
-  /**
-   * Something failed that no caller waits for: a connection, a renewal, a job that could not be
-   * moved.
-   */
+  /** An error that no caller waits for: a connection, a renewal, a job that could not be moved. */
   | {
       readonly kind: "background_error";
       /** A short name of the cause, the same each time, to count and to rate-limit logs by. */
@@ -25,8 +21,7 @@ export type QueueNotice =
       readonly reason: string;
     }
   /**
-   * Millrace, or this version of it, did not write the job; it was failed, or waits for a later
-   * version.
+   * Millrace, or this version, did not write the job: it was failed, or waits for a later version.
    */
   | {
       readonly kind: "refused";
@@ -39,9 +34,7 @@ export type QueueNotice =
 
 export type Notify = (notice: QueueNotice) => void;
 
-/**
- * Reports an error that no caller waits for, with the source that it concerns, if it concerns one.
- */
+/** Reports an error that no caller waits for, with its source, if any. */
 export type ReportError = (error: unknown, source?: string) => void;
 
 /**
@@ -64,8 +57,7 @@ export function createErrorReporter(notify: Notify): ReportError {
 }
 
 /**
- * A code where there is one (ECONNREFUSED, 57P01), else the first word of Redis' answer (OOM).
- *
+ * A code (ECONNREFUSED, 57P01), else the first word of Redis' answer (OOM).
  * @internal
  */
 export function causeOf(error: Error): string {

@@ -18,14 +18,12 @@ export interface PostgresQueuesOptions {
   readonly sources: readonly string[];
   readonly role: QueueRole;
   readonly notify: Notify;
-  /** Milliseconds within which an enqueue is answered. Default 800. */
   readonly enqueueTimeoutMs?: number;
 }
 
 /**
- * Opens every source's queue on Postgres, and creates BullMQ's tables where they are missing.
- *
- * @throws `database_unreachable` when Postgres does not answer.
+ * Opens every source's queue on Postgres, and creates BullMQ's missing tables.
+ * @throws `database_unreachable` when Postgres does not answer
  */
 export async function createPostgresQueues(options: PostgresQueuesOptions): Promise<Queues> {
   const { url, sources, role, notify, enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS } = options;
@@ -50,11 +48,9 @@ const CLOSE_TIMEOUT_MS = 2_000;
 const DRAIN_DELAY_S = 10;
 
 /**
- * BullMQ on its own Postgres backend. All queues and workers of the process share one
- * PostgresConnection: by default BullMQ holds a LISTEN connection for each worker.
- *
- * Locks and delays go by the clocks of the workers, not of the database: on this backend
- * all workers must run on one machine, or on clocks that agree within seconds.
+ * BullMQ on its own Postgres backend. All queues and workers share one PostgresConnection: by
+ * default BullMQ holds a LISTEN connection for each worker. Locks and delays go by the workers'
+ * clocks, which must agree within seconds.
  */
 async function createPostgresBackend(
   pool: pg.Pool,

@@ -8,15 +8,11 @@ const SCHEMA = "bullmq";
 
 const POOL_SIZE: Record<QueueRole, number> = { ingress: 4, worker: 10, dashboard: 4, cli: 2 };
 
-/**
- * The most connections that a process' queues take of Postgres' `max_connections`. The workers of
- * all sources share one connection for LISTEN, so the number of sources does not count.
- */
+/** The most connections of a process' queues. All workers share one connection for LISTEN. */
 export function connectionsWanted(role: QueueRole): number {
   return POOL_SIZE[role] + (role === "worker" ? 1 : 0);
 }
 
-/** The one pool of a process' queues; never the ledger's. */
 export function createPostgresPool(options: {
   url: string;
   role: QueueRole;
@@ -32,12 +28,11 @@ export function createPostgresPool(options: {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5_000,
-    // Every statement here stands alone, so that an unanswered one may be abandoned with its
+    // Every statement stands alone, so that an unanswered one may be abandoned with its
     // connection. Never do this where a transaction may be open.
     query_timeout: 30_000,
   });
-  // Postgres notifies every connection when it stops; without a listener, that would end the
-  // process.
+  // Postgres notifies every connection when it stops; without a listener, that ends the process.
   pool.on("error", (error) => options.onError(error));
   pool.on("connect", (client) => {
     client.setMaxListeners(0);
@@ -50,8 +45,8 @@ export function createPostgresPool(options: {
 const READ_ONLY_TRANSACTION = "25006";
 
 /**
- * Closes all connections, the one that listens too, when the server has become read-only: it was
- * demoted, and the name may lead to another one by now.
+ * Closes all connections when the server has become read-only: it was demoted, and the name may
+ * lead to another one.
  */
 function leaveReadOnly(pool: pg.Pool): void {
   const clients = new Set<pg.PoolClient>();
@@ -65,18 +60,14 @@ function leaveReadOnly(pool: pg.Pool): void {
   pool.on("remove", (client) => clients.delete(client));
 }
 
-/**
- * BullMQ makes a queue's sequence with its first job, which a role that may not create one cannot.
- * Our jobs have ids of their own, so the number that this takes is not missed.
- */
+/** BullMQ makes a queue's sequence with its first job, which a role may not be allowed to. */
 const MAKE_SEQUENCES = `
   SELECT next_job_id(queue) FROM unnest($1::text[]) AS q (queue)
    WHERE to_regclass(job_id_seq_name(queue)) IS NULL`;
 
 /**
- * Brings BullMQ's tables up to date, under BullMQ's own advisory lock, and makes what each queue
- * needs. Where all is there, nothing is written, so that a process whose role may not create tables
- * can start.
+ * Brings BullMQ's tables up to date, under its own advisory lock, and makes what each queue needs.
+ * Where all is there, nothing is written: a role that may not create tables can start.
  */
 export async function migrateBullmq(pool: pg.Pool, queues: readonly string[]): Promise<void> {
   const client = await pool.connect();

@@ -15,10 +15,7 @@ const FINISHED = `
 
 const FORGET_STALLS = `UPDATE job SET stalled_count = 0 WHERE queue = $1 AND id = $2`;
 
-/**
- * The questions to the queues on Postgres for which BullMQ has no method, or one queue by queue.
- * They also give the waiting jobs of a paused queue another name.
- */
+/** The questions to the queues on Postgres for which BullMQ has no method. */
 export function createPostgresQueries(pool: pg.Pool): QueueQueries {
   return {
     snapshots: async (queue, ids) => {
@@ -111,10 +108,6 @@ function toCounts(queue: Queue, rows: readonly CountRow[]): JobCounts {
   };
 }
 
-/**
- * A job that was begun before does not say since when it waits, so it is not counted; the search
- * for the oldest stops after ten.
- */
 const PRESSURE = `
   SELECT ((SELECT count(*) FROM job WHERE queue = each.queue AND state = 'waiting')
         + (SELECT count(*) FROM job WHERE queue = each.queue AND state = 'delayed'))::int AS depth,

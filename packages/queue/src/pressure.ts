@@ -1,7 +1,6 @@
 import { wait, type Config } from "@millrace/core";
 import type { Pressure, Queues, SourcePressure } from "./queues.ts";
 
-/** One measurement of the queues that could be measured. */
 export interface PressureReading {
   readonly memoryShare: number | undefined;
   readonly sources: ReadonlyMap<string, SourcePressure>;
@@ -15,7 +14,6 @@ export interface PressureGauge {
   close(): void;
 }
 
-/** Milliseconds between measurements, where they are cheap. */
 const PAUSE_MS = 1_000;
 const PAUSE_MS_MAX = 10_000;
 /** Measuring takes no more than one part in so many of the time. */
@@ -24,9 +22,8 @@ const SHARE = 20;
 const EMPTY: SourcePressure = { depth: 0, oldestAgeMs: undefined };
 
 /**
- * Measures the queues from time to time, so that the ingress, which decides on each request, need
- * not ask. A measurement that fails leaves the reading before it: other calls report a server that
- * does not answer.
+ * Measures the queues from time to time, so that the ingress need not ask for each request. After
+ * a failure the last reading stays: other calls report a server that does not answer.
  */
 export function createPressureGauge(
   read: () => Promise<PressureReading>,
@@ -85,10 +82,7 @@ export function createPressureGauge(
 /** Above this share Redis is close to refusing all writes, those that end jobs too. */
 const MEMORY_SHARE_MAX = 0.8;
 
-/**
- * Returns a function that is true for a source whose queue is full, or whose server's memory is.
- * The ledger's store asks too, before it enqueues an event.
- */
+/** Returns a function that is true for a source whose queue, or whose server's memory, is full. */
 export function createQueueLimits(
   queue: Pick<Queues, "pressure">,
   sources: Config["sources"],

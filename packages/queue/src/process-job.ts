@@ -32,13 +32,10 @@ interface ProcessDeps {
 /** A rolling deploy is over by then, or the newer worker takes the job first. */
 const LATER_VERSION_DELAY_MS = 30_000;
 /**
- * Milliseconds until a job of a later version is tried again, so that a newer worker can take it.
+ * Milliseconds for which a job of a later version is tried again, for a newer worker to take it.
  */
 const LATER_VERSION_MAX_MS = 86_400_000;
-/**
- * An error of `run` is a fault of Millrace or of the process; an immediate retry would meet it
- * again.
- */
+/** An error of `run` is a fault of Millrace or of the process; an immediate retry repeats it. */
 const UNEXPECTED_DELAY_MS = 5_000;
 /** For what BullMQ itself throws about a job, such as a lost lock. */
 const DEFAULT_DELAY_MS = 30_000;
@@ -154,8 +151,8 @@ async function stripBody(deps: ProcessDeps, job: Job): Promise<void> {
 }
 
 /**
- * The text of a failure in its job: short, because the ledger has the whole error, and of
- * characters that Postgres can store. A reason that it refused would leave the job active forever.
+ * The text of a failure in its job: short, and of characters that Postgres can store. A reason
+ * that it refused would leave the job active forever.
  */
 function failedReason(code: string, message: string): string {
   const reason = `${code}: ${message}`.slice(0, REASON_CHARS_MAX).replaceAll("\0", "\u{FFFD}");
@@ -163,10 +160,7 @@ function failedReason(code: string, message: string): string {
   return Buffer.from(reason, "utf8").toString("utf8");
 }
 
-/**
- * Thrown to BullMQ for a job that is to run again after a delay that Millrace chooses. The next run
- * has the same name: nobody has retried the job.
- */
+/** Thrown to BullMQ for a job that is to run again after a delay that Millrace chooses. */
 class RetryJobError extends Error {
   /** Milliseconds until the job is ready again. */
   readonly afterMs: number;
@@ -183,9 +177,7 @@ export function retryDelay(_attemptsMade: number, _type?: string, error?: Error)
   return error instanceof RetryJobError ? error.afterMs : DEFAULT_DELAY_MS;
 }
 
-/**
- * The runs that a process' workers have begun and not ended, and the signals that end them early.
- */
+/** The runs that a process' workers have begun, and the signals that end them early. */
 export interface Runs {
   readonly active: number;
   /** Begins a run of a job; an older run of the same job has lost its claim, and is aborted. */

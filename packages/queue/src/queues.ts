@@ -13,7 +13,6 @@ import type {
 } from "@millrace/core";
 import type { Queue } from "bullmq";
 
-/** The use that a process makes of its queues; it decides the number of connections. */
 export type QueueRole = "ingress" | "worker" | "dashboard" | "cli";
 
 /** Every source's queue, in one object a process. The same on Redis and on Postgres. */
@@ -24,13 +23,12 @@ export interface Queues {
   /** BullMQ's own queues by source, for bull-board. */
   readonly queues: ReadonlyMap<string, Queue>;
   /**
-   * Adds events, of several sources in one call: one answer an event, in order, never thrown. All
-   * answers come within the deadline; an event that was answered with an error may still arrive
-   * later, which does no harm. The code of an error is `unavailable` where the server was at fault,
-   * and not the event. The answer for an event that the queue knows is a hint, because the queue
-   * forgets. When it need not be `exact` (the default for identities only), the queue may answer
-   * `duplicate` or `accepted` for every event that it knows. `delaysMs` has the milliseconds of
-   * each event after which its job may begin; a job that the queue has already keeps its own time.
+   * Adds events, of several sources in one call: one answer an event, in order, never thrown,
+   * within the deadline. An event that was answered with an error may still arrive later, which
+   * does no harm. `unavailable` is the server's fault. The answer for a known event is a hint,
+   * because the queue forgets; when it need not be `exact` (the default for identities only), it
+   * may be `duplicate` or `accepted`. `delaysMs` are the milliseconds after which each job may
+   * begin; a known job keeps its own time.
    */
   enqueue(
     events: readonly IncomingEvent[],
@@ -38,21 +36,13 @@ export interface Queues {
   ): Promise<readonly StoreResult[]>;
   /** Runs the jobs of every source. Once a process. */
   work(options: WorkOptions): Workers;
-  /** A job as its queue has it; undefined when the queue does not have it. */
   findJob(key: EventKey): Promise<FoundJob | undefined>;
   /** Moves a failed job back to those that wait; its next run has another name. */
   retryJob(key: EventKey): Promise<"retried" | "not_failed" | "not_found">;
-  /**
-   * Moves a completed job back to those that wait: for an event that is pending in the ledger all
-   * the same.
-   */
+  /** Moves a completed job back to those that wait, when its event is pending in the ledger. */
   rerunJob(key: EventKey): Promise<"retried" | "not_completed" | "not_found">;
-  /** Removes a job that does not run; false when it runs, or the queue does not have it. */
   removeJob(key: EventKey): Promise<boolean>;
-  /**
-   * The queue's jobs of many keys, in one round trip a source: one answer a key, in order;
-   * undefined for a job that it does not have.
-   */
+  /** The queue's jobs of many keys, in one round trip a source: one answer a key, in order. */
   jobStatuses(keys: readonly EventKey[]): Promise<readonly (JobStatus | undefined)[]>;
   /** A page of a source's jobs that have ended, oldest end first: 500, or `pageMax`. */
   finishedJobs(
@@ -62,52 +52,39 @@ export interface Queues {
     pageMax?: number,
   ): Promise<FinishedJobs>;
   /**
-   * The epochs that `writeEpoch` wrote into the queues of these sources, on Redis with the server's
-   * `run_id`: another value than before means that the queue may have lost jobs. Undefined where
-   * nothing is written.
+   * The epochs that `writeEpoch` wrote, on Redis with the server's `run_id`: a new value means
+   * that the queue may have lost jobs. Undefined where nothing is written.
    */
   epochs(sources: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(source: string, epoch: string): Promise<void>;
-  /**
-   * The marks that `writeLedgerMark` wrote into these queues on Redis. None on Postgres, which is
-   * restored as a whole.
-   */
+  /** The marks that `writeLedgerMark` wrote on Redis; Postgres is restored as a whole. */
   ledgerMarks(sources: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Writes into a source's queue which ledger it was last compared with. */
   writeLedgerMark(source: string, mark: string): Promise<void>;
-  /**
-   * Counts a source's jobs that completed since a time and that its queue, on Redis, no longer has.
-   */
+  /** Counts jobs that completed since a time and that the queue, on Redis, no longer has. */
   forgotten(source: string, sinceMs: number): Promise<Forgotten>;
   /**
-   * Removes the jobs of every source that completed longer ago than `keepMs`, some at a time;
-   * returns how many. A queue removes old jobs by itself only as others complete.
+   * Removes jobs that completed longer ago than `keepMs`, some at a time; returns how many. A
+   * queue removes old jobs by itself only as others complete.
    */
   removeCompleted(keepMs: number, signal?: AbortSignal): Promise<number>;
   /** Stops every worker from taking a source's jobs, until `resume`. */
   pause(source: string): Promise<void>;
   resume(source: string): Promise<void>;
-  /**
-   * The number of jobs of each queue. A queue that Redis refuses is left out; when all are refused,
-   * it throws.
-   */
+  /** The number of jobs of each readable queue; throws when none can be read. */
   counts(): Promise<ReadonlyMap<string, JobCounts>>;
-  /**
-   * The last measurement of the queues, without a round trip. The first call starts to
-   * measure, about every second and in the background, until `close`.
-   */
+  /** The last measurement, without a round trip. The first call starts to measure every second. */
   pressure(): Pressure;
-  /** Measures how full the queues are now. */
   measurePressure(): Promise<Pressure>;
   /**
    * The circuit breaker of `enqueue` for a source: open from a call that its server did not answer
    * in time until a probe is answered. Meanwhile `enqueue` answers with errors at once. Queues of
-   * one server have one breaker. A caller that knows that the server does not answer may trip it.
+   * one server have one breaker, which a caller may trip.
    */
   breakerOf(source: string): Pick<CircuitBreaker, "isOpen" | "trip">;
   /**
-   * Asks every server that has a queue. @throws `redis_unreachable` or `database_unreachable` when
-   * there is no answer in time.
+   * Asks every server that has a queue.
+   * @throws `redis_unreachable` or `database_unreachable` when there is no answer in time
    */
   ping(): Promise<void>;
   /** Ends the workers, if any, and every connection. Bounded, also when the server is dead. */
@@ -120,26 +97,18 @@ export interface WorkOptions {
   concurrency(source: string): number;
   /** The jobs of a source that all its workers together begin in a time. Default: no limit. */
   rate?(source: string): SourcePolicy["rate"];
-  /**
-   * Milliseconds that a completed job stays; 0 removes it in the call that completes it. Default
-   * 600,000.
-   */
+  /** Milliseconds that a completed job stays; 0 removes it at once. Default 600,000. */
   readonly keepCompletedMs?: number;
   /** Bytes of Redis that the completed jobs of all sources may take, about. Default 268,435,456. */
   readonly keepCompletedBytes?: number;
-  /**
-   * True when completed jobs of a source keep their body for as long as they stay. Default: they
-   * do.
-   */
+  /** True when completed jobs of a source keep their body. Default: they do. */
   keepsBodies?(source: string): boolean;
   /** Processes a job. An error is unexpected, and makes BullMQ run the job again. */
   run(job: EventJob): Promise<JobResult>;
-  /** Called for a job that was failed without being run (its workers died too often). */
   onAbandoned(job: EventJob, reason: string): Promise<void>;
 }
 
 export interface Workers {
-  /** The number of jobs that run. */
   readonly active: number;
   /**
    * Takes no more jobs, waits up to `timeoutMs` for those that run, then aborts their signals.
@@ -148,7 +117,6 @@ export interface Workers {
   close(options: { timeoutMs: number }): Promise<void>;
 }
 
-/** A job as the queue has it. */
 export interface FoundJob {
   readonly jobId: string;
   readonly state: "waiting" | "active" | "delayed" | "completed" | "failed" | "unknown";
@@ -162,11 +130,9 @@ export interface FoundJob {
   readonly mac: MacProblem | undefined;
 }
 
-/** The status of a job: it waits or runs, now or later; or it has ended. */
 export type JobStatus =
   { readonly state: "live" } | (JobEnd & { readonly state: "failed" | "completed" });
 
-/** The end of a job. */
 export interface JobEnd {
   /** By the clock of the worker that ended it. */
   readonly finishedAtMs: number;
@@ -182,7 +148,6 @@ export interface FinishedJob extends JobEnd {
   readonly event: EnvelopedEvent | undefined;
   /** As in {@link FoundJob}, but for headers and body. */
   readonly mac: MacProblem | undefined;
-  /** The reason why it cannot be read: the code, and a message that quotes nothing of the job. */
   readonly problem?: JobProblem;
 }
 
@@ -192,9 +157,7 @@ export interface JobProblem {
   readonly message: string;
 }
 
-/**
- * Jobs that completed and that their queue no longer has: nobody can say which events they were.
- */
+/** Jobs that completed and that their queue no longer has, whatever their events were. */
 export interface Forgotten {
   /** About how many: completions are counted by the minute, and for a week. */
   readonly count: number;
@@ -202,9 +165,7 @@ export interface Forgotten {
   readonly tillMs: number;
 }
 
-/**
- * Where a page of finished jobs begins: at this time, after so many that ended in that millisecond.
- */
+/** The beginning of a page of finished jobs: a time, and a number of jobs of that millisecond. */
 export interface FinishedFrom {
   readonly atMs: number;
   readonly skip: number;
@@ -216,9 +177,7 @@ export interface FinishedJobs {
   readonly next: FinishedFrom | undefined;
 }
 
-/**
- * Jobs of a source by state. `waiting` are those that a worker may take, or could if not paused.
- */
+/** Jobs of a source by state; `waiting` without regard to a pause. */
 export interface JobCounts {
   readonly waiting: number;
   readonly active: number;
@@ -244,8 +203,6 @@ export interface Pressure {
 export interface SourcePressure {
   /** Jobs that wait for a worker or for the time of their next attempt. */
   readonly depth: number;
-  /**
-   * Milliseconds that the oldest job has waited for its first attempt; undefined when none does.
-   */
+  /** Milliseconds that the oldest unbegun job has waited. */
   readonly oldestAgeMs: number | undefined;
 }

@@ -17,13 +17,10 @@ const DEMOTED = /\b(?:READONLY|UNBLOCKED)\b/;
  * Opens a connection to the server of a URL: `redis://` or `rediss://` for one server, or
  * `redis+sentinel://` or `rediss+sentinel://` for the primary that Sentinel names
  * (`redis+sentinel://user:password@h1:26379,h2/name`, with `db`, `sentinelUsername` and
- * `sentinelPassword` as parameters). The parameter `sslrootcert` names the file of a private CA in
- * PEM, as it does in a URL of Postgres.
- *
- * A server that answers as a replica has been demoted: the connection is closed, and the next one
- * goes to wherever the name or Sentinel points by then.
- *
- * @throws `invalid_config` when the CA's file cannot be read, or the URL is malformed.
+ * `sentinelPassword` as parameters). `sslrootcert` names the file of a private CA in PEM. A
+ * connection to a demoted server is closed, and the next one goes to wherever the name or Sentinel
+ * points.
+ * @throws `invalid_config` when the CA's file cannot be read, or the URL is malformed
  */
 export function connectRedis(text: string, options: RedisOptions): Redis {
   const url = readUrl(text);
@@ -40,10 +37,7 @@ export function connectRedis(text: string, options: RedisOptions): Redis {
   return tls === undefined ? new Redis(text, shared) : new Redis(url.href, { ...shared, tls });
 }
 
-/**
- * True when only this machine can reach the Redis of a URL. Sentinel may name a server on any
- * machine.
- */
+/** True when only this machine can reach the Redis. Sentinel may name a server on any machine. */
 export function isRedisOnThisMachine(text: string): boolean {
   if (SENTINEL.test(text)) return false;
   const host = unbracketed(new URL(text).hostname);
@@ -51,8 +45,7 @@ export function isRedisOnThisMachine(text: string): boolean {
 }
 
 /**
- * Refuses a server on which a queue does not work, by its INFO.
- *
+ * Refuses a server on which a queue does not work.
  * @throws `redis_topology`
  */
 export function checkTopology(info: ReadonlyMap<string, string>): void {
@@ -77,9 +70,7 @@ export function checkTopology(info: ReadonlyMap<string, string>): void {
   }
 }
 
-/**
- * The fault of the last Sentinel that was asked; undefined when it had none, or was merely away.
- */
+/** The fault of the last Sentinel that was asked, unless it was merely away. */
 export function watchSentinels(client: Redis): () => MillraceError | undefined {
   let problem: MillraceError | undefined;
   client.on("sentinelError", ({ message }: Error) => {

@@ -21,7 +21,6 @@ export interface RedisQueuesOptions {
   readonly sources: readonly string[];
   readonly role: QueueRole;
   readonly notify: Notify;
-  /** Milliseconds within which an enqueue is answered. Default 800. */
   readonly enqueueTimeoutMs?: number;
   /** Sign jobs and check them. Default: jobs are taken at their word. */
   readonly keys?: QueueKeys | undefined;
@@ -34,7 +33,7 @@ const COMMAND_GRACE_MS = 200;
 const REPLICA_SHARE = 0.25;
 
 /**
- * Opens every source's queue on Redis. Returns at once, also when Redis is down: until it is there,
+ * Opens every source's queue on Redis. Returns at once, also when Redis is down: until it is up,
  * `enqueue` answers with errors and `ping` throws.
  */
 export function createRedisQueues(options: RedisQueuesOptions): Queues {
@@ -57,7 +56,6 @@ export function createRedisQueues(options: RedisQueuesOptions): Queues {
 const SERVER_FAULT =
   /^(?:OOM|LOADING|READONLY|NOREPLICAS|MISCONF|MASTERDOWN|UNBLOCKED|BUSY|CLUSTERDOWN|TRYAGAIN|NOAUTH|WRONGPASS|NOPERM)\b/;
 
-/** BullMQ on Redis through ioredis. */
 function createRedisBackend(
   clients: RedisClients,
   keys: QueueKeys | undefined,

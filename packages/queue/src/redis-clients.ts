@@ -28,15 +28,13 @@ const SHARED: RedisOptions = {
   retryStrategy: (times) => Math.min(times * 100, 1_000),
 };
 
-/** Opens the producers' connection, and the workers' when it is first needed. */
 export function createRedisClients(options: Options): RedisClients {
   const producer = connectRedis(options.url, {
     ...SHARED,
     connectionName: options.connectionName,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
-    // A command that was cut off is not sent again: it fails by its time limit, and its sender
-    // decides.
+    // A command that was cut off is not sent again: its sender decides.
     autoResendUnfulfilledCommands: false,
     commandTimeout: options.commandTimeoutMs,
     // A socket on which commands stay unanswered so long is half-open: a new one is made.
@@ -75,14 +73,13 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
     connectionName: options.connectionName,
     maxRetriesPerRequest: null,
     // No commandTimeout: BullMQ takes a time-out for a failure of the job. A silent socket is
-    // replaced instead, after longer than any blocking read (ten seconds).
+    // replaced after longer than any blocking read (ten seconds).
     socketTimeout: 30_000,
   });
   client.on("error", options.onError);
   endTimeoutWithSocket(client);
   endBetweenConnections(client);
-  // BullMQ duplicates this client for each worker. The copies are kept, so that a dead Redis
-  // cannot keep a process from ending.
+  // The copies are kept, so that a dead Redis cannot keep a process from ending.
   const duplicate = client.duplicate.bind(client);
   client.duplicate = (override) => {
     const copy = duplicate(override);
@@ -97,9 +94,8 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
 }
 
 /**
- * Calls back when a connection has been made anew and goes to another server than before: a
- * blocking read on the old one, which may be silent, would notice after its socket's half minute
- * only.
+ * Calls back when a connection goes to another server than before: a blocking read on the old one
+ * would notice after half a minute only.
  */
 function onOtherServer(client: Redis, callback: (address: string) => void): void {
   let before: string | undefined;
@@ -117,8 +113,7 @@ function addressOf({ stream }: Redis): string {
 
 /**
  * ioredis 5.11.1 leaves the timer of `socketTimeout` running when its socket closes. It then ends
- * the next connection, which is healthy, and keeps a closed client's process alive
- * (redis/ioredis#2147).
+ * the next connection, and keeps a closed client's process alive (redis/ioredis#2147).
  */
 function endTimeoutWithSocket(client: Redis): void {
   client.on("close", () => {
@@ -128,8 +123,8 @@ function endTimeoutWithSocket(client: Redis): void {
 }
 
 /**
- * ioredis 5.11.1 says nothing of the end of a client that is ended between two connections, and
- * BullMQ, which waits for that when a worker closes, would wait without end.
+ * ioredis 5.11.1 does not emit the end of a client that is ended between two connections; BullMQ
+ * would wait without end when a worker closes.
  */
 function endBetweenConnections(client: Redis): void {
   const disconnect = client.disconnect.bind(client);
@@ -142,10 +137,7 @@ function endBetweenConnections(client: Redis): void {
   };
 }
 
-/**
- * ioredis 5.11.1 ends a client for good when Sentinel reports a new primary while it is just
- * connecting: its process would go on without a queue.
- */
+/** ioredis 5.11.1 ends a client for good when Sentinel reports a new primary while it connects. */
 function connectAgainAfterEnd(client: Redis, closing: AbortSignal): void {
   const connect = async () => {
     await wait(CONNECT_AGAIN_MS, closing);
@@ -158,7 +150,7 @@ function connectAgainAfterEnd(client: Redis, closing: AbortSignal): void {
 
 /**
  * BullMQ sends INFO on a new connection once, and a queue whose INFO timed out would stay
- * unusable as long as the process lives. So it is sent again until it is answered.
+ * unusable.
  */
 function retryInfo(client: Redis, closing: AbortSignal): void {
   const info = client.info.bind(client);

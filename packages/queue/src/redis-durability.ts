@@ -33,7 +33,7 @@ const LATE_REPLICA_MS = 1_000;
 
 /**
  * Watches what INFO says of the disk and of the replicas. Under `appendfsync everysec`, Redis
- * confirms writes that it has in memory alone while an fsync is in progress, for up to two seconds.
+ * confirms writes in memory while an fsync is in progress, for up to two seconds.
  */
 export function createDurabilityWatch(client: Redis, options: Options): DurabilityWatch {
   const { replicas } = options;
@@ -47,14 +47,12 @@ export function createDurabilityWatch(client: Redis, options: Options): Durabili
 
   async function keepLooking(): Promise<void> {
     while (!closing.signal.aborted) {
-      // Other calls report a server that does not answer.
       const pauseMs = await look().catch(() => LOOK_MS);
       judge();
       await wait(pauseMs, closing.signal);
     }
   }
 
-  /** Returns the milliseconds until the next look. */
   async function look(): Promise<number> {
     const [persistence, replication] = await Promise.all([
       client.info("persistence"),
@@ -123,10 +121,8 @@ function createReplicaWait(
 }
 
 /**
- * True when the disk of a Redis is slow. Redis begins an fsync each second, so one is seen in this
- * time.
- *
- * @throws when Redis does not answer.
+ * True when the disk of a Redis is slow. Redis begins an fsync each second.
+ * @throws when Redis does not answer
  */
 export async function isDiskSlow(url: string): Promise<boolean> {
   const client = connectRedis(url, { maxRetriesPerRequest: 0, retryStrategy: () => null });
@@ -143,7 +139,6 @@ export async function isDiskSlow(url: string): Promise<boolean> {
   }
 }
 
-/** The fields of INFO, by name. */
 export function parseInfo(text: string): Info {
   const pairs = text.split(/\r?\n/).map((line) => line.split(":", 2));
   return new Map(pairs.flatMap(([name, value]) => (name && value ? [[name, value]] : [])));
@@ -152,8 +147,8 @@ export function parseInfo(text: string): Info {
 type Info = ReadonlyMap<string, string>;
 
 /**
- * Judges one look after another. `busy`: an fsync is in progress and writes wait for it, which is
- * not long yet. Redis itself counts an fsync as delayed only after two seconds.
+ * Judges one look after another. `busy`: an fsync is in progress and writes wait for it. Redis
+ * itself counts an fsync as delayed only after two seconds.
  */
 function createDiskJudge(): (info: Info) => "well" | "busy" | "slow" {
   let busySinceMs: number | undefined;
@@ -174,7 +169,6 @@ function createDiskJudge(): (info: Info) => "well" | "busy" | "slow" {
   };
 }
 
-/** The replicas that are connected and have done their first synchronization. */
 export function onlineReplicas(info: Info): number {
   return [...info].filter(([name, facts]) => /^slave\d+$/.test(name) && facts.includes("online"))
     .length;

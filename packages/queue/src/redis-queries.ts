@@ -35,17 +35,14 @@ export function createRedisQueries(client: Redis): QueueQueries {
   };
 }
 
-/**
- * Bytes of a job's id, of its reason, and of its identity as JSON, that are read: those that
- * Millrace writes have fewer, and a page of those that somebody else writes fits into memory.
- */
+/** Bytes that are read of a job's id, reason, and identity; Millrace writes fewer. */
 const ID_BYTES_MAX = 1_024;
 const REASON_BYTES_MAX = 8_192;
 const IDENTITY_BYTES_MAX = 32_768;
 
 /**
- * For each id 0 when there is no such job, 1 when it has not ended, else how it ended. BullMQ's own
- * `getState` searches whole lists for a job.
+ * For each id 0 for no such job, 1 when it has not ended, else how it ended. BullMQ's own
+ * `getState` searches whole lists.
  */
 const SNAPSHOTS = createRedisScript(`
 local prefix = KEYS[1]
@@ -103,10 +100,9 @@ function toEnd([at, addedAt, attemptsMade, reason]: EndFields): Omit<JobSnapshot
 const readScore = (text: string): number => Number(text.replace(/inf$/, "Infinity"));
 
 /**
- * Jobs of a sorted set from a score on. Of the data the script gives what stands before the
- * headers, which the body follows: the envelope begins with the identity, and a quotation mark in
- * it is escaped. A key that is no hash reads as a job without data, so that it does not fail the
- * page; so does the set itself.
+ * Jobs of a sorted set from a score on, with their data up to the headers: the envelope begins
+ * with the identity. A key that is no hash reads as a job without data, so that it does not fail
+ * the page.
  */
 const FINISHED = createRedisScript(`
 local prefix, state = KEYS[1], ARGV[1]
@@ -139,10 +135,7 @@ async function readFinished(
   });
 }
 
-/**
- * One queue that Redis refuses does not hide the others. When each of them fails, that is no
- * answer.
- */
+/** One queue that Redis refuses does not hide the others. */
 async function readCounts(
   queues: ReadonlyMap<string, Queue>,
 ): Promise<ReadonlyMap<string, JobCounts>> {
@@ -175,9 +168,9 @@ async function countJobs(queue: Queue): Promise<JobCounts> {
 }
 
 /**
- * The number of waiting jobs, and the age of the oldest that was never begun, or -1. A job that was
- * begun before does not say since when it waits, so it is not counted; the script stops after ten.
- * A key that somebody has given another type counts as empty.
+ * The number of waiting jobs, and the age of the oldest that was never begun, or -1. A job that
+ * was begun before does not say since when it waits; the script stops after ten. A key of another
+ * type counts as empty.
  */
 const PRESSURE = createRedisScript(`
 local prefix = KEYS[1]
@@ -214,9 +207,7 @@ async function readPressure(
   return { memoryShare: memoryShare(info), sources };
 }
 
-/**
- * One queue that Redis refuses does not hide the others. That Redis is away, another command says.
- */
+/** One queue that Redis refuses does not hide the others; another command reports an outage. */
 function orNothing<T>(reading: Promise<T>): Promise<T | undefined> {
   return reading.catch(() => undefined);
 }
@@ -243,15 +234,13 @@ async function readLedgerMarks(
 }
 
 /**
- * The field of a queue's `meta` with its epoch; `meta` goes when the queue is obliterated or
- * flushed.
+ * The field of a queue's `meta` with its epoch; it goes when the queue is obliterated or flushed.
  */
 const EPOCH_FIELD = "millrace:epoch";
 
 /**
- * Each queue's epoch with the `run_id` of the server: a server that was restarted may have lost the
- * end of its file, and one that replaced another may not have had all of it. A queue whose
- * `meta` somebody has given another type has none, and is compared as a whole each time.
+ * Each queue's epoch with the server's `run_id`: a restarted server may have lost the end of its
+ * file. A queue without one is compared as a whole each time.
  */
 async function readEpochs(
   client: Redis,

@@ -10,7 +10,6 @@ import { createRuns, type Runs } from "./process-job.ts";
 
 /** Milliseconds between tries to fetch while the server refuses connections. BullMQ's own: 15 s. */
 const FETCH_RETRY_DELAY_MS = 1_000;
-/** Milliseconds in which an aborted run can undo its work. */
 const UNDO_TIMEOUT_MS = 2_000;
 /** Milliseconds that BullMQ has to write the results of the last jobs. */
 const BULLMQ_CLOSE_TIMEOUT_MS = 3_000;
@@ -25,7 +24,6 @@ interface Deps {
 
 interface Running {
   readonly runs: Runs;
-  /** Calls of `onAbandoned` that have not ended. */
   readonly abandoning: Set<Promise<void>>;
 }
 
@@ -34,7 +32,6 @@ interface SourceWorker {
   readonly backoff: { stop(): void };
 }
 
-/** Starts a BullMQ worker for each source. */
 export function startWorkers(deps: Deps): Workers {
   const running: Running = { runs: createRuns(), abandoning: new Set() };
   const workers = deps.sources.map((source) => startWorker(deps, source, running));
@@ -80,7 +77,6 @@ function startWorker(deps: Deps, source: string, { runs, abandoning }: Running):
   });
   const backoff = createErrorBackoff(worker, source, notify);
   worker.on("error", (error) => {
-    // `lockRenewalFailed` has reported it, and it is no sign of a sick server.
     if (error.message.startsWith("could not renew lock")) return;
     backoff.countError();
     reportError(error, source);
@@ -108,14 +104,11 @@ function bodyChars({ data }: Job<{ body?: unknown } | null>): number {
   return typeof body === "string" ? body.length : 0;
 }
 
-/**
- * BullMQ counts on the server, so the limit holds for all workers with the same setting together.
- */
+/** BullMQ counts on the server: the limit holds for all workers with the same setting together. */
 function limiterOf(rate: SourcePolicy["rate"]): Pick<WorkerOptions, "limiter"> {
   return rate === undefined ? {} : { limiter: { max: rate.max, duration: rate.perMs } };
 }
 
-/** Reports a job that BullMQ failed without running it: its workers died too often. */
 async function abandonJob(deps: Deps, source: string, job: Job, reason: string): Promise<void> {
   deps.notify({ kind: "job_abandoned", source, jobId: job.id ?? "", reason });
   const { timestamp, attemptsMade } = job;
@@ -162,8 +155,8 @@ const ERROR_WINDOW_MS = 1_000;
 const BACKOFF_MS = 1_000;
 
 /**
- * Pauses a worker whose errors come too fast. BullMQ asks for the next job again at once when
- * Redis refuses (OOM, a replica) or Postgres is away: thousands of times a second.
+ * Pauses a worker whose errors come too fast: BullMQ asks for the next job again at once when
+ * Redis refuses (OOM, a replica) or Postgres is away.
  */
 function createErrorBackoff(
   worker: Worker,

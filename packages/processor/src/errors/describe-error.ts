@@ -4,9 +4,9 @@ const BYTES_MAX = 8_192;
 const CAUSES_MAX = 3;
 
 /**
- * Describes anything that was thrown: `Name: message`, its causes, and the SQLSTATE where Postgres
- * gave one. The text has no stack, no query, no parameter, no secret of `known`, and nothing that
- * looks like a secret. It is one line of at most 8 kB without control characters. Never throws.
+ * Describes anything that was thrown: `Name: message`, its causes, and the SQLSTATE. Without a
+ * stack, query, parameter, secret of `known`, or anything that looks like a secret. One line of at
+ * most 8 kB. Never throws.
  */
 export function describeError(error: unknown, known: readonly string[] = []): string {
   try {
@@ -88,10 +88,7 @@ function escaped(character: string): string {
 const LINKS_READ = 10;
 const READ_LATER = ["name", "message", "code", "cause", "errors", "severity", "afterMs"];
 
-/**
- * Returns the error itself, or one of our own if reading the error or its causes throws (a getter,
- * a Proxy): later readers must not throw.
- */
+/** Returns the error, or one of our own if reading it throws (a getter, a Proxy). */
 export function readableError(thrown: unknown): unknown {
   if (!isObject(thrown)) return thrown;
   try {

@@ -8,14 +8,12 @@ export interface KeptOptions {
   readonly stack: boolean;
   /** The folder of the project's own code. */
   readonly projectDir: string;
-  /** Secrets that are left out, with everything that looks like a secret. */
   readonly secrets: readonly string[];
 }
 
 /**
  * Collects the details of a failure, next to its code and message. Undefined for an attempt that
- * was given back or that another worker took over: it belongs to no error group.
- *
+ * was given back or taken over: it belongs to no error group.
  * @param failed - the attempt; undefined for one that did not begin.
  */
 export function errorDetails(
@@ -45,16 +43,14 @@ const CAUSES_MAX = 4;
 const MILLRACE = fileURLToPath(new URL("../../..", import.meta.url));
 
 interface FrameOptions {
-  /** The folder of the project's own code. */
   readonly projectDir: string;
-  /** Secrets that are left out, with everything that looks like a secret. */
   readonly secrets?: readonly string[];
 }
 
 /**
- * Reads the files, lines and functions of a stack, and never the message, which V8 repeats in
- * `stack`. The project's own code is shown by its source map. If the error has no frame of the
- * project's own code, the first cause that has one counts. Never throws.
+ * Reads the files, lines and functions of a stack, never the message. The project's own code is
+ * shown by its source map. Without a frame of it, the first cause that has one counts. Never
+ * throws.
  */
 export function stackFrames(error: unknown, options: FrameOptions): readonly StackFrame[] {
   let first: readonly StackFrame[] = [];
@@ -66,9 +62,7 @@ export function stackFrames(error: unknown, options: FrameOptions): readonly Sta
       if (first.length === 0) first = frames;
       link = link.cause;
     }
-  } catch {
-    // A getter or a Proxy threw.
-  }
+  } catch {}
   return first;
 }
 
@@ -86,8 +80,8 @@ function framesOf(error: Error, options: FrameOptions): readonly StackFrame[] {
 const FUNCTION_NAME = /^[\p{L}\p{N}_$.<>#[\] ]+$/u;
 
 /**
- * Reads `name (file:1:2)`, `file:1:2`, `async name (file:1:2)`, `Array.map (<anonymous>)`. Text
- * that is no name of a function or of a file can be a part of a message, and is dropped.
+ * Reads `name (file:1:2)`, `file:1:2`, `async name (file:1:2)`, `Array.map (<anonymous>)`. Other
+ * text can be a part of a message, and is dropped.
  */
 function toFrame(call: string, { projectDir, secrets }: FrameOptions): StackFrame[] {
   const named = call.endsWith(")") ? call.indexOf(" (") : -1;

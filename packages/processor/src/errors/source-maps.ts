@@ -3,7 +3,6 @@ import { SourceMap } from "node:module";
 import { dirname, isAbsolute, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Counted from 1. */
 export interface FilePosition {
   readonly file: string;
   readonly line: number;
@@ -23,10 +22,9 @@ interface FileMap {
 }
 
 /**
- * Finds the source position of a position in a compiled file, by the source map next to the file or
- * within it. A file is read once, when an error is thrown in it. Undefined without a map, and where
- * Node maps stacks itself (`--enable-source-maps`). Never throws.
- *
+ * Finds the source position of a position in a compiled file, by the source map next to the file
+ * or within it. Undefined without a map, and where Node maps stacks itself
+ * (`--enable-source-maps`). Never throws.
  * @param compiled.file - absolute.
  * @param projectDir - the base of sources that a bundle names by a URL, such as `webpack://`.
  */
@@ -36,7 +34,6 @@ export function originalPosition(
 ): FilePosition | undefined {
   try {
     const found = mapOf(compiled.file);
-    // Lines and columns of maps count from 0.
     const entry = found?.map.findEntry(compiled.line - 1, Math.max(0, compiled.column - 1));
     if (found === undefined || entry === undefined || !("originalSource" in entry))
       return undefined;
@@ -54,9 +51,7 @@ function mapOf(file: string): FileMap | undefined {
   let found: FileMap | undefined;
   try {
     found = readMap(file);
-  } catch {
-    // No file, or no map.
-  }
+  } catch {}
   maps.set(file, found);
   return found;
 }

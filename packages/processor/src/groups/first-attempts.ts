@@ -28,8 +28,8 @@ interface GroupOptions {
 }
 
 /**
- * Milliseconds that a statement of a group waits for a row that another transaction holds. A group
- * waits longer for an event, so that it knows the reason of the delay.
+ * Milliseconds that a statement of a group waits for a locked row; less than a group waits for an
+ * event, so that the reason of the delay is known.
  */
 const LOCK_TIMEOUT_MS = 30;
 /** Bytes of bodies in one group, which are all in memory once more when it is finished. */
@@ -38,10 +38,9 @@ const BYTES_MAX = 4 * 1024 * 1024;
 const FEW = { events: 4, transactions: 8 };
 
 /**
- * Makes the first attempts of events. Most succeed within milliseconds, and those that wait at the
- * same time share a transaction. An event that arrives while few others run starts at once and
- * alone. A type that is slow or fails often runs alone, and waits for no other. Groups that wait
- * for each other's locks take turns (group-size.ts).
+ * Makes the first attempts of events. Those that wait at the same time share a transaction; an
+ * event that arrives while few others run starts at once and alone. A type that is slow or fails
+ * often runs alone. Groups that wait for each other's locks take turns (group-size.ts).
  */
 export class FirstAttempts {
   readonly #deps: Deps;
@@ -60,8 +59,8 @@ export class FirstAttempts {
   }
 
   /**
-   * Events of a source that are worth fetching at once, so that each transaction has a whole group;
-   * 0 as long as they mostly run alone. No other worker gets an event that waits here.
+   * Events of a source worth fetching at once, so that each transaction has a whole group; 0 while
+   * they mostly run alone. No other worker gets an event that waits here.
    */
   eventsMax(source: string): number {
     return this.#fetch.eventsMax(source, this.#options.transactionsMax);
@@ -195,9 +194,7 @@ export class FirstAttempts {
     let ends: readonly (readonly (AttemptEnd | RecordFirst)[])[] = [];
     try {
       ends = await this.#attemptGroup(handlerGroups);
-    } catch {
-      // No handler ran. The record of each event shows the fault of the database.
-    }
+    } catch {}
     handlerGroups.forEach(({ waiting }, at) => {
       waiting.forEach(({ resolve }, index) => resolve(ends[at]?.[index] ?? NOT_RUN));
     });

@@ -19,10 +19,7 @@ const LATEST_WEIGHT = 0.25;
 const SLOW_SINGLE_MS = 50;
 /** Single runs of which the fastest counts. */
 const WINDOW = 16;
-/**
- * Bounds of a group's wait for one event: ten times the usual duration of its type, or twice the
- * usual start of a group.
- */
+/** Bounds of a group's wait for one event: ten times its usual time, or twice the usual start. */
 const PATIENCE_MS = { min: 50, max: 250 };
 /** With a larger share of failures and rollbacks, groups spend their time undoing. */
 const FAILED_SHARE_MAX = 0.2;
@@ -33,12 +30,9 @@ const SERIAL_CALM = { first: 2_000, max: 64_000 };
 /**
  * The number of events of a type that share a transaction: one at first, twice as many after as
  * many calm runs, half as many after trouble. After each trouble, growth takes twice as many calm
- * runs, so that a type which does not suit groups rarely tries one. A type whose statements reach
- * past a savepoint runs alone until the process ends.
- *
- * Groups that wait for each other's rows run one after the other for a while (`isSerial`): a group
- * locks all of its rows until its COMMIT, but no event waits within one transaction. If a type
- * waits for locks even then, another process holds them, and its size is halved.
+ * runs. A type whose statements reach past a savepoint runs alone until the process ends.
+ * Groups that wait for each other's rows run one after the other for a while (`isSerial`). If a
+ * type waits for locks even then, another process holds them, and its size is halved.
  */
 export class GroupSize {
   readonly #max: number;
@@ -61,7 +55,6 @@ export class GroupSize {
     this.#max = max;
   }
 
-  /** Events that may share a transaction. */
   get current(): number {
     return this.#isSingle ? 1 : Math.min(this.#size, this.#max);
   }
@@ -94,11 +87,8 @@ export class GroupSize {
 
   /**
    * Notes the events of this type in one group.
-   *
-   * @param startMs - the time until the group began. A handler is slow if it takes longer than that
-   * and long.
-   * @param ranSerially - true if no other group of the type ran meanwhile. Groups that ran when the
-   * first one met a lock have met it too.
+   * @param startMs - the time until the group began; slow handlers take longer than that.
+   * @param ranSerially - true if no other group of the type ran meanwhile.
    */
   noteGroup(reports: readonly RunReport[], startMs: number, ranSerially: boolean): void {
     if (reports.length === 0) return;
@@ -150,7 +140,6 @@ const EVENT_WEIGHT = 1 / 64;
 const FETCH_SIZE_MIN = 12;
 
 interface Usual {
-  /** Events that may share a transaction. */
   groupSize: number;
   bytes: number;
 }

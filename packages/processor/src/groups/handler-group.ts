@@ -33,7 +33,6 @@ const SET_PATIENCE_MS = 250;
 export class HandlerGroup implements GroupUnit {
   readonly waiting: readonly Waiting[];
   readonly members: GroupUnit["members"];
-  /** Start of its handlers; Infinity if they did not start. */
   startedMs = Infinity;
   readonly #deps: HandlerGroupDeps;
   readonly #signal = new LazySignal();

@@ -52,7 +52,6 @@ export interface AttemptDeps {
   readonly openLog: OpenLog;
   readonly notify: (notice: Notice) => void;
   readonly internalSources: InternalSources;
-  /** Gets the emitted events after the COMMIT. */
   readonly onEmitted: OnEmitted;
 }
 
@@ -71,8 +70,7 @@ export interface Called {
 
 /**
  * Runs the writes of a claimed event once, in a transaction that holds the event's row.
- *
- * @param conditions.isNew - true when the record of this job brought the event into the ledger.
+ * @param conditions.isNew - true when this job's record brought the event into the ledger.
  */
 export async function attemptEvent(
   job: EventJob,
@@ -205,10 +203,9 @@ interface TimeLimit {
 }
 
 /**
- * Runs an attempt, or a call of one, within the handlers' time. No other code has this deadline:
- * when the time is up, the signal for the handlers and the ledger aborts. It also aborts when
- * `stop` does, and when the attempt fails. The time of a transaction includes its connection and
- * its BEGIN.
+ * Runs an attempt, or a call of one, within the handlers' time; no other code has this deadline.
+ * The signal for the handlers and the ledger aborts when the time is up, when `stop` does, and
+ * when the attempt fails. The time includes a transaction's connection and BEGIN.
  */
 export async function runInTime<Value>(
   { job, attempt, stop, timeoutMs }: TimeLimit,

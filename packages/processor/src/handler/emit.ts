@@ -48,8 +48,8 @@ const AFTER_MS_MAX = 365 * 86_400_000;
 const DEPTH_HEADER = "millrace-depth";
 
 /**
- * Creates the `emit` of an event's handlers. It throws at once instead of returning a promise,
- * because a handler may forget to await it and an event that is missing must not go unnoticed.
+ * Creates the `emit` of an event's handlers. It throws at once instead of returning a promise: a
+ * handler may forget to await it.
  */
 export function createEmit(parent: EmitParent, target: EmitTarget, sources: InternalSources): Emit {
   return (source, type, data, options = {}) => {
@@ -155,8 +155,8 @@ function depthOf({ source, headers }: EmitParent, sources: InternalSources): num
 }
 
 /**
- * The id of an emitted event: the same in each attempt of its parent, another in each replay. It is
- * unique, because the separators do not occur in the parts.
+ * The id of an emitted event: the same in each attempt of its parent, another in each replay. The
+ * separators do not occur in the parts.
  */
 function emittedId({ source, eventId, generation }: EventKey, type: string, part: string): string {
   const id = [source, escaped(eventId), generation, escaped(type), part].join("|");

@@ -53,7 +53,6 @@ type Path = readonly (PropertyKey | { readonly key: PropertyKey })[];
 const PATHS_MAX = 10;
 const PATH_CHARS_MAX = 100;
 
-/** `items[0].price`. The issue's own message is left out: libraries put values into it. */
 function pathText(path: Path): string {
   const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
   const text = keys

@@ -10,11 +10,9 @@ import { describeError, withoutQuery } from "../errors/describe-error.ts";
 /** The fields of each line of an attempt's handlers. */
 export interface LogFields {
   readonly source: string;
-  /** Undefined for a set-based handler with several events. */
   readonly event_id?: string | undefined;
   readonly generation?: number | undefined;
   readonly attempt: number;
-  /** Events of a set-based handler. */
   readonly events?: number | undefined;
 }
 
@@ -66,7 +64,6 @@ export class AttemptLog {
 
   /**
    * The last lines, for the record of a failed attempt, and the number of lines before those.
-   *
    * @param secrets - left out, with everything that looks like a secret.
    */
   last(secrets: readonly string[] = []): {

@@ -49,8 +49,8 @@ interface CallsDeps extends AttemptDeps {
 }
 
 /**
- * Attempts a claimed event whose handlers make calls: first the calls, then the writes. In between,
- * its call slot is released and a slot for the transaction is taken. Never rejects.
+ * Attempts a claimed event whose handlers make calls: first the calls, then the writes. In
+ * between, its call slot is released and a transaction's slot is taken. Never rejects.
  */
 export async function callThenWrite(
   job: EventJob,
@@ -74,11 +74,6 @@ export async function callThenWrite(
   }
 }
 
-/**
- * Makes the calls of a claimed event's handlers, one after the other, before its transaction. They
- * hold nothing of Postgres: the decision about a replay, the read of the body, and each finished
- * step are commits of their own. Never rejects.
- */
 async function makeCalls(
   job: EventJob,
   claim: ClaimedAttempt,

@@ -18,7 +18,6 @@ import { ParsedBody, readBySchema, type EventPayload } from "./event-payload.ts"
 import type { AttemptLog } from "./handler-log.ts";
 import { eventIdempotencyKey } from "./idempotency-key.ts";
 
-/** A handler that runs for an event, with the payload that it gets. */
 export interface PlannedHandler {
   readonly handler: Handler;
   readonly payload: EventPayload;
@@ -47,7 +46,6 @@ export class Handlers {
 
   /**
    * Checks an event by the schema and the `when` of each of its handlers.
-   *
    * @throws `payload_mismatch`; the errors of a schema or a `when`
    */
   async plan(event: EnvelopedEvent, attempt: number, stored: StoredContent): Promise<Plan> {
@@ -65,9 +63,8 @@ export class Handlers {
   }
 
   /**
-   * Runs the writes of every handler of the event, one after the other in one transaction, in the
-   * order of their registration. Returns `ignored` when there are no handlers. Their return values
-   * are not used.
+   * Runs the writes of every handler of the event, in one transaction, in the order of their
+   * registration. `ignored` without handlers. Return values are not used.
    */
   async run(event: EnvelopedEvent, attempt: number, input: HandlerInput): Promise<Outcome> {
     const { locked, context, called } = input;
@@ -158,7 +155,6 @@ type StoredContent = Pick<LockedEvent, "headers" | "body">;
 interface HandlerInput {
   readonly locked: LockedEvent;
   readonly context: HandlerContext;
-  /** The handlers that run, if the event was checked before. */
   readonly plan?: Plan | undefined;
   readonly called?: ReadonlyMap<Handler, unknown> | undefined;
 }
@@ -170,9 +166,8 @@ interface Reading {
 }
 
 /**
- * The event as handlers see it: the ledger's bytes and headers under the identity of the job. All
- * handlers of an attempt share it, unless they have a schema. Its payload is parsed once, on first
- * use.
+ * The event as handlers see it: the ledger's bytes and headers under the identity of the job. Its
+ * payload is parsed once, on first use.
  */
 export function createWebhookEvent(
   event: EnvelopedEvent,
@@ -208,10 +203,7 @@ function dataOf(payload: JsonPayload, field: string | undefined): JsonPayload {
   return isWrapped ? payload[field] : payload;
 }
 
-/**
- * Creates the context of handlers. `signal`, `emit`, and `log` are created on first use. A set has
- * no parent and cannot emit.
- */
+/** Creates the context of handlers, its parts on first use. A set has no parent and cannot emit. */
 export function createHandlerContext(
   tx: HandlerTransaction,
   signal: LazySignal,

@@ -12,7 +12,6 @@ interface Deps {
   /** The results of earlier attempts by the name of the step: JSON, or null for undefined. */
   readonly recorded: ReadonlyMap<string, string | null>;
   readonly idempotencyKey: string;
-  /** Records a step, while the attempt is still the event's latest. */
   readonly record: (step: {
     readonly name: string;
     readonly result: string | null;

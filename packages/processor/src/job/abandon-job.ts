@@ -7,9 +7,9 @@ import { checkJob } from "./trust-job.ts";
 const LEDGER_UNAVAILABLE_DELAY_MS = 5_000;
 
 /**
- * Fails an event in the ledger that the worker fails without an attempt, if the ledger knows it:
- * the job's data may be edited. A replay or a body that the ledger has lost is recorded as failed.
- * While the ledger is unavailable, the job is retried.
+ * Fails an event that the worker fails without an attempt, if the ledger knows it: the job may be
+ * edited. A lost replay or body is recorded as failed. While the ledger is unavailable, the job is
+ * retried.
  */
 export async function failUnattempted(
   job: EventJob,
@@ -34,8 +34,8 @@ interface AbandonDeps {
 }
 
 /**
- * Fails a job in the ledger that BullMQ has failed without running it. An event is recorded only if
- * its job has a valid MAC and passes the checks.
+ * Fails a job that BullMQ has failed without running it. An event is recorded only if its job has
+ * a valid MAC and passes the checks.
  */
 export async function abandonJob(job: EventJob, reason: string, deps: AbandonDeps): Promise<void> {
   const key = keyOf(job.event);

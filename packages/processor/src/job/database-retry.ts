@@ -8,19 +8,20 @@ const DELAY_MS_MAX = 30_000;
 
 export interface DatabaseRetry {
   /**
-   * Runs a step, and again while it fails because Postgres is unavailable. Throws its last error
-   * when the time is up or the signal aborts, and any other error at once.
+   * Runs a step again while Postgres is unavailable. Throws its last error when the time is up or
+   * the signal aborts, and any other error at once.
    */
   retry<T>(step: () => Promise<T>, signal: StopSignal): Promise<T>;
-  /** Milliseconds, 1,000 to 30,000 with jitter, until a job is due again that Postgres has failed
-   * `times` times before. */
+  /**
+   * Milliseconds, 1,000 to 30,000 with jitter, until a job is due that Postgres failed `times`
+   * times.
+   */
   delayMs(times: number): number;
 }
 
 /**
  * Retries a step while Postgres is unavailable, and decides on the delay of a job that is handed
- * back because that was not enough.
- *
+ * back.
  * @param options.maxMs - milliseconds that a step is retried before its error is thrown.
  */
 export function createDatabaseRetry(options: {
@@ -49,8 +50,7 @@ export function createDatabaseRetry(options: {
       }
     },
     delayMs(times) {
-      // The delay grows with the outage, and with the failures of an event: its handler may bring
-      // Postgres down.
+      // The delay grows with the event's failures: its handler may bring Postgres down.
       const unavailableMs =
         unavailableSince === undefined ? 0 : performance.now() - unavailableSince;
       const repeatedMs = DELAY_MS_MIN * 2 ** Math.min(times, 10);

@@ -5,7 +5,6 @@ const CLOSE_MS = 3_000;
 
 export interface FailureHook {
   call(event: FailedEvent): void;
-  /** Waits for the calls in progress, within bounds. */
   close(): Promise<void>;
 }
 

@@ -4,7 +4,6 @@ import type { JobRefusal } from "./trust-job.ts";
 const RESTART_DELAY_MS_MAX = 1_000;
 const LOST_DELAY_MS = { min: 1_000, max: 5_000 };
 
-/** Fails a job that the ledger has not recorded. */
 export function refused({ code, message }: JobRefusal): JobResult {
   return { kind: "failed", code, message };
 }
@@ -37,10 +36,7 @@ export function handedBack(reason: unknown, random: () => number): JobResult {
     : { kind: "lost", afterMs };
 }
 
-/**
- * True if the job was refused or its event attempted. The other results say nothing about the job:
- * the ledger was unavailable, or another worker has the event.
- */
+/** True if the job was refused or its event attempted. */
 export function isDecided(result: JobResult): boolean {
   return result.kind === "retry" ? result.recorded : result.kind !== "lost";
 }

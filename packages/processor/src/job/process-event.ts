@@ -101,8 +101,7 @@ class EventRun {
   constructor(job: EventJob, context: ProcessContext) {
     this.#trust = trustJob(job, context.signsJobs);
     const { job: taken } = this.#trust;
-    // Only a first attempt runs handlers before its record, and a replay is never one: a replay
-    // whose claim found the row locked starts twice and runs once.
+    // Only a first attempt runs handlers before its record; a replay is never one.
     const mayHaveRun = context.firstAttempts !== undefined && job.event.generation === 0;
     this.#job = mayHaveRun ? taken : { ...taken, startedBefore: false };
     this.#key = keyOf(job.event);

@@ -30,7 +30,6 @@ export const FIRST_CLAIM: ClaimedAttempt = {
 
 export interface FailedAttempt {
   readonly error: unknown;
-  /** True when a handler threw it; false when the ledger did. */
   readonly thrownByHandler: boolean;
   /** The reason of an attempt that was broken off. */
   readonly abortReason: unknown;
@@ -55,14 +54,13 @@ interface Deps {
 const SHUTDOWN_DELAY_MS_MAX = 1_000;
 // A handler that asks for no wait would run again without end, because a wait uses up no attempt.
 const WAIT_MS_MIN = 1_000;
-// An unavailable Postgres fails an event about once; after that the event is not even recorded. An
-// event that fails so often has a handler that always deadlocks or brings Postgres down.
+// Postgres fails an event about once per outage; one that fails this often always deadlocks or
+// brings Postgres down.
 const FORGIVEN_MAX = 50;
 
 /**
- * Failures that a retry repeats: a body that is gone, a replay that waits for a decision, a payload
- * or a step that needs another version, and an endless chain. After `tx_changed`, a retry would do
- * twice what the handler committed outside of its transaction.
+ * Failures that a retry repeats. After `tx_changed`, a retry would do twice what the handler
+ * committed outside of its transaction.
  */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "body_missing",
@@ -118,8 +116,7 @@ export function decideRetry(
   if (isPermanentError(error)) return counted("permanent_error", true);
   if (isRetryLater(error)) return decideWait(error, claim, policy, deps);
   if (isDatabaseUnavailable(error)) {
-    // Attempts that the policy does not count, except waits: those given back, and those before a
-    // retry.
+    // Attempts that the policy counts: not waits, not those given back, not those before a retry.
     const earlier = claim.attempt - attemptSinceRetry - claim.waits;
     return earlier < FORGIVEN_MAX
       ? givenBack("database_unavailable", error, deps.database.delayMs(earlier), deps)
@@ -177,10 +174,7 @@ function givenBack(
   };
 }
 
-/**
- * Keeps the ledger's codes. Errors of handlers are `handler_failed`, except for misuse of their
- * context and for a schema that refused the event.
- */
+/** Errors of handlers are `handler_failed`, except for misuse of their context and a schema's. */
 function codeOf({ error, thrownByHandler }: FailedAttempt): ErrorCode {
   if (!isMillraceError(error)) return "handler_failed";
   if (!thrownByHandler) return error.code;
@@ -194,9 +188,7 @@ function hasCode(error: unknown, code: ErrorCode): boolean {
 /**
  * Milliseconds until the next attempt: `firstMs` times `factor` for each failure after the first,
  * at most `maxMs`, drawn evenly between 0 and that (full jitter).
- *
  * @param failures - failed attempts so far, from 1.
- * @param random - gives a number from 0 to 1, as Math.random does.
  * @internal
  */
 export function backoffMs(

@@ -12,7 +12,7 @@ export interface Slots {
 
 /**
  * Lets at most `max` events run at once. The next slot goes to the waiting source with the fewest
- * running events, so that a source with slow handlers does not starve the others.
+ * running events, so that slow handlers do not starve other sources.
  */
 export function createSlots(max: number): Slots {
   const running = new Map<string, number>();

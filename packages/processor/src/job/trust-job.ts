@@ -11,8 +11,7 @@ import {
 export interface JobTrust {
   readonly job: EventJob;
   /**
-   * True if Millrace wrote the job: its event can be attempted before it is recorded, and a refusal
-   * is recorded too. A forged job adds nothing to the ledger, not even a failed event.
+   * True if Millrace wrote the job. A forged job adds nothing to the ledger, not even a failure.
    */
   readonly isTrusted: boolean;
   /** The refusal if the ledger does not have the event, by what else the job lacks. */
@@ -78,8 +77,7 @@ export interface JobRefusal {
 
 /**
  * Checks the content of a job; undefined when nothing is wrong. Jobs can be edited or added by
- * hand, so nothing of a refused job is written to the ledger. Numbers are within the bounds of the
- * ledger's columns, which `fromEnvelope` checks.
+ * hand, so nothing of a refused job is written to the ledger.
  */
 export function checkJob({ event }: Pick<EventJob, "event">): JobRefusal | undefined {
   if (!isStorableWithin(event.eventId, EVENT_ID_BYTES_MAX)) {

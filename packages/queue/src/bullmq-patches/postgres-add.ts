@@ -8,10 +8,7 @@ const KNOWN = `
   SELECT id, state = 'failed' AS failed, data ->> 'body_hash' AS body_hash
     FROM job WHERE queue = $1 AND id = ANY($2::text[])`;
 
-/**
- * Adds jobs in one statement: all or none. A caller that does not ask for `exact` answers does not
- * wait for a look at what was there before; everything is `accepted` then.
- */
+/** Adds jobs in one statement: all or none. Without `exact`, everything is `accepted`. */
 export async function addToPostgres(
   pool: pg.Pool,
   queue: Queue,
@@ -34,7 +31,6 @@ function firstOfEach(jobs: readonly NewJob[]): readonly NewJob[] {
   return [...new Map(jobs.toReversed().map((job) => [job.id, job])).values()].toReversed();
 }
 
-/** A job that the queue has before it is added again. */
 interface KnownJob {
   /** Of the event that it has; undefined when its data was edited into something else. */
   readonly bodyHash: string | undefined;

@@ -7,7 +7,7 @@ import {
 
 /**
  * Returns the factory by which BullMQ's queues and workers share one connection. Their types name
- * the Redis backend by default, here and in bull-board; nothing uses it through them.
+ * the Redis backend by default; nothing uses it through them.
  */
 export function shareConnection(
   connection: PostgresConnection,

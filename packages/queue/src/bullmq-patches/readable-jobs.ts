@@ -3,10 +3,9 @@ import type { JobJson, RedisQueueBackend, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 
 /**
- * Lets a worker on Redis read every job that it fetches. Somebody may have edited one into
- * something that BullMQ cannot read: it would stay active and stall forever, and break every page
- * that lists it. It is made readable instead: what says nothing of the event is replaced, and a job
- * without readable data fails like any other that Millrace did not write.
+ * Lets a worker on Redis read every job that it fetches. A job that was edited into something that
+ * BullMQ cannot read would stay active and stall forever, and break every page that lists it. What
+ * says nothing of the event is replaced, and a job without readable data fails.
  */
 export function makeReadable(worker: Worker, client: Redis): Worker {
   const backend: RedisQueueBackend = worker["backend"];
@@ -45,10 +44,7 @@ export function makeReadable(worker: Worker, client: Redis): Worker {
 /** BullMQ's commands whose answer has the next job in it. */
 const FETCHES: ReadonlySet<string> = new Set(["moveToActive", "moveToFinished", "moveToDelayed"]);
 
-/**
- * Fields that BullMQ parses or that Redis counts in, what stands for nothing in them, and what may
- * stand there. (In `ats` Redis counts as it fetches the job: redis-script.ts.)
- */
+/** Fields that BullMQ parses or that Redis counts in, with an empty value and a check. */
 const PARSED: ReadonlyMap<string, readonly [nothing: string, isGood: (text: string) => boolean]> =
   new Map([
     ["opts", ["{}", isJson]],
@@ -57,16 +53,10 @@ const PARSED: ReadonlyMap<string, readonly [nothing: string, isGood: (text: stri
     ["stc", ["0", isCount]],
   ]);
 
-/**
- * They name a scheduler, or a job that waits for this one. Millrace has neither, and BullMQ stops
- * at one that is not there.
- */
+/** They name a scheduler, or a job that waits for this one; BullMQ stops at a missing one. */
 const FOREIGN: ReadonlySet<string> = new Set(["rjk", "parent", "parentKey"]);
 
-/**
- * Empties and replaces what BullMQ could not read or finish a job with, in names and values by
- * turns.
- */
+/** Empties and replaces fields that BullMQ could not read, in names and values by turns. */
 function repairFields(fields: string[]): { removed: string[]; replaced: string[] } {
   const removed: string[] = [];
   const replaced: string[] = [];

@@ -10,15 +10,12 @@ const KEYS = ["wait", "meta", "id", "active", "events", "marker", "failed", "com
 /** The script's answers for a job; anything else is an error's message. */
 const ANSWERS = ["accepted", "duplicate", "failed", "conflict", "completed"] as const;
 
-/**
- * Jobs in one run of the script, during which Redis serves no other client: some ten milliseconds.
- */
+/** Jobs in one run of the script, some ten milliseconds in which Redis serves no other client. */
 const CHUNK = 250;
 
 /**
- * Adds jobs, and finds out what was known of them, in one command.
- *
- * @throws when another BullMQ is installed than the one that this is tested with.
+ * Adds jobs and finds out what was known of them, in one command.
+ * @throws when another BullMQ is installed than the tested one
  */
 export function createRedisAdd(
   client: Redis,
@@ -75,25 +72,18 @@ function toStoreResult(answer: unknown): StoreResult {
   return ANSWERS[answer] ?? new Error(`Cannot add the job: an unknown answer ${answer}`);
 }
 
-/**
- * A job's options in JSON, before its id and after it: in the order in which BullMQ's script writes
- * them.
- */
+/** A job's options in JSON, in the order in which BullMQ's script writes them. */
 const { stackTraceLimit, backoff, attempts } = JOB_OPTIONS;
 const OPTIONS = JSON.stringify({ stackTraceLimit, jobId: "", backoff, attempts }).split('""');
 
 /**
- * Does the work of BullMQ's own script for jobs without a delay, a priority, a parent, or a
- * deduplication key, for many jobs: what is stored is what `queue.add` would store, value for
- * value. What does not differ from job to job is done once. An error of one job is its own answer,
- * and the others go on; that of a replica is the whole call's. A duplicate is published too, but is
- * one whether or not that succeeds: Redis may be full.
- *
- * Job data is our envelope, in which the first unescaped "body_hash" is the event's; to parse a
- * body of a megabyte for it would hold up the server.
- *
- * KEYS are those above. ARGV: the queue's key prefix, the time, "1" to find out what is known of a
- * duplicate, the two parts of the options; then for each job its id, name, body hash and data.
+ * Does the work of BullMQ's own script for many jobs without a delay, a priority, a parent, or a
+ * deduplication key: stores what `queue.add` would store, value for value. An error of one job is
+ * its own answer; that of a replica is the whole call's. A duplicate is one whether or not its
+ * notice is published: Redis may be full. Job data is our envelope, in which the first unescaped
+ * "body_hash" is the event's; parsing a body of a megabyte would hold up the server.
+ * ARGV: the queue's key prefix, the time, "1" to find out what is known of a duplicate, the two
+ * parts of the options; then for each job its id, name, body hash and data.
  */
 const ADD = `
 local wait, meta, counter, active, events, marker, failed, completed = unpack(KEYS)

@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import type { Forgotten } from "../queues.ts";
 import { unlessWrongType } from "./redis-script.ts";
 
-// The jobs of a queue that completed in each minute of the last week, in a hash for each hour:
+// The jobs that completed in each minute of the last week, in a hash for each hour:
 // `bull:millrace-acme:millrace:completed:<hour>`, minute of the hour -> jobs. Hours and minutes
 // since the Unix epoch.
 
@@ -15,10 +15,7 @@ const KEPT_SECONDS = (KEPT_HOURS + 1) * 3_600;
 /** The part of a hash's name between the queue's prefix and the hour. No job id has a colon. */
 const COMPLETED = "millrace:completed:";
 
-/**
- * Lua: defines `countCompleted(prefix, timestamp, jobs)`, one write for many jobs, and a second one
- * at the first of a minute.
- */
+/** Lua: defines `countCompleted(prefix, timestamp, jobs)`, one write for many jobs. */
 export const COUNT_COMPLETED = `
 local function countCompleted(prefix, timestamp, jobs)
   local minute = math.floor(timestamp / ${MINUTE_MS})
@@ -30,8 +27,7 @@ end
 `;
 
 /**
- * Counts jobs that completed, or -1 for one that runs again. Does not wait, and a count that is
- * lost changes nothing else.
+ * Counts jobs that completed, or -1 for one that runs again. Does not wait; a count may be lost.
  */
 export function countCompleted(
   client: Redis,
@@ -44,10 +40,7 @@ export function countCompleted(
   counted.then((sum) => (sum === jobs ? client.expire(key, KEPT_SECONDS) : 1)).catch(() => {});
 }
 
-/**
- * Counts the jobs that completed since a time, from the beginning of its minute, and that the queue
- * does not have as completed anymore.
- */
+/** Counts the jobs that completed since a time and that the queue no longer has. */
 export async function countForgotten(
   client: Redis,
   queue: Queue,

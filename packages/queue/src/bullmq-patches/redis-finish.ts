@@ -4,7 +4,7 @@ import type { Redis } from "ioredis";
 import { COUNT_COMPLETED, countCompleted } from "./redis-completions.ts";
 import { bullmqScript, createRedisScript, replyError, type RedisScript } from "./redis-script.ts";
 
-/** Jobs in one run of the script, during which Redis serves no other client: some milliseconds. */
+/** Jobs in one run of the script, some milliseconds in which Redis serves no other client. */
 const JOBS_MAX = 100;
 
 /**
@@ -22,9 +22,8 @@ type Args = readonly (string | number | Buffer | undefined)[];
 
 /**
  * Lets a worker finish the jobs that end together, and fetch as many, in one call of Redis. BullMQ
- * sends a call for each job. Each job is still finished by BullMQ's own script: it checks the token
- * of the job's lock, and leaves a job that another worker has taken since. A job that ends alone is
- * finished by BullMQ's own call. Those that completed are counted (redis-completions.ts).
+ * sends a call for each job. BullMQ's own script still finishes each job: it checks the token of
+ * the job's lock. Completed jobs are counted (redis-completions.ts).
  */
 export function finishTogether(worker: Worker, client: Redis): Worker {
   const backend: RedisQueueBackend = worker["backend"];
@@ -57,14 +56,10 @@ export function finishTogether(worker: Worker, client: Redis): Worker {
 
 interface FinishCall {
   readonly args: Args;
-  /** Sends BullMQ's own call. */
   alone(): Promise<unknown>;
 }
 
-/**
- * BullMQ's own call takes Redis a third less time than ours for one job. Nobody waits for the
- * count.
- */
+/** BullMQ's own call takes Redis a third less time than ours for one job. */
 async function finishAlone(client: Redis, { args, alone }: FinishCall): Promise<unknown> {
   const answer = await alone();
   const isDone = typeof answer !== "number" || answer >= 0;
@@ -104,13 +99,10 @@ async function finishMany(
 const FIRST_LINE = "\nlocal jobIdKey = KEYS[12]\n";
 
 /**
- * BullMQ's text becomes the body of a function, which is called for each job with the job's own
- * keys and arguments. Its helper functions are made once, and not for each job. Old notices are
- * trimmed with the first job, and old completed or failed jobs after the last one: what remains is
- * the same. An error of one job is its own answer, a string, and the others go on; that of a
- * replica is the whole call's.
- *
- * @throws when another BullMQ is installed than the one that this is tested with.
+ * BullMQ's text becomes the body of a function, called for each job with its keys and arguments.
+ * Old notices are trimmed with the first job, and old ended jobs after the last one. An error of
+ * one job is its own answer; that of a replica is the whole call's.
+ * @throws when another BullMQ is installed than the tested one
  */
 function createFinishScript(): RedisScript {
   const [functions, body] = bullmqScript("moveToFinished").content.split(FIRST_LINE);

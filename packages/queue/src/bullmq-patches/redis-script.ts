@@ -5,8 +5,7 @@ import type { Redis } from "ioredis";
 /** A Lua script, sent by its hash; its text goes along only when the server does not have it. */
 export interface RedisScript {
   /**
-   * `onSent` is called each time that the script was sent: what the caller sends then comes behind
-   * it.
+   * Calls `onSent` each time that the script was sent: what the caller sends then comes behind it.
    */
   run(
     client: Redis,
@@ -51,7 +50,7 @@ export function unlessWrongType(error: unknown): undefined {
 /** The BullMQ whose scripts were read, and whose results ours are tested to equal. */
 const KNOWN_VERSION = "6.7.0";
 
-/** @throws when another BullMQ is installed than the one that this is tested with. */
+/** @throws when another BullMQ is installed than the tested one */
 export function requireKnownBullmq(load: NodeJS.Require = LOAD): void {
   const { version } = load("bullmq/package.json") as { version?: unknown };
   if (version === KNOWN_VERSION) return;
@@ -71,17 +70,15 @@ const FETCHING = {
 const COUNT_RUN = 'rcall("HINCRBY", jobKey, "ats", 1)';
 
 /**
- * Redis cannot count in a field that is no number, and a script that stops there leaves its job
- * active, without a worker, each time anew. Such a job counts as one that was begun before.
+ * Redis cannot count in a field that is no number: the script would leave its job active, without
+ * a worker, each time anew. Such a job counts as begun before.
  */
 const COUNT_RUN_ALWAYS =
   'if type(redis.pcall("HINCRBY", jobKey, "ats", 1)) ~= "number" then rcall("HSET", jobKey, "ats", 2) end';
 
 /**
- * The text of one of BullMQ's own scripts, from the BullMQ that is installed, but for the line that
- * counts a job's runs.
- *
- * @throws when another BullMQ is installed than the one that this is tested with.
+ * The text of one of BullMQ's installed scripts, but for the line that counts a job's runs.
+ * @throws when another BullMQ is installed than the tested one
  */
 export function bullmqScript(
   name: keyof typeof FETCHING,
