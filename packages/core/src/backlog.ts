@@ -1,6 +1,5 @@
 import { settlesWithin, wait } from "./deadline.ts";
 
-/** Background work that no caller waits for. */
 export interface Backlog<Item> {
   /** Takes an item, or drops it when there is no capacity. */
   add(item: Item): void;
@@ -21,10 +20,7 @@ export interface BacklogOptions<Item> {
   onLost(items: number, error: unknown): void;
 }
 
-/**
- * Does work in batches in the background, bounded in memory however long a call takes. Only for
- * work that something else makes up for when it is lost.
- */
+/** Does work in batches in the background, bounded in memory. Only for work that may be lost. */
 export function createBacklog<Item>(
   run: (items: readonly Item[]) => Promise<unknown>,
   options: BacklogOptions<Item>,

@@ -1,25 +1,21 @@
 import { wait, settlesWithin } from "./deadline.ts";
 
 /**
- * Keeps calls away from a server that did not answer in time, and probes it until it answers.
- * Without it, every call to a hung server would wait its whole deadline, and leave its bytes in a
- * dead socket.
+ * Keeps calls away from a server that did not answer in time, and probes it until it answers:
+ * every call to a hung server would wait its whole deadline.
  */
 export interface CircuitBreaker {
   /** True while calls are rejected. */
   readonly isOpen: boolean;
   /** Opens, and probes until a probe succeeds, which closes it again. */
   trip(): void;
-  /** Ends the probes. */
   stop(): void;
 }
 
 const PROBE_TIMEOUT_MS = 1_000;
 const PROBE_PAUSE_MS = 100;
 
-/**
- * @param probe - resolves when the server has answered; asked again when it has not in a second.
- */
+/** @param probe - resolves when the server has answered; asked each second. */
 export function createCircuitBreaker(probe: () => Promise<unknown>): CircuitBreaker {
   const stopped = new AbortController();
   let isOpen = false;
@@ -32,7 +28,6 @@ export function createCircuitBreaker(probe: () => Promise<unknown>): CircuitBrea
     }
   }
 
-  // An answer counts also when it comes late.
   async function probeOnce(): Promise<void> {
     await probe();
     isOpen = false;

@@ -2,41 +2,26 @@ import type { ErrorCode } from "./error-codes.ts";
 import type { EmittedEvent } from "./event.ts";
 import type { StopSignal } from "./deadline.ts";
 
-/**
- * The answer of an event store for one event. An error is not thrown, because the other events of
- * the call may have been stored.
- */
+/** A store's answer for one event. An error is returned: other events of the call may be stored. */
 export type StoreResult =
   /** Stored now. */
   | "accepted"
   /** Stored before. */
   | "duplicate"
-  /** Stored before, and failed for good since. */
   | "failed"
-  /**
-   * Stored before, and its job has completed since. Only the queue answers it: the ledger knows
-   * whether the event has.
-   */
   | "completed"
   /** Stored before with another body, which is kept. Takes precedence over `failed`. */
   | "conflict"
   /** Not stored. */
   | Error;
 
-/**
- * The kind of a delivery: the first of its event, a repetition, one with another body, or one of a
- * failed event.
- */
+/** Kinds of deliveries: the first of its event, a repetition, another body, of a failed event. */
 export const DELIVERY_OUTCOMES = ["accepted", "duplicate", "conflict", "failed"] as const;
 export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
 
-/**
- * The ledger's answer to the record of a job: an attempt to run, or the reason why there is none.
- */
+/** The ledger's answer to the record of a job: an attempt to run, or a reason against one. */
 export type Claim = ClaimKind & {
-  /**
-   * The job's body, type, or `unsigned` differs from what came first for this event, which is kept.
-   */
+  /** The job's body, type, or `unsigned` differs from what came first, which is kept. */
   readonly conflict?: true;
 };
 
@@ -67,15 +52,13 @@ type ClaimKind =
   | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string }
   /** Another transaction holds the event's row, or another job of the same call has the event. */
   | { readonly kind: "busy" }
-  /**
-   * Postgres refused this one job, for a reason that is not the job's data. Nothing was written.
-   */
+  /** Postgres refused this one job, and not for its data. Nothing was written. */
   | { readonly kind: "unrecorded"; readonly error: unknown }
   /** The job carries no body and the ledger does not know the event. */
   | { readonly kind: "body_missing" }
   /**
-   * The ledger does not know the event, and it was accepted longer ago than identities are kept: it
-   * may have been handled and deleted since.
+   * The ledger does not know the event, and its key has expired: it may have been handled and
+   * deleted since.
    */
   | { readonly kind: "identity_expired" };
 
@@ -83,23 +66,21 @@ type ClaimKind =
 export interface LockedEvent {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** True when the signed message is another event's and the id is not signed: no handler may run.
-   * Always false without `bodyDedup`. */
+  /**
+   * True when another event has the signed message and the id is not signed: no handler may run.
+   */
   readonly suspectedReplay: boolean;
 }
 
-/** The limits of an attempt, and the checks before its handlers run. */
 export interface AttemptLimits {
   /** Milliseconds that Postgres gives each statement of the handler. */
   readonly statementTimeoutMs: number;
   /**
-   * When it aborts, the transaction is undone and the signal's reason is thrown. It is the only
-   * thing that ends a handler which does not return.
+   * When it aborts, the transaction is undone and the signal's reason is thrown. Nothing else ends
+   * a handler that does not return.
    */
   readonly signal: StopSignal;
-  /**
-   * The event's headers and body, if the caller knows what the ledger has; they are read otherwise.
-   */
+  /** The event's headers and body, if the caller has the ledger's; they are read otherwise. */
   readonly event?: Pick<LockedEvent, "headers" | "body"> | undefined;
   /** True to look for the event's signed message among those that came before. Default false. */
   readonly bodyDedup?: boolean;
@@ -107,15 +88,11 @@ export interface AttemptLimits {
   readonly onEmitted?: OnEmitted | undefined;
 }
 
-/** Gets the events that the handlers of an attempt emitted, once they are committed. */
 export type OnEmitted = (events: readonly EmittedEvent[]) => void;
 
 /** One call of a stack, without the message of the error. */
 export interface StackFrame {
-  /**
-   * Relative to the project for its own code; `node_modules/<package>/...` or `node:...` for
-   * others'.
-   */
+  /** Relative to the project for its own code; `node_modules/<package>/...` or `node:...`. */
   readonly file: string;
   readonly line: number | null;
   readonly column: number | null;
@@ -125,7 +102,6 @@ export interface StackFrame {
   readonly own: boolean;
 }
 
-/** A line that a handler logged during an attempt. */
 export interface LoggedLine {
   /** In ISO 8601, by the worker's clock. */
   readonly at: string;
@@ -136,10 +112,7 @@ export interface LoggedLine {
 
 /** The identity of a failure, with data that helps to understand it. */
 export interface ErrorDetails {
-  /**
-   * `1-` and 16 hexadecimal digits; equal errors have the same one. The number is the version of
-   * the way it is made.
-   */
+  /** `1-` and 16 hexadecimal digits, equal for equal errors. The number is the method's version. */
   readonly fingerprint: string;
   /** The error's text with what varies replaced. */
   readonly title: string;
@@ -158,18 +131,12 @@ export interface AttemptFailure {
   readonly message: string;
   /** True makes the event `failed`; false leaves it `pending` for the next attempt. */
   readonly final: boolean;
-  /**
-   * False when the attempt is given back: its handler asked to wait, Postgres was at fault, or the
-   * worker was closing.
-   */
+  /** False when the attempt is given back: a wait, a fault of Postgres, or a closing worker. */
   readonly counts: boolean;
   /** Milliseconds until the next attempt is due; of no account when it was the last one. */
   readonly afterMs: number;
   /** The queue's run, kept with a final failure. */
   readonly run: string;
-  /**
-   * Undefined where the failure is nobody's error: the attempt was given back, or another worker
-   * has the event.
-   */
+  /** Undefined for an attempt that was given back, or that another worker has. */
   readonly details?: ErrorDetails | undefined;
 }

@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isMillraceError, MillraceError } from "./errors.ts";
 
-/**
- * Patterns of failed connections, each with its remedy; `%` is the variable that names the server.
- */
+/** Patterns of failed connections and remedies; `%` is the variable that names the server. */
 const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/ENOTFOUND|EAI_AGAIN|EAI_NODATA/, "Check the host in %: its name has no address"],
   [/ECONNREFUSED/, "Check the host and port in %, and that the server runs there"],
@@ -64,10 +62,7 @@ export function connectionHint(
   return known.replaceAll("%", isRedis ? "REDIS_URL" : variable);
 }
 
-/**
- * An error with what to do about it in its message, where that is known and the message does not
- * have it.
- */
+/** An error with its remedy in the message, where one is known. */
 export function withHint(error: unknown, variable?: DatabaseVariable): unknown {
   const hint = connectionHint(error, variable);
   if (hint === undefined || !isMillraceError(error)) return error;
@@ -86,7 +81,7 @@ function* textsOf(error: unknown): Generator<string> {
 
 /**
  * The name of a pool's connections in pg_stat_activity: `millrace-worker/28-9f3ac1`. It has the
- * pool's maximum and names the process, so that a reader can add up the maxima of all processes.
+ * pool's maximum, so that a reader can add up the maxima of all processes.
  */
 export function poolName(name: string, connectionsMax: number): string {
   return `${name}/${connectionsMax}-${randomBytes(3).toString("hex")}`;

@@ -1,8 +1,6 @@
 /**
- * Waits for a promise at most `timeoutMs` milliseconds. Its work goes on in the background; a late
- * rejection is dropped.
- *
- * @throws what `late()` makes when the time is up, and whatever the promise rejects with before.
+ * Waits for a promise at most `timeoutMs`. Its work goes on; a late rejection is dropped.
+ * @throws the error of `late()` when the time is up, or the promise's own
  */
 export function withDeadline<T>(
   promise: Promise<T>,
@@ -15,7 +13,6 @@ export function withDeadline<T>(
   });
 }
 
-/** One wait of `Deadlines`. */
 export interface Deadline<Item> {
   readonly item: Item;
   /** When the time is up, by `performance.now()`. */
@@ -26,12 +23,10 @@ export interface Deadline<Item> {
 }
 
 /**
- * One timer for many waits of the same length. A timer of its own for each request is started and
- * cleared thousands of times a second, and nearly never fires.
- *
- * A list and not a Map: where entries come and go, V8 replaces the table of a Map again and again,
- * and each old table refers to the next one. As soon as one of them is old enough to be left out of
- * the quick garbage collections, none of the entries that follow it is collected by those either.
+ * One timer for many waits of the same length: a timer for each request is started and cleared
+ * thousands of times a second. A list and not a Map: V8 replaces the table of a busy Map again and
+ * again, and each old table refers to the next one, so that quick garbage collections collect none
+ * of the later entries.
  */
 export class Deadlines<Item> {
   readonly #timeoutMs: number;
@@ -41,7 +36,6 @@ export class Deadlines<Item> {
   #last: Deadline<Item> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param onLate - called with each item that is still here when its time is up. */
   constructor(timeoutMs: number, onLate: (item: Item) => void) {
     this.#timeoutMs = timeoutMs;
     this.#onLate = onLate;
@@ -57,7 +51,6 @@ export class Deadlines<Item> {
     return added;
   }
 
-  /** Ends a wait, which may have ended before. */
   delete(deadline: Deadline<Item>): void {
     this.#remove(deadline);
     if (this.#first !== undefined) return;
@@ -79,8 +72,7 @@ export class Deadlines<Item> {
 
   #endLate(): void {
     const nowMs = performance.now();
-    // The timer stays set meanwhile: a wait that begins in `onLate` is not the first, and needs
-    // none.
+    // The timer stays set: a wait that begins in `onLate` is not the first, and needs none.
     while (this.#first !== undefined && this.#first.dueMs <= nowMs) {
       const { item } = this.#first;
       this.#remove(this.#first);
@@ -123,8 +115,7 @@ export function wait(ms: number, signal?: StopSignal): Promise<void> {
 
 /**
  * Waits for a promise, but no longer than until the signal aborts.
- *
- * @throws the signal's reason, as its owner gave it
+ * @throws the signal's reason
  */
 export function unlessAborted<T>(signal: StopSignal, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -147,8 +138,7 @@ export interface StopSignal {
 export class LazySignal implements StopSignal {
   #controller: AbortController | undefined;
   #abortedFor: { readonly reason: unknown } | undefined;
-  // No Set: a signal that lives as long as its process would keep the listeners of all groups from
-  // being collected, as `Deadlines` says of a Map. An AbortSignal has the same fault.
+  // No Set: see `Deadlines`. An AbortSignal has the same fault.
   #listeners: (() => void)[] = [];
 
   get signal(): AbortSignal {
@@ -200,7 +190,6 @@ export class InFlight {
     for (const resolve of this.#onNone.splice(0)) resolve();
   }
 
-  /** Resolves when all that has begun by then has ended. */
   async none(): Promise<void> {
     while (this.#count > 0) await new Promise<void>((resolve) => this.#onNone.push(resolve));
   }

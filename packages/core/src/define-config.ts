@@ -14,8 +14,7 @@ export function defineConfig<
 
 /**
  * Checks a config and fills in its defaults.
- *
- * @throws `invalid_config` with every problem and its path, one a line.
+ * @throws `invalid_config` with every problem and its path, one a line
  */
 export function parseConfig(input: unknown): Config {
   const parsed = configSchema.safeParse(input, { error: plainWords });
@@ -23,7 +22,6 @@ export function parseConfig(input: unknown): Config {
   throw new MillraceError("invalid_config", `Cannot use the config:\n${problems(parsed.error)}`);
 }
 
-/** Every problem of a zod error, `path: message`, one a line. */
 export function problems(error: z.ZodError): string {
   return error.issues
     .map((issue) => `  ${issue.path.join(".") || "(top level)"}: ${issue.message}`)

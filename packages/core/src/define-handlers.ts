@@ -11,14 +11,12 @@ import {
 import type { ConfigInput, SourceDefinition } from "./settings.ts";
 
 /**
- * Gives an `on` that knows a config: a source that it does not have, a type that a source does not
- * have, and a table that is not in its `schema` do not compile.
- *
- * ```ts import type config from "./millrace.config.ts";
- *
- * const on = defineHandlers<typeof config>(); ```
- *
- * It is the `on` of every handlers file, and does nothing of its own at run time.
+ * Gives an `on` that knows a config: an unknown source, an unknown type, and a table that is not
+ * in its `schema` do not compile. At run time it is the same `on`.
+ * ```ts
+ * import type config from "./millrace.config.ts";
+ * const on = defineHandlers<typeof config>();
+ * ```
  */
 export function defineHandlers<Config extends ConfigInput>(): TypedOn<
   Config["sources"],
@@ -40,10 +38,7 @@ export interface TypedOn<
       | readonly EventTypes<Sources>[Known<Sources, Name>][],
     run: HandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables>,
   ): Handler;
-  /**
-   * Binds a handler of several parts, as `on` does: `schema`, `when`, `call`, and `write`, in this
-   * order.
-   */
+  /** Binds a handler of several parts, as `on` does: `schema`, `when`, `call`, and `write`. */
   <Name extends (keyof Sources & string) | "*", Payload = JsonPayload, Called = undefined>(
     source: Name | readonly Name[],
     type:
@@ -68,8 +63,7 @@ export type TablesOf<Config extends ConfigInput> =
 
 /**
  * The types that a handler of each source can name: one of its types, or the beginning of some, up
- * to a separator, with a `*` behind. It is a mapped type so that an error shows the list and not a
- * name for it.
+ * to a separator, and a `*`. A mapped type, so that an error shows the list.
  */
 type EventTypes<Sources> = {
   [Name in keyof Sources]: Sources[Name] extends SourceDefinition<infer Type>

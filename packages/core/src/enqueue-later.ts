@@ -35,9 +35,8 @@ const MARK_LINGER_MS = 1_000;
 const NO_BODY = new Uint8Array();
 
 /**
- * Gives the queue the identities of events that the ledger has, in the background, and then has the
- * ledger note which events have a job. Whatever is lost of that, because the queue is down or this
- * process dies, is pending in the ledger without a known job: the reconciler looks for these.
+ * Gives the queue the identities of the ledger's events in the background, and has the ledger note
+ * which events have a job. The reconciler finds what is lost: pending events without a known job.
  */
 export function createEnqueueLater({
   queue,
@@ -64,8 +63,7 @@ export function createEnqueueLater({
     failpoint("ledger.before_enqueue");
     const events = batch.map(({ event }) => event);
     const delaysMs = batch.map(({ dueMs }) => Math.max(0, dueMs - Date.now()));
-    // All of them are new to the ledger: a job that has ended is of before Postgres was restored,
-    // say.
+    // All of them are new to the ledger: an ended job is older than a restore of Postgres.
     const results = await queue.enqueue(events, { identityOnly: true, exact: true, delaysMs });
     failpoint("ledger.enqueued");
     for (const [index, event] of events.entries()) {
@@ -98,8 +96,7 @@ interface Identity {
 }
 
 /**
- * An event whose job has ended gets no mark, so that the next pass of the reconciler runs the job
- * again.
+ * An event whose job has ended gets no mark: the next pass of the reconciler runs the job again.
  */
 const isOnQueue = (result: StoreResult | undefined): boolean =>
   result === "accepted" || result === "duplicate" || result === "conflict";

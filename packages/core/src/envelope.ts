@@ -6,8 +6,8 @@ import { GENERATION_MAX, TIME_MAX_MS, type EnvelopedEvent, type IncomingEvent } 
 import type { QueueKeys } from "./queue-keys.ts";
 
 /**
- * The version of the job data that is written here. A worker that reads a later one leaves the job
- * to a newer worker (`unknown_envelope_version`).
+ * The version of job data. A worker leaves a later one to a newer worker
+ * (`unknown_envelope_version`).
  */
 export const ENVELOPE_VERSION = 1;
 
@@ -32,8 +32,8 @@ const envelopeSchema = z.object({
 });
 
 /**
- * A job's data: the event's identity, and its body unless the ledger has it. The body is text where
- * it is valid UTF-8 and base64 where it is not, so that the bytes survive.
+ * A job's data: the event's identity, and its body unless the ledger has it: text where it is
+ * valid UTF-8, else base64.
  */
 export type Envelope = z.infer<typeof envelopeSchema>;
 
@@ -57,8 +57,8 @@ export function toEnvelope(event: IncomingEvent, options: EnvelopeOptions = {}):
 }
 
 /**
- * The text that `JSON.stringify` gives of an envelope. A body is most of it, and a string is
- * written in half the time that a property of an object takes.
+ * The text that `JSON.stringify` gives of an envelope, in half the time: a body is most of it, and
+ * a string is written faster than a property of an object.
  */
 export function stringifyEnvelope({ body, body_encoding, ...rest }: Envelope): string {
   const text = JSON.stringify(rest);
@@ -71,8 +71,7 @@ const IN_LEDGER = "";
 
 /**
  * The signed part of an event: as JSON, always these fields in this order, so that no two events
- * have one text. The hashes stand for body and headers, which leave the job when the ledger has
- * them.
+ * have one text. Hashes stand for body and headers.
  */
 function identityOf(
   event: EnvelopedEvent,
@@ -88,7 +87,6 @@ function identityOf(
     accepted_at: event.acceptedAtMs,
     body_hash: event.bodyHash,
     unsigned: event.unsigned,
-    // JSON leaves out what is undefined.
     digest: event.digest,
     headers_hash: hashOfHeaders,
   } as const;
@@ -111,10 +109,9 @@ export interface ReadEnvelope {
 }
 
 /**
- * Reads job data back and checks its MAC. Anyone with access to the queue can edit or add a job.
- *
- * @throws `invalid_envelope` when it is not an envelope, `unknown_envelope_version` when it is a
- * later one.
+ * Reads job data and checks its MAC. Anyone with access to the queue can edit or add a job.
+ * @throws `invalid_envelope` when it is not an envelope, `unknown_envelope_version` for a later
+ * one
  */
 export function readEnvelope(data: unknown, keys: QueueKeys | undefined): ReadEnvelope {
   const envelope = parseEnvelope(data);

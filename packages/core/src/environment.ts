@@ -28,10 +28,7 @@ const url = (...protocols: string[]) =>
 
 const isUrl = (text: string): boolean => URL.canParse(text) && new URL(text).hash === "";
 
-/**
- * A URL of Sentinels (`redis+sentinel://h1,h2/name`) with the first of its hosts alone: `URL` reads
- * no list.
- */
+/** A URL of Sentinels (`redis+sentinel://h1,h2/name`) with its first host: `URL` reads no list. */
 export function withFirstHost(text: string): string {
   return text.replace(/^(rediss?\+sentinel:\/\/(?:[^/?#@]*@)?[^/?#,]*),[^/?#]*/, "$1");
 }
@@ -43,10 +40,7 @@ export function isLoopback(host: string): boolean {
 
 const address = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
 
-/**
- * Hops, or addresses and networks. Everybody is no proxy: that would believe what a stranger
- * writes.
- */
+/** Hops, or addresses and networks. Trust of everybody would believe a stranger's header. */
 const isTrust = (text: string): boolean =>
   /^(?:\d|10)$/.test(text) ||
   text.split(",").every((part) => address.safeParse(part.trim()).success && !/\/0+\s*$/.test(part));
@@ -149,8 +143,7 @@ function withCa(redisUrl: string, file: string): string {
 
 /**
  * Reads the environment; an empty variable counts as unset.
- *
- * @throws `invalid_config` with every problem, one a line.
+ * @throws `invalid_config` with every problem, one a line
  */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): Environment {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));

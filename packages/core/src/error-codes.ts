@@ -1,6 +1,6 @@
 /**
- * Every code that Millrace answers, records or exits with. A code never changes its
- * meaning. `status` is the HTTP status where the code can reach the wire.
+ * Every code that Millrace answers, records or exits with. A code never changes its meaning.
+ * `status` is the HTTP status of a code that can reach the wire.
  */
 export const ERROR_CODES = {
   // Answers of the ingress to a sender.
@@ -49,7 +49,6 @@ export const ERROR_CODES = {
   shutting_down: { status: 503, meaning: "This process is shutting down. Send again." },
   internal: { status: 500, meaning: "Something unexpected happened. The log has the error." },
 
-  // Refusals and failures of a job or an attempt.
   invalid_envelope: {
     meaning: "The job's data is not a valid envelope, does not match its job, or cannot be stored.",
   },
@@ -236,9 +235,8 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES;
 
 /**
- * With these an event has failed that may have had its effect, may be somebody's repetition, or was
- * given up: only a retry by a person runs it again, and neither its sender's redelivery nor its
- * job.
+ * Failures of events that may have had their effect, may be repetitions, or were given up: only a
+ * person's retry runs them again, not a redelivery or a job.
  */
 export const LEFT_TO_A_PERSON: readonly ErrorCode[] = [
   "suspected_replay",
@@ -247,7 +245,6 @@ export const LEFT_TO_A_PERSON: readonly ErrorCode[] = [
   "given_up",
 ];
 
-/** The HTTP status of a code; 500 for one that was not meant for the wire. */
 export function statusOf(code: ErrorCode): number {
   const entry = ERROR_CODES[code];
   return "status" in entry ? entry.status : 500;

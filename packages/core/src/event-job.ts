@@ -10,14 +10,13 @@ export interface EventJob {
   readonly mac?: MacProblem | undefined;
   /**
    * The queue's name for this run of the job. It changes when someone retries the failed job or
-   * adds it again, and stays the same when a worker died or handed the job back. So when the job of
-   * a failed event comes with the run that failed it, nobody has retried the event.
+   * adds it again, and not when a worker died or handed the job back. A failed event whose job
+   * comes with the run that failed it was not retried.
    */
   readonly run: string;
   /**
-   * True when an earlier run of the job began, and the ledger may not know of it: the handlers may
-   * have run, and were undone with their worker. Such a job does not share a transaction with
-   * others.
+   * True when an earlier run of the job began: the handlers may have run, and were undone with
+   * their worker. Such a job does not share a transaction.
    */
   readonly startedBefore?: boolean;
   /** When the queue took the job in, milliseconds since the epoch. */

@@ -6,13 +6,12 @@ export const EVENT_STATUSES = ["pending", "completed", "failed"] as const;
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 
 /**
- * The reason why an event is completed: a handler ran; no handler is registered for its type; or
- * another event of the source, whose id is not signed either, had the very same signed message.
+ * The reason of completion: a handler ran; no handler is registered for its type; or another event
+ * of the source, with an unsigned id too, had the same signed message.
  */
 export const OUTCOMES = ["handled", "ignored", "suspected_replay"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** Which event is meant; without a generation it is the latest one. */
 export interface EventLookup {
   readonly source: string;
   /** The sender's id as documented by its provider; parts are joined with `|`. */
@@ -44,7 +43,7 @@ export interface EnvelopedEvent extends EventKey {
   readonly unsigned: boolean;
   /**
    * Of an unsigned id: SHA-256 of the signed message, base64url without padding, where the message
-   * is not the body alone. Deliveries of one message under several ids share it: `signedDigest`.
+   * is not the body alone: `signedDigest`.
    */
   readonly digest?: string | undefined;
   /** The exact bytes that were signed. */
@@ -73,10 +72,7 @@ export const GENERATION_MAX = 2_147_483_647;
 /** The last millisecond that both a JavaScript Date and a Postgres timestamptz hold. */
 export const TIME_MAX_MS = 8_640_000_000_000_000;
 
-/**
- * True for text that Postgres can store: without NUL, which its type `text` refuses, and without
- * half a surrogate pair, which UTF-8 cannot hold.
- */
+/** True for text that Postgres can store: without NUL, and without half a surrogate pair. */
 export function isStorable(text: string): boolean {
   return !/\0|\p{Surrogate}/u.test(text);
 }
@@ -93,17 +89,14 @@ export function isStorableWithin(text: string, bytesMax: number): boolean {
 
 // Every digest here is SHA-256 as base64url without padding: 43 characters.
 
-/** The digest of a body. */
 export function bodyHash(body: Uint8Array): string {
   return hash("sha256", body, "base64url");
 }
 
-/** The digest of headers, written as JSON. A job's headers keep their order. */
 export function headersHash(headers: string): string {
   return hash("sha256", headers, "base64url");
 }
 
-/** The digest of a signed message. */
 export function messageDigest(message: SignedMessage): string {
   const state = createHash("sha256");
   for (const piece of message) {
@@ -118,10 +111,7 @@ export function partDigest(digest: string, index: number): string {
   return hash("sha256", `${digest}#${index}`, "base64url");
 }
 
-/**
- * The digest of the signed message of an event whose id is not signed. Where the message is the
- * body alone, the body's hash is that digest.
- */
+/** The digest of an unsigned event's message; the body's hash where that is the message. */
 export function signedDigest(event: EnvelopedEvent): string {
   return event.digest ?? event.bodyHash;
 }

@@ -1,6 +1,5 @@
 /**
- * The steps of an event's way at which the tests of faults may kill, stop or block the process, in
- * the order of the way.
+ * Steps at which fault tests may kill, stop or block the process, in the order of an event's way.
  */
 export type Failpoint =
   | "ingress.verified"

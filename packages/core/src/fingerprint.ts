@@ -1,17 +1,9 @@
 import { hash } from "node:crypto";
 import type { StackFrame } from "./claim.ts";
 
-/** The identity of a failure. */
 export interface ErrorIdentity {
-  /**
-   * `1-` and 16 hexadecimal digits: the version of the way it is made, and a hash. Equal errors
-   * have the same one.
-   */
   readonly fingerprint: string;
-  /**
-   * The error's text with what varies replaced: `TypeError: Cannot read properties of undefined
-   * (reading <text>)`.
-   */
+  /** The error's text with what varies replaced: `Cannot read properties of <text>`. */
   readonly title: string;
 }
 
@@ -22,10 +14,8 @@ const TITLE_CHARS_MAX = 300;
 const TEXT_CHARS_MAX = 2_000;
 
 /**
- * Identifies an error by its code, its text without what varies, and the function of the project's
- * own code that threw it. Lines are no part of it, so that a release that moves code keeps its
- * groups.
- *
+ * Identifies an error by its code, its text without what varies, and the project's function that
+ * threw it. Lines are no part of it: a release that moves code keeps its groups.
  * @param text - as people are shown the error: its class, its message and its causes.
  */
 export function identifyError({
@@ -47,20 +37,14 @@ export function identifyError({
   };
 }
 
-/**
- * Anonymous functions are distinguished by their file alone: V8 names them differently in each
- * build.
- */
+/** V8 names anonymous functions differently in each build: their file stands for them. */
 function functionName(name: string | null): string {
   return name === null || name.includes("<anonymous>") ? "" : name.replace(/^(?:async|new) /, "");
 }
 
 /** Values of JSON that name a rule and not what broke it, as in the issues of a schema. */
 const RULE_KEYS = "code|path|expected|format|kind|origin|type|validation";
-/**
- * Words before a quoted name of something that the programs have, such as a column, and no sender
- * makes up.
- */
+/** Words before a quoted name of something that the programs have, such as a column. */
 const NAMED =
   "argument|column|constraint|enum|export|extension|field|function|import|index|method|module|named|operator|option|package|parameter|property|reading|relation|role|schema|sequence|setting|table|type|variable|view";
 
@@ -120,14 +104,12 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   ],
   [/\blocalhost(?::\d{1,5})?\b/g, "<host>"],
   [/(?<![\w.<])(?:[A-Za-z]:)?(?:[\\/][\w.@ -]{1,100}){2,20}(?<! )/g, "<path>"],
-  // Identifiers: letters and digits together, with or without the kind of thing in front, or long
-  // hexadecimal.
+  // Identifiers: letters and digits together, or long hexadecimal.
   [
     /\b[A-Za-z]{1,12}(?:[_-][A-Za-z]{1,12}){0,2}[_-](?=[\w-]{0,60}\d)[A-Za-z0-9]{4,64}(?:[_-][A-Za-z0-9]{1,64}){0,3}\b/g,
     "<id>",
   ],
-  // Short ones, such as `evt_w2`, but for what a program names: in quotes, behind a word for it, or
-  // in front of a dot.
+  // Short ones, such as `evt_w2`, but not names of a program.
   [
     new RegExp(
       `(?<![\\w.-])(?<!\\b(?:${NAMED}) ["']?)(?!(?:${NUMBERED})_)[a-z]{1,12}(?:_[a-z]{1,12}){0,2}_(?=[A-Za-z]{0,2}\\d)[A-Za-z0-9]{1,3}(?![\\w-]|\\.\\w)`,

@@ -20,7 +20,6 @@ export type RetryLaterOptions = {
   | { /** The time of it. */ until: Date; afterMs?: undefined }
 );
 
-/** The part of another system's answer that is read: a `Response` of `fetch` has it. */
 interface AnswerHead {
   readonly status: number;
   readonly headers: { get(name: string): unknown };
@@ -30,9 +29,7 @@ interface AnswerHead {
  * Throw it from a handler that has to wait for something. The event stays pending and its handler
  * runs again, after `afterMs` milliseconds or at the time `until`, a second later at the earliest.
  * It uses up no attempt. An event that has waited for longer than `waitMaxMs` of its source fails
- * (`waited_too_long`).
- *
- * No number, and no valid date, is a wait of 60 seconds.
+ * (`waited_too_long`). Without a valid number or date it waits 60 seconds.
  */
 export class RetryLater extends Error {
   /** Milliseconds to wait. */
@@ -46,9 +43,9 @@ export class RetryLater extends Error {
   }
 
   /**
-   * Waits for as long as another system asks for, such as with an answer of 429 or 503:
-   * `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), at most a day. Without one that can
-   * be read it waits 60 seconds. Never throws.
+   * Waits as long as another system asks for, such as with an answer of 429 or 503: `Retry-After`
+   * in seconds or as a date (RFC 9110, 10.2.3), at most a day, 60 seconds without one. Never
+   * throws.
    */
   static fromResponse(
     response: AnswerHead,
@@ -91,8 +88,7 @@ function readAnswer(response: AnswerHead): { status: string; afterMs: number } {
 }
 
 const SECONDS = /^\d+(\.\d+)?$/;
-// Date.parse accepts much that is not a date, such as "-5". The oldest of the three forms has no
-// zone.
+// Date.parse accepts much that is not a date. The oldest of the three forms has no zone.
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d(?<zone> GMT)?$/;
 
 function readRetryAfter(value: unknown): number {

@@ -17,10 +17,8 @@ export interface WebhookEvent<Payload = JsonPayload, Data = JsonPayload> {
   readonly generation: number;
   /** Which run of the handlers this is, from 1. */
   readonly attempt: number;
-  /** When the ingress received it. */
   readonly receivedAt: Date;
   readonly headers: Readonly<Record<string, string>>;
-  /** True when the sender's signature does not cover the id. */
   readonly unsigned: boolean;
   /** The body parsed as JSON on first use; of a form, the JSON in its field `payload`, as GitHub
    * and Slack send it. Throws a PermanentError when there is none. */
@@ -66,7 +64,6 @@ export interface CallContext {
   readonly once: Once;
   /** Aborts when the call's time is up, the queue's lock is lost, or the worker closes. */
   readonly signal: AbortSignal;
-  /** Writes lines with the event's source, id, generation, and attempt. */
   readonly log: HandlerLog;
 }
 
@@ -131,7 +128,6 @@ export type HandlerFunction<
   Tables extends TableSchema = TableSchema,
 > = (event: WebhookEvent<Payload, Data>, context: HandlerContext<Tables>) => Promise<void> | void;
 
-/** A handler that has more parts than a function for the database. */
 export interface HandlerParts<
   Payload = JsonPayload,
   Called = unknown,

@@ -1,13 +1,7 @@
-/**
- * Names that a secret stands behind, alone or at the end of a longer one: `DB_PASSWORD`,
- * `accessToken`.
- */
+/** Names of secrets, alone or at the end of a longer name: `DB_PASSWORD`, `accessToken`. */
 const NAMES =
   "credential|password|passwd|pwd|passphrase|secret(?:[_-]?key)?|token|(?:api|access|account|auth|encryption|private|signing)[_-]?key|signature|session[_-]?id";
-/**
- * Between a name and its value: quotes may be escaped, as in JSON within JSON, and a header may be
- * a list.
- */
+/** Between a name and its value; quotes may be escaped, as in JSON within JSON. */
 const SEPARATOR = String.raw`\\{0,4}["']?\s{0,3}(?:=>|[:=])\s{0,3}(?:\[\s{0,3})?`;
 const VALUE = String.raw`\\{1,4}"[^"\\]{0,2000}|"(?:[^"\\]|\\.){0,2000}"?|'[^']{0,2000}'?|[^\s,;&)}\]"'\\]{1,2000}`;
 
@@ -47,9 +41,8 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Takes the secrets out of a text that is kept: those that carry the prefix of their service, stand
- * behind a name such as `password`, or in a header or a URL. A secret that looks like any other
- * word cannot be distinguished from one, unless it is among the `known`.
+ * Takes the secrets out of a text: those with the prefix of their service, behind a name such as
+ * `password`, in a header or a URL, or among the `known`.
  */
 export function hideSecrets(text: string, known: readonly string[] = []): string {
   let hidden = text;
@@ -63,9 +56,7 @@ export function hideSecrets(text: string, known: readonly string[] = []): string
 const BEYOND_CHARS = 4_000;
 
 /**
- * Takes the secrets out of a text and cuts it. In this order, because half of a secret is not
- * recognized.
- *
+ * Takes the secrets out of a text, then cuts it: half of a secret is not recognized.
  * @param charsMax - characters of the text that are kept.
  */
 export function cutWithoutSecrets(
@@ -75,8 +66,7 @@ export function cutWithoutSecrets(
 ): string {
   const readMax = charsMax + 2 * BEYOND_CHARS;
   if (text.length <= readMax) return hideSecrets(text, known).slice(0, charsMax);
-  // The last word may be the first half of a secret, which what is hidden before it would move into
-  // what is kept.
+  // The last word may be half of a secret.
   const read = text.slice(0, readMax);
   const lastSpace = Math.max(...[" ", "\n", "\t"].map((space) => read.lastIndexOf(space)));
   const whole = read.slice(0, Math.max(lastSpace, readMax - BEYOND_CHARS));
@@ -88,9 +78,8 @@ const CHARS_MIN = 8;
 const SECRET_VARIABLE = /(?:secret|password|passwd|passphrase|token|key|credential)s?$/i;
 
 /**
- * The secrets of an environment: of the variables whose names end in `SECRET`, `PASSWORD`, `TOKEN`,
- * or `KEY`, whole and in the parts of a list, and the passwords of URLs, as they are written and
- * decoded.
+ * The secrets of an environment: the variables whose names end in `SECRET`, `PASSWORD`, `TOKEN`,
+ * or `KEY`, whole and in the parts of a list, and the passwords of URLs.
  */
 export function secretsOf(env: Readonly<Record<string, string | undefined>>): string[] {
   const found = Object.entries(env).flatMap(([name, value = ""]) => {

@@ -1,10 +1,8 @@
 import { isUtf8 } from "node:buffer";
 
 /**
- * Parses an event's body: JSON in UTF-8, or the JSON in the one field `payload` of a form, which is
- * how GitHub delivers by default (`content_type: form`) and Slack delivers interactions. Undefined
- * for any other body.
- *
+ * Parses an event's body: JSON in UTF-8, or the JSON in the one field `payload` of a form, as
+ * GitHub (`content_type: form`) and Slack send it. Undefined for any other body.
  * Source: https://docs.github.com/webhooks/webhook-events-and-payloads
  */
 export function parsePayload(body: Uint8Array): { readonly value: unknown } | undefined {
@@ -17,16 +15,10 @@ export function parsePayload(body: Uint8Array): { readonly value: unknown } | un
   return parseJson(text) ?? parseJson(formPayload(body) ?? "");
 }
 
-/**
- * Levels of nesting up to which a payload is shown. No sender comes near; JSON.stringify fails some
- * thousand deep.
- */
+/** Levels of nesting up to which a payload is shown; JSON.stringify fails some thousand deep. */
 const SHOWN_DEPTH_MAX = 1_000;
 
-/**
- * A body's JSON for those who write it out again; null where it has none, or is nested so deep that
- * to write it would overflow the stack. Its exact text is shown in any case.
- */
+/** A body's JSON to write out again; null where it has none, or is nested too deep. */
 export function shownPayload(body: Uint8Array): unknown {
   const value = parsePayload(body)?.value ?? null;
   // A level takes two bytes at least.
@@ -35,8 +27,8 @@ export function shownPayload(body: Uint8Array): unknown {
 }
 
 /**
- * A body, or the first bytes of one, as text; undefined where it is not UTF-8. A character that the
- * end of a part cuts in two is left out.
+ * A body, or its first bytes, as text; undefined where it is not UTF-8. A character cut in two is
+ * left out.
  */
 export function shownText(bytes: Uint8Array, isWhole: boolean): string | undefined {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -77,8 +69,8 @@ function parseJson(text: string): { readonly value: unknown } | undefined {
 export type FormField = readonly [name: string, value: string];
 
 /**
- * Reads `application/x-www-form-urlencoded` strictly. Undefined for a broken escape and for bytes
- * that are not UTF-8: a replacement character would make two bodies read alike.
+ * Reads `application/x-www-form-urlencoded` strictly: a replacement character would make two
+ * bodies read alike. Undefined for a broken escape or invalid UTF-8.
  */
 export function readForm(body: Uint8Array): readonly FormField[] | undefined {
   if (!isUtf8(body)) return undefined;

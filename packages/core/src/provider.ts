@@ -24,21 +24,19 @@ export interface Refusal {
 
 /**
  * The signed message, in pieces, so that a body is never copied. Text is one byte a character. The
- * bytes of the pieces one behind the other are the signed message: the same for every delivery that
- * the same signature fits.
+ * bytes together are the same for every delivery that the same signature fits.
  */
 export type SignedMessage = readonly (string | Uint8Array)[];
 
 /**
- * The verdict on a delivery's signature. `handshake` is there where the delivery asks for
- * proof of the secret: it is what to answer, and nothing is enqueued. `signed` is the message that
- * the signature fits, where that is another than the body as it came.
+ * The verdict on a delivery's signature. `handshake` is the answer to a delivery that asks for
+ * proof of the secret; nothing is enqueued. `signed` is the signed message, where that is not the
+ * body as it came.
  */
 export type Verification =
   | { readonly ok: true; readonly handshake?: Answer; readonly signed?: SignedMessage | undefined }
   | Refusal;
 
-/** One event within a delivery. `body` is given only where it is not the whole delivery's. */
 export interface IdentifiedEvent {
   readonly eventId: string;
   readonly type: string;
@@ -51,16 +49,12 @@ export type Identification =
       readonly ok: true;
       readonly kind: "events";
       readonly events: readonly IdentifiedEvent[];
-      /**
-       * The answer once they are kept, where it depends on the delivery. It takes precedence over
-       * the provider's `answers`.
-       */
+      /** The answer of a delivery, which takes precedence over the provider's `answers`. */
       readonly answer?: Answer;
     }
   | { readonly ok: true; readonly kind: "handshake"; readonly answer: Answer }
   | Refusal;
 
-/** An HTTP answer in the provider's own form. */
 export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -72,10 +66,9 @@ export interface Verifier {
   /** Checks a delivery against each live secret, in constant time, over the raw bytes. */
   verify(delivery: Delivery): Verification;
   /**
-   * Refuses by its head a delivery that `verify` would refuse whatever its body: a signature that
-   * is missing or malformed, a time that is out of tolerance. Undefined lets the body be read.
-   * Never refuses what `verify` would accept within the next `readMs` milliseconds, the longest
-   * that a body may take.
+   * Refuses by its head a delivery that `verify` would refuse whatever its body: a missing or
+   * malformed signature, a time out of tolerance. Never refuses what `verify` would accept within
+   * the next `readMs` milliseconds, the longest that a body may take.
    */
   precheck?(head: DeliveryHead, readMs: number): Refusal | undefined;
 }
@@ -94,10 +87,7 @@ export interface SignRequest extends SampleRequest {
   readonly secret: string;
 }
 
-/**
- * The way in which one kind of sender signs, names and types its events. Pure functions on bytes:
- * no I/O, no clock of its own.
- */
+/** One kind of sender: signatures, names and types of its events. Pure functions on bytes. */
 export interface Provider<DataField extends string = string> {
   /** Kebab-case, as in `millrace send` and the docs: `standard-webhooks`. */
   readonly name: string;
@@ -107,10 +97,7 @@ export interface Provider<DataField extends string = string> {
   readonly bodyBytesMax: number;
   /** Lower-case names of the headers that are kept with an event. */
   readonly keptHeaders: readonly string[];
-  /**
-   * Event types that the sender documents. Undefined where its users name them, or where nobody
-   * lists them.
-   */
+  /** Event types that the sender documents; undefined where nobody lists them. */
   readonly types?: readonly string[];
   /** The field of a payload that holds the event's own data, where the sender wraps it. */
   readonly dataField?: DataField;
@@ -118,12 +105,11 @@ export interface Provider<DataField extends string = string> {
   readonly idIsSigned: boolean;
   /** True for the one of internal sources: they have no URL, and handlers emit their events. */
   readonly isInternal?: true;
-  /** Provider's own answers, which take precedence over 202 and 200. */
   readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
 
   /**
    * Prepares a source's secrets.
-   * @throws `missing_secret` for none, an empty or a malformed one; the message never holds it.
+   * @throws `missing_secret` for none, an empty or a malformed one; the message never holds it
    */
   createVerifier(secrets: readonly string[], options?: { toleranceMs?: number }): Verifier;
   /** Reads id and type from a verified delivery. */

@@ -9,7 +9,6 @@ import {
 import { MillraceError } from "./errors.ts";
 
 const KEY_BYTES = 32;
-/** Characters of an HMAC-SHA256 as base64url. */
 const MAC_CHARS = 43;
 const HEX = /^[0-9a-f]{64}$/i;
 const BASE64 = /^[\w+/-]{43}=?$/;
@@ -22,10 +21,7 @@ export interface JobSeal {
   readonly mac: string;
 }
 
-/**
- * The keys of `MILLRACE_QUEUE_KEY`, separated by commas. The first signs jobs, and each of them
- * verifies.
- */
+/** The keys of `MILLRACE_QUEUE_KEY`, comma-separated. The first signs, each of them verifies. */
 export class QueueKeys {
   /** The name of the key that signs. */
   readonly kid: string;
@@ -41,14 +37,11 @@ export class QueueKeys {
     this.#signing = signing;
   }
 
-  /** The MAC of a text. */
   sign(text: string): string {
     return macOf(this.#signing, text);
   }
 
-  /**
-   * True when a live key made the MAC. The time does not depend on the number of equal characters.
-   */
+  /** True when a live key made the MAC; in constant time. */
   verify(text: string, { kid, mac }: JobSeal): boolean {
     const key = this.#live.get(kid);
     if (key === undefined || mac.length !== MAC_CHARS) return false;
@@ -80,7 +73,6 @@ function split(text: string): string[] {
   return text.split(",").map((part) => part.trim());
 }
 
-/** The bytes of a key; undefined when the text is not a key. */
 function decode(text: string): Buffer | undefined {
   if (HEX.test(text)) return Buffer.from(text, "hex");
   const bytes = BASE64.test(text) ? Buffer.from(text, "base64") : undefined;

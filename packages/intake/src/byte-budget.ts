@@ -1,15 +1,12 @@
-/**
- * A body up to this long may use every byte of the budget, also those that longer ones leave alone.
- */
+/** A body up to this long may use every byte of the budget. */
 export const SMALL_BODY_BYTES = 65_536;
 
 // Of eight bytes, longer bodies leave one to the small ones.
 const SMALL_BODIES_PART = 8;
 
 /**
- * Longer bodies that are younger never give way: at an ordinary pace one has come whole by then. If
- * each one that begins could end another, too many at once would end each other and none would come
- * whole.
+ * Younger long bodies never give way: at an ordinary pace one has come whole by then. Too many at
+ * once would end each other and none would come whole.
  */
 const LARGE_UNDISTURBED_MS = 1_000;
 
@@ -28,18 +25,15 @@ export interface BodyBeingRead {
 }
 
 /**
- * The bytes of bodies in memory, of all adapters of a receiver: who may take how many. What does
- * not fit is refused, never queued. A sender can hold back the end of a body for as long as the
- * clock of bodies lets it, so
- *
- * - one of several sources takes at most half, and the others' deliveries always have the rest;
- * - long bodies leave an eighth to the small ones, and count apart from those of the same source;
+ * The bytes of bodies in memory, of all adapters of a receiver. What does not fit is refused,
+ * never queued. A sender can hold back the end of a body, so
+ * - one of several sources takes at most half;
+ * - long bodies leave an eighth to the small ones;
  * - where bytes are short, the oldest body of the pool that holds most gives way: a small one at
- *   once, a long one when it is a second old. For a small body, pools whose oldest is too young are
- *   passed over: their sender may send them anew each second, and hold back small ones too.
+ * once, a long one when it is a second old. For a small body, pools whose oldest is too young are
+ * passed over.
  */
 export class ByteBudget {
-  /** Bytes in memory now. */
   taken = 0;
   readonly #sources: ReadonlyMap<string, SourceBytes>;
   readonly #pools: readonly BodyPool[];
@@ -78,7 +72,6 @@ export class ByteBudget {
   }
 }
 
-/** The bytes of one source. */
 export interface SourceBytes {
   readonly small: BodyPool;
   readonly large: BodyPool;
@@ -90,7 +83,6 @@ export function poolFor({ small, large }: SourceBytes, bytes: number): BodyPool 
 }
 
 interface PoolLimits {
-  /** Bytes that this pool may hold. */
   readonly share: number;
   /** Bytes that all pools may hold together after this one has taken some. */
   readonly total: number;
@@ -98,10 +90,7 @@ interface PoolLimits {
   readonly undisturbedMs: number;
 }
 
-/**
- * The bytes that one source's bodies of a kind take of the budget. What is being read is a list and
- * not a Set: see `Deadlines`.
- */
+/** The bytes that one source's bodies of a kind take of the budget. */
 export class BodyPool {
   taken = 0;
   readonly #budget: ByteBudget;
@@ -115,7 +104,6 @@ export class BodyPool {
     this.#limits = limits;
   }
 
-  /** True while a body of it is being read. */
   get isReading(): boolean {
     return this.#oldest !== undefined;
   }
@@ -162,7 +150,6 @@ export class BodyPool {
     this.#youngest = body;
   }
 
-  /** Takes a body from those that are being read, if it is one of them. */
   leave(body: BodyBeingRead): void {
     const { before, after } = body;
     if (before === undefined) {

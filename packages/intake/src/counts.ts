@@ -9,14 +9,10 @@ import {
 } from "@millrace/core";
 import type { Ledger, NotedRefusals } from "@millrace/ledger";
 
-// Counts of repeated and of refused deliveries. The ledger gets them in the background, so that no
-// answer to a sender waits for them.
-
 /** Counts the events that were delivered again. */
 export interface DeliveryCounter {
   /** Takes a store's answers. A new event is not counted. */
   add(events: readonly IncomingEvent[], results: readonly StoreResult[]): void;
-  /** Writes the rest, for `timeoutMs` at most. */
   close(timeoutMs: number): Promise<void>;
 }
 
@@ -28,8 +24,8 @@ export interface DeliveryCounterOptions {
 }
 
 /**
- * Gathers repeated deliveries for a second and writes them with one statement, so that a duplicate
- * costs no round trip. A lost delivery changes only a number on a page.
+ * Gathers repeated deliveries for a second and writes them with one statement. A lost delivery
+ * changes only a number on a page.
  */
 export function createDeliveryCounter(
   { noteDeliveries }: Pick<Ledger["intake"], "noteDeliveries">,
@@ -71,7 +67,6 @@ const OUTCOMES: Record<Exclude<StoreResult, "accepted" | Error>, DeliveryOutcome
 export interface RefusalCounter {
   /** @param source - Undefined where the sender named no source of the config. */
   add(source: string | undefined, code: ErrorCode): void;
-  /** Writes the rest, for `timeoutMs` at most. */
   close(timeoutMs: number): Promise<void>;
 }
 
@@ -85,9 +80,8 @@ const KEPT_MS = 10 * MINUTE_MS;
 type Count = Omit<NotedRefusals, "agoMs"> & { readonly minute: number };
 
 /**
- * Counts refusals by minute, source, and code, and writes them with one statement a second. A flood
- * of refused deliveries costs its sender nothing, so here it may cost only a few numbers, and a few
- * rows in the ledger. Counts that Postgres does not take are kept for ten minutes.
+ * Counts refusals by minute, source, and code, and writes them with one statement a second: a
+ * flood costs a few numbers and rows. Counts that Postgres does not take are kept for ten minutes.
  */
 export function createRefusalCounter(
   { noteRefusals }: Pick<Ledger["intake"], "noteRefusals">,

@@ -13,9 +13,7 @@ export type StoreName = "queue" | "ledger";
 /** A store that keeps events before they are acknowledged: the queue or the ledger. */
 export interface EventStore {
   readonly name: StoreName;
-  /**
-   * Stores events. One result an event, in order. When it throws, none of them counts as stored.
-   */
+  /** Stores events: one result each, in order. When it throws, none of them counts as stored. */
   put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]>;
   /** Resolves when the store answers. */
   ping(): Promise<unknown>;
@@ -25,13 +23,12 @@ export interface EventStore {
   /** The reason why the store may lose an event; undefined without one. */
   risk?(): ErrorCode | undefined;
   /**
-   * The circuit breaker of the store's client for a source, which then gives each call its deadline
-   * too. Sources of one server have one. A store without any gets both from its `StoreWriter`.
+   * The circuit breaker of the store's client for a source, whose client has a deadline too. A
+   * store without one gets both from its `StoreWriter`.
    */
   breakerOf?(source: string): StoreBreaker;
 }
 
-/** The circuit breaker of a client, as the others that write through it use it. */
 export type StoreBreaker = Pick<CircuitBreaker, "isOpen" | "trip">;
 
 /** An event store that does some of its work after it has answered. */
@@ -49,13 +46,13 @@ export type LedgerClient = Pick<Ledger["intake"], "accept" | "markEnqueued" | "p
 /** Runs events again because their sender has delivered them again. */
 export interface RedeliveryPort {
   /**
-   * Runs the latest generation of an event whose job has ended. Resolves with `retried` when its
-   * job waits because of this call, and with `not_needed` when there was nothing to do.
+   * Runs the latest generation of an event whose job has ended. `not_needed` when there was
+   * nothing to do.
    */
   retry(event: IncomingEvent): Promise<"retried" | "not_needed">;
   /**
-   * Answers for events whose jobs have completed: true where the ledger has it as not completed.
-   * Undefined where there is no ledger to ask.
+   * Of events whose jobs have completed, true where the ledger has it as not completed. Undefined
+   * without a ledger.
    */
   readonly areNotCompleted?:
     ((events: readonly EventKey[]) => Promise<readonly boolean[]>) | undefined;

@@ -20,13 +20,10 @@ interface Deps {
   readonly notify: Notify;
 }
 
-/** The result for all events of a delivery together. */
 export type Stored = "accepted" | "duplicate" | "unavailable";
 
-/** Where a source's events go. */
 export interface ActiveStore {
   readonly source: string;
-  /** The store that takes its next delivery; undefined while none does. */
   readonly active: StoreName | undefined;
   /** The store that takes it when all is well. */
   readonly preferred: StoreName | undefined;
@@ -47,7 +44,6 @@ const REST_MS = 250;
 /** A larger body goes to the ledger first: Redis keeps all of it in memory and sends it whole. */
 const QUEUED_BODY_BYTES_MAX = 256 * 1024;
 
-/** The event stores of a process. Each source's `ack` says which one comes first. */
 export class EventStores {
   /** Pings one store by name. One that does not answer is treated as down from then on. */
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
@@ -81,8 +77,7 @@ export class EventStores {
   }
 
   /**
-   * Stores one delivery's events, and does what a known event asks for: a failed one is retried,
-   * and another body under a known id is reported. Never rejects.
+   * Stores one delivery's events; retries a failed event, and reports another body. Never rejects.
    */
   async storeEvents(source: ReadySource, events: readonly IncomingEvent[]): Promise<Stored> {
     if (events.length === 0) return "accepted";
@@ -102,15 +97,11 @@ export class EventStores {
     return results.includes("accepted") ? "accepted" : "duplicate";
   }
 
-  /** The reason why a store may lose an event; undefined without one. */
   riskOf(name: string): ErrorCode | undefined {
     return this.#writers.find((writer) => writer.name === name)?.risk;
   }
 
-  /**
-   * Runs events again that have ended and were delivered again; false when that is not done in
-   * time.
-   */
+  /** Runs ended events again that were delivered again; false when that is not done in time. */
   async #runAgain(
     redeliver: Redeliver,
     { name, redelivery }: ReadySource,
@@ -118,15 +109,13 @@ export class EventStores {
   ): Promise<boolean> {
     const failed = redelivery === "retry" ? withResult("failed", events, results) : NONE;
     const completed = withResult("completed", events, results);
-    // A ledger that is down is not waited for: the reconciler looks at what completed when it is
-    // back.
+    // A ledger that is down is not waited for: the reconciler compares what completed.
     const asks = completed.length > 0 && this.#orders.ledger[0]?.takes(name) === true;
     const undone = asks ? await redeliver.findUndone(completed, leftMs()) : NONE;
     const again = [...failed, ...undone];
     return again.length === 0 || (await redeliver.retry(again, leftMs()));
   }
 
-  /** Where a source's next delivery goes. */
   activeStore({ name, ack }: ReadySource): ActiveStore {
     const order = this.#orders[ack];
     const active = order.find((writer) => writer.takes(name))?.name;
@@ -137,10 +126,7 @@ export class EventStores {
     for (const writer of this.#writers) writer.close();
   }
 
-  /**
-   * Puts events into the first store that takes them; the events that it does not take in time go
-   * to the second. One result an event, in order.
-   */
+  /** Puts events into the first store that takes them; those not taken in time go to the second. */
   async #put({ name, ack }: ReadySource, events: readonly IncomingEvent[]) {
     const order = events.some(isLarge) ? this.#orders.ledger : this.#orders[ack];
     let results: readonly StoreResult[] | undefined;
@@ -169,7 +155,6 @@ function withFirst(writers: readonly StoreWriter[], first: StoreName): readonly 
   return writers.toSorted((a, b) => Number(b.name === first) - Number(a.name === first));
 }
 
-/** Puts those events that no store has yet. */
 async function putMissing(
   writer: StoreWriter,
   events: readonly IncomingEvent[],

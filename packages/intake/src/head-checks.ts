@@ -15,10 +15,7 @@ import {
 export interface SourceLimits {
   /** Undefined for a name that is not configured. */
   readonly name: string | undefined;
-  /**
-   * A name that is not configured, if a source could have it. What else a stranger writes is not
-   * passed on.
-   */
+  /** A name that is not configured, if a source could have it. */
   readonly asked?: string | undefined;
   readonly methods: readonly string[];
   readonly bodyBytesMax: number;
@@ -30,12 +27,10 @@ export interface SourceLimits {
 const UNKNOWN_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * Treats each name that is not configured as one of the sources, whose signature never matches. So
- * its method, its size, and its head are answered as a source would answer them. Which source it is
- * follows from the name and the secrets: always the same one, at every ingress, and a stranger
- * cannot find out which.
- *
- * Their bodies have bytes of their own, so that they take none from a source.
+ * Treats each unknown name as one of the sources, whose signature never matches: its method, its
+ * size, and its head are answered as a source would answer them. The source follows from the name
+ * and the secrets, the same at every ingress, and a stranger cannot find out which. Their bodies
+ * have bytes of their own.
  */
 export function unknownSources(
   sources: readonly SourceLimits[],
@@ -82,7 +77,6 @@ function isExactly(value: string | readonly string[], coding: string): boolean {
   return String(value).trim().toLowerCase() === coding;
 }
 
-/** The length of a body that its head says; undefined where it says none. */
 export function lengthOf({ headers }: RequestHead): number | undefined {
   // Node has refused what is not a number, and two that differ.
   const announced = headers["content-length"];
@@ -115,10 +109,7 @@ export class HeadChecks {
     this.#nowMs = nowMs;
   }
 
-  /**
-   * Refuses by its head what could not be verified, whatever its body; undefined lets the body be
-   * read.
-   */
+  /** Refuses by its head what could not be verified, whatever its body. */
   refuseHead(
     { name, verifier }: SourceLimits,
     head: Omit<ReceiveRequest, "source" | "body">,

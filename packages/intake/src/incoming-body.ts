@@ -22,14 +22,12 @@ export interface BodyRefused {
 
 export type BodyProblem = Parameters<typeof earlyRejection>[0];
 
-/** A body whose bytes are not in memory. */
 export function refused(code: BodyProblem, reason?: AdmissionReason): BodyRefused {
   return { ok: false, rejection: earlyRejection(code), reason };
 }
 
-// A piece costs a buffer of its own and a call for each layer it passes, however few bytes it
-// brings. Senders write kilobytes at once: only what is cut up on purpose has more pieces than
-// these.
+// Each piece costs a buffer and a call of each layer. Senders write kilobytes at once: only what
+// is cut up on purpose has more pieces.
 const CHUNKS_FREE = 256;
 const CHUNK_BYTES_MIN = 32;
 
@@ -47,21 +45,18 @@ export interface IncomingBodyOptions {
 
 /**
  * One body while it comes in. Its pieces go into one buffer that grows by doubling, up to the
- * length that was announced, and is charged in full. Bytes are charged as they arrive and not as
- * they are announced: a sender that announces much and sends nothing takes no capacity from the
- * others.
+ * announced length. Bytes are charged as they arrive: a sender that announces much and sends
+ * nothing takes no capacity.
  */
 export class IncomingBody implements BodyBeingRead {
   readonly startedMs = performance.now();
   before: BodyBeingRead | undefined = undefined;
   after: BodyBeingRead | undefined = undefined;
-  /** Bytes that have come. */
   size = 0;
   readonly #options: IncomingBodyOptions;
   readonly #onOver: (read: BodyRead) => void;
   readonly #ticket: ClockTicket;
   #pool: BodyPool;
-  /** Bytes taken from the pool: the length of the buffer. */
   #taken = 0;
   #buffer: Uint8Array | undefined;
   #chunks = 0;
@@ -97,7 +92,6 @@ export class IncomingBody implements BodyBeingRead {
     this.size = size;
   }
 
-  /** The body has come whole. */
   end(): void {
     if (this.#isOver) return;
     this.#leave();
@@ -135,10 +129,7 @@ export class IncomingBody implements BodyBeingRead {
     return true;
   }
 
-  /**
-   * Takes what a buffer of `capacity` bytes costs beyond what is taken already; refuses the body if
-   * it cannot.
-   */
+  /** Takes the cost of a buffer of `capacity` bytes; refuses the body if it cannot. */
   #takeUpTo(capacity: number): boolean {
     const { bytes, length = 0 } = this.#options;
     const pool = poolFor(bytes, Math.max(capacity, length));
@@ -160,7 +151,6 @@ export class IncomingBody implements BodyBeingRead {
   }
 }
 
-/** The clock's data of one body. */
 interface ClockTicket {
   readonly body: IncomingBody;
   readonly whole: Deadline<IncomingBody>;
@@ -175,8 +165,8 @@ const WINDOW_MS = 5_000;
 const WINDOW_BYTES_MIN = 20_000;
 
 /**
- * The time of all bodies that are being read, by two timers together. A body has `timeoutMs` to
- * come whole, and must bring 20 kB in each five seconds but the first.
+ * The time of all bodies that are being read, by two timers. A body has `timeoutMs` to come whole,
+ * and must bring 20 kB in each five seconds but the first.
  */
 export class BodyClock {
   readonly #whole: Deadlines<IncomingBody>;

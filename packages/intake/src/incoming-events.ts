@@ -10,8 +10,7 @@ import {
 import type { ReadySource } from "./sources.ts";
 
 /**
- * The events of a verified delivery, as an event store takes them. `signed` is its signed message,
- * where that is another than its body.
+ * The events of a verified delivery. `signed` is its signed message, where that is not its body.
  */
 export function toIncomingEvents(
   source: ReadySource,
@@ -41,8 +40,8 @@ export function toIncomingEvents(
 const NO_DIGESTS: readonly string[] = [];
 
 /**
- * The digests of what was signed, for the events of a delivery whose ids are not signed. None for a
- * single event of which its body alone was signed: the hash of that is the digest.
+ * The digests of signed messages, for events with unsigned ids. None for a single event of which
+ * its body alone was signed.
  */
 function digestsOf(
   signed: SignedMessage | undefined,

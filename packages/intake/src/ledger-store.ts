@@ -20,9 +20,8 @@ export interface LedgerStoreDeps {
 }
 
 /**
- * The ledger as an event store: it has event and body, knows every duplicate, and is all that an
- * answer waits for. The identities go to the queue in the background, while the queue has capacity,
- * and the ledger then notes which events have a job (enqueue-later.ts in core).
+ * The ledger as an event store: an answer waits for nothing else. The identities go to the queue
+ * in the background, while the queue has capacity (enqueue-later.ts in core).
  */
 export function createLedgerStore(deps: LedgerStoreDeps): ClosableEventStore {
   const { ledger, queue } = deps;

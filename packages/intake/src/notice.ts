@@ -2,9 +2,9 @@ import type { ErrorCode } from "@millrace/core";
 import type { StoreName } from "./event-store.ts";
 
 /**
- * The reason to refuse a delivery before its body: its head (`bad_head`, `too_large`), what its
- * source or all sources hold (`source_share`, `budget`, `gave_way`), or how its body came
- * (`too_slow`, `timeout`, `too_many_chunks`).
+ * The reason to refuse a delivery before its body: its head (`bad_head`, `too_large`), what is
+ * held (`source_share`, `budget`, `gave_way`), or how its body came (`too_slow`, `timeout`,
+ * `too_many_chunks`).
  */
 export type AdmissionReason =
   | "bad_head"
@@ -17,8 +17,8 @@ export type AdmissionReason =
   | "too_many_chunks";
 
 /**
- * The reports of the intake to its one subscriber, who turns them into logs and metrics. `source`
- * is a configured name, or undefined when the sender named none of them. Never a body or a secret.
+ * The reports of the intake to its one subscriber, who makes logs and metrics of them. Never a
+ * body or a secret. `source` is a configured name.
  */
 export type IntakeNotice =
   /** A delivery was answered, or refused before its body was read. */
@@ -28,9 +28,7 @@ export type IntakeNotice =
       /** The name in the URL, if it is no source but a source could have it. */
       readonly asked?: string | undefined;
       readonly outcome: "accepted" | "duplicate" | "handshake" | "rejected";
-      /** The code of the rejection. */
       readonly code: ErrorCode | undefined;
-      /** The reason, if it was refused before its body was whole. */
       readonly admission?: AdmissionReason | undefined;
       /** From the last byte of the body until the response is known, milliseconds. */
       readonly durationMs: number;
@@ -39,13 +37,10 @@ export type IntakeNotice =
   | {
       readonly kind: "batch";
       readonly store: StoreName;
-      /** Events in the call. */
       readonly size: number;
       readonly durationMs: number;
     }
-  /**
-   * An event store failed, or was late, for this many events of one call; 0 for a readiness check.
-   */
+  /** An event store failed, or was late, for this many events; 0 for a readiness check. */
   | {
       readonly kind: "store_failed";
       readonly store: StoreName;
@@ -54,10 +49,7 @@ export type IntakeNotice =
     }
   /** Events that the ledger has were not put on the queue by this process: the reconciler will. */
   | { readonly kind: "left_behind"; readonly events: number; readonly error: unknown }
-  /**
-   * Deliveries of known events were not counted in the ledger: too many waited, or it did not
-   * answer.
-   */
+  /** Deliveries of known events were not counted: too many waited, or the ledger was away. */
   | { readonly kind: "deliveries_unnoted"; readonly deliveries: number; readonly error: unknown }
   /** A known event came with another body; the first is kept. */
   | { readonly kind: "conflict"; readonly source: string; readonly eventId: string }

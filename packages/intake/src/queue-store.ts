@@ -8,9 +8,8 @@ export interface QueueStoreDeps {
   readonly queue: QueueClient & { breakerOf(source: string): StoreBreaker };
   readonly sources: Config["sources"];
   /**
-   * The other store, where there is one. It takes the events while the queue may lose
-   * them, and keeps a note of deliveries that the queue calls a `conflict`, in the background
-   * and while there is capacity.
+   * The other store, where there is one: takes the events while the queue may lose them, and notes
+   * deliveries that the queue calls a `conflict`, in the background.
    */
   readonly ledger?: ConflictLog;
   /** Counts what was delivered again. */

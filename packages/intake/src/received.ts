@@ -19,7 +19,6 @@ export interface Received {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly outcome: "accepted" | "duplicate" | "handshake" | "rejected";
-  /** The code of the rejection. */
   readonly code?: ErrorCode;
 }
 
@@ -46,9 +45,8 @@ export function providerAnswer(outcome: Received["outcome"], answer: Answer): Re
 }
 
 /**
- * The response to a delivery that is not accepted. Whichever check of a signature failed, the
- * sender reads the same sentence. The provider's own message may say which check it was, and is not
- * sent.
+ * The response to a delivery that is not accepted. Every check of a signature gives the same
+ * sentence.
  */
 export function rejection(
   code: ErrorCode,
@@ -80,7 +78,6 @@ export function unverified(code: ErrorCode): Received {
   return { ...rejection("invalid_signature", ""), code };
 }
 
-/** The response to a method that the provider does not deliver by. */
 export function methodNotAllowed(methods: readonly string[]): Received {
   const allow = methods.join(", ");
   return rejection("method_not_allowed", `Cannot receive webhooks by this method: use ${allow}`, {

@@ -33,15 +33,12 @@ import { bodyBytesMaxOf, digestOfSecrets, readySources, type ReadySource } from 
 export interface ReceiverDeps {
   /** The whole config; only `sources` and `ingress` are read. */
   readonly config: Pick<Config, "sources" | "ingress">;
-  /**
-   * Live secrets by source, several during a rotation. They take precedence over the config's own.
-   */
+  /** Live secrets by source, which take precedence over the config's own. */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
   /** One event store, or two: each source's `ack` says which comes first. */
   readonly stores: readonly EventStore[];
   /** Retries a failed event that its sender delivers again; without it nothing does. */
   readonly redelivery?: RedeliveryPort | undefined;
-  /** Counts what is refused; without it nothing does. */
   readonly refusals?: Pick<RefusalCounter, "add"> | undefined;
   readonly notify?: Notify;
   /** The clock that signed timestamps are compared with, milliseconds since the epoch. */
@@ -51,8 +48,8 @@ export interface ReceiverDeps {
 /** The state of the event stores. */
 export interface Readiness {
   /**
-   * `not_ready` when no source has an event store; `degraded` when the events of a source do not go
-   * to the store that it prefers, or a store does not answer.
+   * `not_ready` when no source has an event store; `degraded` when a source's events do not go to
+   * the store that it prefers, or a store does not answer.
    */
   readonly status: "ready" | "degraded" | "not_ready";
   /** Each event store by name: `ok`, or the code of what is wrong with it. */
@@ -66,15 +63,10 @@ export interface ReceiverOptions {
   readonly callsMax?: number;
 }
 
-/** The way in: receive, verify, identify, store, acknowledge. Free of any HTTP framework. */
 export class Receiver {
-  /** Pings an event store by name. One that does not answer is treated as down from then on. */
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
-  /** The adapters' limits of bytes and time. */
   readonly limits: IngressConfig;
-  /** The bytes of bodies in flight, of all adapters together. */
   readonly budget: ByteBudget;
-  /** Refuses requests before their body is read. */
   readonly headChecks: HeadChecks;
   readonly notify: Notify;
   readonly #sources: ReadonlyMap<string, ReadySource>;
@@ -106,8 +98,8 @@ export class Receiver {
   }
 
   /**
-   * Verifies, identifies and stores one delivery, and returns what to answer. Never rejects, and
-   * takes at most `ingress.answerTimeoutMs`.
+   * Verifies, identifies and stores one delivery, and returns the answer. Never rejects, and takes
+   * at most `ingress.answerTimeoutMs`.
    */
   async receive(request: ReceiveRequest): Promise<Received> {
     const startedMs = performance.now();
@@ -140,8 +132,8 @@ export class Receiver {
   }
 
   /**
-   * Checks every event store, each with the deadline of a write. One that does not answer it is
-   * down from then on, so that the answer and the way of the next delivery agree.
+   * Checks every event store, each with the deadline of a write. One that does not answer is down
+   * from then on, so that the answer and the way of the next delivery agree.
    */
   async ready(): Promise<Readiness> {
     if (this.#closing) {
@@ -176,7 +168,6 @@ export class Receiver {
     this.#stores.close();
   }
 
-  /** The life of a delivery until it is stored. Each step may answer it. */
   #read(
     source: ReadySource | undefined,
     methods: readonly string[],
@@ -220,7 +211,6 @@ export class Receiver {
   }
 }
 
-/** A delivery that was verified and identified, and is to be stored. */
 interface VerifiedDelivery {
   readonly source: ReadySource;
   readonly events: readonly IncomingEvent[];
@@ -228,9 +218,7 @@ interface VerifiedDelivery {
   readonly answer: Answer | undefined;
 }
 
-/**
- * Counts what is refused, and keeps a subscriber that throws from costing a delivery its answer.
- */
+/** Counts refusals, and keeps a subscriber that throws from costing a delivery its answer. */
 function safeNotify({ refusals, notify }: Pick<ReceiverDeps, "refusals" | "notify">): Notify {
   return (notice) => {
     if (notice.kind === "answered" && notice.outcome === "rejected") {
@@ -257,10 +245,7 @@ async function stateOf(check: () => Promise<void>): Promise<string> {
 // Handshakes that some providers make by these carry everything in the query.
 const BODILESS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/**
- * Refuses an id that cannot be stored: it must have 1 to 1,024 bytes of well-formed UTF-8 without
- * NUL.
- */
+/** Refuses an id that cannot be stored. */
 function refuseIdentity({ eventId, type }: IdentifiedEvent): Received | undefined {
   if (!isText(eventId, EVENT_ID_BYTES_MAX)) {
     const why = `it has no event id of 1 to ${EVENT_ID_BYTES_MAX} bytes of UTF-8`;

@@ -12,15 +12,11 @@ type Retried = Awaited<ReturnType<RedeliveryPort["retry"]>>;
 
 /** Runs events again that were delivered again. */
 export interface Redeliver {
-  /**
-   * Retries events whose jobs have ended. False when not all of them could be retried in time; what
-   * was begun goes on. Never rejects.
-   */
+  /** Retries events whose jobs have ended. False when not all of them could be retried in time. */
   retry(events: readonly IncomingEvent[], timeoutMs: number): Promise<boolean>;
   /**
-   * Of events whose jobs have completed, those that the ledger does not have as completed: Postgres
-   * was restored or failed over. None when the ledger does not answer in time: the reconciler
-   * compares them too. Never rejects.
+   * Of events whose jobs have completed, those that the ledger has as not completed: Postgres was
+   * restored or failed over. None when it does not answer in time.
    */
   findUndone(
     events: readonly IncomingEvent[],
@@ -30,14 +26,11 @@ export interface Redeliver {
 
 /** Retries in flight at once. Each takes connections that deliveries wait for. */
 const RETRIES_MAX = 2;
-/** Events in one question to the ledger. */
 const LOOKUPS_MAX = 100;
 /** The share of an answer's time that the ledger has to say whether an event has completed. */
 const LOOKUP_SHARE = 0.5;
 
-/**
- * Makes what runs delivered events again. A retry is not begun once its sender has been answered.
- */
+/** A retry does not begin once its sender has been answered. */
 export function createRedeliver(port: RedeliveryPort, notify: Notify): Redeliver {
   const turns = createBatcher<{ event: IncomingEvent; deadlineMs: number }, Retried>(
     async ([turn]) => {

@@ -4,9 +4,8 @@ import { poolFor } from "./byte-budget.ts";
 import { IncomingBody, refused, type BodyClock, type BodyRead } from "./incoming-body.ts";
 
 /**
- * The body of a node:http request that came whole together with its head, as nearly every webhook
- * does: it is the buffer that the parser made, and nothing waits for it. Undefined when there is
- * more to come.
+ * The body of a node:http request that came whole with its head, as nearly every webhook does: the
+ * buffer that the parser made. Undefined when there is more to come.
  */
 export function readArrived(request: IncomingMessage, source: SourceLimits): BodyRead | undefined {
   const bytes = lengthOf(request);
@@ -30,10 +29,7 @@ export function refuseUnfit(source: SourceLimits, bytes: number): BodyRead | und
   return shortage && refused("overloaded", shortage);
 }
 
-/**
- * Reads the body of a node:http request as the bytes that came. What comes after a refusal is
- * dropped, and nothing of the body is kept. `onBegin` is called when the body is wanted.
- */
+/** Reads the body of a node:http request. `onBegin` is called when the body is wanted. */
 export function readBody(
   request: IncomingMessage,
   source: SourceLimits,
@@ -58,10 +54,7 @@ export function readBody(
   });
 }
 
-/**
- * Reads the body of a fetch request, as `readBody` does for node:http. A refusal cancels the
- * stream.
- */
+/** Reads the body of a fetch request. A refusal cancels the stream. */
 export function readStream(
   stream: ReadableStream<Uint8Array>,
   source: SourceLimits,

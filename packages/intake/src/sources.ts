@@ -12,7 +12,6 @@ import {
 import type { ByteBudget, SourceBytes } from "./byte-budget.ts";
 import { ownAnswer, providerAnswer, type Received } from "./received.ts";
 
-/** A source prepared at start, so that no request decodes a key or builds a response. */
 export interface ReadySource {
   readonly name: string;
   readonly provider: Provider;
@@ -28,9 +27,7 @@ export interface ReadySource {
 
 /**
  * Prepares every source. A map, so that a name such as `__proto__` finds nothing.
- *
- * @throws `missing_secret` with every source that has no usable secret and the variable that it is
- * read from, one per line.
+ * @throws `missing_secret` with every source that has no usable secret and its variable
  */
 export function readySources(
   config: Pick<Config, "sources">,
@@ -73,7 +70,6 @@ function liveSecrets(
   return own === undefined ? [] : [own].flat();
 }
 
-/** The longest body of each source, by its name. */
 export function bodyBytesMaxOf({ sources }: Pick<Config, "sources">): ReadonlyMap<string, number> {
   return new Map(Object.entries(sources).map(([name, source]) => [name, bodyBytesMax(source)]));
 }

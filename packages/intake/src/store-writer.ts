@@ -29,11 +29,8 @@ export interface StoreWriterOptions {
   readonly restMs: number;
 }
 
-/** One delivery's wait for the store. */
 interface Delivery {
-  /**
-   * Dropped when the wait ends, so that bodies that are still in line behind a hung call are freed.
-   */
+  /** Dropped when the wait ends, to free bodies in line behind a hung call. */
   events: readonly IncomingEvent[] | undefined;
   readonly results: StoreResult[];
   /** The number of its events without a result. */
@@ -55,14 +52,13 @@ const OUTAGES: ReadonlySet<ErrorCode> = new Set([
   "redis_unreachable",
 ] as const);
 
-/** A server of the store, by its circuit breaker. */
 interface Server {
   readonly breaker: StoreBreaker;
   /** The reason why it is down, when it is. */
   failure: Error | undefined;
   /**
-   * Until then it is left alone: one that answers probes and refuses everything else would cost a
-   * delivery its time again and again.
+   * Left alone until then: one that answers probes and refuses all else would cost time again and
+   * again.
    */
   restsUntilMs: number;
 }
@@ -70,12 +66,9 @@ interface Server {
 const NOT_SENT = new Error("Cannot store the event: its sender was answered before its turn came");
 
 /**
- * Writes the events of many deliveries to one store: few calls, each with the events of many
- * deliveries. A store that fails costs few deliveries their time.
- *
- * Each delivery has a deadline here, which includes its time in line behind another call. A call
- * has one deadline and, for each server of the store, one circuit breaker: those of the store's
- * client, or ours when the client has none.
+ * Writes the events of many deliveries to one store in few calls. Each delivery has a deadline
+ * here, its time in line included. A call has one deadline and, for each server of the store, one
+ * circuit breaker: those of the store's client, or ours.
  */
 export class StoreWriter {
   readonly name: StoreName;
@@ -105,7 +98,6 @@ export class StoreWriter {
     });
   }
 
-  /** The reason why the store may lose an event. */
   get risk(): ErrorCode | undefined {
     return this.#store.risk?.();
   }
@@ -118,8 +110,8 @@ export class StoreWriter {
   }
 
   /**
-   * Stores one delivery's events. One result an event, in order. Never rejects, and never takes
-   * longer than `timeoutMs`. An event that is answered with an error may still have been stored.
+   * Stores one delivery's events: one result each, in order. Never rejects, and never takes longer
+   * than `timeoutMs`. An event with an error may still have been stored.
    */
   put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
     return new Promise((resolve) => {
@@ -136,10 +128,9 @@ export class StoreWriter {
   }
 
   /**
-   * Pings the store for the sources, with the deadline of a write. One that does not answer is down
-   * from then on. One that is down is not asked: the breaker asks it.
-   *
-   * @throws why the store is down.
+   * Pings the store for the sources, with the deadline of a write. One that does not answer is
+   * down from then on.
+   * @throws the reason why the store is down
    */
   async check(sources: readonly string[]): Promise<void> {
     const servers = new Set(sources.map((source) => this.#serverOf(source)));

@@ -3,7 +3,6 @@ import { earlyRejection } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
 import { createNodeAdapter } from "./node.ts";
 
-/** A request as Connect and Express pass it on. */
 export type ConnectRequest = IncomingMessage & { readonly body?: unknown };
 export type ConnectHandler = (
   request: ConnectRequest,
@@ -15,7 +14,7 @@ const ONE_SEGMENT = /^\/([^/?]+)(?:\?|$)/;
 
 /**
  * Makes a handler for an Express or Connect app, to be mounted before any body parser. Mounted at
- * `/webhooks`, it takes `POST /webhooks/<source>`. Other paths go to the next handler.
+ * `/webhooks`, it takes `POST /webhooks/<source>`; other paths go to the next handler.
  */
 export function createExpressAdapter(receiver: Receiver): ConnectHandler {
   const adapter = createNodeAdapter(receiver);

@@ -9,7 +9,7 @@ export type FetchHandler = (request: Request, source: string) => Promise<Respons
 
 /**
  * Makes a handler of fetch's Request and Response, as Hono, Next.js and others have them. It reads
- * the body, which nothing may have read before, under the receiver's limits.
+ * the body, which nothing may have read before.
  */
 export function createFetchAdapter(receiver: Receiver): FetchHandler {
   const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
@@ -48,10 +48,7 @@ export function createFetchAdapter(receiver: Receiver): FetchHandler {
 
 const EMPTY = new Uint8Array();
 
-/**
- * The length that a head says; no server is known to have checked it, and over HTTP/2 it may be
- * missing.
- */
+/** The length in the head, which no server may have checked; HTTP/2 may leave it out. */
 function announcedIn(headers: Readonly<Record<string, string>>): number | undefined {
   const announced = headers["content-length"] ?? "";
   return /^\d{1,15}$/.test(announced) ? Number(announced) : undefined;

@@ -8,11 +8,10 @@ import { readArrived, readBody } from "../request-body.ts";
 import type { Socket } from "node:net";
 import { SMALL_BODY_BYTES } from "../byte-budget.ts";
 
-/** Passes node:http requests to a receiver. */
 export interface NodeAdapter {
   /**
    * Reads, delivers and answers one request. Never throws. `askForBody` is called when the head is
-   * not refused and the body has not come with it: who sent `Expect: 100-continue` waits for that.
+   * accepted and the body has not come: `Expect: 100-continue` waits for that.
    */
   handle(
     request: IncomingMessage,
@@ -20,7 +19,6 @@ export interface NodeAdapter {
     source: string,
     askForBody?: () => void,
   ): void;
-  /** Answers a request whose body is not read. */
   reject(request: IncomingMessage, response: ServerResponse, rejection: Received): void;
   /** True when a request of this socket was read to its end and still waits for its response. */
   isAnswering(socket: object): boolean;
@@ -31,10 +29,7 @@ export interface NodeAdapter {
 // Node calls back with a request's head before it passes on the bytes that came with it.
 const HEAD_IS_PARSED = Promise.resolve();
 
-/**
- * Makes an adapter for node:http. What can be rejected is rejected before the body is read. Limits
- * and deadlines come from the receiver's config.
- */
+/** Makes an adapter for node:http. Limits and deadlines come from the receiver's config. */
 export function createNodeAdapter(receiver: Receiver): NodeAdapter {
   const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
   const lingering = createLingering();
@@ -103,7 +98,6 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
   };
 }
 
-/** A node:http request and its body, as a receiver takes them. */
 function toReceiveRequest(
   request: IncomingMessage,
   source: string,
@@ -159,12 +153,10 @@ function writeResponse(
 
 /**
  * Answers a request whose body is not wanted. A small body is let through, so that the connection
- * can be used again, unless its sender asks first and may never send it. The rest of any other body
- * is not read: the response is written, our side is closed, and the socket is destroyed.
- *
- * Destroying it while bytes are still coming in would reset the connection, and a sender may lose
- * the response over that (RFC 9112 §9.6). So up to a second, or 4 MiB, of them is thrown away
- * first.
+ * can be used again, unless its sender asks first. Otherwise the response is written, our side is
+ * closed, and the socket is destroyed, after up to a second or 4 MiB is thrown away: destroying it
+ * while bytes come in would reset the connection, and a sender may lose the response (RFC 9112
+ * §9.6).
  */
 function respondUnread(
   request: IncomingMessage,
@@ -189,10 +181,7 @@ function respondUnread(
   discardRest(request, socket, options.lingering);
 }
 
-/**
- * Throws away what still comes, without the parser: it would make a buffer of each chunk, and there
- * may be one for each byte.
- */
+/** Throws away what still comes, without the parser, which makes a buffer of each chunk. */
 function discardRest(request: IncomingMessage, socket: Socket, lingering: Lingering): void {
   const deadline = lingering.add(socket);
   let discarded = 0;
@@ -220,9 +209,9 @@ function headersOf(
 }
 
 /**
- * True when a connection ends with this answer although all was read. It ends with a signature that
- * is refused by the head alone, if the body is large; so that a stranger sees no difference, it
- * ends with every one.
+ * True when a connection ends with this answer although all was read. A signature that the head
+ * alone refuses ends it if the body is large; so that a stranger sees no difference, each refusal
+ * ends it.
  */
 function endsUnsigned(request: IncomingMessage, { status }: Received): boolean {
   return status === 401 && !isSmall(request);
