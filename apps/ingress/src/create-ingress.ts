@@ -23,15 +23,10 @@ import { observeIntake } from "./observe-intake.ts";
 
 export interface IngressDeps {
   readonly config: Config;
-  /** Live secrets by source. */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
-  /** One event store, or two. */
   readonly stores: readonly EventStore[];
-  /** Retries a failed event that its sender delivers again. */
   readonly redelivery?: RedeliveryPort | undefined;
-  /** Counts what is refused. */
   readonly refusals?: Pick<RefusalCounter, "add"> | undefined;
-  /** The fill level of the queue, for the metrics. */
   readonly pressure?: () => Pressure;
   readonly logger: Logger;
   readonly registry: Registry;

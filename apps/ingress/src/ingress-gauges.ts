@@ -2,7 +2,6 @@ import type { ActiveStore } from "@millrace/intake";
 import type { Pressure } from "@millrace/queue";
 import { Gauge, type Registry } from "prom-client";
 
-/** Registers what an ingress holds and where it stores events, read when the metrics are. */
 export function registerIngressGauges(
   registry: Registry,
   state: { bytesInFlight(): number; activeStores(): readonly ActiveStore[] },

@@ -14,12 +14,11 @@ import { OpenConnections } from "./open-connections.ts";
 // A load balancer that keeps connections for 60 s must not find one closed that it just chose.
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_TIMEOUT_MS_MAX = 10_000;
-/** Request line and headers together. */
 const HEAD_BYTES_MAX = 16_384;
 
 /**
- * The hardened HTTP server of the ingress: every open connection, slow request, and large request
- * of a stranger has a limit here or in the adapter.
+ * The hardened HTTP server of the ingress: connections, slow and large requests have limits here
+ * or in the adapter.
  */
 export function createIngressServer(deps: {
   adapter: NodeAdapter;
@@ -75,8 +74,7 @@ export function createIngressServer(deps: {
 
 /**
  * Finds a problem in a head that node accepts. Node counts only names and values, so thousands of
- * tiny headers can exceed its `maxHeaderSize`. Of several hosts node gives the first, and a proxy
- * can have meant the last.
+ * tiny headers can exceed its `maxHeaderSize`. Of several hosts a proxy can have meant the last.
  */
 function problemOfHead({
   method = "",
@@ -98,12 +96,10 @@ function problemOfHead({
 const IDLE_INTERVAL_MS = 1_000;
 
 /**
- * Keeps idle connections from blocking new ones. While more than half of `connectionsMax` are open,
- * the idle ones are closed, at most once a second, because the check looks at all of them. For each
- * connection above `connectionsMax`, the oldest one without a response in progress is closed.
- *
- * Node's own `maxConnections` closes the new connection instead. In a cluster, the refused one also
- * goes to the next process, without end while all of them are full.
+ * Keeps idle connections from blocking new ones: above half of `connectionsMax` idle ones are
+ * closed, at most once a second; for each connection above `connectionsMax`, the oldest without a
+ * response in progress. Node's own `maxConnections` closes the new connection, which in a cluster
+ * goes to the next process, without end while all are full.
  */
 function limitConnections(
   server: Server,
@@ -129,10 +125,8 @@ function limitConnections(
 const PREFIX = "/webhooks/";
 
 /**
- * The source that a request line names, for paths under `/webhooks/`; undefined for all others.
- * Nothing is decoded or folded: a name with an encoded character, a capital or a slash after it is
- * not configured.
- *
+ * The source that a request line names, for paths under `/webhooks/`. Nothing is decoded or
+ * folded: a name with an encoded character, a capital or a slash after it is not configured.
  * @internal
  */
 export function hotRoute(url: string): string | undefined {
@@ -148,9 +142,8 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Answers a request that node could not read, and ends the connection. `isAnswering` is true when
- * an earlier request of the connection still waits for its response: then the connection is only
- * ended, so that this answer is not taken for that response.
+ * Answers a request that node could not read, and ends the connection. While an earlier request of
+ * it waits for its response, it is only ended, so that this answer is not taken for that response.
  */
 function answerClientError(
   error: NodeJS.ErrnoException,

@@ -74,9 +74,9 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
 }
 
 /**
- * Keeps V8 from allocating the objects of requests in its old generation. V8 does so where many
- * objects of a kind lived long, as they do during the frequent collections at the start. Then quick
- * collections keep the rest of each request alive, and half of the processes took a fifth more CPU.
+ * Keeps V8 from allocating the objects of requests in its old generation, as it does where many
+ * lived long during the frequent collections at the start: quick collections kept the rest of each
+ * request alive, and half of the processes took a fifth more CPU.
  */
 function keepRequestsShortLived(): void {
   setFlagsFromString("--no-allocation-site-pretenuring");

@@ -26,8 +26,8 @@ export function observeIntake({ registry, logger, next }: Deps): Notify {
 }
 
 /**
- * Registers the metrics of notices. Labels are names of the config and codes of the registry, never
- * a sender's text: an unknown source counts as `unknown`.
+ * Registers the metrics of notices. Labels are names of the config and codes, never a sender's
+ * text: an unknown source counts as `unknown`.
  */
 function createIntakeMetrics(registry: Registry): Notify {
   const metrics = registerMetrics([registry]);

@@ -9,7 +9,6 @@ interface Open {
 /** The most connections with a response in progress that are passed over. */
 const ANSWERING_MAX = 64;
 
-/** The open connections of a server, in the order of their opening. Requests cost nothing. */
 export class OpenConnections {
   count = 0;
   #first: Open | undefined;
@@ -22,8 +21,8 @@ export class OpenConnections {
   }
 
   /**
-   * Ends the oldest connection without a response in progress: it waits for a request, or the rest
-   * of one. A connection that is passed over counts as new. When many were, the newest is ended.
+   * Ends the oldest connection without a response in progress. A connection that is passed over
+   * counts as new. When many were, the newest is ended.
    */
   endOldest(isAnswering: (socket: Socket) => boolean): void {
     const newest = this.#last;

@@ -3,7 +3,7 @@ import type { MetricsSource } from "@millrace/service";
 import { AggregatorRegistry, type Registry } from "prom-client";
 
 // Several processes listen on one port, and a scrape reaches one of them, which answers with the
-// metrics of all. Each process has its own label, so that a restart resets only its own counters.
+// metrics of all. Each has its own label, so that a restart resets only its counters.
 
 /** In the process that started the others: collects their metrics when one of them asks. */
 export function collectMetrics(): void {

@@ -15,24 +15,16 @@ export interface WorkerDeps {
   readonly handlers: readonly Handler[];
   /** True for sources whose first attempts share a transaction; undefined if none does. */
   readonly mayShare?: ((source: string) => boolean) | undefined;
-  /** The folder of the project's own code. */
   readonly projectDir?: string | undefined;
-  /** Secrets that errors and log lines leave out. */
   readonly secrets?: readonly string[] | undefined;
-  /** Gets the notices of events, for logs and metrics. */
   readonly notify: (notice: Notice) => void;
-  /** Opens the log of an attempt's handlers. */
   readonly openLog?: ProcessorDeps["openLog"];
-  /** Gets the errors of the user's `onFailed`. */
   readonly onHookError: (error: unknown) => void;
-  /** Gets the errors that leave the jobs of emitted events to the reconciler. */
   readonly onLeftBehind: (error: unknown) => void;
 }
 
 export interface Worker {
-  /** Events whose handlers run now. */
   readonly running: number;
-  /** True until `close` is called. */
   readonly open: boolean;
   /** Calls the user's `onFailed` for an event that the reconciler has failed. */
   reportAbandoned(key: EventKey, type: string, reason: string): void;
@@ -88,8 +80,7 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
     rate: (source) => sources[source]?.options.rate,
     keepCompletedMs: config.queue.keepCompletedMs,
     keepCompletedBytes: config.queue.keepCompletedBytes,
-    // A job of an `ack: "ledger"` source has a body only if Postgres was unavailable. After that, a
-    // restored Postgres is no reason to keep it.
+    // A job of an `ack: "ledger"` source has a body only if Postgres was unavailable.
     keepsBodies: (source) => sources[source]?.options.ack !== "ledger",
     run: processor.process,
     onAbandoned: processor.abandon,

@@ -50,7 +50,6 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     notifyParent({ kind: "listening", role: "worker", port });
     await role.start();
   } catch (error) {
-    // A signal that came during the start ends the process by itself.
     if (isMillraceError(error) && error.code === "shutting_down") return;
     await role.close();
     throw error;

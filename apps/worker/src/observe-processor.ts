@@ -6,11 +6,8 @@ export interface ObserverDeps {
   readonly registry: Registry;
   readonly logger: Logger;
   readonly logError: ErrorLog;
-  /** The configured sources. */
   readonly sources: readonly string[];
-  /** Events whose handlers run now. */
   readonly running: () => number;
-  /** True while this process is the one that reconciles. */
   readonly leading: () => boolean;
 }
 

@@ -3,13 +3,9 @@ import type { Logger } from "@millrace/service";
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ObserverDeps } from "./observe-processor.ts";
 
-/** Listens to the periodic tasks. */
 export interface RetentionObserver {
-  /** Gets each step of a run of the retention. */
   onNotice(notice: RetentionNotice): void;
-  /** Gets the result of a run. */
   onResult(result: RetentionResult): void;
-  /** Gets the error of a task. */
   onError(task: "partitions" | "retention" | "completed jobs" | "activity", error: unknown): void;
 }
 

@@ -8,7 +8,6 @@ import { observeRetention } from "./observe-retention.ts";
 
 export type Observers = ReturnType<typeof createObservers>;
 
-/** Creates the listeners of a worker's parts. Each counts a notice, then logs it. */
 export function createObservers(deps: ObserverDeps) {
   return {
     processor: observeProcessor(deps),
@@ -48,7 +47,6 @@ export function observeLedger({
   };
 }
 
-/** Counts and logs the notices of the queue. */
 export function observeQueue({
   registry,
   logger,
@@ -121,7 +119,6 @@ function createQueueMetrics(registry: Registry): (notice: QueueNotice) => void {
   };
 }
 
-/** Logs bulk runs, and counts those that are open. */
 function observeBulkRuns({
   registry,
   logger,

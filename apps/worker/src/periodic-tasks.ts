@@ -18,11 +18,9 @@ const CLOSE_MS = 3_000;
 type Pool = ReturnType<typeof createPool>;
 
 interface PeriodicTasks {
-  /** Stops what runs as soon as it can. Bounded. */
   close(): Promise<void>;
 }
 
-/** The interval of the counts for the charts. */
 const ACTIVITY_EVERY_MS = 60_000;
 /** Completed jobs are removed at a twentieth of their time to stay, within these bounds. */
 const COMPLETED_SHARE = 20;
@@ -31,10 +29,7 @@ const COMPLETED_EVERY_MS = { min: 1_000, max: 30_000 };
 const MEMORY_SHARE_MAX = 0.5;
 const KEEP_MS_MIN = 1_000;
 
-/**
- * Creates the partitions of the coming days, drops days and jobs whose time is up, and counts
- * events for the charts.
- */
+/** Creates coming partitions, drops expired days and jobs, and counts events for the charts. */
 export function startPeriodicTasks(
   deps: {
     readonly pool: Pool;

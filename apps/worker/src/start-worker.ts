@@ -19,20 +19,15 @@ export interface WorkerParts {
   readonly groups: boolean;
   /** Absolute path of the folder for archives, if there is one. */
   readonly archiveDir: string | undefined;
-  /** The folder of the project's own code. Default: the current folder. */
   readonly projectDir?: string;
-  /** Secrets that errors and the logs of handlers leave out. */
   readonly secrets?: readonly string[];
   /** The end of every wait for Postgres, and a call for each failed try. */
   readonly waiting: { readonly signal: AbortSignal; readonly onAway: (error: unknown) => void };
 }
 
 export interface RunningWorker {
-  /** Events whose handlers run now. */
   readonly running: number;
-  /** True until `close` is called. */
   readonly open: boolean;
-  /** True while this process is the one that reconciles. */
   readonly leading: boolean;
   /** Stops taking jobs and gives running events their time, then ends tasks and queues. Bounded. */
   close(): Promise<void>;
@@ -85,7 +80,6 @@ export async function startWorker(parts: WorkerParts): Promise<RunningWorker> {
   };
 }
 
-/** Compares and repairs ledger and queues, and works off bulk runs, while no other worker does. */
 function startReconciler({ config, stores, observers }: WorkerParts, worker: Worker) {
   const { pool, ledger, queues } = stores;
   const leader = createLeader({ pool }, RECONCILER);
@@ -122,7 +116,6 @@ function startReconciler({ config, stores, observers }: WorkerParts, worker: Wor
   };
 }
 
-/** Finds the sources whose first attempts can share a transaction; undefined without groups. */
 async function findSharingSources(
   parts: WorkerParts,
 ): Promise<((source: string) => boolean) | undefined> {

@@ -27,8 +27,7 @@ export interface WorkerRole {
   listen(options: { port: number; host: string }): Promise<number>;
   /**
    * Waits until Postgres and the queue answer, then takes jobs.
-   * @throws problems that do not pass (`migration_needed`, `too_many_connections`);
-   * `shutting_down` when it is closed.
+   * @throws `migration_needed`, `too_many_connections`; `shutting_down` when it is closed
    */
   start(): Promise<void>;
   /** Stops taking jobs, gives running events their time, and ends every connection. Bounded. */
@@ -46,7 +45,6 @@ export function createWorkerRole(deps: RoleDeps): WorkerRole {
   const logError = createErrorLog(logger);
   const registry = createRegistry({ role: "worker" });
   const closing = new AbortController();
-  /** The answer of `/readyz` while no jobs are taken. */
   let state: Readonly<Record<string, string>> = { worker: "starting" };
   let opening: Opening<WorkerStores> | undefined;
   let stores: WorkerStores | undefined;
@@ -78,7 +76,6 @@ export function createWorkerRole(deps: RoleDeps): WorkerRole {
     });
     stores = await opening.opened;
     const { signal } = closing;
-    // Postgres may go away again after the stores were opened.
     const waiting = { signal, onAway: (error: unknown) => waitFor("ledger", error) };
     worker = await startWorker({ ...deps, stores, observers, logError, waiting });
   }
@@ -99,7 +96,6 @@ export function createWorkerRole(deps: RoleDeps): WorkerRole {
     );
   }
 
-  /** Closes everything that was started, also after a start that failed. */
   async function close(): Promise<void> {
     state = { worker: "closing" };
     closing.abort(shuttingDown());

@@ -2,7 +2,6 @@ import pg from "pg";
 import { ROLE } from "./initialise-data.ts";
 import type { ServerFile } from "./server-file.ts";
 
-/** The address of a database of the embedded server. */
 export function serverUrl(server: ServerFile, database: string): string {
   const name = encodeURIComponent(database);
   return `postgresql://${ROLE}:${server.password}@127.0.0.1:${server.port}/${name}?sslmode=disable`;
@@ -22,7 +21,6 @@ export async function answeringPid(server: ServerFile): Promise<number | undefin
   }
 }
 
-/** Makes the database unless it is there. */
 export async function ensureDatabase(server: ServerFile, database: string): Promise<void> {
   await withClient(server, async (client) => {
     const found = await client.query("SELECT 1 FROM pg_database WHERE datname = $1", [database]);

@@ -32,9 +32,8 @@ export async function hasItsLinks(native: string): Promise<boolean> {
 
 /**
  * Completes a copy of the binaries, links included. Every file is renamed when it is whole, so
- * several processes can do this at once, and files that a cleaner has removed come back.
- *
- * @throws when the folder belongs to somebody else, who could change what we run.
+ * several processes can do this at once.
+ * @throws when the folder belongs to another user, who could change what we run
  */
 export async function copyBinaries(native: string, folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o755, recursive: true });

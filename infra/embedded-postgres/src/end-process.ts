@@ -33,9 +33,8 @@ function trySignal(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * Ends the server processes that a killed postmaster left at work on its data; a busy one may not
- * look up for hours, and holds the memory that a new postmaster must not share. Only Linux shows
- * which they are; elsewhere they are waited for.
+ * Ends the server processes that a killed postmaster left at work on its data: they hold the
+ * memory that a new postmaster must not share. Only Linux shows which they are.
  */
 export async function endOrphans(pgdata: string): Promise<void> {
   const folder = await realpath(pgdata);

@@ -13,9 +13,8 @@ export interface Binaries {
 
 /**
  * Finds the platform's Postgres in a folder from which `user` can run it: that of npm, else a
- * copy (npm's folder may be closed to that user, and without install scripts it lacks links).
- *
- * @throws `postgres_not_started` where the platform has none, or none that runs.
+ * copy.
+ * @throws `postgres_not_started` where the platform has none, or none that runs
  */
 export async function findBinaries(
   dataDir: string,

@@ -12,7 +12,7 @@ const PATIENCE_MS = 60_000;
 /**
  * The postmaster that already serves this data and answers, to be adopted. One that is going down
  * is waited for, one that neither answers nor ends within a minute is ended, and the pid file of
- * one that is gone is removed: its number may be another process's by now.
+ * one that is gone is removed.
  */
 export async function findRunning(
   pgdata: string,

@@ -4,7 +4,6 @@ import { MillraceError } from "@millrace/core";
 import type { Binaries } from "./find-binaries.ts";
 import { runTool, dataArgument, type ServerUser } from "./server-user.ts";
 
-/** The role that owns everything in the embedded Postgres. */
 export const ROLE = "millrace";
 
 const LOCALE = [
@@ -14,17 +13,15 @@ const LOCALE = [
   "--locale=C",
 ];
 
-/** True when the data was initialised completely. */
 export async function isInitialised(pgdata: string): Promise<boolean> {
   const found = await stat(join(pgdata, "PG_VERSION")).catch(() => undefined);
   return found !== undefined;
 }
 
 /**
- * Initialises the data. It is made under another name and renamed at the end, so that a start that
- * dies half-way leaves nothing that looks like data.
- *
- * @throws `postgres_not_started` with what initdb said.
+ * Initialises the data under another name and renames it at the end, so that a start that dies
+ * half-way leaves nothing that looks like data.
+ * @throws `postgres_not_started` with the output of initdb
  */
 export async function initialiseData(options: {
   binaries: Binaries;

@@ -18,13 +18,10 @@ interface Claim extends ProcessIdentity {
 }
 
 /**
- * Takes a folder for this process; makes it (0700) when it is not there.
- *
- * Every process that asks writes a file with its own name into `lock/` and goes on only when it
- * then sees no file of another living process; else it takes its file back. So no file is ever
- * taken over, and of two that ask at once at most one goes on.
- *
- * @throws `already_running` with the pid of the process that has it.
+ * Takes a folder for this process; makes it (0700) when it is not there. Every process that asks
+ * writes a file with its own name into `lock/` and goes on only when it then sees no file of
+ * another living process: of two that ask at once at most one goes on.
+ * @throws `already_running` with the pid of the process that has it
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   const locks = join(folder, "lock");

@@ -10,7 +10,6 @@ export interface ServerFile {
   readonly password: string;
 }
 
-/** Reads what an earlier start has kept; undefined before the first. */
 export async function readServerFile(dataDir: string): Promise<ServerFile | undefined> {
   const path = join(dataDir, "server.json");
   const text = await readFile(path, "utf8").catch((error: unknown) => {
@@ -25,7 +24,6 @@ export async function readServerFile(dataDir: string): Promise<ServerFile | unde
   return text === undefined ? undefined : (JSON.parse(text) as ServerFile);
 }
 
-/** Writes it whole and durably, for its owner's eyes only. */
 export async function writeServerFile(dataDir: string, server: ServerFile): Promise<void> {
   const path = join(dataDir, "server.json");
   const file = await open(`${path}.new`, "w", 0o600);

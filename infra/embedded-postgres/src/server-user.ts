@@ -10,8 +10,7 @@ export interface ServerUser {
 }
 
 /**
- * Postgres refuses to run as root. Under root it runs as the owner of its data, and as uid 65534
- * where there is none yet; else it runs as ourselves and this is undefined.
+ * Postgres refuses to run as root. Under root it runs as the owner of its data, or as uid 65534.
  */
 export async function serverUser(pgdata: string): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -21,10 +20,8 @@ export async function serverUser(pgdata: string): Promise<ServerUser | undefined
 }
 
 /**
- * Names the data folder for the server, which also has it as its working directory.
- *
- * The other user may not be able to walk to it (a clone under /root, 0700), but a process can
- * always go through its own working directory, and that is set before the user is changed.
+ * Names the data folder for the server, which has it as its working directory too: the other user
+ * may not be able to walk to it (a clone under /root, 0700), but to its own working directory.
  */
 export function dataArgument(pgdata: string, user: ServerUser | undefined): string {
   return user !== undefined && process.platform === "linux" ? "/proc/self/cwd" : pgdata;

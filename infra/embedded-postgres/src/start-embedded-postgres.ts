@@ -54,9 +54,8 @@ export interface EmbeddedPostgres {
 /**
  * Starts the Postgres that npm installed, on the data in `dataDir`: initialises it the first time,
  * adopts one that still runs, recovers one that crashed. It outlives this process unless stopped.
- *
  * @throws `already_running` when another process has the folder, `port_in_use` when `port` is
- *   taken, `postgres_not_started` with what to do.
+ * taken, `postgres_not_started` with what to do
  */
 export async function startEmbeddedPostgres(
   options: EmbeddedPostgresOptions,

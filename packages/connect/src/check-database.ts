@@ -13,24 +13,21 @@ import {
 
 type Pool = ReturnType<typeof createPool>;
 
-/** Something about a server that does not keep a role from working, and its fix. */
 export interface Finding {
   readonly detail: string;
   readonly fix: string;
 }
 
-/** A database that a role can work on. */
 export interface CheckedDatabase {
   readonly facts: ServerFacts;
   readonly pooler: Pooler;
 }
 
 /**
- * Checks that a role can work on a database: version, isolation, rights of the login, tables. Finds
- * out whether a pooler stands before it.
- *
+ * Checks that a role can work on a database: version, isolation, rights of the login, tables;
+ * finds its pooler.
  * @throws `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`,
- * `migration_changed`, `migration_unknown`, `database_unavailable`.
+ * `migration_changed`, `migration_unknown`, `database_unavailable`
  */
 export async function checkDatabase(pool: Pool, role: RightsRole): Promise<CheckedDatabase> {
   const facts = await readServerFacts(pool);
@@ -40,11 +37,7 @@ export async function checkDatabase(pool: Pool, role: RightsRole): Promise<Check
   return { facts, pooler: await findPooler(pool) };
 }
 
-/**
- * Throws what a server is refused for, whatever login of it is used.
- *
- * @throws `postgres_too_old`, `unsupported_isolation`
- */
+/** @throws `postgres_too_old`, `unsupported_isolation` */
 export function requireServer(facts: ServerFacts): void {
   requireSupported(facts);
   requireReadCommitted(facts);
@@ -77,8 +70,7 @@ async function requireRights(pool: Pool, role: RightsRole, login: string): Promi
 }
 
 /**
- * Finds that a worker's login lacks rights of the retention, which has no login of its own.
- *
+ * Finds that a worker's login lacks rights of the retention.
  * @throws `database_unavailable`
  */
 export async function retentionFinding(pool: Pool): Promise<Finding | undefined> {

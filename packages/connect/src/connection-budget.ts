@@ -6,23 +6,21 @@ import type { Finding } from "./check-database.ts";
 type Pool = ReturnType<typeof createPool>;
 
 /**
- * Connections that the ledger's pool of an ingress takes at most. Deliveries take one, because
- * their calls go one after another. The rest is for a call that came late, two retries of events
- * that were delivered again, the marks of what was enqueued, and checks.
+ * Deliveries take one connection; the rest is for a call that came late, two retries of events
+ * that were delivered again, marks, and checks.
  */
 export const ingressConnections = 4;
 
-/** Connections that the ledger's pool of a dashboard takes at most. */
 export const dashboardConnections = 4;
 
-/** Connections that the ledger's pool of a command takes at most. */
 export const cliConnections = 2;
 
-/** Connections that the retention of a worker takes at most where it has a login of its own. */
 export const retentionConnections = 2;
 
-/** Besides the handlers: two batches that are recorded, a failure, the readiness check, the
- * reconciler, the retention, and the leadership of both. */
+/**
+ * Two batches that are recorded, a failure, the readiness check, the reconciler, the retention,
+ * and the leadership of both.
+ */
 const BESIDES_HANDLERS = 8;
 
 /** Connections that the ledger's pool of a worker takes at most. */
@@ -31,9 +29,7 @@ export function workerConnections(concurrency: number): number {
 }
 
 /**
- * Checks that this worker alone cannot need more connections than Postgres has: its handlers would
- * wait for each other.
- *
+ * Checks that this worker alone cannot need more connections than Postgres has.
  * @throws `too_many_connections`
  */
 export async function checkConnections(
@@ -73,10 +69,7 @@ function givenBy({ maxConnections, reservedConnections }: ServerFacts): number {
   return maxConnections - reservedConnections;
 }
 
-/**
- * The connections of a Postgres, or of a login that has a limit of its own: what there is, and who
- * takes them.
- */
+/** The connections of a Postgres, or of a login with a limit, and their holders. */
 export interface ConnectionUse {
   readonly given: number;
   /** Where `given` comes from. */
@@ -86,17 +79,11 @@ export interface ConnectionUse {
   /** Pools of Millrace that hold a connection now, and connections that all of them may take. */
   readonly pools: number;
   readonly mayTake: number;
-  /**
-   * Open connections that are not of such a pool: other programs', and those of builds before this
-   * one.
-   */
+  /** Open connections of other programs. */
   readonly others: number;
 }
 
-/**
- * Who holds connections, which any login may see of all others. A walsender has no database, and
- * takes none of `max_connections`.
- */
+/** Any login may see who holds connections. A walsender takes none of `max_connections`. */
 const HELD = `
 SELECT usename AS login, coalesce(application_name, '') AS name, count(*)::int AS count
 FROM pg_catalog.pg_stat_activity
@@ -111,8 +98,7 @@ interface HeldRow {
 }
 
 /**
- * Reads who holds connections and who may take how many: of the limits that there are, the one with
- * the least left. A pool that holds none at the moment is not seen.
+ * Reads who holds connections, and the limit with the least left. A pool without one is not seen.
  */
 export async function readConnectionUse(pool: Pool): Promise<ConnectionUse> {
   const facts = await readServerFacts(pool);

@@ -1,17 +1,16 @@
 /**
  * Connect: `openIngress`, `openWorker`, `openDashboard`, and `openCommand` open a role's stores:
- * the ledger on Postgres and the queues on Redis, or on Postgres where there is no `REDIS_URL`. A
- * store is unopened → open → closed.
- *
- * A store opens when its server has passed a check: Postgres' version, the rights of the login, and
- * the ledger's schema (check-database.ts); for a worker Postgres has the connections
- * (connection-budget.ts); for ingress and worker Redis keeps its data. `millrace doctor` reports by
- * the same functions.
+ * the ledger on Postgres and the queues on Redis, or on Postgres where there is no `REDIS_URL`.
+ * A store is unopened → open → closed. It opens when its server has passed a check: Postgres'
+ * version, rights and schema (check-database.ts), for a worker its connections
+ * (connection-budget.ts); for ingress and worker Redis keeps its data. `millrace doctor` reports
+ * by the same functions.
  * - Ingress and worker try again while a server is away; a dashboard and a command fail. An error
- * that waiting does not solve (`migration_needed`, `redis_evicts`) rejects `opened` in every role.
- * - An ingress has one store or two. Each takes events as soon as it is open (ingress-stores.ts).
- * - Errors that no caller waits for go to `StoreWatch`. `close` also ends stores that are
- * still being opened.
+ * that waiting does not solve rejects `opened` in every role.
+ * - An ingress has one store or two, which take events as soon as they are open
+ * (ingress-stores.ts).
+ * - Errors that no caller waits for go to `StoreWatch`. `close` also ends stores that are still
+ * being opened.
  */
 export {
   requireServer,

@@ -43,8 +43,7 @@ type StoreName = "queue" | "ledger";
 
 /**
  * Opens the stores of an ingress. Returns at once; the caller closes them.
- *
- * @throws `invalid_config` when the environment names neither server; `queue_key_missing`.
+ * @throws `invalid_config` when the environment names neither server; `queue_key_missing`
  */
 export function openIngress(
   environment: StoreUrls,
@@ -56,12 +55,11 @@ export function openIngress(
 }
 
 /**
- * Where an ingress keeps events: the queue on Redis, the ledger on Postgres, or both. They are
- * opened side by side, again and again while a server is away. The ingress listens meanwhile:
- * events go to the store that is open, and are answered 503 while there is none.
+ * An ingress keeps events in the queue on Redis, the ledger on Postgres, or both. They are opened
+ * again and again while a server is away: events go to the store that is open, and are answered
+ * 503 while there is none.
  */
 export class IngressStores {
-  /** They throw `unavailable` until their server has been checked. */
   readonly eventStores: readonly ClosableEventStore[];
   readonly redelivery: RedeliveryPort;
   /** Undefined without Postgres: nothing counts what is refused then. */
@@ -70,9 +68,9 @@ export class IngressStores {
   readonly tried: Promise<unknown>;
   /**
    * Resolves when every store is open, or closed before. Rejects with `redis_topology`,
-   * `redis_evicts`, `redis_volatile`, `migration_needed`, `migration_changed`, `migration_unknown`,
-   * `postgres_too_old`, `unsupported_isolation`, `missing_rights` or `session_needed`, which
-   * waiting does not solve.
+   * `redis_evicts`, `redis_volatile`, `migration_needed`, `migration_changed`,
+   * `migration_unknown`, `postgres_too_old`, `unsupported_isolation`, `missing_rights` or
+   * `session_needed`, which waiting does not solve.
    */
   readonly opened: Promise<unknown>;
   readonly #urls: StoreUrls;
@@ -83,11 +81,8 @@ export class IngressStores {
   readonly #closing = new AbortController();
   readonly #postgres: ConnectedLedger | undefined;
   readonly #deliveries: DeliveryCounter | undefined;
-  /** Undefined until it is open. */
   #queues: Queues | undefined;
-  /** Undefined until its schema has been checked. */
   #ledger: Ledger | undefined;
-  /** Set while the ledger cannot be opened because Postgres takes no writes. */
   #readOnly: MillraceError | undefined;
 
   /** @throws `invalid_config` when the environment names neither server. */
@@ -120,7 +115,6 @@ export class IngressStores {
     ];
     this.tried = Promise.all(openings.map(({ tried }) => tried));
     this.opened = Promise.all(openings.map(({ opened }) => opened));
-    // The caller waits for one after the other, or closes at once.
     for (const promise of [this.tried, this.opened]) promise.catch(() => {});
   }
 
@@ -156,10 +150,7 @@ export class IngressStores {
     );
   }
 
-  /**
-   * Begins to open a store. The first delivery is to find it open, so `tried` waits for the first
-   * try.
-   */
+  /** Begins to open a store; `tried` waits for the first try. */
   #open(name: StoreName, open: () => Promise<void>) {
     let onFirstTry = () => {};
     const triedOnce = new Promise<void>((resolve) => (onFirstTry = resolve));
@@ -254,7 +245,7 @@ const NO_PRESSURE: Pressure = {
 };
 
 /**
- * An event's latest generation that the queue has a job of. Where it has forgotten a later one that
+ * An event's latest generation with a job. Where the queue has forgotten a later one that
  * completed, the worker's record leaves the event alone.
  */
 async function latestJob(queues: Queues, { source, eventId }: EventLookup): Promise<EventKey> {

@@ -15,14 +15,12 @@ import { cliConnections } from "./connection-budget.ts";
 export interface ConnectedLedger {
   readonly pool: ReturnType<typeof createPool>;
   readonly ledger: Ledger;
-  /** Ends the pool. Bounded. */
   close(): Promise<void>;
 }
 
 // A pool waits for the connections that it has lent, and one of them may have lost its server.
 const POOL_END_MS = 3_000;
 
-/** Makes a ledger and its pool. Nothing is connected yet. */
 export function connectLedger(
   poolOptions: Parameters<typeof createPool>[0],
   options: LedgerOptions = {},
@@ -41,9 +39,8 @@ export function connectLedger(
 }
 
 /**
- * Checks what a pool connects to before it is used.
- *
- * @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown`.
+ * Checks a pool's server before it is used.
+ * @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown`
  */
 export async function checkLedger({ pool }: Pick<ConnectedLedger, "pool">): Promise<Pooler> {
   await checkSchema(pool);
@@ -67,8 +64,7 @@ export function sessionFinding(who: string, variable: DatabaseVariable): Finding
 
 /**
  * Opens the ledger alone, for a command that needs no queue.
- *
- * @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown`.
+ * @throws as `checkLedger`
  */
 export async function openLedger(url: string): Promise<ConnectedLedger & { pooler: Pooler }> {
   const store = connectLedger({ url, max: cliConnections, applicationName: "millrace-cli" });

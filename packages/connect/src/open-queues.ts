@@ -32,10 +32,11 @@ export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
 
 /** Callbacks about the stores of a process. */
 export interface StoreWatch {
-  /** Called with errors that no caller waits for, for the log. */
   readonly onError?: (cause: string, error: unknown) => void;
-  /** Called after each try that found a server away. Default: `onError`, with `ledger: away` or
-   * `queue: away`. */
+  /**
+   * Called after each try that found a server away. Default: `onError`, with `ledger: away` or
+   * `queue: away`.
+   */
   readonly onAway?: (store: "ledger" | "queue", error: unknown) => void;
   /** Called with everything that the queues report. Default: background errors go to `onError`. */
   readonly onQueueNotice?: NotifyQueue;
@@ -43,18 +44,12 @@ export interface StoreWatch {
   readonly onIntakeNotice?: NotifyIntake;
   /** Called at the start with risks in a server's settings that the role can work with. */
   readonly onFinding?: (finding: Finding) => void;
-  /**
-   * Called at the start of a worker with who takes the connections of Postgres, and how many this
-   * process may take.
-   */
+  /** Called at the start of a worker with the use of Postgres' connections, and its own maximum. */
   readonly onConnections?: (use: ConnectionUse, own: number) => void;
-  /**
-   * Called in a worker when a connection to Postgres is closed because of what a handler did to it.
-   */
+  /** Called when a connection to Postgres is closed because of what a handler did to it. */
   readonly onConnectionReset?: (reset: ConnectionReset) => void;
 }
 
-/** A watch whose `onAway` goes to `onError` unless it has its own. */
 export function withAwayLog(watch: StoreWatch): StoreWatch {
   return { onAway: (store, error) => watch.onError?.(`${store}: away`, error), ...watch };
 }
@@ -62,16 +57,12 @@ export function withAwayLog(watch: StoreWatch): StoreWatch {
 interface QueueSettings {
   readonly role: QueueRole;
   readonly sources: readonly string[];
-  /** Milliseconds within which an enqueue is answered. */
   readonly enqueueTimeoutMs?: number;
   /** Replicas of Redis that must have an event before `enqueue` answers for it. Default 0. */
   readonly replicas?: number;
 }
 
-/**
- * Roles that put events on the queue or take them from it. The others only look, and show what is
- * wrong.
- */
+/** Roles that put events on the queue or take them from it. */
 const CHECKS_REDIS: Readonly<Record<QueueRole, boolean>> = {
   ingress: true,
   worker: true,
@@ -80,9 +71,8 @@ const CHECKS_REDIS: Readonly<Record<QueueRole, boolean>> = {
 };
 
 /**
- * Milliseconds in which a connection that was just begun must work. Queues on Redis answer with
- * errors before that, and the first delivery, or a command, would get one. Worker and dashboard do
- * without.
+ * Milliseconds in which a new connection must work: before that, queues on Redis answer with
+ * errors. Worker and dashboard do without.
  */
 const FIRST_ANSWER_MS: Readonly<Partial<Record<QueueRole, number>>> = {
   ingress: 3_000,
@@ -92,10 +82,9 @@ const FIRST_ANSWER_PAUSE_MS = 10;
 
 /**
  * Opens a role's queues, after a check of Redis where the role's events depend on it.
- *
- * @throws `redis_unreachable`, `database_unreachable` or `database_unavailable` while the server is
- * away; `redis_topology`, `redis_evicts`, `redis_volatile`, `queue_key_missing`, `session_needed`
- * when waiting does not help.
+ * @throws `redis_unreachable`, `database_unreachable` or `database_unavailable` while the server
+ * is away; `redis_topology`, `redis_evicts`, `redis_volatile`, `queue_key_missing`,
+ * `session_needed` when waiting does not help
  */
 export async function openQueues(
   urls: StoreUrls,
@@ -130,9 +119,8 @@ export async function openQueues(
 }
 
 /**
- * Where queues on Postgres are. They listen for new jobs, and each connection names their schema as
- * it starts, which poolers refuse or leave out.
- *
+ * Queues on Postgres listen for new jobs, and each connection names their schema as it starts,
+ * which poolers refuse or leave out.
  * @throws `session_needed`, `database_unavailable`
  */
 async function urlOfQueues(urls: StoreUrls): Promise<string> {
@@ -161,7 +149,7 @@ async function firstAnswer(queues: Queues, withinMs: number): Promise<void> {
   }
 }
 
-// A ping says no more than that it is not connected. Why it is not is a background error.
+// A ping reports no cause; the background error does.
 function withReason(error: unknown, reason: unknown): unknown {
   if (reason === undefined || !isMillraceError(error)) return error;
   return new MillraceError(error.code, `Cannot reach the queue: ${reasonOf(reason)}`, {

@@ -16,27 +16,22 @@ import { checkLedger, connectLedger, sessionNeeded, type ConnectedLedger } from 
 import { openQueues, withAwayLog, type StoreUrls, type StoreWatch } from "./open-queues.ts";
 import { queueKeys } from "./queue-keys.ts";
 
-/** The stores of a dashboard or a command. */
 export interface Stores extends Pick<ConnectedLedger, "pool" | "ledger"> {
   readonly queues: Queues;
 }
 
-/** The stores of a worker. */
 export interface WorkerStores extends Stores {
   /**
-   * Drops bodies and deletes events: `RETENTION_DATABASE_URL`, else `DATABASE_SESSION_URL`, else
-   * `pool`.
+   * Drops bodies and deletes events: `RETENTION_DATABASE_URL`, `DATABASE_SESSION_URL`, or `pool`.
    */
   readonly retentionPool: ConnectedLedger["pool"];
 }
 
-/** Stores that are being opened. The caller closes them, also after `opened` has rejected. */
 export interface Opening<Opened extends Stores = Stores> {
   /**
    * The stores, once their servers were checked. Rejects with `shutting_down` when closed before.
    */
   readonly opened: Promise<Opened>;
-  /** Stops waiting for a server, and disconnects. Bounded. */
   close(): Promise<void>;
 }
 
@@ -48,8 +43,7 @@ type FullRole = Exclude<QueueRole, "ingress">;
  * waiting does not solve: `migration_needed`, `migration_changed`, `migration_unknown`,
  * `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `too_many_connections`,
  * `session_needed`, `redis_topology`, `redis_evicts`, `redis_volatile`.
- *
- * @throws `invalid_config` without a `DATABASE_URL`; `queue_key_missing`.
+ * @throws `invalid_config` without a `DATABASE_URL`; `queue_key_missing`
  */
 export function openWorker(
   environment: StoreUrls,
@@ -69,12 +63,8 @@ export function openWorker(
 }
 
 /**
- * Opens the stores of a dashboard. `opened` rejects at once while a server is away, for people to
- * see.
- *
- * @throws as `openWorker`; `opened` rejects with `database_unreachable`, `database_unavailable`,
- * `migration_needed`, `migration_changed`, `migration_unknown`, `postgres_too_old`,
- * `unsupported_isolation`, `missing_rights`.
+ * Opens the stores of a dashboard. `opened` rejects at once while a server is away.
+ * @throws as `openWorker`
  */
 export function openDashboard(
   environment: StoreUrls,
@@ -89,9 +79,7 @@ export function openDashboard(
 
 /**
  * Opens the stores of a command. `opened` rejects at once while a server is away.
- *
- * @throws as `openWorker`; `opened` rejects with `database_unreachable`, `database_unavailable`,
- * `redis_unreachable`, `migration_needed`, `migration_changed`, `migration_unknown`.
+ * @throws as `openWorker`
  */
 export function openCommand(environment: StoreUrls, config: Config): Opening {
   const postgres = connectRole("cli", environment, {}, { max: cliConnections });
@@ -100,9 +88,7 @@ export function openCommand(environment: StoreUrls, config: Config): Opening {
   return parts.opening(openAtOnce({ environment, config, watch: {}, postgres, parts }, checked));
 }
 
-/**
- * Connects a role to its ledger. A missing key of jobs is reported first, whatever server is away.
- */
+/** Connects a role to its ledger. A missing key of jobs is reported first. */
 function connectRole(
   role: FullRole,
   environment: StoreUrls,
@@ -178,7 +164,6 @@ class OpenParts {
   }
 
   opening<Opened extends Stores>(opened: Promise<Opened>): Opening<Opened> {
-    // The caller may be busy with something else when it rejects.
     opened.catch(() => {});
     return { opened, close: () => this.#close() };
   }
@@ -203,8 +188,7 @@ class OpenParts {
 
 /**
  * Checks that Postgres takes a worker's writes, has its connections, and that no pooler shares
- * those of the retention, which detaches a day of bodies outside of a transaction, with time limits
- * of the session.
+ * those of the retention, which needs a session.
  */
 async function checkForWorker({
   environment,
@@ -262,7 +246,6 @@ async function reportConnections(
   if (finding !== undefined) watch.onFinding?.(finding);
 }
 
-/** A second pool for a worker's retention, by a login that may delete or past a pooler. */
 function connectRetention(
   environment: StoreUrls,
   { onError }: StoreWatch,
@@ -283,11 +266,7 @@ function retentionVariable({ RETENTION_DATABASE_URL, DATABASE_SESSION_URL }: Sto
   return DATABASE_SESSION_URL === undefined ? "DATABASE_URL" : "DATABASE_SESSION_URL";
 }
 
-/**
- * The URL of the ledger's Postgres.
- *
- * @throws `invalid_config` when it is not set.
- */
+/** @throws `invalid_config` when it is not set */
 export function requireDatabase({ DATABASE_URL }: StoreUrls, role: FullRole): string {
   if (DATABASE_URL !== undefined) return DATABASE_URL;
   throw new MillraceError(

@@ -6,9 +6,8 @@ type KeyVariables = Partial<Pick<Environment, "REDIS_URL" | "MILLRACE_QUEUE_KEY"
 
 /**
  * The keys that sign jobs on Redis. None on Postgres, where anyone who can add a job can write to
- * the ledger as well, and none where Redis is on this machine and no key is set.
- *
- * @throws `queue_key_missing` for a Redis that other machines may reach; `invalid_config`.
+ * the ledger too, and none where Redis is on this machine and no key is set.
+ * @throws `queue_key_missing` for a Redis that other machines may reach; `invalid_config`
  */
 export function queueKeys({ REDIS_URL, MILLRACE_QUEUE_KEY }: KeyVariables): QueueKeys | undefined {
   if (REDIS_URL === undefined) return undefined;

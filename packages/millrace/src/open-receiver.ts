@@ -18,8 +18,8 @@ export interface OpenReceiverOptions {
   /** Gets every notice of a delivery, for logs and metrics. Its errors are dropped. */
   readonly notify?: (notice: IntakeNotice) => void;
   /**
-   * Called repeatedly while a server is unavailable, and when a connection dies. Default: a warning
-   * of the process for each cause.
+   * Called repeatedly while a server is unavailable, and when a connection dies. Default: a
+   * warning of the process for each cause.
    */
   readonly onBackgroundError?: (cause: string, error: unknown) => void;
 }
@@ -41,7 +41,6 @@ export interface Receiver {
    * Nothing may have read its body. Never rejects.
    */
   fetch(request: Request, source: string): Promise<Response>;
-  /** Answers a request of node:http. Nothing may have read its body. Never throws. */
   node(request: IncomingMessage, response: ServerResponse, source: string): void;
   /** Asks every store whether it takes events now. */
   ready(): Promise<Readiness>;

@@ -1,6 +1,5 @@
 import type { Answer, ErrorCode, Refusal } from "@millrace/core";
 
-/** Answers of senders that document 200 and nothing else: what Millrace says, with that status. */
 export const OK_ANSWERS: { readonly accepted: Answer; readonly duplicate: Answer } = {
   accepted: jsonAnswer({ status: "accepted" }),
   duplicate: jsonAnswer({ status: "duplicate" }),
@@ -16,8 +15,8 @@ export function jsonAnswer(value: unknown): Answer {
 }
 
 /**
- * A handshake's challenge, as plain text that no browser takes for a page. Undefined for what is no
- * challenge: printable ASCII, up to 1,024 characters.
+ * A handshake's challenge, as plain text. Undefined for anything else: printable ASCII, up to 1,024
+ * characters.
  */
 export function echoAnswer(challenge: string | undefined): Answer | undefined {
   if (challenge === undefined || !/^[\x21-\x7e]{1,1024}$/.test(challenge)) return undefined;
@@ -28,7 +27,6 @@ export function echoAnswer(challenge: string | undefined): Answer | undefined {
   };
 }
 
-/** A refusal with its reason; the message goes over the wire, so it holds nothing secret. */
 export function refuse(code: ErrorCode, message: string): Refusal {
   return { ok: false, code, message };
 }

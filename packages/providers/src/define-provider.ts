@@ -26,7 +26,6 @@ export interface ProviderParts<DataField extends string> {
 
 const BODY_BYTES_MAX = 1024 * 1024;
 
-/** Puts a provider together. */
 export function defineProvider<DataField extends string = never>(
   parts: ProviderParts<DataField>,
 ): Provider<DataField> {

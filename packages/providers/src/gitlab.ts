@@ -16,7 +16,7 @@ import { tokenScheme } from "./signature/token-scheme.ts";
 export interface GitlabOptions<Type extends string = string> extends SourceOptions<Type> {
   /**
    * The kind of the secret: the webhook's signing token (`signature`, the default), or the older
-   * secret token (`token`), which GitLab sends as it is and which covers nothing of a delivery.
+   * secret token (`token`), which covers nothing of a delivery.
    */
   readonly auth?: "signature" | "token";
 }

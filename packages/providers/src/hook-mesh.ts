@@ -70,8 +70,7 @@ function providerOf(key: KeyEncoding | undefined): Provider<"payload"> {
       }),
       isSecond: isBodyForm,
     }),
-    // The body comes first and must be JSON: what one form signs, `<id>.<time>.<body>`, would else
-    // be a body in the other.
+    // The body must be JSON: `<id>.<time>.<body>` of one form would be a body in the other.
     identify: identifyOne({
       id: firstOf(json("event_id"), signedId),
       type: json("event_type"),

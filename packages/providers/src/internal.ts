@@ -5,7 +5,6 @@ import {
   type SourceOptions,
 } from "@millrace/core";
 
-/** Options of an internal source: those of every source, without what is about deliveries. */
 export type InternalOptions<Type extends string = string> = Omit<
   SourceOptions<Type>,
   "secret" | "toleranceMs" | "ack" | "redelivery" | "bodyDedup"
@@ -13,9 +12,7 @@ export type InternalOptions<Type extends string = string> = Omit<
 
 const NO_URL = { ok: false, code: "unknown_source", message: "The source has no URL" } as const;
 
-/**
- * A source without a URL is never verified, signed, or sent: only the limits and the name are read.
- */
+/** Never verified, signed, or sent: only the limits and the name are read. */
 const provider: Provider<never> = {
   name: "internal",
   isInternal: true,
@@ -36,9 +33,8 @@ function refuse(): never {
 }
 
 /**
- * A source without a URL and without a secret: handlers emit its events (`emit`), and handlers of
- * it run them. It is a source like any other for the worker, the command, and the dashboard. To a
- * sender it does not exist.
+ * A source without a URL and a secret: handlers emit its events (`emit`), and handlers of it run
+ * them. To a sender it does not exist.
  */
 export function internal<Type extends string = string>(
   options: InternalOptions<Type> = {},

@@ -41,9 +41,7 @@ const provider = defineProvider({
   generateSecret: () => randomPrivateKey(p256),
 });
 
-/**
- * Events of SendGrid. Identity: `sg_event_id`, or the SHA-256 of an event without; type: `event`.
- */
+/** Identity: `sg_event_id`, or the SHA-256 of an event without; type: `event`. */
 export function sendgrid<Type extends string = string>(
   options: SourceOptions<Type> = {},
 ): SourceDefinition<NoInfer<Type>, never> {

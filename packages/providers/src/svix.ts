@@ -32,9 +32,7 @@ const provider = defineProvider({
   generateSecret: randomWhsec,
 });
 
-/**
- * Events of a sender that uses Svix. Identity: `svix-id`; type: the body's `type` or `event_type`.
- */
+/** Identity: `svix-id`; type: the body's `type` or `event_type`. */
 export function svix<Type extends string = string>(
   options: SourceOptions<Type> = {},
 ): SourceDefinition<NoInfer<Type>, never> {

@@ -19,10 +19,7 @@ import { signatureScheme } from "./signature/signature-scheme.ts";
 import { readSignedUrl, urlFormMessage } from "./signature/signed-url.ts";
 
 export interface TwilioOptions<Type extends string = string> extends SourceOptions<Type> {
-  /**
-   * The URL that Twilio calls, without its query, which is taken from each delivery. Twilio signs
-   * it.
-   */
+  /** The URL that Twilio calls, which it signs, without its query, taken from each delivery. */
   readonly url: string;
 }
 

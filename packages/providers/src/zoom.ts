@@ -37,9 +37,7 @@ const provider = defineProvider({
   generateSecret: randomText("", 16, "base64url"),
 });
 
-/**
- * Events of Zoom. Identity: it gives none; the SHA-256 of payload, event and time. Type: `event`.
- */
+/** Identity: the SHA-256 of payload, event and time, as Zoom gives none. Type: `event`. */
 export function zoom<Type extends string = string>(
   options: SourceOptions<Type> = {},
 ): SourceDefinition<NoInfer<Type>, "payload"> {

@@ -4,10 +4,10 @@ import type { Logger } from "./logger.ts";
 export type ErrorLog = (cause: string, error: unknown) => void;
 
 /**
- * A dead Redis or Postgres fails thousands of calls per second, and a log that repeats each of them
- * hides the one line that matters. The next line counts the ones left out (`suppressed`).
- *
- * @param options.intervalMs - milliseconds between two lines with the same cause; 1,000 by default.
+ * A dead server fails thousands of calls a second. The next line counts those left out
+ * (`suppressed`).
+ * @param options.intervalMs - milliseconds between two lines with the same cause; 1,000 by
+ * default.
  */
 export function createErrorLog(
   logger: Logger,
@@ -31,10 +31,7 @@ export function createErrorLog(
   };
 }
 
-/**
- * An error in one line of at most 500 characters: its code, unless the message begins with it, and
- * its message.
- */
+/** An error in one line of at most 500 characters: its code and its message. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error).slice(0, 500);
   // Node gives an AggregateError without a message when every address of a host refused.
@@ -46,8 +43,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Logs unhandled promise rejections and keeps the process alive. A user's handler can leave a
- * promise behind that rejects later, such as a write through its closed transaction.
+ * Logs unhandled promise rejections and keeps the process alive: a user's handler can leave a
+ * promise behind, such as a write through its closed transaction.
  */
 export function logUnhandledRejections(logger: Logger): void {
   process.on("unhandledRejection", (reason) => {

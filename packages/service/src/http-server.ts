@@ -3,9 +3,8 @@ import type { Server } from "node:http";
 
 /**
  * Starts listening and returns the port (port 0 picks a free one).
- *
- * @throws `port_in_use` if another process listens there; `invalid_config` if the host is not an
- * address of this machine, or this user may not use the port.
+ * @throws `port_in_use`; `invalid_config` if the host is not an address of this machine, or this
+ * user may not use the port
  */
 export function listen(server: Server, options: { port: number; host: string }): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -33,10 +32,7 @@ function explain(error: NodeJS.ErrnoException, { port, host }: { port: number; h
   return new MillraceError(code, `Cannot listen on ${host}:${port}: ${why}`, { cause: error });
 }
 
-/**
- * Stops accepting connections, lets requests in flight finish, and closes what is left after
- * `timeoutMs` milliseconds.
- */
+/** Stops accepting connections, lets requests finish, and closes the rest after `timeoutMs`. */
 export function closeServer(server: Server, options: { timeoutMs: number }): Promise<void> {
   return new Promise((resolve) => {
     if (!server.listening) return resolve();

@@ -4,20 +4,16 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { reasonOf } from "./error-log.ts";
 
-/** A config and the file it came from. */
 export interface LoadedConfig {
   readonly config: Config;
-  /** Absolute path of the config file. */
   readonly path: string;
-  /** The file's folder; relative paths in the config start there. */
   readonly directory: string;
 }
 
 /**
  * Loads a config file in TypeScript or JavaScript, without its handlers (`loadHandlers`).
- *
  * @throws `config_not_found`; `invalid_config` when the file throws, has no default export, or
- * does not fit the schema.
+ * does not fit the schema
  */
 export async function loadConfig(path: string): Promise<LoadedConfig> {
   const absolute = resolve(path);

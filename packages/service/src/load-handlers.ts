@@ -9,10 +9,9 @@ import { reasonOf } from "./error-log.ts";
 
 /**
  * Loads a config's handlers and checks them against its sources.
- *
  * @throws `handlers_not_loaded` when their import fails or gives no list; `invalid_config` with
  * every handler whose source is not configured or that no event can match, or with every pair that
- * one event must not have.
+ * one event must not have
  */
 export async function loadHandlers(config: Config): Promise<readonly Handler[]> {
   const handlers = listOf(await evaluate(config));
@@ -49,10 +48,7 @@ function canMatch({ sources, types }: Handler): boolean {
   return sources.length > 0 && types.length > 0 && types.every((type) => !/\*./.test(type));
 }
 
-/**
- * Finds pairs of handlers that one event would match and of which one is set-based. `*` is every
- * source with a URL.
- */
+/** Pairs of handlers of which one is set-based and that one event would match. */
 function mixedTypes(handlers: readonly Handler[], named: readonly string[]): string[] {
   const sourcesOf = ({ sources }: Handler) =>
     sources.flatMap((name) => (name === "*" ? named : [name]));

@@ -4,8 +4,8 @@ import { pino, type Logger } from "pino";
 export type { Logger };
 
 /**
- * A role's log: JSON lines on standard output. Callers never pass secrets or bodies; redaction is a
- * safety net for objects that carry a request's headers.
+ * A role's log: JSON lines on standard output. Callers never pass secrets or bodies; redaction is
+ * a safety net for a request's headers.
  */
 export function createLogger(options: { role: string; level: string }): Logger {
   const writer = createLogWriter((lost) => logger.warn({ lost }, "log lines were lost"));
@@ -46,10 +46,9 @@ const FLUSH_MS_MAX = 500;
 const STDOUT = 1;
 
 /**
- * Writes a log to standard output and never ends or blocks the process. Failed writes are repeated,
- * and lines beyond 1 MiB are lost and counted. pino's own destination throws on a full disk, and
- * waits at the exit without a limit.
- *
+ * Writes a log to standard output and never ends or blocks the process. Failed writes are
+ * repeated, and lines beyond 1 MiB are lost and counted. pino's own destination throws on a full
+ * disk.
  * @param onLost - gets the number of lost lines, once all waiting lines are written.
  */
 export function createLogWriter(

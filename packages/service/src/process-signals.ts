@@ -2,10 +2,9 @@ import cluster from "node:cluster";
 import type { Logger } from "./logger.ts";
 
 /**
- * Shuts down gracefully: the first SIGTERM or SIGINT calls `close` and exits with 0 when it is
- * done, or with 1 when it fails. `close` limits its own time. A second signal exits at once, except
- * in a process of a cluster: Ctrl-C reaches it from the terminal and from its parent, which also
- * limits its time.
+ * Shuts down gracefully: the first SIGTERM or SIGINT calls `close`, which limits its own time, and
+ * exits with 0, or with 1 when it fails. A second signal exits at once, except in a process of a
+ * cluster, which gets Ctrl-C from the terminal and from its parent.
  */
 export function onTermination(logger: Logger, close: () => Promise<void>): void {
   let closing = false;

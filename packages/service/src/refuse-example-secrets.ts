@@ -5,17 +5,13 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /** The environment and secrets of a process that starts. */
 interface ExampleCheck {
   readonly env: Variables;
-  /** The address that it listens on. */
   readonly host: string;
-  /** Secrets of sources, by source. */
   readonly secrets?: Readonly<Record<string, readonly string[]>>;
 }
 
 /**
- * Refuses secrets that Millrace's own documents, compose file, and templates print: everyone knows
- * them. A first try on this machine needs no others: they are accepted if the process and its
- * stores are on loopback and NODE_ENV is not `production`.
- *
+ * Refuses secrets that Millrace's own documents, compose file, and templates print. They are
+ * accepted if the process and its stores are on loopback and NODE_ENV is not `production`.
  * @throws `example_secret` with each variable, and how to make one. No message quotes a secret.
  */
 export function refuseExampleSecrets(check: ExampleCheck): void {

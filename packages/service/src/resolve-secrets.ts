@@ -15,9 +15,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
  * Finds each source's live secrets: `<SOURCE>_WEBHOOK_SECRET`, else the file that
  * `<SOURCE>_WEBHOOK_SECRET_FILE` names, else the config's `secret`. Several are live during a
  * rotation: separated by commas in the variable, one a line in the file, or a JSON list in either,
- * which is the way to write a secret that holds a comma. A source without any is left out; the
- * caller that needs it refuses to start. An internal source has none.
- *
+ * which a secret with a comma needs. A source without any is left out.
  * @throws `missing_secret` with every variable whose text cannot be a list of secrets, and every
  * file that cannot be read. No message quotes a secret.
  */

@@ -12,14 +12,11 @@ const AWAY: ReadonlySet<ErrorCode> = new Set([
 
 /**
  * Repeats a step of the startup while a server is unavailable, with delays from 200 ms to 2 s.
- * Other errors are thrown at once.
- *
- * @throws the signal's reason when it aborts.
+ * @throws other errors at once; the signal's reason when it aborts
  */
 export async function retryUntilAvailable<T>(
   step: () => Promise<T>,
   waiting: {
-    /** Ends the wait. */
     readonly signal: AbortSignal;
     /** Called after each try that failed because a server is unavailable. */
     readonly onAway: (error: unknown) => void;

@@ -2,7 +2,6 @@ import { errorBody, isMillraceError, statusOf, withDeadline, type ErrorCode } fr
 import express, { Router, type ErrorRequestHandler, type Express, type Response } from "express";
 import { collectDefaultMetrics, Registry } from "prom-client";
 
-/** The readiness of a process: its parts, and whether it can work. */
 export interface Readiness {
   readonly ready: boolean;
   /** Each part by name: `ok`, or a code or fixed words that say why not. Never an address. */
@@ -52,7 +51,7 @@ function isBadRequest(error: unknown): boolean {
 
 /**
  * Serves `GET /healthz` (the process lives), `GET /readyz` (200 only when it can work) and `GET
- * /metrics` (Prometheus text) for every role.
+ * /metrics` (Prometheus text).
  */
 export function statusRouter(deps: {
   registry: MetricsSource;
@@ -78,9 +77,9 @@ export function statusRouter(deps: {
 }
 
 /**
- * Checks all parts at the same time, each within `timeoutMs` (1,000). A part is `ok` when its check
- * resolves. Otherwise its state is a code or fixed words, because a stranger may read `/readyz` and
- * an error's message may name an address. `onFailure` gets the error for the log.
+ * Checks all parts at once, each within `timeoutMs` (1,000). A part is `ok`, or a code or fixed
+ * words: a stranger may read `/readyz`, and an error's message may name an address. `onFailure`
+ * gets the error for the log.
  */
 export async function checkParts(
   checks: Readonly<Record<string, () => Promise<unknown>>>,

@@ -12,9 +12,7 @@ export interface DeliveryReader {
   header(name: string): Found;
   /** A value by its path of own properties. Whole numbers are given as their decimal text. */
   json(path: readonly string[]): Found;
-  /**
-   * The bytes that a value of the JSON body stands in, by its path; the whole body by an empty one.
-   */
+  /** The bytes of a value of the JSON body, by its path; the whole body by an empty one. */
   jsonBytes(path: readonly string[]): Uint8Array | "missing" | "not_json";
   /** The names of an object's members in the JSON body; none where there is no object. */
   jsonNames(path: readonly string[]): readonly string[];
@@ -84,10 +82,8 @@ function isAmbiguous(found: Found, body: Uint8Array): boolean {
   return typeof found === "object" && found.text.includes("\ufffd") && !isUtf8(body);
 }
 
-/** Finds an id or a type in a delivery. */
 export type Locator = (reader: DeliveryReader) => Found;
 
-/** A header's value. */
 export const header =
   (name: string): Locator =>
   (reader) =>
@@ -110,16 +106,12 @@ export const firstOf =
     return "missing";
   };
 
-/** A field of a form. */
 export const form =
   (name: string): Locator =>
   (reader) =>
     reader.form(name);
 
-/**
- * Several positions with a sign between, all of which must have a value. A part that holds the sign
- * is refused: two identities could read the same.
- */
+/** Several positions with a sign between, all of which must have a value without that sign. */
 export const joined =
   (separator: string, ...locators: readonly Locator[]): Locator =>
   (reader) => {
@@ -134,9 +126,8 @@ export const joined =
   };
 
 /**
- * For senders that give an event no id: the SHA-256 in hexadecimal of the bytes that values of the
- * JSON body stand in. The first must be there. Each counts with its length, so that none can grow
- * at another's cost.
+ * For events without an id: the SHA-256 in hexadecimal of values of the JSON body, the first of
+ * which must be there. Each counts with its length, so that none can grow at another's cost.
  */
 export function jsonDigest(first: string, ...others: readonly string[]): Locator {
   const paths = [first, ...others].map((path) => (path === "" ? [] : path.split(".")));

@@ -2,7 +2,6 @@ import type { SampleRequest } from "@millrace/core";
 
 export type { SampleRequest };
 
-/** Realistic bodies by type, the usual type first. */
 export interface Samples {
   readonly sampleTypes: readonly string[];
   sample(request: SampleRequest): string;

@@ -1,9 +1,6 @@
 import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/**
- * Linear's payload: what changed and how, and when it was sent, which is what its time is held
- * against.
- */
+/** Linear's payload: what changed and how, and when it was sent. */
 function payload(request: SampleRequest, data: Record<string, unknown>): unknown {
   const [type, ...action] = request.type.split(".");
   const at = new Date(request.nowMs).toISOString();

@@ -2,9 +2,7 @@ import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts
 
 type Fields = Readonly<Record<string, string>>;
 
-/**
- * Twilio's names of things: two letters and 32 hexadecimal digits that follow from the event's id.
- */
+/** Two letters and 32 hexadecimal digits that follow from the event's id. */
 function sid(prefix: string, { eventId }: SampleRequest): string {
   return prefix + digitsOf(eventId, prefix, 32);
 }

@@ -40,7 +40,6 @@ const FORMS: Readonly<Record<KeyEncoding, string>> = {
   base64: "the base64 of at least 16 bytes, with its padding, with whsec_ in front or without",
 };
 
-/** Reads keys in one encoding. */
 export function keysIn(encoding: KeyEncoding): KeyReader {
   return {
     read: (secret) => {
@@ -51,7 +50,6 @@ export function keysIn(encoding: KeyEncoding): KeyReader {
   };
 }
 
-/** The way from a secret's text to the key's bytes. */
 export type KeyEncoding = (typeof KEY_ENCODINGS)[number];
 export const KEY_ENCODINGS = ["utf8", "hex", "base64"] as const;
 
@@ -61,9 +59,8 @@ const TEXT_BYTES_MIN = 8;
 const DECODED_BYTES_MIN = 16;
 
 /**
- * The key's bytes, or undefined when the secret is not in this encoding or too short to be a key:
- * 8 bytes as text, 16 decoded. `base64` takes the secret with or without its `whsec_`; `utf8` is
- * the whole text, `whsec_` included.
+ * The key's bytes; undefined when the secret is not in this encoding or too short: 8 bytes as
+ * text, 16 decoded. `base64` takes the secret with or without its `whsec_`.
  */
 export function readKey(secret: string, encoding: KeyEncoding): Uint8Array | undefined {
   const bare = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;

@@ -14,7 +14,6 @@ import {
   type SignatureEncoding,
 } from "./signature-algorithm.ts";
 
-/** A kind of key pair: how its signatures and its public keys are written. */
 export interface PublicKeyKind {
   readonly name: "ed25519" | "p256";
   readonly encoding: SignatureEncoding;
@@ -29,9 +28,8 @@ export interface PublicKeyKind {
 const HASHES = { ed25519: null, p256: "sha256" } as const;
 
 /**
- * Signatures that are checked with the sender's public key. The source's secret is that key: it is
- * public, and only the sender can sign. For development it may be your own private key (PKCS #8 in
- * base64): it verifies as its public half, and can sign.
+ * Checks signatures with the sender's public key, which is the source's secret. For development it
+ * may be your own private key (PKCS #8 in base64), which can sign too.
  */
 export function publicKeyAlgorithm(kind: PublicKeyKind): SignatureAlgorithm {
   const hash = HASHES[kind.name];

@@ -4,7 +4,6 @@ import type { SignedMessage } from "@millrace/core";
 /** A signed message, or what may be one. */
 export type Message = SignedMessage;
 
-/** One live secret, made ready. */
 export interface SigningKey {
   /** True when one of the signatures is this key's over the message; compares in constant time. */
   accepts(message: Message, signatures: readonly Uint8Array[]): boolean;
@@ -30,12 +29,11 @@ export interface KeyReader {
   readonly form: string;
 }
 
-/** The encoding of a signature's bytes in a header. */
 export type SignatureEncoding = "hex" | "base64" | "base64url";
 
 /**
- * Decodes text that is exactly its bytes' encoding, and nothing else. Hex may be in either case;
- * base64 must have its padding and base64url none.
+ * Decodes text that is exactly its bytes' encoding. Hex may be in either case; base64 must have
+ * its padding and base64url none.
  */
 export function decodeStrictly(text: string, encoding: SignatureEncoding): Uint8Array | undefined {
   if (encoding === "hex") {
@@ -48,7 +46,6 @@ export function decodeStrictly(text: string, encoding: SignatureEncoding): Uint8
   return bytes.toString(encoding) === text ? bytes : undefined;
 }
 
-/** Characters that an encoding takes for so many bytes. */
 function encodedLength(bytes: number, encoding: SignatureEncoding): number {
   if (encoding === "hex") return bytes * 2;
   return encoding === "base64" ? Math.ceil(bytes / 3) * 4 : Math.ceil((bytes * 4) / 3);
@@ -58,9 +55,7 @@ export type HmacHash = "sha1" | "sha256" | "sha512";
 
 const DIGEST_BYTES: Readonly<Record<HmacHash, number>> = { sha1: 20, sha256: 32, sha512: 64 };
 
-/**
- * HMAC (RFC 2104). Of the keys that a secret may stand for each verifies, and the first signs.
- */
+/** HMAC (RFC 2104). Of the keys that a secret may stand for each verifies, the first signs. */
 export function hmacAlgorithm(options: {
   hash: HmacHash;
   encoding: SignatureEncoding;
@@ -86,8 +81,8 @@ export function hmacAlgorithm(options: {
       };
     },
     decode(text) {
-      // The text's length first, so that a long one costs nothing. The bytes' as well: 44
-      // characters of base64 are 32 bytes or 33, and timingSafeEqual throws on unequal lengths.
+      // Text first, so that a long one costs nothing; bytes too: 44 characters of base64 are 32
+      // bytes or 33, and timingSafeEqual throws on unequal lengths.
       if (text.length !== length) return undefined;
       const signature = decodeStrictly(text, encoding);
       return signature?.length === bytes ? signature : undefined;

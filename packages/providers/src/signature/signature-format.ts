@@ -1,4 +1,3 @@
-/** The form of signatures in a header's value. */
 export interface SignatureFormat {
   read(value: string): WrittenSignature;
   write(signature: string, timestamp: string): string;
@@ -10,21 +9,16 @@ export interface WrittenSignature {
   readonly timestamps: readonly string[];
 }
 
-/**
- * Items of a list that are looked at; what stands behind them is not. While a secret is being
- * changed senders write two signatures, and ten thousand must not cost ten thousand comparisons.
- */
+/** Senders write two signatures while a secret changes; ten thousand must not be compared. */
 const LIST_ITEMS_MAX = 32;
 
-/** The first items of a list, trimmed. */
 function firstItems(value: string, separator: string): string[] {
   return value.split(separator, LIST_ITEMS_MAX).map((item) => item.trim());
 }
 
 /**
  * Pairs in any order, of which some are signatures and one is the time: `t=<time>,v1=<hex>,...`.
- * Any signature will do; pairs with other names are another scheme's and skipped. A header that
- * came twice has two times and is refused.
+ * Other names are skipped. A header that came twice has two times and is refused.
  */
 export function pairSignature(options: {
   separator: string;
@@ -48,7 +42,7 @@ function named(pairs: readonly string[], name: string): string[] {
 
 /**
  * One signature, behind a fixed prefix if there is one: `sha256=<hex>`. A header that came twice
- * reads "a, b", which is not one signature, and is refused whichever of the two was good.
+ * reads "a, b" and is refused.
  */
 export function plainSignature(prefix = ""): SignatureFormat {
   return {
@@ -61,9 +55,8 @@ export function plainSignature(prefix = ""): SignatureFormat {
 }
 
 /**
- * A list with spaces between, each item a version and a signature: `v1,<base64> v1,<base64>`. Any
- * item of our version will do, others (`v1a`) are skipped. A header that came twice is one longer
- * list.
+ * A list with spaces between, each item a version and a signature: `v1,<base64> v1,<base64>`.
+ * Other versions (`v1a`) are skipped. A header that came twice is one longer list.
  */
 export function versionList(version: string): SignatureFormat {
   const start = `${version},`;

@@ -30,25 +30,22 @@ import {
   writeTimestamp,
 } from "./signed-message.ts";
 
-/** The way to sign and verify deliveries: with `Identify`, it makes up a provider. */
 export interface Scheme {
   /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it. */
   createVerifier(secrets: readonly string[], options?: { toleranceMs?: number }): Verifier;
   /**
    * The headers that carry the signature, and whatever else is signed.
-   *
-   * @throws `missing_secret` for an empty or a malformed one.
+   * @throws `missing_secret` for an empty or a malformed one
    */
   sign(request: SignRequest): Record<string, string>;
 }
 
 /**
- * Makes what is signed of a delivery, where no template says it: one message, or several where
- * senders differ in how they write it, or none when the delivery cannot have been signed.
+ * Makes the signed message of a delivery where no template says it: several where senders differ,
+ * or none when the delivery cannot have been signed.
  */
 export type MessageMaker = (delivery: Pick<Delivery, "url" | "body">) => readonly Message[];
 
-/** A signature in a header over a message that is made of the delivery. */
 export interface SignatureSchemeOptions {
   readonly algorithm: SignatureAlgorithm;
   readonly format: SignatureFormat;
@@ -61,10 +58,7 @@ export interface SignatureSchemeOptions {
   readonly timestamp?: TimestampRule | undefined;
   /** Milliseconds that the signed time may be off, both ways; five minutes where it is not said. */
   readonly toleranceMs?: number;
-  /**
-   * The answer to a verified delivery that asks for proof of the secret, made with the key that
-   * signed it.
-   */
+  /** The answer to a verified delivery that asks for proof of the secret, made with its key. */
   readonly respond?: (delivery: Delivery, key: SigningKey) => Answer | undefined;
 }
 
@@ -164,10 +158,7 @@ function firstMatch(
   return undefined;
 }
 
-/**
- * True when the body alone was signed: its hash, which every event has, is the message's digest
- * then.
- */
+/** True when the body alone was signed: its hash is the message's digest then. */
 function isBody(message: Message, { body }: Delivery): boolean {
   return message.length === 1 && message[0] === body;
 }
@@ -193,10 +184,7 @@ export function eitherScheme(options: {
   };
 }
 
-/**
- * The scheme of Standard Webhooks. Senders of the family differ in how a secret becomes a key, and
- * some in the name that their headers begin with (`svix-id`).
- */
+/** Standard Webhooks. Senders differ in how a secret becomes a key, and in the headers' prefix. */
 export function standardScheme(keys: KeyReader, prefix = "webhook"): Scheme {
   return signatureScheme({
     algorithm: hmacAlgorithm({ hash: "sha256", encoding: "base64", keys }),

@@ -4,17 +4,13 @@ import { refuse } from "../answers.ts";
 import type { Message } from "./signature-algorithm.ts";
 import type { WrittenSignature } from "./signature-format.ts";
 
-/**
- * The position of the signed time: a header of its own, the JSON body (a path), or next to the
- * signature (neither).
- */
+/** The position of the signed time: a header, the JSON body (a path), or next to the signature. */
 export interface TimestampRule {
   readonly header?: string;
   readonly json?: readonly string[];
   readonly unit: TimestampUnit;
 }
 
-/** The head's part of the message, as it came, and the time in it where it is not in the body. */
 export type HeadParts = Omit<MessageParts, "body"> & { readonly tsMs: number };
 
 /** Finds what a head gives to the message, or says why the message cannot be made. */
@@ -40,9 +36,7 @@ export function readHeadParts(
   return { id, ts: ts.text, tsMs: ts.ms };
 }
 
-/**
- * When a verified delivery was signed, milliseconds since the epoch; undefined where nothing says.
- */
+/** When a verified delivery was signed, milliseconds since the epoch. */
 export function readSignedAt(
   delivery: Delivery,
   parts: HeadParts,
@@ -97,8 +91,8 @@ type Placeholder = keyof MessageParts;
 type Segment = { readonly literal: string } | { readonly placeholder: Placeholder };
 
 /**
- * Text of printable ASCII in which `{id}` and `{ts}` may stand once, and `{body}` does. `{id}`
- * wants text between itself and the next placeholder, or one could grow at the cost of the other.
+ * Printable ASCII in which `{id}` and `{ts}` may stand once, and `{body}` does. `{id}` wants text
+ * between itself and the next placeholder, or one could grow at the cost of the other.
  */
 export function isMessageTemplate(text: string): boolean {
   const names = text.match(/\{[^{}]*\}/g) ?? [];
@@ -176,9 +170,8 @@ export type TimestampUnit = "s" | "ms";
 export const TOLERANCE_MS = 300_000;
 
 /**
- * Millisecond tolerance of the senders that document none: a day. Whether they sign again when they
- * send again is not known, so the last of their retries must still be taken; what comes twice has
- * the same signed id.
+ * Millisecond tolerance of the senders that document none: a day. The last of their retries, which
+ * may not be signed again, must still be taken.
  */
 export const LONG_TOLERANCE_MS = 86_400_000;
 

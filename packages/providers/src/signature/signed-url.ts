@@ -4,11 +4,10 @@ import type { Message } from "./signature-algorithm.ts";
 import type { MessageMaker } from "./signature-scheme.ts";
 
 /**
- * The address at which a sender reaches a source, for senders that sign it. It is configured, never
- * read from the request: behind a proxy `Host` and `X-Forwarded-*` are not what the sender saw, and
- * anyone can write them.
- *
- * @throws `invalid_config` when it is no absolute http or https URL.
+ * The address at which a sender reaches a source, for senders that sign it. It is configured:
+ * behind a proxy `Host` and `X-Forwarded-*` are not what the sender saw, and anyone can write
+ * them.
+ * @throws `invalid_config` when it is no absolute http or https URL
  */
 export function readSignedUrl(provider: string, url: unknown, rule: { query: boolean }): string {
   const refuse = (why: string) =>
@@ -27,7 +26,6 @@ export function readSignedUrl(provider: string, url: unknown, rule: { query: boo
 
 const DEFAULT_PORTS = { http: ":80", https: ":443" } as const;
 
-/** The address of one delivery, as it may have been signed: with the default port and without. */
 function urlsOfDelivery(base: string, requestUrl: string): readonly string[] {
   const query = requestUrl.indexOf("?");
   const url = query === -1 ? base : base + requestUrl.slice(query);

@@ -6,10 +6,7 @@ import type { Scheme } from "./signature-scheme.ts";
 import type { SignatureAlgorithm } from "./signature-algorithm.ts";
 import { badSignature } from "./signed-message.ts";
 
-/**
- * The secret itself in a header. It names the sender and covers nothing: no body, id or
- * time. Only for senders that have nothing better, and only over TLS.
- */
+/** The secret itself in a header, which covers nothing: no body, id or time. Only over TLS. */
 export function tokenScheme(header: string): Scheme {
   return {
     createVerifier(secrets) {
@@ -48,8 +45,8 @@ const sameText: Pick<SignatureAlgorithm, "prepare" | "secretForm"> = {
 };
 
 /**
- * For senders that ask a URL for its challenge by a GET which nobody signs: its query must hold a
- * token that is the user's own. Everything else goes to the scheme of their posts.
+ * For senders that ask a URL for its challenge by an unsigned GET, whose query must hold the
+ * user's own token. Everything else goes to the scheme of their posts.
  */
 export function queryToken(options: { name: string; token: string; posts: Scheme }): Scheme {
   const { name, posts } = options;
