@@ -110,7 +110,6 @@ describeOnRedis("an ingress on Redis alone", () => {
       /millrace_ingress_deliveries_total\{source="plain",outcome="duplicate".*\} 1/,
       /millrace_ingress_rejected_total\{source="plain",code="invalid_signature".*\} 1/,
       /millrace_ingress_ack_seconds_count\{.*\} 2/,
-      /millrace_ingress_batch_events_count\{.*\} 2/,
       /millrace_ingress_bytes_in_flight\{.*\} 0/,
     ]) {
       expect(metrics).toMatch(line);

@@ -4,7 +4,6 @@ import { createErrorLog, type Logger } from "@millrace/service";
 import { Counter, Histogram, type Registry } from "prom-client";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2];
-const EVENTS = [1, 2, 5, 10, 25, 50, 100, 250, 1_000];
 const REJECTION_INTERVAL_MS = 10_000;
 
 interface Deps {
@@ -31,7 +30,7 @@ export function observeIntake({ registry, logger, next }: Deps): Notify {
  */
 function createIntakeMetrics(registry: Registry): Notify {
   const metrics = registerMetrics([registry]);
-  const { deliveries, rejected, ack, batch, store } = metrics;
+  const { deliveries, rejected, ack } = metrics;
   return (notice) => {
     if (notice.kind === "answered") {
       const source = notice.source ?? "unknown";
@@ -40,18 +39,8 @@ function createIntakeMetrics(registry: Registry): Notify {
       else ack.observe({ source }, notice.durationMs / 1_000);
       if (notice.admission !== undefined)
         metrics.admission.inc({ source, reason: notice.admission });
-    } else if (notice.kind === "batch") {
-      batch.observe(notice.size);
-      store.observe({ store: notice.store }, notice.durationMs / 1_000);
-    } else if (notice.kind === "store_failed") {
-      metrics.failures.inc({ store: notice.store }, notice.events);
     } else if (notice.kind === "conflict") {
       metrics.conflicts.inc({ source: notice.source });
-    } else if (notice.kind === "redelivered") {
-      const result = notice.error === undefined ? "retried" : "failed";
-      metrics.redeliveries.inc({ source: notice.source, result });
-    } else if (notice.kind === "left_behind") {
-      metrics.leftBehind.inc(notice.events);
     } else if (notice.kind === "deliveries_unnoted") {
       metrics.unnoted.inc(notice.deliveries);
     }
@@ -61,12 +50,6 @@ function createIntakeMetrics(registry: Registry): Notify {
 function registerMetrics(registers: Registry[]) {
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
     new Counter({ name, help, labelNames, registers });
-  const histogram = <Label extends string>(
-    name: string,
-    help: string,
-    buckets: number[],
-    ...labelNames: Label[]
-  ) => new Histogram({ name, help, buckets, labelNames, registers });
   return {
     deliveries: counter(
       "millrace_ingress_deliveries_total",
@@ -80,42 +63,17 @@ function registerMetrics(registers: Registry[]) {
       "source",
       "code",
     ),
-    ack: histogram(
-      "millrace_ingress_ack_seconds",
-      "Time from the last byte of the body to the response, for accepted and duplicate deliveries.",
-      SECONDS,
-      "source",
-    ),
-    batch: histogram(
-      "millrace_ingress_batch_events",
-      "Events in one call to an event store.",
-      EVENTS,
-    ),
-    store: histogram(
-      "millrace_ingress_store_seconds",
-      "How long a call to an event store took.",
-      SECONDS,
-      "store",
-    ),
-    failures: counter(
-      "millrace_ingress_store_failures_total",
-      "Events that an event store could not store in time.",
-      "store",
-    ),
+    ack: new Histogram({
+      name: "millrace_ingress_ack_seconds",
+      help: "Time from the last byte of the body to the response, for accepted and duplicate deliveries.",
+      buckets: SECONDS,
+      labelNames: ["source"],
+      registers,
+    }),
     conflicts: counter(
       "millrace_conflicts_total",
       "Deliveries of a known event with a different body. The first body is kept.",
       "source",
-    ),
-    redeliveries: counter(
-      "millrace_redeliveries_total",
-      "Deliveries of a failed event that retried it, or whose retry failed.",
-      "source",
-      "result",
-    ),
-    leftBehind: counter(
-      "millrace_ingress_enqueue_deferred_total",
-      "Events stored in the ledger that the ingress could not enqueue. The reconciler enqueues them.",
     ),
     unnoted: counter(
       "millrace_deliveries_unnoted_total",

@@ -24,13 +24,11 @@ test("settlements are counted by source and outcome, and times are never below n
     outcome: undefined,
     handlerMs: undefined,
   });
-  observe({ kind: "conflict", key: finished.key });
   const text = await registry.metrics();
   expect(text).toContain('millrace_worker_jobs_total{source="shop",outcome="handled"} 1');
   expect(text).toContain('millrace_worker_jobs_total{source="shop",outcome="duplicate"} 1');
   expect(text).toContain('millrace_worker_handler_seconds_count{source="shop"} 1');
   expect(text).toContain('millrace_worker_receipt_to_completion_seconds_sum{source="shop"} 0');
-  expect(text).toContain('millrace_worker_conflicts_total{source="shop"} 1');
   expect(text).toContain("millrace_worker_running_handlers 7");
 });
 

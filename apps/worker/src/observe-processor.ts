@@ -72,8 +72,6 @@ export function createProcessorMetrics({
         // Later attempts would measure the back-off and not the queue.
         if (notice.attempt > 1) return;
         return metrics.queueAge.observe({ source }, seconds(notice.queueAgeMs));
-      case "conflict":
-        return metrics.conflicts.inc({ source });
       case "mac_invalid":
         return metrics.macFailures.inc(macLabels(notice));
       case "finished":
@@ -82,8 +80,6 @@ export function createProcessorMetrics({
         return metrics.attemptsFailed.inc({ source, code: notice.code });
       case "unrecorded":
         return metrics.unrecorded.inc({ step: notice.step });
-      case "handler_ignored_abort":
-        return metrics.ignoredAborts.inc({ source });
     }
   };
 }
@@ -150,11 +146,6 @@ function registerMetrics(registers: Registry[]) {
       "source",
       "code",
     ),
-    conflicts: counter(
-      "millrace_worker_conflicts_total",
-      "Jobs whose event is known with a different body or type. The first is kept.",
-      "source",
-    ),
     macFailures: counter(
       "millrace_worker_job_mac_failures_total",
       "Runs of jobs without a valid MAC, by what is wrong with it (missing, wrong) and result (refused, run).",
@@ -166,11 +157,6 @@ function registerMetrics(registers: Registry[]) {
       "millrace_worker_ledger_write_failures_total",
       "Steps that could not be written to Postgres in time, by step (record, fail).",
       "step",
-    ),
-    ignoredAborts: counter(
-      "millrace_worker_handlers_ignored_abort_total",
-      "Handlers that still ran a second after their signal had aborted.",
-      "source",
     ),
   };
 }

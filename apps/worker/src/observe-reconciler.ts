@@ -20,7 +20,6 @@ function createReconcilerMetrics(
 ): (notice: ReconcilerNotice) => void {
   const metrics = registerMetrics(deps);
   const last = new Map<string, number>();
-  for (const kind of DISAGREEMENT_KINDS) metrics.repaired.inc({ kind }, 0);
   for (const kind of LEDGER_CHANGES) metrics.ledgerChanges.inc({ kind }, 0);
   metrics.failures.inc({ source: "" }, 0);
   reset();
@@ -38,8 +37,6 @@ function createReconcilerMetrics(
       last.set(kind, count);
       metrics.disagreements.set({ kind }, count);
     }
-    for (const [kind, count] of pass.repairedByKind) metrics.repaired.inc({ kind }, count);
-    metrics.compared.inc(pass.looked);
     metrics.lastPass.setToCurrentTime();
   }
 
@@ -78,15 +75,6 @@ function registerMetrics({ registry, leading }: Pick<Deps, "registry" | "leading
       "millrace_disagreements",
       "Events on which ledger and queue disagreed at the reconciler's last pass, by kind.",
       "kind",
-    ),
-    repaired: counter(
-      "millrace_reconciler_repaired_total",
-      "Disagreements of ledger and queue that were repaired, by kind.",
-      "kind",
-    ),
-    compared: counter(
-      "millrace_reconciler_compared_total",
-      "Pending events and finished jobs that were compared.",
     ),
     lastPass: gauge(
       "millrace_reconciler_last_pass_timestamp_seconds",

@@ -18,7 +18,6 @@ export function observeRetention({
   const metrics = createRetentionMetrics(registry);
   return {
     onNotice(notice) {
-      metrics.onNotice(notice);
       logNotice(notice, logger);
     },
     onResult(result) {
@@ -36,25 +35,12 @@ export function observeRetention({
 /** Registers the retention's metrics. Of several workers, only the one that ran it last counts. */
 function createRetentionMetrics(registry: Registry) {
   const registers = [registry];
-  const counter = (name: string, help: string) => new Counter({ name, help, registers });
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
-  const dropped = counter(
-    "millrace_retention_partitions_dropped_total",
-    "Days of bodies that were dropped.",
-  );
-  const moved = counter(
-    "millrace_retention_bodies_moved_total",
-    "Bodies of events not completed that were kept when their day was dropped.",
-  );
-  const archived = counter(
-    "millrace_retention_events_archived_total",
-    "Events that were written to an archive.",
-  );
-  const deleted = counter(
-    "millrace_retention_keys_deleted_total",
-    "Completed events whose identity was deleted.",
-  );
-  const failures = counter("millrace_retention_failures_total", "Runs that failed.");
+  const failures = new Counter({
+    name: "millrace_retention_failures_total",
+    help: "Runs that failed.",
+    registers,
+  });
   const lastSuccess = gauge(
     "millrace_retention_last_success_timestamp_seconds",
     "When this process last completed a run, in Unix time.",
@@ -64,12 +50,6 @@ function createRetentionMetrics(registry: Registry) {
     "Start of the oldest day whose bodies are kept, in Unix time, at the last run.",
   );
   return {
-    onNotice(notice: RetentionNotice): void {
-      if (notice.kind === "moved") moved.inc(notice.events);
-      if (notice.kind === "archived") archived.inc(notice.events);
-      if (notice.kind === "dropped") dropped.inc();
-      if (notice.kind === "keys_deleted") deleted.inc(notice.events);
-    },
     onResult(result: RetentionResult): void {
       if (result.kind === "taken") return;
       lastSuccess.setToCurrentTime();

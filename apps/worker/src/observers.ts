@@ -1,7 +1,7 @@
 import type { ConnectionReset } from "@millrace/ledger";
 import type { BulkNotice } from "@millrace/operations";
 import type { QueueNotice } from "@millrace/queue";
-import { Counter, Gauge, type Registry } from "prom-client";
+import { Counter, type Registry } from "prom-client";
 import { observeProcessor, type ObserverDeps } from "./observe-processor.ts";
 import { observeReconciler } from "./observe-reconciler.ts";
 import { observeRetention } from "./observe-retention.ts";
@@ -90,49 +90,15 @@ function createQueueMetrics(registry: Registry): (notice: QueueNotice) => void {
     "Jobs whose worker stopped renewing their lock.",
     "source",
   );
-  const abandoned = counter(
-    "millrace_worker_jobs_abandoned_total",
-    "Jobs that BullMQ failed without running them.",
-    "source",
-  );
-  const refused = counter(
-    "millrace_worker_jobs_rejected_total",
-    "Jobs that this version did not write or cannot read, by source and error code.",
-    "source",
-    "code",
-  );
-  const errors = counter("millrace_worker_queue_errors_total", "Background errors of the queue.");
   return (notice) => {
-    switch (notice.kind) {
-      case "lock_lost":
-        return locksLost.inc({ source: notice.source });
-      case "stalled":
-        return stalled.inc({ source: notice.source });
-      case "job_abandoned":
-        return abandoned.inc({ source: notice.source });
-      case "refused":
-        return refused.inc({ source: notice.source, code: notice.code });
-      case "background_error":
-      case "backed_off":
-        return errors.inc();
-    }
+    if (notice.kind === "lock_lost") locksLost.inc({ source: notice.source });
+    if (notice.kind === "stalled") stalled.inc({ source: notice.source });
   };
 }
 
-function observeBulkRuns({
-  registry,
-  logger,
-  logError,
-}: ObserverDeps): (notice: BulkNotice) => void {
-  const open = new Gauge({
-    name: "millrace_bulk_runs_open",
-    help: "Bulk runs that are running or paused, as the one worker that runs them reports it.",
-    registers: [registry],
-  });
+function observeBulkRuns({ logger, logError }: ObserverDeps): (notice: BulkNotice) => void {
   return (notice) => {
     switch (notice.kind) {
-      case "open":
-        return open.set(notice.runs);
       case "started":
       case "ended": {
         const { id, verb } = notice.run;

@@ -33,13 +33,6 @@ export type IntakeNotice =
       /** From the last byte of the body until the response is known, milliseconds. */
       readonly durationMs: number;
     }
-  /** One call to an event store ended. */
-  | {
-      readonly kind: "batch";
-      readonly store: StoreName;
-      readonly size: number;
-      readonly durationMs: number;
-    }
   /** An event store failed, or was late, for this many events; 0 for a readiness check. */
   | {
       readonly kind: "store_failed";

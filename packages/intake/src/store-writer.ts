@@ -177,7 +177,6 @@ export class StoreWriter {
   }
 
   async #call(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
-    const startedMs = performance.now();
     try {
       failpoint("ingress.before_put");
       const results = await this.#putInTime(events);
@@ -190,9 +189,6 @@ export class StoreWriter {
       for (const { source } of events) this.#trip(this.#serverOf(source), error);
       this.#notifyFailed(events.length, error);
       return events.map(() => error);
-    } finally {
-      const durationMs = performance.now() - startedMs;
-      this.#notify({ kind: "batch", store: this.name, size: events.length, durationMs });
     }
   }
 

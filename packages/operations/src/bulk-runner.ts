@@ -13,7 +13,6 @@ interface Deps {
 
 /** Reports on bulk runs, for logs and metrics. */
 export type BulkNotice =
-  | { readonly kind: "open"; readonly runs: number }
   | { readonly kind: "started" | "ended"; readonly run: OpenBulkRun }
   | { readonly kind: "waits" | "failed"; readonly run: OpenBulkRun; readonly error: unknown }
   | { readonly kind: "unreadable"; readonly error: unknown };
@@ -56,13 +55,9 @@ export function startBulkRunner(deps: Deps): BulkRunner {
 
   /** One batch of each run that is due. Gives the milliseconds until the next pass. */
   async function pass(): Promise<number> {
-    if (!leading()) {
-      notify({ kind: "open", runs: 0 });
-      return POLL_MS;
-    }
+    if (!leading()) return POLL_MS;
     try {
       const runs = await ledger.bulkWork.open();
-      notify({ kind: "open", runs: runs.length });
       pace.keep(runs);
       const running = runs.filter(({ state }) => state === "running");
       for (const run of running) {
