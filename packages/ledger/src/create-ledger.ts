@@ -25,15 +25,11 @@ const PARTS = {
   sessions,
 };
 
-/** The Postgres tables that know every event and its status. Safe for any number of processes. */
 export type Ledger = {
   readonly [Part in keyof typeof PARTS]: Methods<LedgerContext, (typeof PARTS)[Part]>;
 };
 
-/**
- * Makes a ledger over a pool of `createPool`, which the caller ends. Each attempt holds a
- * connection while its handlers run.
- */
+/** Makes a ledger over a pool, which the caller ends. An attempt holds a connection. */
 export function createLedger(
   { pool }: { readonly pool: pg.Pool },
   options: LedgerOptions = {},

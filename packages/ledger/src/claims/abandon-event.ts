@@ -25,10 +25,9 @@ export interface AbandonReason {
 export type AbandonAnswer = "failed" | "already_failed" | "completed" | "unknown";
 
 /**
- * Fails a pending event whose job the queue abandoned without running a handler. Records an event
- * that the ledger does not know first, if its body is passed and its key has not expired: it may
- * have been completed since. Waits for an attempt that is still running.
- * @throws `database_unavailable`, also when an attempt holds the event longer than lock_timeout.
+ * Fails a pending event whose job the queue abandoned without running a handler. Records an
+ * unknown event first, if its body is passed and its key has not expired.
+ * @throws `database_unavailable`, also when an attempt holds the event longer than lock_timeout
  */
 export async function abandonEvent(
   ledger: LedgerContext,
@@ -50,10 +49,7 @@ export async function abandonEvent(
   return await abandonKnown(send, event, reason);
 }
 
-/**
- * One commit: a promoted standby with only the first half would have the event pending, and its
- * attempt would fail with another code, for good.
- */
+/** One commit: a promoted standby must not have the event pending without its failure. */
 async function abandonWithoutBody(
   ledger: LedgerContext,
   event: EnvelopedEvent,

@@ -6,7 +6,6 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { dailyStatement } from "../connection/statement.ts";
 import { CAME_BEFORE, MESSAGE_LOCK } from "./same-message.ts";
 
-/** The ledger's answer for a job whose event may be new. */
 export type Admission =
   | {
       readonly kind: "admitted";
@@ -41,10 +40,7 @@ interface AdmitRow {
   readonly body: Buffer | null;
 }
 
-/**
- * Saves work and decides nothing: the primary key lets one of two transactions write a new event.
- * No transaction waits for this lock.
- */
+/** Saves work and decides nothing: the primary key does. No transaction waits for this lock. */
 export const IDENTITY_LOCK = (source: string, eventId: string) => `pg_try_advisory_xact_lock(
     hashtextextended(concat_ws(' ', 'millrace.event', ${source}, ${eventId}), 0)
   )`;

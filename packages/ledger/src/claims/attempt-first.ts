@@ -26,7 +26,6 @@ export type FirstWork = (
   target: EmitTarget,
 ) => Promise<Outcome>;
 
-/** The end of a first attempt whose handlers did not throw. */
 export type FirstAttemptEnd =
   | "completed"
   | "busy"
@@ -37,7 +36,6 @@ export type FirstAttemptEnd =
   | "unknown";
 
 export interface FirstAttemptLimits {
-  /** Milliseconds that Postgres gives each statement of the handler. */
   readonly statementTimeoutMs: number;
   /** When it aborts, the transaction is undone and the signal's reason is thrown. */
   readonly signal: StopSignal;
@@ -46,7 +44,6 @@ export interface FirstAttemptLimits {
   readonly onRecorded: () => void;
   /** Called when a statement of the handlers had an effect that no savepoint undoes. */
   readonly onUnsafe: () => void;
-  /** Called after the COMMIT with what the handlers emitted, if they did. */
   readonly onEmitted?: OnEmitted | undefined;
 }
 
@@ -117,7 +114,6 @@ async function asLedgerError<T>(promise: Promise<T>): Promise<T> {
   }
 }
 
-/** Records an attempt when it has run for a while. */
 class LateRecord {
   readonly #ledger: LedgerContext;
   readonly #job: EventJob;

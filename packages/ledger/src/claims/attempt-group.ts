@@ -19,7 +19,6 @@ import { settleError } from "./run-guarded.ts";
 import { isDataError, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";
 
-/** Events of a group behind one savepoint: one event, or those of a set-based handler. */
 export interface GroupUnit {
   readonly members: readonly Candidate[];
   /** Runs the handlers of those that are admitted; of a set that threw, also of parts of it. */
@@ -35,34 +34,25 @@ export interface GroupUnit {
 }
 
 export type GroupTrouble =
-  /** Its handlers took longer than a group waits. */
   | "slow"
-  /** A statement waited for a lock too long, or met a deadlock. */
   | "contended"
-  /** A statement's effect would outlast its savepoint. */
   | "unsafe"
-  /**
-   * The group was undone: another connection recorded an event of it, or its COMMIT was refused.
-   */
+  /** Another connection recorded an event of the group, or its COMMIT was refused. */
   | "undone";
 
 /** The end of an event of a group. */
 export type MemberEnd =
   | { readonly kind: "completed"; readonly outcome: Outcome }
-  /** Its handlers threw, and their writes were undone. */
   | { readonly kind: "failed"; readonly error: unknown }
   /** Another transaction has it. Nothing ran. */
   | { readonly kind: "busy" }
   /** To be attempted alone. Its handlers ran and were undone if there was trouble. */
   | { readonly kind: "record_first"; readonly trouble?: GroupTrouble }
-  /** Nobody knows whether it completed: the answer to the COMMIT did not come. */
   | { readonly kind: "unknown" };
 
 export interface UnitEnd {
   readonly members: readonly MemberEnd[];
-  /**
-   * Milliseconds that the handlers ran, without waiting for other units; undefined when none ran.
-   */
+  /** Milliseconds that the handlers ran, without waits; undefined when none ran. */
   readonly ranMs: number | undefined;
   /** True when no handlers of it sent more than one query. */
   readonly sentOneQuery: boolean;
@@ -72,7 +62,6 @@ export interface GroupLimits extends FirstLimits {
   /** Milliseconds that a member's handlers may run before the group goes on without them. */
   readonly patienceMs: number;
   readonly stop: StopSignal;
-  /** Called after the COMMIT with what the handlers emitted, if they did. */
   readonly onEmitted?: OnEmitted | undefined;
 }
 

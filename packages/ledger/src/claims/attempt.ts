@@ -91,11 +91,9 @@ export async function attempt(
 
 interface RowLock {
   readonly event: LockedEvent;
-  /** The transaction that holds the row, so that the event is settled in no other. */
   readonly transactionId: string;
   /** The row's address in its table, valid for as long as that transaction lasts. */
   readonly ctid: string;
-  /** True when the transaction has the lock of the event's message too; null when not asked for. */
   readonly hasMessage: boolean | null;
 }
 
@@ -144,10 +142,7 @@ async function lock(
   }
 }
 
-/**
- * Begins a transaction and locks an attempt's event, in one round trip. Undefined when the event
- * is not pending or a later attempt has claimed it.
- */
+/** Undefined when the event is not pending or a later attempt has claimed it. */
 async function lockEvent(
   { lockTimeoutMs, idleInTransactionTimeoutMs }: LedgerContext,
   { client }: PooledConnection,

@@ -18,7 +18,6 @@ export interface FinishedRun {
   readonly event: IncomingEvent;
   readonly isWaiting: boolean;
   readonly outcome: Outcome;
-  /** Milliseconds since the handlers began. */
   readonly ranMs: number;
   readonly bodyDedup: boolean;
   /** 1 when the row was recorded while the handlers ran. */
@@ -105,7 +104,6 @@ interface Completion {
   readonly onEmitted?: OnEmitted | undefined;
 }
 
-/** Completes first attempts in their transaction, with what their handlers emitted. */
 export async function complete(
   { short }: LedgerContext,
   connection: PooledConnection,
@@ -138,7 +136,6 @@ function isRecordedElsewhere(error: unknown): boolean {
   return state === SQLSTATE.notSettled || (state === SQLSTATE.uniqueViolation && isOfLedger(error));
 }
 
-/** True for an error about a table of the ledger, and not one of the user's. */
 export function isOfLedger(error: unknown): boolean {
   return error instanceof Error && "schema" in error && error.schema === "millrace";
 }

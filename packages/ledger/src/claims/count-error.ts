@@ -4,10 +4,7 @@ import { cutText } from "../connection/cut-text.ts";
 /** Rows that the failures of one group, source, and type are counted in, against contention. */
 const SHARDS = 64;
 
-/**
- * Counts a failed attempt in its error group, for each row of `logged` (source, event_id,
- * generation, type). A resolved group is open again. Parameters: {@link groupValues}.
- */
+/** For each row of `logged` (source, event_id, generation, type). A resolved group opens again. */
 export const COUNT_ERROR = `
 counted AS (
   INSERT INTO millrace.error_counts AS c

@@ -54,12 +54,11 @@ function nameOf({ source, eventId }: EventLookup): string {
   return `${source}\0${eventId}`;
 }
 
-/** Receives the events that an attempt emits. */
 export interface EmitTarget {
   readonly emitted: Emitted;
   /**
-   * Takes an event, and writes it at once behind a savepoint of the handler.
-   * @throws `tx_closed` at once, when the handler has returned
+   * Takes an event, and writes it at once behind a savepoint.
+   * @throws `tx_closed`
    */
   emit(event: EmittedEvent): Promise<void>;
 }
@@ -112,7 +111,6 @@ FROM inserted JOIN given USING (source, event_id, body_id)`,
   "millrace_emit",
 );
 
-/** The statements that write emitted events: one, unless their bodies are large. */
 export function emitStatements(
   events: readonly EmittedEvent[],
   transactionId: string | null,

@@ -124,10 +124,7 @@ export function packEvents(
 const EVENTS_MAX = 500;
 const BYTES_MAX = 16 * 1024 * 1024;
 
-/**
- * Splits a list into statements. Of events that share a signed message and body, the first is in
- * an earlier statement, so that the others find its body stored.
- */
+/** Of events that share a message and body, the first is in an earlier statement. */
 export function chunkEvents<Item>(
   items: readonly Item[],
   eventOf: (item: Item) => IncomingEvent | EnvelopedEvent,

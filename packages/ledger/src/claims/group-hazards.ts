@@ -22,7 +22,6 @@ WHERE n.nspname !~ '^(pg_|information_schema$|millrace$|bullmq$)'
 ORDER BY hazard
 LIMIT 5`;
 
-/** Reasons, at most five, why first attempts should not share a transaction on this database. */
 export async function groupHazards(ledger: LedgerContext): Promise<readonly string[]> {
   const { rows } = await runStatement<{ hazard: string }>(
     ledger.pool,

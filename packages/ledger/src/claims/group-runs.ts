@@ -31,7 +31,6 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
   readonly turn: Promise<void>;
   beginTurn: () => void = () => {};
   refuseTurn: (reason: unknown) => void = () => {};
-  /** The result of the handlers, once they have begun. */
   outcome: Promise<Outcome> | undefined;
   first: FirstQuery | undefined;
   sent: Sent | undefined;
@@ -94,7 +93,6 @@ export class GroupRuns<Work extends GroupWork> {
     }));
   }
 
-  /** The run whose turn it is now; its handlers have begun. Undefined when all had their turn. */
   next(): GroupRun<Work> | undefined {
     this.#at += 1;
     const run = this.#runs[this.#at];
@@ -107,7 +105,6 @@ export class GroupRuns<Work extends GroupWork> {
     return run;
   }
 
-  /** Puts other runs behind the one whose turn it is. */
   insert(works: readonly Work[]): void {
     this.#runs.splice(this.#at + 1, 0, ...works.map((work) => this.#createRun(work)));
   }
@@ -125,10 +122,8 @@ export class GroupRuns<Work extends GroupWork> {
     await this.#rollBackTo(run.sent);
   }
 
-  /** Ends the runs that have begun and get no turn, undoes their writes, and returns their work. */
   async abandon(reason: unknown): Promise<readonly Work[]> {
     const begun = this.#runs.slice(this.#at + 1).filter(({ outcome }) => outcome !== undefined);
-    // No run has its turn from now on, and none begins.
     this.#at = this.#runs.length;
     for (const run of begun) {
       run.guard.seal();
@@ -151,7 +146,6 @@ export class GroupRuns<Work extends GroupWork> {
     run.outcome.then(settled, settled);
   }
 
-  /** Begins the next run behind one that has sent its query, or has ended. */
   #follow(run: GroupRun<Work>): void {
     const next = this.#runs[this.#runs.indexOf(run) + 1];
     const isOver = this.#at >= this.#runs.length;
@@ -179,7 +173,6 @@ export class GroupRuns<Work extends GroupWork> {
     return await this.#connection.client.query(query);
   }
 
-  /** Sends the first queries that were not sent yet, each behind its savepoint, in one packet. */
   #flush(): void {
     this.#isFlushing = false;
     const { client } = this.#connection;
@@ -217,7 +210,6 @@ export class GroupRuns<Work extends GroupWork> {
     );
   }
 
-  /** Gives the handlers the answer to their first query, in their turn. */
   #deliver({ first, sent }: GroupRun<Work>): void {
     if (sent?.answer?.status === "fulfilled") first?.resolve(sent.answer.value);
     if (sent?.answer?.status === "rejected") first?.reject(sent.answer.reason);

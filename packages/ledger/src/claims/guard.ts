@@ -24,7 +24,6 @@ export interface SharedTransaction {
   readonly send: (query: pg.QueryConfig) => Promise<pg.QueryResult>;
 }
 
-/** A time limit of a group has ended the statement: without a group, it might have succeeded. */
 const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
   [SQLSTATE.lockNotAvailable, "contended"],
   [SQLSTATE.deadlockDetected, "contended"],
@@ -33,10 +32,7 @@ const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
 
 const DONE = Promise.resolve();
 
-/**
- * Guards a connection while a handler has it: refuses transaction control, and can be revoked. The
- * extended protocol takes one statement, so no COMMIT hides behind another statement.
- */
+/** Guards a handler's connection: refuses transaction control, and can be revoked. */
 export class Guard implements EmitTarget {
   /** The first error of a query, even if the handler swallowed it. */
   firstError: unknown;
@@ -186,10 +182,7 @@ export class Guard implements EmitTarget {
   }
 }
 
-/**
- * The transaction that a handler gets: drizzle's transaction and not its database, so that a
- * nested `transaction()` is a savepoint. Its `query` has the tables.
- */
+/** A transaction and not a database of drizzle: a nested `transaction()` is a savepoint. */
 export function handlerTransaction(
   guard: Guard,
   tables: UserTables | undefined,

@@ -1,6 +1,5 @@
 import type { StopSignal } from "@millrace/core";
 
-/** Limits the time that a group waits for each member in turn. */
 export class HandlerTimer {
   isOver = false;
   readonly #stop: StopSignal;
@@ -8,7 +7,6 @@ export class HandlerTimer {
   #giveUp: ((reason: unknown) => void) | undefined;
   readonly #onStop = () => this.#expire(this.#stop.reason);
 
-  /** @param limits.patienceMs - milliseconds that a member may take. */
   constructor({ stop, patienceMs }: { readonly stop: StopSignal; readonly patienceMs: number }) {
     this.#stop = stop;
     const late = () => this.#expire(new Error(`it ran longer than ${patienceMs} ms`));
@@ -25,7 +23,6 @@ export class HandlerTimer {
     });
   }
 
-  /** Ends the wait for a member; nothing waits for its work any longer. */
   end(): void {
     this.#giveUp = undefined;
   }

@@ -4,8 +4,7 @@ import { keptDigest } from "./same-message.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
-// An event whose row, body, and job's body are lost fails with `body_lost`. Its row reserves the
-// id of a body, which its sender's redelivery fills.
+// Its row reserves the id of a body, which its sender's redelivery fills.
 
 const RECORD_BODILESS = `
 INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned, digest, received_at, body_id)
@@ -41,10 +40,7 @@ export async function restoreBody(
   return rowCount === 1;
 }
 
-/**
- * Makes a lost replay pending, on the body of the latest generation before it. A body of another
- * day is copied to today's partition, as a replay does.
- */
+/** A body of another day is copied to today's partition, as a replay does. */
 const RESTORE_REPLAY = `
 WITH before AS MATERIALIZED (
   SELECT e.* FROM millrace.events e
@@ -68,7 +64,6 @@ FROM fresh f CROSS JOIN before JOIN millrace.bodies b ON b.day = before.body_day
 WHERE before.body_day <> f.body_day
 ON CONFLICT DO NOTHING`;
 
-/** Records a lost replay as pending, if the ledger knows the event and has its body. */
 export async function restoreReplay(
   ledger: LedgerContext,
   { source, eventId, generation }: EventKey,

@@ -1,7 +1,6 @@
 import { MillraceError, type LockedEvent } from "@millrace/core";
 import type pg from "pg";
 
-/** The headers and the body of an event, as its handlers get them. */
 export type EventContent = Pick<LockedEvent, "headers" | "body">;
 
 interface BodyRow {
@@ -12,17 +11,12 @@ interface BodyRow {
 export type ContentRow = BodyRow & {
   readonly body_day: string;
   readonly body_id: string;
-  /** The event's own, if it has its body in common with another one. */
   readonly own_headers: Record<string, string> | null;
 };
 
-/** The columns of a `ContentRow`, of an event `e` and its body `b`. */
 export const CONTENT = "e.body_day::text AS body_day, e.body_id, e.own_headers, b.headers, b.body";
 
-/**
- * Looks the body up in one day's partition: a plan over all of them would lock each of them. If it
- * is in another one, the row comes without it and `READ_BODY` reads it.
- */
+/** A plan over all days would lock each partition. A moved body is read by `READ_BODY`. */
 export const BODY_OF = (day: string) => `LEFT JOIN millrace.bodies b
   ON b.day = DATE '${day}' AND b.id = e.body_id AND e.body_day = b.day`;
 

@@ -32,10 +32,6 @@ interface RecordRow extends EventKey {
 
 const BUSY: Claim = { kind: "busy" };
 
-/**
- * Records jobs in one short commit: one claim per job, in order. Repeats within the call are
- * `busy`. An event that Postgres refuses is recorded alone and fails with `invalid_envelope`.
- */
 export async function record(
   ledger: LedgerContext,
   jobs: readonly EventJob[],

@@ -41,7 +41,6 @@ export async function runGuarded(
   }
 }
 
-/** The error to throw when the statement that completes the event, or its COMMIT, has failed. */
 export function settleError(error: unknown, connection: PooledConnection, guard: Guard): unknown {
   if (connection.broken) return databaseUnavailable(error);
   switch (sqlStateOf(error)) {

@@ -4,10 +4,8 @@ import { signedDigest, type EnvelopedEvent } from "@millrace/core";
 // where ids are not signed. A condition must read as the index does; no other condition may fit
 // another index, since a plan from when the table was small would read all events of a source.
 
-/** The digest of what was signed, of a row of events. */
 export const digestOf = (event: string) => `coalesce(${event}.digest, ${event}.body_hash)`;
 
-/** When an event was recorded, in UTC. */
 export const timeOf = (event: string) => `(${event}.recorded_at AT TIME ZONE 'UTC')`;
 
 /** A row `other` that has an unsigned id of the source, and the message with that digest. */
@@ -15,10 +13,7 @@ export const SAME_MESSAGE = (source: string, digest: string) => `
     other.unsigned AND other.generation = 0 AND ${digestOf("other")} = ${digest}
       AND other.source || '' = ${source}`;
 
-/**
- * True when the message of an unsigned event came under another id before. The attempt after a
- * record decides which of the two is the replay (suspect-replay.ts).
- */
+/** The attempt after a record decides which of the two is the replay (suspect-replay.ts). */
 export const CAME_BEFORE = (event: string) => `(
     SELECT true FROM millrace.events other
     WHERE ${SAME_MESSAGE(":source", `${event}.message`)} AND other.event_id <> ${event}.event_id
@@ -30,10 +25,7 @@ export const MESSAGE_LOCK = (source: string, digest: string) => `pg_try_advisory
     hashtextextended(concat_ws(' ', 'millrace.body', ${source}, ${digest}), 0)
   )`;
 
-/**
- * The body of an event of today with the same message and body. Of today, so that neither loses it
- * earlier than the other.
- */
+/** An equal body of today: neither event loses it earlier than the other. */
 export const COMMON_BODY = `
   CASE WHEN i.unsigned AND i.generation = 0 AND i.body_from IS NOT NULL THEN (
     SELECT other.body_id FROM millrace.events other

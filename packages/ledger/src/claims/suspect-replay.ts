@@ -28,7 +28,6 @@ const EARLIER_THAN = (event: string) => `
   )`;
 const EARLIER = EARLIER_THAN("mine");
 
-/** An id without its last part; parts are joined with `|`. Of Shopify's: the shop and the topic. */
 const SCOPE = (event: string) => `regexp_replace(${event}.event_id, '[^|]*$', '')`;
 
 /**

@@ -1,18 +1,6 @@
-/** The effect of a statement on the transaction or the session that it runs in. */
 export type StatementKind =
-  /** Begins or ends a transaction. */
-  | "control"
-  /** Opens a savepoint. */
-  | "savepoint"
-  /** Ends a savepoint, or goes back to it. */
-  | "savepoint_end"
-  /** Changes the session beyond the transaction. */
-  | "session"
-  /** Copies from or to the client. */
-  | "copy"
-  | "other";
+  "control" | "savepoint" | "savepoint_end" | "session" | "copy" | "other";
 
-/** The facts that the text of a statement shows. */
 export interface StatementClass {
   readonly kind: StatementKind;
   readonly reachesPastSavepoint: boolean;
@@ -42,10 +30,7 @@ export function classify(text: string): StatementClass {
   return found;
 }
 
-/**
- * Classifies an SQL statement by its first words, after comments, whitespace and semicolons. The
- * extended protocol refuses a second statement.
- */
+/** Classifies an SQL statement by its first words, after comments and semicolons. */
 export function statementKind(text: string): StatementKind {
   const [first, second, third] = leadingWords(text);
   switch (first) {
@@ -83,7 +68,6 @@ export function statementKind(text: string): StatementKind {
   }
 }
 
-/** Postgres takes either word for either direction. */
 const CLIENT = /\bstd(?:in|out)\b/i;
 
 const FIRST_WORDS: ReadonlySet<string> = new Set([
@@ -130,7 +114,6 @@ function mayDeallocate(text: string): boolean {
 export class Savepoints {
   readonly #stack: { readonly name: string; readonly emitted: number; isEmpty: boolean }[] = [];
 
-  /** True while there is a savepoint that was not released or rolled back to. */
   get isAnyOpen(): boolean {
     return this.#stack.some((savepoint) => !savepoint.isEmpty);
   }
@@ -154,7 +137,6 @@ export class Savepoints {
     return first === "release" ? undefined : named.emitted;
   }
 
-  /** True when the savepoint that a RELEASE or ROLLBACK TO names is one of these. */
   has(text: string): boolean {
     return this.#find(savepointName(text)) !== -1;
   }
@@ -164,7 +146,6 @@ export class Savepoints {
   }
 }
 
-/** The beginning of the names of the ledger's own savepoints. */
 export const SAVEPOINT_PREFIX = "millrace_";
 
 // U&"..." can write any name with escapes.
@@ -179,7 +160,6 @@ function savepointName(text: string): string {
 
 const WORD = /"(?:[^"]|"")*"|[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y;
 
-/** The words at the beginning of a statement: in lower case, or unchanged in double quotes. */
 function* leadingWords(text: string): Generator<string> {
   let at = skipIgnored(text, 0);
   for (;;) {

@@ -1,4 +1,3 @@
-/** Functions that take a context first, as methods that do not. */
 export type Methods<Context, Functions> = {
   readonly [Name in keyof Functions]: Functions[Name] extends (
     context: Context,
@@ -8,7 +7,6 @@ export type Methods<Context, Functions> = {
     : never;
 };
 
-/** Gives every function its context: an object of functions becomes an object of methods. */
 export function bind<
   Context,
   Functions extends Record<string, (context: Context, ...args: never[]) => unknown>,

@@ -4,36 +4,25 @@ import { ledgerError } from "./database-errors.ts";
 import { keepsPrepared } from "./prepared-name.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
-/**
- * A handler changed its session by a statement (`session`), or the cleanup failed (`uncleaned`).
- */
+/** A statement of the handler changed the session, or the cleanup failed. */
 export type ResetReason = "session" | "uncleaned";
 
 /** A connection taken from the pool, which goes back only when its state is known. */
 export interface PooledConnection {
   readonly client: pg.PoolClient;
-  /** True once the connection has died or was destroyed. */
   readonly broken: boolean;
   /** True from a handler's first query until the end of its transaction has cleaned up after it. */
   isTouched: boolean;
-  /** Keeps the connection from being reused. */
   discard(reason?: ResetReason): void;
   /** Cancels what the backend is doing and cuts the connection, without waiting for an answer. */
   destroy(): void;
-  /**
-   * Gives it back: for reuse when it is clean, otherwise to be closed. Returns the handler's
-   * doing.
-   */
+  /** Gives it back, or closes it. Returns the handler's doing. */
   release(): ResetReason | undefined;
 }
 
-/** Connections to a server that has turned out to be read-only. */
 const readOnly = new WeakSet<pg.ClientBase>();
 
-/**
- * Closes each connection on which Postgres refuses a write as read-only instead of reusing it: its
- * name may lead to another server by now.
- */
+/** Closes a connection on which Postgres refuses a write: its name may lead elsewhere by now. */
 export function closeReadOnly(pool: pg.Pool): void {
   pool.on("connect", (client) => {
     client.connection.on("errorMessage", ({ code }: { code?: string }) => {
@@ -42,11 +31,7 @@ export function closeReadOnly(pool: pg.Pool): void {
   });
 }
 
-/**
- * Takes a connection from the pool.
- *
- * @throws `database_unavailable` when the pool has none in time.
- */
+/** @throws `database_unavailable` when the pool has none in time */
 export async function acquireConnection(pool: pg.Pool): Promise<PooledConnection> {
   const client = await connect(pool);
   let broken = false;
@@ -167,8 +152,8 @@ const CHECK = "SET CONSTRAINTS ALL IMMEDIATE";
 const checksFirst = (kind: CleaningKind) => kind === "first" || kind === "unprepared";
 
 /**
- * The statement that ends a connection's transaction. After a handler's queries it also cleans up,
- * in the same message: behind a pooler, a later one would reach another server connection.
+ * After a handler's queries it also cleans up, in the same message: behind a pooler, a later one
+ * would reach another server connection.
  */
 export function endOf(
   connection: PooledConnection,
@@ -177,7 +162,6 @@ export function endOf(
   return connection.isTouched ? new TransactionEnd(connection, ending) : { text: ending };
 }
 
-/** The methods that pg calls for the messages of an answer; its types lack them. */
 interface AnswerHandler {
   handleCommandComplete(message: { readonly text: string }): void;
   handleRowDescription(): void;
@@ -196,7 +180,6 @@ interface AnswerHandler {
 export class TransactionEnd extends pg.Query implements AnswerHandler {
   readonly #connection: PooledConnection;
   readonly #kind: CleaningKind;
-  /** True until the constraints are checked that are checked before the COMMIT. */
   #isChecking: boolean;
   #backendPid: string | null | undefined;
   #command: string | undefined;

@@ -6,12 +6,10 @@ export interface PoolOptions {
   readonly url: string;
   /** Maximum number of connections. A worker needs its concurrency plus two. */
   readonly max: number;
-  /** Shown in pg_stat_activity. */
   readonly applicationName: string;
   /** Milliseconds that a caller waits for a connection. */
   readonly connectionTimeoutMs?: number;
   readonly idleTimeoutMs?: number;
-  /** Called once for each connection that died; for the log. */
   readonly onError?: (error: Error) => void;
 }
 

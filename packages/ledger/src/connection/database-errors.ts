@@ -43,7 +43,6 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   );
 }
 
-/** The same for an error that is known to come from one of the ledger's connections. */
 export function isConnectionError(error: unknown): boolean {
   if (isDatabaseUnavailable(error)) return true;
   return [...causes(error)].some(
@@ -63,8 +62,8 @@ const OF_OUR_STATEMENT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Turns an error of the ledger's statement into `database_unavailable`, `database_read_only` or
- * `illegal_transition`, or returns it unchanged.
+ * Maps the ledger's own errors to `database_unavailable`, `database_read_only` or
+ * `illegal_transition`.
  */
 export function ledgerError(error: unknown): unknown {
   if (isMillraceError(error)) return error;
@@ -76,7 +75,6 @@ export function ledgerError(error: unknown): unknown {
   return ours || isConnectionError(error) ? databaseUnavailable(error) : error;
 }
 
-/** Marks an error as Postgres' fault. */
 export function databaseUnavailable(cause: unknown): MillraceError {
   if (sqlStateOf(cause) === SQLSTATE.readOnlyTransaction) return databaseReadOnly(cause);
   return new MillraceError("database_unavailable", `Cannot use Postgres: ${messageOf(cause)}`, {
@@ -89,9 +87,7 @@ export function databaseReadOnly(cause?: unknown): MillraceError {
   return new MillraceError("database_read_only", message, { cause });
 }
 
-/**
- * The part of an error that may be shown: drizzle's message has the parameters, Postgres' has not.
- */
+/** The part of an error that may be shown, without drizzle's parameters. */
 export function messageOf(error: unknown): string {
   const links = [...causes(error)];
   const shown = links.find((link) => !link.message.startsWith("Failed query:")) ?? links.at(-1);

@@ -18,9 +18,7 @@ export interface LedgerOptions {
   readonly idleInTransactionTimeoutMs?: number;
   /** Days that a completed event is known. Default 90. */
   readonly keysDays?: number;
-  /** The tables and relations that handlers find in `tx.query`. */
   readonly schema?: Record<string, unknown> | undefined;
-  /** Called when a connection is closed because of what a handler did to it. */
   readonly onReset?: ((reset: ConnectionReset) => void) | undefined;
 }
 
@@ -43,9 +41,7 @@ export interface LedgerContext {
   readonly keysDays: number;
   /** Milliseconds that a handler's transaction waits for a row that another one holds. */
   readonly lockTimeoutMs: number;
-  /** Milliseconds that Postgres lets a handler's transaction sit idle. */
   readonly idleInTransactionTimeoutMs: number;
-  /** Undefined where the config names none. */
   readonly tables: UserTables | undefined;
   readonly onReset: LedgerOptions["onReset"];
 }
@@ -77,7 +73,6 @@ function readTables(schema: Record<string, unknown>): UserTables {
   return { fullSchema: schema, schema: tables, tableNamesMap };
 }
 
-/** Gives back a connection that a handler of a source may have had. */
 export function releaseHandlers(
   ledger: LedgerContext,
   connection: PooledConnection,

@@ -13,7 +13,6 @@ export type Pooler = "none" | "session" | "transaction";
 
 const TRIES = 5;
 const DEADLINE_MS = 5_000;
-/** Milliseconds after which a statement may wait for the process that the other connection has. */
 const SHARED_MS = 300;
 
 /**
@@ -29,10 +28,7 @@ export async function findPooler(pool: pg.Pool): Promise<Pooler> {
   });
 }
 
-/**
- * Runs a prepared statement on one connection, then again while the other connection has taken a
- * process: most likely the one that has just become free.
- */
+/** Asks again while the other connection has taken a process: most likely the freed one. */
 async function watchPooler(first: PooledConnection, second: PooledConnection): Promise<Pooler> {
   // A name that no earlier process has left on a server.
   const name = `millrace_probe_${randomUUID()}`;
@@ -54,7 +50,6 @@ async function watchPooler(first: PooledConnection, second: PooledConnection): P
     await pidOf(second, name);
     return "transaction";
   } catch (error) {
-    // The statement's name was not known, or known already.
     if (isStale(error)) return "transaction";
     throw error;
   }
@@ -66,7 +61,6 @@ async function pidOf({ client }: PooledConnection, name?: string): Promise<unkno
   return rows[0]?.pid;
 }
 
-/** Gives connections back as they are: one with an open transaction is closed. */
 async function withLeases<T>(
   pool: pg.Pool,
   work: (take: () => Promise<PooledConnection>) => Promise<T>,

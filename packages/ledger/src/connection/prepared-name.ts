@@ -3,7 +3,6 @@ import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 
 /** Postgres plans an unprepared statement each time: a third of the cost of an INSERT. */
 const FROM_USES = 20;
-/** Prepared statements at most: a connection keeps them for as long as it lives. */
 const NAMES_MAX = 100;
 /** Texts whose uses are counted. A text that has values in it is another one each time. */
 const TEXTS_MAX = 1_000;
@@ -11,7 +10,6 @@ const TEXTS_MAX = 1_000;
 const uses = new Map<string, number>();
 const names = new Map<string, string>();
 
-/** Counts a use of a statement. Gives the name to prepare it by, once it has been used often. */
 export function preparedName(text: string): string | undefined {
   const known = names.get(text);
   if (known !== undefined || names.size >= NAMES_MAX) return known;
@@ -27,23 +25,17 @@ export function preparedName(text: string): string | undefined {
   return name;
 }
 
-/**
- * Connections on which prepared statements may be gone: a handler deallocated them, or a pooler
- * gave the next transaction another server. pg does not notice.
- */
+/** A handler deallocated them, or a pooler gave the next transaction another server. */
 const forgetful = new WeakSet<pg.ClientBase>();
 
-/** Sends every statement on a connection without a name from now on. */
 export function forgetPrepared(client: pg.ClientBase): void {
   forgetful.add(client);
 }
 
-/** True when prepared statements are still on a connection, as far as is known. */
 export function keepsPrepared(client: pg.ClientBase): boolean {
   return !forgetful.has(client);
 }
 
-/** A query as it may be sent on a connection: without its name where that may be gone. */
 export function withKnownName<Query extends pg.QueryConfig>(
   client: pg.ClientBase,
   query: Query,

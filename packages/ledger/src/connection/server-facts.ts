@@ -2,7 +2,6 @@ import { MillraceError } from "@millrace/core";
 import type pg from "pg";
 import { ledgerError } from "./database-errors.ts";
 
-/** Facts of a Postgres and of the setup of a login. Every login may read them. */
 export interface ServerFacts {
   readonly version: string;
   /** 150004 is 15.4. */
@@ -24,7 +23,6 @@ export interface ServerFacts {
   readonly fsync: boolean;
   readonly fullPageWrites: boolean;
   readonly synchronousStandbyNames: string;
-  /** Standbys that stream from it now. */
   readonly standbys: number;
 }
 
@@ -49,7 +47,6 @@ SELECT current_setting('server_version') AS "version",
   current_setting('synchronous_standby_names') AS "synchronousStandbyNames",
   (SELECT count(*)::int FROM pg_catalog.pg_stat_replication) AS "standbys"`;
 
-/** Reads a server's facts, in one round trip. */
 export async function readServerFacts(connection: Pick<pg.Pool, "query">): Promise<ServerFacts> {
   const { rows } = await connection.query<ServerFacts>(READ).catch((error: unknown) => {
     throw ledgerError(error);

@@ -34,7 +34,6 @@ export const SQLSTATE = {
   transactionChanged: "MR003",
 } as const;
 
-/** The first SQLSTATE in an error and its causes; drizzle keeps it in the cause. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (const link of causes(error)) {
     const code = "code" in link ? link.code : undefined;
@@ -48,7 +47,6 @@ export function isDataError(error: unknown): boolean {
   return ["21", "22", "23", "54"].includes(state.slice(0, 2));
 }
 
-/** An error and what caused it, outermost first. */
 export function* causes(error: unknown): Generator<Error> {
   let link = error;
   for (let depth = 0; depth < 10 && link instanceof Error; depth += 1) {

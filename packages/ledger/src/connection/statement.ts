@@ -1,6 +1,5 @@
 import type pg from "pg";
 
-/** Makes a query of a statement: the values of its parameters, by name. */
 type Statement = (values: Readonly<Record<string, unknown>>) => pg.QueryConfig;
 
 /** `:run` in the text of a statement, but neither `::text` nor a colon in a word or a time. */

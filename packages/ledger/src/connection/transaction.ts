@@ -5,7 +5,6 @@ import { acquireConnection, endOf, TransactionEnd, type PooledConnection } from 
 import { withKnownName } from "./prepared-name.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
-/** Timeouts that Postgres enforces within one transaction, in milliseconds. */
 export interface TransactionLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
@@ -14,10 +13,7 @@ export interface TransactionLimits {
   readonly planning?: string;
 }
 
-/**
- * A statement prepared while its table was small would keep its plan and scan all of a table that
- * has grown since.
- */
+/** A plan from when the table was small would scan all of it later. */
 export const INDEXED_ONLY = "SET LOCAL enable_seqscan = off";
 
 /**
@@ -44,7 +40,6 @@ export const LIMIT_HANDLERS = `set_config('lock_timeout', :lockTimeout, true),
     set_config('idle_in_transaction_session_timeout', :idleTimeout, true),
     ${PLAN_FOR_HANDLERS}, ${PATH_FOR_HANDLERS}`;
 
-/** The parameters of `LIMIT_HANDLERS`: set_config takes text. */
 export function handlerLimits(limits: {
   readonly lockTimeoutMs: number;
   readonly statementTimeoutMs: number;
@@ -65,9 +60,7 @@ export const REFUSE_TRANSACTION = `millrace.refuse(
 
 export interface TransactionOptions {
   readonly limits: TransactionLimits;
-  /**
-   * Milliseconds until the connection is destroyed; longer than `limits`, which Postgres enforces.
-   */
+  /** Milliseconds until the connection is destroyed; longer than `limits`. */
   readonly deadlineMs: number;
 }
 
@@ -91,12 +84,10 @@ export async function transaction<T>(
   });
 }
 
-/** Sends one statement, in a transaction of its own or in the caller's. */
 export type Send = <Row extends pg.QueryResultRow>(
   query: pg.QueryConfig,
 ) => Promise<pg.QueryResult<Row>>;
 
-/** Runs one statement in its own transaction, sent in one round trip with its BEGIN and COMMIT. */
 export async function runStatement<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   query: pg.QueryConfig,
@@ -107,7 +98,6 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   );
 }
 
-/** The same on a connection that the caller holds, within the caller's deadline. */
 export async function runStatementOn<Row extends pg.QueryResultRow>(
   client: pg.PoolClient,
   query: pg.QueryConfig,
@@ -133,7 +123,7 @@ function beginText(limits: TransactionLimits): string {
 }
 
 /**
- * COMMIT of an aborted transaction does not fail: it answers ROLLBACK.
+ * COMMIT of an aborted transaction answers ROLLBACK.
  * @throws `internal`
  */
 export function requireCommitted(commit: pg.QueryResult | undefined): void {
@@ -197,10 +187,7 @@ async function runOrUndo<T>(
 
 type Sendable = pg.QueryConfig | TransactionEnd;
 
-/**
- * Sends statements together on a pipelined connection, or else one by one; waits for all answers
- * and throws the first error.
- */
+/** Sends statements in one packet where it can; waits for all and throws the first error. */
 export async function pipeline(
   client: pg.PoolClient,
   queries: readonly Sendable[],

@@ -15,7 +15,6 @@ import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 interface AcceptRow extends EventKey {
-  /** Null when it is new. */
   readonly status: EventStatus | null;
   readonly conflict: true | null;
 }
@@ -49,10 +48,7 @@ function variantText(event: IncomingEvent): string {
   return `${event.bodyHash}\0${keyText(event)}`;
 }
 
-/**
- * Events with several bodies in one call take one statement for each body: the first is kept, and
- * the later ones find it.
- */
+/** One statement for each body: the first is kept, and the later ones find it. */
 async function acceptInRounds(
   ledger: LedgerContext,
   variants: readonly IncomingEvent[],

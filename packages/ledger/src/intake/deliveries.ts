@@ -8,11 +8,9 @@ import { runStatement } from "../connection/transaction.ts";
 
 export interface RepeatedDelivery extends EventLookup {
   readonly outcome: DeliveryOutcome;
-  /** When it came, by the ingress's clock, milliseconds since the epoch. */
   readonly atMs: number;
 }
 
-/** Deliveries of an event that are listed. */
 const RECENT_MAX = 10;
 
 /** One short text ($1), whose rows Postgres takes apart: the least work for the ingress. */
@@ -34,7 +32,7 @@ ON CONFLICT (source, event_id) DO UPDATE SET
   )`;
 
 /**
- * Counts redeliveries in the order in which they came, and keeps the last ten of each event.
+ * Counts redeliveries, and keeps the last ten of each event.
  * @param ingress - The host that received them.
  */
 export async function noteDeliveries(

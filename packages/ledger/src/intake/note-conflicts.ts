@@ -16,10 +16,7 @@ ORDER BY source, event_id, body_hash
 ON CONFLICT (source, event_id, body_hash) DO UPDATE
 SET deliveries = c.deliveries + excluded.deliveries, last_seen_at = clock_timestamp()`;
 
-/**
- * Notes deliveries of events that the queue knew with another body. The ledger itself notes those
- * that it finds.
- */
+/** The ledger itself notes the conflicts that it finds. */
 export async function noteConflicts(
   ledger: LedgerContext,
   deliveries: readonly ConflictingDelivery[],

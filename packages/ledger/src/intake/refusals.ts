@@ -2,7 +2,6 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 export interface Refusals {
-  /** Undefined where the sender named no source of the config. */
   readonly source: string | undefined;
   readonly code: string;
   readonly deliveries: number;
@@ -22,7 +21,6 @@ GROUP BY 1, 2, 3
 ORDER BY 1, 2, 3
 ON CONFLICT (at, source, code) DO UPDATE SET deliveries = r.deliveries + excluded.deliveries`;
 
-/** Adds to the counts of refused deliveries. */
 export async function noteRefusals(
   ledger: LedgerContext,
   refusals: readonly NotedRefusals[],
@@ -41,7 +39,6 @@ WHERE at >= date_bin('1 minute', now(), 'epoch') - $1 * interval '1 minute'
 GROUP BY source, code
 ORDER BY deliveries DESC, source, code`;
 
-/** Counts refused deliveries of the last minutes, by source and code, most first. */
 export async function findRefusals(
   ledger: LedgerContext,
   minutes: number,

@@ -7,7 +7,6 @@ import { runStatement } from "../connection/transaction.ts";
 
 export type AuditJson = Readonly<Record<string, unknown>>;
 
-/** An audited action and its target. */
 export interface AuditedAct {
   readonly action: string;
   readonly source?: string | undefined;
@@ -17,7 +16,6 @@ export interface AuditedAct {
   readonly filter?: AuditJson | undefined;
 }
 
-/** An action that is about to begin. */
 interface AuditIntent extends AuditedAct {
   readonly actor: string | null;
   readonly role: AuditEntry["role"];
@@ -41,7 +39,6 @@ export interface AuditQuery {
 const NAME_BYTES_MAX = 256;
 const ID_BYTES_MAX = 1_024;
 
-/** Writes down the intent of an action. */
 const BEGIN_AUDIT = statement(`
 INSERT INTO millrace.audit
   (actor, role, via, action, source, event_id, generation, filter, reason)
@@ -70,7 +67,6 @@ WHERE ($1::text IS NULL OR source = $1)
 ORDER BY audit.id DESC
 LIMIT $4`;
 
-/** Writes down what is about to be done, and gives the entry's id. */
 export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Promise<string> {
   const { actor, source, eventId, generation, filter, reason } = intent;
   const query = BEGIN_AUDIT({
@@ -98,7 +94,6 @@ export async function endAudit(
   await runStatement(ledger.pool, query, ledger.short);
 }
 
-/** Writes down what happened, all or nothing. */
 export async function recordAudit(
   ledger: LedgerContext,
   facts: readonly AuditedFact[],
@@ -113,10 +108,7 @@ export async function recordAudit(
   await runStatement(ledger.pool, query, ledger.short);
 }
 
-/**
- * Lists entries, newest first.
- * @throws `invalid_request` for a cursor that is not valid
- */
+/** @throws `invalid_request` for a cursor that is not valid */
 export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promise<AuditPage> {
   const { source, eventId, limit, cursor } = asked;
   if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) {

@@ -26,7 +26,6 @@ export type BulkBatch =
       readonly events: readonly EnvelopedEvent[];
       /** Given up now. The caller removes their jobs. */
       readonly givenUp: readonly EventKey[];
-      /** True when it was the last batch. */
       readonly ended: boolean;
     };
 
@@ -36,7 +35,6 @@ SELECT events_max - listed AS left, skipped FROM millrace.bulk_runs
 WHERE id = $1 AND state = 'running' AND cursor IS NOT DISTINCT FROM $2
 FOR UPDATE`;
 
-/** Returns those that the run has not reached before. */
 const ADD_MEMBERS = `
 INSERT INTO millrace.bulk_members (run_id, source, event_id, generation)
 SELECT $4, source, event_id, generation

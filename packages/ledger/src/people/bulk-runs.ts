@@ -12,9 +12,7 @@ export type BulkFilter = Omit<EventFilter, "limit" | "cursor" | "changedWithinMs
 export interface NewBulkRun {
   readonly verb: BulkVerb;
   readonly filter: BulkFilter;
-  /** The run ends after this many events, the newest. */
   readonly limit?: number | undefined;
-  /** Events per second. */
   readonly rate: number;
   /** Events that match; undefined when they are too many to count. */
   readonly total: number | undefined;
@@ -27,7 +25,6 @@ export interface NewBulkRun {
   readonly auditId: string;
 }
 
-/** A run that has not ended, as the leading worker needs it. */
 export interface OpenBulkRun {
   readonly id: number;
   readonly verb: BulkVerb;
@@ -39,7 +36,6 @@ export interface OpenBulkRun {
   readonly isTaken: boolean;
 }
 
-/** A change of a run. */
 export interface BulkRunChange {
   readonly state?: "running" | "paused" | "stopped" | undefined;
   readonly rate?: number | undefined;
@@ -126,17 +122,13 @@ export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<
   return await getRun(ledger, rows[0]?.id ?? 0);
 }
 
-/** Lists runs, newest first. */
 export async function findRuns(ledger: LedgerContext, limit: number): Promise<BulkRun[]> {
   const query = { text: FIND, values: [null, limit] };
   const { rows } = await runStatement<Row>(ledger.pool, query, ledger.reads);
   return rows.map(toRun);
 }
 
-/**
- * Reads a run and counts what became of its events.
- * @throws `run_not_found`
- */
+/** @throws `run_not_found` */
 export async function getRun(ledger: LedgerContext, id: number): Promise<BulkRun> {
   if (!Number.isSafeInteger(id)) throw notFound();
   const query = { text: FIND, values: [id, 1] };
@@ -165,7 +157,6 @@ export async function changeRun(
 
 const isEnded = (state: BulkState): boolean => state !== "running" && state !== "paused";
 
-/** Lists the runs that have not ended, oldest first. */
 export async function openRuns(ledger: LedgerContext): Promise<OpenBulkRun[]> {
   const { rows } = await runStatement<OpenBulkRun>(ledger.pool, { text: OPEN }, ledger.short);
   return rows.map((row) => ({ ...row, filter: readFilter(row.filter) }));

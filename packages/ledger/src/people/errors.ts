@@ -8,7 +8,6 @@ export interface ErrorFilter {
   readonly state?: ErrorState | undefined;
   readonly source?: string | undefined;
   readonly type?: string | undefined;
-  /** Part of the title. */
   readonly q?: string | undefined;
   readonly limit: number;
   /** Groups to leave out at the beginning. */
@@ -78,10 +77,7 @@ export async function findErrors(
   return { errors: rows.map(toGroup), total: rows[0]?.total ?? 0 };
 }
 
-/**
- * Finds the one group whose fingerprint begins with `prefix`.
- * @throws `error_not_found` when no group matches, `invalid_request` when several do
- */
+/** @throws `error_not_found` when no group matches, `invalid_request` when several do */
 export async function getError(ledger: LedgerContext, prefix: string): Promise<ErrorGroup> {
   const fingerprint = await findFingerprint(ledger, prefix);
   const [row] = await select(ledger, [fingerprint, null, null, null, null, 1, 0]);
@@ -110,10 +106,7 @@ export async function setErrorState(
   if (rowCount !== 1) throw notFound(fingerprint);
 }
 
-/**
- * Finds the fingerprint that begins with `prefix`.
- * @throws `error_not_found` when no group matches, `invalid_request` when several do
- */
+/** @throws `error_not_found` when no group matches, `invalid_request` when several do */
 export async function findFingerprint(ledger: LedgerContext, prefix: string): Promise<string> {
   if (!isStorable(prefix)) throw notFound(prefix);
   const text = `SELECT fingerprint FROM millrace.errors WHERE starts_with(fingerprint, $1)

@@ -3,7 +3,6 @@ import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
-/** The answer for one event that was to be given up. */
 export type GiveUpAnswer =
   /** It was pending and is failed now. The caller removes its job. */
   | "given_up"
@@ -12,10 +11,7 @@ export type GiveUpAnswer =
   | "not_pending"
   | "not_found";
 
-/**
- * Fails pending events that a person gives up: one answer for each key, in order. Waits for no
- * handler. The events stay in the group of their last error.
- */
+/** One answer for each key, in order. Waits for no handler. Events stay in their error group. */
 export async function giveUpMany(
   ledger: LedgerContext,
   keys: readonly EventKey[],
@@ -69,8 +65,7 @@ interface Row extends EventKey {
 }
 
 /**
- * A handler's transaction holds its event's row. A handler that makes calls holds none: its
- * attempt is counted, not logged, and not due again.
+ * A handler that makes calls holds no row: its attempt is counted, not logged, and not due again.
  */
 const GIVE_UP_MANY = `
 WITH wanted AS (

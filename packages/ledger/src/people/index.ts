@@ -22,10 +22,8 @@ export const audit = { begin: beginAudit, end: endAudit, record: recordAudit, fi
 
 export const errors = { find: findErrors, findFingerprint, get: getError, setState: setErrorState };
 
-/** For the dashboard and the command: starts bulk runs, shows, and changes them. */
 export const bulkRuns = { start: startRun, find: findRuns, get: getRun, change: changeRun };
 
-/** For the leading worker: works through bulk runs. */
 export const bulkWork = {
   open: openRuns,
   workBatch,

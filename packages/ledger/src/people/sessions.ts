@@ -4,7 +4,6 @@ import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** A session of the dashboard that is in use. */
 export interface SeenSession {
   readonly id: string;
   readonly user: string;
@@ -15,10 +14,7 @@ export interface SeenSession {
 
 const ACTOR_BYTES_MAX = 1_024;
 
-/**
- * Adds a session, also one that began while Postgres was away, and deletes those that expired a
- * week ago. The network stays that of the sign-in.
- */
+/** Adds a session, also one that began while Postgres was away; drops those expired for a week. */
 const SEE_SESSION = `
 WITH old AS (
   DELETE FROM millrace.sessions WHERE expires_at < clock_timestamp() - interval '7 days'
@@ -54,7 +50,6 @@ export async function seeSession(
   return { ended: rows[0]?.ended === true };
 }
 
-/** Ends a session; false when none with this id is live. */
 export async function endSession(ledger: LedgerContext, id: string): Promise<boolean> {
   if (!isStorable(id)) return false;
   const { rowCount } = await runStatement(

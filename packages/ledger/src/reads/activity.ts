@@ -54,7 +54,6 @@ SELECT at, coalesce(recorded, 0) AS recorded, coalesce(completed, 0) AS complete
 FROM minutes LEFT JOIN recorded USING (at) LEFT JOIN settled USING (at)
 ORDER BY at`;
 
-/** Counts minutes, oldest first, reading only their events, by an index. */
 export async function activity(
   ledger: LedgerContext,
   { source, type, minutes, before }: ActivityQuery,
@@ -87,7 +86,6 @@ function requireStorable(...names: readonly (string | undefined)[]): void {
   );
 }
 
-/** Which stretch of time, and of what. */
 export interface CountedActivityQuery extends Pick<ActivityQuery, "source" | "type"> {
   /** The number of buckets, up to the one that is not over. */
   readonly count: number;
@@ -126,7 +124,6 @@ ORDER BY at, took`;
 interface CountedRow {
   readonly at: Date;
   readonly counted_until: Date;
-  /** Null in the only row of a bucket in which nothing happened. */
   readonly kind: "recorded" | "completed" | "failed" | null;
   readonly waited: boolean | null;
   readonly took: number | null;

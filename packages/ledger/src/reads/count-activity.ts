@@ -2,7 +2,6 @@ import type pg from "pg";
 import { COUNT } from "../retention/retention-times.ts";
 import { transaction } from "../connection/transaction.ts";
 
-/** Minutes that a transaction counts. */
 const SLICE_MINUTES = 30;
 /** Minutes that are counted again, for what was committed after they had been counted. */
 const AGAIN_MINUTES = 3;
@@ -16,10 +15,7 @@ SELECT date_bin('1 hour', greatest(coalesce(min(recorded_at), now()), now() - in
 FROM millrace.events
 ON CONFLICT DO NOTHING`;
 
-/**
- * The next slice, up to the first event behind it. The row is locked: no two workers count a
- * slice.
- */
+/** The next slice, up to the first event behind it. The lock keeps other workers off it. */
 const NEXT = `
 SELECT since, until, until >= ends AS "isLast"
 FROM (
@@ -78,15 +74,11 @@ WHERE (seconds = 60 AND at < least(now() - interval '${KEPT.minutes}', date_bin(
 const DELETE_OLD_REFUSALS = `
 DELETE FROM millrace.refusals WHERE at < now() - interval '${KEPT.minutes}'`;
 
-/**
- * Counts what was recorded and ended since the last count, by minute and by hour, slice by slice,
- * and deletes what is too old to be shown, refusals too.
- */
+/** Counts since the last count, slice by slice, and deletes counts that no chart shows. */
 export async function countActivity(pool: pg.Pool, signal?: AbortSignal): Promise<void> {
   while (signal?.aborted !== true && !(await countSlice(pool)));
 }
 
-/** Counts a slice. Returns true for the last one. */
 function countSlice(pool: pg.Pool): Promise<boolean> {
   const count = async (client: pg.PoolClient): Promise<boolean> => {
     await client.query(BEGIN);

@@ -1,16 +1,12 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** Counts of the events of a source that are not completed. */
 export interface UndoneCounts {
   readonly pending: number;
   readonly failed: number;
 }
 
-/**
- * Pending and failed events by source. Each half fits its partial index, so that completed events,
- * nearly all, are not read.
- */
+/** Each half fits its partial index: completed events are not read. */
 const COUNT_UNDONE = `
 SELECT source, 'pending' AS status, count(*)::float8 AS events
 FROM millrace.events WHERE status = 'pending' GROUP BY source
@@ -18,12 +14,10 @@ UNION ALL
 SELECT source, 'failed' AS status, count(*)::float8 AS events
 FROM millrace.events WHERE status = 'failed' GROUP BY source`;
 
-/** Completed events by source: all of them are read, though not their bodies. */
 const COUNT_COMPLETED = `
 SELECT source, count(*)::float8 AS events
 FROM millrace.events WHERE status = 'completed' GROUP BY source`;
 
-/** Counts pending and failed events by source; a source without any is left out. */
 export async function countUndone(
   ledger: LedgerContext,
 ): Promise<ReadonlyMap<string, UndoneCounts>> {

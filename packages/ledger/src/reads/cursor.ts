@@ -1,6 +1,5 @@
 import { MillraceError, type EventKey } from "@millrace/core";
 
-/** Where a page of events ended: the sort key of its last row. */
 export interface Cursor {
   /** Postgres' own text, since a Date has no microseconds. */
   readonly recordedAt: string;
@@ -14,11 +13,7 @@ export function writeCursor({ recordedAt, key }: Cursor): string {
   );
 }
 
-/**
- * Reads a cursor back.
- *
- * @throws `invalid_request`
- */
+/** @throws `invalid_request` */
 export function readCursor(text: string): Cursor {
   const parts = parse(Buffer.from(text, "base64url").toString());
   if (Array.isArray(parts) && parts.length === 4) {

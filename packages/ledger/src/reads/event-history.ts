@@ -6,15 +6,11 @@ import { steps } from "../schema/schema.ts";
 
 /** A person who retries an event over and over must not fill a page: the latest acts are shown. */
 const ACTS_MAX = 50;
-/** A handler with many steps must not fill it either: the earliest are shown. */
 const STEPS_MAX = 100;
 /** A member is found by its run, so the latest runs are asked one by one. */
 const RUNS_MAX = 1_000;
 
-/**
- * Reads people's acts on an event, in all its generations, oldest first: by the audit, and by the
- * members of bulk runs.
- */
+/** Reads acts in all generations, oldest first, from the audit and the bulk runs. */
 export async function selectActs(
   db: NodePgDatabase,
   { source, eventId }: EventLookup,
@@ -48,10 +44,7 @@ export async function selectActs(
 
 type Row = Omit<EventAct, "at"> & { readonly ms: number } & Record<string, unknown>;
 
-/**
- * Reads the steps (`once`) of one generation, oldest first, without their results, the user's
- * data.
- */
+/** Without their results, the user's data. */
 export async function selectSteps(db: NodePgDatabase, key: EventKey): Promise<EventStep[]> {
   const rows = await db
     .select({ name: steps.name, attempt: steps.attempt, at: steps.recordedAt })

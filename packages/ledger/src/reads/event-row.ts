@@ -15,7 +15,6 @@ import { attempts, conflicts, events } from "../schema/schema.ts";
 
 type ColumnsOf<Row> = Readonly<Record<keyof Row, PgColumn>>;
 
-/** The columns of an event that go out, and of them alone those of the archive. */
 export const EVENT_COLUMNS = {
   source: events.source,
   event_id: events.eventId,
@@ -85,7 +84,6 @@ export const CONFLICT_COLUMNS = {
   last_seen_at: conflicts.lastSeenAt,
 } satisfies ColumnsOf<Conflict>;
 
-/** A row as it goes out, its times as text. */
 type WireRow<Row> = {
   [Name in keyof Row]: Date extends Row[Name] ? Exclude<Row[Name], Date> | string : Row[Name];
 };

@@ -35,14 +35,12 @@ import { selectActs, selectSteps } from "./event-history.ts";
 import { read, type LedgerContext } from "../connection/ledger-context.ts";
 import { attempts, bodies, conflicts, events } from "../schema/schema.ts";
 
-/** An event's row, and all else that the ledger knows of it. */
 export interface EventRecord {
   readonly event: EventRow;
   /** The body as JSON (`shownPayload`); null without a body or for a part of it. */
   readonly payload: JsonPayload;
   /** The exact bytes that were signed, or the first of them; undefined when no longer kept. */
   readonly body: Uint8Array | undefined;
-  /** The number of all of them; undefined when they are no longer kept. */
   readonly bodyBytes: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly attemptLog: readonly Attempt[];
@@ -52,12 +50,9 @@ export interface EventRecord {
   readonly sameMessage: SameMessage;
   /** The event whose handler emitted this one; null for what a sender sent. */
   readonly emittedBy: EmittedBy | null;
-  /** Events that the handlers of this generation emitted. */
   readonly emitted: EmittedEvents;
   readonly deliveries: Deliveries;
-  /** The actions of people on the event in any generation, oldest first. */
   readonly acts: readonly EventAct[];
-  /** Steps of this generation that have ended, oldest first. */
   readonly steps: readonly EventStep[];
 }
 
@@ -65,18 +60,12 @@ export interface EventRecord {
 const CONFLICTS_MAX = 100;
 /** An event that is replayed over and over must not make the answer large: the latest are shown. */
 const GENERATIONS_MAX = 100;
-/** The same for a message that is sent under one id after the other: the earliest are shown. */
 const SAME_MESSAGE_MAX = 100;
-/** The same for a handler that emits many: the earliest are shown. */
 const EMITTED_MAX = 100;
 
-/** Bytes of a body that are read with its event. */
 export const BODY_BYTES_SHOWN = 256 * 1024;
 
-/**
- * Reads one event with its headers, failed attempts, and the first `bodyBytesMax` bytes of its
- * body; undefined when it does not exist.
- */
+/** Reads one event with the first `bodyBytesMax` bytes of its body. */
 export async function findEvent(
   ledger: LedgerContext,
   lookup: EventLookup,
@@ -126,10 +115,7 @@ interface EventStatus {
   readonly last_error_code: EventRow["last_error_code"];
 }
 
-/**
- * Reads the status and generation of one event; undefined when there is none. Reads no body: the
- * ingress has no right to.
- */
+/** Reads no body: the ingress has no right to. */
 export async function findStatus(
   ledger: LedgerContext,
   lookup: EventLookup,
@@ -150,7 +136,6 @@ export async function findStatus(
   return row;
 }
 
-/** The event of a lookup, in each of its generations where none is given. */
 function isOf({ source, eventId, generation }: EventLookup): SQL | undefined {
   return and(
     eq(events.source, source),
@@ -210,7 +195,6 @@ function selectConflicts(db: NodePgDatabase, { source, eventId }: EventLookup) {
     .limit(CONFLICTS_MAX);
 }
 
-/** The other events of the event's message, by the index events_signed. */
 function selectSameMessage(db: NodePgDatabase, { source, eventId }: EventLookup) {
   const mine = alias(events, "mine");
   return db
@@ -238,7 +222,6 @@ function toParent({
   return { source, event_id, generation };
 }
 
-/** The events that the handlers of one generation emitted, by the index events_emitted. */
 function selectEmitted(db: NodePgDatabase, { source, eventId, generation }: EventKey) {
   return db
     .select({ event: EMITTED_COLUMNS, total: sql<number>`(count(*) OVER ())::int` })

@@ -7,15 +7,12 @@ import { EVENT_COLUMNS, toWire } from "./event-row.ts";
 import { read, type LedgerContext } from "../connection/ledger-context.ts";
 import { events } from "../schema/schema.ts";
 
-/** Which events to list; what is left out does not matter. */
 export interface EventFilter {
   readonly source?: string | undefined;
   readonly type?: string | undefined;
   readonly status?: EventStatus | undefined;
   readonly outcome?: Outcome | undefined;
-  /** The fingerprint of the last error. */
   readonly error?: string | undefined;
-  /** An event id, or how it begins. */
   readonly q?: string | undefined;
   /** Recorded at this time or later, and before that one, by the database's clock. */
   readonly since?: Date | undefined;
@@ -33,10 +30,7 @@ export interface EventFilter {
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 
-/**
- * Lists events in order of their record.
- * @throws `invalid_request` for an invalid limit or cursor
- */
+/** @throws `invalid_request` for an invalid limit or cursor */
 export async function findEvents(ledger: LedgerContext, filter: EventFilter): Promise<EventPage> {
   const limit = filter.limit ?? LIMIT_DEFAULT;
   if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
@@ -52,10 +46,7 @@ export async function findEvents(ledger: LedgerContext, filter: EventFilter): Pr
   };
 }
 
-/**
- * Counts the events of a filter by source and status: `countMax` at most, and one more where there
- * are more. Ignores limit and cursor.
- */
+/** Counts `countMax` events at most, and one more where there are more. */
 export async function countEvents(
   ledger: LedgerContext,
   filter: EventFilter,
@@ -87,7 +78,6 @@ export interface EventCounts {
   readonly count: number;
 }
 
-/** Where a page ended whose last row this is. */
 export function cursorOf({
   event,
   recordedAtText,

@@ -3,14 +3,12 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 export interface OpenWork {
-  /** Bulk runs that have not ended: the oldest 10. */
   readonly runs: readonly {
     readonly id: number;
     readonly verb: BulkVerb;
     readonly state: BulkState;
     readonly error: string | null;
   }[];
-  /** Groups of equal errors that are open, at most 100. */
   readonly errors: number;
 }
 
@@ -23,7 +21,6 @@ SELECT
     SELECT FROM millrace.errors WHERE state = 'open' LIMIT 100
   ) AS e) AS errors`;
 
-/** Finds open bulk runs, and counts the open groups of errors. */
 export async function findOpen(ledger: LedgerContext): Promise<OpenWork> {
   const { rows } = await runStatement<OpenWork>(ledger.pool, { text: FIND_OPEN }, ledger.reads);
   return rows[0] ?? { runs: [], errors: 0 };

@@ -1,6 +1,5 @@
 import type pg from "pg";
 
-/** The number of latest events that are read for their types. */
 export const LATEST_EVENTS = 10_000;
 
 // No index has the type: reads the latest rows by the index of their time.
@@ -9,7 +8,6 @@ SELECT DISTINCT source, type FROM (
   SELECT source, type FROM millrace.events ORDER BY recorded_at DESC LIMIT ${LATEST_EVENTS}
 ) latest`;
 
-/** The types of the latest events of all sources together, by source. */
 export async function latestTypes(pool: pg.Pool): Promise<ReadonlyMap<string, readonly string[]>> {
   const { rows } = await pool.query<{ source: string; type: string }>(LATEST_TYPES);
   const types = new Map<string, string[]>();

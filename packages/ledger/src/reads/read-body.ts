@@ -7,7 +7,6 @@ export interface BodyPart {
   readonly generation: number;
   /** Bytes of the whole body; null when it is no longer kept. */
   readonly bodyBytes: number | null;
-  /** The bytes asked for, as far as there are any; null when the body is no longer kept. */
   readonly part: Uint8Array | null;
 }
 
@@ -21,7 +20,6 @@ FROM (
 ) e
 LEFT JOIN millrace.bodies b ON b.day = e.body_day AND b.id = e.body_id`;
 
-/** Reads `length` bytes of an event's body from `offset` on; undefined without such an event. */
 export async function readBody(
   ledger: LedgerContext,
   { source, eventId, generation }: EventLookup,

@@ -9,7 +9,6 @@ export interface Leader {
   /** True while this process leads. Ask before each step: a signal may come a moment late. */
   readonly leading: boolean;
   lead(): Promise<AbortSignal | undefined>;
-  /** Gives up the lead. Call it before the pool ends. Bounded; never rejects. */
   close(): Promise<void>;
 }
 
@@ -27,10 +26,7 @@ const TIMES: TransactionOptions = {
   deadlineMs: 3_000,
 };
 
-/**
- * Takes or renews a lease that is free or our own. A lease in the future is free: the database's
- * clock was set back.
- */
+/** A lease in the future is free: the database's clock was set back. */
 const TAKE = `
 INSERT INTO millrace.leaders AS l (name, holder, host, renewed_at, expires_at)
 VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + make_interval(secs => $4::float8 / 1000))
@@ -59,7 +55,6 @@ class LeaseHolder implements Leader {
   readonly #pool: pg.Pool;
   readonly #name: string;
   readonly #holder = randomUUID();
-  /** Defined while this process leads. */
   #lost: AbortController | undefined;
   /** Its end unless renewed: by the monotonic clock, and by the one that goes on during sleep. */
   #ends = { monotonicMs: 0, wallMs: 0 };
@@ -174,7 +169,6 @@ const FIND = `
 SELECT host, extract(epoch FROM clock_timestamp() - renewed_at)::float8 * 1000 AS "seenMsAgo"
 FROM millrace.leaders WHERE name = $1 AND expires_at > clock_timestamp()`;
 
-/** Finds the leader under a name; undefined when there is none. */
 export async function findLeader(pool: pg.Pool, name: string): Promise<FoundLeader | undefined> {
   const query = { text: FIND, values: [name] };
   const { rows } = await runStatement<FoundLeader>(pool, query, TIMES);

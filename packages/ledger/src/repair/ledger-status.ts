@@ -20,7 +20,6 @@ export interface LedgerStatus {
   readonly cursor: string;
 }
 
-/** The columns of `toLedgerStatus`, of a row of events `e`. */
 export const LEDGER_STATUS_COLUMNS = `${eventColumn("e")},
   e.status, e.last_error_code AS "errorCode", e.pending_since AS "pendingSince", e.enqueued_at IS NOT NULL AS enqueued,
   extract(epoch FROM now() - e.pending_since)::float8 * 1000 AS "pendingForMs",
@@ -35,10 +34,7 @@ export function toLedgerStatus({ pendingSince, ...row }: LedgerStatusColumns): L
   return { ...row, pendingSinceMs: pendingSince.getTime() };
 }
 
-/**
- * One row for each known event, looked up one at a time (LIMIT 1): a join may be answered from a
- * hash of the whole table.
- */
+/** Looked up one at a time (LIMIT 1): a join may be answered from a hash of the whole table. */
 const LEDGER_STATUSES = `
 SELECT ${LEDGER_STATUS_COLUMNS}
 FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
@@ -48,7 +44,6 @@ CROSS JOIN LATERAL (
   LIMIT 1
 ) e`;
 
-/** Reads the statuses of events: one for each key, in order; undefined for an unknown event. */
 export async function ledgerStatuses(
   ledger: LedgerContext,
   keys: readonly EventKey[],

@@ -37,10 +37,7 @@ WHERE e.source = l.source AND e.event_id = l.event_id AND e.generation = l.gener
 
 const MARK_ENQUEUED = setEnqueued({ from: "IS NULL", to: "now()" });
 
-/**
- * Notes that pending events have a job. Call it after enqueueing. Until then the reconciler may
- * enqueue it too, which does no harm.
- */
+/** Call it after enqueueing. Until then the reconciler may enqueue it too, without harm. */
 export async function markEnqueued(
   ledger: LedgerContext,
   keys: readonly EventKey[],

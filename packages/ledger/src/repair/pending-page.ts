@@ -45,7 +45,6 @@ const PAGES = {
   },
 };
 
-/** Reads the next pending events of sources, in the order in which they became pending. */
 export async function pendingPage(
   ledger: LedgerContext,
   cursors: readonly PendingCursor[],

@@ -2,7 +2,6 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 export interface KeptEpoch {
-  /** The queue's epoch when all pending events were last compared with it. */
   readonly epoch: string;
   /** Passes of the reconciler that were counted; 0 before the first. */
   readonly pass: number;
@@ -14,7 +13,6 @@ export interface KeptEpoch {
 export interface KeptChange {
   /** The difference, in words. */
   readonly kind: string;
-  /** When that was found, by the clock of the worker that found it. */
   readonly atMs: number;
   /** Jobs that completed between these times, lost by Postgres and gone from the queue. */
   readonly unnamed: number;
@@ -35,7 +33,6 @@ interface EpochRow {
   readonly change: KeptChange | null;
 }
 
-/** Reads what the ledger has of each queue, by the queue's name. */
 export async function readEpochs(ledger: LedgerContext): Promise<ReadonlyMap<string, KeptEpoch>> {
   const { rows } = await runStatement<EpochRow>(ledger.pool, { text: READ }, ledger.reads);
   return new Map(
@@ -51,7 +48,6 @@ INSERT INTO millrace.queue_epochs (queue, epoch)
 SELECT * FROM unnest($1::text[], $2::text[])
 ON CONFLICT (queue) DO UPDATE SET epoch = excluded.epoch, written_at = clock_timestamp()`;
 
-/** Writes the epochs of queues whose pending events were compared. */
 export async function writeEpochs(
   ledger: LedgerContext,
   epochs: ReadonlyMap<string, string>,

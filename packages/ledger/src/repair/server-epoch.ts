@@ -4,7 +4,6 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** Which Postgres this is, and how far it has come. */
 export interface ServerEpoch {
   /** Of the cluster, given by initdb. Empty where this login or server does not show it. */
   readonly systemId: string;
@@ -35,10 +34,7 @@ SELECT '' AS "systemId", '' AS timeline, 0::float8 AS position,
 /** Pools whose server refuses the whole statement: asked again, it would log an error each time. */
 const restricted = new WeakSet<pg.Pool>();
 
-/**
- * Identifies this Postgres.
- * @throws `database_read_only` on a standby, whose position is its primary's
- */
+/** @throws `database_read_only` on a standby, whose position is its primary's */
 export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
   try {
     return await askEpoch(ledger);
@@ -48,7 +44,6 @@ export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
   }
 }
 
-/** Asks for the whole epoch, or for the start alone where the server refuses the rest. */
 async function askEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
   const ask = async (text: string): Promise<ServerEpoch> => {
     const { rows } = await runStatement<ServerEpoch>(ledger.pool, { text }, ledger.reads);

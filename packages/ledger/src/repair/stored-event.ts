@@ -1,6 +1,4 @@
-/**
- * A row `e` of events as its job carries it (`EnvelopedEvent`), as JSON, without body and headers.
- */
+/** A row `e` of events as its job's `EnvelopedEvent`, in JSON, without body and headers. */
 export const eventColumn = (e: string, generation = `${e}.generation`) => `
   json_strip_nulls(json_build_object(
     'source', ${e}.source, 'eventId', ${e}.event_id, 'generation', ${generation}, 'type', ${e}.type,

@@ -5,7 +5,6 @@ import { runStatement } from "../connection/transaction.ts";
 import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
 import { BATCH } from "./retention-times.ts";
 
-/** An event's row with its body, as an archive keeps it. */
 export interface ArchivedRow {
   readonly event: EventRow;
   readonly body_hash: string;
@@ -46,7 +45,6 @@ SELECT ${Object.keys(EVENT_COLUMNS).join(", ")}, body_hash,
 FROM sized WHERE bytes_before < $7::bigint
 ORDER BY recorded_at, source, event_id, generation`;
 
-/** Reads the events of a partition, in pages of about 1 MiB. */
 export async function* archivePages(
   pool: pg.Pool,
   partition: BodyPartition,

@@ -3,7 +3,6 @@ import type pg from "pg";
 import { runStatement } from "../connection/transaction.ts";
 import { BATCH } from "./retention-times.ts";
 
-/** The partition that has the bodies of one day. */
 export interface BodyPartition {
   readonly name: string;
   /** The day by the database's clock in UTC, `2026-11-21`. */
@@ -12,7 +11,6 @@ export interface BodyPartition {
   readonly ageDays: number;
   /** `detached` or `detaching` from the table of bodies: a drop of it has begun. */
   readonly state: "attached" | "detaching" | "detached";
-  /** On disk, with its indexes. */
   readonly bytes: number;
 }
 
@@ -37,7 +35,6 @@ SELECT name, day::text AS day, state, (now() AT TIME ZONE 'UTC')::date - day AS 
   pg_catalog.pg_total_relation_size(oid)::float8 AS bytes
 FROM found ORDER BY day`;
 
-/** Lists the partitions of bodies, oldest first. */
 export async function listPartitions(pool: pg.Pool): Promise<readonly BodyPartition[]> {
   const { rows } = await runStatement<Row>(pool, { text: LIST_PARTITIONS }, BATCH);
   return rows.map(({ age_days: ageDays, ...row }) => ({ ...row, ageDays }));
@@ -52,15 +49,11 @@ export function tableOf({ name }: Pick<BodyPartition, "name">): string {
 /** Events whose body is in the partition of another day than the one they were recorded on. */
 const IS_MOVED = "body_day <> (recorded_at AT TIME ZONE 'UTC')::date";
 
-/** Events of the day $1 whose bodies are still there. */
 const IS_RECORDED_THEN = `body_day = $1::date
     AND recorded_at >= $1::date::timestamp AT TIME ZONE 'UTC'
     AND recorded_at < ($1::date + 1)::timestamp AT TIME ZONE 'UTC'`;
 
 const IS_MOVED_THERE = `body_day = $1::date AND ${IS_MOVED}`;
 
-/**
- * The two conditions of a body in the partition of the day $1; each has an index, and they exclude
- * each other.
- */
+/** Each condition of a body of the day $1 has an index; they exclude each other. */
 export const OF_DAY = { recordedThen: IS_RECORDED_THEN, movedThere: IS_MOVED_THERE } as const;

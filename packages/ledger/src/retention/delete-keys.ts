@@ -3,7 +3,6 @@ import type pg from "pg";
 import { runStatement } from "../connection/transaction.ts";
 import { BATCH, COUNT } from "./retention-times.ts";
 
-/** Which events may be deleted. */
 export interface ExpiredKeys {
   /** Days since the event was completed, in its last generation. One day is added. */
   readonly keysDays: number;
@@ -13,16 +12,12 @@ export interface ExpiredKeys {
 
 export interface DeletedKeys {
   readonly deleted: number;
-  /** Undefined when there are no more. */
   readonly next: string | undefined;
 }
 
 const IDENTITIES_MAX = 1_000;
 
-/**
- * A job's age is judged by the ingress's clock, an event's by the database's, and a job must be
- * too old before its event is deleted.
- */
+/** Clocks differ, and a job must be too old before its event is deleted. */
 const MARGIN_DAYS = 1;
 
 const CUTOFF = `now() - make_interval(days => $1::int + ${MARGIN_DAYS})`;
@@ -73,10 +68,7 @@ delivered AS (
 SELECT (SELECT count(*) FROM deleted) AS deleted,
   (SELECT (max(recorded_at) AT TIME ZONE 'UTC')::text || '+00' FROM old) AS reached`;
 
-/**
- * Deletes a batch of expired completed events, with their attempts, steps, conflicts, and
- * deliveries. After an error the batch is undone, and nothing else.
- */
+/** All tables of an event in one commit. */
 export async function deleteKeys(
   pool: pg.Pool,
   expired: ExpiredKeys,
@@ -92,10 +84,8 @@ export async function deleteKeys(
   return { deleted: Number(rows[0]?.deleted), next: rows[0]?.reached ?? undefined };
 }
 
-/** The number of events that would be deleted in all. */
 const COUNT_EXPIRED_KEYS = `SELECT count(*) AS count FROM (${EXPIRED}) AS expired`;
 
-/** Counts what would be deleted. */
 export async function countExpiredKeys(pool: pg.Pool, expired: ExpiredKeys): Promise<number> {
   const { rows } = await runStatement<{ count: string }>(
     pool,

@@ -2,10 +2,7 @@ import type pg from "pg";
 import { runStatement } from "../connection/transaction.ts";
 import { BATCH, COUNT } from "./retention-times.ts";
 
-/**
- * Error groups last seen more than $1 days ago that are no event's last error. A failure that
- * comes back in this moment begins its group again.
- */
+/** A failure that comes back in this moment begins its group again. */
 const DELETE_ERRORS = `
 WITH old AS MATERIALIZED (
   SELECT fingerprint FROM millrace.error_counts

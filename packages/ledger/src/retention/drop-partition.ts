@@ -6,7 +6,6 @@ import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { tableOf, type BodyPartition } from "./body-partitions.ts";
 
 export interface DropOptions {
-  /** Milliseconds that it waits for the transactions that use the partition. */
   readonly waitMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -34,7 +33,7 @@ export async function detachPartition(
 }
 
 /**
- * Drops a detached partition; `busy` while a transaction reads it.
+ * `busy` while a transaction reads it.
  * @throws the signal's reason
  */
 export async function dropPartition(

@@ -29,9 +29,7 @@ export interface RetentionLedger extends Methods<pg.Pool, typeof steps> {
 }
 
 export interface RetentionLedgerOptions {
-  /**
-   * Milliseconds that a drop waits for transactions that use the table of bodies. Default 45,000.
-   */
+  /** Milliseconds that a drop waits for transactions. Default 45,000. */
   readonly dropWaitMs?: number;
 }
 

@@ -6,7 +6,6 @@ import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
 import { BATCH, COUNT } from "./retention-times.ts";
 
 export interface MovedBodies {
-  /** Events found that still need their bodies; 0 when the partition has no more of them. */
   readonly found: number;
   /** Events whose bodies are in today's partition now; attempts may hold some. */
   readonly moved: number;
@@ -70,10 +69,7 @@ SELECT (SELECT count(*) FROM candidate) AS found, count(*) AS moved,
   coalesce(sum(bytes), 0)::float8 AS bytes
 FROM moved`;
 
-/**
- * Moves a batch of bodies of unsettled events to today's partition. After an error the batch is
- * undone, and nothing else.
- */
+/** After an error the batch is undone, and nothing else. */
 export async function moveBodies(pool: pg.Pool, partition: BodyPartition): Promise<MovedBodies> {
   const values = [partition.day, EVENTS_MAX, BYTES_MAX];
   const { rows } = await withPartitions(pool, () =>
@@ -91,7 +87,6 @@ export async function moveBodies(pool: pg.Pool, partition: BodyPartition): Promi
 const COUNT_UNSETTLED = (partition: string) =>
   `SELECT count(*) AS count FROM (${UNSETTLED(partition)}) AS unsettled`;
 
-/** Counts the events that are not completed and whose bodies are in a partition. */
 export async function countUnsettled(pool: pg.Pool, partition: BodyPartition): Promise<number> {
   return await count(pool, COUNT_UNSETTLED(tableOf(partition)), [partition.day, null]);
 }
@@ -100,7 +95,6 @@ const COUNT_EVENTS = `
 SELECT (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.recordedThen})
   + (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.movedThere}) AS count`;
 
-/** Counts all events whose bodies are in a partition. */
 export async function countEventsOf(pool: pg.Pool, { day }: BodyPartition): Promise<number> {
   return await count(pool, COUNT_EVENTS, [day]);
 }

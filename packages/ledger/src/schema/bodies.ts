@@ -2,7 +2,6 @@ import type pg from "pg";
 import { SQLSTATE } from "../connection/sqlstate.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/** Days ahead for which partitions of bodies are created. */
 const PARTITION_DAYS_AHEAD = 14;
 
 const PARTITION_TIMES = {
@@ -20,9 +19,7 @@ export async function ensurePartitions(
   return rows[0]?.made ?? 0;
 }
 
-/**
- * Runs an insert of bodies; creates today's partition if it is missing and runs the insert again.
- */
+/** Runs an insert of bodies again after creating today's partition, if it is missing. */
 export async function withPartitions<T>(pool: pg.Pool, insert: () => Promise<T>): Promise<T> {
   try {
     return await insert();
@@ -40,10 +37,7 @@ function isMissingPartition(error: unknown): boolean {
   return error.code === SQLSTATE.checkViolation && error.table === "bodies" && !isNamed;
 }
 
-/**
- * True while an event's body is kept. LIMIT 1, because an EXISTS may be answered from a hash of
- * every body.
- */
+/** LIMIT 1, because an EXISTS may be answered from a hash of every body. */
 export const BODY_KEPT = (event: string) => `(
     SELECT true FROM millrace.bodies b WHERE b.day = ${event}.body_day AND b.id = ${event}.body_id LIMIT 1
   ) IS TRUE`;

@@ -9,10 +9,7 @@ import {
 } from "./migration-files.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 
-/**
- * Requires the schema of this version.
- * @throws `migration_needed`, `migration_changed`, `migration_unknown`
- */
+/** @throws `migration_needed`, `migration_changed`, `migration_unknown` */
 export async function checkSchema(
   pool: pg.Pool,
   options: { readonly scope?: string; readonly folder?: string } = {},
@@ -36,7 +33,6 @@ interface AppliedMigration {
   readonly checksum: string;
 }
 
-/** Reads which migrations of a scope a database has; none when it has no Millrace schema. */
 export async function readApplied(
   connection: Pick<pg.Pool, "query">,
   scope: string,
@@ -87,7 +83,6 @@ export function pendingMigrations(
   return files.filter((file) => !done.has(file.number));
 }
 
-/** Tables and views, without partitions and without the sequences of columns. */
 const RELATIONS = `
 SELECT c.relname AS name
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -96,13 +91,9 @@ WHERE n.nspname = 'millrace' AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT 
   AND c.relname !~ '^bodies_[0-9]{8}$'
 ORDER BY c.relname`;
 
-/** The table that `migrate` makes before any migration. */
 const BOOKKEEPING = "migrations";
 
-/**
- * Names the tables and views in the schema `millrace` that no migration made. A login named
- * `millrace` makes them there: `search_path` begins with the schema of its name.
- */
+/** A login named `millrace` makes them there: `search_path` begins with its name. */
 export async function misplacedTables(connection: Pick<pg.Pool, "query">): Promise<string[]> {
   const migrations = await readMigrations(LEDGER_MIGRATIONS);
   const text = migrations.map((migration) => migration.text).join("\n");

@@ -16,7 +16,6 @@ import { PATH_FOR_HANDLERS, runStatement, transaction } from "../connection/tran
 export interface MigrateOptions {
   readonly pool: pg.Pool;
   readonly scope?: string;
-  /** A folder of numbered SQL files. Default: the ledger's own. */
   readonly folder?: string;
 }
 
@@ -56,10 +55,7 @@ const OWNS_PARTITIONS = `
 SELECT pg_catalog.pg_get_userbyid(proowner) = current_user AS owns FROM pg_catalog.pg_proc
 WHERE oid = 'millrace.ensure_partitions(integer)'::regprocedure`;
 
-/**
- * True when this login owns the partitions. Otherwise workers make them, and a login with all
- * rights does not run a function that another may replace.
- */
+/** Otherwise workers make them: this login must not run a function that another can replace. */
 async function ownsPartitions(pool: pg.Pool): Promise<boolean> {
   const { rows } = await runStatement<{ owns: boolean }>(pool, { text: OWNS_PARTITIONS }, TIMES);
   return rows[0]?.owns === true;

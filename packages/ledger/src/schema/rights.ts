@@ -1,12 +1,10 @@
 import type pg from "pg";
 import { ledgerError } from "../connection/database-errors.ts";
 
-/** Whose rights infra/postgres/roles.sql gives to a login of its own. */
 export type RightsRole = "ingress" | "worker" | "retention" | "dashboard";
 
 type Right = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 
-/** Rights that a role needs. Where roles.sql gives columns, any of them counts. */
 const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[]>>>> = {
   ingress: {
     migrations: ["SELECT"],

@@ -22,7 +22,6 @@ const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
 
 export const millrace = pgSchema("millrace");
 
-/** One narrow row an event and generation. */
 export const events = millrace.table(
   "events",
   {
@@ -87,7 +86,6 @@ export const events = millrace.table(
   ],
 );
 
-/** Headers and bytes, partitioned by day. */
 export const bodies = millrace.table(
   "bodies",
   {
@@ -99,7 +97,6 @@ export const bodies = millrace.table(
   (table) => [primaryKey({ columns: [table.day, table.id] })],
 );
 
-/** Failed attempts, and why. */
 export const attempts = millrace.table(
   "attempts",
   {
@@ -122,7 +119,6 @@ export const attempts = millrace.table(
   ],
 );
 
-/** Deliveries of known events with another body. */
 export const conflicts = millrace.table(
   "conflicts",
   {
@@ -136,10 +132,8 @@ export const conflicts = millrace.table(
   (table) => [primaryKey({ columns: [table.source, table.eventId, table.bodyHash] })],
 );
 
-/** A delivery as its row has it; `at` in milliseconds since the epoch. */
 export type StoredDelivery = Omit<Delivery, "at"> & { readonly at: number };
 
-/** Deliveries of events after the first. */
 export const deliveries = millrace.table(
   "deliveries",
   {
@@ -151,7 +145,6 @@ export const deliveries = millrace.table(
   (table) => [primaryKey({ columns: [table.source, table.eventId] })],
 );
 
-/** Results of the steps of `call` that have ended. */
 export const steps = millrace.table(
   "steps",
   {
