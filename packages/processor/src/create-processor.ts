@@ -33,7 +33,6 @@ export interface ProcessorDeps {
   readonly onFailed?: OnFailed | undefined;
   readonly onHookError?: (error: unknown) => void;
   readonly notify?: (notice: Notice) => void;
-  /** Opens the log of an attempt's handlers. Default: no log. */
   readonly openLog?: OpenLog | undefined;
   readonly random?: () => number;
 }
@@ -41,13 +40,11 @@ export interface ProcessorDeps {
 export interface ProcessorOptions {
   /** Handler transactions at once, over all sources. Jobs beyond that wait. */
   readonly concurrency: number;
-  /** Events whose handlers make calls at once, over all sources. Default 200. */
   readonly callsMax?: number;
   /** Milliseconds that the handlers of an attempt may run. */
   readonly handlerTimeoutMs: number;
   /** Keeps the stacks of handlers' errors. Default true. */
   readonly keepsStacks?: boolean;
-  /** The folder of the project's own code. Default: the current folder. */
   readonly projectDir?: string | undefined;
   /** Secrets that errors and log lines leave out, with those that look like secrets. */
   readonly secrets?: readonly string[] | undefined;
@@ -55,10 +52,7 @@ export interface ProcessorOptions {
   readonly databaseRetryMs?: number;
   /** Jobs that are recorded in one commit at most. Default 50. */
   readonly batchMax?: number;
-  /**
-   * True for a source whose first attempts share a transaction. Default: every attempt is recorded
-   * before it is made.
-   */
+  /** True for a source whose first attempts share a transaction. Default: none is. */
   readonly mayShare?: ((source: string) => boolean) | undefined;
   /** True where jobs carry a MAC. Default: false. */
   readonly signsJobs?: boolean;
@@ -67,10 +61,7 @@ export interface ProcessorOptions {
 export interface Processor {
   /** Claims, handles and settles the event of a job. Never rejects. */
   process(job: EventJob): Promise<JobResult>;
-  /**
-   * Fails the event of a job that the queue has failed without running it.
-   * @throws `database_unavailable`
-   */
+  /** @throws `database_unavailable` */
   abandon(job: EventJob, reason: string): Promise<void>;
   /** Calls `onFailed` for an event that someone else has failed without an attempt. */
   reportAbandoned(key: EventKey, type: string, reason: string): void;
@@ -81,10 +72,7 @@ export interface Processor {
   readonly running: number;
   /** Hands jobs that wait for a slot back to the queue, from now on. Running attempts go on. */
   drain(): void;
-  /**
-   * Breaks off the running attempts: they are rolled back, use up no attempt, and are handed back
-   * to the queue. Bounded; waits for that and for `onFailed`.
-   */
+  /** Rolls back the running attempts, which use up no attempt. Bounded. */
   close(): Promise<void>;
 }
 
@@ -96,7 +84,6 @@ const TRANSACTIONS_MIN = 2;
 /** Milliseconds for running events to be undone and recorded; Postgres may be unavailable. */
 const UNDO_MS = 3_000;
 
-/** Creates the worker's part in the life of an event (process-event.ts). */
 export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions): Processor {
   const { ledger, onFailed, onHookError = () => {}, random = Math.random } = deps;
   const slots = createSlots(options.concurrency);

@@ -1,11 +1,7 @@
 import type { ErrorCode, EventKey, JobResult, MacProblem, Outcome } from "@millrace/core";
 
-/**
- * The notices of the processor, which logs nothing itself. No notice has a body, a header, or a
- * query parameter.
- */
+/** No notice has a body, a header, or a query parameter. */
 export type Notice =
-  /** An attempt is claimed. */
   | {
       readonly kind: "claimed";
       readonly key: EventKey;
@@ -23,23 +19,17 @@ export type Notice =
     }
   /** A job's event is known with another body, type, or `unsigned`. The first one is kept. */
   | { readonly kind: "conflict"; readonly key: EventKey }
-  /** A run of a job has its result. */
   | {
       readonly kind: "finished";
       readonly key: EventKey;
       readonly result: JobResult["kind"];
-      /** For the result `completed`. */
       readonly outcome: Outcome | undefined;
-      /** For the results `failed` and `retry`. */
       readonly code: ErrorCode | undefined;
-      /** Milliseconds that the handlers ran; undefined when none did. */
       readonly handlerMs: number | undefined;
       /** Milliseconds since the ingress received the event, by two machines' clocks. */
       readonly sinceReceivedMs: number;
-      /** Milliseconds from when the queue took the job to its result. */
       readonly queueAgeMs: number;
     }
-  /** An attempt ended without completing its event. */
   | {
       readonly kind: "attempt_failed";
       readonly key: EventKey;
@@ -47,7 +37,6 @@ export type Notice =
       readonly attempt: number;
       readonly code: ErrorCode;
       readonly message: string;
-      /** True when the event is `failed` with it. */
       readonly final: boolean;
       /** False when the attempt was given back. */
       readonly counts: boolean;
@@ -56,7 +45,6 @@ export type Notice =
       readonly kind: "group_ended";
       readonly source: string;
       readonly size: number;
-      /** Events whose handlers ran in it, and were undone. */
       readonly undone: number;
     }
   /** A step could not be written to the ledger; `message` has the reason. */

@@ -10,7 +10,6 @@ import type { Redis } from "ioredis";
 import { checkTopology, connectRedis, watchSentinels } from "./redis-address.ts";
 import { onlineReplicas, parseInfo } from "./redis-durability.ts";
 
-/** The facts that a Redis reports in INFO. */
 export interface RedisFacts {
   readonly version: string;
   readonly aof: boolean;
@@ -25,8 +24,8 @@ export interface RedisFacts {
 const TIMEOUT_MS = 3_000;
 
 /**
- * Reads only INFO, because managed services refuse CONFIG.
- * @throws `redis_unreachable`; `redis_topology` for a server that queues do not work on
+ * INFO alone: managed services refuse CONFIG.
+ * @throws `redis_unreachable`, `redis_topology`
  */
 export async function readRedisFacts(url: string, timeoutMs = TIMEOUT_MS): Promise<RedisFacts> {
   const info = parseInfo(await ask(url, timeoutMs, (client) => client.info()));
@@ -42,7 +41,6 @@ export async function readRedisFacts(url: string, timeoutMs = TIMEOUT_MS): Promi
   };
 }
 
-/** A fault of a Redis, and its repair. */
 export interface RedisFault {
   readonly code: ErrorCode;
   readonly detail: string;

@@ -26,13 +26,11 @@ interface Deps {
   readonly enqueueTimeoutMs: number;
 }
 
-/** The default of `enqueueTimeoutMs`. */
 export const ENQUEUE_TIMEOUT_MS = 800;
 
 const PING_TIMEOUT_MS = 1_000;
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** The queues of a process over a backend: what is the same on Redis and on Postgres. */
 export function createQueues(deps: Deps): Queues {
   const { backend } = deps;
   const queues = new Map<string, Queue>();
@@ -111,11 +109,9 @@ interface Route {
 interface EnqueueDeps {
   readonly backend: Backend;
   readonly routes: ReadonlyMap<string, Route>;
-  /** Milliseconds within which every event of a call has its answer. */
   readonly timeoutMs: number;
 }
 
-/** A job that is added once in a call, and the positions of the events that asked for it. */
 interface Wanted extends NewJob {
   readonly indexes: number[];
 }

@@ -122,10 +122,7 @@ async function removeOld(
 const JOB_NOT_EXIST = -1;
 const JOB_NOT_IN_STATE = -3;
 
-/**
- * Moves an ended job back to those that wait, in one step, so that a job that another process has
- * moved is left alone. Keeps BullMQ's count of attempts, which names the run.
- */
+/** One step: a job that another process has moved is left alone. The count of attempts stays. */
 async function runAgain(
   backend: Backend,
   queue: Queue,
@@ -226,7 +223,6 @@ const OF_ANOTHER_JOB = unreadable("Cannot read job data: it is of another job");
 
 interface IndexedKey {
   readonly key: EventKey;
-  /** Its position in the question. */
   readonly index: number;
 }
 

@@ -12,14 +12,11 @@ export const JOB_OPTIONS = {
   stackTraceLimit: 0,
 } as const satisfies JobsOptions;
 
-/** The options of a job that BullMQ's own `add` adds. */
 export function jobOptions(jobId: string, delayMs: number): JobsOptions {
   return { ...JOB_OPTIONS, jobId, ...(delayMs > 0 && { delay: delayMs }) };
 }
 
-/** Milliseconds that a completed job stays, where nothing else is said. */
 export const KEEP_COMPLETED_MS = 600_000;
-/** Bytes that the completed jobs of all sources take in Redis, where nothing else is said. */
 export const KEEP_COMPLETED_BYTES = 268_435_456;
 
 /** Completed jobs of a queue that always may stay, with few bytes of its own too. */
@@ -31,10 +28,8 @@ const BODY_SHARE = 1.2;
 /** Jobs between two changes of the count: Redis removes them in one call. */
 const JOBS_A_CHANGE = 100;
 const FALL_MAX = 1_000;
-/** The number of latest jobs in the mean size. */
 const MEAN_JOBS = 1_000;
 
-/** Which completed jobs stay when another one completes. */
 export interface CompletedToKeep {
   readonly keep: KeepJobs;
   /** Counts a job that is about to complete, and the characters of the body that it keeps. */

@@ -2,8 +2,6 @@ import { createHash } from "node:crypto";
 import { TIME_MAX_MS, type EventKey } from "@millrace/core";
 import type { Job } from "bullmq";
 
-// BullMQ's names of a queue, of a job in it, of a run of the job, and of its time.
-
 const QUEUE_PREFIX = "millrace-";
 
 export function queueName(source: string): string {
@@ -21,10 +19,7 @@ const INTEGER = /^-?[0-9]+$/;
 /** Prefixes of `jobId`: a raw id that begins with one could equal another event's job id. */
 const OURS = /^(?:h|g[0-9]+)-/;
 
-/**
- * The BullMQ job id of an event: the event id where that is safe, else `h-` and its SHA-256; a
- * later generation has the prefix `g<n>-`. Two events of a source never share one.
- */
+/** The event id where that is safe, else `h-` and its SHA-256; a later generation has `g<n>-`. */
 export function jobId(eventId: string, generation: number): string {
   const first = isSafe(eventId) ? eventId : `h-${sha256(eventId)}`;
   return generation === 0 ? first : `g${generation}-${first}`;
@@ -60,7 +55,6 @@ export function runName(job: Pick<Job, "timestamp" | "attemptsMade" | "failedRea
   return kept ?? `${job.timestamp}.${job.attemptsMade}`;
 }
 
-/** The name of the run that ended last: BullMQ has counted its end. */
 export function endedRunName(job: Parameters<typeof runName>[0]): string {
   const { timestamp, attemptsMade, failedReason } = job;
   return runName({ timestamp, attemptsMade: Math.max(0, attemptsMade - 1), failedReason });
@@ -71,7 +65,6 @@ export function addedAt({ timestamp }: Pick<Job, "timestamp">): number {
   return timestamp >= 0 && timestamp <= TIME_MAX_MS ? timestamp : Date.now();
 }
 
-/** A reason that keeps the name of the run which ended with it. */
 export function keepingName(reason: string, run: string): string {
   return `${reason} [run ${run}]`;
 }

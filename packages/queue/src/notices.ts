@@ -13,16 +13,13 @@ export type QueueNotice =
   | { readonly kind: "stalled"; readonly source: string; readonly jobId: string }
   /** The lock on a running job could not be renewed; the signal of its run was aborted. */
   | { readonly kind: "lock_lost"; readonly source: string; readonly jobId: string }
-  /** BullMQ failed a job without running it. */
   | {
       readonly kind: "job_abandoned";
       readonly source: string;
       readonly jobId: string;
       readonly reason: string;
     }
-  /**
-   * Millrace, or this version, did not write the job: it was failed, or waits for a later version.
-   */
+  /** Millrace, or this version, did not write the job: it fails, or waits for a later version. */
   | {
       readonly kind: "refused";
       readonly source: string;
@@ -34,13 +31,9 @@ export type QueueNotice =
 
 export type Notify = (notice: QueueNotice) => void;
 
-/** Reports an error that no caller waits for, with its source, if any. */
 export type ReportError = (error: unknown, source?: string) => void;
 
-/**
- * Makes a {@link ReportError} that reports each error object once: sixty queues on one connection
- * emit the same one sixty times.
- */
+/** Reports each error object once: sixty queues on one connection emit the same one. */
 export function createErrorReporter(notify: Notify): ReportError {
   const reported = new WeakSet<Error>();
   return (thrown, source) => {

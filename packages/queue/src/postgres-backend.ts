@@ -13,7 +13,6 @@ import { createPostgresQueries } from "./postgres-queries.ts";
 import type { QueueRole, Queues } from "./queues.ts";
 
 export interface PostgresQueuesOptions {
-  /** The ledger's database. BullMQ's tables are in it, in a schema of their own. */
   readonly url: string;
   readonly sources: readonly string[];
   readonly role: QueueRole;
@@ -21,10 +20,7 @@ export interface PostgresQueuesOptions {
   readonly enqueueTimeoutMs?: number;
 }
 
-/**
- * Opens every source's queue on Postgres, and creates BullMQ's missing tables.
- * @throws `database_unreachable` when Postgres does not answer
- */
+/** @throws `database_unreachable` when Postgres does not answer */
 export async function createPostgresQueues(options: PostgresQueuesOptions): Promise<Queues> {
   const { url, sources, role, notify, enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS } = options;
   const reportError = createErrorReporter(notify);

@@ -44,10 +44,7 @@ export function createPostgresPool(options: {
 
 const READ_ONLY_TRANSACTION = "25006";
 
-/**
- * Closes all connections when the server has become read-only: it was demoted, and the name may
- * lead to another one.
- */
+/** A demoted server's name may lead to another one by now. */
 function leaveReadOnly(pool: pg.Pool): void {
   const clients = new Set<pg.PoolClient>();
   pool.on("connect", (client) => {
@@ -66,8 +63,8 @@ const MAKE_SEQUENCES = `
    WHERE to_regclass(job_id_seq_name(queue)) IS NULL`;
 
 /**
- * Brings BullMQ's tables up to date, under its own advisory lock, and makes what each queue needs.
- * Where all is there, nothing is written: a role that may not create tables can start.
+ * Under BullMQ's advisory lock. Where all is there, nothing is written: a role without the right
+ * to create tables can start.
  */
 export async function migrateBullmq(pool: pg.Pool, queues: readonly string[]): Promise<void> {
   const client = await pool.connect();

@@ -15,7 +15,6 @@ const FINISHED = `
 
 const FORGET_STALLS = `UPDATE job SET stalled_count = 0 WHERE queue = $1 AND id = $2`;
 
-/** The questions to the queues on Postgres for which BullMQ has no method. */
 export function createPostgresQueries(pool: pg.Pool): QueueQueries {
   return {
     snapshots: async (queue, ids) => {

@@ -7,9 +7,7 @@ export interface PressureReading {
 }
 
 export interface PressureGauge {
-  /** The last reading. The first call starts to measure. */
   pressure(): Pressure;
-  /** Measures now. */
   measure(): Promise<Pressure>;
   close(): void;
 }
@@ -22,8 +20,8 @@ const SHARE = 20;
 const EMPTY: SourcePressure = { depth: 0, oldestAgeMs: undefined };
 
 /**
- * Measures the queues from time to time, so that the ingress need not ask for each request. After
- * a failure the last reading stays: other calls report a server that does not answer.
+ * In the background, so that the ingress need not ask for each request. After a failure the last
+ * reading stays.
  */
 export function createPressureGauge(
   read: () => Promise<PressureReading>,

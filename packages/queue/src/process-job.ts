@@ -23,7 +23,6 @@ interface ProcessDeps {
   readonly runs: Runs;
   readonly run: WorkOptions["run"];
   readonly keys: QueueKeys | undefined;
-  /** True to remove the body of a job that completes: the ledger has it. */
   readonly stripsCompleted: boolean;
   readonly notify: Notify;
   readonly reportError: ReportError;
@@ -31,9 +30,7 @@ interface ProcessDeps {
 
 /** A rolling deploy is over by then, or the newer worker takes the job first. */
 const LATER_VERSION_DELAY_MS = 30_000;
-/**
- * Milliseconds for which a job of a later version is tried again, for a newer worker to take it.
- */
+/** Milliseconds for which a job of a later version is tried again. */
 const LATER_VERSION_MAX_MS = 86_400_000;
 /** An error of `run` is a fault of Millrace or of the process; an immediate retry repeats it. */
 const UNEXPECTED_DELAY_MS = 5_000;
@@ -41,14 +38,12 @@ const UNEXPECTED_DELAY_MS = 5_000;
 const DEFAULT_DELAY_MS = 30_000;
 const REASON_CHARS_MAX = 1_000;
 
-/** The function that BullMQ calls for the jobs of a source, and a record of those calls. */
 export interface JobProcessor {
   /**
-   * Returns when the job completes, throws a {@link RetryJobError} when BullMQ is to delay the job
-   * and run it again, and BullMQ's `UnrecoverableError` when the job fails for good.
+   * Returns when the job completes, throws a {@link RetryJobError} to run it again later, and
+   * BullMQ's `UnrecoverableError` when it fails for good.
    */
   readonly process: (job: Job) => Promise<string>;
-  /** False for a job that BullMQ has failed without running it. */
   readonly hasRun: (job: Job) => boolean;
 }
 
@@ -63,7 +58,6 @@ export function createJobProcessor(deps: ProcessDeps): JobProcessor {
   };
 }
 
-/** One run of a job: check, run, answer. */
 async function processJob(deps: ProcessDeps, job: Job): Promise<string> {
   failpoint("worker.fetched");
   // A job that was added by hand lacks these options, and would end at its first failure.
@@ -151,8 +145,7 @@ async function stripBody(deps: ProcessDeps, job: Job): Promise<void> {
 }
 
 /**
- * The text of a failure in its job: short, and of characters that Postgres can store. A reason
- * that it refused would leave the job active forever.
+ * Short, and of characters that Postgres can store: a refused reason would leave the job active.
  */
 function failedReason(code: string, message: string): string {
   const reason = `${code}: ${message}`.slice(0, REASON_CHARS_MAX).replaceAll("\0", "\u{FFFD}");
@@ -162,7 +155,6 @@ function failedReason(code: string, message: string): string {
 
 /** Thrown to BullMQ for a job that is to run again after a delay that Millrace chooses. */
 class RetryJobError extends Error {
-  /** Milliseconds until the job is ready again. */
   readonly afterMs: number;
 
   constructor(job: Job, afterMs: number, reason: string) {
@@ -172,7 +164,6 @@ class RetryJobError extends Error {
   }
 }
 
-/** The backoff strategy of every worker: the delay that the error names. */
 export function retryDelay(_attemptsMade: number, _type?: string, error?: Error): number {
   return error instanceof RetryJobError ? error.afterMs : DEFAULT_DELAY_MS;
 }
@@ -180,13 +171,9 @@ export function retryDelay(_attemptsMade: number, _type?: string, error?: Error)
 /** The runs that a process' workers have begun, and the signals that end them early. */
 export interface Runs {
   readonly active: number;
-  /** Begins a run of a job; an older run of the same job has lost its claim, and is aborted. */
   begin(source: string, id: string): Run;
-  /** Aborts the run of a job whose lock is lost. True when there was one. */
   abort(source: string, id: string): boolean;
-  /** Aborts every run, and those that begin from now on. */
   abortAll(): void;
-  /** Waits until the last run has ended, or the time is up. True when no run is left. */
   idle(timeoutMs: number): Promise<boolean>;
 }
 

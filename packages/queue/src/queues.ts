@@ -15,12 +15,10 @@ import type { Queue } from "bullmq";
 
 export type QueueRole = "ingress" | "worker" | "dashboard" | "cli";
 
-/** Every source's queue, in one object a process. The same on Redis and on Postgres. */
 export interface Queues {
   readonly backend: "redis" | "postgres";
   /** True when jobs are signed; each job then comes with the verdict on its MAC. */
   readonly signsJobs: boolean;
-  /** BullMQ's own queues by source, for bull-board. */
   readonly queues: ReadonlyMap<string, Queue>;
   /**
    * Adds events, of several sources in one call: one answer an event, in order, never thrown,
@@ -51,10 +49,7 @@ export interface Queues {
     from?: FinishedFrom,
     pageMax?: number,
   ): Promise<FinishedJobs>;
-  /**
-   * The epochs that `writeEpoch` wrote, on Redis with the server's `run_id`: a new value means
-   * that the queue may have lost jobs. Undefined where nothing is written.
-   */
+  /** With the server's `run_id`: a new value means that the queue may have lost jobs. */
   epochs(sources: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(source: string, epoch: string): Promise<void>;
   /** The marks that `writeLedgerMark` wrote on Redis; Postgres is restored as a whole. */
@@ -64,14 +59,11 @@ export interface Queues {
   /** Counts jobs that completed since a time and that the queue, on Redis, no longer has. */
   forgotten(source: string, sinceMs: number): Promise<Forgotten>;
   /**
-   * Removes jobs that completed longer ago than `keepMs`, some at a time; returns how many. A
-   * queue removes old jobs by itself only as others complete.
+   * Some at a time; returns how many. A queue removes old jobs by itself only as others complete.
    */
   removeCompleted(keepMs: number, signal?: AbortSignal): Promise<number>;
-  /** Stops every worker from taking a source's jobs, until `resume`. */
   pause(source: string): Promise<void>;
   resume(source: string): Promise<void>;
-  /** The number of jobs of each readable queue; throws when none can be read. */
   counts(): Promise<ReadonlyMap<string, JobCounts>>;
   /** The last measurement, without a round trip. The first call starts to measure every second. */
   pressure(): Pressure;
@@ -82,12 +74,8 @@ export interface Queues {
    * one server have one breaker, which a caller may trip.
    */
   breakerOf(source: string): Pick<CircuitBreaker, "isOpen" | "trip">;
-  /**
-   * Asks every server that has a queue.
-   * @throws `redis_unreachable` or `database_unreachable` when there is no answer in time
-   */
+  /** @throws `redis_unreachable` or `database_unreachable` when there is no answer in time */
   ping(): Promise<void>;
-  /** Ends the workers, if any, and every connection. Bounded, also when the server is dead. */
   close(): Promise<void>;
 }
 
@@ -95,7 +83,6 @@ export interface WorkOptions {
   readonly worker: WorkerConfig;
   /** Jobs of a source that run at once in this process. It is asked again when a job begins. */
   concurrency(source: string): number;
-  /** The jobs of a source that all its workers together begin in a time. Default: no limit. */
   rate?(source: string): SourcePolicy["rate"];
   /** Milliseconds that a completed job stays; 0 removes it at once. Default 600,000. */
   readonly keepCompletedMs?: number;
@@ -111,8 +98,7 @@ export interface WorkOptions {
 export interface Workers {
   readonly active: number;
   /**
-   * Takes no more jobs, waits up to `timeoutMs` for those that run, then aborts their signals.
-   * Never hangs; a job that is left behind runs again elsewhere.
+   * Takes no more jobs, waits up to `timeoutMs`, then aborts the rest, which runs again elsewhere.
    */
   close(options: { timeoutMs: number }): Promise<void>;
 }
@@ -124,9 +110,7 @@ export interface FoundJob {
   readonly enqueuedAtMs: number;
   readonly finishedAtMs: number | undefined;
   readonly failedReason: string | undefined;
-  /** The event of the job; undefined when it cannot be read. */
   readonly event: EnvelopedEvent | undefined;
-  /** The reason not to trust it, where jobs are signed. */
   readonly mac: MacProblem | undefined;
 }
 
@@ -134,14 +118,11 @@ export type JobStatus =
   { readonly state: "live" } | (JobEnd & { readonly state: "failed" | "completed" });
 
 export interface JobEnd {
-  /** By the clock of the worker that ended it. */
   readonly finishedAtMs: number;
-  /** The run that ended. */
   readonly run: string;
   readonly failedReason: string | undefined;
 }
 
-/** A job that has ended. */
 export interface FinishedJob extends JobEnd {
   readonly jobId: string;
   /** Without headers and body; undefined when the job cannot be read. */
@@ -151,7 +132,6 @@ export interface FinishedJob extends JobEnd {
   readonly problem?: JobProblem;
 }
 
-/** The reason why a job cannot be read. */
 export interface JobProblem {
   readonly code: ErrorCode;
   readonly message: string;
@@ -173,11 +153,9 @@ export interface FinishedFrom {
 
 export interface FinishedJobs {
   readonly jobs: readonly FinishedJob[];
-  /** Where the next page begins; undefined after the last one. */
   readonly next: FinishedFrom | undefined;
 }
 
-/** Jobs of a source by state; `waiting` without regard to a pause. */
 export interface JobCounts {
   readonly waiting: number;
   readonly active: number;
@@ -196,7 +174,6 @@ export interface Pressure {
   readonly risk?: QueueRisk | undefined;
   /** Redis' used memory as a share of its maxmemory; undefined without one, and on Postgres. */
   readonly memoryShare: number | undefined;
-  /** Of one source's queue; zero before it was first measured. */
   of(source: string): SourcePressure;
 }
 

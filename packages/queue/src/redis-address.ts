@@ -2,8 +2,6 @@ import { readFileSync } from "node:fs";
 import { isLoopback, MillraceError, withFirstHost } from "@millrace/core";
 import { Redis, type RedisOptions } from "ioredis";
 
-// All that is known of how Redis is set up. The rest of the package sees a client.
-
 const SENTINEL = /^rediss?\+sentinel:/;
 const SENTINEL_PORT = 26_379;
 /** Milliseconds that one Sentinel has to answer; then the next one is asked. */
@@ -44,10 +42,7 @@ export function isRedisOnThisMachine(text: string): boolean {
   return host === "" || isLoopback(host);
 }
 
-/**
- * Refuses a server on which a queue does not work.
- * @throws `redis_topology`
- */
+/** @throws `redis_topology` */
 export function checkTopology(info: ReadonlyMap<string, string>): void {
   const mode = info.get("redis_mode");
   if (mode === "cluster") {
@@ -109,7 +104,6 @@ function sentinelOptions(text: string, url: URL, tls: RedisOptions["tls"]): Redi
   };
 }
 
-/** The hosts between `//user:password@` and the name. */
 function sentinelHosts(text: string): { host: string; port: number }[] {
   const list = /^[^:]+:\/\/(?:[^/?#@]*@)?([^/?#]*)/.exec(text)?.[1] ?? "";
   return list.split(",").map((each) => {

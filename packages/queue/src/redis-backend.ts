@@ -16,7 +16,6 @@ import { createDurabilityWatch, type DurabilityWatch } from "./redis-durability.
 import { createRedisQueries } from "./redis-queries.ts";
 
 export interface RedisQueuesOptions {
-  /** As `connectRedis` takes it: one server, or Sentinels. */
   readonly url: string;
   readonly sources: readonly string[];
   readonly role: QueueRole;
@@ -32,10 +31,7 @@ const COMMAND_GRACE_MS = 200;
 /** The part of an enqueue's time that replicas have. What is in line behind it has the rest. */
 const REPLICA_SHARE = 0.25;
 
-/**
- * Opens every source's queue on Redis. Returns at once, also when Redis is down: until it is up,
- * `enqueue` answers with errors and `ping` throws.
- */
+/** Returns at once, also when Redis is down: `enqueue` then answers with errors. */
 export function createRedisQueues(options: RedisQueuesOptions): Queues {
   const { sources, notify, enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS, replicas = 0 } = options;
   const reportError = createErrorReporter(notify);
@@ -52,7 +48,6 @@ export function createRedisQueues(options: RedisQueuesOptions): Queues {
   return createQueues({ backend, sources, notify, reportError, enqueueTimeoutMs });
 }
 
-/** Answers of Redis that concern the server and not the command. */
 const SERVER_FAULT =
   /^(?:OOM|LOADING|READONLY|NOREPLICAS|MISCONF|MASTERDOWN|UNBLOCKED|BUSY|CLUSTERDOWN|TRYAGAIN|NOAUTH|WRONGPASS|NOPERM)\b/;
 
@@ -95,7 +90,6 @@ function createRedisBackend(
   };
 }
 
-/** Waits while a connection is being made; `once` rejects with the error that ends it. */
 async function connected(client: Redis): Promise<void> {
   if (["wait", "connecting", "connect"].includes(client.status)) await once(client, "ready");
 }

@@ -93,10 +93,7 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
   return client;
 }
 
-/**
- * Calls back when a connection goes to another server than before: a blocking read on the old one
- * would notice after half a minute only.
- */
+/** A blocking read on the old server would notice after half a minute only. */
 function onOtherServer(client: Redis, callback: (address: string) => void): void {
   let before: string | undefined;
   client.on("ready", () => {
@@ -122,10 +119,7 @@ function endTimeoutWithSocket(client: Redis): void {
   });
 }
 
-/**
- * ioredis 5.11.1 does not emit the end of a client that is ended between two connections; BullMQ
- * would wait without end when a worker closes.
- */
+/** ioredis 5.11.1 does not emit the end of a client that ends between two connections. */
 function endBetweenConnections(client: Redis): void {
   const disconnect = client.disconnect.bind(client);
   client.disconnect = (reconnect = false) => {
@@ -148,10 +142,7 @@ function connectAgainAfterEnd(client: Redis, closing: AbortSignal): void {
   client.on("end", () => void connect());
 }
 
-/**
- * BullMQ sends INFO on a new connection once, and a queue whose INFO timed out would stay
- * unusable.
- */
+/** BullMQ sends INFO once, and a queue whose INFO timed out would stay unusable. */
 function retryInfo(client: Redis, closing: AbortSignal): void {
   const info = client.info.bind(client);
   const untilAnswered = async (): Promise<string> => {

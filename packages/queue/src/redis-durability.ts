@@ -4,23 +4,17 @@ import type { ReplicaWait } from "./backend.ts";
 import type { QueueRisk } from "./queues.ts";
 import { connectRedis } from "./redis-address.ts";
 
-/** Watches the durability of Redis: its disk and its replicas. */
 export interface DurabilityWatch {
-  /** As it was last seen: no round trip. The first call starts to look. */
   risk(): QueueRisk | undefined;
-  /** Follows a call of `enqueue`; undefined where no replica must have its writes. */
   readonly waitForReplicas: (() => ReplicaWait) | undefined;
   close(): void;
 }
 
 interface Options {
-  /** Replicas that must have what is enqueued. */
   readonly replicas: number;
-  /** Milliseconds that they have for it. */
   readonly replicaTimeoutMs: number;
 }
 
-/** Milliseconds between two looks. */
 const LOOK_MS = 250;
 /** An fsync that takes longer is slow; in less, a disk that is well may be caught at one. */
 const FSYNC_MS_MAX = 100;
@@ -31,10 +25,7 @@ const WATCHED_MS = 1_300;
 /** Milliseconds until a replica that was late is asked again. */
 const LATE_REPLICA_MS = 1_000;
 
-/**
- * Watches what INFO says of the disk and of the replicas. Under `appendfsync everysec`, Redis
- * confirms writes in memory while an fsync is in progress, for up to two seconds.
- */
+/** Under `appendfsync everysec`, Redis confirms writes in memory while an fsync is in progress. */
 export function createDurabilityWatch(client: Redis, options: Options): DurabilityWatch {
   const { replicas } = options;
   const closing = new AbortController();
@@ -121,7 +112,7 @@ function createReplicaWait(
 }
 
 /**
- * True when the disk of a Redis is slow. Redis begins an fsync each second.
+ * Redis begins an fsync each second.
  * @throws when Redis does not answer
  */
 export async function isDiskSlow(url: string): Promise<boolean> {
@@ -146,10 +137,7 @@ export function parseInfo(text: string): Info {
 
 type Info = ReadonlyMap<string, string>;
 
-/**
- * Judges one look after another. `busy`: an fsync is in progress and writes wait for it. Redis
- * itself counts an fsync as delayed only after two seconds.
- */
+/** `busy`: an fsync is in progress. Redis itself counts it as delayed only after two seconds. */
 function createDiskJudge(): (info: Info) => "well" | "busy" | "slow" {
   let busySinceMs: number | undefined;
   let delayedBefore = Number.POSITIVE_INFINITY;

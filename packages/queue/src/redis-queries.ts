@@ -7,7 +7,6 @@ import type { JobCounts } from "./queues.ts";
 import { countCompleted, countForgotten } from "./bullmq-patches/redis-completions.ts";
 import { createRedisScript, unlessWrongType } from "./bullmq-patches/redis-script.ts";
 
-/** The questions to the queues on Redis for which BullMQ has no method. */
 export function createRedisQueries(client: Redis): QueueQueries {
   return {
     snapshots: async (queue, ids) => {
@@ -40,10 +39,7 @@ const ID_BYTES_MAX = 1_024;
 const REASON_BYTES_MAX = 8_192;
 const IDENTITY_BYTES_MAX = 32_768;
 
-/**
- * For each id 0 for no such job, 1 when it has not ended, else how it ended. BullMQ's own
- * `getState` searches whole lists.
- */
+/** 0 for no such job, 1 when it has not ended, else how it ended. `getState` searches lists. */
 const SNAPSHOTS = createRedisScript(`
 local prefix = KEYS[1]
 local found = {}
@@ -233,15 +229,10 @@ async function readLedgerMarks(
   return new Map(marks.flatMap(([source, mark]) => (mark ? [[source, mark]] : [])));
 }
 
-/**
- * The field of a queue's `meta` with its epoch; it goes when the queue is obliterated or flushed.
- */
+/** The field of a queue's `meta` with its epoch; it goes with the queue. */
 const EPOCH_FIELD = "millrace:epoch";
 
-/**
- * Each queue's epoch with the server's `run_id`: a restarted server may have lost the end of its
- * file. A queue without one is compared as a whole each time.
- */
+/** A restarted server may have lost the end of its file. */
 async function readEpochs(
   client: Redis,
   queues: ReadonlyMap<string, Queue>,

@@ -129,7 +129,6 @@ async function abandonJob(deps: Deps, source: string, job: Job, reason: string):
   }
 }
 
-/** Ends the workers: no new jobs, then a wait for those that run, then aborted signals. */
 async function closeWorkers(
   workers: readonly SourceWorker[],
   { runs, abandoning }: Running,
@@ -154,10 +153,7 @@ const ERRORS_MAX = 5;
 const ERROR_WINDOW_MS = 1_000;
 const BACKOFF_MS = 1_000;
 
-/**
- * Pauses a worker whose errors come too fast: BullMQ asks for the next job again at once when
- * Redis refuses (OOM, a replica) or Postgres is away.
- */
+/** BullMQ asks again at once when Redis refuses (OOM, a replica) or Postgres is away. */
 function createErrorBackoff(
   worker: Worker,
   source: string,

@@ -6,7 +6,6 @@ import { originalPosition } from "./source-maps.ts";
 
 export interface KeptOptions {
   readonly stack: boolean;
-  /** The folder of the project's own code. */
   readonly projectDir: string;
   readonly secrets: readonly string[];
 }
@@ -79,10 +78,7 @@ function framesOf(error: Error, options: FrameOptions): readonly StackFrame[] {
 /** V8's names of functions: `async ship`, `new Order`, `Object.<anonymous>`, `run [as charge]`. */
 const FUNCTION_NAME = /^[\p{L}\p{N}_$.<>#[\] ]+$/u;
 
-/**
- * Reads `name (file:1:2)`, `file:1:2`, `async name (file:1:2)`, `Array.map (<anonymous>)`. Other
- * text can be a part of a message, and is dropped.
- */
+/** Other text can be a part of a message, and is dropped. */
 function toFrame(call: string, { projectDir, secrets }: FrameOptions): StackFrame[] {
   const named = call.endsWith(")") ? call.indexOf(" (") : -1;
   const name = named === -1 ? null : call.slice(0, named);
@@ -115,7 +111,6 @@ function toPlace(ran: string, lineText = "", columnText = "", projectDir: string
   );
 }
 
-/** A path without the folders of this machine. */
 function toPath(path: string, projectDir: string): { path: string; own: boolean } {
   const dependency = path.lastIndexOf(`node_modules${sep}`);
   if (dependency !== -1) return { path: path.slice(dependency), own: false };

@@ -9,7 +9,6 @@ export interface FilePosition {
   readonly column: number;
 }
 
-/** Maps that are kept in memory: those of the files that throw. */
 const FILES_MAX = 200;
 const FILE_BYTES_MAX = 16_000_000;
 

@@ -15,7 +15,6 @@ import type { Slots } from "../job/slots.ts";
 interface Deps extends AttemptDeps {
   readonly ledger: Pick<Ledger["claims"], "attempt" | "attemptFirst" | "attemptGroup">;
   readonly slots: Slots;
-  /** Aborts when nothing more is begun. */
   readonly draining: StopSignal;
   readonly closing: StopSignal;
 }
@@ -27,10 +26,7 @@ interface GroupOptions {
   readonly transactionsMax: number;
 }
 
-/**
- * Milliseconds that a statement of a group waits for a locked row; less than a group waits for an
- * event, so that the reason of the delay is known.
- */
+/** Milliseconds that a statement of a group waits for a lock; less than a group's patience. */
 const LOCK_TIMEOUT_MS = 30;
 /** Bytes of bodies in one group, which are all in memory once more when it is finished. */
 const BYTES_MAX = 4 * 1024 * 1024;
@@ -49,7 +45,6 @@ export class FirstAttempts {
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #fetch = new FetchSize();
   #running = 0;
-  /** True while a group runs whose type waits for locks when another group runs. */
   #isSerialRunning = false;
   #isScheduled = false;
 
@@ -58,10 +53,7 @@ export class FirstAttempts {
     this.#options = options;
   }
 
-  /**
-   * Events of a source worth fetching at once, so that each transaction has a whole group; 0 while
-   * they mostly run alone. No other worker gets an event that waits here.
-   */
+  /** Events of a source worth fetching at once; 0 while they mostly run alone. */
   eventsMax(source: string): number {
     return this.#fetch.eventsMax(source, this.#options.transactionsMax);
   }
@@ -137,7 +129,6 @@ export class FirstAttempts {
       bytes += bodyBytes;
     }
     queue.splice(0, group.length);
-    // The source goes to the end of the line.
     this.#waiting.delete(source);
     if (queue.length > 0) this.#waiting.set(source, queue);
     return group;

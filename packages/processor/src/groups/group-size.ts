@@ -4,7 +4,6 @@ import type { GroupTrouble } from "@millrace/ledger";
 export interface RunReport {
   readonly ranMs: number;
   readonly failed: boolean;
-  /** True when its handlers sent one query at most. */
   readonly sentOneQuery?: boolean;
   readonly undoReason?: GroupTrouble | undefined;
 }
@@ -17,7 +16,6 @@ const ONE_QUERY_RUNS = 64;
 const LATEST_WEIGHT = 0.25;
 /** Types whose fastest single run is slower than this form no groups. */
 const SLOW_SINGLE_MS = 50;
-/** Single runs of which the fastest counts. */
 const WINDOW = 16;
 /** Bounds of a group's wait for one event: ten times its usual time, or twice the usual start. */
 const PATIENCE_MS = { min: 50, max: 250 };
@@ -42,7 +40,6 @@ export class GroupSize {
   #calmNeeded = 1;
   /** Milliseconds of an event in a group: the moving average of the groups' medians. */
   #usualMs = 1;
-  /** Milliseconds until a group begins: the moving average. */
   #usualStartMs = 0;
   #oneQueryRuns = ONE_QUERY_RUNS;
   #serialRuns = 0;
@@ -64,7 +61,6 @@ export class GroupSize {
     return Math.min(Math.max(10 * this.#usualMs, 2 * this.#usualStartMs, min), max);
   }
 
-  /** True while handlers of this type send one query at most. */
   get sendsOneQuery(): boolean {
     return this.#oneQueryRuns >= ONE_QUERY_RUNS;
   }
@@ -134,7 +130,6 @@ export class GroupSize {
 
 /** Bytes of bodies that are fetched at once. Most of them wait for their transaction. */
 const FETCH_BYTES_MAX = 16 * 1024 * 1024;
-/** The weight of the latest event in the averages of its source. */
 const EVENT_WEIGHT = 1 / 64;
 /** With usual groups larger than this, an event waits only a few milliseconds for its handlers. */
 const FETCH_SIZE_MIN = 12;
@@ -148,7 +143,6 @@ interface Usual {
 export class FetchSize {
   readonly #usual = new Map<string, Usual>();
 
-  /** Notes an event, and the number of events of its type that share a transaction. */
   note({ source, body }: EnvelopedEvent, groupSize: number): void {
     let usual = this.#usual.get(source);
     if (usual === undefined) this.#usual.set(source, (usual = { groupSize: 0, bytes: 0 }));
@@ -156,7 +150,6 @@ export class FetchSize {
     usual.bytes += ((body?.byteLength ?? 0) - usual.bytes) * EVENT_WEIGHT;
   }
 
-  /** Events that fill the transactions; 0 as long as the source's events mostly run alone. */
   eventsMax(source: string, transactions: number): number {
     const usual = this.#usual.get(source);
     if (usual === undefined || usual.groupSize < FETCH_SIZE_MIN) return 0;

@@ -14,7 +14,6 @@ import { createHandlerContext, type Plan, type SetHandler } from "../handler/run
 export interface Attempted {
   readonly job: EventJob;
   readonly policy: AttemptPolicy;
-  /** The handlers that run, if the event was checked before. */
   readonly plan: Plan | undefined;
 }
 
@@ -86,13 +85,11 @@ export class HandlerGroup implements GroupUnit {
     this.#signal.abort(reason);
   }
 
-  /** The end of each event, in order. */
   endsOf(end: UnitEnd | undefined): readonly (AttemptEnd | RecordFirst)[] {
     this.#end = end;
     return this.waiting.map((_, index) => this.#endOf(end?.members[index]));
   }
 
-  /** The runs of the events of a type, if their handlers ran. */
   reports(size: GroupSize): readonly RunReport[] {
     const { ranMs, sentOneQuery = true } = this.#end ?? {};
     if (ranMs === undefined) return [];

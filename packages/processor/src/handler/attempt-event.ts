@@ -60,7 +60,6 @@ export interface AttemptConditions {
   readonly bodyDedup: boolean;
 }
 
-/** The calls of an event's handlers: the content that they got, and their results. */
 export interface Called {
   readonly content: Pick<LockedEvent, "headers" | "body">;
   readonly plan: Plan;
@@ -68,10 +67,7 @@ export interface Called {
   readonly log: AttemptLog;
 }
 
-/**
- * Runs the writes of a claimed event once, in a transaction that holds the event's row.
- * @param conditions.isNew - true when this job's record brought the event into the ledger.
- */
+/** @param conditions.isNew - true when this job's record brought the event into the ledger. */
 export async function attemptEvent(
   job: EventJob,
   attempt: number,
@@ -152,7 +148,6 @@ export async function attemptFirst(
 
 interface AttemptRun extends Omit<TimeLimit, "timeoutMs"> {
   readonly log: AttemptLog;
-  /** The handlers that run, if the event was checked before. */
   readonly plan?: Plan | undefined;
   readonly called?: ReadonlyMap<Handler, unknown> | undefined;
 }
@@ -271,7 +266,6 @@ export class HandlerWatch {
     return this.#startedMs !== undefined && this.#endedMs === undefined;
   }
 
-  /** Milliseconds that the handlers ran, or have run so far; undefined when none was started. */
   get ranMs(): number | undefined {
     if (this.#startedMs === undefined) return undefined;
     return (this.#endedMs ?? performance.now()) - this.#startedMs;

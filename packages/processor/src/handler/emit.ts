@@ -15,10 +15,8 @@ import {
 import { hash } from "node:crypto";
 import type { EmitTarget } from "@millrace/ledger";
 
-/** The internal sources by name, and the longest body of each. */
 export type InternalSources = ReadonlyMap<string, { readonly bodyBytesMax: number }>;
 
-/** The parts of a source that `emit` reads. */
 export interface EmitSource {
   readonly provider?: Source["provider"];
   readonly options: { readonly bodyBytesMax?: number | undefined };
@@ -44,13 +42,9 @@ const BYTES_MAX = 16 * 1024 * 1024;
 const DEPTH_MAX = 16;
 const AFTER_MS_MAX = 365 * 86_400_000;
 
-/** The header with the number of ancestors. */
 const DEPTH_HEADER = "millrace-depth";
 
-/**
- * Creates the `emit` of an event's handlers. It throws at once instead of returning a promise: a
- * handler may forget to await it.
- */
+/** It throws at once instead of returning a promise: a handler may forget to await it. */
 export function createEmit(parent: EmitParent, target: EmitTarget, sources: InternalSources): Emit {
   return (source, type, data, options = {}) => {
     const { emitted } = target;
@@ -154,10 +148,7 @@ function depthOf({ source, headers }: EmitParent, sources: InternalSources): num
   return sources.has(source) ? Number(headers[DEPTH_HEADER]) || 0 : 0;
 }
 
-/**
- * The id of an emitted event: the same in each attempt of its parent, another in each replay. The
- * separators do not occur in the parts.
- */
+/** The same in each attempt of its parent, another in each replay; separators keep it unique. */
 function emittedId({ source, eventId, generation }: EventKey, type: string, part: string): string {
   const id = [source, escaped(eventId), generation, escaped(type), part].join("|");
   return Buffer.byteLength(id) <= EVENT_ID_BYTES_MAX ? id : hash("sha256", id, "base64url");

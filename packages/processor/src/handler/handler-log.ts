@@ -7,7 +7,6 @@ import {
 } from "@millrace/core";
 import { describeError, withoutQuery } from "../errors/describe-error.ts";
 
-/** The fields of each line of an attempt's handlers. */
 export interface LogFields {
   readonly source: string;
   readonly event_id?: string | undefined;
@@ -27,7 +26,6 @@ const LINES_MAX = 200;
 /** The last lines of an attempt that fails, which are kept with it. */
 const KEPT = { lines: 64, lineChars: 1_000, bytes: 16_000 };
 
-/** The log of an attempt, which is opened when a handler asks for it: most never do. */
 export class AttemptLog {
   readonly #open: OpenLog;
   readonly #events: readonly EventKey[];
@@ -62,10 +60,7 @@ export class AttemptLog {
     this.#writer?.warn({ dropped }, `${dropped} lines of this attempt's handlers are left out`);
   }
 
-  /**
-   * The last lines, for the record of a failed attempt, and the number of lines before those.
-   * @param secrets - left out, with everything that looks like a secret.
-   */
+  /** @param secrets - left out, with everything that looks like a secret */
   last(secrets: readonly string[] = []): {
     readonly lines: readonly LoggedLine[];
     readonly dropped: number;
@@ -86,7 +81,6 @@ export class AttemptLog {
     const attempt = this.#attempt;
     const [first] = events;
     const { source = "", eventId, generation } = first ?? {};
-    // A set has too many events to name.
     if (events.length > 1) return { source, attempt, events: events.length };
     return { source, event_id: eventId, generation, attempt };
   }
@@ -153,5 +147,4 @@ const SILENT: LineWriter = {
   error: () => {},
 };
 
-/** Opens a log without a reader. */
 export const openSilently: OpenLog = () => SILENT;

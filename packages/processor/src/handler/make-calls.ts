@@ -30,7 +30,6 @@ import type { Plan, PlannedHandler } from "./run-handlers.ts";
 import type { Release, Slots } from "../job/slots.ts";
 import { Steps } from "./steps.ts";
 
-/** The calls of an attempt, after which its writes begin. */
 type Calls = { readonly handlerMs: number | undefined } & (
   | { readonly kind: "called"; readonly called: Called }
   /** There were no calls: the event's signed message is another event's. */
@@ -49,8 +48,8 @@ interface CallsDeps extends AttemptDeps {
 }
 
 /**
- * Attempts a claimed event whose handlers make calls: first the calls, then the writes. In
- * between, its call slot is released and a transaction's slot is taken. Never rejects.
+ * First the calls, then the writes. In between, the call slot becomes a transaction's. Never
+ * rejects.
  */
 export async function callThenWrite(
   job: EventJob,

@@ -44,10 +44,7 @@ export class Handlers {
     return !this.#ofSource(event.source).onlyWrite && this.#matching(event).some(hasCheck);
   }
 
-  /**
-   * Checks an event by the schema and the `when` of each of its handlers.
-   * @throws `payload_mismatch`; the errors of a schema or a `when`
-   */
+  /** @throws `payload_mismatch`; the errors of a schema or a `when` */
   async plan(event: EnvelopedEvent, attempt: number, stored: StoredContent): Promise<Plan> {
     const parsed = new ParsedBody(stored.body);
     const plan: PlannedHandler[] = [];
@@ -63,8 +60,7 @@ export class Handlers {
   }
 
   /**
-   * Runs the writes of every handler of the event, in one transaction, in the order of their
-   * registration. `ignored` without handlers. Return values are not used.
+   * Runs the writes of every handler, in the order of their registration. `ignored` without any.
    */
   async run(event: EnvelopedEvent, attempt: number, input: HandlerInput): Promise<Outcome> {
     const { locked, context, called } = input;
@@ -82,7 +78,6 @@ export class Handlers {
     if (matching.length === 0) return "ignored";
     const webhookEvent = this.eventOf(event, attempt, locked);
     for (const [index, handler] of matching.entries()) {
-      // Before the first handler nothing can have aborted.
       if (index > 0) context.signal.throwIfAborted();
       const handlerContext = handler.set === undefined ? context : withoutEmit(context);
       await handler.write?.(webhookEvent, handlerContext, undefined);
@@ -160,15 +155,11 @@ interface HandlerInput {
 }
 
 interface Reading {
-  /** The field with the event's data; undefined for the payload itself. */
   readonly dataField: string | undefined;
   readonly payload?: EventPayload | undefined;
 }
 
-/**
- * The event as handlers see it: the ledger's bytes and headers under the identity of the job. Its
- * payload is parsed once, on first use.
- */
+/** The ledger's bytes and headers under the identity of the job. */
 export function createWebhookEvent(
   event: EnvelopedEvent,
   attempt: number,

@@ -21,7 +21,6 @@ interface Deps {
 const NAME_BYTES_MAX = 200;
 const RESULT_BYTES_MAX = 65_536;
 
-/** The steps that one call begins, until it ends. */
 interface StepsOfCall {
   readonly once: Once;
   end(): void;

@@ -33,10 +33,7 @@ interface AbandonDeps {
   readonly hook: Pick<FailureHook, "call"> | undefined;
 }
 
-/**
- * Fails a job that BullMQ has failed without running it. An event is recorded only if its job has
- * a valid MAC and passes the checks.
- */
+/** An event is recorded only if its job has a valid MAC and passes the checks. */
 export async function abandonJob(job: EventJob, reason: string, deps: AbandonDeps): Promise<void> {
   const key = keyOf(job.event);
   const isSound = job.mac === undefined && checkJob(job) === undefined;

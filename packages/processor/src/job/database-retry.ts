@@ -8,14 +8,10 @@ const DELAY_MS_MAX = 30_000;
 
 export interface DatabaseRetry {
   /**
-   * Runs a step again while Postgres is unavailable. Throws its last error when the time is up or
-   * the signal aborts, and any other error at once.
+   * Runs a step again while Postgres is unavailable; throws other errors, and the last, at once.
    */
   retry<T>(step: () => Promise<T>, signal: StopSignal): Promise<T>;
-  /**
-   * Milliseconds, 1,000 to 30,000 with jitter, until a job is due that Postgres failed `times`
-   * times.
-   */
+  /** Milliseconds until a job is due that Postgres failed `times` times, with jitter. */
   delayMs(times: number): number;
 }
 

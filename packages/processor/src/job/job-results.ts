@@ -8,12 +8,10 @@ export function refused({ code, message }: JobRefusal): JobResult {
   return { kind: "failed", code, message };
 }
 
-/** Fails a job whose event is failed in the ledger, which therefore has the body. */
 export function failed({ code, message }: JobRefusal): JobResult & { kind: "failed" } {
   return { kind: "failed", code, message, recorded: true };
 }
 
-/** The ledger has not recorded the reason. */
 export function retry(
   code: ErrorCode,
   message: string,

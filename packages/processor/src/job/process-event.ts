@@ -45,14 +45,10 @@ export interface ProcessContext extends AttemptDeps {
   readonly record: (job: EventJob) => Promise<RecordedClaim>;
   readonly database: DatabaseRetry;
   readonly policies: ReadonlyMap<string, AttemptPolicy>;
-  /** For transactions: each holds a connection. */
   readonly slots: Slots;
-  /** For events whose handlers make calls, which hold none. */
   readonly callSlots: Slots;
-  /** Undefined when every attempt is recorded before it is made. */
   readonly firstAttempts: FirstAttempts | undefined;
   readonly kept: KeptOptions;
-  /** False where jobs are not signed, and taken at their word. */
   readonly signsJobs: boolean;
   readonly hook: FailureHook | undefined;
   readonly random: () => number;
@@ -62,7 +58,6 @@ export interface ProcessContext extends AttemptDeps {
   readonly closing: StopSignal;
 }
 
-/** The ledger's answer for a job that Postgres did not refuse. */
 type RecordedClaim = Exclude<Claim, { readonly kind: "unrecorded" }>;
 
 /**
@@ -108,7 +103,6 @@ class EventRun {
     this.#context = context;
   }
 
-  /** Aborts when the job's lock is lost, `shutdownTimeoutMs` is over, or the processor closes. */
   get #stop(): AttemptSignal {
     return (this.#ownStop ??= new AttemptSignal([this.#job.signal, this.#context.closing]));
   }
@@ -172,7 +166,6 @@ class EventRun {
     return plan === "failed" ? undefined : await firstAttempts?.attempt({ job, policy, plan });
   }
 
-  /** Checks the body that a job carries, before its event enters a group. */
   async #check(): Promise<Plan | "failed" | undefined> {
     const { event } = this.#job;
     const { handlers, handlerTimeoutMs } = this.#context;
@@ -212,7 +205,6 @@ class EventRun {
     }
   }
 
-  /** Records the job: an attempt that is ours to run, or the job's result. */
   async #claim(): Promise<ClaimedAttempt | JobResult> {
     const { database, record, notify } = this.#context;
     let claim: RecordedClaim;
@@ -331,7 +323,6 @@ class EventRun {
     }
   }
 
-  /** Hands back a job that was stopped before its event was claimed. */
   #notStarted(): JobResult {
     const { draining, random } = this.#context;
     const reason = this.#stop.aborted ? this.#stop.reason : draining.reason;

@@ -16,7 +16,6 @@ import type { AttemptLog } from "../handler/handler-log.ts";
 /** The part of a source's policy that decides about attempts. */
 export type AttemptPolicy = Pick<SourcePolicy, "attempts" | "backoff" | "waitMaxMs" | "bodyDedup">;
 
-/** An attempt that was counted in the ledger and is ours to run. */
 export type ClaimedAttempt = Claim & { readonly kind: "claimed" };
 
 /** Of a first attempt that was recorded as it ran, or completes without a record. */
@@ -31,9 +30,7 @@ export const FIRST_CLAIM: ClaimedAttempt = {
 export interface FailedAttempt {
   readonly error: unknown;
   readonly thrownByHandler: boolean;
-  /** The reason of an attempt that was broken off. */
   readonly abortReason: unknown;
-  /** The log of its handlers, if they ran. */
   readonly log?: AttemptLog | undefined;
 }
 
@@ -47,7 +44,6 @@ export type RetryDecision = Omit<AttemptFailure, "run" | "details">;
 interface Deps {
   readonly database: Pick<DatabaseRetry, "delayMs">;
   readonly random: () => number;
-  /** Secrets that messages leave out. */
   readonly kept?: { readonly secrets: readonly string[] };
 }
 
@@ -58,10 +54,7 @@ const WAIT_MS_MIN = 1_000;
 // brings Postgres down.
 const FORGIVEN_MAX = 50;
 
-/**
- * Failures that a retry repeats. After `tx_changed`, a retry would do twice what the handler
- * committed outside of its transaction.
- */
+/** After `tx_changed`, a retry would do twice what was committed outside of the transaction. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "body_missing",
   "suspected_replay",
@@ -126,10 +119,7 @@ export function decideRetry(
   return counted(code, last || FINAL.has(code));
 }
 
-/**
- * A handler that asks to wait gets its wait, cut at the limit of its source. Then it has one more
- * attempt, and the event fails if that one asks again.
- */
+/** An event that asks again past its source's limit fails after one more attempt. */
 function decideWait(
   error: { readonly afterMs: unknown },
   { pendingForMs }: ClaimedAttempt,
@@ -158,7 +148,6 @@ function finalDecision(code: ErrorCode, message: string): RetryDecision {
   return { code, message, final: true, counts: true, afterMs: 0 };
 }
 
-/** An attempt that uses none of the policy's attempts up. */
 function givenBack(
   code: ErrorCode,
   cause: unknown,

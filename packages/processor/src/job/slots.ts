@@ -1,19 +1,14 @@
 import type { StopSignal } from "@millrace/core";
 
-/** Releases a slot. A second call does nothing. */
 export type Release = () => void;
 
 export interface Slots {
-  /** Returns undefined when the signal aborts first. */
   acquire(source: string, signal: StopSignal): Promise<Release | undefined>;
   readonly taken: number;
   takenBy(source: string): number;
 }
 
-/**
- * Lets at most `max` events run at once. The next slot goes to the waiting source with the fewest
- * running events, so that slow handlers do not starve other sources.
- */
+/** The next slot goes to the waiting source with the fewest running events. */
 export function createSlots(max: number): Slots {
   const running = new Map<string, number>();
   const waiting: Waiting[] = [];

@@ -10,15 +10,12 @@ import {
 /** The part of a job that is believed before the ledger is asked about its event. */
 export interface JobTrust {
   readonly job: EventJob;
-  /**
-   * True if Millrace wrote the job. A forged job adds nothing to the ledger, not even a failure.
-   */
+  /** True if Millrace wrote the job. A forged one adds nothing to the ledger. */
   readonly isTrusted: boolean;
   /** The refusal if the ledger does not have the event, by what else the job lacks. */
   readonly unknown: Readonly<Record<"body_missing" | "identity_expired", JobRefusal>>;
 }
 
-/** Trusts a job whose MAC is valid, or whose queue signs no jobs. */
 export function trustJob(job: EventJob, signsJobs: boolean): JobTrust {
   const { mac, event } = job;
   if (mac !== undefined) return { job: onlyItsEvent(job), isTrusted: false, unknown: FORGED };
@@ -75,10 +72,7 @@ export interface JobRefusal {
   readonly message: string;
 }
 
-/**
- * Checks the content of a job; undefined when nothing is wrong. Jobs can be edited or added by
- * hand, so nothing of a refused job is written to the ledger.
- */
+/** Undefined when nothing is wrong. Nothing of a refused job is written to the ledger. */
 export function checkJob({ event }: Pick<EventJob, "event">): JobRefusal | undefined {
   if (!isStorableWithin(event.eventId, EVENT_ID_BYTES_MAX)) {
     return {
@@ -101,7 +95,6 @@ export function checkJob({ event }: Pick<EventJob, "event">): JobRefusal | undef
   return undefined;
 }
 
-/** The refusal of a job whose source is not in this worker's config. */
 export function unknownSource({ event }: EventJob): JobRefusal {
   const name = JSON.stringify(event.source.slice(0, 60));
   return {

@@ -26,7 +26,6 @@ export async function addToPostgres(
   return storeResults(jobs, known, exact);
 }
 
-/** The first job of each id: of several, the queue keeps that one. */
 function firstOfEach(jobs: readonly NewJob[]): readonly NewJob[] {
   return [...new Map(jobs.toReversed().map((job) => [job.id, job])).values()].toReversed();
 }
@@ -61,7 +60,6 @@ function withoutNul(envelope: Envelope): Envelope {
   };
 }
 
-/** The answer for each job, from what was known of its id, or came with it earlier in the call. */
 function storeResults(
   jobs: readonly NewJob[],
   known: ReadonlyMap<string, KnownJob>,

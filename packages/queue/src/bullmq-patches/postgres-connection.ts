@@ -5,10 +5,7 @@ import {
   type RedisQueueBackend,
 } from "bullmq";
 
-/**
- * Returns the factory by which BullMQ's queues and workers share one connection. Their types name
- * the Redis backend by default; nothing uses it through them.
- */
+/** BullMQ's types name the Redis backend by default; nothing uses it through them. */
 export function shareConnection(
   connection: PostgresConnection,
   workers: Set<PostgresQueueBackend>,

@@ -4,7 +4,6 @@ import type { Backend } from "../backend.ts";
 import { JOB_OPTIONS, jobOptions } from "../job-options.ts";
 import { createRedisScript, replyError, requireKnownBullmq } from "./redis-script.ts";
 
-/** The names of the queue's keys that the script reads or writes, in its order. */
 const KEYS = ["wait", "meta", "id", "active", "events", "marker", "failed", "completed"];
 
 /** The script's answers for a job; anything else is an error's message. */
@@ -13,10 +12,7 @@ const ANSWERS = ["accepted", "duplicate", "failed", "conflict", "completed"] as 
 /** Jobs in one run of the script, some ten milliseconds in which Redis serves no other client. */
 const CHUNK = 250;
 
-/**
- * Adds jobs and finds out what was known of them, in one command.
- * @throws when another BullMQ is installed than the tested one
- */
+/** @throws when another BullMQ is installed than the tested one */
 export function createRedisAdd(
   client: Redis,
   queueKeys: QueueKeys | undefined,
@@ -72,7 +68,6 @@ function toStoreResult(answer: unknown): StoreResult {
   return ANSWERS[answer] ?? new Error(`Cannot add the job: an unknown answer ${answer}`);
 }
 
-/** A job's options in JSON, in the order in which BullMQ's script writes them. */
 const { stackTraceLimit, backoff, attempts } = JOB_OPTIONS;
 const OPTIONS = JSON.stringify({ stackTraceLimit, jobId: "", backoff, attempts }).split('""');
 

@@ -26,9 +26,7 @@ local function countCompleted(prefix, timestamp, jobs)
 end
 `;
 
-/**
- * Counts jobs that completed, or -1 for one that runs again. Does not wait; a count may be lost.
- */
+/** Counts completed jobs, -1 for one that runs again. Does not wait; a count may be lost. */
 export function countCompleted(
   client: Redis,
   prefix: string,

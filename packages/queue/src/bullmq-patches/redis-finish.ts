@@ -7,13 +7,10 @@ import { bullmqScript, createRedisScript, replyError, type RedisScript } from ".
 /** Jobs in one run of the script, some milliseconds in which Redis serves no other client. */
 const JOBS_MAX = 100;
 
-/**
- * The arguments of BullMQ's script: the keys, then the others, the last of which is often left out.
- */
+/** The arguments of BullMQ's script: the keys, then the others. */
 const KEYS = 14;
 const JOB_ID_KEY = 11;
 const ARGS = 9;
-/** Of the arguments, from 1 as in Lua. */
 const TIMESTAMP = 2;
 const TARGET = 5;
 const PREFIX = 7;

@@ -4,9 +4,7 @@ import type { Redis } from "ioredis";
 
 /** A Lua script, sent by its hash; its text goes along only when the server does not have it. */
 export interface RedisScript {
-  /**
-   * Calls `onSent` each time that the script was sent: what the caller sends then comes behind it.
-   */
+  /** `onSent` is called each time that the script was sent: later commands come behind it. */
   run(
     client: Redis,
     keys: readonly string[],
@@ -59,7 +57,6 @@ export function requireKnownBullmq(load: NodeJS.Require = LOAD): void {
   );
 }
 
-/** BullMQ's scripts that fetch a job, and the files that have them. */
 const FETCHING = {
   moveToActive: "moveToActive-11",
   moveToDelayed: "moveToDelayed-11",
@@ -70,16 +67,12 @@ const FETCHING = {
 const COUNT_RUN = 'rcall("HINCRBY", jobKey, "ats", 1)';
 
 /**
- * Redis cannot count in a field that is no number: the script would leave its job active, without
- * a worker, each time anew. Such a job counts as begun before.
+ * Redis cannot count in a field that is no number, and the job would stay active without a worker.
  */
 const COUNT_RUN_ALWAYS =
   'if type(redis.pcall("HINCRBY", jobKey, "ats", 1)) ~= "number" then rcall("HSET", jobKey, "ats", 2) end';
 
-/**
- * The text of one of BullMQ's installed scripts, but for the line that counts a job's runs.
- * @throws when another BullMQ is installed than the tested one
- */
+/** @throws when another BullMQ is installed than the tested one */
 export function bullmqScript(
   name: keyof typeof FETCHING,
   load: NodeJS.Require = LOAD,
