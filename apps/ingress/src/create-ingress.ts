@@ -37,10 +37,7 @@ export interface IngressDeps {
 }
 
 export interface Ingress {
-  /**
-   * Listens, and returns the port.
-   * @throws `port_in_use`
-   */
+  /** @throws `port_in_use` */
   listen(options: { port: number; host: string }): Promise<number>;
   /** Logs and counts a notice from a part of the ingress outside of it. */
   readonly notify: Notify;
@@ -49,9 +46,8 @@ export interface Ingress {
 }
 
 /**
- * Makes the ingress: `POST /webhooks/<source>` straight on node:http, everything else on Express.
- *
- * @throws `missing_secret` with every source that has no usable secret.
+ * `POST /webhooks/<source>` runs straight on node:http, everything else on Express.
+ * @throws `missing_secret` with every source that has no usable secret
  */
 export function createIngress(deps: IngressDeps): Ingress {
   const { config, logger, registry } = deps;

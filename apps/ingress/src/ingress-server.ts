@@ -16,10 +16,7 @@ const KEEP_ALIVE_MS = 65_000;
 const HEADERS_TIMEOUT_MS_MAX = 10_000;
 const HEAD_BYTES_MAX = 16_384;
 
-/**
- * The hardened HTTP server of the ingress: connections, slow and large requests have limits here
- * or in the adapter.
- */
+/** Connections, slow and large requests have limits here or in the adapter. */
 export function createIngressServer(deps: {
   adapter: NodeAdapter;
   app: RequestListener;
@@ -73,8 +70,8 @@ export function createIngressServer(deps: {
 }
 
 /**
- * Finds a problem in a head that node accepts. Node counts only names and values, so thousands of
- * tiny headers can exceed its `maxHeaderSize`. Of several hosts a proxy can have meant the last.
+ * Thousands of tiny headers can exceed node's `maxHeaderSize`, which counts names and values. Of
+ * several hosts a proxy can have meant the last.
  */
 function problemOfHead({
   method = "",
@@ -142,8 +139,8 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Answers a request that node could not read, and ends the connection. While an earlier request of
- * it waits for its response, it is only ended, so that this answer is not taken for that response.
+ * While an earlier request waits for its response, the connection is only ended, so that this
+ * answer is not taken for that response.
  */
 function answerClientError(
   error: NodeJS.ErrnoException,

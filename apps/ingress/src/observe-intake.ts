@@ -24,10 +24,7 @@ export function observeIntake({ registry, logger, next }: Deps): Notify {
   };
 }
 
-/**
- * Registers the metrics of notices. Labels are names of the config and codes, never a sender's
- * text: an unknown source counts as `unknown`.
- */
+/** Labels are names of the config and codes, never a sender's text. */
 function createIntakeMetrics(registry: Registry): Notify {
   const metrics = registerMetrics([registry]);
   const { deliveries, rejected, ack } = metrics;

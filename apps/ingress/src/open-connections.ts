@@ -20,10 +20,7 @@ export class OpenConnections {
     socket.once("close", () => this.#remove(open));
   }
 
-  /**
-   * Ends the oldest connection without a response in progress. A connection that is passed over
-   * counts as new. When many were, the newest is ended.
-   */
+  /** A connection that is passed over counts as new. When many were, the newest is ended. */
   endOldest(isAnswering: (socket: Socket) => boolean): void {
     const newest = this.#last;
     for (let looks = 0; looks < ANSWERING_MAX; looks += 1) {

@@ -29,8 +29,8 @@ export interface Worker {
   /** Calls the user's `onFailed` for an event that the reconciler has failed. */
   reportAbandoned(key: EventKey, type: string, reason: string): void;
   /**
-   * Takes no more jobs, waits up to `shutdownTimeoutMs` for running events, then breaks them off:
-   * they are rolled back, use up no attempt, and run again elsewhere.
+   * Takes no more jobs, waits up to `shutdownTimeoutMs`, then rolls the rest back, which runs
+   * again.
    */
   close(): Promise<void>;
 }

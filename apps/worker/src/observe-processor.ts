@@ -23,8 +23,7 @@ export function observeProcessor(deps: Deps): (notice: Notice) => void {
 }
 
 /**
- * Registers the processor's metrics. No label is a sender's text.
- *
+ * No label is a sender's text.
  * @internal
  */
 export function createProcessorMetrics({

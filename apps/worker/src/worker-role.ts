@@ -25,10 +25,7 @@ export interface RoleDeps extends Omit<
 export interface WorkerRole {
   /** Serves health, readiness and metrics, and returns the port. @throws `port_in_use` */
   listen(options: { port: number; host: string }): Promise<number>;
-  /**
-   * Waits until Postgres and the queue answer, then takes jobs.
-   * @throws `migration_needed`, `too_many_connections`; `shutting_down` when it is closed
-   */
+  /** @throws `migration_needed`, `too_many_connections`; `shutting_down` when it is closed */
   start(): Promise<void>;
   /** Stops taking jobs, gives running events their time, and ends every connection. Bounded. */
   close(): Promise<void>;

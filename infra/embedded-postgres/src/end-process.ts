@@ -32,10 +32,7 @@ function trySignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/**
- * Ends the server processes that a killed postmaster left at work on its data: they hold the
- * memory that a new postmaster must not share. Only Linux shows which they are.
- */
+/** They hold the memory that a new postmaster must not share. Only Linux shows which they are. */
 export async function endOrphans(pgdata: string): Promise<void> {
   const folder = await realpath(pgdata);
   for (const name of await readdir("/proc").catch(() => [])) {

@@ -25,10 +25,7 @@ type LaunchResult =
   | { readonly outcome: "up"; readonly identity: ProcessIdentity }
   | { readonly outcome: "port_taken" | "still_held" | "failed"; readonly said: string };
 
-/**
- * Starts the server in a process group of its own (Ctrl-C in a terminal passes it by, and it
- * outlives us) and waits until it answers, as long as recovery takes.
- */
+/** In a process group of its own: Ctrl-C in a terminal passes it by, and it outlives us. */
 export async function launchPostmaster(launch: Launch): Promise<LaunchResult> {
   const log = await openLog(join(launch.dataDir, "postgres.log"));
   const from = (await log.stat()).size;

@@ -9,9 +9,7 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/**
- * Postgres refuses to run as root. Under root it runs as the owner of its data, or as uid 65534.
- */
+/** Postgres refuses to run as root: it then runs as its data's owner, or as uid 65534. */
 export async function serverUser(pgdata: string): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const owner = await stat(pgdata).catch(() => undefined);
@@ -19,10 +17,7 @@ export async function serverUser(pgdata: string): Promise<ServerUser | undefined
   return { uid: NOBODY, gid: NOBODY };
 }
 
-/**
- * Names the data folder for the server, which has it as its working directory too: the other user
- * may not be able to walk to it (a clone under /root, 0700), but to its own working directory.
- */
+/** The other user may not be able to walk to it (a clone under /root), but to its own directory. */
 export function dataArgument(pgdata: string, user: ServerUser | undefined): string {
   return user !== undefined && process.platform === "linux" ? "/proc/self/cwd" : pgdata;
 }

@@ -69,10 +69,7 @@ async function requireRights(pool: Pool, role: RightsRole, login: string): Promi
   );
 }
 
-/**
- * Finds that a worker's login lacks rights of the retention.
- * @throws `database_unavailable`
- */
+/** @throws `database_unavailable` */
 export async function retentionFinding(pool: Pool): Promise<Finding | undefined> {
   const missing = await missingRights(pool, "retention");
   if (missing.length === 0) return undefined;

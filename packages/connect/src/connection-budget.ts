@@ -5,10 +5,7 @@ import type { Finding } from "./check-database.ts";
 
 type Pool = ReturnType<typeof createPool>;
 
-/**
- * Deliveries take one connection; the rest is for a call that came late, two retries of events
- * that were delivered again, marks, and checks.
- */
+/** One for deliveries; the rest for late calls, two retries of redeliveries, marks, and checks. */
 export const ingressConnections = 4;
 
 export const dashboardConnections = 4;
@@ -17,10 +14,7 @@ export const cliConnections = 2;
 
 export const retentionConnections = 2;
 
-/**
- * Two batches that are recorded, a failure, the readiness check, the reconciler, the retention,
- * and the leadership of both.
- */
+/** Two batches, a failure, the readiness check, reconciler, retention, and their leadership. */
 const BESIDES_HANDLERS = 8;
 
 /** Connections that the ledger's pool of a worker takes at most. */
@@ -29,7 +23,7 @@ export function workerConnections(concurrency: number): number {
 }
 
 /**
- * Checks that this worker alone cannot need more connections than Postgres has.
+ * Requires that this worker alone fits Postgres' limit.
  * @throws `too_many_connections`
  */
 export async function checkConnections(
@@ -97,9 +91,7 @@ interface HeldRow {
   readonly count: number;
 }
 
-/**
- * Reads who holds connections, and the limit with the least left. A pool without one is not seen.
- */
+/** The limit with the least left. A pool without a connection is not seen. */
 export async function readConnectionUse(pool: Pool): Promise<ConnectionUse> {
   const facts = await readServerFacts(pool);
   const { login, loginLimit, maxConnections, reservedConnections } = facts;

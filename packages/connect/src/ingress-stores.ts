@@ -42,8 +42,8 @@ const CLOSE_TIMEOUT_MS = 2_000;
 type StoreName = "queue" | "ledger";
 
 /**
- * Opens the stores of an ingress. Returns at once; the caller closes them.
- * @throws `invalid_config` when the environment names neither server; `queue_key_missing`
+ * Returns at once; the caller closes them.
+ * @throws `invalid_config`, `queue_key_missing`
  */
 export function openIngress(
   environment: StoreUrls,
@@ -245,8 +245,7 @@ const NO_PRESSURE: Pressure = {
 };
 
 /**
- * An event's latest generation with a job. Where the queue has forgotten a later one that
- * completed, the worker's record leaves the event alone.
+ * Where the queue has forgotten a later completed one, the worker's record leaves the event alone.
  */
 async function latestJob(queues: Queues, { source, eventId }: EventLookup): Promise<EventKey> {
   for (let generation = 0; ; generation += 1) {

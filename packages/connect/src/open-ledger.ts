@@ -38,10 +38,7 @@ export function connectLedger(
   };
 }
 
-/**
- * Checks a pool's server before it is used.
- * @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown`
- */
+/** @throws `database_unavailable`, `migration_needed`, `migration_changed`, `migration_unknown` */
 export async function checkLedger({ pool }: Pick<ConnectedLedger, "pool">): Promise<Pooler> {
   await checkSchema(pool);
   return await findPooler(pool);
@@ -62,10 +59,7 @@ export function sessionFinding(who: string, variable: DatabaseVariable): Finding
   };
 }
 
-/**
- * Opens the ledger alone, for a command that needs no queue.
- * @throws as `checkLedger`
- */
+/** @throws as `checkLedger` */
 export async function openLedger(url: string): Promise<ConnectedLedger & { pooler: Pooler }> {
   const store = connectLedger({ url, max: cliConnections, applicationName: "millrace-cli" });
   try {

@@ -16,9 +16,7 @@ import type { ConnectionUse } from "./connection-budget.ts";
 import { connectLedger, sessionNeeded } from "./open-ledger.ts";
 import { queueKeys } from "./queue-keys.ts";
 
-/**
- * The variables that name the servers. The queues are on Postgres where there is no `REDIS_URL`.
- */
+/** The variables that name the servers; queues are on Postgres without a `REDIS_URL`. */
 export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
   Partial<
     Pick<
@@ -33,10 +31,7 @@ export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
 /** Callbacks about the stores of a process. */
 export interface StoreWatch {
   readonly onError?: (cause: string, error: unknown) => void;
-  /**
-   * Called after each try that found a server away. Default: `onError`, with `ledger: away` or
-   * `queue: away`.
-   */
+  /** Called after each try that found a server away. Default: `onError`. */
   readonly onAway?: (store: "ledger" | "queue", error: unknown) => void;
   /** Called with everything that the queues report. Default: background errors go to `onError`. */
   readonly onQueueNotice?: NotifyQueue;
@@ -70,10 +65,7 @@ const CHECKS_REDIS: Readonly<Record<QueueRole, boolean>> = {
   cli: false,
 };
 
-/**
- * Milliseconds in which a new connection must work: before that, queues on Redis answer with
- * errors. Worker and dashboard do without.
- */
+/** Milliseconds in which a new connection must work; before that, queues answer with errors. */
 const FIRST_ANSWER_MS: Readonly<Partial<Record<QueueRole, number>>> = {
   ingress: 3_000,
   cli: 5_000,

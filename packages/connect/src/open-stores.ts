@@ -21,16 +21,12 @@ export interface Stores extends Pick<ConnectedLedger, "pool" | "ledger"> {
 }
 
 export interface WorkerStores extends Stores {
-  /**
-   * Drops bodies and deletes events: `RETENTION_DATABASE_URL`, `DATABASE_SESSION_URL`, or `pool`.
-   */
+  /** Deletes old data: `RETENTION_DATABASE_URL`, `DATABASE_SESSION_URL`, or `pool`. */
   readonly retentionPool: ConnectedLedger["pool"];
 }
 
 export interface Opening<Opened extends Stores = Stores> {
-  /**
-   * The stores, once their servers were checked. Rejects with `shutting_down` when closed before.
-   */
+  /** The stores, once checked. Rejects with `shutting_down` when closed before. */
   readonly opened: Promise<Opened>;
   close(): Promise<void>;
 }
@@ -63,7 +59,7 @@ export function openWorker(
 }
 
 /**
- * Opens the stores of a dashboard. `opened` rejects at once while a server is away.
+ * `opened` rejects at once while a server is away.
  * @throws as `openWorker`
  */
 export function openDashboard(
@@ -78,7 +74,7 @@ export function openDashboard(
 }
 
 /**
- * Opens the stores of a command. `opened` rejects at once while a server is away.
+ * `opened` rejects at once while a server is away.
  * @throws as `openWorker`
  */
 export function openCommand(environment: StoreUrls, config: Config): Opening {
@@ -186,10 +182,7 @@ class OpenParts {
   }
 }
 
-/**
- * Checks that Postgres takes a worker's writes, has its connections, and that no pooler shares
- * those of the retention, which needs a session.
- */
+/** No pooler can share the connections of the retention, which needs a session. */
 async function checkForWorker({
   environment,
   config,

@@ -1,9 +1,6 @@
 import { wait, settlesWithin } from "./deadline.ts";
 
-/**
- * Keeps calls away from a server that did not answer in time, and probes it until it answers:
- * every call to a hung server would wait its whole deadline.
- */
+/** Keeps calls away from a server that did not answer in time, until a probe is answered. */
 export interface CircuitBreaker {
   /** True while calls are rejected. */
   readonly isOpen: boolean;

@@ -56,29 +56,21 @@ type ClaimKind =
   | { readonly kind: "unrecorded"; readonly error: unknown }
   /** The job carries no body and the ledger does not know the event. */
   | { readonly kind: "body_missing" }
-  /**
-   * The ledger does not know the event, and its key has expired: it may have been handled and
-   * deleted since.
-   */
+  /** Its key has expired: the event may have been handled and deleted since. */
   | { readonly kind: "identity_expired" };
 
 /** An event as an attempt reads it, under its row lock. */
 export interface LockedEvent {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /**
-   * True when another event has the signed message and the id is not signed: no handler may run.
-   */
+  /** True when another event has the signed message of this unsigned id: no handler may run. */
   readonly suspectedReplay: boolean;
 }
 
 export interface AttemptLimits {
   /** Milliseconds that Postgres gives each statement of the handler. */
   readonly statementTimeoutMs: number;
-  /**
-   * When it aborts, the transaction is undone and the signal's reason is thrown. Nothing else ends
-   * a handler that does not return.
-   */
+  /** Aborts the transaction. Nothing else ends a handler that does not return. */
   readonly signal: StopSignal;
   /** The event's headers and body, if the caller has the ledger's; they are read otherwise. */
   readonly event?: Pick<LockedEvent, "headers" | "body"> | undefined;

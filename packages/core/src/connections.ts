@@ -79,10 +79,7 @@ function* textsOf(error: unknown): Generator<string> {
   yield* textsOf(error.cause);
 }
 
-/**
- * The name of a pool's connections in pg_stat_activity: `millrace-worker/28-9f3ac1`. It has the
- * pool's maximum, so that a reader can add up the maxima of all processes.
- */
+/** The name of a pool in pg_stat_activity with its maximum: `millrace-worker/28-9f3ac1`. */
 export function poolName(name: string, connectionsMax: number): string {
   return `${name}/${connectionsMax}-${randomBytes(3).toString("hex")}`;
 }

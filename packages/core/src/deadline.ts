@@ -1,6 +1,6 @@
 /**
- * Waits for a promise at most `timeoutMs`. Its work goes on; a late rejection is dropped.
- * @throws the error of `late()` when the time is up, or the promise's own
+ * The promise's work goes on; its late rejection is dropped.
+ * @throws the error of `late()`, or the promise's own
  */
 export function withDeadline<T>(
   promise: Promise<T>,
@@ -113,10 +113,7 @@ export function wait(ms: number, signal?: StopSignal): Promise<void> {
   });
 }
 
-/**
- * Waits for a promise, but no longer than until the signal aborts.
- * @throws the signal's reason
- */
+/** @throws the signal's reason */
 export function unlessAborted<T>(signal: StopSignal, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);

@@ -12,10 +12,7 @@ export function defineConfig<
   return config;
 }
 
-/**
- * Checks a config and fills in its defaults.
- * @throws `invalid_config` with every problem and its path, one a line
- */
+/** @throws `invalid_config` with every problem and its path, one a line */
 export function parseConfig(input: unknown): Config {
   const parsed = configSchema.safeParse(input, { error: plainWords });
   if (parsed.success) return parsed.data;

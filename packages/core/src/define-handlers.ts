@@ -62,8 +62,8 @@ export type TablesOf<Config extends ConfigInput> =
   Config extends ConfigInput<Config["sources"], infer Tables> ? Tables : never;
 
 /**
- * The types that a handler of each source can name: one of its types, or the beginning of some, up
- * to a separator, and a `*`. A mapped type, so that an error shows the list.
+ * A type, or the beginning of some up to a separator, and a `*`. A mapped type, so that an error
+ * shows the list.
  */
 type EventTypes<Sources> = {
   [Name in keyof Sources]: Sources[Name] extends SourceDefinition<infer Type>

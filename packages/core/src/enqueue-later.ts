@@ -35,8 +35,8 @@ const MARK_LINGER_MS = 1_000;
 const NO_BODY = new Uint8Array();
 
 /**
- * Gives the queue the identities of the ledger's events in the background, and has the ledger note
- * which events have a job. The reconciler finds what is lost: pending events without a known job.
+ * Enqueues identities in the background, and marks their events. The reconciler finds what is
+ * lost.
  */
 export function createEnqueueLater({
   queue,
@@ -95,9 +95,7 @@ interface Identity {
   readonly dueMs: number;
 }
 
-/**
- * An event whose job has ended gets no mark: the next pass of the reconciler runs the job again.
- */
+/** An event whose job has ended gets no mark: the next pass of the reconciler runs it again. */
 const isOnQueue = (result: StoreResult | undefined): boolean =>
   result === "accepted" || result === "duplicate" || result === "conflict";
 

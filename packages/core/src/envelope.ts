@@ -5,10 +5,7 @@ import { MillraceError } from "./errors.ts";
 import { GENERATION_MAX, TIME_MAX_MS, type EnvelopedEvent, type IncomingEvent } from "./event.ts";
 import type { QueueKeys } from "./queue-keys.ts";
 
-/**
- * The version of job data. A worker leaves a later one to a newer worker
- * (`unknown_envelope_version`).
- */
+/** A worker leaves a later version to a newer worker (`unknown_envelope_version`). */
 export const ENVELOPE_VERSION = 1;
 
 const envelopeSchema = z.object({
@@ -31,10 +28,7 @@ const envelopeSchema = z.object({
   body_encoding: z.enum(["utf8", "base64"]).optional(),
 });
 
-/**
- * A job's data: the event's identity, and its body unless the ledger has it: text where it is
- * valid UTF-8, else base64.
- */
+/** A job's data. The body is text where it is valid UTF-8, else base64. */
 export type Envelope = z.infer<typeof envelopeSchema>;
 
 interface EnvelopeOptions {
@@ -56,10 +50,7 @@ export function toEnvelope(event: IncomingEvent, options: EnvelopeOptions = {}):
   return { ...identity, ...seal, headers, ...(identityOnly ? {} : bodyOf(event)) };
 }
 
-/**
- * The text that `JSON.stringify` gives of an envelope, in half the time: a body is most of it, and
- * a string is written faster than a property of an object.
- */
+/** The text of `JSON.stringify` in half the time: a string is written faster than a property. */
 export function stringifyEnvelope({ body, body_encoding, ...rest }: Envelope): string {
   const text = JSON.stringify(rest);
   if (body === undefined) return text;
@@ -69,10 +60,7 @@ export function stringifyEnvelope({ body, body_encoding, ...rest }: Envelope): s
 /** The headers' hash of a job whose headers are in the ledger: no headers have this hash. */
 const IN_LEDGER = "";
 
-/**
- * The signed part of an event: as JSON, always these fields in this order, so that no two events
- * have one text. Hashes stand for body and headers.
- */
+/** Always these fields in this order, so that no two events have one text. */
 function identityOf(
   event: EnvelopedEvent,
   hashOfHeaders: string | undefined,

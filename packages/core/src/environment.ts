@@ -60,9 +60,7 @@ const namedTokens = z
 export const environmentSchema = z.object({
   MILLRACE_CONFIG: z.string().optional(),
   DATABASE_URL: url("postgres", "postgresql"),
-  /**
-   * The same database, by connections of their own where a pooler shares those of `DATABASE_URL`.
-   */
+  /** The same database, past a pooler that shares the connections of `DATABASE_URL`. */
   DATABASE_SESSION_URL: url("postgres", "postgresql"),
   /**
    * The same database by a login that may drop old bodies and delete old events, for a worker whose
@@ -142,7 +140,7 @@ function withCa(redisUrl: string, file: string): string {
 }
 
 /**
- * Reads the environment; an empty variable counts as unset.
+ * An empty variable counts as unset.
  * @throws `invalid_config` with every problem, one a line
  */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): Environment {

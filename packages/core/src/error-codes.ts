@@ -1,7 +1,4 @@
-/**
- * Every code that Millrace answers, records or exits with. A code never changes its meaning.
- * `status` is the HTTP status of a code that can reach the wire.
- */
+/** A code never changes its meaning. `status` is the HTTP status of a code on the wire. */
 export const ERROR_CODES = {
   // Answers of the ingress to a sender.
   unknown_source: {
@@ -234,10 +231,7 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
-/**
- * Failures of events that may have had their effect, may be repetitions, or were given up: only a
- * person's retry runs them again, not a redelivery or a job.
- */
+/** Only a person's retry runs such events again: they may have had their effect, or repeat one. */
 export const LEFT_TO_A_PERSON: readonly ErrorCode[] = [
   "suspected_replay",
   "replay_lost",

@@ -14,10 +14,7 @@ export interface EventJob {
    * comes with the run that failed it was not retried.
    */
   readonly run: string;
-  /**
-   * True when an earlier run of the job began: the handlers may have run, and were undone with
-   * their worker. Such a job does not share a transaction.
-   */
+  /** The handlers may have run, and were undone with their worker: no shared transaction. */
   readonly startedBefore?: boolean;
   /** When the queue took the job in, milliseconds since the epoch. */
   readonly enqueuedAtMs: number;

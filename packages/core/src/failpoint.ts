@@ -1,6 +1,4 @@
-/**
- * Steps at which fault tests may kill, stop or block the process, in the order of an event's way.
- */
+/** Steps at which fault tests kill, stop or block the process, in the order of an event's way. */
 export type Failpoint =
   | "ingress.verified"
   | "ingress.before_put"

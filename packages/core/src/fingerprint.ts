@@ -51,10 +51,7 @@ const NAMED =
 /** Names of formats and algorithms that a number is part of. */
 const NUMBERED = "aes|http|ipv|iso|latin|md|oauth|sha|tls|utf";
 
-/**
- * The parts of an error that vary within one kind, in the order of their replacement. Each pattern
- * is bounded, so that a hostile text costs no more than its length.
- */
+/** Each pattern is bounded, so that a hostile text costs no more than its length. */
 const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'`<>)\]]{1,500}/gi, "<url>"],
   [/[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}/g, "<email>"],

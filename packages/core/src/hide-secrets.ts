@@ -41,8 +41,8 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Takes the secrets out of a text: those with the prefix of their service, behind a name such as
- * `password`, in a header or a URL, or among the `known`.
+ * Those with the prefix of their service, behind a name such as `password`, in a header or a URL,
+ * or among the `known`.
  */
 export function hideSecrets(text: string, known: readonly string[] = []): string {
   let hidden = text;
@@ -56,8 +56,8 @@ export function hideSecrets(text: string, known: readonly string[] = []): string
 const BEYOND_CHARS = 4_000;
 
 /**
- * Takes the secrets out of a text, then cuts it: half of a secret is not recognized.
- * @param charsMax - characters of the text that are kept.
+ * In this order, because half of a secret is not recognized.
+ * @param charsMax - characters of the text that are kept
  */
 export function cutWithoutSecrets(
   text: string,

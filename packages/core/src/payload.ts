@@ -26,10 +26,7 @@ export function shownPayload(body: Uint8Array): unknown {
   return mayBeDeep && isDeeperThan(value, SHOWN_DEPTH_MAX) ? null : value;
 }
 
-/**
- * A body, or its first bytes, as text; undefined where it is not UTF-8. A character cut in two is
- * left out.
- */
+/** Undefined where it is not UTF-8. A character cut in two is left out. */
 export function shownText(bytes: Uint8Array, isWhole: boolean): string | undefined {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
@@ -68,10 +65,7 @@ function parseJson(text: string): { readonly value: unknown } | undefined {
 /** A field of a form: its name and its value, decoded. */
 export type FormField = readonly [name: string, value: string];
 
-/**
- * Reads `application/x-www-form-urlencoded` strictly: a replacement character would make two
- * bodies read alike. Undefined for a broken escape or invalid UTF-8.
- */
+/** Strict: a replacement character would make two bodies read alike. */
 export function readForm(body: Uint8Array): readonly FormField[] | undefined {
   if (!isUtf8(body)) return undefined;
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");

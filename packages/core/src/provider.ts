@@ -107,10 +107,7 @@ export interface Provider<DataField extends string = string> {
   readonly isInternal?: true;
   readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
 
-  /**
-   * Prepares a source's secrets.
-   * @throws `missing_secret` for none, an empty or a malformed one; the message never holds it
-   */
+  /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it */
   createVerifier(secrets: readonly string[], options?: { toleranceMs?: number }): Verifier;
   /** Reads id and type from a verified delivery. */
   identify(delivery: Delivery): Identification;
