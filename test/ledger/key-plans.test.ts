@@ -145,7 +145,7 @@ describe.each<[string, () => Promise<unknown>]>([
     const indexes = await indexesOfCall(await prepare());
     expect(indexes).toContain("events_pkey");
     expect(indexes).not.toContain("events_pending");
-    expect(indexes).not.toContain("events_unplaced");
+    expect(indexes).not.toContain("events_not_enqueued");
   });
 
   test("what was signed is looked up by the message, whoever asks", async () => {

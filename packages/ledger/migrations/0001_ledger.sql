@@ -81,7 +81,7 @@ CREATE INDEX events_processed_at ON millrace.events (processed_at) WHERE process
 -- long backlog holds up no other. A row is in these indexes only while it is pending.
 CREATE INDEX events_pending ON millrace.events (source, pending_since, event_id, generation)
   WHERE status = 'pending';
-CREATE INDEX events_unplaced ON millrace.events (source, pending_since, event_id, generation)
+CREATE INDEX events_not_enqueued ON millrace.events (source, pending_since, event_id, generation)
   WHERE status = 'pending' AND enqueued_at IS NULL;
 
 -- Events that were given up while their queue was away. The reconciler removes their jobs.

@@ -44,8 +44,8 @@ export async function abandonEvent(
   if (event.body === undefined && reason.code !== "body_lost") return answer;
   if (await isExpired(ledger, event)) return answer;
   if (event.body === undefined) return await abandonWithoutBody(ledger, event, reason);
-  const [placement] = await accept(ledger, [{ ...event, body: event.body }]);
-  if (placement instanceof Error) throw placement;
+  const [result] = await accept(ledger, [{ ...event, body: event.body }]);
+  if (result instanceof Error) throw result;
   return await abandonKnown(send, event, reason);
 }
 

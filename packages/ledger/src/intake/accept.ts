@@ -33,14 +33,14 @@ export async function accept(
     const name = variantText(event);
     if (!variants.has(name) && isAcceptable(event)) variants.set(name, event);
   }
-  const placements = await acceptInRounds(ledger, [...variants.values()]);
+  const results = await acceptInRounds(ledger, [...variants.values()]);
   return events.map((event) => {
     if (!isAcceptable(event)) return refusal("its text holds a NUL or half a surrogate pair");
     const name = variantText(event);
-    const placement = placements.get(name) ?? "duplicate";
+    const result = results.get(name) ?? "duplicate";
     // A repeat within the call is a duplicate, unless the first of them could not be taken.
-    if (placement === "accepted") placements.set(name, "duplicate");
-    return placement;
+    if (result === "accepted") results.set(name, "duplicate");
+    return result;
   });
 }
 
@@ -53,7 +53,7 @@ async function acceptInRounds(
   ledger: LedgerContext,
   variants: readonly IncomingEvent[],
 ): Promise<Map<string, StoreResult>> {
-  const placements = new Map<string, StoreResult>();
+  const results = new Map<string, StoreResult>();
   let rest = variants;
   while (rest.length > 0) {
     const round = new Map<string, IncomingEvent>();
@@ -64,13 +64,13 @@ async function acceptInRounds(
       else round.set(key, event);
     }
     for (const chunk of chunkEvents([...round.values()], (event) => event)) {
-      for (const [event, placement] of await acceptChunk(ledger, chunk)) {
-        placements.set(variantText(event), placement);
+      for (const [event, result] of await acceptChunk(ledger, chunk)) {
+        results.set(variantText(event), result);
       }
     }
     rest = others;
   }
-  return placements;
+  return results;
 }
 
 function isAcceptable(event: IncomingEvent): boolean {
@@ -102,31 +102,31 @@ async function acceptSingly(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
 ): Promise<Map<IncomingEvent, StoreResult>> {
-  const placements = new Map<IncomingEvent, StoreResult>();
+  const results = new Map<IncomingEvent, StoreResult>();
   for (const event of events) {
     try {
-      for (const [, placement] of await acceptChunk(ledger, [event])) {
-        placements.set(event, placement);
+      for (const [, result] of await acceptChunk(ledger, [event])) {
+        results.set(event, result);
       }
     } catch (error) {
-      placements.set(event, error instanceof Error ? error : refusal(String(error)));
+      results.set(event, error instanceof Error ? error : refusal(String(error)));
     }
   }
-  return placements;
+  return results;
 }
 
 async function acceptOnce(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
 ): Promise<Map<IncomingEvent, StoreResult>> {
-  const placements = await runAccept(ledger, events);
-  const unseen = events.filter((event) => !placements.has(event));
-  if (unseen.length === 0) return placements;
+  const results = await runAccept(ledger, events);
+  const unseen = events.filter((event) => !results.has(event));
+  if (unseen.length === 0) return results;
   // Another call inserted these in the meantime; the next snapshot sees them.
-  for (const [event, placement] of await runAccept(ledger, unseen)) {
-    placements.set(event, placement);
+  for (const [event, result] of await runAccept(ledger, unseen)) {
+    results.set(event, result);
   }
-  return placements;
+  return results;
 }
 
 /**
@@ -164,12 +164,12 @@ async function runAccept(
     runStatement<AcceptRow>(ledger.pool, ACCEPT(packEvents(events)), ledger.prepared),
   );
   const found = new Map(rows.map((row) => [keyText(row), toStoreResult(row)]));
-  const placements = new Map<IncomingEvent, StoreResult>();
+  const results = new Map<IncomingEvent, StoreResult>();
   for (const event of events) {
-    const placement = found.get(keyText(event));
-    if (placement !== undefined) placements.set(event, placement);
+    const result = found.get(keyText(event));
+    if (result !== undefined) results.set(event, result);
   }
-  return placements;
+  return results;
 }
 
 function toStoreResult({ status, conflict }: AcceptRow): StoreResult {

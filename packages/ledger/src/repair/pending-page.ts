@@ -40,7 +40,7 @@ CROSS JOIN LATERAL (
 const PAGES = {
   every: { name: "millrace_pending_page_every", text: PENDING_PAGE("") },
   not_enqueued: {
-    name: "millrace_pending_page_unplaced",
+    name: "millrace_pending_page_not_enqueued",
     text: PENDING_PAGE("AND p.enqueued_at IS NULL"),
   },
 };

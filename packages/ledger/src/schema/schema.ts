@@ -68,7 +68,7 @@ export const events = millrace.table(
     index("events_processed_at")
       .on(table.processedAt)
       .where(sql`processed_at IS NOT NULL`),
-    index("events_unplaced")
+    index("events_not_enqueued")
       .on(table.source, table.pendingSince, table.eventId, table.generation)
       .where(sql`status = 'pending' AND enqueued_at IS NULL`),
     index("events_signed")
