@@ -44,3 +44,41 @@ function cut(line: string): readonly string[] {
   }
   return pieces;
 }
+
+const BYTES_SHOWN = 4_096;
+
+/** The first 4,096 bytes as people read them: offset, hexadecimal, and what is ASCII. */
+export function hexDump(bytes: Uint8Array): readonly string[] {
+  const lines: string[] = [];
+  const end = Math.min(bytes.length, BYTES_SHOWN);
+  for (let at = 0; at < end; at += 16) {
+    const row = [...bytes.subarray(at, Math.min(at + 16, end))];
+    const codes = row.map((byte) => byte.toString(16).padStart(2, "0"));
+    const text = row.map((byte) => (byte < 0x20 || byte > 0x7e ? "." : String.fromCharCode(byte)));
+    lines.push(
+      `${at.toString(16).padStart(6, "0")}  ${codes.join(" ").padEnd(47)}  ${text.join("")}`,
+    );
+  }
+  return lines;
+}
+
+/** The position of a match: a line, and the column in it. */
+export interface Match {
+  readonly line: number;
+  readonly at: number;
+}
+
+/** Finds a text in lines, in order, whatever the letter case; nothing is found of an empty one. */
+export function findMatches(lines: readonly string[], text: string): readonly Match[] {
+  if (text === "") return [];
+  const wanted = text.toLowerCase();
+  return lines.flatMap((content, line) => {
+    const matches: Match[] = [];
+    const searched = content.toLowerCase();
+    for (let at = searched.indexOf(wanted); at >= 0;) {
+      matches.push({ line, at });
+      at = searched.indexOf(wanted, at + wanted.length);
+    }
+    return matches;
+  });
+}

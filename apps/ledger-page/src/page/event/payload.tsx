@@ -6,9 +6,8 @@ import { urlOf } from "../api/request.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { countOf, formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { formatJson, textOf, type JsonLine } from "./format-json.ts";
-import { hexDump } from "./hex-dump.ts";
-import { joinParts, linesOf, textOfBytes } from "./body-text.ts";
+import { hexDump, joinParts, linesOf, textOfBytes } from "./body-text.ts";
+import { formatJson, type JsonLine, textOf } from "./format-json.ts";
 import { SearchableText } from "./searchable-text.tsx";
 
 /** The body, formatted where it is JSON, else as it came; a large one in parts. */
