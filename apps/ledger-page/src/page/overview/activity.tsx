@@ -7,8 +7,7 @@ import { durationOf } from "../parts/age.ts";
 import { formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { Time } from "../parts/time.tsx";
-import { LatencyChart } from "./latency-chart.tsx";
-import { ThroughputChart } from "./throughput-chart.tsx";
+import { LatencyChart, ThroughputChart } from "./charts.tsx";
 
 const RANGES = {
   "1h": { label: "Last hour", per: "minute" },

@@ -1,10 +1,14 @@
-import type { Stats } from "@millrace/api-contract";
-import type { UseQueryResult } from "@tanstack/react-query";
+import type { Disagreement, Stats } from "@millrace/api-contract";
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
+import { Link } from "react-router";
+import { disagreementsQuery } from "../api/queries.ts";
+import { eventLink } from "../events/list-filter.ts";
 import type { List } from "../events/use-list.ts";
+import { formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { PanelBoundary } from "../parts/panel-boundary.tsx";
-import { Agreement } from "./agreement.tsx";
+import { Age } from "../parts/time.tsx";
 import { SourcesTable } from "./sources-table.tsx";
 
 // The charts are most of the script, and the list need not wait for them.
@@ -33,5 +37,77 @@ export function Overview({ list, stats }: { list: List; stats: UseQueryResult<St
         </Suspense>
       </PanelBoundary>
     </section>
+  );
+}
+
+/** The disagreements of ledger and queues, with the fix of each. */
+function Agreement() {
+  const { data, error } = useQuery(disagreementsQuery);
+  if (error) return <ErrorNote error={error} />;
+  if (data === undefined) return <p className="agreement quiet">Comparing ledger and queues…</p>;
+  const kinds = data.kinds.filter((kind) => kind.count > 0);
+  return (
+    <div className="agreement">
+      {data.not_compared.length > 0 && (
+        <p>
+          <strong>Not compared</strong>: {data.not_compared.join(", ")}. Redis refuses their queues,
+          or does not answer for them. <code>millrace doctor</code> says why.
+        </p>
+      )}
+      {kinds.length === 0 ? (
+        <p>
+          <span className="sign completed" aria-hidden="true">
+            ✓
+          </span>{" "}
+          Ledger and queues agree{" "}
+          <span className="quiet">
+            · checked <Age at={data.checked_at} />
+          </span>
+        </p>
+      ) : (
+        <>
+          <p>
+            <span className="sign failed" aria-hidden="true">
+              ✕
+            </span>{" "}
+            <strong>Ledger and queues disagree</strong>. A worker repairs what it can. Check again
+            in a minute.
+          </p>
+          <dl className="kinds">
+            {kinds.map((kind) => (
+              <Kind key={kind.kind} kind={kind} />
+            ))}
+          </dl>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Example({ example }: { example: Disagreement["examples"][number] }) {
+  const { source, event_id, generation, job_id, detail } = example;
+  if (event_id !== null) {
+    return <Link to={eventLink(source, event_id, generation ?? 0)}>{event_id}</Link>;
+  }
+  return (
+    <span>
+      <code>{job_id}</code> of {source}: {detail}
+    </span>
+  );
+}
+
+function Kind({ kind }: { kind: Disagreement }) {
+  return (
+    <>
+      <dt>
+        {formatCount(kind.count)} × <code>{kind.kind}</code>
+      </dt>
+      <dd>
+        {kind.meaning} {kind.fix}{" "}
+        {kind.examples.slice(0, 3).map((example) => (
+          <Example key={JSON.stringify(example)} example={example} />
+        ))}
+      </dd>
+    </>
   );
 }

@@ -1,13 +1,18 @@
 import type { SourceStats, Stats } from "@millrace/api-contract";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
-import { writeFilter, type ListFilter } from "../events/list-filter.ts";
+import { request } from "../api/request.ts";
+import { type ListFilter, writeFilter } from "../events/list-filter.ts";
 import type { List } from "../events/use-list.ts";
 import { STATUSES } from "../parts/badge.tsx";
 import { formatCount } from "../parts/count.ts";
+import { ErrorNote } from "../parts/error-note.tsx";
+import { Modal } from "../parts/modal.tsx";
+import { notify } from "../parts/notice.tsx";
+import { reasonBody, ReasonField } from "../parts/reason-field.tsx";
 import { useMayWrite } from "../session/session-context.ts";
-import { arrangeSources, nextOrder, type Column, type Order } from "./arrange-sources.ts";
-import { PauseDialog } from "./pause-dialog.tsx";
+import { arrangeSources, type Column, nextOrder, type Order } from "./arrange-sources.ts";
 
 /** From so many sources on they can be searched. */
 const SEARCHED_MIN = 9;
@@ -175,4 +180,44 @@ function depthsOf({ jobs }: SourceStats): string {
     return "The queue does not answer or is refused, or the source is not in the config";
   const { waiting, active, delayed } = jobs;
   return `${waiting} waiting, ${active} active, ${delayed} delayed`;
+}
+
+interface PauseDialogProps {
+  readonly source: string;
+  readonly paused: boolean;
+  readonly onClose: () => void;
+}
+
+/** Pauses a source's queue, or lets it go on. */
+function PauseDialog({ source, paused, onClose }: PauseDialogProps) {
+  const verb = paused ? "resume" : "pause";
+  const label = paused ? "Resume" : "Pause";
+  const [reason, setReason] = useState("");
+  const client = useQueryClient();
+  const run = useMutation({
+    mutationFn: () =>
+      request(`post /sources/:source/${verb}`, { params: { source }, body: reasonBody(reason) }),
+    onSuccess: () => {
+      notify({ kind: "done", text: `${label}d ${source}.` });
+      onClose();
+    },
+    onSettled: () => client.invalidateQueries(),
+  });
+  return (
+    <Modal title={`${label} ${source}`} onClose={onClose}>
+      <p>
+        {paused
+          ? "Workers process the events of this source again, oldest first."
+          : "Deliveries are still accepted and acknowledged. Workers do not process them until you resume the source."}
+      </p>
+      <ReasonField value={reason} onChange={setReason} />
+      {run.error && <ErrorNote error={run.error} />}
+      <div className="actions">
+        <button onClick={onClose}>Cancel</button>
+        <button className="primary" onClick={() => run.mutate()} disabled={run.isPending}>
+          {label} {source}
+        </button>
+      </div>
+    </Modal>
+  );
 }
