@@ -1,8 +1,12 @@
 import type { ACTIVITY_RANGES, AnswerOf, EventDetail } from "@millrace/api-contract";
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { ApiError, malformedAnswer, request, requestBytes, type QueryText } from "./request.ts";
-import { SESSION_KEY } from "./query-client.ts";
-import { restOf, RUN_EVERY } from "../runs/run-text.ts";
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  type QueryClient,
+} from "@tanstack/react-query";
+import { restOf, RUN_EVERY } from "../parts/run-text.ts";
+import { ApiError, malformedAnswer, type QueryText, request, requestBytes } from "./request.ts";
 
 // Intervals are in milliseconds, and rest while the tab is hidden.
 const LIST_EVERY = 3_000;
@@ -14,7 +18,9 @@ const STATS_EVERY = 5_000;
 const ACTIVITY_EVERY = 20_000;
 const DISAGREEMENTS_EVERY = 60_000;
 
-/** Who looks; null for a stranger, who has to sign in. */
+export const SESSION_KEY = ["session"] as const;
+
+/** The user who looks at the page; null before they sign in. */
 export const sessionQuery = queryOptions({
   queryKey: SESSION_KEY,
   queryFn: async ({ signal }) => {
@@ -27,6 +33,11 @@ export const sessionQuery = queryOptions({
   },
   staleTime: 60_000,
 });
+
+/** Forgets all but the session: the next user may see less. */
+export function forgetData(client: QueryClient): void {
+  client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
+}
 
 /**
  * A page of the ledger. `query` is made again each time: "the last hour" moves on. A list that

@@ -1,5 +1,4 @@
 import type { AnswerOf, BodyOf, OperationName, ParameterOf, QueryOf } from "@millrace/api-contract";
-import { learnServerTime } from "./server-clock.ts";
 
 /** A refusal of the API, or a failure to reach it: a stable code and a sentence for people. */
 export class ApiError extends Error {
@@ -142,4 +141,20 @@ function errorOf(response: Response, answer: unknown): ApiError {
     `Cannot read the answer: HTTP status ${response.status}, not from the API. Check the proxy in front of the dashboard`,
     response.status,
   );
+}
+
+// A browser's clock may be minutes off, so ages follow the server's clock: the answers' Date.
+let aheadMs = 0;
+
+/** Notes the `Date` of an answer. Less than two seconds of difference is its own coarseness. */
+function learnServerTime(date: string | null, nowMs = Date.now()): void {
+  const serverMs = Date.parse(date ?? "");
+  if (Number.isNaN(serverMs)) return;
+  const difference = serverMs - nowMs;
+  aheadMs = Math.abs(difference) < 2_000 ? 0 : difference;
+}
+
+/** Now, in milliseconds since 1970, by the server's clock. */
+export function serverNowMs(): number {
+  return Date.now() + aheadMs;
 }

@@ -2,11 +2,10 @@ import type { AuditEntry } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useSearchParams } from "react-router";
 import { auditQuery, statsQuery } from "../api/queries.ts";
-import { eventLink } from "../events/list-filter.ts";
-import { SelectField } from "../events/select-field.tsx";
-import { TextFilter } from "../events/text-filter.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { SelectField, TextFilter } from "../parts/filters.tsx";
+import { eventLink } from "../parts/list-filter.ts";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
 

@@ -1,18 +1,17 @@
-import type { ErrorGroup, ERROR_STATES as ErrorStates } from "@millrace/api-contract";
+import type { ERROR_STATES as ErrorStates, ErrorGroup } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import { errorsQuery, statsQuery } from "../api/queries.ts";
-import { BulkDialog } from "../events/bulk-dialog.tsx";
-import { eventLink, writeFilter, type ListFilter } from "../events/list-filter.ts";
-import { SelectField } from "../events/select-field.tsx";
-import { TextFilter } from "../events/text-filter.tsx";
-import { countOf } from "../parts/count.ts";
-import { DataTable, type Column } from "../parts/data-table.tsx";
+import { type Column, DataTable } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { SelectField, TextFilter } from "../parts/filters.tsx";
+import { countOf } from "../parts/format.ts";
+import { eventLink, type ListFilter, writeFilter } from "../parts/list-filter.ts";
 import { Age, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
-import { useMayWrite } from "../session/session-context.ts";
+import { BulkDialog } from "../runs/bulk-dialog.tsx";
+import { useMayWrite } from "../session/session.ts";
 import { StateDialog } from "./state-dialog.tsx";
 
 const STATES: typeof ErrorStates = ["open", "resolved", "ignored"];

@@ -2,8 +2,8 @@ import type { ErrorGroup, REASON_LENGTH_MAX } from "@millrace/api-contract";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { request } from "../api/request.ts";
+import { Modal } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { Modal } from "../parts/modal.tsx";
 import { notify } from "../parts/notice.tsx";
 
 const NOTE_LENGTH_MAX: typeof REASON_LENGTH_MAX = 500;

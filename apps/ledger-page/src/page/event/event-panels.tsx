@@ -2,9 +2,9 @@ import type { EventDetail } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { auditQuery } from "../api/queries.ts";
-import { CopyButton } from "../parts/copy-button.tsx";
-import { countOf } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { countOf } from "../parts/format.ts";
+import { CopyButton } from "../parts/notice.tsx";
 import { ExactTime, Time } from "../parts/time.tsx";
 
 /** The number of deliveries of the event, and the last of them. */

@@ -3,9 +3,9 @@ import { useInfiniteQuery, type UseInfiniteQueryResult } from "@tanstack/react-q
 import { useMemo, useState } from "react";
 import { BODY_PART, bodyQuery } from "../api/queries.ts";
 import { urlOf } from "../api/request.ts";
-import { CopyButton } from "../parts/copy-button.tsx";
-import { countOf, formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { countOf, formatCount } from "../parts/format.ts";
+import { CopyButton } from "../parts/notice.tsx";
 import { hexDump, joinParts, linesOf, textOfBytes } from "./body-text.ts";
 import { formatJson, type JsonLine, textOf } from "./format-json.ts";
 import { SearchableText } from "./searchable-text.tsx";

@@ -1,8 +1,8 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { Link } from "react-router";
-import { eventLink } from "../events/list-filter.ts";
 import { StatusBadge } from "../parts/badge.tsx";
-import { countOf } from "../parts/count.ts";
+import { countOf } from "../parts/format.ts";
+import { eventLink } from "../parts/list-filter.ts";
 import { Time } from "../parts/time.tsx";
 
 /** The event as it was received, and each replay of it. */

@@ -3,13 +3,12 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 import { request } from "../api/request.ts";
-import { eventLink } from "../events/list-filter.ts";
+import { Modal, reasonBody, ReasonField } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { Modal } from "../parts/modal.tsx";
+import { eventLink } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
-import { reasonBody, ReasonField } from "../parts/reason-field.tsx";
 import { useShortcuts } from "../parts/shortcuts.ts";
-import { useMayWrite } from "../session/session-context.ts";
+import { useMayWrite } from "../session/session.ts";
 
 /** The buttons that run one event again or give it up, and why those that are not there are not. */
 export function RunAgain({ event }: { event: EventDetail }) {

@@ -1,5 +1,5 @@
 import { type KeyboardEvent, memo, type ReactNode, useMemo, useState } from "react";
-import { countOf } from "../parts/count.ts";
+import { countOf } from "../parts/format.ts";
 import { findMatches, type Match } from "./body-text.ts";
 import type { Token } from "./format-json.ts";
 

@@ -1,10 +1,10 @@
 import type { Attempt, EventDetail } from "@millrace/api-contract";
-import { durationOf } from "../parts/age.ts";
-import { countOf } from "../parts/count.ts";
-import { Link } from "react-router";
-import { arrangeTimeline, type TimelineEntry } from "./arrange-timeline.ts";
 import type { FoldedAttempts } from "@millrace/api-contract/fold-attempts";
+import { durationOf } from "@millrace/api-contract/run-text";
+import { Link } from "react-router";
+import { countOf } from "../parts/format.ts";
 import { ExactDue, ExactTime } from "../parts/time.tsx";
+import { arrangeTimeline, type TimelineEntry } from "./arrange-timeline.ts";
 
 /** The event's way, from its delivery to what became of it. */
 export function Timeline({ event }: { event: EventDetail }) {

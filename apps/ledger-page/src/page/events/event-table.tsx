@@ -1,11 +1,10 @@
 import type { EventRow } from "@millrace/api-contract";
 import { Link } from "react-router";
 import { StatusBadge } from "../parts/badge.tsx";
-import { DataTable, type Column } from "../parts/data-table.tsx";
+import { type Column, DataTable } from "../parts/data-table.tsx";
+import { eventLink } from "../parts/list-filter.ts";
 import { Due, Time } from "../parts/time.tsx";
-import { eventLink } from "./list-filter.ts";
-import type { Selection } from "./use-selection.ts";
-import { keyOf } from "./use-steady-rows.ts";
+import { keyOf, type Selection } from "./use-rows.ts";
 
 /** Longer errors are read on the event's own page. */
 const ERROR_SHOWN = 240;

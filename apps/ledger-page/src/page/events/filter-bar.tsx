@@ -1,10 +1,8 @@
 import type { OUTCOMES as Outcomes } from "@millrace/api-contract";
-import { useId } from "react";
+import { useId, useState } from "react";
 import { STATUSES } from "../parts/badge.tsx";
-import { isFiltered } from "./list-filter.ts";
-import { SelectField } from "./select-field.tsx";
-import { TextFilter } from "./text-filter.tsx";
-import { TimeFilter } from "./time-filter.tsx";
+import { SelectField, TextFilter } from "../parts/filters.tsx";
+import { fromLocal, isFiltered, SPANS, toLocal } from "../parts/list-filter.ts";
 import type { List } from "./use-list.ts";
 
 const OUTCOMES: typeof Outcomes = ["handled", "ignored", "suspected_replay"];
@@ -93,3 +91,59 @@ const NOTHING = {
   ...{ source: "", status: "", outcome: "", type: "", error: "", q: "" },
   ...{ last: "", since: "", until: "" },
 };
+
+const BETWEEN = "between";
+
+/** When the events were recorded: a span that moves on, or between two times. */
+function TimeFilter({ list: { filter, narrow } }: { list: List }) {
+  const isBetween = filter.since !== undefined || filter.until !== undefined;
+  const [wantsBetween, setWantsBetween] = useState(false);
+  const choice = filter.last ?? (isBetween || wantsBetween ? BETWEEN : "");
+  const choose = (value: string) => {
+    setWantsBetween(value === BETWEEN);
+    if (value === BETWEEN) narrow({ last: "" });
+    else narrow({ last: value, since: "", until: "" });
+  };
+  return (
+    <>
+      <label className="field">
+        <span>Recorded</span>
+        <select value={choice} onChange={(event) => choose(event.target.value)}>
+          <option value="">Any time</option>
+          {Object.entries(SPANS).map(([span, { label }]) => (
+            <option key={span} value={span}>
+              {label}
+            </option>
+          ))}
+          <option value={BETWEEN}>Between…</option>
+        </select>
+      </label>
+      {choice === BETWEEN && (
+        <>
+          <Instant label="From" value={filter.since} onChange={(since) => narrow({ since })} />
+          <Instant label="Before" value={filter.until} onChange={(until) => narrow({ until })} />
+        </>
+      )}
+    </>
+  );
+}
+
+interface InstantProps {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly onChange: (value: string) => void;
+}
+
+function Instant({ label, value, onChange }: InstantProps) {
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <input
+        type="datetime-local"
+        step={1}
+        value={toLocal(value)}
+        onChange={(event) => onChange(fromLocal(event.target.value))}
+      />
+    </label>
+  );
+}

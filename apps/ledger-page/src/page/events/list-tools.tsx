@@ -1,8 +1,8 @@
 import type { BulkVerb, EventRow } from "@millrace/api-contract";
 import { useState } from "react";
-import { countOf, formatCount } from "../parts/count.ts";
-import { useMayWrite } from "../session/session-context.ts";
-import { BulkDialog } from "./bulk-dialog.tsx";
+import { countOf, formatCount } from "../parts/format.ts";
+import { BulkDialog } from "../runs/bulk-dialog.tsx";
+import { useMayWrite } from "../session/session.ts";
 import type { List } from "./use-list.ts";
 
 interface Props {

@@ -2,11 +2,10 @@ import type { EventRow } from "@millrace/api-contract";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { request } from "../api/request.ts";
-import { countOf } from "../parts/count.ts";
+import { Modal, reasonBody, ReasonField } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { Modal } from "../parts/modal.tsx";
+import { countOf } from "../parts/format.ts";
 import { notify } from "../parts/notice.tsx";
-import { reasonBody, ReasonField } from "../parts/reason-field.tsx";
 
 interface Props {
   readonly rows: readonly EventRow[];

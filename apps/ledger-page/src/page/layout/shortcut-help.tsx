@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Modal } from "../parts/modal.tsx";
+import { Modal } from "../parts/dialog.tsx";
 import { useShortcuts, useShortcutsOn } from "../parts/shortcuts.ts";
 
 const KEYS = [

@@ -1,11 +1,11 @@
 import type { ActivityBucket } from "@millrace/api-contract";
+import { durationOf } from "@millrace/api-contract/run-text";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { activityQuery, type ActivityRange } from "../api/queries.ts";
-import type { ListFilter } from "../events/list-filter.ts";
-import { durationOf } from "../parts/age.ts";
-import { formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { formatCount } from "../parts/format.ts";
+import type { ListFilter } from "../parts/list-filter.ts";
 import { Time } from "../parts/time.tsx";
 import { LatencyChart, ThroughputChart } from "./charts.tsx";
 

@@ -1,4 +1,5 @@
 import type { Activity } from "@millrace/api-contract";
+import { durationOf } from "@millrace/api-contract/run-text";
 import {
   Bar,
   ComposedChart,
@@ -10,8 +11,7 @@ import {
   XAxis,
   YAxis,
 } from "recharts";
-import { durationOf } from "../parts/age.ts";
-import { formatCount } from "../parts/count.ts";
+import { formatCount } from "../parts/format.ts";
 
 /** Settled events as stacked bars, and recorded events as a line. */
 export function ThroughputChart({ activity }: { activity: Activity }) {

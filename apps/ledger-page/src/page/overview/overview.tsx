@@ -3,11 +3,9 @@ import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { Link } from "react-router";
 import { disagreementsQuery } from "../api/queries.ts";
-import { eventLink } from "../events/list-filter.ts";
-import type { List } from "../events/use-list.ts";
-import { formatCount } from "../parts/count.ts";
-import { ErrorNote } from "../parts/error-note.tsx";
-import { PanelBoundary } from "../parts/panel-boundary.tsx";
+import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
+import { formatCount } from "../parts/format.ts";
+import { eventLink, type ListFilter } from "../parts/list-filter.ts";
 import { Age } from "../parts/time.tsx";
 import { SourcesTable } from "./sources-table.tsx";
 
@@ -15,7 +13,7 @@ import { SourcesTable } from "./sources-table.tsx";
 const Activity = lazy(() => import("./activity.tsx"));
 
 /** Counts by source and status, the last hour or month, and disagreements of ledger and queues. */
-export function Overview({ list, stats }: { list: List; stats: UseQueryResult<Stats> }) {
+export function Overview({ filter, stats }: { filter: ListFilter; stats: UseQueryResult<Stats> }) {
   return (
     <section className="overview" aria-labelledby="overview">
       <h2 id="overview" className="hidden">
@@ -25,7 +23,7 @@ export function Overview({ list, stats }: { list: List; stats: UseQueryResult<St
         {stats.error && <ErrorNote error={stats.error} onRetry={() => void stats.refetch()} />}
         {stats.isPending && <p className="quiet">Counting events…</p>}
         <PanelBoundary>
-          {stats.data && <SourcesTable list={list} stats={stats.data} />}
+          {stats.data && <SourcesTable filter={filter} stats={stats.data} />}
         </PanelBoundary>
         <PanelBoundary>
           <Agreement />
@@ -33,7 +31,7 @@ export function Overview({ list, stats }: { list: List; stats: UseQueryResult<St
       </div>
       <PanelBoundary>
         <Suspense fallback={<div className="panel charts quiet">Reading the last hour…</div>}>
-          <Activity filter={list.filter} />
+          <Activity filter={filter} />
         </Suspense>
       </PanelBoundary>
     </section>

@@ -3,27 +3,25 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
 import { request } from "../api/request.ts";
-import { type ListFilter, writeFilter } from "../events/list-filter.ts";
-import type { List } from "../events/use-list.ts";
 import { STATUSES } from "../parts/badge.tsx";
-import { formatCount } from "../parts/count.ts";
+import { Modal, reasonBody, ReasonField } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { Modal } from "../parts/modal.tsx";
+import { formatCount } from "../parts/format.ts";
+import { type ListFilter, writeFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
-import { reasonBody, ReasonField } from "../parts/reason-field.tsx";
-import { useMayWrite } from "../session/session-context.ts";
+import { useMayWrite } from "../session/session.ts";
 import { arrangeSources, type Column, nextOrder, type Order } from "./arrange-sources.ts";
 
 /** From so many sources on they can be searched. */
 const SEARCHED_MIN = 9;
 
 /** Each source in numbers, which lead to the events that they count. */
-export function SourcesTable({ list, stats }: { list: List; stats: Stats }) {
+export function SourcesTable({ filter, stats }: { filter: ListFilter; stats: Stats }) {
   const [search, setSearch] = useState("");
   const [folded, setFolded] = useState(true);
   const [order, setOrder] = useState<Order>({ column: "source", descending: false });
   const sources = Object.entries(stats.sources);
-  const view = { search, order, folded, shown: list.filter.source };
+  const view = { search, order, folded, shown: filter.source };
   const { rows, quiet } = arrangeSources(sources, view);
   return (
     <>
@@ -51,7 +49,7 @@ export function SourcesTable({ list, stats }: { list: List; stats: Stats }) {
           </thead>
           <tbody>
             {rows.map(([source, of]) => (
-              <SourceRow key={source} source={source} of={of} filter={list.filter} />
+              <SourceRow key={source} source={source} of={of} filter={filter} />
             ))}
           </tbody>
           {sources.length > 1 && <Total sources={sources.map(([, of]) => of)} />}

@@ -1,5 +1,6 @@
-import { ageOf } from "./age.ts";
-import { useNow } from "./use-now.ts";
+import { useSyncExternalStore } from "react";
+import { serverNowMs } from "../api/request.ts";
+import { ageOf } from "./format.ts";
 
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit",
@@ -85,3 +86,31 @@ function agoOf(ms: number, nowMs: number): string {
 const exact = (at: string): string => whole.format(Date.parse(at));
 const sameDay = (a: number, b: number): boolean =>
   new Date(a).toDateString() === new Date(b).toDateString();
+
+// One clock for every age on the page. It stands while nobody looks.
+const TICK_MS = 1_000;
+const listeners = new Set<() => void>();
+let nowMs = serverNowMs();
+let timer: number | undefined;
+
+function tick(): void {
+  if (document.hidden) return;
+  nowMs = serverNowMs();
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= window.setInterval(tick, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    window.clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** Something made of the present time, in milliseconds; renders anew when it has changed. */
+function useNow<T extends string | number>(of: (nowMs: number) => T): T {
+  return useSyncExternalStore(subscribe, () => of(nowMs));
+}

@@ -1,18 +1,19 @@
-import type { BulkRun } from "@millrace/api-contract";
-import { runResult } from "@millrace/api-contract/run-text";
-import { useQuery } from "@tanstack/react-query";
-import { useRef, type RefObject } from "react";
+import type { BodyOf, BulkRun } from "@millrace/api-contract";
+import { durationOf, runResult } from "@millrace/api-contract/run-text";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type RefObject, useLayoutEffect, useRef, useState } from "react";
 import { Link, useParams } from "react-router";
 import { runQuery } from "../api/queries.ts";
-import { durationOf } from "../parts/age.ts";
-import { formatCount } from "../parts/count.ts";
+import { request } from "../api/request.ts";
+import { Modal, reasonBody, ReasonField } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { Skipped } from "../parts/skipped.tsx";
+import { formatCount } from "../parts/format.ts";
+import { isOpen, progressText } from "../parts/run-text.ts";
 import { Age } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
-import { useMayWrite } from "../session/session-context.ts";
-import { RunActs } from "./run-acts.tsx";
-import { isOpen, progressText } from "./run-text.ts";
+import { useMayWrite } from "../session/session.ts";
+import { RateField, Skipped } from "./bulk-dialog.tsx";
+import { readRate } from "./bulk.ts";
 
 /** One bulk run as it goes on, and what changes it. */
 export function RunPage() {
@@ -92,5 +93,85 @@ function Filter({ run: { filter } }: { run: BulkRun }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+type Change = BodyOf<"post /runs/:id">;
+
+function useChange(id: number, onDone?: () => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Change) => request("post /runs/:id", { params: { id: String(id) }, body }),
+    onSuccess: () => onDone?.(),
+    onSettled: () => client.invalidateQueries({ queryKey: ["runs"] }),
+  });
+}
+
+interface RunActsProps {
+  readonly run: BulkRun;
+  /** The element that takes the focus when the run ends and its buttons go away. */
+  readonly focusNext: RefObject<HTMLElement | null>;
+}
+
+/** Pauses, resumes, slows down, and stops a run that is open. */
+function RunActs({ run, focusNext }: RunActsProps) {
+  const { id, state } = run;
+  const change = useChange(id);
+  const [rate, setRate] = useState(String(run.rate));
+  const [isStopping, setStopping] = useState(false);
+  const newRate = readRate(rate);
+  const acts = useRef<HTMLDivElement>(null);
+  // Before the buttons leave the page: afterwards the focus would be nowhere.
+  useLayoutEffect(() => {
+    const [mine, next] = [acts.current, focusNext];
+    return () => {
+      if (mine?.contains(document.activeElement)) next.current?.focus();
+    };
+  }, [focusNext]);
+  return (
+    <div ref={acts}>
+      <div className="run-acts">
+        {/* One button for both, so that it keeps the focus. */}
+        <button onClick={() => change.mutate({ state: state === "paused" ? "running" : "paused" })}>
+          {state === "paused" ? "Resume" : "Pause"}
+        </button>
+        <button className="danger" onClick={() => setStopping(true)}>
+          Stop…
+        </button>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (newRate !== undefined) change.mutate({ rate: newRate });
+          }}
+        >
+          <RateField value={rate} onChange={setRate} />
+          <button disabled={newRate === undefined}>Set rate</button>
+        </form>
+      </div>
+      {change.error && <ErrorNote error={change.error} />}
+      {isStopping && <StopDialog run={run} onClose={() => setStopping(false)} />}
+    </div>
+  );
+}
+
+function StopDialog({ run, onClose }: { run: BulkRun; onClose: () => void }) {
+  const [reason, setReason] = useState("");
+  const stop = useChange(run.id, onClose);
+  return (
+    <Modal title={`Stop run ${run.id}`} onClose={onClose}>
+      <p>Events that it has reached run to their end. The others are left as they are.</p>
+      <ReasonField value={reason} onChange={setReason} />
+      {stop.error && <ErrorNote error={stop.error} />}
+      <div className="actions">
+        <button onClick={onClose}>Cancel</button>
+        <button
+          className="danger"
+          disabled={stop.isPending}
+          onClick={() => stop.mutate({ state: "stopped", ...reasonBody(reason) })}
+        >
+          Stop run {run.id}
+        </button>
+      </div>
+    </Modal>
   );
 }

@@ -3,11 +3,11 @@ import { runResult } from "@millrace/api-contract/run-text";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { runsQuery } from "../api/queries.ts";
-import { DataTable, type Column } from "../parts/data-table.tsx";
+import { type Column, DataTable } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { progressText } from "../parts/run-text.ts";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
-import { progressText } from "./run-text.ts";
 
 /** Retries and replays of many events, newest first. */
 export function RunsPage() {

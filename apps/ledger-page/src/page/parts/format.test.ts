@@ -1,5 +1,6 @@
+import { durationOf } from "@millrace/api-contract/run-text";
 import { expect, test } from "vitest";
-import { ageOf, durationOf } from "./age.ts";
+import { ageOf } from "./format.ts";
 
 test.each([
   [0, "now"],

@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { apiFilter, eventLink, isFiltered, readFilter, writeFilter } from "./list-filter.ts";
+import {
+  apiFilter,
+  eventLink,
+  fromLocal,
+  isFiltered,
+  readFilter,
+  toLocal,
+  writeFilter,
+} from "./list-filter.ts";
 
 test("a filter survives the way through a URL", () => {
   const filter = { source: "shop", status: "failed", type: "a&b=c", q: "evt_%20 ü|/x", last: "1h" };
@@ -31,4 +39,15 @@ test("an event's link carries whatever its id is made of", () => {
   expect(query.get("id")).toBe("a/b?c=d&e|%2F");
   expect(query.get("generation")).toBe("2");
   expect(eventLink("shop", "x")).toBe("/event?source=shop&id=x");
+});
+
+test.each(["2026-01-31T12:00:05.000Z", "2026-07-01T00:00:00.000Z"])(
+  "%s is the same instant after a way through the field",
+  (instant) => expect(fromLocal(toLocal(instant))).toBe(instant),
+);
+
+test("what is no time leaves the field empty, and an empty field is no time", () => {
+  expect(toLocal("yesterday")).toBe("");
+  expect(toLocal(undefined)).toBe("");
+  expect(fromLocal("")).toBe("");
 });

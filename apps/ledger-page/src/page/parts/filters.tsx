@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 /** Milliseconds without a key before what was typed counts. */
 const PAUSE_MS = 350;
 
-interface Props {
+interface TextFilterProps {
   readonly label: string;
   readonly placeholder: string;
   readonly value: string;
@@ -14,7 +14,7 @@ interface Props {
 }
 
 /** A text that narrows the list as it is typed. */
-export function TextFilter({ label, placeholder, value, name, listId, onChange }: Props) {
+export function TextFilter({ label, placeholder, value, name, listId, onChange }: TextFilterProps) {
   const [typed, setTyped] = useState(value);
   const typing = useRef({ timer: 0, goesOn: false, sent: value });
 
@@ -58,6 +58,33 @@ export function TextFilter({ label, placeholder, value, name, listId, onChange }
           typing.current.goesOn = false;
         }}
       />
+    </label>
+  );
+}
+
+interface SelectFieldProps {
+  readonly label: string;
+  readonly value: string | undefined;
+  /** The text for no choice. */
+  readonly any: string;
+  readonly options: readonly string[];
+  readonly onChange: (value: string) => void;
+}
+
+/** One of a few values, or none. A value from the URL that is not among them stays seen. */
+export function SelectField({ label, value, any, options, onChange }: SelectFieldProps) {
+  const known = value === undefined || options.includes(value) ? options : [...options, value];
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <select value={value ?? ""} onChange={(event) => onChange(event.target.value)}>
+        <option value="">{any}</option>
+        {known.map((option) => (
+          <option key={option} value={option}>
+            {option}
+          </option>
+        ))}
+      </select>
     </label>
   );
 }

@@ -5,7 +5,7 @@ import type {
   UNCONFIRMED_MAX as Unconfirmed,
 } from "@millrace/api-contract";
 import { request } from "../api/request.ts";
-import type { ListFilter } from "./list-filter.ts";
+import type { ListFilter } from "../parts/list-filter.ts";
 
 /**
  * The filter as `POST /api/retry`, `/api/replay`, and `/api/give-up` take it: none at all has to be

@@ -1,25 +1,23 @@
 import type { BulkVerb, COUNT_MAX as CountMax } from "@millrace/api-contract";
-import { timeText, VERB_WORDS } from "@millrace/api-contract/run-text";
+import { REASON_WORDS, timeText, VERB_WORDS } from "@millrace/api-contract/run-text";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { serverNowMs } from "../api/server-clock.ts";
-import { countOf, formatCount } from "../parts/count.ts";
+import { serverNowMs } from "../api/request.ts";
+import { Modal, reasonBody, ReasonField } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { Modal } from "../parts/modal.tsx";
+import { countOf, formatCount } from "../parts/format.ts";
+import { apiFilter, type ListFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
-import { reasonBody, ReasonField } from "../parts/reason-field.tsx";
-import { Skipped } from "../parts/skipped.tsx";
 import {
-  RATE_DEFAULT,
   bulkBody,
   confirmation,
   countMany,
   doneOf,
   lookedAt,
+  RATE_DEFAULT,
   readRate,
   startMany,
 } from "./bulk.ts";
-import { apiFilter, type ListFilter } from "./list-filter.ts";
 
 /** Events beyond this number are not counted. */
 const COUNT_MAX: typeof CountMax = 100_000;
@@ -159,6 +157,23 @@ function FilterWords({ filter, verb }: { filter: ListFilter; verb: BulkVerb }) {
       {given.map(([key, value]) => (
         <li key={key}>
           {key} <code>{value}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const SKIP_WORDS: Readonly<Record<string, string>> = REASON_WORDS;
+
+/** The numbers of events that were skipped, each with its reason. */
+export function Skipped({ reasons }: { reasons: Readonly<Record<string, number>> }) {
+  const skipped = Object.entries(reasons);
+  if (skipped.length === 0) return null;
+  return (
+    <ul className="skipped">
+      {skipped.map(([reason, count]) => (
+        <li key={reason}>
+          {countOf(count, "event")} skipped: {SKIP_WORDS[reason] ?? reason} <code>{reason}</code>
         </li>
       ))}
     </ul>

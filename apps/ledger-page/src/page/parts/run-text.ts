@@ -1,5 +1,5 @@
 import type { BulkRun } from "@millrace/api-contract";
-import { countOf, formatCount } from "../parts/count.ts";
+import { countOf, formatCount } from "./format.ts";
 
 /** True while a run still has events to reach. */
 export const isOpen = ({ state }: Pick<BulkRun, "state">): boolean =>
