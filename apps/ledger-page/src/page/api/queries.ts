@@ -6,7 +6,7 @@ import {
   type QueryClient,
 } from "@tanstack/react-query";
 import { restOf, RUN_EVERY } from "../parts/run-text.ts";
-import { ApiError, malformedAnswer, type QueryText, request, requestBytes } from "./request.ts";
+import { ApiError, malformedAnswer, request, requestBytes, type QueryText } from "./request.ts";
 
 // Intervals are in milliseconds, and rest while the tab is hidden.
 const LIST_EVERY = 3_000;

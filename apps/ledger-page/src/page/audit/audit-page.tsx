@@ -2,7 +2,7 @@ import type { AuditEntry } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useSearchParams } from "react-router";
 import { auditQuery, statsQuery } from "../api/queries.ts";
-import { type Column, DataTable } from "../parts/data-table.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { SelectField, TextFilter } from "../parts/filters.tsx";
 import { eventLink } from "../parts/list-filter.ts";

@@ -7,7 +7,7 @@ import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
 import { CopyButton } from "../parts/notice.tsx";
 import { hexDump, joinParts, linesOf, textOfBytes } from "./body-text.ts";
-import { formatJson, type JsonLine, textOf } from "./format-json.ts";
+import { formatJson, textOf, type JsonLine } from "./format-json.ts";
 import { SearchableText } from "./searchable-text.tsx";
 
 /** The body, formatted where it is JSON, else as it came; a large one in parts. */

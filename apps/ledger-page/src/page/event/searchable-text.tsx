@@ -1,4 +1,4 @@
-import { type KeyboardEvent, memo, type ReactNode, useMemo, useState } from "react";
+import { memo, useMemo, useState, type KeyboardEvent, type ReactNode } from "react";
 import { countOf } from "../parts/format.ts";
 import { findMatches, type Match } from "./body-text.ts";
 import type { Token } from "./format-json.ts";

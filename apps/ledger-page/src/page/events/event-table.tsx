@@ -1,7 +1,7 @@
 import type { EventRow } from "@millrace/api-contract";
 import { Link } from "react-router";
 import { StatusBadge } from "../parts/badge.tsx";
-import { type Column, DataTable } from "../parts/data-table.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
 import { eventLink } from "../parts/list-filter.ts";
 import { Due, Time } from "../parts/time.tsx";
 import { keyOf, type Selection } from "./use-rows.ts";

@@ -9,8 +9,8 @@ import {
   apiFilter,
   eventLink,
   isFiltered,
-  type ListFilter,
   writeFilter,
+  type ListFilter,
 } from "../parts/list-filter.ts";
 import { CopyButton } from "../parts/notice.tsx";
 import { useTitle } from "../parts/use-title.ts";
@@ -19,7 +19,7 @@ import { EventTable } from "./event-table.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { ListTools } from "./list-tools.tsx";
 import { RetryDialog } from "./retry-dialog.tsx";
-import { type List, useList } from "./use-list.ts";
+import { useList, type List } from "./use-list.ts";
 import { useHold, useRetryKeys, useSelection, useSteadyRows } from "./use-rows.ts";
 
 /** The ledger: what goes on, and the events in order of their record. */

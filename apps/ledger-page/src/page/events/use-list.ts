@@ -1,5 +1,5 @@
 import { useLocation, useNavigate, useSearchParams } from "react-router";
-import { type ListFilter, readFilter, writeFilter } from "../parts/list-filter.ts";
+import { readFilter, writeFilter, type ListFilter } from "../parts/list-filter.ts";
 
 /** The list that the URL names: its filter, and where its page begins. */
 export interface List {

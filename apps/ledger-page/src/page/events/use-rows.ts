@@ -1,5 +1,5 @@
 import type { EventRow } from "@millrace/api-contract";
-import { type FocusEvent, type PointerEvent, useRef, useState } from "react";
+import { useRef, useState, type FocusEvent, type PointerEvent } from "react";
 import { useShortcuts } from "../parts/shortcuts.ts";
 import { useMayWrite } from "../session/session.ts";
 

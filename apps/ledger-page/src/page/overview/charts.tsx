@@ -7,9 +7,9 @@ import {
   LineChart,
   ResponsiveContainer,
   Tooltip,
-  type TooltipContentProps,
   XAxis,
   YAxis,
+  type TooltipContentProps,
 } from "recharts";
 import { formatCount } from "../parts/format.ts";
 

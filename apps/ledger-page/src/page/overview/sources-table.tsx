@@ -1,16 +1,14 @@
 import type { SourceStats, Stats } from "@millrace/api-contract";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
 import { request } from "../api/request.ts";
 import { STATUSES } from "../parts/badge.tsx";
-import { Modal, reasonBody, ReasonField } from "../parts/dialog.tsx";
-import { ErrorNote } from "../parts/error-note.tsx";
+import { ReasonDialog } from "../parts/dialog.tsx";
 import { formatCount } from "../parts/format.ts";
-import { type ListFilter, writeFilter } from "../parts/list-filter.ts";
+import { writeFilter, type ListFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
 import { useMayWrite } from "../session/session.ts";
-import { arrangeSources, type Column, nextOrder, type Order } from "./arrange-sources.ts";
+import { arrangeSources, nextOrder, type Column, type Order } from "./arrange-sources.ts";
 
 /** From so many sources on they can be searched. */
 const SEARCHED_MIN = 9;
@@ -127,20 +125,38 @@ function SourceRow(props: { source: string; of: SourceStats; filter: ListFilter 
 function PauseButton({ source, paused }: { source: string; paused: boolean }) {
   const [asked, setAsked] = useState(false);
   if (!useMayWrite()) return null;
+  const verb = paused ? "resume" : "pause";
+  const label = paused ? "Resume" : "Pause";
   return (
     <>
       <button className="small" onClick={() => setAsked(true)}>
         <span className="hidden">
-          {paused ? "Resume" : "Pause"} {source}…
+          {label} {source}…
         </span>
         <span className="wide" aria-hidden="true">
-          {paused ? "Resume…" : "Pause…"}
+          {label}…
         </span>
         <span className="narrow" aria-hidden="true">
           {paused ? "▸" : "‖"}
         </span>
       </button>
-      {asked && <PauseDialog {...{ source, paused }} onClose={() => setAsked(false)} />}
+      {asked && (
+        <ReasonDialog
+          title={`${label} ${source}`}
+          label={`${label} ${source}`}
+          act={(reason) =>
+            request(`post /sources/:source/${verb}`, { params: { source }, body: { reason } })
+          }
+          onDone={() => notify({ kind: "done", text: `${label}d ${source}.` })}
+          onClose={() => setAsked(false)}
+        >
+          <p>
+            {paused
+              ? "Workers process the events of this source again, oldest first."
+              : "Deliveries are still accepted and acknowledged. Workers do not process them until you resume the source."}
+          </p>
+        </ReasonDialog>
+      )}
     </>
   );
 }
@@ -178,44 +194,4 @@ function depthsOf({ jobs }: SourceStats): string {
     return "The queue does not answer or is refused, or the source is not in the config";
   const { waiting, active, delayed } = jobs;
   return `${waiting} waiting, ${active} active, ${delayed} delayed`;
-}
-
-interface PauseDialogProps {
-  readonly source: string;
-  readonly paused: boolean;
-  readonly onClose: () => void;
-}
-
-/** Pauses a source's queue, or lets it go on. */
-function PauseDialog({ source, paused, onClose }: PauseDialogProps) {
-  const verb = paused ? "resume" : "pause";
-  const label = paused ? "Resume" : "Pause";
-  const [reason, setReason] = useState("");
-  const client = useQueryClient();
-  const run = useMutation({
-    mutationFn: () =>
-      request(`post /sources/:source/${verb}`, { params: { source }, body: reasonBody(reason) }),
-    onSuccess: () => {
-      notify({ kind: "done", text: `${label}d ${source}.` });
-      onClose();
-    },
-    onSettled: () => client.invalidateQueries(),
-  });
-  return (
-    <Modal title={`${label} ${source}`} onClose={onClose}>
-      <p>
-        {paused
-          ? "Workers process the events of this source again, oldest first."
-          : "Deliveries are still accepted and acknowledged. Workers do not process them until you resume the source."}
-      </p>
-      <ReasonField value={reason} onChange={setReason} />
-      {run.error && <ErrorNote error={run.error} />}
-      <div className="actions">
-        <button onClick={onClose}>Cancel</button>
-        <button className="primary" onClick={() => run.mutate()} disabled={run.isPending}>
-          {label} {source}
-        </button>
-      </div>
-    </Modal>
-  );
 }

@@ -1,5 +1,7 @@
 import type { REASON_LENGTH_MAX } from "@millrace/api-contract";
-import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useId, useLayoutEffect, useRef, useState, type ReactNode } from "react";
+import { ErrorNote } from "./error-note.tsx";
 
 interface ModalProps {
   readonly title: string;
@@ -34,32 +36,68 @@ export function Modal({ title, onClose, children }: ModalProps) {
 
 const LENGTH_MAX: typeof REASON_LENGTH_MAX = 500;
 
-interface ReasonFieldProps {
-  readonly value: string;
-  readonly onChange: (value: string) => void;
+const REASON = {
+  name: "reason",
+  label: "Reason",
+  hint: "(optional, kept in the audit)",
+  placeholder: "What was wrong and how it was fixed",
+};
+
+interface ReasonDialogProps<Answer> {
+  readonly title: string;
+  /** The text of the button that acts. */
+  readonly label: ReactNode;
+  readonly className?: "primary" | "danger";
+  readonly disabled?: boolean;
+  readonly field?: typeof REASON;
+  readonly children: ReactNode;
+  /** Gets the text of the field; undefined for an empty one. */
+  readonly act: (reason: string | undefined) => Promise<Answer>;
+  readonly onDone?: (answer: Answer) => void | Promise<void>;
+  readonly onClose: () => void;
 }
 
-/** The reason of an action, for the audit. */
-export function ReasonField({ value, onChange }: ReasonFieldProps) {
+/** A dialog that acts with a reason. It closes when the act is done, and else shows the error. */
+export function ReasonDialog<Answer>(props: ReasonDialogProps<Answer>) {
+  const { title, label, className = "primary", disabled = false, field = REASON } = props;
+  const { children, act, onDone, onClose } = props;
+  const [reason, setReason] = useState("");
+  const client = useQueryClient();
+  const run = useMutation({
+    mutationFn: () => act(reason.trim() === "" ? undefined : reason.trim()),
+    onSuccess: async (answer) => {
+      onClose();
+      await onDone?.(answer);
+    },
+    onSettled: () => client.invalidateQueries(),
+  });
   return (
-    <label className="field">
-      <span>
-        Reason <span className="quiet">(optional, kept in the audit)</span>
-      </span>
-      <textarea
-        name="reason"
-        rows={2}
-        maxLength={LENGTH_MAX}
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-        placeholder="What was wrong and how it was fixed"
-      />
-    </label>
+    <Modal title={title} onClose={onClose}>
+      {children}
+      <label className="field">
+        <span>
+          {field.label} <span className="quiet">{field.hint}</span>
+        </span>
+        <textarea
+          name={field.name}
+          rows={2}
+          maxLength={LENGTH_MAX}
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+          placeholder={field.placeholder}
+        />
+      </label>
+      {run.error && <ErrorNote error={run.error} />}
+      <div className="actions">
+        <button onClick={onClose}>Cancel</button>
+        <button
+          className={className}
+          onClick={() => run.mutate()}
+          disabled={disabled || run.isPending}
+        >
+          {label}
+        </button>
+      </div>
+    </Modal>
   );
-}
-
-/** The part of a write's body for a reason: nothing for an empty one. */
-export function reasonBody(reason: string): { reason?: string } {
-  const text = reason.trim();
-  return text === "" ? {} : { reason: text };
 }

@@ -1,9 +1,9 @@
 import type { BulkVerb, COUNT_MAX as CountMax } from "@millrace/api-contract";
 import { REASON_WORDS, timeText, VERB_WORDS } from "@millrace/api-contract/run-text";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { serverNowMs } from "../api/request.ts";
-import { Modal, reasonBody, ReasonField } from "../parts/dialog.tsx";
+import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
 import { apiFilter, type ListFilter } from "../parts/list-filter.ts";
@@ -35,33 +35,33 @@ interface Props {
 export function BulkDialog({ verb, filter, onClose }: Props) {
   // One moment for both: the last hour must not move on between the count and the act.
   const [body] = useState(() => bulkBody(verb, apiFilter(filter, serverNowMs())));
-  const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const [rateText, setRateText] = useState(String(RATE_DEFAULT));
-  const client = useQueryClient();
   const dryRun = useDryRun(verb, body);
   const { data } = dryRun;
   const rate = readRate(rateText);
   const count = data === undefined ? 0 : doneOf(data);
   const more = data?.more_than !== undefined;
   const needed = confirmation(body, data === undefined ? 0 : lookedAt(data));
-  const run = useMutation({
-    mutationFn: () => startMany(verb, { ...body, ...needed, rate, ...reasonBody(reason) }),
-    onSuccess: (started) => {
-      onClose();
-      if (started === undefined) return;
-      const link = { to: `/runs/${started.id}`, text: "Watch it" };
-      notify({ kind: "done", text: `Run ${started.id} started.`, link });
-    },
-    onSettled: () => client.invalidateQueries(),
-  });
   const isConfirmed =
     needed.expected === undefined || typed.replaceAll(/\D/g, "") === String(needed.expected);
   const events = eventsText(count, more);
   return (
-    <Modal title={TITLE[verb]} onClose={onClose}>
+    <ReasonDialog
+      title={TITLE[verb]}
+      label={`${VERB[verb]} ${data === undefined ? "" : events}`}
+      className="danger"
+      disabled={count === 0 || rate === undefined || !isConfirmed}
+      act={(reason) => startMany(verb, { ...body, ...needed, rate, reason })}
+      onDone={(started) => {
+        if (started === undefined) return;
+        const link = { to: `/runs/${started.id}`, text: "Watch it" };
+        notify({ kind: "done", text: `Run ${started.id} started.`, link });
+      }}
+      onClose={onClose}
+    >
       <p>{MEANING[verb]}</p>
-      <FilterWords filter={filter} verb={verb} />
+      <FilterWords filter={{ ...filter, ...STATUS[verb] }} />
       <div role="status" className="dry-run">
         {dryRun.isPending && "Counting…"}
         {data !== undefined && (
@@ -77,19 +77,7 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
       {data !== undefined && count > 0 && needed.expected !== undefined && (
         <NumberField expected={needed.expected} value={typed} onChange={setTyped} />
       )}
-      <ReasonField value={reason} onChange={setReason} />
-      {run.error && <ErrorNote error={run.error} />}
-      <div className="actions">
-        <button onClick={onClose}>Cancel</button>
-        <button
-          className="danger"
-          disabled={count === 0 || rate === undefined || !isConfirmed || run.isPending}
-          onClick={() => run.mutate()}
-        >
-          {VERB[verb]} {data !== undefined && events}
-        </button>
-      </div>
-    </Modal>
+    </ReasonDialog>
   );
 }
 
@@ -149,14 +137,15 @@ const MEANING = {
     "Every pending event that matches the filter fails with given_up, and is not tried again unless somebody retries it. An event whose handler is running is left alone.",
 } as const;
 
-function FilterWords({ filter, verb }: { filter: ListFilter; verb: BulkVerb }) {
-  const given = Object.entries({ ...filter, ...STATUS[verb] });
+/** The fields of a filter, as a list. */
+export function FilterWords({ filter }: { filter: object }) {
+  const given = Object.entries(filter);
   if (given.length === 0) return <p className="filter-words">All events in the ledger</p>;
   return (
     <ul className="filter-words" aria-label="Filter">
       {given.map(([key, value]) => (
         <li key={key}>
-          {key} <code>{value}</code>
+          {key} <code>{String(value)}</code>
         </li>
       ))}
     </ul>

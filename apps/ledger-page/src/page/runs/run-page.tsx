@@ -1,18 +1,18 @@
 import type { BodyOf, BulkRun } from "@millrace/api-contract";
 import { durationOf, runResult } from "@millrace/api-contract/run-text";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { useLayoutEffect, useRef, useState, type RefObject } from "react";
 import { Link, useParams } from "react-router";
 import { runQuery } from "../api/queries.ts";
 import { request } from "../api/request.ts";
-import { Modal, reasonBody, ReasonField } from "../parts/dialog.tsx";
+import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatCount } from "../parts/format.ts";
 import { isOpen, progressText } from "../parts/run-text.ts";
 import { Age } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { useMayWrite } from "../session/session.ts";
-import { RateField, Skipped } from "./bulk-dialog.tsx";
+import { FilterWords, RateField, Skipped } from "./bulk-dialog.tsx";
 import { readRate } from "./bulk.ts";
 
 /** One bulk run as it goes on, and what changes it. */
@@ -53,7 +53,7 @@ function Run({ run, heading }: RunProps) {
       </p>
       <Skipped reasons={run.skipped} />
       {run.error !== null && <p className="note bad">{run.error}</p>}
-      <Filter run={run} />
+      <FilterWords filter={run.filter} />
       <p className="quiet">
         Started <Age at={run.created_at} /> by {run.started_by ?? "unknown user"}
         {run.reason !== null && `: ${run.reason}`}
@@ -82,31 +82,6 @@ function Progress({ run }: { run: BulkRun }) {
   );
 }
 
-function Filter({ run: { filter } }: { run: BulkRun }) {
-  const given = Object.entries(filter);
-  if (given.length === 0) return <p className="filter-words">All events in the ledger</p>;
-  return (
-    <ul className="filter-words" aria-label="Filter">
-      {given.map(([key, value]) => (
-        <li key={key}>
-          {key} <code>{String(value)}</code>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-type Change = BodyOf<"post /runs/:id">;
-
-function useChange(id: number, onDone?: () => void) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (body: Change) => request("post /runs/:id", { params: { id: String(id) }, body }),
-    onSuccess: () => onDone?.(),
-    onSettled: () => client.invalidateQueries({ queryKey: ["runs"] }),
-  });
-}
-
 interface RunActsProps {
   readonly run: BulkRun;
   /** The element that takes the focus when the run ends and its buttons go away. */
@@ -116,7 +91,13 @@ interface RunActsProps {
 /** Pauses, resumes, slows down, and stops a run that is open. */
 function RunActs({ run, focusNext }: RunActsProps) {
   const { id, state } = run;
-  const change = useChange(id);
+  const client = useQueryClient();
+  const send = (body: BodyOf<"post /runs/:id">) =>
+    request("post /runs/:id", { params: { id: String(id) }, body });
+  const change = useMutation({
+    mutationFn: send,
+    onSettled: () => client.invalidateQueries({ queryKey: ["runs"] }),
+  });
   const [rate, setRate] = useState(String(run.rate));
   const [isStopping, setStopping] = useState(false);
   const newRate = readRate(rate);
@@ -149,29 +130,17 @@ function RunActs({ run, focusNext }: RunActsProps) {
         </form>
       </div>
       {change.error && <ErrorNote error={change.error} />}
-      {isStopping && <StopDialog run={run} onClose={() => setStopping(false)} />}
-    </div>
-  );
-}
-
-function StopDialog({ run, onClose }: { run: BulkRun; onClose: () => void }) {
-  const [reason, setReason] = useState("");
-  const stop = useChange(run.id, onClose);
-  return (
-    <Modal title={`Stop run ${run.id}`} onClose={onClose}>
-      <p>Events that it has reached run to their end. The others are left as they are.</p>
-      <ReasonField value={reason} onChange={setReason} />
-      {stop.error && <ErrorNote error={stop.error} />}
-      <div className="actions">
-        <button onClick={onClose}>Cancel</button>
-        <button
+      {isStopping && (
+        <ReasonDialog
+          title={`Stop run ${id}`}
+          label={`Stop run ${id}`}
           className="danger"
-          disabled={stop.isPending}
-          onClick={() => stop.mutate({ state: "stopped", ...reasonBody(reason) })}
+          act={(reason) => send({ state: "stopped", reason })}
+          onClose={() => setStopping(false)}
         >
-          Stop run {run.id}
-        </button>
-      </div>
-    </Modal>
+          <p>Events that it has reached run to their end. The others are left as they are.</p>
+        </ReasonDialog>
+      )}
+    </div>
   );
 }

@@ -3,7 +3,7 @@ import { runResult } from "@millrace/api-contract/run-text";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { runsQuery } from "../api/queries.ts";
-import { type Column, DataTable } from "../parts/data-table.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { progressText } from "../parts/run-text.ts";
 import { Time } from "../parts/time.tsx";
