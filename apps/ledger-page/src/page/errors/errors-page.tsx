@@ -1,11 +1,11 @@
 import type { ERROR_STATES as ErrorStates, ErrorGroup } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link, useSearchParams } from "react-router";
-import { errorsQuery, statsQuery } from "../api/queries.ts";
-import { DataTable, type Column } from "../parts/data-table.tsx";
+import { Link } from "react-router";
+import { errorsQuery } from "../api/queries.ts";
+import { DataTable, Pager, type Column } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { SelectField, TextFilter } from "../parts/filters.tsx";
+import { Filters, SelectField, SourceFilter, TextFilter, useUrlFields } from "../parts/filters.tsx";
 import { countOf } from "../parts/format.ts";
 import { eventLink, writeFilter, type ListFilter } from "../parts/list-filter.ts";
 import { Age, Time } from "../parts/time.tsx";
@@ -22,8 +22,7 @@ const PAGE = 50;
 /** Errors of handlers, a row for all that are equal, last seen first. */
 export function ErrorsPage() {
   useTitle("Errors");
-  const [query, setQuery] = useSearchParams();
-  const given = (key: string) => query.get(key) ?? undefined;
+  const { given, change } = useUrlFields("offset");
   const state = given("state") ?? "open";
   const offset = Number(given("offset") ?? 0) || 0;
   const asked = {
@@ -32,13 +31,6 @@ export function ErrorsPage() {
   };
   const errors = useQuery(errorsQuery(asked));
   const { data, error } = errors;
-  const change = (key: string, value: string, replace = false) => {
-    const next = new URLSearchParams(query);
-    if (key !== "offset") next.delete("offset");
-    if (value === "") next.delete(key);
-    else next.set(key, value);
-    setQuery(next, { replace });
-  };
   return (
     <section className="list">
       <h1>Errors</h1>
@@ -46,7 +38,22 @@ export function ErrorsPage() {
         Failed attempts, a row for all with the same error. What varies in it, such as ids and
         numbers, does not count.
       </p>
-      <Filters state={state} source={asked.source} q={asked.q} change={change} />
+      <Filters label="Errors">
+        <SelectField
+          label="State"
+          value={state === ALL ? undefined : state}
+          any="All states"
+          options={STATES}
+          onChange={(value) => change("state", value === "" ? ALL : value)}
+        />
+        <SourceFilter value={asked.source} onChange={(value) => change("source", value)} />
+        <TextFilter
+          label="Text"
+          placeholder="violates"
+          value={asked.q ?? ""}
+          onChange={(value, replace) => change("q", value, replace)}
+        />
+      </Filters>
       {error && <ErrorNote error={error} onRetry={() => void errors.refetch()} />}
       <p role="status" className="quiet">
         {data === undefined && error === null && "Loading…"}
@@ -70,75 +77,15 @@ export function ErrorsPage() {
         </div>
       )}
       {data !== undefined && data.total > PAGE && (
-        <Pager offset={offset} total={data.total} change={change} />
+        <Pager
+          steps={{
+            "← Newer": offset > 0 && (() => change("offset", String(Math.max(0, offset - PAGE)))),
+            "Older →":
+              offset + PAGE < data.total && (() => change("offset", String(offset + PAGE))),
+          }}
+        />
       )}
     </section>
-  );
-}
-
-interface PagerProps {
-  readonly offset: number;
-  readonly total: number;
-  readonly change: (key: "offset", value: string) => void;
-}
-
-function Pager({ offset, total, change }: PagerProps) {
-  return (
-    <nav className="pager" aria-label="Pages">
-      <button
-        onClick={() => change("offset", String(Math.max(0, offset - PAGE)))}
-        disabled={offset === 0}
-      >
-        ← Newer
-      </button>
-      <button
-        onClick={() => change("offset", String(offset + PAGE))}
-        disabled={offset + PAGE >= total}
-      >
-        Older →
-      </button>
-    </nav>
-  );
-}
-
-interface FiltersProps {
-  readonly state: string;
-  readonly source: string | undefined;
-  readonly q: string | undefined;
-  readonly change: (key: string, value: string, replace?: boolean) => void;
-}
-
-/** The fields that narrow the errors. Their values live in the URL. */
-function Filters({ state, source, q, change }: FiltersProps) {
-  const stats = useQuery(statsQuery);
-  return (
-    <form
-      role="search"
-      aria-label="Errors"
-      className="filters"
-      onSubmit={(event) => event.preventDefault()}
-    >
-      <SelectField
-        label="State"
-        value={state === ALL ? undefined : state}
-        any="All states"
-        options={STATES}
-        onChange={(value) => change("state", value === "" ? ALL : value)}
-      />
-      <SelectField
-        label="Source"
-        value={source}
-        any="All sources"
-        options={Object.keys(stats.data?.sources ?? {})}
-        onChange={(value) => change("source", value)}
-      />
-      <TextFilter
-        label="Text"
-        placeholder="violates"
-        value={q ?? ""}
-        onChange={(value, replace) => change("q", value, replace)}
-      />
-    </form>
   );
 }
 

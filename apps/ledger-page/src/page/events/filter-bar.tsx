@@ -1,7 +1,7 @@
 import type { OUTCOMES as Outcomes } from "@millrace/api-contract";
 import { useId, useState } from "react";
 import { STATUSES } from "../parts/badge.tsx";
-import { SelectField, TextFilter } from "../parts/filters.tsx";
+import { Filters, SelectField, SourceFilter, TextFilter } from "../parts/filters.tsx";
 import { fromLocal, isFiltered, SPANS, toLocal } from "../parts/list-filter.ts";
 import type { List } from "./use-list.ts";
 
@@ -9,29 +9,17 @@ const OUTCOMES: typeof Outcomes = ["handled", "ignored", "suspected_replay"];
 
 interface Props {
   readonly list: List;
-  readonly sources: readonly string[];
   /** Types that were seen, to choose from. */
   readonly types: readonly string[];
 }
 
 /** The fields that narrow the list. Their values live in the URL. */
-export function FilterBar({ list, sources, types }: Props) {
+export function FilterBar({ list, types }: Props) {
   const typesId = useId();
   const { filter, narrow } = list;
   return (
-    <form
-      role="search"
-      aria-label="Events"
-      className="filters"
-      onSubmit={(e) => e.preventDefault()}
-    >
-      <SelectField
-        label="Source"
-        value={filter.source}
-        any="All sources"
-        options={sources}
-        onChange={(source) => narrow({ source })}
-      />
+    <Filters label="Events">
+      <SourceFilter value={filter.source} onChange={(source) => narrow({ source })} />
       <SelectField
         label="Status"
         value={filter.status}
@@ -53,7 +41,15 @@ export function FilterBar({ list, sources, types }: Props) {
         value={filter.type ?? ""}
         onChange={(type, replace) => narrow({ type }, replace)}
       />
-      <ErrorFilter list={list} />
+      {/* The page of errors leads here. */}
+      {filter.error !== undefined && (
+        <TextFilter
+          label="Error"
+          placeholder="1-7c1f0e52b6a94d38"
+          value={filter.error}
+          onChange={(error, replace) => narrow({ error }, replace)}
+        />
+      )}
       <TextFilter
         label="ID starts with"
         name="q"
@@ -70,20 +66,7 @@ export function FilterBar({ list, sources, types }: Props) {
           <option key={type} value={type} />
         ))}
       </datalist>
-    </form>
-  );
-}
-
-/** The page of errors leads here. */
-function ErrorFilter({ list: { filter, narrow } }: Pick<Props, "list">) {
-  if (filter.error === undefined) return null;
-  return (
-    <TextFilter
-      label="Error"
-      placeholder="1-7c1f0e52b6a94d38"
-      value={filter.error}
-      onChange={(error, replace) => narrow({ error }, replace)}
-    />
+    </Filters>
   );
 }
 
@@ -98,7 +81,7 @@ const BETWEEN = "between";
 function TimeFilter({ list: { filter, narrow } }: { list: List }) {
   const isBetween = filter.since !== undefined || filter.until !== undefined;
   const [wantsBetween, setWantsBetween] = useState(false);
-  const choice = filter.last ?? (isBetween || wantsBetween ? BETWEEN : "");
+  const choice = filter.last ?? (isBetween || wantsBetween ? BETWEEN : undefined);
   const choose = (value: string) => {
     setWantsBetween(value === BETWEEN);
     if (value === BETWEEN) narrow({ last: "" });
@@ -106,18 +89,14 @@ function TimeFilter({ list: { filter, narrow } }: { list: List }) {
   };
   return (
     <>
-      <label className="field">
-        <span>Recorded</span>
-        <select value={choice} onChange={(event) => choose(event.target.value)}>
-          <option value="">Any time</option>
-          {Object.entries(SPANS).map(([span, { label }]) => (
-            <option key={span} value={span}>
-              {label}
-            </option>
-          ))}
-          <option value={BETWEEN}>Between…</option>
-        </select>
-      </label>
+      <SelectField
+        label="Recorded"
+        value={choice}
+        any="Any time"
+        options={[...Object.keys(SPANS), BETWEEN]}
+        textOf={(option) => (option === BETWEEN ? "Between…" : (SPANS[option]?.label ?? option))}
+        onChange={choose}
+      />
       {choice === BETWEEN && (
         <>
           <Instant label="From" value={filter.since} onChange={(since) => narrow({ since })} />

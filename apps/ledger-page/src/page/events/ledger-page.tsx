@@ -4,6 +4,7 @@ import { Link } from "react-router";
 import { countQuery, eventsQuery, statsQuery } from "../api/queries.ts";
 import { serverNowMs } from "../api/request.ts";
 import { Overview } from "../overview/overview.tsx";
+import { Pager } from "../parts/data-table.tsx";
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
 import {
   apiFilter,
@@ -19,7 +20,7 @@ import { EventTable } from "./event-table.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { ListTools } from "./list-tools.tsx";
 import { RetryDialog } from "./retry-dialog.tsx";
-import { useList, type List } from "./use-list.ts";
+import { useList } from "./use-list.ts";
 import { useHold, useRetryKeys, useSelection, useSteadyRows } from "./use-rows.ts";
 
 /** The ledger: what goes on, and the events in order of their record. */
@@ -48,13 +49,15 @@ export function LedgerPage() {
   const mayWrite = useMayWrite();
   const { toRetry, setToRetry } = useRetryKeys(rows, selection);
   const sources = Object.keys(stats.data?.sources ?? {});
+  const next = page.isPlaceholderData ? undefined : page.data?.next;
+  const words = PAGER_WORDS[order];
   return (
     <>
       <h1 className="hidden">Ledger</h1>
       <Overview filter={filter} stats={stats} />
       <section aria-labelledby="events" className="list" aria-busy={page.isPlaceholderData}>
         <h2 id="events">Events</h2>
-        <FilterBar list={list} sources={sources} types={typesOf(rows)} />
+        <FilterBar list={list} types={typesOf(rows)} />
         <ListTools
           {...{ list, live, setLive, waiting, letIn }}
           total={total.data}
@@ -80,11 +83,22 @@ export function LedgerPage() {
             onRetried={() => selection.all(false)}
           />
         )}
-        <Pager list={list} next={page.isPlaceholderData ? undefined : page.data?.next} />
+        <Pager
+          steps={{
+            [words.first]: cursor !== undefined && list.first,
+            [words.previous]: list.trail.length > 0 && list.previous,
+            [words.next]: typeof next === "string" && (() => list.next(next)),
+          }}
+        />
       </section>
     </>
   );
 }
+
+const PAGER_WORDS = {
+  desc: { first: "Newest", previous: "← Newer", next: "Older →" },
+  asc: { first: "Oldest", previous: "← Older", next: "Newer →" },
+} as const;
 
 const typesOf = (rows: readonly { type: string }[]): string[] =>
   [...new Set(rows.map((row) => row.type))].toSorted();
@@ -138,27 +152,3 @@ function EmptyLedger({ sources }: { sources: readonly string[] }) {
 // Without a type the source's provider sends its usual sample.
 const sampleCommand = ([source]: readonly string[]): string =>
   `npx millrace send ${source ?? "<source>"}`;
-
-const WORDS = {
-  desc: { first: "Newest", previous: "← Newer", next: "Older →" },
-  asc: { first: "Oldest", previous: "← Older", next: "Newer →" },
-} as const;
-
-/** The way to the pages before and behind this one. */
-function Pager({ list, next }: { list: List; next: string | null | undefined }) {
-  const { cursor, trail, order } = list;
-  const words = WORDS[order];
-  return (
-    <nav className="pager" aria-label="Pages">
-      <button onClick={() => list.first()} disabled={cursor === undefined}>
-        {words.first}
-      </button>
-      <button onClick={() => list.previous()} disabled={trail.length === 0}>
-        {words.previous}
-      </button>
-      <button onClick={() => list.next(next ?? "")} disabled={next === null || next === undefined}>
-        {words.next}
-      </button>
-    </nav>
-  );
-}

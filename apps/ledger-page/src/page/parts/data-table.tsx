@@ -55,3 +55,16 @@ function labelOf({ column }: { column: { columnDef: { header?: unknown } } }): s
   const { header } = column.columnDef;
   return typeof header === "string" ? header : undefined;
 }
+
+/** The buttons to other pages of a list, by their text; one that leads nowhere is off. */
+export function Pager({ steps }: { steps: Readonly<Record<string, false | (() => void)>> }) {
+  return (
+    <nav className="pager" aria-label="Pages">
+      {Object.entries(steps).map(([text, go]) => (
+        <button key={text} onClick={() => go && go()} disabled={!go}>
+          {text}
+        </button>
+      ))}
+    </nav>
+  );
+}

@@ -1,4 +1,45 @@
-import { useEffect, useRef, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useSearchParams } from "react-router";
+import { statsQuery } from "../api/queries.ts";
+
+/**
+ * The fields of a list in the URL. A change of one begins at the first page, which has no `place`.
+ */
+export function useUrlFields(place: string) {
+  const [query, setQuery] = useSearchParams();
+  return {
+    given: (key: string) => query.get(key) ?? undefined,
+    change: (key: string, value: string, replace = false) => {
+      const next = new URLSearchParams(query);
+      next.delete(place);
+      if (value === "") next.delete(key);
+      else next.set(key, value);
+      setQuery(next, { replace });
+    },
+  };
+}
+
+/** The form of the fields that narrow a list. */
+export function Filters({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <form
+      role="search"
+      aria-label={label}
+      className="filters"
+      onSubmit={(event) => event.preventDefault()}
+    >
+      {children}
+    </form>
+  );
+}
+
+/** Chooses one of the sources that the ledger or the config knows. */
+export function SourceFilter({ value, onChange }: Pick<SelectFieldProps, "value" | "onChange">) {
+  const { data } = useQuery(statsQuery);
+  const options = Object.keys(data?.sources ?? {});
+  return <SelectField label="Source" any="All sources" {...{ value, options, onChange }} />;
+}
 
 /** Milliseconds without a key before what was typed counts. */
 const PAUSE_MS = 350;
@@ -68,11 +109,13 @@ interface SelectFieldProps {
   /** The text for no choice. */
   readonly any: string;
   readonly options: readonly string[];
+  readonly textOf?: (option: string) => string;
   readonly onChange: (value: string) => void;
 }
 
 /** One of a few values, or none. A value from the URL that is not among them stays seen. */
-export function SelectField({ label, value, any, options, onChange }: SelectFieldProps) {
+export function SelectField(props: SelectFieldProps) {
+  const { label, value, any, options, textOf = String, onChange } = props;
   const known = value === undefined || options.includes(value) ? options : [...options, value];
   return (
     <label className="field">
@@ -81,7 +124,7 @@ export function SelectField({ label, value, any, options, onChange }: SelectFiel
         <option value="">{any}</option>
         {known.map((option) => (
           <option key={option} value={option}>
-            {option}
+            {textOf(option)}
           </option>
         ))}
       </select>
