@@ -47,10 +47,9 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
   return queryOptions({
     queryKey: ["events", list],
     queryFn: async ({ signal }) => {
-      const began = performance.now();
-      const page = await request("get /events", { query: query(), signal });
+      const page = await timed(() => request("get /events", { query: query(), signal }));
       if (!isEventPage(page)) throw malformedAnswer("a list of events");
-      return { ...page, tookMs: performance.now() - began };
+      return page;
     },
     refetchInterval: ({ state }) =>
       live && Math.max(LIST_EVERY, (state.data?.tookMs ?? 0) * LIST_REST),
@@ -82,14 +81,8 @@ export function countQuery(
 ) {
   return queryOptions({
     queryKey: ["event-count", list],
-    queryFn: async ({ signal }) => {
-      const began = performance.now();
-      const found = await request("get /event-count", {
-        query: { ...query(), max: COUNTED_MAX },
-        signal,
-      });
-      return { ...found, tookMs: performance.now() - began };
-    },
+    queryFn: ({ signal }) =>
+      timed(() => request("get /event-count", { query: { ...query(), max: COUNTED_MAX }, signal })),
     refetchInterval: ({ state }) =>
       live && LIST_REST * Math.max(LIST_EVERY, (state.data?.tookMs ?? 0) * LIST_REST),
     refetchOnWindowFocus: false,
@@ -209,7 +202,6 @@ export function auditQuery(query: QueryText<"get /audit">) {
 export const runsQuery = queryOptions({
   queryKey: ["runs"],
   queryFn: ({ signal }) => timed(() => request("get /runs", { signal })),
-  select: ({ answer }) => answer,
   refetchInterval: ({ state: { data } }) => Math.max(LIST_EVERY, (data?.tookMs ?? 0) * LIST_REST),
 });
 
@@ -221,19 +213,13 @@ export function runQuery(id: string) {
   return queryOptions({
     queryKey: ["runs", id],
     queryFn: ({ signal }) => timed(() => request("get /runs/:id", { params: { id }, signal })),
-    select: ({ answer: { run } }) => run,
+    select: ({ run }) => run,
     refetchInterval: ({ state: { data } }) =>
-      data === undefined ? RUN_EVERY : restOf(data.answer.run, data.tookMs),
+      data === undefined ? RUN_EVERY : restOf(data.run, data.tookMs),
   });
 }
 
-interface Timed<Answer> {
-  readonly answer: Answer;
-  readonly tookMs: number;
-}
-
-async function timed<Answer>(ask: () => Promise<Answer>): Promise<Timed<Answer>> {
+async function timed<Answer>(ask: () => Promise<Answer>): Promise<Answer & { tookMs: number }> {
   const began = performance.now();
-  const answer = await ask();
-  return { answer, tookMs: performance.now() - began };
+  return { ...(await ask()), tookMs: performance.now() - began };
 }

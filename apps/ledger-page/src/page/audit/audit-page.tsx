@@ -45,12 +45,7 @@ export function AuditPage() {
       )}
       {data !== undefined && data.entries.length > 0 && (
         <div className="scroll">
-          <DataTable
-            caption="Audit"
-            columns={columns}
-            rows={[...data.entries]}
-            keyOf={({ id }) => id}
-          />
+          <DataTable caption="Audit" columns={columns} rows={data.entries} keyOf={({ id }) => id} />
         </div>
       )}
       <Pager
@@ -64,12 +59,12 @@ export function AuditPage() {
 }
 
 const columns: Column<AuditEntry>[] = [
-  { id: "when", header: "When", cell: ({ row }) => <Time at={row.original.at} /> },
-  { id: "who", header: "Actor", cell: ({ row }) => <Actor entry={row.original} /> },
-  { id: "action", header: "Action", cell: ({ row }) => row.original.action.replaceAll("_", " ") },
-  { id: "target", header: "Target", cell: ({ row }) => <Target entry={row.original} /> },
-  { id: "reason", header: "Reason", cell: ({ row }) => row.original.reason },
-  { id: "result", header: "Result", cell: ({ row }) => factsOf(row.original.result) },
+  { id: "when", header: "When", cell: (entry) => <Time at={entry.at} /> },
+  { id: "who", header: "Actor", cell: (entry) => <Actor entry={entry} /> },
+  { id: "action", header: "Action", cell: (entry) => entry.action.replaceAll("_", " ") },
+  { id: "target", header: "Target", cell: (entry) => <Target entry={entry} /> },
+  { id: "reason", header: "Reason", cell: (entry) => entry.reason },
+  { id: "result", header: "Result", cell: (entry) => factsOf(entry.result) },
 ];
 
 function Actor({ entry }: { entry: AuditEntry }) {

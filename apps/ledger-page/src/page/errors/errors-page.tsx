@@ -70,7 +70,7 @@ export function ErrorsPage() {
           <DataTable
             caption="Errors, last seen first"
             columns={columnsOf(asked.source)}
-            rows={[...data.errors]}
+            rows={data.errors}
             keyOf={({ fingerprint }) => fingerprint}
             classOf={({ failed }) => (failed > 0 ? "failed" : "")}
           />
@@ -91,27 +91,27 @@ export function ErrorsPage() {
 
 /** @param source - The one whose events are counted and retried; all where it is undefined. */
 const columnsOf = (source: string | undefined): Column<ErrorGroup>[] => [
-  { id: "title", header: "Error", cell: ({ row }) => <Title error={row.original} /> },
+  { id: "title", header: "Error", cell: (error) => <Title error={error} /> },
   {
     id: "failed",
     header: "Failed",
-    cell: ({ row: { original } }) => <EventsOf error={original} status="failed" source={source} />,
+    cell: (error) => <EventsOf error={error} status="failed" source={source} />,
   },
   {
     id: "pending",
     header: "Pending",
-    cell: ({ row: { original } }) => <EventsOf error={original} status="pending" source={source} />,
+    cell: (error) => <EventsOf error={error} status="pending" source={source} />,
   },
-  { id: "attempts", header: "Attempts", cell: ({ row }) => row.original.attempts.toLocaleString() },
-  { id: "sources", header: "Seen in", cell: ({ row }) => <SeenIn error={row.original} /> },
+  { id: "attempts", header: "Attempts", cell: (error) => error.attempts.toLocaleString() },
+  { id: "sources", header: "Seen in", cell: (error) => <SeenIn error={error} /> },
   {
     id: "seen",
     header: "Last seen",
-    cell: ({ row: { original } }) => (
+    cell: (error) => (
       <>
-        <Time at={original.last_seen_at} />
+        <Time at={error.last_seen_at} />
         <span className="quiet outcome">
-          first <Age at={original.first_seen_at} />
+          first <Age at={error.first_seen_at} />
         </span>
       </>
     ),
@@ -119,7 +119,7 @@ const columnsOf = (source: string | undefined): Column<ErrorGroup>[] => [
   {
     id: "acts",
     header: "What to do",
-    cell: ({ row }) => <Acts error={row.original} source={source} />,
+    cell: (error) => <Acts error={error} source={source} />,
   },
 ];
 

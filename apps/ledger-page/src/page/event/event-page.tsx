@@ -31,22 +31,16 @@ export function EventPage() {
       {event.data === undefined ? (
         isUnknown(event.error) && unknownEvent(source, id)
       ) : (
-        <Parts event={event.data} />
+        <>
+          <EventHead event={event.data} />
+          <div className="event-parts">
+            <Column panels={LEFT} event={event.data} />
+            <Column panels={RIGHT} event={event.data} />
+          </div>
+        </>
       )}
       {event.isPending && <p className="quiet">Reading the event…</p>}
     </article>
-  );
-}
-
-function Parts({ event }: { event: EventDetail }) {
-  return (
-    <>
-      <EventHead event={event} />
-      <div className="event-parts">
-        <Column panels={LEFT} event={event} />
-        <Column panels={RIGHT} event={event} />
-      </div>
-    </>
   );
 }
 

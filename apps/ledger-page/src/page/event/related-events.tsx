@@ -50,8 +50,7 @@ export function SameMessage({ event }: { event: EventDetail }) {
             <Link to={eventLink(source, other.event_id, 0)}>{other.event_id}</Link>
             <StatusBadge status={other.status} />
             <span className="quiet">
-              {other.type}
-              {sameNoteOf(other)}
+              {[other.type, noteOf(other)].filter((part) => part !== null).join(", ")}
             </span>
             <Time at={other.recorded_at} />
           </li>
@@ -59,15 +58,6 @@ export function SameMessage({ event }: { event: EventDetail }) {
       </ul>
     </section>
   );
-}
-
-function sameNoteOf({
-  outcome,
-  last_error_code,
-  status,
-}: EventDetail["same_message"]["events"][number]) {
-  const note = outcome ?? (status === "failed" ? last_error_code : null);
-  return note === null ? null : `, ${note}`;
 }
 
 /** The event whose handler emitted this one, and the events that its own handlers emitted. */
@@ -115,6 +105,7 @@ export function Chain({ event: { emitted_by, emitted } }: { event: EventDetail }
   );
 }
 
-function noteOf({ outcome, last_error_code, status }: EventDetail["emitted"]["events"][number]) {
-  return outcome ?? (status === "failed" ? last_error_code : null) ?? "";
-}
+type Related = EventDetail["emitted" | "same_message"]["events"][number];
+
+const noteOf = ({ outcome, last_error_code, status }: Related): string | null =>
+  outcome ?? (status === "failed" ? last_error_code : null);

@@ -10,11 +10,11 @@ import { keyOf, type Selection } from "./use-rows.ts";
 const ERROR_SHOWN = 240;
 
 const COLUMNS: Column<EventRow>[] = [
-  { id: "when", header: "Recorded", cell: ({ row }) => <Time at={row.original.recorded_at} /> },
+  { id: "when", header: "Recorded", cell: (event) => <Time at={event.recorded_at} /> },
   {
     id: "status",
     header: "Status",
-    cell: ({ row: { original: event } }) => (
+    cell: (event) => (
       <>
         <StatusBadge status={event.status} />
         {event.outcome !== null && event.outcome !== "handled" && (
@@ -24,11 +24,11 @@ const COLUMNS: Column<EventRow>[] = [
       </>
     ),
   },
-  { id: "source", header: "Source", cell: ({ row }) => row.original.source },
-  { id: "type", header: "Type", cell: ({ row }) => row.original.type },
-  { id: "id", header: "Event", cell: ({ row }) => <EventLink event={row.original} /> },
-  { id: "attempts", header: "Attempts", cell: ({ row }) => row.original.attempts },
-  { id: "error", header: "Last error", cell: ({ row }) => lastError(row.original) },
+  { id: "source", header: "Source", cell: (event) => event.source },
+  { id: "type", header: "Type", cell: (event) => event.type },
+  { id: "id", header: "Event", cell: (event) => <EventLink event={event} /> },
+  { id: "attempts", header: "Attempts", cell: (event) => event.attempts },
+  { id: "error", header: "Last error", cell: (event) => lastError(event) },
 ];
 
 interface Props {
@@ -56,7 +56,7 @@ function tickColumn(rows: readonly EventRow[], selection: Selection): Column<Eve
   const areAll = selection.rows.length === rows.length;
   return {
     id: "tick",
-    header: () => (
+    header: (
       <input
         type="checkbox"
         aria-label="Select all events on this page"
@@ -67,7 +67,7 @@ function tickColumn(rows: readonly EventRow[], selection: Selection): Column<Eve
         onChange={() => selection.all(!areAll)}
       />
     ),
-    cell: ({ row: { original: event } }) => (
+    cell: (event) => (
       <input
         type="checkbox"
         aria-label={`Select ${event.event_id}`}

@@ -33,42 +33,29 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** An instant as how long ago it was. */
-export function Age({ at }: { at: string }) {
-  const ago = useNow((now) => agoOf(Date.parse(at), now));
-  return (
-    <time dateTime={at} title={exact(at)}>
-      {ago}
-    </time>
-  );
+interface At {
+  readonly at: string;
 }
 
-/** An instant as date and time to the millisecond, with its age. */
-export function ExactTime({ at }: { at: string }) {
-  const ago = useNow((now) => agoOf(Date.parse(at), now));
-  return (
-    <time dateTime={at} title={at}>
-      {exact(at)} <span className="quiet">{ago}</span>
-    </time>
-  );
+/** An instant as how long ago it was; `ExactTime` has the date and the milliseconds too. */
+export const Age = ({ at }: At) => <Relative at={at} textOf={agoOf} />;
+export const ExactTime = ({ at }: At) => <Relative at={at} textOf={agoOf} isExact />;
+
+/** An instant to come as how long it is until then; `ExactDue` has the date too. */
+export const Due = ({ at }: At) => <Relative at={at} textOf={leftOf} />;
+export const ExactDue = ({ at }: At) => <Relative at={at} textOf={leftOf} isExact />;
+
+interface RelativeProps extends At {
+  readonly textOf: (ms: number, nowMs: number) => string;
+  readonly isExact?: boolean;
 }
 
-/** An instant to come as how long it is until then. */
-export function Due({ at }: { at: string }) {
-  const left = useNow((now) => leftOf(Date.parse(at), now));
+function Relative({ at, textOf, isExact = false }: RelativeProps) {
+  const text = useNow((now) => textOf(Date.parse(at), now));
   return (
-    <time dateTime={at} title={exact(at)}>
-      {left}
-    </time>
-  );
-}
-
-/** An instant to come as date and time to the millisecond, with how long it is until then. */
-export function ExactDue({ at }: { at: string }) {
-  const left = useNow((now) => leftOf(Date.parse(at), now));
-  return (
-    <time dateTime={at} title={at}>
-      {exact(at)} <span className="quiet">{left}</span>
+    <time dateTime={at} title={isExact ? at : exact(at)}>
+      {isExact && `${exact(at)} `}
+      {isExact ? <span className="quiet">{text}</span> : text}
     </time>
   );
 }
