@@ -15,7 +15,6 @@ import { RunsPage } from "./runs/runs-page.tsx";
 import { SessionContext } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
 
-/** The whole page: the sign-in form for a stranger, else what the path names. */
 export function App() {
   const { pathname } = useLocation();
   const { data: session, error } = useQuery(sessionQuery);
@@ -48,7 +47,6 @@ export function App() {
   );
 }
 
-/** The text at a path that the page does not have. */
 function NotFound() {
   useTitle("Not found");
   return (

@@ -19,7 +19,7 @@ createRoot(root).render(
   </StrictMode>,
 );
 
-/** The cache of the API's answers. A 401 to any call ends the session in it. */
+/** A 401 to any call ends the session. */
 function createQueryClient(): QueryClient {
   const endSession = (error: unknown) => {
     if (error instanceof ApiError && error.status === 401) client.setQueryData(SESSION_KEY, null);

@@ -1,6 +1,5 @@
 import type { AnswerOf, BodyOf, OperationName, ParameterOf, QueryOf } from "@millrace/api-contract";
 
-/** A refusal of the API, or a failure to reach it: a stable code and a sentence for people. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: string;
@@ -14,9 +13,7 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * The query of a call. Its values may be what somebody typed: whether they are any, the API says.
- */
+/** Values as a user typed them; the API refuses those that are not valid. */
 export type QueryText<Name extends OperationName> = {
   readonly [Key in keyof QueryOf<Name>]?: string | undefined;
 };
@@ -25,7 +22,7 @@ type Options<Name extends OperationName> = {
   readonly query?: QueryText<Name>;
   readonly body?: BodyOf<Name>;
   readonly signal?: AbortSignal;
-  /** Milliseconds after which there is no answer; without it the browser decides. */
+  /** Default: the browser's limit. */
   readonly timeoutMs?: number;
 } & ([ParameterOf<Name>] extends [never]
   ? unknown
@@ -63,7 +60,6 @@ export async function requestBytes<Name extends OperationName>(
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** The parts of a call's address. */
 interface Address {
   readonly params?: Readonly<Record<string, string>> | undefined;
   readonly query?: Readonly<Record<string, string | undefined>> | undefined;
@@ -102,7 +98,6 @@ async function send(
   }
 }
 
-/** The address of a call, for a link to its answer. */
 export function urlOf(name: string, { params, query }: Address): string {
   const path = name.slice(name.indexOf(" ") + 1);
   const named = path.replaceAll(/:(\w+)/g, (_, key) => encodeURIComponent(params?.[key] ?? ""));
@@ -121,7 +116,7 @@ async function readJson(response: Response): Promise<unknown> {
   }
 }
 
-/** For an answer that is JSON, and not what the contract says: of a proxy, or of another build. */
+/** The answer of a proxy, or of another build. */
 export function malformedAnswer(what: string): ApiError {
   return new ApiError(
     "malformed_answer",
@@ -146,7 +141,7 @@ function errorOf(response: Response, answer: unknown): ApiError {
 // A browser's clock may be minutes off, so ages follow the server's clock: the answers' Date.
 let aheadMs = 0;
 
-/** Notes the `Date` of an answer. Less than two seconds of difference is its own coarseness. */
+/** `Date` has whole seconds, so a difference below two seconds does not count. */
 function learnServerTime(date: string | null, nowMs = Date.now()): void {
   const serverMs = Date.parse(date ?? "");
   if (Number.isNaN(serverMs)) return;
@@ -154,7 +149,6 @@ function learnServerTime(date: string | null, nowMs = Date.now()): void {
   aheadMs = Math.abs(difference) < 2_000 ? 0 : difference;
 }
 
-/** Now, in milliseconds since 1970, by the server's clock. */
 export function serverNowMs(): number {
   return Date.now() + aheadMs;
 }

@@ -9,7 +9,6 @@ import { eventLink } from "../parts/list-filter.ts";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
 
-/** Who did what to which events, newest first. */
 export function AuditPage() {
   useTitle("Audit");
   const { given, change } = useUrlFields("cursor");
@@ -88,7 +87,6 @@ function Target({ entry }: { entry: AuditEntry }) {
   return filter === null ? null : (factsOf(filter) ?? "all events");
 }
 
-/** An object's fields, in a line. */
 function factsOf(object: Readonly<Record<string, unknown>> | null) {
   const facts = Object.entries(object ?? {}).filter(([, value]) => !isEmpty(value));
   if (facts.length === 0) return null;

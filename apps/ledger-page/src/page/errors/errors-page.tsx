@@ -15,11 +15,10 @@ import { useMayWrite } from "../session/session.ts";
 import { StateDialog } from "./state-dialog.tsx";
 
 const STATES: typeof ErrorStates = ["open", "resolved", "ignored"];
-/** The value in the URL for all states. Without a state, the open ones are shown. */
+/** In the URL. Without a state, open errors are shown. */
 const ALL = "all";
 const PAGE = 50;
 
-/** Errors of handlers, a row for all that are equal, last seen first. */
 export function ErrorsPage() {
   useTitle("Errors");
   const { given, change } = useUrlFields("offset");
@@ -89,7 +88,7 @@ export function ErrorsPage() {
   );
 }
 
-/** @param source - The one whose events are counted and retried; all where it is undefined. */
+/** The events of one source are counted and retried, or of all. */
 const columnsOf = (source: string | undefined): Column<ErrorGroup>[] => [
   { id: "title", header: "Error", cell: (error) => <Title error={error} /> },
   {
@@ -154,7 +153,6 @@ interface OfSource {
   readonly source: string | undefined;
 }
 
-/** The events of an error, in the source that the page shows. */
 function filterOf({ error, source }: OfSource, status?: string): ListFilter {
   return {
     error: error.fingerprint,
@@ -163,7 +161,6 @@ function filterOf({ error, source }: OfSource, status?: string): ListFilter {
   };
 }
 
-/** The number of its events that are still in a status, with a link to them. */
 function EventsOf({ error, status, source }: OfSource & { status: "failed" | "pending" }) {
   const count = error[status];
   if (count === 0) return "0";

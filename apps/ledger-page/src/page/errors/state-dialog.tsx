@@ -30,7 +30,6 @@ const NOTE = {
   placeholder: "Fixed in 2.4.1",
 };
 
-/** Sets the state of an error, with a note for the next reader. */
 export function StateDialog({ error, state, onClose }: Props) {
   const { label, done, meaning } = WORDS[state];
   const { fingerprint } = error;

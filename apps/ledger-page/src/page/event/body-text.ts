@@ -1,4 +1,3 @@
-/** One array of bytes of several. */
 export function joinParts(parts: readonly Uint8Array[]): Uint8Array {
   const [only] = parts;
   if (parts.length === 1 && only !== undefined) return only;
@@ -11,10 +10,7 @@ export function joinParts(parts: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/**
- * Bytes as text; undefined where they are not UTF-8. At the end of a part, a character that was cut
- * in two is left out.
- */
+/** Returns undefined unless it is UTF-8. A character that the end of a part cuts is left out. */
 export function textOfBytes(bytes: Uint8Array, isWhole: boolean): string | undefined {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
@@ -24,13 +20,9 @@ export function textOfBytes(bytes: Uint8Array, isWhole: boolean): string | undef
   }
 }
 
-/**
- * Characters of one line of a large body: a browser lays out many short lines faster than a long
- * one.
- */
+/** Browsers lay out many short lines faster than a long one. */
 const LINE_LENGTH_MAX = 4_096;
 
-/** The lines of a text; those of a large body are cut where they are long. */
 export function linesOf(text: string, isSmall: boolean): readonly string[] {
   const lines = text.split("\n");
   return isSmall ? lines : lines.flatMap((line) => cut(line));
@@ -47,7 +39,7 @@ function cut(line: string): readonly string[] {
 
 const BYTES_SHOWN = 4_096;
 
-/** The first 4,096 bytes as people read them: offset, hexadecimal, and what is ASCII. */
+/** The first 4,096 bytes, by offset, in hexadecimal and ASCII. */
 export function hexDump(bytes: Uint8Array): readonly string[] {
   const lines: string[] = [];
   const end = Math.min(bytes.length, BYTES_SHOWN);
@@ -62,13 +54,12 @@ export function hexDump(bytes: Uint8Array): readonly string[] {
   return lines;
 }
 
-/** The position of a match: a line, and the column in it. */
 export interface Match {
   readonly line: number;
   readonly at: number;
 }
 
-/** Finds a text in lines, in order, whatever the letter case; nothing is found of an empty one. */
+/** Ignores case. */
 export function findMatches(lines: readonly string[], text: string): readonly Match[] {
   if (text === "") return [];
   const wanted = text.toLowerCase();

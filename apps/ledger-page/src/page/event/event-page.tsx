@@ -15,7 +15,6 @@ import { Chain, Generations, SameMessage } from "./related-events.tsx";
 import { RunAgain } from "./run-again.tsx";
 import { Timeline } from "./timeline.tsx";
 
-/** One event: what came, what was tried, what became of it, and the ways to run it again. */
 export function EventPage() {
   const [query] = useSearchParams();
   const source = query.get("source") ?? "";
@@ -85,7 +84,6 @@ function unknownEvent(source: string, id: string) {
 const isUnknown = (error: Error | null): boolean =>
   error instanceof ApiError && error.code === "event_not_found";
 
-/** Who the event is, where it stands, and what can be done with it. */
 function EventHead({ event }: { event: EventDetail }) {
   const { source, type } = event;
   return (

@@ -7,7 +7,6 @@ import { countOf } from "../parts/format.ts";
 import { CopyButton } from "../parts/notice.tsx";
 import { ExactTime, Time } from "../parts/time.tsx";
 
-/** The number of deliveries of the event, and the last of them. */
 export function Deliveries({ event: { deliveries } }: { event: EventDetail }) {
   const { total, recent } = deliveries;
   if (total < 2) return null;
@@ -32,7 +31,6 @@ export function Deliveries({ event: { deliveries } }: { event: EventDetail }) {
   );
 }
 
-/** Deliveries of this id with another body than the first, which alone is kept and run. */
 export function Conflicts({ event: { conflicts } }: { event: EventDetail }) {
   if (conflicts.length === 0) return null;
   return (
@@ -52,7 +50,6 @@ export function Conflicts({ event: { conflicts } }: { event: EventDetail }) {
   );
 }
 
-/** Who ran this event again and why, and who read its body. */
 export function EventAudit({ event: { source, event_id } }: { event: EventDetail }) {
   const { data, error } = useQuery(auditQuery({ source, event_id, limit: "20" }));
   const entries = data?.entries ?? [];
@@ -82,7 +79,6 @@ export function EventAudit({ event: { source, event_id } }: { event: EventDetail
   );
 }
 
-/** The headers that were kept with the body; a signature never is. */
 export function Headers({ event: { headers } }: { event: EventDetail }) {
   const given = Object.entries(headers);
   return (

@@ -10,7 +10,7 @@ import { hexDump, joinParts, linesOf, textOfBytes } from "./body-text.ts";
 import { formatJson, textOf, type JsonLine } from "./format-json.ts";
 import { SearchableText } from "./searchable-text.tsx";
 
-/** The body, formatted where it is JSON, else as it came; a large one in parts. */
+/** Formats JSON, and shows any other body as received; a large one in parts. */
 export function Payload({ event }: { event: EventDetail }) {
   return (
     <section aria-labelledby="payload" className="panel">
@@ -92,7 +92,6 @@ interface MoreProps {
   >;
 }
 
-/** The share of a body that is shown, with a link to more of it. */
 function More({ shown, total, query }: MoreProps) {
   const { hasNextPage, fetchNextPage, isFetchingNextPage } = query;
   return (

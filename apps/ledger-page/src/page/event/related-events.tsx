@@ -5,7 +5,6 @@ import { countOf } from "../parts/format.ts";
 import { eventLink } from "../parts/list-filter.ts";
 import { Time } from "../parts/time.tsx";
 
-/** The event as it was received, and each replay of it. */
 export function Generations({ event }: { event: EventDetail }) {
   const { source, event_id, generations } = event;
   if (generations.length < 2) return null;
@@ -32,7 +31,7 @@ export function Generations({ event }: { event: EventDetail }) {
   );
 }
 
-/** Other events whose signed message is the same, where the sender does not sign the id. */
+/** The sender signs the message without its ID. */
 export function SameMessage({ event }: { event: EventDetail }) {
   const { source, same_message } = event;
   const { total, events } = same_message;
@@ -60,7 +59,6 @@ export function SameMessage({ event }: { event: EventDetail }) {
   );
 }
 
-/** The event whose handler emitted this one, and the events that its own handlers emitted. */
 export function Chain({ event: { emitted_by, emitted } }: { event: EventDetail }) {
   const { total, events } = emitted;
   return (

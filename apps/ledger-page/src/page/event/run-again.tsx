@@ -8,7 +8,6 @@ import { notify } from "../parts/notice.tsx";
 import { useShortcuts } from "../parts/shortcuts.ts";
 import { useMayWrite } from "../session/session.ts";
 
-/** The buttons that run one event again or give it up, and the reason where one is missing. */
 export function RunAgain({ event }: { event: EventDetail }) {
   const [verb, setVerb] = useState<Verb>();
   const mayWrite = useMayWrite();

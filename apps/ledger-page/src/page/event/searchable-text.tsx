@@ -3,17 +3,16 @@ import { countOf } from "../parts/format.ts";
 import { findMatches, type Match } from "./body-text.ts";
 import type { Token } from "./format-json.ts";
 
-/** Lines that are shown before more are asked for: a page must stay quick. */
+/** More lines would make the page slow. */
 const LINES_SHOWN = 2_000;
 const LINES_AROUND = 20;
 
 interface Props {
   readonly lines: readonly string[];
-  /** The same lines in coloured pieces, where there are any. */
   readonly tokens?: readonly (readonly Token[])[];
 }
 
-/** A long text with a search: Enter goes to the next match, Shift and Enter to the previous one. */
+/** Enter goes to the next match, Shift and Enter to the previous one. */
 export function SearchableText({ lines, tokens }: Props) {
   const [wanted, setWanted] = useState("");
   const [at, setAt] = useState(0);
@@ -84,14 +83,13 @@ const placeOf = (matches: readonly Match[], at: number): string =>
 interface TextLineProps {
   readonly text: string;
   readonly tokens: readonly Token[] | undefined;
-  /** The matches in this line, each of `length` characters. */
+  /** Each of `length` characters. */
   readonly matches: readonly Match[] | undefined;
   readonly length: number;
-  /** The one that is gone to. */
   readonly current: Match | undefined;
 }
 
-/** A line of a text: coloured where nothing was found in it, else with what was found marked. */
+/** Tokens have their color, unless the line has a match. */
 const TextLine = memo(function TextLine({ text, tokens, matches, length, current }: TextLineProps) {
   if (matches !== undefined) {
     return (

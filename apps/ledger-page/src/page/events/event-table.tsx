@@ -6,7 +6,7 @@ import { eventLink } from "../parts/list-filter.ts";
 import { Due, Time } from "../parts/time.tsx";
 import { keyOf, type Selection } from "./use-rows.ts";
 
-/** Longer errors are read on the event's own page. */
+/** Characters. The event's page has the rest. */
 const ERROR_SHOWN = 240;
 
 const COLUMNS: Column<EventRow>[] = [
@@ -34,11 +34,10 @@ const COLUMNS: Column<EventRow>[] = [
 interface Props {
   readonly rows: EventRow[];
   readonly order: "desc" | "asc";
-  /** The selected events; undefined for a user who cannot act on them. */
+  /** Undefined for a user who cannot retry. */
   readonly selection: Selection | undefined;
 }
 
-/** A page of the ledger, a row an event and generation. */
 export function EventTable({ rows, order, selection }: Props) {
   return (
     <DataTable

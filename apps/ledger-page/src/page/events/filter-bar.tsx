@@ -9,11 +9,9 @@ const OUTCOMES: typeof Outcomes = ["handled", "ignored", "suspected_replay"];
 
 interface Props {
   readonly list: List;
-  /** Types that were seen, to choose from. */
   readonly types: readonly string[];
 }
 
-/** The fields that narrow the list. Their values live in the URL. */
 export function FilterBar({ list, types }: Props) {
   const typesId = useId();
   const { filter, narrow } = list;
@@ -77,7 +75,6 @@ const NOTHING = {
 
 const BETWEEN = "between";
 
-/** When the events were recorded: a span that moves on, or between two times. */
 function TimeFilter({ list: { filter, narrow } }: { list: List }) {
   const isBetween = filter.since !== undefined || filter.until !== undefined;
   const [wantsBetween, setWantsBetween] = useState(false);

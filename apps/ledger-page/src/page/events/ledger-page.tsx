@@ -23,7 +23,6 @@ import { RetryDialog } from "./retry-dialog.tsx";
 import { useList } from "./use-list.ts";
 import { useHold, useRetryKeys, useSelection, useSteadyRows } from "./use-rows.ts";
 
-/** The ledger: what goes on, and the events in order of their record. */
 export function LedgerPage() {
   useTitle("Ledger");
   const list = useList();
@@ -108,7 +107,6 @@ interface NoEventsProps {
   readonly sources: readonly string[];
 }
 
-/** The text of an empty list, with a command to try. */
 function NoEvents({ filter, sources }: NoEventsProps) {
   if (!isFiltered(filter)) return <EmptyLedger sources={sources} />;
   const { q } = filter;

@@ -10,7 +10,6 @@ interface Props {
   readonly onRetried: () => void;
 }
 
-/** Retries the events that a person chose; those that have not failed are left alone. */
 export function RetryDialog({ rows, onClose, onRetried }: Props) {
   const failed = rows.filter((row) => row.status === "failed");
   const others = rows.length - failed.length;

@@ -3,22 +3,16 @@ import { useRef, useState, type FocusEvent, type PointerEvent } from "react";
 import { useShortcuts } from "../parts/shortcuts.ts";
 import { useMayWrite } from "../session/session.ts";
 
-/** The rows to show, and how many newer ones wait to be let in. */
 interface SteadyRows {
   readonly rows: EventRow[];
   readonly waiting: number;
-  /** Lets them in. */
   letIn(): void;
 }
 
 export const keyOf = (row: EventRow): string =>
   JSON.stringify([row.source, row.event_id, row.generation]);
 
-/**
- * The newest rows, unless the list is held, as under a pointer: then the rows that were there stay
- * where they are, with what is new of each, and those that came since wait. Another `list` is shown
- * at once.
- */
+/** While the list is held, its rows stay and new ones wait. Another `list` shows at once. */
 export function useSteadyRows(
   latest: readonly EventRow[] | undefined,
   options: { list: string; held: boolean },
@@ -38,7 +32,7 @@ export function useSteadyRows(
 
 const NO_ROWS: readonly EventRow[] = [];
 
-/** True while someone points at, touches, or has the focus in the element of these handlers. */
+/** Holds the list while a user points at it, touches it, or has the focus in it. */
 export function useHold() {
   const [pointed, setPointed] = useState(false);
   const [focused, setFocused] = useState(false);
@@ -56,20 +50,15 @@ export function useHold() {
   };
 }
 
-/** The rows of a page that are ticked. */
 export interface Selection {
   readonly rows: readonly EventRow[];
   has(row: EventRow): boolean;
-  /**
-   * Ticks a row, or takes its tick off; `through` does so to all from the row that was ticked
-   * before it.
-   */
+  /** `through` changes all rows from the one that was ticked before. */
   toggle(row: EventRow, through: boolean): void;
-  /** Ticks all rows of the page, or none. */
   all(on: boolean): void;
 }
 
-/** Ticks the rows of a `list`; another list, or page, begins without ticks. */
+/** Another list, or page, begins without ticks. */
 export function useSelection(rows: readonly EventRow[], list: string): Selection {
   const [ticked, setTicked] = useState({ list, keys: NO_KEYS });
   const last = useRef<string>(undefined);
@@ -98,7 +87,7 @@ export function useSelection(rows: readonly EventRow[], list: string): Selection
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
-/** The links of the list's rows, in order; a row that is gone through has the focus on its link. */
+/** The keys move the focus from link to link. */
 const links = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>(".list td.id a")];
 
 const focusedRow = (): number =>
@@ -111,10 +100,7 @@ function step(by: 1 | -1): void {
   rows[to]?.focus();
 }
 
-/**
- * The keys of the list, and what a person is about to retry: what is ticked, else the failed row
- * that has the focus.
- */
+/** Retries the ticked rows, or else the failed row that has the focus. */
 export function useRetryKeys(rows: readonly EventRow[], selection: Selection) {
   const mayWrite = useMayWrite();
   const [toRetry, setToRetry] = useState<readonly EventRow[]>();

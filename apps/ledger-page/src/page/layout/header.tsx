@@ -7,7 +7,6 @@ import { notify } from "../parts/notice.tsx";
 import { useSession } from "../session/session.ts";
 import { ShortcutHelp } from "./shortcut-help.tsx";
 
-/** Where one can go, and who one is. */
 export function Header() {
   const openErrors = useOpenErrors();
   return (
@@ -32,14 +31,12 @@ export function Header() {
   );
 }
 
-/** ` (3)`: how many groups of errors are open, as the health strip's answer has it. */
 function useOpenErrors(): string {
   const open = useQuery(healthQuery).data?.open_errors ?? 0;
   if (open === 0) return "";
   return open > 99 ? " (99+)" : ` (${open})`;
 }
 
-/** Who is signed in, and the way out. */
 function Who() {
   const { user, role, via } = useSession();
   const client = useQueryClient();

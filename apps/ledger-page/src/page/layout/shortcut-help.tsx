@@ -11,7 +11,6 @@ const KEYS = [
   ["?", "This help"],
 ] as const;
 
-/** Lists the keys, and turns them off. */
 export function ShortcutHelp() {
   const [shown, setShown] = useState(false);
   const [on, turn] = useShortcutsOn();

@@ -49,7 +49,7 @@ export function ThroughputChart({ activity }: { activity: Activity }) {
   );
 }
 
-/** The time from an event's record to its end: the median and the slowest twentieth. */
+/** The median and the slowest twentieth. */
 export function LatencyChart({ activity }: { activity: Activity }) {
   const timeText = timeTextOf(activity.bucket_seconds);
   return (
@@ -96,7 +96,6 @@ interface ChartTipProps extends Partial<TooltipContentProps<number, string>> {
   readonly timeText: (at: string) => string;
 }
 
-/** The numbers of the bucket that is pointed at. */
 function ChartTip({ active, payload, label, format, timeText }: ChartTipProps) {
   if (active !== true || payload === undefined || payload.length === 0) return null;
   return (
@@ -127,7 +126,7 @@ const clock = new Intl.DateTimeFormat(undefined, {
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const HOUR_SECONDS = 3_600;
 
-/** Formats an ISO instant in the browser's zone, with its day for buckets of an hour or more. */
+/** With the day for buckets of an hour or more. */
 const timeTextOf =
   (bucketSeconds: number) =>
   (at: string): string => {

@@ -12,7 +12,6 @@ import { SourcesTable } from "./sources-table.tsx";
 // The charts are most of the script, and the list need not wait for them.
 const Activity = lazy(() => import("./activity.tsx"));
 
-/** Counts by source and status, the last hour or month, and disagreements of ledger and queues. */
 export function Overview({ filter, stats }: { filter: ListFilter; stats: UseQueryResult<Stats> }) {
   return (
     <section className="overview" aria-labelledby="overview">
@@ -38,7 +37,6 @@ export function Overview({ filter, stats }: { filter: ListFilter; stats: UseQuer
   );
 }
 
-/** The disagreements of ledger and queues, with the fix of each. */
 function Agreement() {
   const { data, error } = useQuery(disagreementsQuery);
   if (error) return <ErrorNote error={error} />;

@@ -10,10 +10,8 @@ import { notify } from "../parts/notice.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { arrangeSources, nextOrder, type Column, type Order } from "./arrange-sources.ts";
 
-/** From so many sources on they can be searched. */
 const SEARCHED_MIN = 9;
 
-/** Each source in numbers, which lead to the events that they count. */
 export function SourcesTable({ filter, stats }: { filter: ListFilter; stats: Stats }) {
   const [search, setSearch] = useState("");
   const [folded, setFolded] = useState(true);

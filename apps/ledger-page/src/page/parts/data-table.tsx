@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** A column of a `DataTable`: its id is its class too. */
+/** The ID is the class of its cells too. */
 export interface Column<Row> {
   readonly id: string;
   readonly header: ReactNode;
@@ -9,7 +9,6 @@ export interface Column<Row> {
 
 interface Props<Row> {
   readonly caption: string;
-  /** A class of the table besides its own. */
   readonly className?: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -17,10 +16,7 @@ interface Props<Row> {
   readonly classOf?: (row: Row) => string;
 }
 
-/**
- * A table; in a narrow window each row is a card. The roles are explicit, since a `display` other
- * than a table's removes them.
- */
+/** The roles are explicit: as a card, in a narrow window, a row has no role of its own. */
 export function DataTable<Row>(props: Props<Row>) {
   const { caption, className = "", columns, rows, keyOf, classOf } = props;
   return (
@@ -55,7 +51,7 @@ export function DataTable<Row>(props: Props<Row>) {
   );
 }
 
-/** The buttons to other pages of a list, by their text; one that leads nowhere is off. */
+/** By the text of the button; `false` disables it. */
 export function Pager({ steps }: { steps: Readonly<Record<string, false | (() => void)>> }) {
   return (
     <nav className="pager" aria-label="Pages">

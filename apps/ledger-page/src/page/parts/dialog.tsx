@@ -45,19 +45,17 @@ const REASON = {
 
 interface ReasonDialogProps<Answer> {
   readonly title: string;
-  /** The text of the button that acts. */
   readonly label: ReactNode;
   readonly className?: "primary" | "danger";
   readonly disabled?: boolean;
   readonly field?: typeof REASON;
   readonly children: ReactNode;
-  /** Gets the text of the field; undefined for an empty one. */
   readonly act: (reason: string | undefined) => Promise<Answer>;
   readonly onDone?: (answer: Answer) => void | Promise<void>;
   readonly onClose: () => void;
 }
 
-/** A dialog that acts with a reason. It closes when the act is done, and else shows the error. */
+/** Closes when the act is done, and else shows the error. */
 export function ReasonDialog<Answer>(props: ReasonDialogProps<Answer>) {
   const { title, label, className = "primary", disabled = false, field = REASON } = props;
   const { children, act, onDone, onClose } = props;

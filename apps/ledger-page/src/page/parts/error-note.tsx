@@ -1,7 +1,7 @@
 import { Component, type ReactNode } from "react";
 import { ApiError } from "../api/request.ts";
 
-/** An error, with the code that the documents and the log use. */
+/** With the code, which the docs explain. */
 export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   const code = error instanceof ApiError ? error.code : "page_failed";
   return (
@@ -23,7 +23,7 @@ interface State {
   readonly error: Error | undefined;
 }
 
-/** Keeps an error in one panel from taking down the page. */
+/** An error in one panel leaves the rest of the page. */
 export class PanelBoundary extends Component<Props, State> {
   override state: State = { error: undefined };
 

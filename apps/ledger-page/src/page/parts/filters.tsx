@@ -3,9 +3,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useSearchParams } from "react-router";
 import { statsQuery } from "../api/queries.ts";
 
-/**
- * The fields of a list in the URL. A change of one begins at the first page, which has no `place`.
- */
+/** A change begins at the first page, which has no `place` in the URL. */
 export function useUrlFields(place: string) {
   const [query, setQuery] = useSearchParams();
   return {
@@ -20,7 +18,6 @@ export function useUrlFields(place: string) {
   };
 }
 
-/** The form of the fields that narrow a list. */
 export function Filters({ label, children }: { label: string; children: ReactNode }) {
   return (
     <form
@@ -34,14 +31,13 @@ export function Filters({ label, children }: { label: string; children: ReactNod
   );
 }
 
-/** Chooses one of the sources that the ledger or the config knows. */
 export function SourceFilter({ value, onChange }: Pick<SelectFieldProps, "value" | "onChange">) {
   const { data } = useQuery(statsQuery);
   const options = Object.keys(data?.sources ?? {});
   return <SelectField label="Source" any="All sources" {...{ value, options, onChange }} />;
 }
 
-/** Milliseconds without a key before what was typed counts. */
+/** Milliseconds without a key before the list is read. */
 const PAUSE_MS = 350;
 
 interface TextFilterProps {
@@ -50,11 +46,10 @@ interface TextFilterProps {
   readonly value: string;
   readonly name?: string;
   readonly listId?: string;
-  /** `replace` while the same typing goes on, so that Back leaves the whole of it. */
+  /** `replace` while a user goes on typing, so that Back undoes all of it. */
   readonly onChange: (value: string, replace: boolean) => void;
 }
 
-/** A text that narrows the list as it is typed. */
 export function TextFilter({ label, placeholder, value, name, listId, onChange }: TextFilterProps) {
   const [typed, setTyped] = useState(value);
   const typing = useRef({ timer: 0, goesOn: false, sent: value });
@@ -106,14 +101,13 @@ export function TextFilter({ label, placeholder, value, name, listId, onChange }
 interface SelectFieldProps {
   readonly label: string;
   readonly value: string | undefined;
-  /** The text for no choice. */
   readonly any: string;
   readonly options: readonly string[];
   readonly textOf?: (option: string) => string;
   readonly onChange: (value: string) => void;
 }
 
-/** One of a few values, or none. A value from the URL that is not among them stays seen. */
+/** Keeps a value of the URL that is not among the options. */
 export function SelectField(props: SelectFieldProps) {
   const { label, value, any, options, textOf = String, onChange } = props;
   const known = value === undefined || options.includes(value) ? options : [...options, value];

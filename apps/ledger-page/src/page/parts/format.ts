@@ -1,9 +1,8 @@
 const grouped = new Intl.NumberFormat(undefined);
 
-/** A number for people, its thousands apart. */
 export const formatCount = (count: number): string => grouped.format(count);
 
-/** `1 event`, `2 events`: a noun with the right ending. */
+/** `1 event`, `2 events`. */
 export const countOf = (count: number, noun: string): string =>
   `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -13,7 +12,7 @@ const UNITS = [
   ["min", 60],
 ] as const;
 
-/** The age of an instant, in its largest unit: `now`, `42 s`, `3 min`, `5 h`, `12 d`. */
+/** `now`, `42 s`, `3 min`, `5 h`, `12 d`. */
 export function ageOf(instantMs: number, nowMs: number): string {
   const seconds = Math.floor((nowMs - instantMs) / 1_000);
   if (seconds < 1) return "now";

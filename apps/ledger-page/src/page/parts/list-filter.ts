@@ -1,14 +1,14 @@
-/** The filter of the list in the URL. The API refuses values that are not valid. */
+/** The API refuses values that are not valid. */
 export interface ListFilter {
   readonly source?: string;
   readonly status?: string;
   readonly outcome?: string;
   readonly type?: string;
-  /** The fingerprint of the last error. */
+  /** A fingerprint. */
   readonly error?: string;
-  /** An event id, or how it begins. */
+  /** An event ID, or its beginning. */
   readonly q?: string;
-  /** The time that is shown: a span that moves on, such as `1h`, or else `since` and `until`. */
+  /** A span that moves on, such as `1h`; without it `since` and `until`. */
   readonly last?: string;
   readonly since?: string;
   readonly until?: string;
@@ -26,7 +26,6 @@ const KEYS = [
   "until",
 ] as const;
 
-/** The spans of `last`, in milliseconds, and how people call them. */
 export const SPANS: Readonly<Record<string, { readonly ms: number; readonly label: string }>> = {
   "15m": { ms: 900_000, label: "Last 15 minutes" },
   "1h": { ms: 3_600_000, label: "Last hour" },
@@ -34,13 +33,11 @@ export const SPANS: Readonly<Record<string, { readonly ms: number; readonly labe
   "7d": { ms: 604_800_000, label: "Last 7 days" },
 };
 
-/** Reads the filter of a page's query; what is empty does not matter. */
 export function readFilter(query: URLSearchParams): ListFilter {
   const given = KEYS.map((key) => [key, query.get(key) ?? ""] as const);
   return Object.fromEntries(given.filter(([, value]) => value !== ""));
 }
 
-/** The query of a filter, in the order of its fields; the way to the first page of its list. */
 export function writeFilter(filter: ListFilter): string {
   const query = new URLSearchParams();
   for (const key of KEYS) {
@@ -50,10 +47,9 @@ export function writeFilter(filter: ListFilter): string {
   return query.toString();
 }
 
-/** True when the filter leaves anything out of the list. */
 export const isFiltered = (filter: ListFilter): boolean => writeFilter(filter) !== "";
 
-/** The filter as the API takes it, where a span that moves on is a time that it began. */
+/** A span becomes the time at which it began. */
 export function apiFilter(filter: ListFilter, nowMs: number): Omit<ListFilter, "last"> {
   const { last, since, ...rest } = filter;
   const span = last === undefined ? undefined : SPANS[last];
@@ -61,14 +57,14 @@ export function apiFilter(filter: ListFilter, nowMs: number): Omit<ListFilter, "
   return from === undefined ? rest : { ...rest, since: from };
 }
 
-/** The link to one event's page; without a generation it shows the latest. */
+/** Without a generation the page shows the latest. */
 export function eventLink(source: string, id: string, generation?: number): string {
   const query = new URLSearchParams({ source, id });
   if (generation !== undefined) query.set("generation", String(generation));
   return `/event?${query}`;
 }
 
-/** An ISO instant as `datetime-local` takes it, in the browser's zone; empty for none. */
+/** In the browser's zone, as `datetime-local` takes it. */
 export function toLocal(instant: string | undefined): string {
   const ms = Date.parse(instant ?? "");
   if (Number.isNaN(ms)) return "";
@@ -76,7 +72,6 @@ export function toLocal(instant: string | undefined): string {
   return new Date(ms - offsetMs).toISOString().slice(0, 19);
 }
 
-/** The value of a `datetime-local` as an ISO instant; empty for no value. */
 export function fromLocal(local: string): string {
   const ms = Date.parse(local);
   return Number.isNaN(ms) ? "" : new Date(ms).toISOString();

@@ -2,12 +2,10 @@ import { useSyncExternalStore } from "react";
 import { Link } from "react-router";
 import { ErrorNote } from "./error-note.tsx";
 
-/** The result of an action. */
 type Notice =
   | {
       readonly kind: "done";
       readonly text: string;
-      /** Where to see more of it. */
       readonly link?: { readonly to: string; readonly text: string };
     }
   | { readonly kind: "error"; readonly error: Error };
@@ -15,7 +13,7 @@ type Notice =
 let current: Notice | undefined;
 const listeners = new Set<() => void>();
 
-/** Shows a notice until the next one, or until it is put away; it is read out too. */
+/** Shows a notice until the next one, or until a user dismisses it. */
 export function notify(notice: Notice | undefined): void {
   current = notice;
   for (const listener of listeners) listener();
@@ -50,7 +48,6 @@ export function NoticeBar() {
   );
 }
 
-/** Copies a text with a click, and says so. */
 export function CopyButton({ text, what }: { text: string; what: string }) {
   return (
     <button type="button" className="small" onClick={() => void copy(text, what)}>

@@ -1,7 +1,6 @@
 import type { BulkRun } from "@millrace/api-contract";
 import { countOf, formatCount } from "./format.ts";
 
-/** True while a run still has events to reach. */
 export const isOpen = ({ state }: Pick<BulkRun, "state">): boolean =>
   state === "running" || state === "paused";
 
@@ -11,15 +10,11 @@ export function progressText({ listed, total }: BulkRun): string {
   return `${formatCount(listed)} of ${countOf(total, "event")} reached`;
 }
 
-/** Milliseconds until a run is asked for again. */
 export const RUN_EVERY = 1_000;
-/** A run rests this many times as long as the count of its members took. */
+/** So that counting a run takes a tenth of the time at most. */
 const REST = 10;
 
-/**
- * Milliseconds until a run is asked for again whose last answer took so long; false when nothing
- * about it can change.
- */
+/** Milliseconds until the next reading; false when the run can no longer change. */
 export function restOf(
   run: Pick<BulkRun, "state"> & { readonly results: Pick<BulkRun["results"], "pending"> },
   tookMs: number,

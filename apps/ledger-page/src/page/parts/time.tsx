@@ -21,7 +21,6 @@ const whole = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
-/** An instant as its age and time of day, with the full instant as its title. */
 export function Time({ at }: { at: string }) {
   const ms = Date.parse(at);
   const age = useNow((now) => ageOf(ms, now));
@@ -97,7 +96,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Something made of the present time, in milliseconds; renders anew when it has changed. */
+/** Renders anew when the result of `of` has changed. */
 function useNow<T extends string | number>(of: (nowMs: number) => T): T {
   return useSyncExternalStore(subscribe, () => of(nowMs));
 }

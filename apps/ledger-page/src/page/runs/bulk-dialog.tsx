@@ -19,7 +19,6 @@ import {
   startMany,
 } from "./bulk.ts";
 
-/** Events beyond this number are not counted. */
 const COUNT_MAX: typeof CountMax = 100_000;
 
 interface Props {
@@ -28,10 +27,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/**
- * Starts a run that retries, replays, or gives up what the filter shows, after a dry run that says
- * how many.
- */
+/** Counts the events by a dry run before it starts the run. */
 export function BulkDialog({ verb, filter, onClose }: Props) {
   // One moment for both: the last hour must not move on between the count and the act.
   const [body] = useState(() => bulkBody(verb, apiFilter(filter, serverNowMs())));
@@ -98,7 +94,6 @@ interface FieldProps {
   readonly onChange: (value: string) => void;
 }
 
-/** Events per second, as somebody types them. */
 export function RateField({ value, onChange }: FieldProps) {
   return (
     <label className="field rate">
@@ -137,7 +132,6 @@ const MEANING = {
     "Every pending event that matches the filter fails with given_up, and is not tried again unless somebody retries it. An event whose handler is running is left alone.",
 } as const;
 
-/** The fields of a filter, as a list. */
 export function FilterWords({ filter }: { filter: object }) {
   const given = Object.entries(filter);
   if (given.length === 0) return <p className="filter-words">All events in the ledger</p>;
@@ -154,7 +148,6 @@ export function FilterWords({ filter }: { filter: object }) {
 
 const SKIP_WORDS: Readonly<Record<string, string>> = REASON_WORDS;
 
-/** The numbers of events that were skipped, each with its reason. */
 export function Skipped({ reasons }: { reasons: Readonly<Record<string, number>> }) {
   const skipped = Object.entries(reasons);
   if (skipped.length === 0) return null;

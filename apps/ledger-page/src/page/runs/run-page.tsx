@@ -15,7 +15,6 @@ import { useMayWrite } from "../session/session.ts";
 import { FilterWords, RateField, Skipped } from "./bulk-dialog.tsx";
 import { readRate } from "./bulk.ts";
 
-/** One bulk run as it goes on, and what changes it. */
 export function RunPage() {
   const { id = "" } = useParams();
   useTitle(`Run ${id}`);
@@ -84,11 +83,10 @@ function Progress({ run }: { run: BulkRun }) {
 
 interface RunActsProps {
   readonly run: BulkRun;
-  /** The element that takes the focus when the run ends and its buttons go away. */
+  /** Takes the focus when the run ends and its buttons go. */
   readonly focusNext: RefObject<HTMLElement | null>;
 }
 
-/** Pauses, resumes, slows down, and stops a run that is open. */
 function RunActs({ run, focusNext }: RunActsProps) {
   const { id, state } = run;
   const client = useQueryClient();

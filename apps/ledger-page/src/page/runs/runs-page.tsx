@@ -9,7 +9,6 @@ import { progressText } from "../parts/run-text.ts";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
 
-/** Retries and replays of many events, newest first. */
 export function RunsPage() {
   useTitle("Runs");
   const runs = useQuery(runsQuery);

@@ -9,7 +9,6 @@ import { ErrorNote } from "../parts/error-note.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { nextPath } from "./session.ts";
 
-/** The sign-in form, and after it the page that was asked for. */
 export function SignIn() {
   useTitle("Sign in");
   const client = useQueryClient();
