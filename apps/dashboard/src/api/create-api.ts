@@ -1,22 +1,25 @@
-import type { AnswerOf } from "@millrace/api-contract";
-import { MillraceError } from "@millrace/core";
+import { pipeline } from "node:stream/promises";
+import { createDocument, type AnswerOf } from "@millrace/api-contract";
+import { MillraceError, type EventKey } from "@millrace/core";
 import { BODY_BYTES_SHOWN, sqlStateOf } from "@millrace/ledger";
 import {
   createOperator,
   DISAGREEMENT_KINDS,
   DISAGREEMENTS,
   endSession,
-  setErrorState,
   openBody,
+  setErrorState,
   showEvent,
   type Actor,
+  type OpenBody,
 } from "@millrace/operations";
-import { Router, type Request } from "express";
+import { Router, type Request, type Response } from "express";
 import type { Comparison, DashboardLedger, DashboardQueues, Overviews } from "../ports.ts";
+import { unauthorized, type Authenticator } from "../security/authenticator.ts";
 import { principalOf } from "../security/guard.ts";
+import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
 import { createBodyReads } from "./body-reads.ts";
 import { eventJson, eventNotFound } from "./event-json.ts";
-import { sendBody } from "./send-body.ts";
 import { refuseOtherMethods, serve } from "./serve.ts";
 import { giveUpOne, replayOne, retryNamed, retryOne, runFiltered } from "./verbs.ts";
 
@@ -188,3 +191,56 @@ function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get 
     }),
   };
 }
+
+/**
+ * The part of the API that stands before the guard: who asks, signing in and out, and the document
+ * of the API, which holds no data.
+ */
+export function createOpenRoutes(authenticator: Authenticator): Router {
+  const router = Router();
+  serve(router, "get /session", async ({ request, response }) => {
+    const principal = await authenticator.identify(request, response);
+    if (principal === undefined) throw unauthorized(response, "Cannot identify the user: sign in");
+    return principal;
+  });
+  serve(router, "post /session", async ({ request, response, body }) => {
+    const { session, principal } = await authenticator.signIn(request, response, body);
+    setSessionCookie(request, response, session);
+    return principal;
+  });
+  serve(router, "delete /session", async ({ request, response }) => {
+    await authenticator.signOut(request);
+    clearSessionCookie(response);
+  });
+  const document = createDocument();
+  serve(router, "get /openapi.json", () => document);
+  refuseOtherMethods(router);
+  return router;
+}
+
+/**
+ * Sends the bytes of a body as a file to be saved: no browser shows what a sender sent as a page.
+ * What fails on the way cuts the connection, so that nobody takes a part for the whole.
+ */
+async function sendBody(
+  { request, response }: { readonly request: Request; readonly response: Response },
+  { length, parts }: OpenBody,
+  key: EventKey,
+): Promise<void> {
+  response.attachment(fileName(key));
+  response.set({ "Content-Type": "application/octet-stream", "Content-Length": String(length) });
+  if (request.method === "HEAD") {
+    response.end();
+    return;
+  }
+  try {
+    await pipeline(parts, response);
+  } catch (error) {
+    // A client that went away needs no answer.
+    if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
+  }
+}
+
+/** A name that every file system takes. */
+const fileName = ({ source, eventId }: EventKey): string =>
+  `${source}-${eventId.replaceAll(/[^\w.-]/g, "_").slice(0, 100)}.bin`;

@@ -1,8 +1,7 @@
 import { createHmac, randomBytes, scryptSync } from "node:crypto";
 import type { Role } from "@millrace/api-contract";
 import type { CookieOptions, Request, Response } from "express";
-import type { Account } from "./credentials.ts";
-import { digestOf, isSameSecret } from "./secrets.ts";
+import { digestOf, isSameSecret, type Account } from "./credentials.ts";
 
 /** A session lasts a working day, and is not prolonged. */
 const SESSION_SECONDS = 12 * 60 * 60;

@@ -1,9 +1,8 @@
 import { createServer, request, type Server } from "node:http";
-import { afterEach, beforeEach, expect, test } from "vitest";
 import express from "express";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { answerErrors } from "../api/answer-error.ts";
-import { checkHost } from "./check-host.ts";
-import { checkWrite } from "./check-write.ts";
+import { checkHost, checkWrite } from "./browser-security.ts";
 
 let server: Server;
 let port: number;
