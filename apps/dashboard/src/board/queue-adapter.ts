@@ -37,19 +37,11 @@ export class QueueAdapter extends BullMQAdapter {
   }
 
   override getJobCounts(): ReturnType<BullMQAdapter["getJobCounts"]> {
-    return this.#read(
-      "counts",
-      () => super.getJobCounts(),
-      () => this.#countEach(),
-    );
+    return this.#read("counts", super.getJobCounts(), () => this.#countEach());
   }
 
   override getJobs(...query: Parameters<BullMQAdapter["getJobs"]>): Promise<Job[]> {
-    return this.#read(
-      "jobs",
-      () => super.getJobs(...query),
-      () => this.#findEach(...query),
-    );
+    return this.#read("jobs", super.getJobs(...query), () => this.#findEach(...query));
   }
 
   override async getJob(id: string): Promise<Job | undefined> {
@@ -62,33 +54,21 @@ export class QueueAdapter extends BullMQAdapter {
   }
 
   override isPaused(): Promise<boolean> {
-    return this.#read(
-      "paused",
-      () => super.isPaused(),
-      () => false,
-    );
+    return this.#read("paused", super.isPaused(), () => false);
   }
 
   override getGlobalConcurrency(): Promise<number | null> {
-    return this.#read(
-      "concurrency",
-      () => super.getGlobalConcurrency(),
-      () => null,
-    );
+    return this.#read("concurrency", super.getGlobalConcurrency(), () => null);
   }
 
   override getJobSchedulersCount(): Promise<number> {
-    return this.#read(
-      "schedulers",
-      () => super.getJobSchedulersCount(),
-      () => 0,
-    );
+    return this.#read("schedulers", super.getJobSchedulersCount(), () => 0);
   }
 
-  async #read<T>(what: string, read: () => Promise<T>, instead: () => T | Promise<T>): Promise<T> {
+  async #read<T>(what: string, result: Promise<T>, instead: () => T | Promise<T>): Promise<T> {
     this.#unreadable.delete(what);
     try {
-      return await read();
+      return await result;
     } catch (error) {
       if (!isUnparsable(error)) throw error;
       this.#unreadable.add(what);

@@ -8,7 +8,7 @@ import { ExpressAdapter } from "@bull-board/express";
 import { errorBody, MillraceError, type ErrorCode } from "@millrace/core";
 import type { Queue } from "bullmq";
 import { Router, type Express, type RequestHandler } from "express";
-import type { BoardAudit } from "./board-audit.ts";
+import { WRITES, type BoardAudit } from "./board-audit.ts";
 import { isUnreadable, QueueAdapter } from "./queue-adapter.ts";
 
 export interface QueueBoardOptions {
@@ -65,30 +65,9 @@ export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOpt
 const UNREADABLE = "Cannot do this: a key of the queue in Redis, or the job, was changed";
 const REFUSED = "Cannot do this to a queue: acknowledged events are not removed, edited or forged";
 
-/**
- * The writes of bull-board that the dashboard lets through, by method and route as bull-board
- * declares them. Each can be undone and loses nothing. The others remove, edit or forge jobs of
- * acknowledged events, or change what the worker's config decides.
- */
-const ALLOWED_WRITES: ReadonlySet<string> = new Set([
-  "put /api/queues/:queueName/:jobId/retry",
-  "put /api/queues/:queueName/retry/:queueStatus",
-  "put /api/queues/:queueName/:jobId/promote",
-  "put /api/queues/:queueName/promote",
-  "put /api/queues/:queueName/pause",
-  "put /api/queues/:queueName/resume",
-  "put /api/queues/pause",
-  "put /api/queues/resume",
-]);
-
-/** Reads that would show what the masks do not cover: a scheduler's template holds job data. */
-const REFUSED_READS: ReadonlySet<string> = new Set(["get /api/job-schedulers"]);
-
-/** True for a route of bull-board's own table that is allowed. New routes cannot write. */
-function mayUse(method: string, route: string): boolean {
-  const key = `${method} ${route}`;
-  return method === "get" ? !REFUSED_READS.has(key) : ALLOWED_WRITES.has(key);
-}
+/** bull-board's own routes that are allowed; a scheduler's template holds job data. */
+const mayUse = (method: string, route: string): boolean =>
+  method === "get" ? route !== "/api/job-schedulers" : method === "put" && WRITES.has(route);
 
 type Handler = (request?: BullBoardRequest) => Promise<ControllerHandlerReturnType>;
 
