@@ -8,7 +8,8 @@ import { createBoardAudit } from "./board/board-audit.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
 import { isLocal, type DashboardOptions } from "./dashboard-options.ts";
 import { createPageRoutes } from "./page-routes.ts";
-import type { DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
+import type { Overviews } from "./overviews.ts";
+import type { DashboardLedger, DashboardQueues } from "./ports.ts";
 import type { Authenticator } from "./security/authenticator.ts";
 import {
   BOARD_CSP,

@@ -14,7 +14,8 @@ import {
   type OpenBody,
 } from "@millrace/operations";
 import { Router, type Request, type Response } from "express";
-import type { Comparison, DashboardLedger, DashboardQueues, Overviews } from "../ports.ts";
+import type { Overviews } from "../overviews.ts";
+import type { DashboardLedger, DashboardQueues } from "../ports.ts";
 import { unauthorized, type Authenticator } from "../security/authenticator.ts";
 import { principalOf } from "../security/guard.ts";
 import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
@@ -42,7 +43,7 @@ export function createApi(deps: Deps): Router {
 
 function addReads(router: Router, deps: Deps): void {
   const { ledger, overviews } = deps;
-  const bodyReads = createBodyReads(ledger);
+  const recordRead = createBodyReads(ledger);
   serve(router, "get /events", ({ query }) => refuseData(() => ledger.reads.findEvents(query)));
   serve(router, "get /event-count", async ({ query: { max, ...filter } }) => {
     const groups = await refuseData(() => ledger.reads.countEvents(filter, max));
@@ -63,7 +64,7 @@ function addReads(router: Router, deps: Deps): void {
     const event = eventJson(shown, { ...params, generation }, bodyBytesMax);
     if (event.body !== null) {
       const key = { ...params, generation: event.generation };
-      await bodyReads.record(principalOf(request), key);
+      await recordRead(principalOf(request), key);
     }
     return event;
   });
@@ -74,7 +75,7 @@ function addReads(router: Router, deps: Deps): void {
     const body = await openBody(deps, { ...params, generation }, range);
     if (body === undefined) throw eventNotFound(params.eventId);
     const key = { ...params, generation: body.generation };
-    await bodyReads.record(principalOf(call.request), key);
+    await recordRead(principalOf(call.request), key);
     await sendBody(call, body, key);
   });
   serve(router, "get /health", () => overviews.health());
@@ -167,6 +168,8 @@ async function refuseData<Found>(ask: () => Promise<Found>): Promise<Found> {
 const DETAIL_CHARS_MAX = 200;
 
 /** Every kind there is, also those of which none was found. */
+type Comparison = Awaited<ReturnType<Overviews["comparison"]>>;
+
 function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get /disagreements"> {
   return {
     checked_at: checkedAt.toISOString(),
