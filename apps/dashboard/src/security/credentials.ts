@@ -26,19 +26,8 @@ export interface Credentials {
 /** Characters of a password and a token, at least: with 30 guesses a minute nobody finds one. */
 const SECRET_LENGTH_MIN = 16;
 
-type Variables = Pick<
-  Environment,
-  | "DASHBOARD_USER"
-  | "DASHBOARD_PASSWORD"
-  | "DASHBOARD_VIEWER_USER"
-  | "DASHBOARD_VIEWER_PASSWORD"
-  | "DASHBOARD_TOKEN"
-  | "DASHBOARD_VIEWER_TOKEN"
-  | "DASHBOARD_TOKENS"
-  | "DASHBOARD_VIEWER_TOKENS"
->;
-
 type Prefix = "DASHBOARD" | "DASHBOARD_VIEWER";
+type Variables = Pick<Environment, `${Prefix}_${"USER" | "PASSWORD" | "TOKEN" | "TOKENS"}`>;
 
 const PREFIXES: readonly (readonly [Role, Prefix])[] = [
   ["operator", "DASHBOARD"],
@@ -101,7 +90,8 @@ function tokensOf(environment: Variables, role: Role, prefix: Prefix): Token[] {
   return tokens.map((token) => ({ ...token, role }));
 }
 
-const listOf = (text = ""): string[] =>
+/** The parts of a text that commas separate. */
+export const listOf = (text = ""): string[] =>
   text
     .split(",")
     .map((part) => part.trim())
