@@ -1,5 +1,6 @@
 import type { ActivityBucket } from "@millrace/api-contract";
 import type { Ledger } from "@millrace/ledger";
+import { setNewest } from "./cache.ts";
 
 /** Minutes of a statement: a few of them are read within its time, however many events come. */
 const SLICE = 5;
@@ -26,10 +27,7 @@ export function createActivityReader(
   return async ({ source, type }) => {
     const key = JSON.stringify([source, type]);
     const minutes = known.get(key) ?? new Map<string, ActivityBucket>();
-    known.delete(key);
-    known.set(key, minutes);
-    const [oldest = ""] = known.keys();
-    if (known.size > KEPT_MAX) known.delete(oldest);
+    setNewest(known, key, minutes, KEPT_MAX);
 
     const read = async (before?: string) => {
       const rows = await reads.activity({ source, type, minutes: SLICE, before });

@@ -30,10 +30,7 @@ export function cached<T>(
     if (last !== undefined && last.expiresAtMs > Date.now()) return last.result;
     const startedMs = Date.now();
     const entry = { result: call(key), expiresAtMs: Infinity };
-    entries.delete(key);
-    entries.set(key, entry);
-    const [oldest] = entries.keys();
-    if (entries.size > KEYS_MAX && oldest !== undefined) entries.delete(oldest);
+    setNewest(entries, key, entry, KEYS_MAX);
     void expire(entry, startedMs, ttl);
     return entry.result;
   };
@@ -47,4 +44,12 @@ async function expire<T>(entry: Entry<T>, startedMs: number, ttl: CacheTtl): Pro
   } catch {
     entry.expiresAtMs = Date.now() + (Date.now() - startedMs);
   }
+}
+
+/** Sets a key as the newest one, and drops the oldest one above `max`. */
+export function setNewest<K, V>(map: Map<K, V>, key: K, value: V, max: number): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > max && oldest !== undefined) map.delete(oldest);
 }

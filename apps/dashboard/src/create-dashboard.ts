@@ -47,7 +47,8 @@ export interface Dashboard {
 export function createDashboard(deps: DashboardDeps, options: DashboardOptions): Dashboard {
   checkOptions(options);
   const logError = createErrorLog(deps.logger);
-  const onError = (error: unknown) => logError("request", error);
+  const logAs = (what: string) => (error: unknown) => logError(what, error);
+  const onError = logAs("request");
   let closing = false;
 
   async function readiness(): Promise<Readiness> {
@@ -58,12 +59,9 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions):
   }
 
   const overviews = createOverviews(deps, options.compare ?? COMPARE_DEFAULTS);
-  const onMetricsError = (error: unknown) => logError("metrics", error);
-  registerMetrics(deps.registry, { readStats: overviews.stats, onError: onMetricsError });
-  const onRecordError = (error: unknown) => logError("audit of sign-ins", error);
-  const record = createSignInRecord({ ...deps, onError: onRecordError });
-  const onStoreError = (error: unknown) => logError("sessions", error);
-  const store = createSessionStore({ ...deps, onError: onStoreError });
+  registerMetrics(deps.registry, { readStats: overviews.stats, onError: logAs("metrics") });
+  const record = createSignInRecord({ ...deps, onError: logAs("audit of sign-ins") });
+  const store = createSessionStore({ ...deps, onError: logAs("sessions") });
   const authenticator = createAuthenticator(options.credentials, { record, store });
   const parts = { ...deps, overviews, authenticator, readiness, onError };
   const app = createExpressApp(parts, options);

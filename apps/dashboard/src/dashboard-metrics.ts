@@ -1,17 +1,17 @@
 import { EVENT_STATUSES } from "@millrace/core";
 import { Gauge, type Registry } from "prom-client";
-import type { ReadStats } from "./ports.ts";
+import type { Overviews } from "./overviews.ts";
 
 const JOB_STATES = ["waiting", "active", "delayed", "completed", "failed"] as const;
 
 interface Deps {
-  readonly readStats: ReadStats;
+  readonly readStats: Overviews["stats"];
   readonly onError: (error: unknown) => void;
 }
 
 /** Counts of events by source and status, and of jobs by source and state, read when scraped. */
 export function registerMetrics(registry: Registry, deps: Deps): void {
-  const collect = async (fill: (sources: Awaited<ReturnType<ReadStats>>) => void) => {
+  const collect = async (fill: (sources: Awaited<ReturnType<Overviews["stats"]>>) => void) => {
     try {
       fill(await deps.readStats());
     } catch (error) {

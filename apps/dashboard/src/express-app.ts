@@ -3,18 +3,22 @@ import { statusRouter, type Readiness } from "@millrace/service";
 import express, { type Express } from "express";
 import type { Registry } from "prom-client";
 import { answerErrors } from "./api/answer-error.ts";
-import { createApi } from "./api/create-api.ts";
-import { createOpenRoutes } from "./api/open-routes.ts";
+import { createApi, createOpenRoutes } from "./api/create-api.ts";
 import { createBoardAudit } from "./board/board-audit.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
 import { isLocal, type DashboardOptions } from "./dashboard-options.ts";
 import { createPageRoutes } from "./page-routes.ts";
-import type { DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
-import { checkHost } from "./security/check-host.ts";
-import { checkWrite } from "./security/check-write.ts";
+import type { Overviews } from "./overviews.ts";
+import type { DashboardLedger, DashboardQueues } from "./ports.ts";
 import type { Authenticator } from "./security/authenticator.ts";
+import {
+  BOARD_CSP,
+  checkHost,
+  checkWrite,
+  OWN_CSP,
+  securityHeaders,
+} from "./security/browser-security.ts";
 import { guard, requireToken } from "./security/guard.ts";
-import { BOARD_CSP, OWN_CSP, securityHeaders } from "./security/security-headers.ts";
 
 interface Deps {
   readonly ledger: DashboardLedger;

@@ -1,22 +1,13 @@
 import type { Health, HealthItem } from "@millrace/api-contract";
 import { isMillraceError, withDeadline } from "@millrace/core";
-import type { Refusals } from "@millrace/ledger";
-import { RECONCILER } from "@millrace/operations";
-import type { Comparison, DashboardLedger, DashboardQueues } from "./ports.ts";
+import { RECONCILER, type Diagnosis } from "@millrace/operations";
 import { cached } from "./cache.ts";
+import type { DashboardLedger, DashboardQueues } from "./ports.ts";
 
 interface Deps {
-  readonly ledger: {
-    readonly reads: Pick<
-      DashboardLedger["reads"],
-      "ping" | "findLeader" | "findOpen" | "findRefusals"
-    >;
-  };
-  readonly queues: Pick<
-    DashboardQueues,
-    "backend" | "queues" | "ping" | "counts" | "measurePressure"
-  >;
-  readonly comparison: () => Promise<Pick<Comparison, "diagnosis">>;
+  readonly ledger: Pick<DashboardLedger, "reads">;
+  readonly queues: DashboardQueues;
+  readonly comparison: () => Promise<{ readonly diagnosis: Diagnosis }>;
 }
 
 /** Milliseconds of each part. All are read at the same time, so the answer takes little more. */
@@ -73,18 +64,22 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
     ]);
     // A reading from before the queue went away is no longer true.
     const read = queue.reason === undefined ? lastRead : queue;
+    const sources = [...queues.queues.keys()];
+    const onRedis = queues.backend === "redis";
     return {
       checked_at: new Date().toISOString(),
       items: [
-        ...(queues.backend === "redis" ? [answers("redis", "Redis", queue)] : []),
+        ...(onRedis ? [answers("redis", "Redis", queue)] : []),
         answers("postgres", "Postgres", postgres),
-        ...(queues.backend === "redis" ? [eventStore(queue, read)] : []),
-        leaderItem(leader),
-        disagreements(compared),
-        oldestWaiting(read, [...queues.queues.keys()]),
-        paused(read, [...queues.queues.keys()]),
-        openRuns(open),
-        refused(refusals),
+        ...(onRedis ? [eventStore(queue, read)] : []),
+        judge("leader", "Leader not known", leader, leads),
+        judge("disagreements", "Ledger and queues not compared yet", compared, disagreements),
+        judge("oldest_waiting", "Oldest waiting event not known", read, (value) =>
+          oldestWaiting(value, sources),
+        ),
+        judge("paused", "Paused sources not known", read, (value) => paused(value, sources)),
+        judge("open_runs", "Open bulk runs not known", open, openRuns),
+        judge("refused", "Refused deliveries not known", refusals, refused),
       ],
       open_errors: open.value?.errors ?? null,
     };
@@ -114,87 +109,106 @@ function reasonOf(error: unknown): string {
   return "The connection fails.";
 }
 
-interface QueueValue {
-  readonly counts: Awaited<ReturnType<Deps["queues"]["counts"]>>;
-  readonly pressure: Awaited<ReturnType<Deps["queues"]["measurePressure"]>>;
-}
-type QueueRead = Settled<QueueValue>;
+type Verdict = readonly [level: HealthItem["level"], text: string, detail?: string | undefined];
 
-const item = (
+const item = (id: HealthItem["id"], [level, text, detail]: Verdict): HealthItem => ({
+  id,
+  level,
+  text,
+  detail: detail ?? null,
+});
+
+function judge<T>(
   id: HealthItem["id"],
-  level: HealthItem["level"],
-  text: string,
-  detail: string | null = null,
-): HealthItem => ({ id, level, text, detail });
+  unknown: string,
+  read: Settled<T>,
+  verdictOn: (value: T) => Verdict,
+): HealthItem {
+  return item(
+    id,
+    read.reason === undefined ? verdictOn(read.value) : ["unknown", unknown, read.reason],
+  );
+}
 
 function answers(id: "redis" | "postgres", name: string, ping: Settled<void>): HealthItem {
-  if (ping.reason === undefined) return item(id, "ok", `${name} answers`);
+  if (ping.reason === undefined) return item(id, ["ok", `${name} answers`]);
   const text = ping.isReadOnly ? `${name} takes no writes` : `${name} does not answer`;
-  return item(id, "bad", text, ping.reason);
+  return item(id, ["bad", text, ping.reason]);
 }
 
 /** Each ingress decides for itself; while Redis is away none of them has a choice. */
-function eventStore(queue: Settled<void>, { value, reason }: QueueRead): HealthItem {
+function eventStore(queue: Settled<void>, read: Settled<QueueValue>): HealthItem {
+  const id = "event_store";
   if (queue.reason !== undefined) {
-    return item("event_store", "warn", "New events go to the ledger, not to Redis");
+    return item(id, ["warn", "New events go to the ledger, not to Redis"]);
   }
-  if (value === undefined) {
-    return item("event_store", "unknown", "Event store not known", reason);
-  }
-  const { risk } = value.pressure;
-  if (risk === undefined) return item("event_store", "ok", "Redis takes new events");
-  return item("event_store", "warn", "Redis may lose events that it confirms", risk);
+  return judge(id, "Event store not known", read, ({ pressure: { risk } }) =>
+    risk === undefined
+      ? ["ok", "Redis takes new events"]
+      : ["warn", "Redis may lose events that it confirms", risk],
+  );
 }
 
-function leaderItem({ value, reason }: Settled<LeaderFound>): HealthItem {
-  if (reason !== undefined) return item("leader", "unknown", "Leader not known", reason);
-  if (value === undefined) {
-    const detail = "Nothing is repaired until one leads. Start a worker: `millrace worker`.";
-    return item("leader", "bad", "No worker leads", detail);
-  }
-  return item("leader", "ok", `A worker on ${value.host ?? "an unnamed machine"} leads`);
+interface QueueValue {
+  readonly counts: Awaited<ReturnType<DashboardQueues["counts"]>>;
+  readonly pressure: Awaited<ReturnType<DashboardQueues["measurePressure"]>>;
 }
 
-type LeaderFound = Awaited<ReturnType<Deps["ledger"]["reads"]["findLeader"]>>;
+type Found<Name extends "findLeader" | "findOpen" | "findRefusals"> = Awaited<
+  ReturnType<DashboardLedger["reads"][Name]>
+>;
 
-function disagreements({ value, reason }: Settled<Pick<Comparison, "diagnosis">>): HealthItem {
-  const id = "disagreements";
-  if (value === undefined) return item(id, "unknown", "Ledger and queues not compared yet", reason);
+function leads(leader: Found<"findLeader">): Verdict {
+  if (leader !== undefined) {
+    return ["ok", `A worker on ${leader.host ?? "an unnamed machine"} leads`];
+  }
+  const detail = "Nothing is repaired until one leads. Start a worker: `millrace worker`.";
+  return ["bad", "No worker leads", detail];
+}
+
+function disagreements({ diagnosis }: { readonly diagnosis: Diagnosis }): Verdict {
   let count = 0;
-  for (const kind of value.diagnosis.found.values()) count += kind.count;
-  const unknown = listOf("Not compared", [...value.diagnosis.notCompared.keys()]);
+  for (const kind of diagnosis.found.values()) count += kind.count;
+  const unknown = listOf("Not compared", [...diagnosis.notCompared.keys()]);
   if (count > 0) {
     const text = `${countOf(count, "disagreement")} between ledger and queues`;
-    return item(id, "bad", text, joined(" ", "A worker repairs what it can.", unknown));
+    return ["bad", text, joined(" ", "A worker repairs what it can.", unknown)];
   }
-  if (unknown !== undefined) return item(id, "unknown", "Some queues not compared", unknown);
-  return item(id, "ok", "No disagreement found");
+  if (unknown !== undefined) return ["unknown", "Some queues not compared", unknown];
+  return ["ok", "No disagreement found"];
 }
 
-function oldestWaiting({ value, reason }: QueueRead, sources: readonly string[]): HealthItem {
-  const id = "oldest_waiting";
-  if (value === undefined) return item(id, "unknown", "Oldest waiting event not known", reason);
+function oldestWaiting(value: QueueValue, sources: readonly string[]): Verdict {
   const ages = sources.map((source) => ({
     source,
     ageMs: value.counts.get(source)?.paused ? 0 : (value.pressure.of(source).oldestAgeMs ?? 0),
   }));
   const oldest = ages.reduce((a, b) => (b.ageMs > a.ageMs ? b : a), { source: "", ageMs: 0 });
-  const unknown = notCounted(value, sources);
-  if (oldest.ageMs <= WAIT_MS_MAX && unknown !== undefined) {
-    return item(id, "unknown", "Oldest waiting event not known", unknown);
+  if (oldest.ageMs <= WAIT_MS_MAX) {
+    const unknown = notCounted(value, sources);
+    if (unknown !== undefined) return ["unknown", "Oldest waiting event not known", unknown];
+    return ["ok", "No event waits longer than 5 min"];
   }
-  if (oldest.ageMs <= WAIT_MS_MAX) return item(id, "ok", "No event waits longer than 5 min");
   const minutes = Math.floor(oldest.ageMs / 60_000);
   const text = `An event of ${oldest.source} has waited for ${minutes} min`;
-  return item(id, "warn", text, "It has had no attempt yet. Add workers, or look at their log.");
+  return ["warn", text, "It has had no attempt yet. Add workers, or look at their log."];
+}
+
+function paused(value: QueueValue, sources: readonly string[]): Verdict {
+  const names = [...value.counts].filter(([, { paused: is }]) => is).map(([source]) => source);
+  const unknown = notCounted(value, sources);
+  if (names.length > 0) {
+    const detail = joined("; ", names.join(", "), unknown);
+    return ["warn", `${countOf(names.length, "source")} paused`, detail];
+  }
+  if (unknown !== undefined) return ["unknown", "Paused sources not known", unknown];
+  return ["ok", "No source is paused"];
 }
 
 /** The queues that fail by themselves; undefined when none does. */
 function notCounted({ counts }: QueueValue, sources: readonly string[]): string | undefined {
-  return listOf(
-    "not known",
-    sources.filter((source) => !counts.has(source)),
-  );
+  const names = sources.filter((source) => !counts.has(source));
+  return listOf("not known", names);
 }
 
 const listOf = (what: string, names: readonly string[]): string | undefined =>
@@ -203,51 +217,28 @@ const listOf = (what: string, names: readonly string[]): string | undefined =>
 const joined = (by: string, ...texts: readonly (string | undefined)[]): string =>
   texts.filter((text) => text !== undefined).join(by);
 
-function paused({ value, reason }: QueueRead, sources: readonly string[]): HealthItem {
-  if (value === undefined) return item("paused", "unknown", "Paused sources not known", reason);
-  const names = [...value.counts].filter(([, { paused: is }]) => is).map(([source]) => source);
-  const unknown = notCounted(value, sources);
-  if (names.length > 0) {
-    const told = joined("; ", names.join(", "), unknown);
-    return item("paused", "warn", `${countOf(names.length, "source")} paused`, told);
-  }
-  if (unknown !== undefined) return item("paused", "unknown", "Paused sources not known", unknown);
-  return item("paused", "ok", "No source is paused");
-}
-
-function openRuns({ value, reason }: Settled<OpenFound>): HealthItem {
-  const id = "open_runs";
-  if (value === undefined) return item(id, "unknown", "Open bulk runs not known", reason);
-  const { runs } = value;
-  if (runs.length === 0) return item(id, "ok", "No bulk run is open");
+function openRuns({ runs }: Found<"findOpen">): Verdict {
+  if (runs.length === 0) return ["ok", "No bulk run is open"];
   const text = runs.length === 1 ? "1 bulk run is open" : `${runs.length} bulk runs are open`;
-  const told = runs.map(({ id: run, verb, state, error }) => {
-    return `run ${run}: ${verb.replace("_", " ")}, ${error === null ? state : "waits"}`;
+  const details = runs.map(({ id, verb, state, error }) => {
+    return `run ${id}: ${verb.replace("_", " ")}, ${error === null ? state : "waits"}`;
   });
-  return item(id, "warn", text, told.join("; "));
+  return ["warn", text, details.join("; ")];
 }
 
-type OpenFound = Awaited<ReturnType<Deps["ledger"]["reads"]["findOpen"]>>;
-
-function refused({ value, reason }: Settled<readonly Refusals[]>): HealthItem {
-  const id = "refused";
-  if (value === undefined) return item(id, "unknown", "Refused deliveries not known", reason);
+function refused(refusals: Found<"findRefusals">): Verdict {
   const span = `refused in the last ${REFUSED_MINUTES} min`;
   let total = 0;
-  for (const { deliveries } of value) total += deliveries;
-  if (total === 0) return item(id, "ok", `No delivery ${span}`);
-  const text = `${total.toLocaleString("en-US")} ${total === 1 ? "delivery" : "deliveries"} ${span}`;
-  const told = value.slice(0, REASONS_MAX).map(({ source, code, deliveries }) => {
+  for (const { deliveries } of refusals) total += deliveries;
+  if (total === 0) return ["ok", `No delivery ${span}`];
+  const noun = total === 1 ? "delivery" : "deliveries";
+  const reasons = refusals.slice(0, REASONS_MAX).map(({ source, code, deliveries }) => {
     const from = source === undefined ? "" : `${source}: `;
     return `${from}${deliveries.toLocaleString("en-US")} ${code}`;
   });
-  const more = value.length - told.length;
-  return item(
-    id,
-    "warn",
-    text,
-    [...told, ...(more > 0 ? [`${more} more reasons`] : [])].join("; "),
-  );
+  const more = refusals.length - reasons.length;
+  if (more > 0) reasons.push(`${more} more reasons`);
+  return ["warn", `${total.toLocaleString("en-US")} ${noun} ${span}`, reasons.join("; ")];
 }
 
 const countOf = (count: number, noun: string): string =>

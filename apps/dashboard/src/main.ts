@@ -11,7 +11,7 @@ import {
 } from "@millrace/service";
 import { createDashboard } from "./create-dashboard.ts";
 import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
-import { credentialsOf } from "./security/credentials.ts";
+import { credentialsOf, listOf } from "./security/credentials.ts";
 
 /**
  * Runs a dashboard in this process. Resolves when it listens; SIGTERM and SIGINT end the process. A
@@ -57,14 +57,11 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
 }
 
 function optionsOf(environment: Environment): DashboardOptions {
-  const hosts = listOf(environment.DASHBOARD_HOSTS ?? "");
   const trusted = environment.TRUST_PROXY ?? "0";
   return {
     host: environment.HOST ?? "127.0.0.1",
-    hosts: hosts.filter((host) => host !== ""),
+    hosts: listOf(environment.DASHBOARD_HOSTS),
     trustProxy: /^\d+$/.test(trusted) ? Number(trusted) : listOf(trusted),
     credentials: credentialsOf(environment),
   };
 }
-
-const listOf = (text: string): string[] => text.split(",").map((part) => part.trim());

@@ -1,14 +1,21 @@
 import { ACTIVITY_RANGES, type Activity } from "@millrace/api-contract";
 import { diagnose, stats } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
-import { createActivityReader } from "./activity-reader.ts";
-import type { ActivityQuery, DashboardLedger, DashboardQueues, Overviews } from "./ports.ts";
+import { createActivityReader, type ActivityOf } from "./activity-reader.ts";
+import type { DashboardLedger, DashboardQueues } from "./ports.ts";
 import { cached } from "./cache.ts";
 import { createHealthReader } from "./health.ts";
 
 interface Deps {
   readonly ledger: DashboardLedger;
   readonly queues: DashboardQueues;
+}
+
+/** Costly reads, whose results all callers share for a while. */
+export type Overviews = ReturnType<typeof createOverviews>;
+
+interface ActivityQuery extends ActivityOf {
+  readonly range: keyof typeof ACTIVITY_RANGES;
 }
 
 /** As the reconciler has them; see the config. */
@@ -28,7 +35,7 @@ const EXAMPLES_MAX = 5;
  * are nearly all, and their number is shared for long where the ledger is large, so that it may lag
  * behind the other two.
  */
-export function createOverviews({ ledger, queues }: Deps, options: CompareOptions): Overviews {
+export function createOverviews({ ledger, queues }: Deps, options: CompareOptions) {
   const ofEach = (ttlMinMs: number) => ({ ttlMinMs, timesTaken: TIMES_TAKEN });
   const counts = {
     countUndone: cached(ofEach(1_000), () => ledger.reads.countUndone()),
@@ -59,7 +66,7 @@ export function createOverviews({ ledger, queues }: Deps, options: CompareOption
     stats: cached({ ttlMinMs: 1_000, timesTaken: 0 }, () =>
       stats({ ledger: { reads: counts }, queues }),
     ),
-    activity: (query) => activity(JSON.stringify(query)),
+    activity: (query: ActivityQuery) => activity(JSON.stringify(query)),
     comparison,
     health: createHealthReader({ ledger, queues, comparison }),
   };

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { MillraceError } from "@millrace/core";
 import { pageFolder } from "@millrace/ledger-page";
 import express, { Router } from "express";
-import { PAGE_CSP, securityHeaders } from "./security/security-headers.ts";
+import { PAGE_CSP, securityHeaders } from "./security/browser-security.ts";
 
 /** The paths that the page answers in the browser; each is served the same document. */
 const PATHS = ["/", "/event", "/errors", "/runs", "/runs/:id", "/audit"];

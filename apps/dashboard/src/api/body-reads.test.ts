@@ -20,26 +20,26 @@ const anEvent = (over: Partial<EventKey> = {}): EventKey => ({
 test("a reader's readings of an event within an hour are one entry", async () => {
   const facts: AuditedFact[] = [];
   const record = async (given: readonly AuditedFact[]) => void facts.push(...given);
-  const reads = createBodyReads({ audit: { record } as never });
-  await reads.record(OPS, anEvent());
-  await reads.record(OPS, anEvent());
+  const recordRead = createBodyReads({ audit: { record } as never });
+  await recordRead(OPS, anEvent());
+  await recordRead(OPS, anEvent());
   expect(facts).toEqual([
     {
       ...{ actor: "ops", role: "operator", via: "session", action: "read_body" },
       ...{ source: "acme", eventId: "evt_1", generation: 0, result: { shown: true } },
     },
   ]);
-  await reads.record({ ...OPS, user: "ada" }, anEvent());
-  await reads.record(OPS, anEvent({ generation: 1 }));
+  await recordRead({ ...OPS, user: "ada" }, anEvent());
+  await recordRead(OPS, anEvent({ generation: 1 }));
   expect(facts).toHaveLength(3);
   vi.advanceTimersByTime(3_600_000);
-  await reads.record(OPS, anEvent());
+  await recordRead(OPS, anEvent());
   expect(facts).toHaveLength(4);
 });
 
 test("a reading that cannot be written down is refused, and again", async () => {
   const record = () => Promise.reject(new Error("away"));
-  const reads = createBodyReads({ audit: { record } as never });
-  await expect(reads.record(OPS, anEvent())).rejects.toThrow("away");
-  await expect(reads.record(OPS, anEvent())).rejects.toThrow("away");
+  const recordRead = createBodyReads({ audit: { record } as never });
+  await expect(recordRead(OPS, anEvent())).rejects.toThrow("away");
+  await expect(recordRead(OPS, anEvent())).rejects.toThrow("away");
 });

@@ -1,22 +1,26 @@
-import type { AnswerOf } from "@millrace/api-contract";
-import { MillraceError } from "@millrace/core";
+import { pipeline } from "node:stream/promises";
+import { createDocument, type AnswerOf } from "@millrace/api-contract";
+import { MillraceError, type EventKey } from "@millrace/core";
 import { BODY_BYTES_SHOWN, sqlStateOf } from "@millrace/ledger";
 import {
   createOperator,
   DISAGREEMENT_KINDS,
   DISAGREEMENTS,
   endSession,
-  setErrorState,
   openBody,
+  setErrorState,
   showEvent,
   type Actor,
+  type OpenBody,
 } from "@millrace/operations";
-import { Router, type Request } from "express";
-import type { Comparison, DashboardLedger, DashboardQueues, Overviews } from "../ports.ts";
+import { Router, type Request, type Response } from "express";
+import type { Overviews } from "../overviews.ts";
+import type { DashboardLedger, DashboardQueues } from "../ports.ts";
+import { unauthorized, type Authenticator } from "../security/authenticator.ts";
 import { principalOf } from "../security/guard.ts";
+import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
 import { createBodyReads } from "./body-reads.ts";
 import { eventJson, eventNotFound } from "./event-json.ts";
-import { sendBody } from "./send-body.ts";
 import { refuseOtherMethods, serve } from "./serve.ts";
 import { giveUpOne, replayOne, retryNamed, retryOne, runFiltered } from "./verbs.ts";
 
@@ -39,7 +43,7 @@ export function createApi(deps: Deps): Router {
 
 function addReads(router: Router, deps: Deps): void {
   const { ledger, overviews } = deps;
-  const bodyReads = createBodyReads(ledger);
+  const recordRead = createBodyReads(ledger);
   serve(router, "get /events", ({ query }) => refuseData(() => ledger.reads.findEvents(query)));
   serve(router, "get /event-count", async ({ query: { max, ...filter } }) => {
     const groups = await refuseData(() => ledger.reads.countEvents(filter, max));
@@ -60,7 +64,7 @@ function addReads(router: Router, deps: Deps): void {
     const event = eventJson(shown, { ...params, generation }, bodyBytesMax);
     if (event.body !== null) {
       const key = { ...params, generation: event.generation };
-      await bodyReads.record(principalOf(request), key);
+      await recordRead(principalOf(request), key);
     }
     return event;
   });
@@ -71,7 +75,7 @@ function addReads(router: Router, deps: Deps): void {
     const body = await openBody(deps, { ...params, generation }, range);
     if (body === undefined) throw eventNotFound(params.eventId);
     const key = { ...params, generation: body.generation };
-    await bodyReads.record(principalOf(call.request), key);
+    await recordRead(principalOf(call.request), key);
     await sendBody(call, body, key);
   });
   serve(router, "get /health", () => overviews.health());
@@ -164,6 +168,8 @@ async function refuseData<Found>(ask: () => Promise<Found>): Promise<Found> {
 const DETAIL_CHARS_MAX = 200;
 
 /** Every kind there is, also those of which none was found. */
+type Comparison = Awaited<ReturnType<Overviews["comparison"]>>;
+
 function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get /disagreements"> {
   return {
     checked_at: checkedAt.toISOString(),
@@ -188,3 +194,56 @@ function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get 
     }),
   };
 }
+
+/**
+ * The part of the API that stands before the guard: who asks, signing in and out, and the document
+ * of the API, which holds no data.
+ */
+export function createOpenRoutes(authenticator: Authenticator): Router {
+  const router = Router();
+  serve(router, "get /session", async ({ request, response }) => {
+    const principal = await authenticator.identify(request, response);
+    if (principal === undefined) throw unauthorized(response, "Cannot identify the user: sign in");
+    return principal;
+  });
+  serve(router, "post /session", async ({ request, response, body }) => {
+    const { session, principal } = await authenticator.signIn(request, response, body);
+    setSessionCookie(request, response, session);
+    return principal;
+  });
+  serve(router, "delete /session", async ({ request, response }) => {
+    await authenticator.signOut(request);
+    clearSessionCookie(response);
+  });
+  const document = createDocument();
+  serve(router, "get /openapi.json", () => document);
+  refuseOtherMethods(router);
+  return router;
+}
+
+/**
+ * Sends the bytes of a body as a file to be saved: no browser shows what a sender sent as a page.
+ * What fails on the way cuts the connection, so that nobody takes a part for the whole.
+ */
+async function sendBody(
+  { request, response }: { readonly request: Request; readonly response: Response },
+  { length, parts }: OpenBody,
+  key: EventKey,
+): Promise<void> {
+  response.attachment(fileName(key));
+  response.set({ "Content-Type": "application/octet-stream", "Content-Length": String(length) });
+  if (request.method === "HEAD") {
+    response.end();
+    return;
+  }
+  try {
+    await pipeline(parts, response);
+  } catch (error) {
+    // A client that went away needs no answer.
+    if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
+  }
+}
+
+/** A name that every file system takes. */
+const fileName = ({ source, eventId }: EventKey): string =>
+  `${source}-${eventId.replaceAll(/[^\w.-]/g, "_").slice(0, 100)}.bin`;

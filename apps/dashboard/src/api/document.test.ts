@@ -7,8 +7,7 @@ import {
 import type { Router } from "express";
 import { expect, test } from "vitest";
 import type { Authenticator } from "../security/authenticator.ts";
-import { createApi } from "./create-api.ts";
-import { createOpenRoutes } from "./open-routes.ts";
+import { createApi, createOpenRoutes } from "./create-api.ts";
 
 const OPERATIONS = Object.entries<Operation>(CONTRACT).map(([name, operation]) => ({
   ...operation,

@@ -8,27 +8,25 @@ import type { RequestHandler } from "express";
 import type { DashboardLedger } from "../ports.ts";
 import { principalOf } from "../security/guard.ts";
 
-/** Runs bull-board's writes under audit. */
-export interface BoardAudit {
-  /** Remembers who asks: bull-board hands its handlers no more than parts of the request. */
-  readonly middleware: RequestHandler;
-  run(
-    route: string,
-    request: BullBoardRequest,
-    act: () => Promise<ControllerHandlerReturnType>,
-  ): Promise<ControllerHandlerReturnType>;
-}
+export type BoardAudit = ReturnType<typeof createBoardAudit>;
 
 /**
  * Makes the audit of bull-board's writes to events and sources.
  *
  * `run` throws `database_unavailable` before it writes anything, when the audit cannot be written.
  */
-export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">): BoardAudit {
+export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">) {
   const askers = new AsyncLocalStorage<Principal>();
   return {
-    middleware: (request, _response, next) => askers.run(principalOf(request), next),
-    run: async (route, request, act) => {
+    /** Remembers the caller: bull-board gives its handlers only parts of the request. */
+    middleware: ((request, _response, next) => {
+      askers.run(principalOf(request), next);
+    }) satisfies RequestHandler,
+    run: async (
+      route: string,
+      request: BullBoardRequest,
+      act: () => Promise<ControllerHandlerReturnType>,
+    ) => {
       const asker = askers.getStore();
       if (asker === undefined) throw new Error("Cannot audit the write: its user is not known");
       const actor = { ...asker, via: "board" } as const;
@@ -40,19 +38,26 @@ export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">): BoardA
   };
 }
 
-const ACTIONS: Readonly<Record<string, string>> = {
-  "/api/queues/:queueName/:jobId/retry": "retry",
-  "/api/queues/:queueName/retry/:queueStatus": "retry_many",
-  "/api/queues/:queueName/:jobId/promote": "promote",
-  "/api/queues/:queueName/promote": "promote_many",
-  "/api/queues/:queueName/pause": "pause",
-  "/api/queues/:queueName/resume": "resume",
-  "/api/queues/pause": "pause",
-  "/api/queues/resume": "resume",
-};
+/**
+ * The writes (PUT) of bull-board that the dashboard lets through, by route, with their names in the
+ * audit. Each can be undone and loses nothing; the others remove, edit or forge jobs, or change
+ * settings that the config decides.
+ */
+export const WRITES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    "/api/queues/:queueName/:jobId/retry": "retry",
+    "/api/queues/:queueName/retry/:queueStatus": "retry_many",
+    "/api/queues/:queueName/:jobId/promote": "promote",
+    "/api/queues/:queueName/promote": "promote_many",
+    "/api/queues/:queueName/pause": "pause",
+    "/api/queues/:queueName/resume": "resume",
+    "/api/queues/pause": "pause",
+    "/api/queues/resume": "resume",
+  }),
+);
 
 async function intentOf(route: string, request: BullBoardRequest): Promise<AuditedAct> {
-  const action = ACTIONS[route] ?? route;
+  const action = WRITES.get(route) ?? route;
   const { queueName, jobId, queueStatus } = request.params;
   if (queueName === undefined) return { action };
   const source = String(queueName).replace(/^millrace-/, "");

@@ -1,7 +1,7 @@
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import type { ExternalJobUrl } from "@bull-board/api/typings/app";
+import { fromEnvelope, isMillraceError } from "@millrace/core";
 import type { Job, JobType, Queue } from "bullmq";
-import { eventUrl, maskData, maskName, maskValue } from "./mask-job.ts";
 
 const UNREADABLE = "Not all of this queue is shown: a key of it in Redis, or a job, was changed";
 
@@ -37,19 +37,11 @@ export class QueueAdapter extends BullMQAdapter {
   }
 
   override getJobCounts(): ReturnType<BullMQAdapter["getJobCounts"]> {
-    return this.#read(
-      "counts",
-      () => super.getJobCounts(),
-      () => this.#countEach(),
-    );
+    return this.#read("counts", super.getJobCounts(), () => this.#countEach());
   }
 
   override getJobs(...query: Parameters<BullMQAdapter["getJobs"]>): Promise<Job[]> {
-    return this.#read(
-      "jobs",
-      () => super.getJobs(...query),
-      () => this.#findEach(...query),
-    );
+    return this.#read("jobs", super.getJobs(...query), () => this.#findEach(...query));
   }
 
   override async getJob(id: string): Promise<Job | undefined> {
@@ -62,33 +54,21 @@ export class QueueAdapter extends BullMQAdapter {
   }
 
   override isPaused(): Promise<boolean> {
-    return this.#read(
-      "paused",
-      () => super.isPaused(),
-      () => false,
-    );
+    return this.#read("paused", super.isPaused(), () => false);
   }
 
   override getGlobalConcurrency(): Promise<number | null> {
-    return this.#read(
-      "concurrency",
-      () => super.getGlobalConcurrency(),
-      () => null,
-    );
+    return this.#read("concurrency", super.getGlobalConcurrency(), () => null);
   }
 
   override getJobSchedulersCount(): Promise<number> {
-    return this.#read(
-      "schedulers",
-      () => super.getJobSchedulersCount(),
-      () => 0,
-    );
+    return this.#read("schedulers", super.getJobSchedulersCount(), () => 0);
   }
 
-  async #read<T>(what: string, read: () => Promise<T>, instead: () => T | Promise<T>): Promise<T> {
+  async #read<T>(what: string, result: Promise<T>, instead: () => T | Promise<T>): Promise<T> {
     this.#unreadable.delete(what);
     try {
-      return await read();
+      return await result;
     } catch (error) {
       if (!isUnparsable(error)) throw error;
       this.#unreadable.add(what);
@@ -135,4 +115,44 @@ function isUnparsable(error: unknown): boolean {
 
 function nothingUnparsable(error: unknown): undefined {
   if (!isUnparsable(error)) throw error;
+}
+
+/** The part of a job's data that bull-board shows: the event's key, never its body or headers. */
+function maskData(data: unknown): Record<string, unknown> {
+  try {
+    const event = fromEnvelope(data);
+    return {
+      source: event.source,
+      id: event.eventId,
+      type: event.type,
+      generation: event.generation,
+      accepted_at: new Date(event.acceptedAtMs).toISOString(),
+      body_hash: event.bodyHash,
+      unsigned: event.unsigned,
+      body:
+        event.body === undefined ? "in the ledger" : `${event.body.byteLength} bytes, not shown`,
+    };
+  } catch (error) {
+    return { masked: isMillraceError(error) ? error.code : "invalid_envelope" };
+  }
+}
+
+/** A job's name on the board: its event's type. What is not ours keeps its name to itself. */
+function maskName(job: unknown): string {
+  const data = typeof job === "object" && job !== null && "data" in job ? job.data : undefined;
+  const { type } = maskData(data);
+  return typeof type === "string" ? type : "(not an event)";
+}
+
+/** Where the dashboard shows a job's event; nothing for a job that is not ours. */
+function eventUrl(data: unknown): { displayText: string; href: string } | undefined {
+  const { source, id, generation } = maskData(data);
+  if (typeof source !== "string") return undefined;
+  const query = new URLSearchParams({ source, id: String(id), generation: String(generation) });
+  return { displayText: "Event in the ledger", href: `/event?${query.toString()}` };
+}
+
+/** Results and progress: ours have none, and what others wrote there is not shown. */
+function maskValue(value: unknown): string | null {
+  return value === undefined || value === null ? null : "(not shown)";
 }

@@ -7,9 +7,8 @@ import type {
 import { ExpressAdapter } from "@bull-board/express";
 import { errorBody, MillraceError, type ErrorCode } from "@millrace/core";
 import type { Queue } from "bullmq";
-import { Router, type Express } from "express";
-import { adaptPage } from "./adapt-page.ts";
-import type { BoardAudit } from "./board-audit.ts";
+import { Router, type Express, type RequestHandler } from "express";
+import { WRITES, type BoardAudit } from "./board-audit.ts";
 import { isUnreadable, QueueAdapter } from "./queue-adapter.ts";
 
 export interface QueueBoardOptions {
@@ -66,30 +65,9 @@ export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOpt
 const UNREADABLE = "Cannot do this: a key of the queue in Redis, or the job, was changed";
 const REFUSED = "Cannot do this to a queue: acknowledged events are not removed, edited or forged";
 
-/**
- * The writes of bull-board that the dashboard lets through, by method and route as bull-board
- * declares them. Each can be undone and loses nothing. The others remove, edit or forge jobs of
- * acknowledged events, or change what the worker's config decides.
- */
-const ALLOWED_WRITES: ReadonlySet<string> = new Set([
-  "put /api/queues/:queueName/:jobId/retry",
-  "put /api/queues/:queueName/retry/:queueStatus",
-  "put /api/queues/:queueName/:jobId/promote",
-  "put /api/queues/:queueName/promote",
-  "put /api/queues/:queueName/pause",
-  "put /api/queues/:queueName/resume",
-  "put /api/queues/pause",
-  "put /api/queues/resume",
-]);
-
-/** Reads that would show what the masks do not cover: a scheduler's template holds job data. */
-const REFUSED_READS: ReadonlySet<string> = new Set(["get /api/job-schedulers"]);
-
-/** True for a route of bull-board's own table that is allowed. New routes cannot write. */
-function mayUse(method: string, route: string): boolean {
-  const key = `${method} ${route}`;
-  return method === "get" ? !REFUSED_READS.has(key) : ALLOWED_WRITES.has(key);
-}
+/** bull-board's own routes that are allowed; a scheduler's template holds job data. */
+const mayUse = (method: string, route: string): boolean =>
+  method === "get" ? route !== "/api/job-schedulers" : method === "put" && WRITES.has(route);
 
 type Handler = (request?: BullBoardRequest) => Promise<ControllerHandlerReturnType>;
 
@@ -134,4 +112,43 @@ function refusal(
 ): ControllerHandlerReturnType {
   const key = status === 500 ? "ERRORS.INTERNAL_SERVER_ERROR" : "ERRORS.FORBIDDEN";
   return { status, body: { error: { ...errorBody(code, message).error, key }, message } };
+}
+
+/**
+ * Hides the buttons of bull-board whose writes are refused here. Its own options hide all of them,
+ * with retry, promote and pause among them (`readOnlyMode`), or none. Neither its elements nor its
+ * labels, which are translated, name an action, so the buttons are found by position; a test
+ * compares the positions with the shipped code. A button that is missed is refused all the same.
+ */
+const HIDDEN_BUTTONS = [
+  // A job: duplicate, edit and clean stand last, and second stands what moves a delayed job.
+  ".jobActions-XfoQK8 > li:nth-last-child(-n + 3)",
+  ".jobActions-XfoQK8 > li:nth-child(2)",
+  // A list of jobs: clean all stands last.
+  ".queueActions-dnGfku > li:last-child",
+  // A queue's menu, which alone has an obliterate: add stands first, and last stand concurrency,
+  // empty and obliterate.
+  ":has(> .danger-GDAQpl) > :first-child",
+  ":has(> .danger-GDAQpl) > :nth-last-child(-n + 3)",
+];
+const STYLE = `<style>${HIDDEN_BUTTONS.join(",")}{display:none!important}</style>`;
+
+const FOREIGN_LINK = /<link\b[^>]*\bhref="https?:\/\/[^>]*>/g;
+
+/**
+ * Adapts the page that is rendered next. Links to other hosts go: bull-board loads its fonts from
+ * Google, which reveals the users of a dashboard, and falls back to system fonts. Buttons whose
+ * writes are refused are hidden.
+ */
+const adaptPage: RequestHandler = (_request, response, next) => {
+  const send = response.send.bind(response);
+  response.send = (body: unknown) =>
+    send(typeof body === "string" && isHtml(body) ? adapted(body) : body);
+  next();
+};
+
+const isHtml = (body: string): boolean => /^\s*<!doctype html/i.test(body);
+
+function adapted(page: string): string {
+  return page.replaceAll(FOREIGN_LINK, "").replace("</head>", `${STYLE}</head>`);
 }

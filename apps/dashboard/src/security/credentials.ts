@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { Role } from "@millrace/api-contract";
 import { MillraceError, type Environment } from "@millrace/core";
 
@@ -25,19 +26,8 @@ export interface Credentials {
 /** Characters of a password and a token, at least: with 30 guesses a minute nobody finds one. */
 const SECRET_LENGTH_MIN = 16;
 
-type Variables = Pick<
-  Environment,
-  | "DASHBOARD_USER"
-  | "DASHBOARD_PASSWORD"
-  | "DASHBOARD_VIEWER_USER"
-  | "DASHBOARD_VIEWER_PASSWORD"
-  | "DASHBOARD_TOKEN"
-  | "DASHBOARD_VIEWER_TOKEN"
-  | "DASHBOARD_TOKENS"
-  | "DASHBOARD_VIEWER_TOKENS"
->;
-
 type Prefix = "DASHBOARD" | "DASHBOARD_VIEWER";
+type Variables = Pick<Environment, `${Prefix}_${"USER" | "PASSWORD" | "TOKEN" | "TOKENS"}`>;
 
 const PREFIXES: readonly (readonly [Role, Prefix])[] = [
   ["operator", "DASHBOARD"],
@@ -100,7 +90,8 @@ function tokensOf(environment: Variables, role: Role, prefix: Prefix): Token[] {
   return tokens.map((token) => ({ ...token, role }));
 }
 
-const listOf = (text = ""): string[] =>
+/** The parts of a text that commas separate. */
+export const listOf = (text = ""): string[] =>
   text
     .split(",")
     .map((part) => part.trim())
@@ -125,3 +116,48 @@ export function weaknessOf({ accounts, tokens }: Credentials): string | undefine
 
 const refusal = (why: string) =>
   new MillraceError("invalid_config", `Cannot guard the dashboard: ${why}`);
+
+/** A secret in the form that {@link isSameSecret} compares. */
+export const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/**
+ * Compares two secrets in constant time. Digests have equal lengths, so the comparison reveals
+ * nothing of the secret's length.
+ */
+export const isSameSecret = (left: Buffer, right: Buffer): boolean => timingSafeEqual(left, right);
+
+/** Finds the account of a user and password; undefined when either is wrong. */
+type CheckPassword = (user: string, password: string) => Account | undefined;
+
+/** Finds the token that equals a text; undefined when there is none. */
+type CheckToken = (text: string) => Token | undefined;
+
+/**
+ * Compares with every account, in constant time, so that response times do not reveal user names.
+ */
+export function createPasswordCheck(accounts: readonly Account[]): CheckPassword {
+  const known = accounts.map((account) => ({
+    account,
+    user: digestOf(account.user),
+    password: digestOf(account.password),
+  }));
+  return (user, password) => {
+    const given = { user: digestOf(user), password: digestOf(password) };
+    return known
+      .filter((one) => {
+        const isUser = isSameSecret(one.user, given.user);
+        const isPassword = isSameSecret(one.password, given.password);
+        return isUser && isPassword;
+      })
+      .at(0)?.account;
+  };
+}
+
+/** Compares with every token, in constant time. */
+export function createTokenCheck(tokens: readonly Token[]): CheckToken {
+  const known = tokens.map((token) => ({ token, digest: digestOf(token.token) }));
+  return (text) => {
+    const given = digestOf(text);
+    return known.filter(({ digest }) => isSameSecret(digest, given)).at(0)?.token;
+  };
+}

@@ -2,7 +2,7 @@ import type { Principal } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
 import type { Request, RequestHandler } from "express";
 import { unauthorized, type Authenticator } from "./authenticator.ts";
-import { isRead } from "./check-write.ts";
+import { isRead } from "./browser-security.ts";
 
 const principals = new WeakMap<Request, Principal>();
 

@@ -1,4 +1,5 @@
 import { withDeadline } from "@millrace/core";
+import { setNewest } from "../cache.ts";
 import type { DashboardLedger } from "../ports.ts";
 import type { Session } from "./sessions.ts";
 
@@ -53,10 +54,7 @@ export function createSessionStore({ ledger, onError }: Deps): SessionStore {
 
   function remember(id: string): Known {
     const found = known.get(id) ?? { askedMs: -Infinity, ended: false, answer: Promise.resolve() };
-    known.delete(id);
-    known.set(id, found);
-    const [oldest] = known.keys();
-    if (known.size > SESSIONS_MAX && oldest !== undefined) known.delete(oldest);
+    setNewest(known, id, found, SESSIONS_MAX);
     return found;
   }
 

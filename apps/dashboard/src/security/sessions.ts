@@ -1,8 +1,7 @@
 import { createHmac, randomBytes, scryptSync } from "node:crypto";
 import type { Role } from "@millrace/api-contract";
 import type { CookieOptions, Request, Response } from "express";
-import type { Account } from "./credentials.ts";
-import { digestOf, isSameSecret } from "./secrets.ts";
+import { digestOf, isSameSecret, type Account } from "./credentials.ts";
 
 /** A session lasts a working day, and is not prolonged. */
 const SESSION_SECONDS = 12 * 60 * 60;
@@ -23,29 +22,19 @@ export interface Session extends SessionOwner {
   readonly expiresAt: Date;
 }
 
-/** Sessions as texts with a MAC, in the characters of a cookie. A text is all that there is. */
-export interface Sessions {
-  issue(owner: SessionOwner): { readonly text: string; readonly session: Session };
-  /** Undefined for what was not issued by a dashboard with the same password, or has expired. */
-  read(text: string): Session | undefined;
-}
-
 /**
  * Makes and reads sessions. Each account has a key of its own, made of its password: a changed
  * password ends the account's sessions, and several dashboards agree without a shared store. A
  * guess at the key of a viewer's session reveals nothing of the operator's password (decision 018).
  */
-export function createSessions(
-  accounts: readonly Account[],
-  nowMs: () => number = Date.now,
-): Sessions {
+export function createSessions(accounts: readonly Account[], nowMs: () => number = Date.now) {
   const keys = accounts.map((account) => ({ ...account, key: keyOf(account) }));
   const keyFor = ({ user, role }: SessionOwner) =>
     keys.find((one) => one.user === user && one.role === role)?.key;
   const nowSeconds = () => Math.floor(nowMs() / 1_000);
 
   return {
-    issue: (owner) => {
+    issue: (owner: SessionOwner): { text: string; session: Session } => {
       const key = keyFor(owner);
       if (key === undefined) throw new Error("Cannot issue a session: no account has this name");
       const user = Buffer.from(owner.user).toString("base64url");
@@ -55,7 +44,8 @@ export function createSessions(
       const session = { ...owner, id, expiresAt: new Date(expires * 1_000) };
       return { text: `${text}.${macOf(key, text)}`, session };
     },
-    read: (given) => {
+    /** Undefined for a text of another password or form, and for an expired one. */
+    read: (given: string): Session | undefined => {
       const parts = FORM.exec(given);
       const [, text = "", role = "", expires = "", user = "", id = "", mac = ""] = parts ?? [];
       if (parts === null) return undefined;

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Route, Routes, useLocation } from "react-router";
+import { Link, Route, Routes, useLocation } from "react-router";
 import { sessionQuery } from "./api/queries.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
 import { ErrorsPage } from "./errors/errors-page.tsx";
@@ -7,16 +7,14 @@ import { EventPage } from "./event/event-page.tsx";
 import { LedgerPage } from "./events/ledger-page.tsx";
 import { Header } from "./layout/header.tsx";
 import { HealthStrip } from "./layout/health-strip.tsx";
-import { NotFound } from "./layout/not-found.tsx";
+import { ErrorNote, PanelBoundary } from "./parts/error-note.tsx";
 import { NoticeBar } from "./parts/notice.tsx";
-import { PanelBoundary } from "./parts/panel-boundary.tsx";
-import { ErrorNote } from "./parts/error-note.tsx";
+import { useTitle } from "./parts/use-title.ts";
 import { RunPage } from "./runs/run-page.tsx";
 import { RunsPage } from "./runs/runs-page.tsx";
-import { SessionContext } from "./session/session-context.ts";
+import { SessionContext } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
 
-/** The whole page: the sign-in form for a stranger, else what the path names. */
 export function App() {
   const { pathname } = useLocation();
   const { data: session, error } = useQuery(sessionQuery);
@@ -46,5 +44,17 @@ export function App() {
       </main>
       <NoticeBar />
     </SessionContext>
+  );
+}
+
+function NotFound() {
+  useTitle("Not found");
+  return (
+    <div className="empty">
+      <h1>Page not found</h1>
+      <p>
+        Go to <Link to="/">the ledger</Link> or <Link to="/audit">the audit</Link>.
+      </p>
+    </div>
   );
 }

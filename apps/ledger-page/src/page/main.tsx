@@ -1,8 +1,9 @@
-import { QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { BrowserRouter } from "react-router";
-import { createQueryClient } from "./api/query-client.ts";
+import { SESSION_KEY } from "./api/queries.ts";
+import { ApiError } from "./api/request.ts";
 import { App } from "./app.tsx";
 
 const root = document.querySelector("#root");
@@ -17,3 +18,21 @@ createRoot(root).render(
     </QueryClientProvider>
   </StrictMode>,
 );
+
+/** A 401 to any call ends the session. */
+function createQueryClient(): QueryClient {
+  const endSession = (error: unknown) => {
+    if (error instanceof ApiError && error.status === 401) client.setQueryData(SESSION_KEY, null);
+  };
+  const client = new QueryClient({
+    queryCache: new QueryCache({ onError: endSession }),
+    mutationCache: new MutationCache({ onError: endSession }),
+    defaultOptions: { queries: { retry: isWorthARetry, staleTime: 1_000 } },
+  });
+  return client;
+}
+
+/** A refusal is final; a server that is away may return. */
+function isWorthARetry(failures: number, error: unknown): boolean {
+  return failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 500);
+}

@@ -1,13 +1,13 @@
 import { createServer, request, type IncomingHttpHeaders, type Server } from "node:http";
 import express from "express";
 import { answerErrors } from "../../api/answer-error.ts";
-import { createOpenRoutes } from "../../api/open-routes.ts";
-import { checkWrite } from "../check-write.ts";
+import { createOpenRoutes } from "../../api/create-api.ts";
 import { createAuthenticator } from "../authenticator.ts";
+import { checkWrite } from "../browser-security.ts";
+import type { Account, Credentials } from "../credentials.ts";
 import { guard } from "../guard.ts";
 import type { SessionStore } from "../session-store.ts";
 import type { SignInRecord } from "../sign-in-record.ts";
-import type { Account, Credentials } from "../credentials.ts";
 
 export const OPS = { user: "ops", password: "p:ä, long enough" };
 export const GUEST = { user: 'gu"est;\r\nSet-Cookie: a=b', password: "just looking around" };

@@ -1,20 +1,26 @@
 import type { ACTIVITY_RANGES, AnswerOf, EventDetail } from "@millrace/api-contract";
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  type QueryClient,
+} from "@tanstack/react-query";
+import { restOf, RUN_EVERY } from "../parts/run-text.ts";
 import { ApiError, malformedAnswer, request, requestBytes, type QueryText } from "./request.ts";
-import { SESSION_KEY } from "./query-client.ts";
-import { restOf, RUN_EVERY } from "../runs/run-text.ts";
 
-// Intervals are in milliseconds, and rest while the tab is hidden.
+// Milliseconds; no query runs while the tab is hidden.
 const LIST_EVERY = 3_000;
-/** A list rests this many times as long as its reading took, so that it costs a tenth at most. */
+/** So that reading a list takes a tenth of the time at most. */
 const LIST_REST = 10;
-/** The answer takes a second and a half at most, whatever is down. */
+/** The dashboard answers within a second and a half. */
 const HEALTH_TIMEOUT_MS = 4_000;
 const STATS_EVERY = 5_000;
 const ACTIVITY_EVERY = 20_000;
 const DISAGREEMENTS_EVERY = 60_000;
 
-/** Who looks; null for a stranger, who has to sign in. */
+export const SESSION_KEY = ["session"] as const;
+
+/** Null before the user signs in. */
 export const sessionQuery = queryOptions({
   queryKey: SESSION_KEY,
   queryFn: async ({ signal }) => {
@@ -28,18 +34,19 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 });
 
-/**
- * A page of the ledger. `query` is made again each time: "the last hour" moves on. A list that
- * takes long to read, such as that of a type hardly ever seen among millions, is read less often.
- */
+/** Forgets all but the session: the next user may see less. */
+export function forgetData(client: QueryClient): void {
+  client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
+}
+
+/** `query` is made again for each call: "the last hour" moves on. */
 export function eventsQuery(list: string, query: () => QueryText<"get /events">, live: boolean) {
   return queryOptions({
     queryKey: ["events", list],
     queryFn: async ({ signal }) => {
-      const began = performance.now();
-      const page = await request("get /events", { query: query(), signal });
+      const page = await timed(() => request("get /events", { query: query(), signal }));
       if (!isEventPage(page)) throw malformedAnswer("a list of events");
-      return { ...page, tookMs: performance.now() - began };
+      return page;
     },
     refetchInterval: ({ state }) =>
       live && Math.max(LIST_EVERY, (state.data?.tookMs ?? 0) * LIST_REST),
@@ -48,10 +55,9 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
   });
 }
 
-/** Without these there is no row to show. */
 const ROW_FIELDS = ["source", "event_id", "type"] as const;
 
-/** True for an answer with the shape of a list. Any other must not look like an empty ledger. */
+/** Any other answer must not look like an empty ledger. */
 function isEventPage(page: AnswerOf<"get /events"> | null): boolean {
   const rows: unknown = page?.events;
   return Array.isArray(rows) && rows.every(isEventRow);
@@ -60,10 +66,9 @@ function isEventPage(page: AnswerOf<"get /events"> | null): boolean {
 const isEventRow = (row: unknown): boolean =>
   ROW_FIELDS.every((field) => typeof Reflect.get(Object(row), field) === "string");
 
-/** Events of a list that are counted: for a person, more is "more". */
 const COUNTED_MAX = "10000";
 
-/** Counts the events of a filter, up to 10,000. It is asked a tenth as often as the list. */
+/** Called a tenth as often as the list. */
 export function countQuery(
   list: string,
   query: () => QueryText<"get /event-count">,
@@ -71,24 +76,15 @@ export function countQuery(
 ) {
   return queryOptions({
     queryKey: ["event-count", list],
-    queryFn: async ({ signal }) => {
-      const began = performance.now();
-      const found = await request("get /event-count", {
-        query: { ...query(), max: COUNTED_MAX },
-        signal,
-      });
-      return { ...found, tookMs: performance.now() - began };
-    },
+    queryFn: ({ signal }) =>
+      timed(() => request("get /event-count", { query: { ...query(), max: COUNTED_MAX }, signal })),
     refetchInterval: ({ state }) =>
       live && LIST_REST * Math.max(LIST_EVERY, (state.data?.tookMs ?? 0) * LIST_REST),
     refetchOnWindowFocus: false,
   });
 }
 
-/**
- * One event without its body; the latest generation unless one is named. It is asked again until it
- * has settled.
- */
+/** Without a generation the latest. */
 export function eventQuery(source: string, eventId: string, generation: string | undefined) {
   return queryOptions({
     queryKey: ["event", source, eventId, generation ?? "latest"],
@@ -102,18 +98,13 @@ export function eventQuery(source: string, eventId: string, generation: string |
   });
 }
 
-/** Bytes of a body that are asked for at once. A larger body is not formatted. */
+/** Bytes of one call. A larger body is not formatted. */
 export const BODY_PART = 256 * 1024;
-/** More of a body is for a program: it is downloaded. */
+/** Bytes. The rest can be downloaded. */
 const BODY_SHOWN_MAX = 4 * 1024 * 1024;
 
-/** The key of a body. */
 type BodyKey = Pick<EventDetail, "source" | "event_id" | "generation" | "body_bytes">;
 
-/**
- * The bytes of an event's body, a part after the other. They never change, so they are asked for
- * once.
- */
 export function bodyQuery({ source, event_id, generation, body_bytes }: BodyKey) {
   return infiniteQueryOptions({
     queryKey: ["body", source, event_id, generation],
@@ -139,7 +130,7 @@ export function bodyQuery({ source, event_id, generation, body_bytes }: BodyKey)
 const isOnItsWay = (event: EventDetail | undefined): boolean =>
   event?.stage === "queued" || event?.status === "pending";
 
-/** The problems that need attention. A failure is not retried at once: it is news too. */
+/** A failure is not retried at once: it is news too. */
 export const healthQuery = queryOptions({
   queryKey: ["health"],
   queryFn: ({ signal }) => request("get /health", { signal, timeoutMs: HEALTH_TIMEOUT_MS }),
@@ -153,10 +144,8 @@ export const statsQuery = queryOptions({
   refetchInterval: STATS_EVERY,
 });
 
-/** A stretch of time that the charts show. */
 export type ActivityRange = keyof typeof ACTIVITY_RANGES;
 
-/** The activity of a stretch of time, of a source, of a type, or of all. */
 export function activityQuery(query: {
   readonly source: string | undefined;
   readonly type: string | undefined;
@@ -175,7 +164,6 @@ export const disagreementsQuery = queryOptions({
   refetchInterval: DISAGREEMENTS_EVERY,
 });
 
-/** Groups of equal errors, last seen first. */
 export function errorsQuery(query: QueryText<"get /errors">) {
   return queryOptions({
     queryKey: ["errors", query],
@@ -185,7 +173,6 @@ export function errorsQuery(query: QueryText<"get /errors">) {
   });
 }
 
-/** Who did what, newest first. */
 export function auditQuery(query: QueryText<"get /audit">) {
   return queryOptions({
     queryKey: ["audit", query],
@@ -194,35 +181,24 @@ export function auditQuery(query: QueryText<"get /audit">) {
   });
 }
 
-/** Bulk runs, newest first. The members of those that have not settled are counted each time. */
+/** Each call counts the events of runs that have not settled. */
 export const runsQuery = queryOptions({
   queryKey: ["runs"],
   queryFn: ({ signal }) => timed(() => request("get /runs", { signal })),
-  select: ({ answer }) => answer,
   refetchInterval: ({ state: { data } }) => Math.max(LIST_EVERY, (data?.tookMs ?? 0) * LIST_REST),
 });
 
-/**
- * One bulk run; asked until the last of its events has settled, often unless it takes long to count
- * them.
- */
 export function runQuery(id: string) {
   return queryOptions({
     queryKey: ["runs", id],
     queryFn: ({ signal }) => timed(() => request("get /runs/:id", { params: { id }, signal })),
-    select: ({ answer: { run } }) => run,
+    select: ({ run }) => run,
     refetchInterval: ({ state: { data } }) =>
-      data === undefined ? RUN_EVERY : restOf(data.answer.run, data.tookMs),
+      data === undefined ? RUN_EVERY : restOf(data.run, data.tookMs),
   });
 }
 
-interface Timed<Answer> {
-  readonly answer: Answer;
-  readonly tookMs: number;
-}
-
-async function timed<Answer>(ask: () => Promise<Answer>): Promise<Timed<Answer>> {
+async function timed<Answer>(ask: () => Promise<Answer>): Promise<Answer & { tookMs: number }> {
   const began = performance.now();
-  const answer = await ask();
-  return { answer, tookMs: performance.now() - began };
+  return { ...(await ask()), tookMs: performance.now() - began };
 }

@@ -1,7 +1,5 @@
 import type { AnswerOf, BodyOf, OperationName, ParameterOf, QueryOf } from "@millrace/api-contract";
-import { learnServerTime } from "./server-clock.ts";
 
-/** A refusal of the API, or a failure to reach it: a stable code and a sentence for people. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: string;
@@ -15,9 +13,7 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * The query of a call. Its values may be what somebody typed: whether they are any, the API says.
- */
+/** Values as a user typed them; the API refuses those that are not valid. */
 export type QueryText<Name extends OperationName> = {
   readonly [Key in keyof QueryOf<Name>]?: string | undefined;
 };
@@ -26,7 +22,7 @@ type Options<Name extends OperationName> = {
   readonly query?: QueryText<Name>;
   readonly body?: BodyOf<Name>;
   readonly signal?: AbortSignal;
-  /** Milliseconds after which there is no answer; without it the browser decides. */
+  /** Default: the browser's limit. */
   readonly timeoutMs?: number;
 } & ([ParameterOf<Name>] extends [never]
   ? unknown
@@ -64,7 +60,6 @@ export async function requestBytes<Name extends OperationName>(
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** The parts of a call's address. */
 interface Address {
   readonly params?: Readonly<Record<string, string>> | undefined;
   readonly query?: Readonly<Record<string, string | undefined>> | undefined;
@@ -103,7 +98,6 @@ async function send(
   }
 }
 
-/** The address of a call, for a link to its answer. */
 export function urlOf(name: string, { params, query }: Address): string {
   const path = name.slice(name.indexOf(" ") + 1);
   const named = path.replaceAll(/:(\w+)/g, (_, key) => encodeURIComponent(params?.[key] ?? ""));
@@ -122,7 +116,7 @@ async function readJson(response: Response): Promise<unknown> {
   }
 }
 
-/** For an answer that is JSON, and not what the contract says: of a proxy, or of another build. */
+/** The answer of a proxy, or of another build. */
 export function malformedAnswer(what: string): ApiError {
   return new ApiError(
     "malformed_answer",
@@ -142,4 +136,19 @@ function errorOf(response: Response, answer: unknown): ApiError {
     `Cannot read the answer: HTTP status ${response.status}, not from the API. Check the proxy in front of the dashboard`,
     response.status,
   );
+}
+
+// A browser's clock may be minutes off, so ages follow the server's clock: the answers' Date.
+let aheadMs = 0;
+
+/** `Date` has whole seconds, so a difference below two seconds does not count. */
+function learnServerTime(date: string | null, nowMs = Date.now()): void {
+  const serverMs = Date.parse(date ?? "");
+  if (Number.isNaN(serverMs)) return;
+  const difference = serverMs - nowMs;
+  aheadMs = Math.abs(difference) < 2_000 ? 0 : difference;
+}
+
+export function serverNowMs(): number {
+  return Date.now() + aheadMs;
 }

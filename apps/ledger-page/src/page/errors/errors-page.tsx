@@ -1,30 +1,27 @@
-import type { ErrorGroup, ERROR_STATES as ErrorStates } from "@millrace/api-contract";
+import type { ERROR_STATES as ErrorStates, ErrorGroup } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link, useSearchParams } from "react-router";
-import { errorsQuery, statsQuery } from "../api/queries.ts";
-import { BulkDialog } from "../events/bulk-dialog.tsx";
-import { eventLink, writeFilter, type ListFilter } from "../events/list-filter.ts";
-import { SelectField } from "../events/select-field.tsx";
-import { TextFilter } from "../events/text-filter.tsx";
-import { countOf } from "../parts/count.ts";
-import { DataTable, type Column } from "../parts/data-table.tsx";
+import { Link } from "react-router";
+import { errorsQuery } from "../api/queries.ts";
+import { DataTable, Pager, type Column } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { Filters, SelectField, SourceFilter, TextFilter, useUrlFields } from "../parts/filters.tsx";
+import { countOf } from "../parts/format.ts";
+import { eventLink, writeFilter, type ListFilter } from "../parts/list-filter.ts";
 import { Age, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
-import { useMayWrite } from "../session/session-context.ts";
+import { BulkDialog } from "../runs/bulk-dialog.tsx";
+import { useMayWrite } from "../session/session.ts";
 import { StateDialog } from "./state-dialog.tsx";
 
 const STATES: typeof ErrorStates = ["open", "resolved", "ignored"];
-/** The value in the URL for all states. Without a state, the open ones are shown. */
+/** In the URL. Without a state, open errors are shown. */
 const ALL = "all";
 const PAGE = 50;
 
-/** Errors of handlers, a row for all that are equal, last seen first. */
 export function ErrorsPage() {
   useTitle("Errors");
-  const [query, setQuery] = useSearchParams();
-  const given = (key: string) => query.get(key) ?? undefined;
+  const { given, change } = useUrlFields("offset");
   const state = given("state") ?? "open";
   const offset = Number(given("offset") ?? 0) || 0;
   const asked = {
@@ -33,13 +30,6 @@ export function ErrorsPage() {
   };
   const errors = useQuery(errorsQuery(asked));
   const { data, error } = errors;
-  const change = (key: string, value: string, replace = false) => {
-    const next = new URLSearchParams(query);
-    if (key !== "offset") next.delete("offset");
-    if (value === "") next.delete(key);
-    else next.set(key, value);
-    setQuery(next, { replace });
-  };
   return (
     <section className="list">
       <h1>Errors</h1>
@@ -47,7 +37,22 @@ export function ErrorsPage() {
         Failed attempts, a row for all with the same error. What varies in it, such as ids and
         numbers, does not count.
       </p>
-      <Filters state={state} source={asked.source} q={asked.q} change={change} />
+      <Filters label="Errors">
+        <SelectField
+          label="State"
+          value={state === ALL ? undefined : state}
+          any="All states"
+          options={STATES}
+          onChange={(value) => change("state", value === "" ? ALL : value)}
+        />
+        <SourceFilter value={asked.source} onChange={(value) => change("source", value)} />
+        <TextFilter
+          label="Text"
+          placeholder="violates"
+          value={asked.q ?? ""}
+          onChange={(value, replace) => change("q", value, replace)}
+        />
+      </Filters>
       {error && <ErrorNote error={error} onRetry={() => void errors.refetch()} />}
       <p role="status" className="quiet">
         {data === undefined && error === null && "Loading…"}
@@ -64,108 +69,48 @@ export function ErrorsPage() {
           <DataTable
             caption="Errors, last seen first"
             columns={columnsOf(asked.source)}
-            rows={[...data.errors]}
+            rows={data.errors}
             keyOf={({ fingerprint }) => fingerprint}
             classOf={({ failed }) => (failed > 0 ? "failed" : "")}
           />
         </div>
       )}
       {data !== undefined && data.total > PAGE && (
-        <Pager offset={offset} total={data.total} change={change} />
+        <Pager
+          steps={{
+            "← Newer": offset > 0 && (() => change("offset", String(Math.max(0, offset - PAGE)))),
+            "Older →":
+              offset + PAGE < data.total && (() => change("offset", String(offset + PAGE))),
+          }}
+        />
       )}
     </section>
   );
 }
 
-interface PagerProps {
-  readonly offset: number;
-  readonly total: number;
-  readonly change: (key: "offset", value: string) => void;
-}
-
-function Pager({ offset, total, change }: PagerProps) {
-  return (
-    <nav className="pager" aria-label="Pages">
-      <button
-        onClick={() => change("offset", String(Math.max(0, offset - PAGE)))}
-        disabled={offset === 0}
-      >
-        ← Newer
-      </button>
-      <button
-        onClick={() => change("offset", String(offset + PAGE))}
-        disabled={offset + PAGE >= total}
-      >
-        Older →
-      </button>
-    </nav>
-  );
-}
-
-interface FiltersProps {
-  readonly state: string;
-  readonly source: string | undefined;
-  readonly q: string | undefined;
-  readonly change: (key: string, value: string, replace?: boolean) => void;
-}
-
-/** The fields that narrow the errors. Their values live in the URL. */
-function Filters({ state, source, q, change }: FiltersProps) {
-  const stats = useQuery(statsQuery);
-  return (
-    <form
-      role="search"
-      aria-label="Errors"
-      className="filters"
-      onSubmit={(event) => event.preventDefault()}
-    >
-      <SelectField
-        label="State"
-        value={state === ALL ? undefined : state}
-        any="All states"
-        options={STATES}
-        onChange={(value) => change("state", value === "" ? ALL : value)}
-      />
-      <SelectField
-        label="Source"
-        value={source}
-        any="All sources"
-        options={Object.keys(stats.data?.sources ?? {})}
-        onChange={(value) => change("source", value)}
-      />
-      <TextFilter
-        label="Text"
-        placeholder="violates"
-        value={q ?? ""}
-        onChange={(value, replace) => change("q", value, replace)}
-      />
-    </form>
-  );
-}
-
-/** @param source - The one whose events are counted and retried; all where it is undefined. */
+/** The events of one source are counted and retried, or of all. */
 const columnsOf = (source: string | undefined): Column<ErrorGroup>[] => [
-  { id: "title", header: "Error", cell: ({ row }) => <Title error={row.original} /> },
+  { id: "title", header: "Error", cell: (error) => <Title error={error} /> },
   {
     id: "failed",
     header: "Failed",
-    cell: ({ row: { original } }) => <EventsOf error={original} status="failed" source={source} />,
+    cell: (error) => <EventsOf error={error} status="failed" source={source} />,
   },
   {
     id: "pending",
     header: "Pending",
-    cell: ({ row: { original } }) => <EventsOf error={original} status="pending" source={source} />,
+    cell: (error) => <EventsOf error={error} status="pending" source={source} />,
   },
-  { id: "attempts", header: "Attempts", cell: ({ row }) => row.original.attempts.toLocaleString() },
-  { id: "sources", header: "Seen in", cell: ({ row }) => <SeenIn error={row.original} /> },
+  { id: "attempts", header: "Attempts", cell: (error) => error.attempts.toLocaleString() },
+  { id: "sources", header: "Seen in", cell: (error) => <SeenIn error={error} /> },
   {
     id: "seen",
     header: "Last seen",
-    cell: ({ row: { original } }) => (
+    cell: (error) => (
       <>
-        <Time at={original.last_seen_at} />
+        <Time at={error.last_seen_at} />
         <span className="quiet outcome">
-          first <Age at={original.first_seen_at} />
+          first <Age at={error.first_seen_at} />
         </span>
       </>
     ),
@@ -173,7 +118,7 @@ const columnsOf = (source: string | undefined): Column<ErrorGroup>[] => [
   {
     id: "acts",
     header: "What to do",
-    cell: ({ row }) => <Acts error={row.original} source={source} />,
+    cell: (error) => <Acts error={error} source={source} />,
   },
 ];
 
@@ -208,7 +153,6 @@ interface OfSource {
   readonly source: string | undefined;
 }
 
-/** The events of an error, in the source that the page shows. */
 function filterOf({ error, source }: OfSource, status?: string): ListFilter {
   return {
     error: error.fingerprint,
@@ -217,7 +161,6 @@ function filterOf({ error, source }: OfSource, status?: string): ListFilter {
   };
 }
 
-/** The number of its events that are still in a status, with a link to them. */
 function EventsOf({ error, status, source }: OfSource & { status: "failed" | "pending" }) {
   const count = error[status];
   if (count === 0) return "0";

@@ -1,12 +1,7 @@
-import type { ErrorGroup, REASON_LENGTH_MAX } from "@millrace/api-contract";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import type { ErrorGroup } from "@millrace/api-contract";
 import { request } from "../api/request.ts";
-import { ErrorNote } from "../parts/error-note.tsx";
-import { Modal } from "../parts/modal.tsx";
+import { ReasonDialog } from "../parts/dialog.tsx";
 import { notify } from "../parts/notice.tsx";
-
-const NOTE_LENGTH_MAX: typeof REASON_LENGTH_MAX = 500;
 
 const WORDS = {
   resolved: {
@@ -28,49 +23,31 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** Sets the state of an error, with a note for the next reader. */
+const NOTE = {
+  name: "note",
+  label: "Note",
+  hint: "(optional, shown with the error)",
+  placeholder: "Fixed in 2.4.1",
+};
+
 export function StateDialog({ error, state, onClose }: Props) {
-  const [note, setNote] = useState("");
-  const client = useQueryClient();
   const { label, done, meaning } = WORDS[state];
-  const set = useMutation({
-    mutationFn: () =>
-      request("post /errors/:fingerprint", {
-        params: { fingerprint: error.fingerprint },
-        body: { state, ...(note.trim() === "" ? {} : { note: note.trim() }) },
-      }),
-    onSuccess: () => {
-      onClose();
-      notify({ kind: "done", text: done });
-    },
-    onSettled: () => client.invalidateQueries(),
-  });
+  const { fingerprint } = error;
   return (
-    <Modal title={`${label} this error`} onClose={onClose}>
+    <ReasonDialog
+      title={`${label} this error`}
+      label={label}
+      field={NOTE}
+      act={(note) =>
+        request("post /errors/:fingerprint", { params: { fingerprint }, body: { state, note } })
+      }
+      onDone={() => notify({ kind: "done", text: done })}
+      onClose={onClose}
+    >
       <p>{meaning}</p>
       <p>
         <code className="error-title">{error.title}</code>
       </p>
-      <label className="field">
-        <span>
-          Note <span className="quiet">(optional, shown with the error)</span>
-        </span>
-        <textarea
-          name="note"
-          rows={2}
-          maxLength={NOTE_LENGTH_MAX}
-          value={note}
-          onChange={(event) => setNote(event.target.value)}
-          placeholder="Fixed in 2.4.1"
-        />
-      </label>
-      {set.error && <ErrorNote error={set.error} />}
-      <div className="actions">
-        <button onClick={onClose}>Cancel</button>
-        <button className="primary" onClick={() => set.mutate()} disabled={set.isPending}>
-          {label}
-        </button>
-      </div>
-    </Modal>
+    </ReasonDialog>
   );
 }

@@ -1,16 +1,12 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { foldAttempts, type FoldedAttempts } from "@millrace/api-contract/fold-attempts";
 
-/** One entry of an event's timeline. */
 export type TimelineEntry =
   | { readonly kind: "attempts"; readonly attempts: FoldedAttempts }
   | { readonly kind: "act"; readonly act: EventDetail["acts"][number] }
   | { readonly kind: "step"; readonly step: EventDetail["steps"][number] };
 
-/**
- * Sorts attempts, steps and acts by time. Equal attempts are one entry, unless something happened
- * between them. Acts after the event had settled stand apart: they follow the result.
- */
+/** Equal attempts with nothing between them are one entry; acts after the end follow the result. */
 export function arrangeTimeline(event: EventDetail): {
   readonly before: readonly TimelineEntry[];
   readonly after: readonly TimelineEntry[];

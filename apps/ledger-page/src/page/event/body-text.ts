@@ -1,4 +1,3 @@
-/** One array of bytes of several. */
 export function joinParts(parts: readonly Uint8Array[]): Uint8Array {
   const [only] = parts;
   if (parts.length === 1 && only !== undefined) return only;
@@ -11,10 +10,7 @@ export function joinParts(parts: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/**
- * Bytes as text; undefined where they are not UTF-8. At the end of a part, a character that was cut
- * in two is left out.
- */
+/** Returns undefined unless it is UTF-8. A character that the end of a part cuts is left out. */
 export function textOfBytes(bytes: Uint8Array, isWhole: boolean): string | undefined {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
@@ -24,13 +20,9 @@ export function textOfBytes(bytes: Uint8Array, isWhole: boolean): string | undef
   }
 }
 
-/**
- * Characters of one line of a large body: a browser lays out many short lines faster than a long
- * one.
- */
+/** Browsers lay out many short lines faster than a long one. */
 const LINE_LENGTH_MAX = 4_096;
 
-/** The lines of a text; those of a large body are cut where they are long. */
 export function linesOf(text: string, isSmall: boolean): readonly string[] {
   const lines = text.split("\n");
   return isSmall ? lines : lines.flatMap((line) => cut(line));
@@ -43,4 +35,41 @@ function cut(line: string): readonly string[] {
     pieces.push(line.slice(at, at + LINE_LENGTH_MAX));
   }
   return pieces;
+}
+
+const BYTES_SHOWN = 4_096;
+
+/** The first 4,096 bytes, by offset, in hexadecimal and ASCII. */
+export function hexDump(bytes: Uint8Array): readonly string[] {
+  const lines: string[] = [];
+  const end = Math.min(bytes.length, BYTES_SHOWN);
+  for (let at = 0; at < end; at += 16) {
+    const row = [...bytes.subarray(at, Math.min(at + 16, end))];
+    const codes = row.map((byte) => byte.toString(16).padStart(2, "0"));
+    const text = row.map((byte) => (byte < 0x20 || byte > 0x7e ? "." : String.fromCharCode(byte)));
+    lines.push(
+      `${at.toString(16).padStart(6, "0")}  ${codes.join(" ").padEnd(47)}  ${text.join("")}`,
+    );
+  }
+  return lines;
+}
+
+export interface Match {
+  readonly line: number;
+  readonly at: number;
+}
+
+/** Ignores case. */
+export function findMatches(lines: readonly string[], text: string): readonly Match[] {
+  if (text === "") return [];
+  const wanted = text.toLowerCase();
+  return lines.flatMap((content, line) => {
+    const matches: Match[] = [];
+    const searched = content.toLowerCase();
+    for (let at = searched.indexOf(wanted); at >= 0;) {
+      matches.push({ line, at });
+      at = searched.indexOf(wanted, at + wanted.length);
+    }
+    return matches;
+  });
 }

@@ -4,21 +4,17 @@ import type { ReactNode } from "react";
 import { Link, useSearchParams } from "react-router";
 import { eventQuery } from "../api/queries.ts";
 import { ApiError } from "../api/request.ts";
-import { ErrorNote } from "../parts/error-note.tsx";
-import { PanelBoundary } from "../parts/panel-boundary.tsx";
+import { StatusBadge } from "../parts/badge.tsx";
+import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
+import { writeFilter } from "../parts/list-filter.ts";
+import { CopyButton } from "../parts/notice.tsx";
 import { useTitle } from "../parts/use-title.ts";
-import { Chain } from "./chain.tsx";
-import { Conflicts } from "./conflicts.tsx";
-import { Deliveries } from "./deliveries.tsx";
-import { EventAudit } from "./event-audit.tsx";
-import { EventHead } from "./event-head.tsx";
-import { Generations } from "./generations.tsx";
-import { Headers } from "./headers.tsx";
+import { Conflicts, Deliveries, EventAudit, Headers } from "./event-panels.tsx";
 import { Payload } from "./payload.tsx";
-import { SameMessage } from "./same-message.tsx";
+import { Chain, Generations, SameMessage } from "./related-events.tsx";
+import { RunAgain } from "./run-again.tsx";
 import { Timeline } from "./timeline.tsx";
 
-/** One event: what came, what was tried, what became of it, and the ways to run it again. */
 export function EventPage() {
   const [query] = useSearchParams();
   const source = query.get("source") ?? "";
@@ -34,22 +30,16 @@ export function EventPage() {
       {event.data === undefined ? (
         isUnknown(event.error) && unknownEvent(source, id)
       ) : (
-        <Parts event={event.data} />
+        <>
+          <EventHead event={event.data} />
+          <div className="event-parts">
+            <Column panels={LEFT} event={event.data} />
+            <Column panels={RIGHT} event={event.data} />
+          </div>
+        </>
       )}
       {event.isPending && <p className="quiet">Reading the event…</p>}
     </article>
-  );
-}
-
-function Parts({ event }: { event: EventDetail }) {
-  return (
-    <>
-      <EventHead event={event} />
-      <div className="event-parts">
-        <Column panels={LEFT} event={event} />
-        <Column panels={RIGHT} event={event} />
-      </div>
-    </>
   );
 }
 
@@ -93,3 +83,53 @@ function unknownEvent(source: string, id: string) {
 
 const isUnknown = (error: Error | null): boolean =>
   error instanceof ApiError && error.code === "event_not_found";
+
+function EventHead({ event }: { event: EventDetail }) {
+  const { source, type } = event;
+  return (
+    <header className="event-head">
+      <div className="event-title">
+        <h1>{event.event_id}</h1>
+        <CopyButton text={event.event_id} what="the id" />
+      </div>
+      <dl className="facts">
+        <Fact name="Status">
+          <StatusBadge status={event.status ?? "queued"} />
+          {event.outcome !== null && <span className="quiet"> {event.outcome}</span>}
+        </Fact>
+        <Fact name="Source">
+          <Link to={`/?${writeFilter({ source })}`}>{source}</Link>
+        </Fact>
+        <Fact name="Type">
+          {type === null ? "–" : <Link to={`/?${writeFilter({ source, type })}`}>{type}</Link>}
+        </Fact>
+        <Fact name="Generation">{event.generation}</Fact>
+        <Fact name="Attempts">{event.attempts}</Fact>
+        {event.stage === "queued" && (
+          <Fact name="Job">
+            {event.job_state} <code>{event.job_id}</code>
+          </Fact>
+        )}
+        {event.stage === "recorded" && event.unsigned && (
+          <Fact name="Signed">only the body, not the ID</Fact>
+        )}
+      </dl>
+      {event.stage === "queued" && (
+        <p className="note">
+          This event is still only in its queue: no worker has recorded it yet. The state of its job
+          is <strong>{event.job_state}</strong>.
+        </p>
+      )}
+      <RunAgain event={event} />
+    </header>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

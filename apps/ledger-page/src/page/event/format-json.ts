@@ -1,24 +1,19 @@
-/** A piece of JSON text and its kind. */
 export interface Token {
   readonly kind: "key" | "string" | "literal" | "mark";
   readonly text: string;
 }
 
-/** A line of formatted JSON; `depth` is how far it is set in. */
 export interface JsonLine {
   readonly depth: number;
   readonly tokens: readonly Token[];
 }
 
-/** Levels that are set out. Deeper lines would be longer than a page can hold. */
+/** Deeper lines would be longer than a page can hold. */
 const DEPTH_MAX = 200;
 
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 
-/**
- * Sets JSON out in lines without reading its values: numbers keep every digit, keys their order,
- * and one that comes twice is seen twice. Says so of what is not JSON, or nested too deep.
- */
+/** Formats JSON without reading values: numbers keep their digits, and twin keys are kept. */
 export function formatJson(text: string): readonly JsonLine[] | "not_json" | "too_deep" {
   if (!isJson(text)) return "not_json";
   const lines: JsonLine[] = [];
@@ -71,6 +66,5 @@ function isJson(text: string): boolean {
   }
 }
 
-/** A line as text, set in by two spaces a level. */
 export const textOf = ({ depth, tokens }: JsonLine): string =>
   "  ".repeat(depth) + tokens.map((token) => token.text).join("");

@@ -3,15 +3,14 @@ import { useInfiniteQuery, type UseInfiniteQueryResult } from "@tanstack/react-q
 import { useMemo, useState } from "react";
 import { BODY_PART, bodyQuery } from "../api/queries.ts";
 import { urlOf } from "../api/request.ts";
-import { CopyButton } from "../parts/copy-button.tsx";
-import { countOf, formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { countOf, formatCount } from "../parts/format.ts";
+import { CopyButton } from "../parts/notice.tsx";
+import { hexDump, joinParts, linesOf, textOfBytes } from "./body-text.ts";
 import { formatJson, textOf, type JsonLine } from "./format-json.ts";
-import { hexDump } from "./hex-dump.ts";
-import { joinParts, linesOf, textOfBytes } from "./body-text.ts";
 import { SearchableText } from "./searchable-text.tsx";
 
-/** The body, formatted where it is JSON, else as it came; a large one in parts. */
+/** Formats JSON, and shows any other body as received; a large one in parts. */
 export function Payload({ event }: { event: EventDetail }) {
   return (
     <section aria-labelledby="payload" className="panel">
@@ -93,7 +92,6 @@ interface MoreProps {
   >;
 }
 
-/** The share of a body that is shown, with a link to more of it. */
 function More({ shown, total, query }: MoreProps) {
   const { hasNextPage, fetchNextPage, isFetchingNextPage } = query;
   return (

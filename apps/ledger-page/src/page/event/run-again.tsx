@@ -1,13 +1,15 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { useState } from "react";
+import { useNavigate } from "react-router";
+import { request } from "../api/request.ts";
+import { ReasonDialog } from "../parts/dialog.tsx";
+import { eventLink } from "../parts/list-filter.ts";
+import { notify } from "../parts/notice.tsx";
 import { useShortcuts } from "../parts/shortcuts.ts";
-import { useMayWrite } from "../session/session-context.ts";
-import { GiveUpDialog } from "./give-up-dialog.tsx";
-import { RunAgainDialog, type Verb } from "./run-again-dialog.tsx";
+import { useMayWrite } from "../session/session.ts";
 
-/** The buttons that run one event again or give it up, and why those that are not there are not. */
 export function RunAgain({ event }: { event: EventDetail }) {
-  const [verb, setVerb] = useState<Verb | "give up">();
+  const [verb, setVerb] = useState<Verb>();
   const mayWrite = useMayWrite();
   const jobFailed = event.stage === "queued" && event.job_state === "failed";
   const latest = Math.max(event.generation, ...event.generations.map((run) => run.generation));
@@ -19,7 +21,6 @@ export function RunAgain({ event }: { event: EventDetail }) {
     },
   });
   if (!mayWrite) return <p className="quiet">Viewers cannot retry, replay, or give up.</p>;
-  const close = () => setVerb(undefined);
   const isSettled = event.status === "failed" || event.status === "completed";
   return (
     <div className="actions">
@@ -32,11 +33,69 @@ export function RunAgain({ event }: { event: EventDetail }) {
       {isSettled && !isLatest && (
         <p className="quiet">Generation {latest} is the latest; only that one can be replayed.</p>
       )}
-      {event.status === "pending" && <button onClick={() => setVerb("give up")}>Give up…</button>}
-      {verb === "give up" && <GiveUpDialog event={event} onClose={close} />}
-      {verb !== undefined && verb !== "give up" && (
-        <RunAgainDialog verb={verb} event={event} onClose={close} />
+      {event.status === "pending" && <button onClick={() => setVerb("give-up")}>Give up…</button>}
+      {verb !== undefined && (
+        <RunAgainDialog verb={verb} event={event} onClose={() => setVerb(undefined)} />
       )}
     </div>
+  );
+}
+
+type Verb = keyof typeof WORDS;
+
+const WORDS = {
+  retry: {
+    title: "Retry this event",
+    label: "Retry",
+    meaning:
+      "The handlers run again with the full number of attempts. The failed attempts left no writes behind.",
+  },
+  replay: {
+    title: "Replay this event",
+    label: "Replay",
+    meaning:
+      "The event runs again as a new generation, with the body that was received. What earlier generations wrote is not undone.",
+  },
+  "give-up": {
+    title: "Give this event up",
+    label: "Give up",
+    meaning: "It fails now and is not attempted again, unless somebody retries it.",
+  },
+} as const;
+
+interface DialogProps {
+  readonly verb: Verb;
+  readonly event: EventDetail;
+  readonly onClose: () => void;
+}
+
+function RunAgainDialog({ verb, event, onClose }: DialogProps) {
+  const navigate = useNavigate();
+  const { source, event_id, generation } = event;
+  const { meaning, ...words } = WORDS[verb];
+  return (
+    <ReasonDialog
+      {...words}
+      act={(reason) =>
+        request(`post /events/:source/:eventId/${verb}`, {
+          params: { source, eventId: event_id },
+          query: { generation: String(generation) },
+          body: { reason },
+        })
+      }
+      onDone={async (result) => {
+        if ("retried" in result) {
+          notify({ kind: "done", text: "Retried: the event is pending again." });
+        } else if ("given_up" in result) {
+          notify({ kind: "done", text: "Given up: the event is failed." });
+        } else {
+          notify({ kind: "done", text: `Replayed as generation ${result.generation}.` });
+          await navigate(eventLink(source, event_id, result.generation));
+        }
+      }}
+      onClose={onClose}
+    >
+      <p>{meaning}</p>
+    </ReasonDialog>
   );
 }

@@ -1,20 +1,18 @@
-import { useMemo, useState, type KeyboardEvent } from "react";
-import { countOf } from "../parts/count.ts";
-import { findMatches, type Match } from "./find-matches.ts";
+import { memo, useMemo, useState, type KeyboardEvent, type ReactNode } from "react";
+import { countOf } from "../parts/format.ts";
+import { findMatches, type Match } from "./body-text.ts";
 import type { Token } from "./format-json.ts";
-import { TextLine } from "./text-line.tsx";
 
-/** Lines that are shown before more are asked for: a page must stay quick. */
+/** More lines would make the page slow. */
 const LINES_SHOWN = 2_000;
 const LINES_AROUND = 20;
 
 interface Props {
   readonly lines: readonly string[];
-  /** The same lines in coloured pieces, where there are any. */
   readonly tokens?: readonly (readonly Token[])[];
 }
 
-/** A long text with a search: Enter goes to the next match, Shift and Enter to the previous one. */
+/** Enter goes to the next match, Shift and Enter to the previous one. */
 export function SearchableText({ lines, tokens }: Props) {
   const [wanted, setWanted] = useState("");
   const [at, setAt] = useState(0);
@@ -81,3 +79,71 @@ function byLineOf(matches: readonly Match[]): ReadonlyMap<number, readonly Match
 
 const placeOf = (matches: readonly Match[], at: number): string =>
   matches.length === 0 ? "No matches" : `${(at % matches.length) + 1} of ${matches.length}`;
+
+interface TextLineProps {
+  readonly text: string;
+  readonly tokens: readonly Token[] | undefined;
+  /** Each of `length` characters. */
+  readonly matches: readonly Match[] | undefined;
+  readonly length: number;
+  readonly current: Match | undefined;
+}
+
+/** Tokens have their color, unless the line has a match. */
+const TextLine = memo(function TextLine({ text, tokens, matches, length, current }: TextLineProps) {
+  if (matches !== undefined) {
+    return (
+      <div>
+        {marked(text, { matches, length, current })}
+        {"\n"}
+      </div>
+    );
+  }
+  return (
+    <div>
+      {tokens === undefined ? text : coloured(text, tokens)}
+      {"\n"}
+    </div>
+  );
+});
+
+function coloured(text: string, tokens: readonly Token[]): ReactNode {
+  return (
+    <>
+      {/^ */.exec(text)?.[0]}
+      {tokens.map(({ kind, text: piece }, at) => (
+        <span key={at} className={`json-${kind}`}>
+          {piece}
+        </span>
+      ))}
+    </>
+  );
+}
+
+function marked(
+  text: string,
+  {
+    matches,
+    length,
+    current,
+  }: { matches: readonly Match[]; length: number; current: Match | undefined },
+): ReactNode {
+  let from = 0;
+  const pieces = matches.flatMap((match) => {
+    const before = text.slice(from, match.at);
+    from = match.at + length;
+    const found = text.slice(match.at, from);
+    const isCurrent = match === current;
+    return [
+      before,
+      <mark
+        key={match.at}
+        className={isCurrent ? "current" : ""}
+        ref={isCurrent ? (mark) => mark?.scrollIntoView({ block: "nearest" }) : undefined}
+      >
+        {found}
+      </mark>,
+    ];
+  });
+  return [...pieces, text.slice(from)];
+}

@@ -1,12 +1,11 @@
 import type { Attempt, EventDetail } from "@millrace/api-contract";
-import { durationOf } from "../parts/age.ts";
-import { countOf } from "../parts/count.ts";
-import { Link } from "react-router";
-import { arrangeTimeline, type TimelineEntry } from "./arrange-timeline.ts";
 import type { FoldedAttempts } from "@millrace/api-contract/fold-attempts";
+import { durationOf } from "@millrace/api-contract/run-text";
+import { Link } from "react-router";
+import { countOf } from "../parts/format.ts";
 import { ExactDue, ExactTime } from "../parts/time.tsx";
+import { arrangeTimeline, type TimelineEntry } from "./arrange-timeline.ts";
 
-/** The event's way, from its delivery to what became of it. */
 export function Timeline({ event }: { event: EventDetail }) {
   const { before, after } = arrangeTimeline(event);
   return (
@@ -41,7 +40,6 @@ function Entries({ entries }: { entries: readonly TimelineEntry[] }) {
   });
 }
 
-/** An act of a person, with the reason. */
 function Act({ act }: { act: EventDetail["acts"][number] }) {
   const words = act.action.replace("_many", "").replaceAll("_", " ");
   return (
@@ -67,7 +65,7 @@ function Act({ act }: { act: EventDetail["acts"][number] }) {
   );
 }
 
-/** A step of a handler, which no later attempt runs again. */
+/** No later attempt runs it again. */
 function Step({ step }: { step: EventDetail["steps"][number] }) {
   return (
     <li>
@@ -130,7 +128,6 @@ function FailedAttempt({ attempt }: { attempt: Attempt }) {
   );
 }
 
-/** Where it was thrown; the project's own code stands out. */
 function Stack({ attempt: { stack } }: { attempt: Attempt }) {
   if (stack === null || stack.length === 0) return null;
   const own = stack.find((frame) => frame.own);
@@ -160,7 +157,6 @@ function placeOf({ file, line, column }: Frame): string {
   return [file, line, column].filter((part) => part !== null).join(":");
 }
 
-/** The log lines of its handlers. */
 function Log({ attempt: { log, log_dropped } }: { attempt: Attempt }) {
   if (log === null || log.length === 0) return null;
   const dropped = log_dropped ?? 0;

@@ -2,20 +2,19 @@ import type { EventRow } from "@millrace/api-contract";
 import { Link } from "react-router";
 import { StatusBadge } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
+import { eventLink } from "../parts/list-filter.ts";
 import { Due, Time } from "../parts/time.tsx";
-import { eventLink } from "./list-filter.ts";
-import type { Selection } from "./use-selection.ts";
-import { keyOf } from "./use-steady-rows.ts";
+import { keyOf, type Selection } from "./use-rows.ts";
 
-/** Longer errors are read on the event's own page. */
+/** Characters. The event's page has the rest. */
 const ERROR_SHOWN = 240;
 
 const COLUMNS: Column<EventRow>[] = [
-  { id: "when", header: "Recorded", cell: ({ row }) => <Time at={row.original.recorded_at} /> },
+  { id: "when", header: "Recorded", cell: (event) => <Time at={event.recorded_at} /> },
   {
     id: "status",
     header: "Status",
-    cell: ({ row: { original: event } }) => (
+    cell: (event) => (
       <>
         <StatusBadge status={event.status} />
         {event.outcome !== null && event.outcome !== "handled" && (
@@ -25,21 +24,20 @@ const COLUMNS: Column<EventRow>[] = [
       </>
     ),
   },
-  { id: "source", header: "Source", cell: ({ row }) => row.original.source },
-  { id: "type", header: "Type", cell: ({ row }) => row.original.type },
-  { id: "id", header: "Event", cell: ({ row }) => <EventLink event={row.original} /> },
-  { id: "attempts", header: "Attempts", cell: ({ row }) => row.original.attempts },
-  { id: "error", header: "Last error", cell: ({ row }) => lastError(row.original) },
+  { id: "source", header: "Source", cell: (event) => event.source },
+  { id: "type", header: "Type", cell: (event) => event.type },
+  { id: "id", header: "Event", cell: (event) => <EventLink event={event} /> },
+  { id: "attempts", header: "Attempts", cell: (event) => event.attempts },
+  { id: "error", header: "Last error", cell: (event) => lastError(event) },
 ];
 
 interface Props {
   readonly rows: EventRow[];
   readonly order: "desc" | "asc";
-  /** The selected events; undefined for a user who cannot act on them. */
+  /** Undefined for a user who cannot retry. */
   readonly selection: Selection | undefined;
 }
 
-/** A page of the ledger, a row an event and generation. */
 export function EventTable({ rows, order, selection }: Props) {
   return (
     <DataTable
@@ -57,7 +55,7 @@ function tickColumn(rows: readonly EventRow[], selection: Selection): Column<Eve
   const areAll = selection.rows.length === rows.length;
   return {
     id: "tick",
-    header: () => (
+    header: (
       <input
         type="checkbox"
         aria-label="Select all events on this page"
@@ -68,7 +66,7 @@ function tickColumn(rows: readonly EventRow[], selection: Selection): Column<Eve
         onChange={() => selection.all(!areAll)}
       />
     ),
-    cell: ({ row: { original: event } }) => (
+    cell: (event) => (
       <input
         type="checkbox"
         aria-label={`Select ${event.event_id}`}

@@ -1,39 +1,23 @@
 import type { OUTCOMES as Outcomes } from "@millrace/api-contract";
-import { useId } from "react";
+import { useId, useState } from "react";
 import { STATUSES } from "../parts/badge.tsx";
-import { isFiltered } from "./list-filter.ts";
-import { SelectField } from "./select-field.tsx";
-import { TextFilter } from "./text-filter.tsx";
-import { TimeFilter } from "./time-filter.tsx";
+import { Filters, SelectField, SourceFilter, TextFilter } from "../parts/filters.tsx";
+import { fromLocal, isFiltered, SPANS, toLocal } from "../parts/list-filter.ts";
 import type { List } from "./use-list.ts";
 
 const OUTCOMES: typeof Outcomes = ["handled", "ignored", "suspected_replay"];
 
 interface Props {
   readonly list: List;
-  readonly sources: readonly string[];
-  /** Types that were seen, to choose from. */
   readonly types: readonly string[];
 }
 
-/** The fields that narrow the list. Their values live in the URL. */
-export function FilterBar({ list, sources, types }: Props) {
+export function FilterBar({ list, types }: Props) {
   const typesId = useId();
   const { filter, narrow } = list;
   return (
-    <form
-      role="search"
-      aria-label="Events"
-      className="filters"
-      onSubmit={(e) => e.preventDefault()}
-    >
-      <SelectField
-        label="Source"
-        value={filter.source}
-        any="All sources"
-        options={sources}
-        onChange={(source) => narrow({ source })}
-      />
+    <Filters label="Events">
+      <SourceFilter value={filter.source} onChange={(source) => narrow({ source })} />
       <SelectField
         label="Status"
         value={filter.status}
@@ -55,7 +39,15 @@ export function FilterBar({ list, sources, types }: Props) {
         value={filter.type ?? ""}
         onChange={(type, replace) => narrow({ type }, replace)}
       />
-      <ErrorFilter list={list} />
+      {/* The page of errors leads here. */}
+      {filter.error !== undefined && (
+        <TextFilter
+          label="Error"
+          placeholder="1-7c1f0e52b6a94d38"
+          value={filter.error}
+          onChange={(error, replace) => narrow({ error }, replace)}
+        />
+      )}
       <TextFilter
         label="ID starts with"
         name="q"
@@ -72,20 +64,7 @@ export function FilterBar({ list, sources, types }: Props) {
           <option key={type} value={type} />
         ))}
       </datalist>
-    </form>
-  );
-}
-
-/** The page of errors leads here. */
-function ErrorFilter({ list: { filter, narrow } }: Pick<Props, "list">) {
-  if (filter.error === undefined) return null;
-  return (
-    <TextFilter
-      label="Error"
-      placeholder="1-7c1f0e52b6a94d38"
-      value={filter.error}
-      onChange={(error, replace) => narrow({ error }, replace)}
-    />
+    </Filters>
   );
 }
 
@@ -93,3 +72,54 @@ const NOTHING = {
   ...{ source: "", status: "", outcome: "", type: "", error: "", q: "" },
   ...{ last: "", since: "", until: "" },
 };
+
+const BETWEEN = "between";
+
+function TimeFilter({ list: { filter, narrow } }: { list: List }) {
+  const isBetween = filter.since !== undefined || filter.until !== undefined;
+  const [wantsBetween, setWantsBetween] = useState(false);
+  const choice = filter.last ?? (isBetween || wantsBetween ? BETWEEN : undefined);
+  const choose = (value: string) => {
+    setWantsBetween(value === BETWEEN);
+    if (value === BETWEEN) narrow({ last: "" });
+    else narrow({ last: value, since: "", until: "" });
+  };
+  return (
+    <>
+      <SelectField
+        label="Recorded"
+        value={choice}
+        any="Any time"
+        options={[...Object.keys(SPANS), BETWEEN]}
+        textOf={(option) => (option === BETWEEN ? "Between…" : (SPANS[option]?.label ?? option))}
+        onChange={choose}
+      />
+      {choice === BETWEEN && (
+        <>
+          <Instant label="From" value={filter.since} onChange={(since) => narrow({ since })} />
+          <Instant label="Before" value={filter.until} onChange={(until) => narrow({ until })} />
+        </>
+      )}
+    </>
+  );
+}
+
+interface InstantProps {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly onChange: (value: string) => void;
+}
+
+function Instant({ label, value, onChange }: InstantProps) {
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <input
+        type="datetime-local"
+        step={1}
+        value={toLocal(value)}
+        onChange={(event) => onChange(fromLocal(event.target.value))}
+      />
+    </label>
+  );
+}

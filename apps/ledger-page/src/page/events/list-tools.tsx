@@ -1,26 +1,22 @@
 import type { BulkVerb, EventRow } from "@millrace/api-contract";
 import { useState } from "react";
-import { countOf, formatCount } from "../parts/count.ts";
-import { useMayWrite } from "../session/session-context.ts";
-import { BulkDialog } from "./bulk-dialog.tsx";
+import { countOf, formatCount } from "../parts/format.ts";
+import { BulkDialog } from "../runs/bulk-dialog.tsx";
+import { useMayWrite } from "../session/session.ts";
 import type { List } from "./use-list.ts";
 
 interface Props {
   readonly list: List;
   readonly live: boolean;
   readonly setLive: (live: boolean) => void;
-  /** Rows on the page; undefined before the first answer. */
   readonly shown: number | undefined;
-  /** Events that match the filter; undefined before they are counted. */
   readonly total: { readonly count: number; readonly more: boolean } | undefined;
-  /** Rows that are ticked. */
   readonly selected: readonly EventRow[];
   readonly onRetrySelected: () => void;
   readonly waiting: number;
   readonly letIn: () => void;
 }
 
-/** The summary of the list, whether it is live, and the actions on all of it. */
 export function ListTools({ list, live, setLive, shown, waiting, letIn, ...props }: Props) {
   const [verb, setVerb] = useState<BulkVerb>();
   const mayWrite = useMayWrite();
@@ -78,7 +74,6 @@ interface BulkButtonsProps {
   readonly choose: (verb: BulkVerb) => void;
 }
 
-/** The actions on all events of the filter. */
 function BulkButtons({ filter: { status, outcome }, choose }: BulkButtonsProps) {
   const mayFail = status === undefined || status === "failed";
   return (

@@ -1,24 +1,21 @@
 import { useLocation, useNavigate, useSearchParams } from "react-router";
-import { readFilter, writeFilter, type ListFilter } from "./list-filter.ts";
+import { readFilter, writeFilter, type ListFilter } from "../parts/list-filter.ts";
 
-/** The list that the URL names: its filter, and where its page begins. */
 export interface List {
   readonly filter: ListFilter;
   /** Undefined on the first page. */
   readonly cursor: string | undefined;
-  /** The pages that were left behind on the way to this one, the first of them undefined. */
+  /** The cursors of the pages before this one; the first page has none. */
   readonly trail: readonly (string | null)[];
-  /** By the time of their record: newest first, or oldest first. */
   readonly order: "desc" | "asc";
   sortBy(order: List["order"]): void;
-  /** Shows the first page of another filter; `replace` replaces the entry in the history. */
+  /** `replace` replaces the entry in the browser's history. */
   narrow(change: Partial<Record<keyof ListFilter, string>>, replace?: boolean): void;
   next(cursor: string): void;
   previous(): void;
   first(): void;
 }
 
-/** Reads the list from the URL, and writes it there. */
 export function useList(): List {
   const [query] = useSearchParams();
   const navigate = useNavigate();

@@ -4,7 +4,6 @@ import { healthQuery } from "../api/queries.ts";
 
 type Item = Pick<Health["items"][number], "level" | "text" | "detail">;
 
-/** The problems that need attention, over every page; one calm line while there are none. */
 export function HealthStrip() {
   const { data, error } = useQuery(healthQuery);
   const items: readonly Item[] = error
@@ -38,14 +37,14 @@ export function HealthStrip() {
   );
 }
 
-/** The page has the strip's last answer still, and it may be wrong by now. */
+/** The last answer is still shown, and it may be wrong by now. */
 const UNREACHABLE: Item = {
   level: "bad",
   text: "The dashboard does not answer",
   detail: "What the page shows may be old.",
 };
 
-/** A proxy in between, or another build: silence would read as if all were well. */
+/** The answer of a proxy or another build; an empty strip would read as if all were well. */
 const UNREADABLE: Item = {
   level: "bad",
   text: "Health is not known",

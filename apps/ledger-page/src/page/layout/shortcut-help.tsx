@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Modal } from "../parts/modal.tsx";
+import { Modal } from "../parts/dialog.tsx";
 import { useShortcuts, useShortcutsOn } from "../parts/shortcuts.ts";
 
 const KEYS = [
@@ -11,7 +11,6 @@ const KEYS = [
   ["?", "This help"],
 ] as const;
 
-/** Lists the keys, and turns them off. */
 export function ShortcutHelp() {
   const [shown, setShown] = useState(false);
   const [on, turn] = useShortcutsOn();

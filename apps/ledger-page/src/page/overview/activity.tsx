@@ -1,14 +1,13 @@
 import type { ActivityBucket } from "@millrace/api-contract";
+import { durationOf } from "@millrace/api-contract/run-text";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { activityQuery, type ActivityRange } from "../api/queries.ts";
-import type { ListFilter } from "../events/list-filter.ts";
-import { durationOf } from "../parts/age.ts";
-import { formatCount } from "../parts/count.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { formatCount } from "../parts/format.ts";
+import type { ListFilter } from "../parts/list-filter.ts";
 import { Time } from "../parts/time.tsx";
-import { LatencyChart } from "./latency-chart.tsx";
-import { ThroughputChart } from "./throughput-chart.tsx";
+import { LatencyChart, ThroughputChart } from "./charts.tsx";
 
 const RANGES = {
   "1h": { label: "Last hour", per: "minute" },
@@ -19,7 +18,7 @@ const RANGES = {
 /** A worker counts every minute. */
 const BEHIND_MS = 5 * 60_000;
 
-/** Throughput and latency of an hour to a month; of the source and the type that the list shows. */
+/** Throughput and latency of the source and the type that the list shows. */
 export default function Activity({ filter: { source, type } }: { filter: ListFilter }) {
   const [range, setRange] = useState<ActivityRange>("1h");
   const { data, error, refetch } = useQuery(activityQuery({ source, type, range }));
@@ -69,10 +68,7 @@ export default function Activity({ filter: { source, type } }: { filter: ListFil
   );
 }
 
-/**
- * Says so where the counts are behind: what is missing in the charts did not necessarily not
- * happen.
- */
+/** The charts end where the counts end. */
 function CountedUntil({ at }: { at: string | null }) {
   if (at === null) return <p className="warn">Not counted yet. A worker counts every minute.</p>;
   if (Date.parse(at) > Date.now() - BEHIND_MS) return null;

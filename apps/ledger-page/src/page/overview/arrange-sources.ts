@@ -9,32 +9,22 @@ export interface Order {
 
 export type NamedSource = readonly [name: string, of: SourceStats];
 
-/** So many fit the panel; more are folded. */
+/** The panel shows so many; more are folded. */
 const UNFOLDED_MAX = 8;
 
-/**
- * Names in the order of the alphabet, numbers from the largest; the same column again turns it
- * round.
- */
+/** Numbers begin with the largest; the same column again reverses. */
 export function nextOrder(last: Order, column: Column): Order {
   if (last.column === column) return { column, descending: !last.descending };
   return { column, descending: column !== "source" };
 }
 
-/**
- * True for a source that needs no attention: nothing failed, waits or is paused, and its queue
- * answers. While no queue answers, such as when Redis is away, the queue's state counts for
- * nothing.
- */
+/** While no queue answers, as when Redis is away, the state of queues does not count. */
 function isQuiet({ pending, failed, queued, jobs }: SourceStats, isQueueAway: boolean): boolean {
   if (pending > 0 || failed > 0) return false;
   return jobs === null ? isQueueAway : queued === 0 && !jobs.paused;
 }
 
-/**
- * The sources that a table shows, in order, and how many quiet ones it folds. A search, and few
- * sources, fold none; the source that the list shows is never folded.
- */
+/** A search and few sources fold none; the source that the list shows is never folded. */
 export function arrangeSources(
   sources: readonly NamedSource[],
   view: { search: string; order: Order; folded: boolean; shown: string | undefined },

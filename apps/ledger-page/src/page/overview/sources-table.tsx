@@ -1,24 +1,23 @@
 import type { SourceStats, Stats } from "@millrace/api-contract";
 import { useState } from "react";
 import { Link } from "react-router";
-import { writeFilter, type ListFilter } from "../events/list-filter.ts";
-import type { List } from "../events/use-list.ts";
+import { request } from "../api/request.ts";
 import { STATUSES } from "../parts/badge.tsx";
-import { formatCount } from "../parts/count.ts";
-import { useMayWrite } from "../session/session-context.ts";
+import { ReasonDialog } from "../parts/dialog.tsx";
+import { formatCount } from "../parts/format.ts";
+import { writeFilter, type ListFilter } from "../parts/list-filter.ts";
+import { notify } from "../parts/notice.tsx";
+import { useMayWrite } from "../session/session.ts";
 import { arrangeSources, nextOrder, type Column, type Order } from "./arrange-sources.ts";
-import { PauseDialog } from "./pause-dialog.tsx";
 
-/** From so many sources on they can be searched. */
 const SEARCHED_MIN = 9;
 
-/** Each source in numbers, which lead to the events that they count. */
-export function SourcesTable({ list, stats }: { list: List; stats: Stats }) {
+export function SourcesTable({ filter, stats }: { filter: ListFilter; stats: Stats }) {
   const [search, setSearch] = useState("");
   const [folded, setFolded] = useState(true);
   const [order, setOrder] = useState<Order>({ column: "source", descending: false });
   const sources = Object.entries(stats.sources);
-  const view = { search, order, folded, shown: list.filter.source };
+  const view = { search, order, folded, shown: filter.source };
   const { rows, quiet } = arrangeSources(sources, view);
   return (
     <>
@@ -46,7 +45,7 @@ export function SourcesTable({ list, stats }: { list: List; stats: Stats }) {
           </thead>
           <tbody>
             {rows.map(([source, of]) => (
-              <SourceRow key={source} source={source} of={of} filter={list.filter} />
+              <SourceRow key={source} source={source} of={of} filter={filter} />
             ))}
           </tbody>
           {sources.length > 1 && <Total sources={sources.map(([, of]) => of)} />}
@@ -124,20 +123,38 @@ function SourceRow(props: { source: string; of: SourceStats; filter: ListFilter 
 function PauseButton({ source, paused }: { source: string; paused: boolean }) {
   const [asked, setAsked] = useState(false);
   if (!useMayWrite()) return null;
+  const verb = paused ? "resume" : "pause";
+  const label = paused ? "Resume" : "Pause";
   return (
     <>
       <button className="small" onClick={() => setAsked(true)}>
         <span className="hidden">
-          {paused ? "Resume" : "Pause"} {source}…
+          {label} {source}…
         </span>
         <span className="wide" aria-hidden="true">
-          {paused ? "Resume…" : "Pause…"}
+          {label}…
         </span>
         <span className="narrow" aria-hidden="true">
           {paused ? "▸" : "‖"}
         </span>
       </button>
-      {asked && <PauseDialog {...{ source, paused }} onClose={() => setAsked(false)} />}
+      {asked && (
+        <ReasonDialog
+          title={`${label} ${source}`}
+          label={`${label} ${source}`}
+          act={(reason) =>
+            request(`post /sources/:source/${verb}`, { params: { source }, body: { reason } })
+          }
+          onDone={() => notify({ kind: "done", text: `${label}d ${source}.` })}
+          onClose={() => setAsked(false)}
+        >
+          <p>
+            {paused
+              ? "Workers process the events of this source again, oldest first."
+              : "Deliveries are still accepted and acknowledged. Workers do not process them until you resume the source."}
+          </p>
+        </ReasonDialog>
+      )}
     </>
   );
 }

@@ -2,12 +2,11 @@ import type { EventRow } from "@millrace/api-contract";
 
 type Status = EventRow["status"];
 
-/** In the order in which the page shows them. */
 export const STATUSES = ["pending", "failed", "completed"] as const satisfies readonly Status[];
 
 const SIGNS = { pending: "◷", completed: "✓", failed: "✕", queued: "⋯" } as const;
 
-/** A status by word, sign and colour, so that none of them has to be seen. */
+/** By word, sign and color, so that a user needs only one of them. */
 export function StatusBadge({ status }: { status: Status | "queued" }) {
   return (
     <span className={`badge ${status}`}>

@@ -1,6 +1,7 @@
+import { Component, type ReactNode } from "react";
 import { ApiError } from "../api/request.ts";
 
-/** An error, with the code that the documents and the log use. */
+/** With the code, which the docs explain. */
 export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   const code = error instanceof ApiError ? error.code : "page_failed";
   return (
@@ -12,4 +13,27 @@ export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => vo
       </p>
     </div>
   );
+}
+
+interface Props {
+  readonly children: ReactNode;
+}
+
+interface State {
+  readonly error: Error | undefined;
+}
+
+/** An error in one panel leaves the rest of the page. */
+export class PanelBoundary extends Component<Props, State> {
+  override state: State = { error: undefined };
+
+  static getDerivedStateFromError(thrown: unknown): State {
+    return { error: thrown instanceof Error ? thrown : new Error(String(thrown)) };
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (error === undefined) return this.props.children;
+    return <ErrorNote error={error} onRetry={() => this.setState({ error: undefined })} />;
+  }
 }

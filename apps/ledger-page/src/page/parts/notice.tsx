@@ -2,12 +2,10 @@ import { useSyncExternalStore } from "react";
 import { Link } from "react-router";
 import { ErrorNote } from "./error-note.tsx";
 
-/** The result of an action. */
-export type Notice =
+type Notice =
   | {
       readonly kind: "done";
       readonly text: string;
-      /** Where to see more of it. */
       readonly link?: { readonly to: string; readonly text: string };
     }
   | { readonly kind: "error"; readonly error: Error };
@@ -15,7 +13,7 @@ export type Notice =
 let current: Notice | undefined;
 const listeners = new Set<() => void>();
 
-/** Shows a notice until the next one, or until it is put away; it is read out too. */
+/** Shows a notice until the next one, or until a user dismisses it. */
 export function notify(notice: Notice | undefined): void {
   current = notice;
   for (const listener of listeners) listener();
@@ -48,4 +46,23 @@ export function NoticeBar() {
       )}
     </div>
   );
+}
+
+export function CopyButton({ text, what }: { text: string; what: string }) {
+  return (
+    <button type="button" className="small" onClick={() => void copy(text, what)}>
+      Copy<span className="hidden"> {what}</span>
+    </button>
+  );
+}
+
+async function copy(text: string, what: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    notify({ kind: "done", text: `Copied ${what}.` });
+  } catch {
+    // A page that came without TLS from another machine has no clipboard.
+    const message = `Cannot copy ${what}: the browser does not allow it here. Select it and copy it by hand`;
+    notify({ kind: "error", error: new Error(message) });
+  }
 }

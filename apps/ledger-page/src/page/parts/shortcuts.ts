@@ -3,7 +3,7 @@ import { useEffect, useRef, useSyncExternalStore } from "react";
 const STORED = "millrace.shortcuts";
 const listeners = new Set<() => void>();
 
-/** True when single keys are shortcuts; kept in this browser. Speech input can need them off. */
+/** Kept in this browser. Speech input can need them off. */
 export function useShortcutsOn(): readonly [on: boolean, turn: (on: boolean) => void] {
   return [useSyncExternalStore(subscribe, areOn), turnShortcuts];
 }
@@ -21,10 +21,9 @@ function subscribe(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
-/** The actions, by key. */
 export type Shortcuts = Readonly<Record<string, () => void>>;
 
-/** Does what a key is for, unless a person types, a dialog is open, or the keys are turned off. */
+/** No shortcut works while a user types or a dialog is open. */
 export function useShortcuts(shortcuts: Shortcuts): void {
   const latest = useRef(shortcuts);
   useEffect(() => {

@@ -1,5 +1,6 @@
-import { ageOf } from "./age.ts";
-import { useNow } from "./use-now.ts";
+import { useSyncExternalStore } from "react";
+import { serverNowMs } from "../api/request.ts";
+import { ageOf } from "./format.ts";
 
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit",
@@ -20,7 +21,6 @@ const whole = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
-/** An instant as its age and time of day, with the full instant as its title. */
 export function Time({ at }: { at: string }) {
   const ms = Date.parse(at);
   const age = useNow((now) => ageOf(ms, now));
@@ -32,42 +32,29 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** An instant as how long ago it was. */
-export function Age({ at }: { at: string }) {
-  const ago = useNow((now) => agoOf(Date.parse(at), now));
-  return (
-    <time dateTime={at} title={exact(at)}>
-      {ago}
-    </time>
-  );
+interface At {
+  readonly at: string;
 }
 
-/** An instant as date and time to the millisecond, with its age. */
-export function ExactTime({ at }: { at: string }) {
-  const ago = useNow((now) => agoOf(Date.parse(at), now));
-  return (
-    <time dateTime={at} title={at}>
-      {exact(at)} <span className="quiet">{ago}</span>
-    </time>
-  );
+/** An instant as how long ago it was; `ExactTime` has the date and the milliseconds too. */
+export const Age = ({ at }: At) => <Relative at={at} textOf={agoOf} />;
+export const ExactTime = ({ at }: At) => <Relative at={at} textOf={agoOf} isExact />;
+
+/** An instant to come as how long it is until then; `ExactDue` has the date too. */
+export const Due = ({ at }: At) => <Relative at={at} textOf={leftOf} />;
+export const ExactDue = ({ at }: At) => <Relative at={at} textOf={leftOf} isExact />;
+
+interface RelativeProps extends At {
+  readonly textOf: (ms: number, nowMs: number) => string;
+  readonly isExact?: boolean;
 }
 
-/** An instant to come as how long it is until then. */
-export function Due({ at }: { at: string }) {
-  const left = useNow((now) => leftOf(Date.parse(at), now));
+function Relative({ at, textOf, isExact = false }: RelativeProps) {
+  const text = useNow((now) => textOf(Date.parse(at), now));
   return (
-    <time dateTime={at} title={exact(at)}>
-      {left}
-    </time>
-  );
-}
-
-/** An instant to come as date and time to the millisecond, with how long it is until then. */
-export function ExactDue({ at }: { at: string }) {
-  const left = useNow((now) => leftOf(Date.parse(at), now));
-  return (
-    <time dateTime={at} title={at}>
-      {exact(at)} <span className="quiet">{left}</span>
+    <time dateTime={at} title={isExact ? at : exact(at)}>
+      {isExact && `${exact(at)} `}
+      {isExact ? <span className="quiet">{text}</span> : text}
     </time>
   );
 }
@@ -85,3 +72,31 @@ function agoOf(ms: number, nowMs: number): string {
 const exact = (at: string): string => whole.format(Date.parse(at));
 const sameDay = (a: number, b: number): boolean =>
   new Date(a).toDateString() === new Date(b).toDateString();
+
+// One clock for every age on the page. It stands while nobody looks.
+const TICK_MS = 1_000;
+const listeners = new Set<() => void>();
+let nowMs = serverNowMs();
+let timer: number | undefined;
+
+function tick(): void {
+  if (document.hidden) return;
+  nowMs = serverNowMs();
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= window.setInterval(tick, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    window.clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** Renders anew when the result of `of` has changed. */
+function useNow<T extends string | number>(of: (nowMs: number) => T): T {
+  return useSyncExternalStore(subscribe, () => of(nowMs));
+}

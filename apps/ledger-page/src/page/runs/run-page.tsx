@@ -1,20 +1,20 @@
-import type { BulkRun } from "@millrace/api-contract";
-import { runResult } from "@millrace/api-contract/run-text";
-import { useQuery } from "@tanstack/react-query";
-import { useRef, type RefObject } from "react";
+import type { BodyOf, BulkRun } from "@millrace/api-contract";
+import { durationOf, runResult } from "@millrace/api-contract/run-text";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useLayoutEffect, useRef, useState, type RefObject } from "react";
 import { Link, useParams } from "react-router";
 import { runQuery } from "../api/queries.ts";
-import { durationOf } from "../parts/age.ts";
-import { formatCount } from "../parts/count.ts";
+import { request } from "../api/request.ts";
+import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { Skipped } from "../parts/skipped.tsx";
+import { formatCount } from "../parts/format.ts";
+import { isOpen, progressText } from "../parts/run-text.ts";
 import { Age } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
-import { useMayWrite } from "../session/session-context.ts";
-import { RunActs } from "./run-acts.tsx";
-import { isOpen, progressText } from "./run-text.ts";
+import { useMayWrite } from "../session/session.ts";
+import { FilterWords, RateField, Skipped } from "./bulk-dialog.tsx";
+import { readRate } from "./bulk.ts";
 
-/** One bulk run as it goes on, and what changes it. */
 export function RunPage() {
   const { id = "" } = useParams();
   useTitle(`Run ${id}`);
@@ -52,7 +52,7 @@ function Run({ run, heading }: RunProps) {
       </p>
       <Skipped reasons={run.skipped} />
       {run.error !== null && <p className="note bad">{run.error}</p>}
-      <Filter run={run} />
+      <FilterWords filter={run.filter} />
       <p className="quiet">
         Started <Age at={run.created_at} /> by {run.started_by ?? "unknown user"}
         {run.reason !== null && `: ${run.reason}`}
@@ -81,16 +81,64 @@ function Progress({ run }: { run: BulkRun }) {
   );
 }
 
-function Filter({ run: { filter } }: { run: BulkRun }) {
-  const given = Object.entries(filter);
-  if (given.length === 0) return <p className="filter-words">All events in the ledger</p>;
+interface RunActsProps {
+  readonly run: BulkRun;
+  /** Takes the focus when the run ends and its buttons go. */
+  readonly focusNext: RefObject<HTMLElement | null>;
+}
+
+function RunActs({ run, focusNext }: RunActsProps) {
+  const { id, state } = run;
+  const client = useQueryClient();
+  const send = (body: BodyOf<"post /runs/:id">) =>
+    request("post /runs/:id", { params: { id: String(id) }, body });
+  const change = useMutation({
+    mutationFn: send,
+    onSettled: () => client.invalidateQueries({ queryKey: ["runs"] }),
+  });
+  const [rate, setRate] = useState(String(run.rate));
+  const [isStopping, setStopping] = useState(false);
+  const newRate = readRate(rate);
+  const acts = useRef<HTMLDivElement>(null);
+  // Before the buttons leave the page: afterwards the focus would be nowhere.
+  useLayoutEffect(() => {
+    const [mine, next] = [acts.current, focusNext];
+    return () => {
+      if (mine?.contains(document.activeElement)) next.current?.focus();
+    };
+  }, [focusNext]);
   return (
-    <ul className="filter-words" aria-label="Filter">
-      {given.map(([key, value]) => (
-        <li key={key}>
-          {key} <code>{String(value)}</code>
-        </li>
-      ))}
-    </ul>
+    <div ref={acts}>
+      <div className="run-acts">
+        {/* One button for both, so that it keeps the focus. */}
+        <button onClick={() => change.mutate({ state: state === "paused" ? "running" : "paused" })}>
+          {state === "paused" ? "Resume" : "Pause"}
+        </button>
+        <button className="danger" onClick={() => setStopping(true)}>
+          Stop…
+        </button>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (newRate !== undefined) change.mutate({ rate: newRate });
+          }}
+        >
+          <RateField value={rate} onChange={setRate} />
+          <button disabled={newRate === undefined}>Set rate</button>
+        </form>
+      </div>
+      {change.error && <ErrorNote error={change.error} />}
+      {isStopping && (
+        <ReasonDialog
+          title={`Stop run ${id}`}
+          label={`Stop run ${id}`}
+          className="danger"
+          act={(reason) => send({ state: "stopped", reason })}
+          onClose={() => setStopping(false)}
+        >
+          <p>Events that it has reached run to their end. The others are left as they are.</p>
+        </ReasonDialog>
+      )}
+    </div>
   );
 }

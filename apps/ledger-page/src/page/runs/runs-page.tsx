@@ -5,11 +5,10 @@ import { Link } from "react-router";
 import { runsQuery } from "../api/queries.ts";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
+import { progressText } from "../parts/run-text.ts";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
-import { progressText } from "./run-text.ts";
 
-/** Retries and replays of many events, newest first. */
 export function RunsPage() {
   useTitle("Runs");
   const runs = useQuery(runsQuery);
@@ -35,7 +34,7 @@ export function RunsPage() {
           <DataTable
             caption="Runs, newest first"
             columns={columns}
-            rows={[...data.runs]}
+            rows={data.runs}
             keyOf={({ id }) => String(id)}
             classOf={({ state }) => (state === "failed" ? "failed" : "")}
           />
@@ -49,15 +48,15 @@ const columns: Column<BulkRun>[] = [
   {
     id: "run",
     header: "Run",
-    cell: ({ row: { original } }) => (
-      <Link to={`/runs/${original.id}`}>
-        {original.id} {original.verb.replaceAll("_", " ")}
+    cell: (run) => (
+      <Link to={`/runs/${run.id}`}>
+        {run.id} {run.verb.replaceAll("_", " ")}
       </Link>
     ),
   },
-  { id: "state", header: "State", cell: ({ row }) => row.original.state },
-  { id: "reached", header: "Progress", cell: ({ row }) => progressText(row.original) },
-  { id: "results", header: "Result", cell: ({ row }) => runResult(row.original) },
-  { id: "who", header: "Who", cell: ({ row }) => row.original.started_by ?? "unknown user" },
-  { id: "when", header: "Started", cell: ({ row }) => <Time at={row.original.created_at} /> },
+  { id: "state", header: "State", cell: (run) => run.state },
+  { id: "reached", header: "Progress", cell: (run) => progressText(run) },
+  { id: "results", header: "Result", cell: (run) => runResult(run) },
+  { id: "who", header: "Who", cell: (run) => run.started_by ?? "unknown user" },
+  { id: "when", header: "Started", cell: (run) => <Time at={run.created_at} /> },
 ];

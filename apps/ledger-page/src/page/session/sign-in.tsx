@@ -2,14 +2,13 @@ import type { BodyOf } from "@millrace/api-contract";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { FormEvent } from "react";
 import { useNavigate } from "react-router";
-import { forgetData, SESSION_KEY } from "../api/query-client.ts";
+import { forgetData, SESSION_KEY } from "../api/queries.ts";
 import { request } from "../api/request.ts";
-import { Mark } from "../layout/mark.tsx";
+import icon from "../icon.svg";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { useTitle } from "../parts/use-title.ts";
-import { nextPath } from "./next-path.ts";
+import { nextPath } from "./session.ts";
 
-/** The sign-in form, and after it the page that was asked for. */
 export function SignIn() {
   useTitle("Sign in");
   const client = useQueryClient();
@@ -33,7 +32,7 @@ export function SignIn() {
   return (
     <main className="sign-in">
       <form onSubmit={submit} aria-labelledby="sign-in">
-        <Mark />
+        <img className="mark" src={icon} alt="" width={24} height={24} />
         <h1 id="sign-in">Sign in to Millrace</h1>
         <label className="field">
           <span>User</span>

@@ -1,0 +1,120 @@
+import { isIP } from "node:net";
+import { MillraceError } from "@millrace/core";
+import type { Request, RequestHandler } from "express";
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+const WILDCARDS = new Set(["0.0.0.0", "::"]);
+
+/**
+ * Refuses requests that name a host which is not ours with 403 `forbidden`, so that a web page
+ * whose own name was pointed at this address (DNS rebinding) reads nothing. Ours are the loopback
+ * names, the host that we listen on, and those in `hosts`, on any port. A server that listens on
+ * every address also takes its addresses: rebinding needs a name.
+ */
+export function checkHost(options: {
+  boundHost: string;
+  hosts?: readonly string[];
+}): RequestHandler {
+  const known = new Set([
+    ...LOOPBACK,
+    inUrl(options.boundHost),
+    ...(options.hosts ?? []).map((host) => host.toLowerCase()),
+  ]);
+  const takesAddresses = WILDCARDS.has(options.boundHost);
+  return (request, _response, next) => {
+    const host = hostOf(request.headers.host);
+    if (host !== undefined && (known.has(host) || (takesAddresses && isAddress(host)))) {
+      return next();
+    }
+    next(
+      new MillraceError("forbidden", "Cannot serve this request: its Host is not this server's"),
+    );
+  };
+}
+
+function hostOf(header: string | undefined): string | undefined {
+  return /^(\[[0-9a-f:.]+\]|[^:[\]/@\s]+)(?::\d{1,5})?$/i.exec(header ?? "")?.[1]?.toLowerCase();
+}
+
+const isAddress = (host: string): boolean => isIP(host.replace(/^\[|\]$/g, "")) !== 0;
+const inUrl = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host).toLowerCase();
+
+const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** True for a method that changes nothing (RFC 9110 calls these safe). */
+export const isRead = (request: Request): boolean => READS.has(request.method);
+
+/**
+ * Refuses writes that a web page of another origin could have caused: 403 `forbidden` by `Origin`
+ * and `Sec-Fetch-Site`, 415 `unsupported_media_type` for a body that is not `application/json`,
+ * which is what a form can send without asking. Programs that send neither header pass.
+ */
+export function checkWrite(): RequestHandler {
+  return (request, _response, next) => {
+    if (isRead(request)) return next();
+    if (!isOwnOrigin(request)) {
+      return next(
+        new MillraceError("forbidden", "Cannot accept this write: it comes from another origin"),
+      );
+    }
+    if (!isJsonOrEmpty(request)) {
+      return next(
+        new MillraceError(
+          "unsupported_media_type",
+          "Cannot accept this write: its body is not application/json",
+        ),
+      );
+    }
+    next();
+  };
+}
+
+function isOwnOrigin(request: Request): boolean {
+  const site = request.headers["sec-fetch-site"];
+  if (site !== undefined && site !== "same-origin" && site !== "none") return false;
+  const { origin } = request.headers;
+  if (origin === undefined) return true;
+  // Compared with Host, which was checked before, and without the scheme: a proxy may end TLS.
+  const host = /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
+  return host !== undefined && host.toLowerCase() === request.headers.host?.toLowerCase();
+}
+
+function isJsonOrEmpty(request: Request): boolean {
+  const type = request.headers["content-type"];
+  const length = request.headers["content-length"];
+  const hasBody =
+    request.headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
+  if (type === undefined) return !hasBody;
+  return /^application\/json\s*(;|$)/i.test(type.trim());
+}
+
+/** The policy of answers that are no page, in case a browser shows them as one. */
+export const OWN_CSP =
+  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** The ledger's page: a script and a stylesheet of files, which ask this server alone. */
+export const PAGE_CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** bull-board is an application in the browser that sets styles of its own. */
+export const BOARD_CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
+
+/**
+ * The headers that keep a page out of frames, its types as declared and its answers out of caches.
+ * The referrer policy is `same-origin`, for under `no-referrer` a browser's own writes would carry
+ * `Origin: null`.
+ */
+export function securityHeaders(csp: string): RequestHandler {
+  return (_request, response, next) => {
+    response.set({
+      "Content-Security-Policy": csp,
+      "X-Content-Type-Options": "nosniff",
+      "Referrer-Policy": "same-origin",
+      "Cross-Origin-Resource-Policy": "same-origin",
+      "Cross-Origin-Opener-Policy": "same-origin",
+      "Cache-Control": "no-store",
+    });
+    next();
+  };
+}

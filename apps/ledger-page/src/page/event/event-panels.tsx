@@ -1,0 +1,109 @@
+import type { EventDetail } from "@millrace/api-contract";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+import { auditQuery } from "../api/queries.ts";
+import { ErrorNote } from "../parts/error-note.tsx";
+import { countOf } from "../parts/format.ts";
+import { CopyButton } from "../parts/notice.tsx";
+import { ExactTime, Time } from "../parts/time.tsx";
+
+export function Deliveries({ event: { deliveries } }: { event: EventDetail }) {
+  const { total, recent } = deliveries;
+  if (total < 2) return null;
+  return (
+    <section aria-labelledby="deliveries" className="panel">
+      <h2 id="deliveries">Deliveries</h2>
+      <p className="quiet">
+        Delivered {countOf(total, "time")}
+        {total > recent.length && `; the last ${recent.length} are listed`}. A repeat is counted
+        about a second after it came.
+      </p>
+      <ul className="generations">
+        {recent.map(({ at, outcome, ingress }, place) => (
+          <li key={place}>
+            <span>{outcome}</span>
+            <ExactTime at={at} />
+            {ingress !== null && <span className="quiet">{ingress}</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function Conflicts({ event: { conflicts } }: { event: EventDetail }) {
+  if (conflicts.length === 0) return null;
+  return (
+    <section aria-labelledby="conflicts" className="panel">
+      <h2 id="conflicts">Different bodies with this ID</h2>
+      <p className="quiet">Only the first body is stored and processed. These arrived later.</p>
+      <ul className="generations">
+        {conflicts.map((conflict) => (
+          <li key={conflict.body_hash}>
+            <code>{conflict.body_hash}</code>
+            <span>received {countOf(conflict.deliveries, "time")}</span>
+            <Time at={conflict.last_seen_at} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function EventAudit({ event: { source, event_id } }: { event: EventDetail }) {
+  const { data, error } = useQuery(auditQuery({ source, event_id, limit: "20" }));
+  const entries = data?.entries ?? [];
+  if (error === null && entries.length === 0) return null;
+  return (
+    <section aria-labelledby="audit" className="panel">
+      <div className="panel-head">
+        <h2 id="audit">Audit</h2>
+        {typeof data?.next === "string" && (
+          <Link to={`/audit?${new URLSearchParams({ source, event_id })}`}>View full audit</Link>
+        )}
+      </div>
+      {error && <ErrorNote error={error} />}
+      <ul className="generations">
+        {entries.map((entry) => (
+          <li key={entry.id}>
+            <strong>{entry.action.replaceAll("_", " ")}</strong>
+            <span>
+              by {entry.actor ?? "unknown user"} <span className="quiet">· {entry.via}</span>
+            </span>
+            <Time at={entry.at} />
+            {entry.reason !== null && <q className="reason">{entry.reason}</q>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function Headers({ event: { headers } }: { event: EventDetail }) {
+  const given = Object.entries(headers);
+  return (
+    <section aria-labelledby="headers" className="panel">
+      <div className="panel-head">
+        <h2 id="headers">Headers</h2>
+        {given.length > 0 && (
+          <CopyButton
+            text={given.map(([name, value]) => `${name}: ${value}`).join("\n")}
+            what="the headers"
+          />
+        )}
+      </div>
+      {given.length === 0 ? (
+        <p className="quiet">No headers are kept for this provider. Signatures are never kept.</p>
+      ) : (
+        <dl className="headers">
+          {given.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
+  );
+}

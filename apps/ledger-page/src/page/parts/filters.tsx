@@ -1,0 +1,127 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useSearchParams } from "react-router";
+import { statsQuery } from "../api/queries.ts";
+
+/** A change begins at the first page, which has no `place` in the URL. */
+export function useUrlFields(place: string) {
+  const [query, setQuery] = useSearchParams();
+  return {
+    given: (key: string) => query.get(key) ?? undefined,
+    change: (key: string, value: string, replace = false) => {
+      const next = new URLSearchParams(query);
+      next.delete(place);
+      if (value === "") next.delete(key);
+      else next.set(key, value);
+      setQuery(next, { replace });
+    },
+  };
+}
+
+export function Filters({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <form
+      role="search"
+      aria-label={label}
+      className="filters"
+      onSubmit={(event) => event.preventDefault()}
+    >
+      {children}
+    </form>
+  );
+}
+
+export function SourceFilter({ value, onChange }: Pick<SelectFieldProps, "value" | "onChange">) {
+  const { data } = useQuery(statsQuery);
+  const options = Object.keys(data?.sources ?? {});
+  return <SelectField label="Source" any="All sources" {...{ value, options, onChange }} />;
+}
+
+/** Milliseconds without a key before the list is read. */
+const PAUSE_MS = 350;
+
+interface TextFilterProps {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly name?: string;
+  readonly listId?: string;
+  /** `replace` while a user goes on typing, so that Back undoes all of it. */
+  readonly onChange: (value: string, replace: boolean) => void;
+}
+
+export function TextFilter({ label, placeholder, value, name, listId, onChange }: TextFilterProps) {
+  const [typed, setTyped] = useState(value);
+  const typing = useRef({ timer: 0, goesOn: false, sent: value });
+
+  // Back, Clear and links change it from outside.
+  useEffect(() => {
+    if (value === typing.current.sent) return;
+    typing.current.sent = value;
+    setTyped(value);
+  }, [value]);
+  useEffect(() => () => window.clearTimeout(typing.current.timer), []);
+
+  const send = (text: string) => {
+    const now = typing.current;
+    window.clearTimeout(now.timer);
+    if (text === now.sent) return;
+    now.sent = text;
+    onChange(text, now.goesOn);
+    now.goesOn = true;
+  };
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <input
+        type="search"
+        name={name}
+        value={typed}
+        placeholder={placeholder}
+        list={listId}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={({ target }) => {
+          setTyped(target.value);
+          window.clearTimeout(typing.current.timer);
+          typing.current.timer = window.setTimeout(() => send(target.value.trim()), PAUSE_MS);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") send(typed.trim());
+        }}
+        onBlur={() => {
+          send(typed.trim());
+          typing.current.goesOn = false;
+        }}
+      />
+    </label>
+  );
+}
+
+interface SelectFieldProps {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly any: string;
+  readonly options: readonly string[];
+  readonly textOf?: (option: string) => string;
+  readonly onChange: (value: string) => void;
+}
+
+/** Keeps a value of the URL that is not among the options. */
+export function SelectField(props: SelectFieldProps) {
+  const { label, value, any, options, textOf = String, onChange } = props;
+  const known = value === undefined || options.includes(value) ? options : [...options, value];
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <select value={value ?? ""} onChange={(event) => onChange(event.target.value)}>
+        <option value="">{any}</option>
+        {known.map((option) => (
+          <option key={option} value={option}>
+            {textOf(option)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

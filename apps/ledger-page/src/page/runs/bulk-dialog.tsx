@@ -1,0 +1,163 @@
+import type { BulkVerb, COUNT_MAX as CountMax } from "@millrace/api-contract";
+import { REASON_WORDS, timeText, VERB_WORDS } from "@millrace/api-contract/run-text";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { serverNowMs } from "../api/request.ts";
+import { ReasonDialog } from "../parts/dialog.tsx";
+import { ErrorNote } from "../parts/error-note.tsx";
+import { countOf, formatCount } from "../parts/format.ts";
+import { apiFilter, type ListFilter } from "../parts/list-filter.ts";
+import { notify } from "../parts/notice.tsx";
+import {
+  bulkBody,
+  confirmation,
+  countMany,
+  doneOf,
+  lookedAt,
+  RATE_DEFAULT,
+  readRate,
+  startMany,
+} from "./bulk.ts";
+
+const COUNT_MAX: typeof CountMax = 100_000;
+
+interface Props {
+  readonly verb: BulkVerb;
+  readonly filter: ListFilter;
+  readonly onClose: () => void;
+}
+
+/** Counts the events by a dry run before it starts the run. */
+export function BulkDialog({ verb, filter, onClose }: Props) {
+  // One moment for both: the last hour must not move on between the count and the act.
+  const [body] = useState(() => bulkBody(verb, apiFilter(filter, serverNowMs())));
+  const [typed, setTyped] = useState("");
+  const [rateText, setRateText] = useState(String(RATE_DEFAULT));
+  const dryRun = useDryRun(verb, body);
+  const { data } = dryRun;
+  const rate = readRate(rateText);
+  const count = data === undefined ? 0 : doneOf(data);
+  const more = data?.more_than !== undefined;
+  const needed = confirmation(body, data === undefined ? 0 : lookedAt(data));
+  const isConfirmed =
+    needed.expected === undefined || typed.replaceAll(/\D/g, "") === String(needed.expected);
+  const events = eventsText(count, more);
+  return (
+    <ReasonDialog
+      title={TITLE[verb]}
+      label={`${VERB[verb]} ${data === undefined ? "" : events}`}
+      className="danger"
+      disabled={count === 0 || rate === undefined || !isConfirmed}
+      act={(reason) => startMany(verb, { ...body, ...needed, rate, reason })}
+      onDone={(started) => {
+        if (started === undefined) return;
+        const link = { to: `/runs/${started.id}`, text: "Watch it" };
+        notify({ kind: "done", text: `Run ${started.id} started.`, link });
+      }}
+      onClose={onClose}
+    >
+      <p>{MEANING[verb]}</p>
+      <FilterWords filter={{ ...filter, ...STATUS[verb] }} />
+      <div role="status" className="dry-run">
+        {dryRun.isPending && "Counting…"}
+        {data !== undefined && (
+          <>
+            <strong>{events}</strong> would be {VERB_WORDS[verb].done}
+            {rate !== undefined && count > 0 && `, in ${timeText(count, rate, more)}`}.
+            <Skipped reasons={data.skipped} />
+          </>
+        )}
+      </div>
+      {dryRun.error && <ErrorNote error={dryRun.error} onRetry={() => void dryRun.refetch()} />}
+      <RateField value={rateText} onChange={setRateText} />
+      {data !== undefined && count > 0 && needed.expected !== undefined && (
+        <NumberField expected={needed.expected} value={typed} onChange={setTyped} />
+      )}
+    </ReasonDialog>
+  );
+}
+
+const useDryRun = (verb: BulkVerb, body: object) =>
+  useQuery({
+    queryKey: ["dry-run", verb, body],
+    queryFn: ({ signal }) => countMany(verb, body, signal),
+    staleTime: 0,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+  });
+
+const eventsText = (count: number, more: boolean): string =>
+  more ? `more than ${countOf(COUNT_MAX, "event")}` : countOf(count, "event");
+
+interface FieldProps {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+export function RateField({ value, onChange }: FieldProps) {
+  return (
+    <label className="field rate">
+      <span>Events per second</span>
+      <input
+        inputMode="decimal"
+        value={value}
+        aria-invalid={readRate(value) === undefined}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </label>
+  );
+}
+
+function NumberField({ expected, value, onChange }: FieldProps & { expected: number }) {
+  return (
+    <label className="field">
+      <span>Type the number of events that match, {formatCount(expected)}, to go on</span>
+      <input inputMode="numeric" value={value} onChange={(event) => onChange(event.target.value)} />
+    </label>
+  );
+}
+
+const VERB = { retry: "Retry", replay: "Replay", give_up: "Give up" } as const;
+const TITLE = {
+  retry: "Retry failed events",
+  replay: "Replay events",
+  give_up: "Give up pending events",
+} as const;
+const STATUS = { retry: { status: "failed" }, replay: {}, give_up: { status: "pending" } } as const;
+const MEANING = {
+  retry: "Every failed event that matches the filter runs again with the full number of attempts.",
+  replay:
+    "Every completed or failed event that matches the filter runs again as a new generation. What earlier runs wrote is not undone.",
+  give_up:
+    "Every pending event that matches the filter fails with given_up, and is not tried again unless somebody retries it. An event whose handler is running is left alone.",
+} as const;
+
+export function FilterWords({ filter }: { filter: object }) {
+  const given = Object.entries(filter);
+  if (given.length === 0) return <p className="filter-words">All events in the ledger</p>;
+  return (
+    <ul className="filter-words" aria-label="Filter">
+      {given.map(([key, value]) => (
+        <li key={key}>
+          {key} <code>{String(value)}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const SKIP_WORDS: Readonly<Record<string, string>> = REASON_WORDS;
+
+export function Skipped({ reasons }: { reasons: Readonly<Record<string, number>> }) {
+  const skipped = Object.entries(reasons);
+  if (skipped.length === 0) return null;
+  return (
+    <ul className="skipped">
+      {skipped.map(([reason, count]) => (
+        <li key={reason}>
+          {countOf(count, "event")} skipped: {SKIP_WORDS[reason] ?? reason} <code>{reason}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,63 @@
+import type {
+  BulkRun,
+  BulkVerb,
+  RATE_DEFAULT as Rate,
+  UNCONFIRMED_MAX as Unconfirmed,
+} from "@millrace/api-contract";
+import { request } from "../api/request.ts";
+import type { ListFilter } from "../parts/list-filter.ts";
+
+/** As the API takes it: an empty filter must say that it means all. */
+export function bulkBody(verb: BulkVerb, filter: Omit<ListFilter, "last">) {
+  const { status, ...rest } = filter;
+  // Only failed events are retried, and only pending ones given up.
+  const narrowed = verb !== "replay" || status === undefined ? rest : { ...rest, status };
+  return Object.keys(narrowed).length === 0 ? { all: true } : narrowed;
+}
+
+/** A run of more events must name their number, and so must a run of all. */
+const UNCONFIRMED_MAX: typeof Unconfirmed = 1_000;
+
+export const RATE_DEFAULT: typeof Rate = 50;
+const RATE_MIN = 0.01;
+const RATE_MAX = 1_000_000;
+
+export function confirmation(body: object, count: number): { expected?: number } {
+  return "all" in body || count > UNCONFIRMED_MAX ? { expected: count } : {};
+}
+
+export function readRate(text: string): number | undefined {
+  const rate = text.trim() === "" ? Number.NaN : Number(text);
+  return rate >= RATE_MIN && rate <= RATE_MAX ? rate : undefined;
+}
+
+const PATH = { retry: "retry", replay: "replay", give_up: "give-up" } as const;
+
+export async function countMany(
+  verb: BulkVerb,
+  body: object,
+  signal: AbortSignal,
+): Promise<BulkCounts> {
+  const answer = await request(`post /${PATH[verb]}`, { body: { ...body, dryRun: true }, signal });
+  return "run" in answer ? { skipped: {} } : answer;
+}
+
+export async function startMany(verb: BulkVerb, body: object): Promise<BulkRun | undefined> {
+  const answer = await request(`post /${PATH[verb]}`, { body });
+  return "run" in answer ? answer.run : undefined;
+}
+
+interface BulkCounts {
+  readonly skipped: Readonly<Record<string, number>>;
+  readonly retried?: number;
+  readonly replayed?: number;
+  readonly given_up?: number;
+  readonly more_than?: number | undefined;
+}
+
+export const doneOf = ({ retried, replayed, given_up: givenUp }: BulkCounts): number =>
+  retried ?? replayed ?? givenUp ?? 0;
+
+/** A real run looks at no more events than the dry run found. */
+export const lookedAt = (result: BulkCounts): number =>
+  doneOf(result) + Object.values(result.skipped).reduce((sum, count) => sum + count, 0);
