@@ -1,23 +1,17 @@
-/** A body up to this long may use every byte of the budget. */
 export const SMALL_BODY_BYTES = 65_536;
 
 // Of eight bytes, longer bodies leave one to the small ones.
 const SMALL_BODIES_PART = 8;
 
-/**
- * Younger long bodies never give way: at an ordinary pace one has come whole by then. Too many at
- * once would end each other and none would come whole.
- */
+/** Younger long bodies never give way: too many at once would end each other. */
 const LARGE_UNDISTURBED_MS = 1_000;
 
 /** The reason for a refusal: the source holds its share, or all bodies together hold the budget. */
 export type Shortage = "source_share" | "budget";
 
-/** A body that is being read, as far as the budget knows it. */
 export interface BodyBeingRead {
   /** When it began, by `performance.now()`. */
   readonly startedMs: number;
-  /** Refuses the body, which leaves its pool and returns its bytes at once. */
   evict(): void;
   /** Its neighbors in its pool, which alone sets them. */
   before: BodyBeingRead | undefined;
@@ -25,20 +19,17 @@ export interface BodyBeingRead {
 }
 
 /**
- * The bytes of bodies in memory, of all adapters of a receiver. What does not fit is refused,
- * never queued. A sender can hold back the end of a body, so
- * - one of several sources takes at most half;
- * - long bodies leave an eighth to the small ones;
- * - where bytes are short, the oldest body of the pool that holds most gives way: a small one at
- * once, a long one when it is a second old. For a small body, pools whose oldest is too young are
- * passed over.
+ * The bytes of bodies in memory. What does not fit is refused, never queued. A sender can hold
+ * back the end of a body, so one of several sources takes at most half; long bodies leave an
+ * eighth to small ones; and where bytes are short, the oldest body of the fullest pool gives way:
+ * a small one at once, a long one when it is a second old. For a small body, pools whose oldest is
+ * too young are passed over.
  */
 export class ByteBudget {
   taken = 0;
   readonly #sources: ReadonlyMap<string, SourceBytes>;
   readonly #pools: readonly BodyPool[];
 
-  /** @param bodyBytesMax - The longest body of each source, by its name. */
   constructor(bytesMax: number, bodyBytesMax: ReadonlyMap<string, number>) {
     // A limit that was set on purpose is kept, at the expense of what is left to small bodies.
     const largest = Math.min(bytesMax, Math.max(0, ...bodyBytesMax.values()));
@@ -55,14 +46,12 @@ export class ByteBudget {
     this.#pools = [...this.#sources.values()].flatMap(({ small, large }) => [small, large]);
   }
 
-  /** The pools of a source that was named to the constructor. */
   of(source: string): SourceBytes {
     const bytes = this.#sources.get(source);
     if (bytes === undefined) throw new RangeError(`Cannot find the bytes of ${source}`);
     return bytes;
   }
 
-  /** The pool that holds most, of those that fulfill a condition. */
   fullest(isWanted: (pool: BodyPool) => boolean): BodyPool | undefined {
     let fullest: BodyPool | undefined;
     for (const pool of this.#pools) {
@@ -77,16 +66,13 @@ export interface SourceBytes {
   readonly large: BodyPool;
 }
 
-/** The pool of a body of this length. */
 export function poolFor({ small, large }: SourceBytes, bytes: number): BodyPool {
   return bytes > SMALL_BODY_BYTES ? large : small;
 }
 
 interface PoolLimits {
   readonly share: number;
-  /** Bytes that all pools may hold together after this one has taken some. */
   readonly total: number;
-  /** Milliseconds in which a body is not evicted. */
   readonly undisturbedMs: number;
 }
 
@@ -95,7 +81,6 @@ export class BodyPool {
   taken = 0;
   readonly #budget: ByteBudget;
   readonly #limits: PoolLimits;
-  /** Of those that are being read, in the order in which they began. */
   #oldest: BodyBeingRead | undefined;
   #youngest: BodyBeingRead | undefined;
 
@@ -108,7 +93,6 @@ export class BodyPool {
     return this.#oldest !== undefined;
   }
 
-  /** The body that gives way if one must. */
   get displaceable(): BodyBeingRead | undefined {
     const oldest = this.#oldest;
     if (oldest === undefined) return undefined;

@@ -9,9 +9,7 @@ import {
 } from "@millrace/core";
 import type { Ledger, NotedRefusals } from "@millrace/ledger";
 
-/** Counts the events that were delivered again. */
 export interface DeliveryCounter {
-  /** Takes a store's answers. A new event is not counted. */
   add(events: readonly IncomingEvent[], results: readonly StoreResult[]): void;
   close(timeoutMs: number): Promise<void>;
 }
@@ -23,10 +21,7 @@ export interface DeliveryCounterOptions {
   readonly onLost: (deliveries: number, error: unknown) => void;
 }
 
-/**
- * Gathers repeated deliveries for a second and writes them with one statement. A lost delivery
- * changes only a number on a page.
- */
+/** One statement a second. A lost delivery changes only a number on a page. */
 export function createDeliveryCounter(
   { noteDeliveries }: Pick<Ledger["intake"], "noteDeliveries">,
   { ingress, onLost }: DeliveryCounterOptions,
@@ -63,9 +58,7 @@ const OUTCOMES: Record<Exclude<StoreResult, "accepted" | Error>, DeliveryOutcome
   failed: "failed",
 };
 
-/** Counts the deliveries that were refused. */
 export interface RefusalCounter {
-  /** @param source - Undefined where the sender named no source of the config. */
   add(source: string | undefined, code: ErrorCode): void;
   close(timeoutMs: number): Promise<void>;
 }
@@ -79,10 +72,7 @@ const KEPT_MS = 10 * MINUTE_MS;
 
 type Count = Omit<NotedRefusals, "agoMs"> & { readonly minute: number };
 
-/**
- * Counts refusals by minute, source, and code, and writes them with one statement a second: a
- * flood costs a few numbers and rows. Counts that Postgres does not take are kept for ten minutes.
- */
+/** One statement a second: a flood costs a few numbers and rows. Kept for ten minutes. */
 export function createRefusalCounter(
   { noteRefusals }: Pick<Ledger["intake"], "noteRefusals">,
   nowMs: () => number = () => performance.now(),

@@ -13,7 +13,6 @@ import { StoreWriter } from "./store-writer.ts";
 
 interface Deps {
   readonly config: Pick<Config, "ingress" | "sources">;
-  /** One event store, or two. */
   readonly stores: readonly EventStore[];
   /** Runs events again that have ended; without it nothing does. */
   readonly redelivery?: RedeliveryPort | undefined;
@@ -29,17 +28,14 @@ export interface ActiveStore {
   readonly preferred: StoreName | undefined;
 }
 
-/** A delivery's events, of which some have ended before. */
 interface Ended {
   readonly events: readonly IncomingEvent[];
   readonly results: readonly StoreResult[];
-  /** Milliseconds that are left of the answer's time. */
   readonly leftMs: () => number;
 }
 
 /** The part of an answer's time that the stores share. The rest is for a retry, and for us. */
 const STORES_SHARE = 0.8;
-/** Milliseconds that a failed store is left alone when there is another one. */
 const REST_MS = 250;
 /** A larger body goes to the ledger first: Redis keeps all of it in memory and sends it whole. */
 const QUEUED_BODY_BYTES_MAX = 256 * 1024;
@@ -76,9 +72,6 @@ export class EventStores {
     );
   }
 
-  /**
-   * Stores one delivery's events; retries a failed event, and reports another body. Never rejects.
-   */
   async storeEvents(source: ReadySource, events: readonly IncomingEvent[]): Promise<Stored> {
     if (events.length === 0) return "accepted";
     const startedMs = performance.now();
@@ -101,7 +94,6 @@ export class EventStores {
     return this.#writers.find((writer) => writer.name === name)?.risk;
   }
 
-  /** Runs ended events again that were delivered again; false when that is not done in time. */
   async #runAgain(
     redeliver: Redeliver,
     { name, redelivery }: ReadySource,
@@ -126,7 +118,6 @@ export class EventStores {
     for (const writer of this.#writers) writer.close();
   }
 
-  /** Puts events into the first store that takes them; those not taken in time go to the second. */
   async #put({ name, ack }: ReadySource, events: readonly IncomingEvent[]) {
     const order = events.some(isLarge) ? this.#orders.ledger : this.#orders[ack];
     let results: readonly StoreResult[] | undefined;
@@ -143,7 +134,6 @@ export class EventStores {
   }
 }
 
-/** Milliseconds that each of so many stores has for a delivery. */
 export function storeTimeoutMs(
   { answerTimeoutMs }: Pick<Config["ingress"], "answerTimeoutMs">,
   stores: number,

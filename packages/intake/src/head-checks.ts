@@ -11,15 +11,11 @@ import {
   type ReceiveRequest,
 } from "./received.ts";
 
-/** The limits of a source that an adapter needs before it reads a body. */
 export interface SourceLimits {
-  /** Undefined for a name that is not configured. */
   readonly name: string | undefined;
-  /** A name that is not configured, if a source could have it. */
   readonly asked?: string | undefined;
   readonly methods: readonly string[];
   readonly bodyBytesMax: number;
-  /** The source's part of the receiver's byte budget. */
   readonly bytes: SourceBytes;
   readonly verifier: Pick<Verifier, "precheck">;
 }
@@ -52,13 +48,11 @@ export function unknownSources(
   };
 }
 
-/** The head of a request, of any framework. Header names are lower-case. */
 export interface RequestHead {
   readonly method?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** Rejects what can be rejected by the request's head alone; undefined goes on. */
 export function rejectEarly(request: RequestHead, source: SourceLimits): Received | undefined {
   if (!source.methods.includes(request.method ?? "")) return methodNotAllowed(source.methods);
   const encoding = request.headers["content-encoding"];
@@ -84,7 +78,6 @@ export function lengthOf({ headers }: RequestHead): number | undefined {
   return headers["transfer-encoding"] === undefined ? 0 : undefined;
 }
 
-/** A request that an adapter refused, and whose limits it was held against. */
 export interface RefusedRequest {
   readonly rejection: Received;
   readonly reason?: AdmissionReason | undefined;
@@ -97,7 +90,6 @@ const REASONS: Partial<Record<ErrorCode, AdmissionReason>> = {
   too_many_chunks: "too_many_chunks",
 };
 
-/** The checks of a request before its body is read, for all adapters of a receiver. */
 export class HeadChecks {
   readonly #limits: IngressConfig;
   readonly #notify: Notify;
@@ -109,7 +101,6 @@ export class HeadChecks {
     this.#nowMs = nowMs;
   }
 
-  /** Refuses by its head what could not be verified, whatever its body. */
   refuseHead(
     { name, verifier }: SourceLimits,
     head: Omit<ReceiveRequest, "source" | "body">,
@@ -128,7 +119,6 @@ export class HeadChecks {
     }
   }
 
-  /** Reports a request that was refused. */
   reportRefused({ rejection: { outcome, code }, reason, source }: RefusedRequest): void {
     const admission = reason ?? (code && REASONS[code]);
     const { name, asked } = source ?? {};

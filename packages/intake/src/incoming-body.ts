@@ -3,7 +3,6 @@ import { poolFor, type BodyBeingRead, type BodyPool, type SourceBytes } from "./
 import type { AdmissionReason } from "./notice.ts";
 import { earlyRejection, type Received } from "./received.ts";
 
-/** A body that came whole, or why it did not. */
 export type BodyRead = BodyHeld | BodyRefused;
 
 /** A whole body. Its bytes stay taken until the caller releases them: `pool.release(bytes)`. */
@@ -26,8 +25,6 @@ export function refused(code: BodyProblem, reason?: AdmissionReason): BodyRefuse
   return { ok: false, rejection: earlyRejection(code), reason };
 }
 
-// Each piece costs a buffer and a call of each layer. Senders write kilobytes at once: only what
-// is cut up on purpose has more pieces.
 const CHUNKS_FREE = 256;
 const CHUNK_BYTES_MIN = 32;
 
@@ -35,11 +32,9 @@ const CHUNK_BYTES_MIN = 32;
 const BUFFER_BYTES_MIN = 256;
 
 export interface IncomingBodyOptions {
-  /** The longest body that is taken. */
   readonly bytesMax: number;
   readonly bytes: SourceBytes;
   readonly clock: BodyClock;
-  /** The length in the head, if there is one. */
   readonly length: number | undefined;
 }
 
@@ -62,7 +57,6 @@ export class IncomingBody implements BodyBeingRead {
   #chunks = 0;
   #isOver = false;
 
-  /** @param onOver - Called once: with the body, or with why it is refused. */
   constructor(options: IncomingBodyOptions, onOver: (read: BodyRead) => void) {
     this.#options = options;
     this.#onOver = onOver;
@@ -82,7 +76,6 @@ export class IncomingBody implements BodyBeingRead {
     if (size > this.#options.bytesMax) return this.refuse("body_too_large");
     if (this.#chunks > CHUNKS_FREE + size / CHUNK_BYTES_MIN) return this.refuse("too_many_chunks");
     if (this.#buffer === undefined) {
-      // Most bodies come in one piece, which is not copied.
       if (!this.#takeUpTo(size)) return;
       this.#buffer = chunk;
     } else {
@@ -129,7 +122,6 @@ export class IncomingBody implements BodyBeingRead {
     return true;
   }
 
-  /** Takes the cost of a buffer of `capacity` bytes; refuses the body if it cannot. */
   #takeUpTo(capacity: number): boolean {
     const { bytes, length = 0 } = this.#options;
     const pool = poolFor(bytes, Math.max(capacity, length));
@@ -156,7 +148,6 @@ interface ClockTicket {
   readonly whole: Deadline<IncomingBody>;
   window: Deadline<ClockTicket> | undefined;
   isFirst: boolean;
-  /** Bytes that had come when the window began. */
   sizeBefore: number;
 }
 

@@ -9,9 +9,7 @@ import {
 } from "@millrace/core";
 import type { ReadySource } from "./sources.ts";
 
-/**
- * The events of a verified delivery. `signed` is its signed message, where that is not its body.
- */
+/** `signed` is the signed message, where that is not the body. */
 export function toIncomingEvents(
   source: ReadySource,
   delivery: Delivery,
@@ -39,10 +37,7 @@ export function toIncomingEvents(
 
 const NO_DIGESTS: readonly string[] = [];
 
-/**
- * The digests of signed messages, for events with unsigned ids. None for a single event of which
- * its body alone was signed.
- */
+/** None for a single event of which its body alone was signed. */
 function digestsOf(
   signed: SignedMessage | undefined,
   { body }: Delivery,

@@ -15,7 +15,6 @@ export interface LedgerStoreDeps {
   readonly queue: QueueClient;
   readonly sources: Config["sources"];
   readonly notify?: Notify;
-  /** Counts what was delivered again. */
   readonly deliveries?: DeliveryCounter | undefined;
 }
 

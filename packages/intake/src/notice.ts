@@ -21,7 +21,6 @@ export type AdmissionReason =
  * body or a secret. `source` is a configured name.
  */
 export type IntakeNotice =
-  /** A delivery was answered, or refused before its body was read. */
   | {
       readonly kind: "answered";
       readonly source: string | undefined;
@@ -44,11 +43,9 @@ export type IntakeNotice =
   | { readonly kind: "left_behind"; readonly events: number; readonly error: unknown }
   /** Deliveries of known events were not counted: too many waited, or the ledger was away. */
   | { readonly kind: "deliveries_unnoted"; readonly deliveries: number; readonly error: unknown }
-  /** A known event came with another body; the first is kept. */
   | { readonly kind: "conflict"; readonly source: string; readonly eventId: string }
   /** A failed event was delivered again: it is retried, or could not be in time. */
   | { readonly kind: "redelivered"; readonly source: string; readonly error?: unknown }
-  /** Our own code, or a provider's, threw on a delivery. */
   | { readonly kind: "unexpected"; readonly source: string | undefined; readonly error: unknown };
 
 export type Notify = (notice: IntakeNotice) => void;

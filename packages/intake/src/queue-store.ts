@@ -7,18 +7,13 @@ import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-stor
 export interface QueueStoreDeps {
   readonly queue: QueueClient & { breakerOf(source: string): StoreBreaker };
   readonly sources: Config["sources"];
-  /**
-   * The other store, where there is one: takes the events while the queue may lose them, and notes
-   * deliveries that the queue calls a `conflict`, in the background.
-   */
+  /** Takes events while the queue may lose them, and notes conflicts in the background. */
   readonly ledger?: ConflictLog;
-  /** Counts what was delivered again. */
   readonly deliveries?: DeliveryCounter | undefined;
 }
 
 type ConflictLog = Pick<Ledger["intake"], "noteConflicts">;
 
-/** The queue as an event store: body and identity are in the job. */
 export function createQueueStore({
   queue,
   sources,

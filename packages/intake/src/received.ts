@@ -1,19 +1,14 @@
 import { errorBody, statusOf, type Answer, type ErrorCode } from "@millrace/core";
 
-/** One whole HTTP request, in terms that every framework has. */
 export interface ReceiveRequest {
-  /** The name in the URL. */
   readonly source: string;
   readonly method: string;
-  /** Path and query as they are on the request line. */
   readonly url: string;
   /** Lower-case names. A header that came twice has its values joined with ", ". */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The bytes as received, neither parsed nor decompressed. */
   readonly body: Uint8Array;
 }
 
-/** The response to the sender, and what became of the delivery. */
 export interface Received {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -24,7 +19,6 @@ export interface Received {
 
 const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" };
 
-/** A response in our own words. */
 export function ownAnswer(outcome: "accepted" | "duplicate"): Received {
   return {
     status: outcome === "accepted" ? 202 : 200,
@@ -34,7 +28,6 @@ export function ownAnswer(outcome: "accepted" | "duplicate"): Received {
   };
 }
 
-/** A response in the provider's words. */
 export function providerAnswer(outcome: Received["outcome"], answer: Answer): Received {
   const headers = Object.fromEntries(
     Object.entries(answer.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
@@ -44,10 +37,7 @@ export function providerAnswer(outcome: Received["outcome"], answer: Answer): Re
   return { status: answer.status, headers, body: answer.body, outcome };
 }
 
-/**
- * The response to a delivery that is not accepted. Every check of a signature gives the same
- * sentence.
- */
+/** Every check of a signature gives the same sentence. */
 export function rejection(
   code: ErrorCode,
   message: string,
@@ -100,7 +90,6 @@ const MESSAGES = {
   shutting_down: "Cannot take the delivery: this process is closing",
 } as const satisfies Partial<Record<ErrorCode, string>>;
 
-/** A rejection by an adapter, before the receiver has seen the delivery. */
 export function earlyRejection(code: keyof typeof MESSAGES): Received {
   return rejection(code, MESSAGES[code]);
 }

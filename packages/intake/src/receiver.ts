@@ -35,7 +35,6 @@ export interface ReceiverDeps {
   readonly config: Pick<Config, "sources" | "ingress">;
   /** Live secrets by source, which take precedence over the config's own. */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
-  /** One event store, or two: each source's `ack` says which comes first. */
   readonly stores: readonly EventStore[];
   /** Retries a failed event that its sender delivers again; without it nothing does. */
   readonly redelivery?: RedeliveryPort | undefined;
@@ -45,16 +44,10 @@ export interface ReceiverDeps {
   readonly nowMs?: () => number;
 }
 
-/** The state of the event stores. */
 export interface Readiness {
-  /**
-   * `not_ready` when no source has an event store; `degraded` when a source's events do not go to
-   * the store that it prefers, or a store does not answer.
-   */
+  /** `not_ready`: a source has no store. `degraded`: one does not go to its preferred store. */
   readonly status: "ready" | "degraded" | "not_ready";
-  /** Each event store by name: `ok`, or the code of what is wrong with it. */
   readonly parts: Readonly<Record<string, string>>;
-  /** Each source by name, and the store that its next delivery goes to. */
   readonly stores: Readonly<Record<string, StoreName | "none">>;
 }
 
@@ -80,7 +73,6 @@ export class Receiver {
   constructor(deps: ReceiverDeps, options: ReceiverOptions = {}) {
     this.limits = deps.config.ingress;
     this.notify = safeNotify(deps);
-    // To a sender, an internal source does not exist.
     const config = { sources: withUrl(deps.config.sources) };
     this.budget = new ByteBudget(this.limits.inFlightBytesMax, bodyBytesMaxOf(config));
     this.#sources = readySources(config, deps.secrets, this.budget);
@@ -126,7 +118,6 @@ export class Receiver {
     return received;
   }
 
-  /** The limits of a source; one that is not configured has limits too. */
   source(name: string): SourceLimits {
     return this.#sources.get(name) ?? this.#unknown(name);
   }
@@ -161,7 +152,6 @@ export class Receiver {
     return [...this.#sources.values()].map((source) => this.#stores.activeStore(source));
   }
 
-  /** Refuses what comes from now on. Resolves when everything that was received is answered. */
   async close(): Promise<void> {
     this.#closing = true;
     await this.#inFlight.none();
@@ -214,7 +204,6 @@ export class Receiver {
 interface VerifiedDelivery {
   readonly source: ReadySource;
   readonly events: readonly IncomingEvent[];
-  /** The provider's answer to this delivery, where it is not the usual one. */
   readonly answer: Answer | undefined;
 }
 
@@ -245,7 +234,6 @@ async function stateOf(check: () => Promise<void>): Promise<string> {
 // Handshakes that some providers make by these carry everything in the query.
 const BODILESS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Refuses an id that cannot be stored. */
 function refuseIdentity({ eventId, type }: IdentifiedEvent): Received | undefined {
   if (!isText(eventId, EVENT_ID_BYTES_MAX)) {
     const why = `it has no event id of 1 to ${EVENT_ID_BYTES_MAX} bytes of UTF-8`;

@@ -10,14 +10,9 @@ import type { Notify } from "./notice.ts";
 
 type Retried = Awaited<ReturnType<RedeliveryPort["retry"]>>;
 
-/** Runs events again that were delivered again. */
 export interface Redeliver {
-  /** Retries events whose jobs have ended. False when not all of them could be retried in time. */
   retry(events: readonly IncomingEvent[], timeoutMs: number): Promise<boolean>;
-  /**
-   * Of events whose jobs have completed, those that the ledger has as not completed: Postgres was
-   * restored or failed over. None when it does not answer in time.
-   */
+  /** Those that the ledger has as not completed: Postgres was restored or failed over. */
   findUndone(
     events: readonly IncomingEvent[],
     timeoutMs: number,

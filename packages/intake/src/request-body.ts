@@ -3,10 +3,7 @@ import { lengthOf, type SourceLimits } from "./head-checks.ts";
 import { poolFor } from "./byte-budget.ts";
 import { IncomingBody, refused, type BodyClock, type BodyRead } from "./incoming-body.ts";
 
-/**
- * The body of a node:http request that came whole with its head, as nearly every webhook does: the
- * buffer that the parser made. Undefined when there is more to come.
- */
+/** As nearly every webhook does: the buffer that the parser made. */
 export function readArrived(request: IncomingMessage, source: SourceLimits): BodyRead | undefined {
   const bytes = lengthOf(request);
   // A body that comes in chunks is counted by chunks; a stream with a second reader comes in
@@ -29,7 +26,6 @@ export function refuseUnfit(source: SourceLimits, bytes: number): BodyRead | und
   return shortage && refused("overloaded", shortage);
 }
 
-/** Reads the body of a node:http request. `onBegin` is called when the body is wanted. */
 export function readBody(
   request: IncomingMessage,
   source: SourceLimits,
@@ -54,7 +50,6 @@ export function readBody(
   });
 }
 
-/** Reads the body of a fetch request. A refusal cancels the stream. */
 export function readStream(
   stream: ReadableStream<Uint8Array>,
   source: SourceLimits,

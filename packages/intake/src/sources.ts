@@ -26,7 +26,7 @@ export interface ReadySource {
 }
 
 /**
- * Prepares every source. A map, so that a name such as `__proto__` finds nothing.
+ * A map, so that a name such as `__proto__` finds nothing.
  * @throws `missing_secret` with every source that has no usable secret and its variable
  */
 export function readySources(

@@ -17,15 +17,10 @@ import type { EventStore, StoreBreaker, StoreName } from "./event-store.ts";
 import type { Notify } from "./notice.ts";
 
 export interface StoreWriterOptions {
-  /** Events in one call to the store. */
   readonly batchMax: number;
-  /** Calls to the store in flight at once. */
   readonly callsMax: number;
-  /** Milliseconds that a delivery waits for the store. */
   readonly timeoutMs: number;
-  /** Bytes of bodies in abandoned calls; above it the store gets no more events. */
   readonly abandonedBytesMax: number;
-  /** Milliseconds that the store is left alone after a failure; 0 when there is no other store. */
   readonly restMs: number;
 }
 
@@ -33,7 +28,6 @@ interface Delivery {
   /** Dropped when the wait ends, to free bodies in line behind a hung call. */
   events: readonly IncomingEvent[] | undefined;
   readonly results: StoreResult[];
-  /** The number of its events without a result. */
   open: number;
   readonly resolve: (results: readonly StoreResult[]) => void;
 }
@@ -54,12 +48,8 @@ const OUTAGES: ReadonlySet<ErrorCode> = new Set([
 
 interface Server {
   readonly breaker: StoreBreaker;
-  /** The reason why it is down, when it is. */
   failure: Error | undefined;
-  /**
-   * Left alone until then: one that answers probes and refuses all else would cost time again and
-   * again.
-   */
+  /** A server that answers probes and refuses all else would cost time again and again. */
   restsUntilMs: number;
 }
 
@@ -75,7 +65,6 @@ export class StoreWriter {
   readonly #store: EventStore;
   readonly #notify: Notify;
   readonly #options: StoreWriterOptions;
-  /** For a store whose client has no circuit breaker. */
   readonly #ownBreaker: CircuitBreaker;
   readonly #batcher: Batcher<Waiting, StoreResult>;
   readonly #deadlines: Deadlines<Delivery>;
@@ -102,7 +91,6 @@ export class StoreWriter {
     return this.#store.risk?.();
   }
 
-  /** True when the store takes events of a source now: it answers and is not full. */
   takes(source: string): boolean {
     if (isDown(this.#serverOf(source))) return false;
     if (this.#abandonedBytes > this.#options.abandonedBytesMax) return false;
@@ -145,7 +133,6 @@ export class StoreWriter {
     }
   }
 
-  /** Ends our probes of a store that is down. */
   close(): void {
     this.#ownBreaker.stop();
   }

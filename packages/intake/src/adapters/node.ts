@@ -20,7 +20,6 @@ export interface NodeAdapter {
     askForBody?: () => void,
   ): void;
   reject(request: IncomingMessage, response: ServerResponse, rejection: Received): void;
-  /** True when a request of this socket was read to its end and still waits for its response. */
   isAnswering(socket: object): boolean;
   /** Rejects new requests. Resolves when those it has begun are answered. */
   close(): Promise<void>;
@@ -133,14 +132,12 @@ function hasNoList(headers: NodeJS.Dict<string | string[]>): headers is NodeJS.D
 const LINGER_MS = 1_000;
 const LINGER_BYTES = 4 * 1024 * 1024;
 
-/** Connections whose rest is thrown away, until they have had their time. */
 type Lingering = Deadlines<Socket>;
 
 function createLingering(): Lingering {
   return new Deadlines(LINGER_MS, (socket) => socket.destroy());
 }
 
-/** Writes a response, head and body in one write; `close` ends the connection after it. */
 function writeResponse(
   response: ServerResponse,
   received: Received,
@@ -185,7 +182,6 @@ function respondUnread(
 function discardRest(request: IncomingMessage, socket: Socket, lingering: Lingering): void {
   const deadline = lingering.add(socket);
   let discarded = 0;
-  // The bytes that the parser has read already.
   request.on("data", () => {}).resume();
   socket
     .removeAllListeners("data")
@@ -209,9 +205,8 @@ function headersOf(
 }
 
 /**
- * True when a connection ends with this answer although all was read. A signature that the head
- * alone refuses ends it if the body is large; so that a stranger sees no difference, each refusal
- * ends it.
+ * With a refused signature too, as the head alone refuses a large body: a stranger sees no
+ * difference.
  */
 function endsUnsigned(request: IncomingMessage, { status }: Received): boolean {
   return status === 401 && !isSmall(request);
