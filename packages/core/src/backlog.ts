@@ -1,14 +1,11 @@
 import { settlesWithin, wait } from "./deadline.ts";
 
 export interface Backlog<Item> {
-  /** Takes an item, or drops it when there is no capacity. */
   add(item: Item): void;
-  /** Finishes what is there without a pause, for `timeoutMs` at most. What is left is dropped. */
   close(timeoutMs: number): Promise<void>;
 }
 
 export interface BacklogOptions<Item> {
-  /** Items of one call; calls go one after another. */
   readonly batchMax: number;
   /** Items, and bytes of them, that may wait. More is dropped. */
   readonly itemsMax: number;

@@ -61,7 +61,6 @@ export function createBatcher<Item, Result>(
 
 export interface Batcher<Item, Result> {
   add(item: Item): Promise<Result>;
-  /** `add` for a caller that has a promise already. */
   push(item: Item, resolve: (result: Result) => void, reject: (error: unknown) => void): void;
   readonly waiting: number;
 }

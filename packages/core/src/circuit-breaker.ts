@@ -2,7 +2,6 @@ import { wait, settlesWithin } from "./deadline.ts";
 
 /** Keeps calls away from a server that did not answer in time, until a probe is answered. */
 export interface CircuitBreaker {
-  /** True while calls are rejected. */
   readonly isOpen: boolean;
   /** Opens, and probes until a probe succeeds, which closes it again. */
   trip(): void;

@@ -4,15 +4,12 @@ import type { StopSignal } from "./deadline.ts";
 
 /** A store's answer for one event. An error is returned: other events of the call may be stored. */
 export type StoreResult =
-  /** Stored now. */
   | "accepted"
-  /** Stored before. */
   | "duplicate"
   | "failed"
   | "completed"
   /** Stored before with another body, which is kept. Takes precedence over `failed`. */
   | "conflict"
-  /** Not stored. */
   | Error;
 
 /** Kinds of deliveries: the first of its event, a repetition, another body, of a failed event. */
@@ -26,7 +23,6 @@ export type Claim = ClaimKind & {
 };
 
 type ClaimKind =
-  /** A new attempt was counted and committed. */
   | {
       readonly kind: "claimed";
       /** The fence: attempts of this event so far, this one included. It never goes back. */
@@ -35,7 +31,6 @@ type ClaimKind =
       readonly attemptSinceRetry: number;
       /** Attempts of this event so far in which its handler asked to wait (`RetryLater`). */
       readonly waits: number;
-      /** Milliseconds since the event became pending, by the database's clock. */
       readonly pendingForMs: number;
       /** The event was new: the ledger's headers and body are those of the job. */
       readonly isNew?: true;
@@ -46,7 +41,6 @@ type ClaimKind =
         readonly acceptedAtMs: number;
       };
     }
-  /** Completed before: the job is a duplicate. */
   | { readonly kind: "completed" }
   /** Failed before in this same run of the job, or Postgres cannot hold the event. */
   | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string }
@@ -59,7 +53,6 @@ type ClaimKind =
   /** Its key has expired: the event may have been handled and deleted since. */
   | { readonly kind: "identity_expired" };
 
-/** An event as an attempt reads it, under its row lock. */
 export interface LockedEvent {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
@@ -70,13 +63,11 @@ export interface LockedEvent {
 export interface AttemptLimits {
   /** Milliseconds that Postgres gives each statement of the handler. */
   readonly statementTimeoutMs: number;
-  /** Aborts the transaction. Nothing else ends a handler that does not return. */
   readonly signal: StopSignal;
   /** The event's headers and body, if the caller has the ledger's; they are read otherwise. */
   readonly event?: Pick<LockedEvent, "headers" | "body"> | undefined;
   /** True to look for the event's signed message among those that came before. Default false. */
   readonly bodyDedup?: boolean;
-  /** Called after the COMMIT with what the handlers emitted, if they did. */
   readonly onEmitted?: OnEmitted | undefined;
 }
 
@@ -88,14 +79,11 @@ export interface StackFrame {
   readonly file: string;
   readonly line: number | null;
   readonly column: number | null;
-  /** Null outside of any function. */
   readonly function: string | null;
-  /** True for the project's own code. */
   readonly own: boolean;
 }
 
 export interface LoggedLine {
-  /** In ISO 8601, by the worker's clock. */
   readonly at: string;
   readonly level: "debug" | "info" | "warn" | "error";
   /** The message and the fields as JSON, cut to 1 kB. */
@@ -106,17 +94,13 @@ export interface LoggedLine {
 export interface ErrorDetails {
   /** `1-` and 16 hexadecimal digits, equal for equal errors. The number is the method's version. */
   readonly fingerprint: string;
-  /** The error's text with what varies replaced. */
   readonly title: string;
   /** Where it was thrown: at most 32 frames, the innermost first. */
   readonly stack: readonly StackFrame[];
-  /** The last lines that the handlers logged, at most 64 and 16 kB. */
   readonly log: readonly LoggedLine[];
-  /** The number of lines before those. */
   readonly logDropped: number;
 }
 
-/** A failed attempt, as the ledger records it. */
 export interface AttemptFailure {
   readonly code: ErrorCode;
   /** The error's message as people see it, cut to 8 kB. */
@@ -127,7 +111,6 @@ export interface AttemptFailure {
   readonly counts: boolean;
   /** Milliseconds until the next attempt is due; of no account when it was the last one. */
   readonly afterMs: number;
-  /** The queue's run, kept with a final failure. */
   readonly run: string;
   /** Undefined for an attempt that was given back, or that another worker has. */
   readonly details?: ErrorDetails | undefined;

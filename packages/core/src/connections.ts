@@ -40,10 +40,8 @@ const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
 const READ_ONLY =
   "Name the primary in DATABASE_URL, or set default_transaction_read_only = off for the login";
 
-/** The variables that name a Postgres. */
 export type DatabaseVariable = "DATABASE_URL" | "DATABASE_SESSION_URL" | "RETENTION_DATABASE_URL";
 
-/** The remedy, in words, for a server that cannot be reached; undefined for other errors. */
 export function connectionHint(
   error: unknown,
   variable: DatabaseVariable = "DATABASE_URL",
@@ -84,7 +82,6 @@ export function poolName(name: string, connectionsMax: number): string {
   return `${name}/${connectionsMax}-${randomBytes(3).toString("hex")}`;
 }
 
-/** Reads a pool's name; undefined for other names. */
 export function readPoolName(text: string): { name: string; connectionsMax: number } | undefined {
   const [, name, max] = /^(millrace-[a-z-]+)\/(\d+)-[0-9a-f]{6}$/.exec(text) ?? [];
   if (name === undefined || max === undefined) return undefined;

@@ -1,5 +1,5 @@
 /**
- * The promise's work goes on; its late rejection is dropped.
+ * Its late rejection is dropped.
  * @throws the error of `late()`, or the promise's own
  */
 export function withDeadline<T>(
@@ -15,9 +15,7 @@ export function withDeadline<T>(
 
 export interface Deadline<Item> {
   readonly item: Item;
-  /** When the time is up, by `performance.now()`. */
   readonly dueMs: number;
-  /** Undefined when the wait has ended. */
   before: Deadline<Item> | undefined;
   after: Deadline<Item> | undefined;
 }
@@ -84,7 +82,6 @@ export class Deadlines<Item> {
   }
 }
 
-/** Waits until a promise has settled either way, or the time is up. True when it has settled. */
 export async function settlesWithin(
   promise: Promise<unknown>,
   timeoutMs: number,
@@ -99,7 +96,6 @@ export async function settlesWithin(
   return inTime;
 }
 
-/** Waits so many milliseconds; returns at once when the signal aborts. */
 export function wait(ms: number, signal?: StopSignal): Promise<void> {
   if (signal?.aborted === true) return Promise.resolve();
   return new Promise((resolve) => {
@@ -152,7 +148,6 @@ export class LazySignal implements StopSignal {
     return this.#abortedFor?.reason;
   }
 
-  /** Aborts, unless it has before. */
   abort(reason: unknown): void {
     if (this.#abortedFor !== undefined) return;
     this.#abortedFor = { reason };

@@ -25,12 +25,10 @@ export function defineHandlers<Config extends ConfigInput>(): TypedOn<
   return on as unknown as TypedOn<Config["sources"], TablesOf<Config>>;
 }
 
-/** `on`, for the sources and the tables of a config. */
 export interface TypedOn<
   Sources extends Record<string, SourceDefinition>,
   Tables extends TableSchema,
 > {
-  /** Binds a handler that is a function, as `on` does. */
   <Name extends (keyof Sources & string) | "*", Payload = JsonPayload>(
     source: Name | readonly Name[],
     type:
@@ -46,7 +44,6 @@ export interface TypedOn<
       | readonly EventTypes<Sources>[Known<Sources, Name>][],
     parts: HandlerParts<Payload, Called, DataOf<Payload, Sources, Name>, Tables>,
   ): Handler;
-  /** Binds a set-based handler, as `on` does. */
   <Name extends (keyof Sources & string) | "*", Payload = JsonPayload>(
     source: Name | readonly Name[],
     type:
@@ -57,14 +54,10 @@ export interface TypedOn<
   ): Handler;
 }
 
-/** The `schema` of a config. */
 export type TablesOf<Config extends ConfigInput> =
   Config extends ConfigInput<Config["sources"], infer Tables> ? Tables : never;
 
-/**
- * A type, or the beginning of some up to a separator, and a `*`. A mapped type, so that an error
- * shows the list.
- */
+/** A type, or its beginning up to a separator and a `*`. Mapped, so that an error lists them. */
 type EventTypes<Sources> = {
   [Name in keyof Sources]: Sources[Name] extends SourceDefinition<infer Type>
     ? Type | `${Beginning<Type, "." | "/" | "_"> | ""}*`

@@ -10,17 +10,13 @@ export interface EnqueueLaterDeps {
       options: { identityOnly: true; exact: true; delaysMs: readonly number[] },
     ): Promise<readonly StoreResult[]>;
   };
-  /** Has the ledger note that events have a job. */
   readonly markEnqueued: (keys: readonly EventKey[]) => Promise<void>;
-  /** Called with events that the queue was not given. */
   readonly onLost: (events: number, error: unknown) => void;
 }
 
 /** Events of the ledger that are on their way to the queue. */
 export interface EnqueueLater {
-  /** Takes an event that the ledger has, to run after so many milliseconds. */
   add(event: IncomingEvent, afterMs?: number): void;
-  /** Finishes what is there, for `timeoutMs` at most. */
   close(timeoutMs: number): Promise<void>;
 }
 
@@ -34,10 +30,7 @@ const MARK_BATCH = 1_000;
 const MARK_LINGER_MS = 1_000;
 const NO_BODY = new Uint8Array();
 
-/**
- * Enqueues identities in the background, and marks their events. The reconciler finds what is
- * lost.
- */
+/** In the background. The reconciler finds what is lost. */
 export function createEnqueueLater({
   queue,
   markEnqueued,
@@ -48,7 +41,6 @@ export function createEnqueueLater({
     bytesOf,
     batchMax: MARK_BATCH,
     lingerMs: MARK_LINGER_MS,
-    // The reconciler finds the job and marks its event.
     onLost: () => {},
   });
   const identities = createBacklog<Identity>(enqueue, {

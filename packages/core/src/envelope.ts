@@ -28,17 +28,14 @@ const envelopeSchema = z.object({
   body_encoding: z.enum(["utf8", "base64"]).optional(),
 });
 
-/** A job's data. The body is text where it is valid UTF-8, else base64. */
 export type Envelope = z.infer<typeof envelopeSchema>;
 
 interface EnvelopeOptions {
-  /** Leaves the body and the headers to the ledger. */
   readonly identityOnly?: boolean;
   /** Sign the job. Without keys it carries no MAC. */
   readonly keys?: QueueKeys | undefined;
 }
 
-/** Writes an event as job data. */
 export function toEnvelope(event: IncomingEvent, options: EnvelopeOptions = {}): Envelope {
   const { identityOnly = false, keys } = options;
   const headers = identityOnly ? {} : { ...event.headers };
@@ -89,7 +86,6 @@ function bodyOf({ body }: IncomingEvent) {
 /** The reason not to trust a job: it has no MAC, or one that no live key made. */
 export type MacProblem = "missing" | "wrong";
 
-/** An event as its job has it, and the verdict on the job's MAC. */
 export interface ReadEnvelope {
   readonly event: EnvelopedEvent;
   /** Undefined when the MAC is valid, or when there are no keys. */

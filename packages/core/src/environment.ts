@@ -62,16 +62,10 @@ export const environmentSchema = z.object({
   DATABASE_URL: url("postgres", "postgresql"),
   /** The same database, past a pooler that shares the connections of `DATABASE_URL`. */
   DATABASE_SESSION_URL: url("postgres", "postgresql"),
-  /**
-   * The same database by a login that may drop old bodies and delete old events, for a worker whose
-   * own may not.
-   */
+  /** The same database by a login that may drop old bodies and delete old events. */
   RETENTION_DATABASE_URL: url("postgres", "postgresql"),
   REDIS_URL: url("redis", "rediss", "redis+sentinel", "rediss+sentinel"),
-  /**
-   * A file with the certificate of the CA that signed Redis' own, in PEM; for `rediss://` and
-   * `rediss+sentinel://`.
-   */
+  /** The certificate of the CA that signed Redis' own, in PEM, for `rediss://`. */
   REDIS_CA_FILE: z.string().optional(),
   /** Keys that sign jobs on Redis, comma-separated for rotation: the first signs. */
   MILLRACE_QUEUE_KEY: z
@@ -85,21 +79,16 @@ export const environmentSchema = z.object({
   WORKER_PORT: port(3002),
   DASHBOARD_USER: z.string().optional(),
   DASHBOARD_PASSWORD: z.string().optional(),
-  /** A user who may look and change nothing. */
   DASHBOARD_VIEWER_USER: z.string().optional(),
   DASHBOARD_VIEWER_PASSWORD: z.string().optional(),
   /** The tokens of programs, comma-separated for rotation; the viewer's is Prometheus'. */
   DASHBOARD_TOKEN: z.string().optional(),
   DASHBOARD_VIEWER_TOKEN: z.string().optional(),
-  /** Tokens with a name, which the audit has: `deploy:...,ci:...`. */
   DASHBOARD_TOKENS: namedTokens,
   DASHBOARD_VIEWER_TOKENS: namedTokens,
   /** Further names that the dashboard is reached by, comma-separated: `dash.example.com`. */
   DASHBOARD_HOSTS: z.string().optional(),
-  /**
-   * Who is believed about `X-Forwarded-For`: a number of proxies, or their addresses. Default:
-   * nobody.
-   */
+  /** Proxies, or their addresses, that are believed about `X-Forwarded-For`. Default: none. */
   TRUST_PROXY: z
     .string()
     .refine(isTrust, {
@@ -118,7 +107,6 @@ export const environmentSchema = z.object({
 
 export type Environment = z.infer<typeof environmentSchema>;
 
-/** Checks the variables one by one, and together. `REDIS_CA_FILE` becomes a part of `REDIS_URL`. */
 const variablesSchema = environmentSchema
   .refine(
     ({ REDIS_URL, REDIS_CA_FILE }) =>
@@ -141,7 +129,7 @@ function withCa(redisUrl: string, file: string): string {
 
 /**
  * An empty variable counts as unset.
- * @throws `invalid_config` with every problem, one a line
+ * @throws `invalid_config` with every problem
  */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): Environment {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));

@@ -129,7 +129,6 @@ export const ERROR_CODES = {
   illegal_transition: { meaning: "The ledger does not allow this change of status." },
   given_up: { meaning: "A person gave the event up while it was pending; only a retry runs it." },
 
-  // Answers to people and programs.
   invalid_config: { meaning: "The config file or the environment is not valid." },
   config_not_found: { meaning: "There is no config file at the path." },
   file_exists: { meaning: "A file that would be written already exists." },

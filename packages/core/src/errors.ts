@@ -21,7 +21,6 @@ export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
-/** The body of every error that goes over HTTP. */
 export function errorBody(
   code: ErrorCode,
   message: string,

@@ -16,7 +16,6 @@ export interface EventJob {
   readonly run: string;
   /** The handlers may have run, and were undone with their worker: no shared transaction. */
   readonly startedBefore?: boolean;
-  /** When the queue took the job in, milliseconds since the epoch. */
   readonly enqueuedAtMs: number;
   /** Aborts when the queue's lock on the job is lost, or the worker's time to stop is up. */
   readonly signal: StopSignal;
@@ -24,16 +23,13 @@ export interface EventJob {
 
 /** The result of one run of a job. The queue's worker translates it for BullMQ. */
 export type JobResult =
-  /** The handlers ran, or there was none to run, and their writes are committed. */
   | { readonly kind: "completed"; readonly outcome: Outcome }
-  /** The event was completed before: the job ends, and nothing ran. */
   | { readonly kind: "duplicate" }
   /** The job fails for good; nothing runs until someone retries the event. */
   | {
       readonly kind: "failed";
       readonly code: ErrorCode;
       readonly message: string;
-      /** True when the ledger has the body, so that the job no longer needs it. */
       readonly recorded?: boolean;
     }
   /** The attempt failed or could not start; the job runs again after `afterMs`. */
@@ -42,7 +38,6 @@ export type JobResult =
       readonly afterMs: number;
       readonly code: ErrorCode;
       readonly message: string;
-      /** True when the ledger has the body, so that the job no longer needs it. */
       readonly recorded: boolean;
     }
   /** Another worker has the event, or has settled it since: this run wrote nothing. */

@@ -5,10 +5,7 @@ import type { SignedMessage } from "./provider.ts";
 export const EVENT_STATUSES = ["pending", "completed", "failed"] as const;
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 
-/**
- * The reason of completion: a handler ran; no handler is registered for its type; or another event
- * of the source, with an unsigned id too, had the same signed message.
- */
+/** Completed: by a handler; without one; or because another unsigned event had the same message. */
 export const OUTCOMES = ["handled", "ignored", "suspected_replay"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
@@ -20,12 +17,10 @@ export interface EventLookup {
   readonly generation?: number | undefined;
 }
 
-/** The identity of an event: the sender's id within a source, and the generation. */
 export interface EventKey extends EventLookup {
   readonly generation: number;
 }
 
-/** The key alone of an object that has one. */
 export function keyOf({ source, eventId, generation }: EventKey): EventKey {
   return { source, eventId, generation };
 }
@@ -42,8 +37,7 @@ export interface EnvelopedEvent extends EventKey {
   /** True when the id stands outside what the signature covers (GitHub's delivery id). */
   readonly unsigned: boolean;
   /**
-   * Of an unsigned id: SHA-256 of the signed message, base64url without padding, where the message
-   * is not the body alone: `signedDigest`.
+   * SHA-256 of the signed message of an unsigned id, where that is not the body: `signedDigest`.
    */
   readonly digest?: string | undefined;
   /** The exact bytes that were signed. */
@@ -55,17 +49,12 @@ export interface IncomingEvent extends EnvelopedEvent {
   readonly body: Uint8Array;
 }
 
-/** An event of an internal source, as a handler emits it. */
 export interface EmittedEvent extends IncomingEvent {
-  /** The event whose handler emits it. */
   readonly parent: EventKey;
-  /** Milliseconds after which it is to run, at the earliest; 0 for at once. */
   readonly afterMs: number;
 }
 
-/** Bytes of UTF-8 that an event id may take. */
 export const EVENT_ID_BYTES_MAX = 1_024;
-/** Bytes of UTF-8 that an event type may take. */
 export const EVENT_TYPE_BYTES_MAX = 256;
 /** The last generation that a column of type `integer` holds. */
 export const GENERATION_MAX = 2_147_483_647;

@@ -3,7 +3,6 @@ import type { StackFrame } from "./claim.ts";
 
 export interface ErrorIdentity {
   readonly fingerprint: string;
-  /** The error's text with what varies replaced: `Cannot read properties of <text>`. */
   readonly title: string;
 }
 
@@ -25,7 +24,6 @@ export function identifyError({
 }: {
   readonly code: string;
   readonly text: string;
-  /** The top frame of the project's own code, if there is one. */
   readonly frame?: Pick<StackFrame, "file" | "function"> | undefined;
 }): ErrorIdentity {
   const masked = maskVarying(text.slice(0, TEXT_CHARS_MAX));

@@ -40,10 +40,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`(${NAMES})(${SEPARATOR})(?:${VALUE})`, "gi"), "$1$2<secret>"],
 ];
 
-/**
- * Those with the prefix of their service, behind a name such as `password`, in a header or a URL,
- * or among the `known`.
- */
+/** Those with their service's prefix, behind a name such as `password`, in a header or a URL. */
 export function hideSecrets(text: string, known: readonly string[] = []): string {
   let hidden = text;
   // First, because a pattern may cover a part of one.
@@ -56,8 +53,8 @@ export function hideSecrets(text: string, known: readonly string[] = []): string
 const BEYOND_CHARS = 4_000;
 
 /**
- * In this order, because half of a secret is not recognized.
- * @param charsMax - characters of the text that are kept
+ * In this order: half of a secret is not recognized.
+ * @param charsMax - characters that are kept
  */
 export function cutWithoutSecrets(
   text: string,

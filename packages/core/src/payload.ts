@@ -62,7 +62,6 @@ function parseJson(text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** A field of a form: its name and its value, decoded. */
 export type FormField = readonly [name: string, value: string];
 
 /** Strict: a replacement character would make two bodies read alike. */

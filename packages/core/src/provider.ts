@@ -4,7 +4,6 @@ import type { ErrorCode } from "./error-codes.ts";
  * is its values joined with ", " as node:http does. */
 export interface Delivery {
   readonly method: string;
-  /** Path and query as they stood on the request line. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Uint8Array;
@@ -22,10 +21,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/**
- * The signed message, in pieces, so that a body is never copied. Text is one byte a character. The
- * bytes together are the same for every delivery that the same signature fits.
- */
+/** In pieces, so that a body is never copied. Text is one byte a character. */
 export type SignedMessage = readonly (string | Uint8Array)[];
 
 /**
@@ -61,7 +57,6 @@ export interface Answer {
   readonly body: string;
 }
 
-/** A source's live secrets, made ready once at start so that no request decodes a key. */
 export interface Verifier {
   /** Checks a delivery against each live secret, in constant time, over the raw bytes. */
   verify(delivery: Delivery): Verification;
@@ -77,7 +72,6 @@ export interface Verifier {
 export interface SampleRequest {
   readonly eventId: string;
   readonly type: string;
-  /** The sender's clock, milliseconds since the epoch. */
   readonly nowMs: number;
 }
 
@@ -91,13 +85,11 @@ export interface SignRequest extends SampleRequest {
 export interface Provider<DataField extends string = string> {
   /** Kebab-case, as in `millrace send` and the docs: `standard-webhooks`. */
   readonly name: string;
-  /** Methods that deliver; others are answered 405. */
   readonly methods: readonly string[];
   /** The largest body that the provider documents, in bytes; 1 MiB where it documents none. */
   readonly bodyBytesMax: number;
   /** Lower-case names of the headers that are kept with an event. */
   readonly keptHeaders: readonly string[];
-  /** Event types that the sender documents; undefined where nobody lists them. */
   readonly types?: readonly string[];
   /** The field of a payload that holds the event's own data, where the sender wraps it. */
   readonly dataField?: DataField;
@@ -109,10 +101,8 @@ export interface Provider<DataField extends string = string> {
 
   /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it */
   createVerifier(secrets: readonly string[], options?: { toleranceMs?: number }): Verifier;
-  /** Reads id and type from a verified delivery. */
   identify(delivery: Delivery): Identification;
 
-  /** A fresh secret in the provider's own form, for development. */
   generateSecret(): string;
   /** Types that `sample` knows, the usual one first. */
   readonly sampleTypes: readonly string[];

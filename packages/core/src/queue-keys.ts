@@ -23,7 +23,6 @@ export interface JobSeal {
 
 /** The keys of `MILLRACE_QUEUE_KEY`, comma-separated. The first signs, each of them verifies. */
 export class QueueKeys {
-  /** The name of the key that signs. */
   readonly kid: string;
   readonly #signing: KeyObject;
   readonly #live = new Map<string, KeyObject>();
@@ -51,12 +50,10 @@ export class QueueKeys {
   }
 }
 
-/** True for one or more queue keys. */
 export function isQueueKey(text: string): boolean {
   return split(text).every((part) => decode(part) !== undefined);
 }
 
-/** Makes a key, as text for `MILLRACE_QUEUE_KEY`. */
 export function makeQueueKey(): string {
   return randomBytes(KEY_BYTES).toString("hex");
 }

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Provider } from "./provider.ts";
 
-/** Checks a source's options; `SourceOptions` says what each of them means. */
 export const sourceOptionsSchema = z.strictObject({
   types: z.array(z.string().min(1)).readonly().optional(),
   secret: z
@@ -62,7 +61,6 @@ export function isInternal({ provider }: { readonly provider: Provider }): boole
   return provider.isInternal === true;
 }
 
-/** The sources that have a URL. */
 export function withUrl<S extends { readonly provider: Provider }>(
   sources: Readonly<Record<string, S>>,
 ): Record<string, S> {

@@ -5,7 +5,6 @@ export const OK_ANSWERS: { readonly accepted: Answer; readonly duplicate: Answer
   duplicate: jsonAnswer({ status: "duplicate" }),
 };
 
-/** A 200 with a JSON body. */
 export function jsonAnswer(value: unknown): Answer {
   return {
     status: 200,
@@ -14,10 +13,7 @@ export function jsonAnswer(value: unknown): Answer {
   };
 }
 
-/**
- * A handshake's challenge, as plain text. Undefined for anything else: printable ASCII, up to 1,024
- * characters.
- */
+/** A handshake's challenge as plain text; undefined for anything but short printable ASCII. */
 export function echoAnswer(challenge: string | undefined): Answer | undefined {
   if (challenge === undefined || !/^[\x21-\x7e]{1,1024}$/.test(challenge)) return undefined;
   return {

@@ -2,7 +2,6 @@ import type { Answer, Delivery, Identification, Provider, SignRequest } from "@m
 import type { Samples } from "./samples/define-samples.ts";
 import type { Scheme } from "./signature/signature-scheme.ts";
 
-/** The parts of a provider: its signatures, its events' names, and its samples. */
 export interface ProviderParts<DataField extends string> {
   readonly name: string;
   readonly scheme: Scheme;
@@ -17,9 +16,7 @@ export interface ProviderParts<DataField extends string> {
   readonly keptHeaders?: readonly string[];
   /** Headers other than the signature's that name an event: GitHub's delivery id and event. */
   readonly identityHeaders?: (request: SignRequest) => Record<string, string>;
-  /** Where it is not 1 MiB. */
   readonly bodyBytesMax?: number;
-  /** Where it is not POST alone. */
   readonly methods?: readonly string[];
   readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
 }

@@ -33,8 +33,7 @@ function refuse(): never {
 }
 
 /**
- * A source without a URL and a secret: handlers emit its events (`emit`), and handlers of it run
- * them. To a sender it does not exist.
+ * Handlers emit its events (`emit`), and handlers of it run them. To a sender it does not exist.
  */
 export function internal<Type extends string = string>(
   options: InternalOptions<Type> = {},

@@ -45,10 +45,7 @@ const provider = defineProvider({
   }),
 });
 
-/**
- * Events of Linear. Identity: `Linear-Delivery`; type: the body's `type` and `action`,
- * `Issue.create`.
- */
+/** Identity: `Linear-Delivery`; type: the body's `type` and `action`, `Issue.create`. */
 export function linear<Type extends string = string>(
   options: SourceOptions<Type> = {},
 ): SourceDefinition<NoInfer<Type>, "data"> {

@@ -20,7 +20,6 @@ import { queryToken, queryValue } from "./signature/token-scheme.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 
 export interface MetaOptions<Type extends string = string> extends SourceOptions<Type> {
-  /** The token of your own that you write next to the URL in Meta's form, at least 8 characters. */
   readonly verifyToken: string;
 }
 

@@ -6,7 +6,6 @@ const KEY_BYTES = 32;
 /** A secret as Standard Webhooks, Svix and Stripe write it: `whsec_` and base64. */
 export const randomWhsec = (): string => `whsec_${randomBytes(KEY_BYTES).toString("base64")}`;
 
-/** A secret as plain text: 64 hexadecimal digits. */
 export const randomHex = (): string => randomBytes(KEY_BYTES).toString("hex");
 
 /** Makes secrets of a sender's own look: text in front, and so many bytes. */
@@ -22,7 +21,6 @@ const PREFIXES: Readonly<Record<string, string>> = {
   svix: "msg_",
 };
 
-/** A fresh event id in the look of the provider's own. */
 export function newEventId(provider: Provider): string {
   if (UUIDS.has(provider.name)) return randomUUID();
   const prefix = Object.hasOwn(PREFIXES, provider.name) ? PREFIXES[provider.name] : "evt_";

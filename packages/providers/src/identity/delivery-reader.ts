@@ -3,20 +3,17 @@ import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { jsonBytesAt } from "./json-pieces.ts";
 
-/** The value at a position: text, nothing, or a value that is not text. */
 export type Found = { readonly text: string } | "missing" | "malformed" | "not_json";
 
 /** Reads one verified delivery; its body is parsed when something in it is first asked for. */
 export interface DeliveryReader {
   readonly delivery: Delivery;
   header(name: string): Found;
-  /** A value by its path of own properties. Whole numbers are given as their decimal text. */
   json(path: readonly string[]): Found;
   /** The bytes of a value of the JSON body, by its path; the whole body by an empty one. */
   jsonBytes(path: readonly string[]): Uint8Array | "missing" | "not_json";
   /** The names of an object's members in the JSON body; none where there is no object. */
   jsonNames(path: readonly string[]): readonly string[];
-  /** A field of a form by its name; `missing` in a body that is no form. */
   form(name: string): Found;
 }
 
@@ -95,7 +92,6 @@ export function json(path: string): Locator {
   return (reader) => reader.json(names);
 }
 
-/** The first of several positions that has a value. */
 export const firstOf =
   (...locators: readonly Locator[]): Locator =>
   (reader) => {

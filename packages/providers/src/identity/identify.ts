@@ -13,14 +13,11 @@ import { type DeliveryReader, type Found, type Locator, readDelivery } from "./d
 import { jsonPieces } from "./json-pieces.ts";
 import { refuse } from "../answers.ts";
 
-/** The type of an event whose sender need not name one. */
 const UNKNOWN_TYPE = "unknown";
 
-/** Reads deliveries that carry one event, whose body is the delivery's. */
 export function identifyOne(places: {
   readonly id: Locator;
   readonly type: Locator;
-  /** True where the sender need not name a type: it is `unknown` then. */
   readonly typeIsOptional?: boolean;
 }): (delivery: Delivery) => Identification {
   return (delivery) => {
@@ -51,10 +48,7 @@ function textOf(found: Found, code: ErrorCode, bytesMax: number): string | Refus
 /** Far above what fits into a real delivery of any sender here; each costs a row. */
 const EVENTS_MAX = 10_000;
 
-/**
- * Reads deliveries that carry many events: `split` gives the body of each. One that has no id
- * refuses all.
- */
+/** One event without an id refuses all. */
 export function identifyEach(
   split: (delivery: Delivery) => readonly Uint8Array[] | Refusal,
   identify: (delivery: Delivery) => Identification,
@@ -86,10 +80,7 @@ export function arrayItems(delivery: Delivery): readonly Uint8Array[] | Refusal 
   return pieces.map((piece) => piece.bytes);
 }
 
-/**
- * Reads deliveries of which some are handshakes: `answerTo` gives their answer, or undefined for an
- * event.
- */
+/** `answerTo` gives the answer of a handshake, or undefined for an event. */
 export function withHandshake(
   answerTo: (reader: DeliveryReader) => Answer | Refusal | undefined,
   identify: (delivery: Delivery) => Identification,

@@ -1,6 +1,4 @@
-/**
- * One item of an array, or one member of an object with its name: where its value's bytes stand.
- */
+/** One item of an array, or one member of an object with its name. */
 export interface JsonPiece {
   readonly name: string | undefined;
   readonly bytes: Uint8Array;

@@ -5,7 +5,6 @@ interface Place {
   readonly name: string;
 }
 
-/** Samples of a custom sender: plain bodies that have id and type where its config looks. */
 export function customSamples(places: { id: Place; type: Place | undefined }): Samples {
   const body = (request: SampleRequest): unknown => {
     const made: Record<string, unknown> = { created_at: new Date(request.nowMs).toISOString() };

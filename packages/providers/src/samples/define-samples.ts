@@ -7,10 +7,7 @@ export interface Samples {
   sample(request: SampleRequest): string;
 }
 
-/**
- * Makes samples of functions that give a body's value; `other` serves every further type, and
- * `write` makes text of them where the sender writes no JSON.
- */
+/** `other` serves every further type; `write` makes text where the sender writes no JSON. */
 export function defineSamples<Value = unknown>(
   byType: Readonly<Record<string, (request: SampleRequest) => Value>>,
   other: (request: SampleRequest) => Value,

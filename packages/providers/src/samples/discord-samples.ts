@@ -2,7 +2,6 @@ import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts
 
 const APPLICATION_ID = "1234567890123456789";
 
-/** An interaction: its id is the event's. */
 function interaction(request: SampleRequest, type: number, data: unknown): unknown {
   return {
     application_id: APPLICATION_ID,

@@ -1,6 +1,5 @@
 import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** The fields of every GitHub payload ("Webhook events and payloads"). */
 function common(): Record<string, unknown> {
   const owner = { login: "octocat", id: 583_231, type: "User" };
   return {

@@ -1,6 +1,5 @@
 import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** The fields of every GitLab payload (its page on webhook events). */
 function event(request: SampleRequest, more: Record<string, unknown>): unknown {
   return {
     object_kind: request.type,

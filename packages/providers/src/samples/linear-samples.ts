@@ -1,6 +1,5 @@
 import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** Linear's payload: what changed and how, and when it was sent. */
 function payload(request: SampleRequest, data: Record<string, unknown>): unknown {
   const [type, ...action] = request.type.split(".");
   const at = new Date(request.nowMs).toISOString();

@@ -1,6 +1,5 @@
 import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** The envelope that all of Meta's products share, with one entry. */
 function envelope(object: string, entry: Record<string, unknown>): unknown {
   return { object, entry: [{ id: "102290129340398", ...entry }] };
 }
@@ -33,7 +32,6 @@ function messenger(request: SampleRequest): unknown {
   return envelope("page", { time: request.nowMs, messaging: [update] });
 }
 
-/** A change of any field of any object: `instagram.comments`. */
 function change(request: SampleRequest): unknown {
   const [object = "page", ...field] = request.type.split(".");
   const value = { id: digitsOf(request.eventId, "value", 17), text: "How it turns!" };

@@ -1,6 +1,5 @@
 import { amountOf, defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** Paddle Billing's notification, around the entity that the event is about. */
 function notification(request: SampleRequest, data: unknown): unknown {
   return {
     event_id: request.eventId,

@@ -1,6 +1,5 @@
 import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** One event as the Event Webhook has them. */
 function event(request: SampleRequest, more: Record<string, unknown> = {}): unknown {
   const messageId = digitsOf(request.eventId, "message", 22);
   return {

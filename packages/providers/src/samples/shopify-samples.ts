@@ -1,6 +1,5 @@
 import { amountOf, defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** The shop that samples come from. */
 export const SAMPLE_SHOP = "millrace-dev.myshopify.com";
 
 /** Resources as Shopify's REST admin API has them, shortened to what handlers read. */

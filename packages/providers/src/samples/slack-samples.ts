@@ -1,6 +1,5 @@
 import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** The Events API's outer envelope, with an inner event in it. */
 function callback(request: SampleRequest, event: Record<string, unknown>): unknown {
   return {
     token: digitsOf(request.eventId, "token", 24),

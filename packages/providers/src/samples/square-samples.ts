@@ -1,6 +1,5 @@
 import { amountOf, defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** Square's event envelope, around the object that the event is about. */
 function event(request: SampleRequest, type: string, object: Record<string, unknown>): unknown {
   const id = digitsOf(request.eventId, type, 24);
   return {

@@ -1,6 +1,5 @@
 import { defineSamples, digitsOf, type SampleRequest } from "./define-samples.ts";
 
-/** Zoom's envelope around the object that the event is about. */
 function event(request: SampleRequest, object: Record<string, unknown>): unknown {
   return {
     event: request.type,

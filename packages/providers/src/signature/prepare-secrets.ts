@@ -53,7 +53,6 @@ export function keysIn(encoding: KeyEncoding): KeyReader {
 export type KeyEncoding = (typeof KEY_ENCODINGS)[number];
 export const KEY_ENCODINGS = ["utf8", "hex", "base64"] as const;
 
-/** Standard Webhooks, Svix and Stripe mark their secrets with it. */
 const PREFIX = "whsec_";
 const TEXT_BYTES_MIN = 8;
 const DECODED_BYTES_MIN = 16;

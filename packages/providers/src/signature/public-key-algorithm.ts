@@ -17,19 +17,17 @@ import {
 export interface PublicKeyKind {
   readonly name: "ed25519" | "p256";
   readonly encoding: SignatureEncoding;
-  /** Characters of the longest signature. */
   readonly signatureLengthMax: number;
   /** The public key in DER (SPKI); undefined when the text is not a key. */
   readPublicKey(text: string): Uint8Array | undefined;
-  /** The form of a public key, for the message about a wrong one. */
   readonly form: string;
 }
 
 const HASHES = { ed25519: null, p256: "sha256" } as const;
 
 /**
- * Checks signatures with the sender's public key, which is the source's secret. For development it
- * may be your own private key (PKCS #8 in base64), which can sign too.
+ * The secret is the sender's public key; for development it may be your own private key (PKCS #8
+ * in base64), which can sign too.
  */
 export function publicKeyAlgorithm(kind: PublicKeyKind): SignatureAlgorithm {
   const hash = HASHES[kind.name];
@@ -128,7 +126,6 @@ export const p256: PublicKeyKind = {
   form: "the verification key as it is shown: base64 without header lines",
 };
 
-/** A private key for development, as `publicKeyAlgorithm` takes it. */
 export function randomPrivateKey({ name }: PublicKeyKind): string {
   const { privateKey } = pairOf(name);
   return privateKey.export({ format: "der", type: "pkcs8" }).toString("base64");

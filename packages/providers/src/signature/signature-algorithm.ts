@@ -1,27 +1,22 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { SignedMessage } from "@millrace/core";
 
-/** A signed message, or what may be one. */
 export type Message = SignedMessage;
 
 export interface SigningKey {
   /** True when one of the signatures is this key's over the message; compares in constant time. */
   accepts(message: Message, signatures: readonly Uint8Array[]): boolean;
-  /** The signature as it stands in a header. */
   sign(message: Message): string;
 }
 
-/** The way from secrets to keys, and from keys and messages to signatures. */
 export interface SignatureAlgorithm {
   /** Undefined when the secret is malformed or too short. */
   prepare(secret: string): SigningKey | undefined;
-  /** The form of a right secret: "it must be <form>". */
   readonly secretForm: string;
   /** A signature's bytes; undefined when the text cannot be one. */
   decode(text: string): Uint8Array | undefined;
 }
 
-/** The way from a sender's secrets to keys. */
 export interface KeyReader {
   /** The bytes that a secret may stand for, the likeliest first; none when it is no secret. */
   read(secret: string): readonly Uint8Array[];
@@ -31,10 +26,7 @@ export interface KeyReader {
 
 export type SignatureEncoding = "hex" | "base64" | "base64url";
 
-/**
- * Decodes text that is exactly its bytes' encoding. Hex may be in either case; base64 must have
- * its padding and base64url none.
- */
+/** Hex may be in either case; base64 must have its padding and base64url none. */
 export function decodeStrictly(text: string, encoding: SignatureEncoding): Uint8Array | undefined {
   if (encoding === "hex") {
     // Node stops at the first wrong digit, and takes "š" for "a".

@@ -3,7 +3,6 @@ export interface SignatureFormat {
   write(signature: string, timestamp: string): string;
 }
 
-/** The content of a header's value: possible signatures, and the times next to them. */
 export interface WrittenSignature {
   readonly candidates: readonly string[];
   readonly timestamps: readonly string[];
