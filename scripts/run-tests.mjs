@@ -10,19 +10,21 @@ const OURS =
 
 /**
  * Runs vitest in a built clone, on the Node that is given, and counts its tests. Gives the counts
- * with `good`, and the exit code of a run that a signal ended.
+ * with `good`, and the exit code of a run that a signal ended. A `quiet` run prints vitest's output
+ * only when it is not good.
  */
-export async function runTests(root, vitestArgs, { node = process.execPath } = {}) {
+export async function runTests(root, vitestArgs, { node = process.execPath, quiet = false } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-report-"));
   const report = join(folder, "report.json");
   const environment = Object.entries(process.env).filter(([name]) => !OURS.test(name));
-  const { code, signalled } = await runCommand(
+  const { code, signalled, output } = await runCommand(
     node,
     [
       ...[join(root, "node_modules", "vitest", "vitest.mjs"), "run", ...vitestArgs],
       ...["--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
     ],
     {
+      capture: quiet,
       cwd: root,
       env: {
         ...Object.fromEntries(environment),
@@ -39,6 +41,7 @@ export async function runTests(root, vitestArgs, { node = process.execPath } = {
   }
   if (counts.passed + counts.failed === 0) console.log("No test ran");
   const good = code === 0 && counts.failed === 0 && counts.passed > 0;
+  if (quiet && !good) console.log(output);
   return { ...counts, good, signalCode: signalled ? code : undefined };
 }
 
