@@ -1,10 +1,6 @@
-/** Milliseconds for which a result is used. */
 export interface CacheTtl {
-  /** At least so many milliseconds. */
   readonly ttlMinMs: number;
-  /**
-   * And at least this many times what the call took, so that a costly one is not made all the time.
-   */
+  /** A result is used for this many times the time of its call, and so a costly one is rare. */
   readonly timesTaken: number;
 }
 
@@ -13,12 +9,11 @@ interface Entry<T> {
   expiresAtMs: number;
 }
 
-/** Results by key; the oldest is dropped first. */
 const KEYS_MAX = 100;
 
 /**
- * Caches the result of a costly call by key. Callers that ask while it runs share it. A failure is
- * cached for as long as the call took: one that ran into a timeout is not made again at once.
+ * Callers that ask while a call runs share it. A failure is cached for as long as the call took, so
+ * that one with a timeout does not run again at once.
  */
 export function cached<T>(
   ttl: CacheTtl,

@@ -20,30 +20,23 @@ import { createSignInRecord } from "./security/sign-in-record.ts";
 export interface DashboardDeps {
   readonly ledger: DashboardLedger;
   readonly queues: DashboardQueues;
-  /** The parts that the dashboard needs to be ready: each resolves when its part answers. */
+  /** Each resolves when its part answers; `/readyz` needs all of them. */
   readonly checks: Readonly<Record<string, () => Promise<unknown>>>;
   readonly logger: Logger;
   readonly registry: Registry;
 }
 
-/** Those of the config. */
+/** The config's defaults. */
 const COMPARE_DEFAULTS = { graceMs: 5_000, keysDays: 90 };
 
 export interface Dashboard {
-  /**
-   * Listens on the host of the options, and gives the port it got.
-   * @throws `port_in_use`
-   */
+  /** Returns the port. @throws `port_in_use` */
   listen(options: { port: number }): Promise<number>;
   /** Stops accepting, lets running requests finish, and cuts the rest. */
   close(): Promise<void>;
 }
 
-/**
- * Makes the dashboard: the events and their statistics, an API for both, and bull-board.
- *
- * @throws `invalid_config` when it would listen beyond loopback without credentials.
- */
+/** @throws `invalid_config` when it would listen beyond loopback without credentials. */
 export function createDashboard(deps: DashboardDeps, options: DashboardOptions): Dashboard {
   checkOptions(options);
   const logError = createErrorLog(deps.logger);

@@ -31,10 +31,8 @@ interface Deps {
 }
 
 /**
- * The dashboard's routes, each behind the same guards. Only `/healthz` and `/readyz` stand outside:
- * they show only whether it works, and a prober has no credentials. A sign-in passes the checks of
- * `Host` and origin, and no other. Where other machines reach it, `/readyz` gives no reasons, and
- * `/metrics` is for programs: a page in a session has no use for them.
+ * Probers have no credentials, so `/healthz` and `/readyz` stand outside the guards. Where other
+ * machines reach the dashboard, `/readyz` gives no reasons, and `/metrics` is for programs.
  */
 export function createExpressApp(deps: Deps, options: DashboardOptions): Express {
   const app = express();
@@ -51,7 +49,7 @@ export function createExpressApp(deps: Deps, options: DashboardOptions): Express
   const { authenticator } = deps;
   app.use("/api", createOpenRoutes(authenticator));
   app.use(createPageRoutes());
-  // From here on only a known user or program is served.
+  // From here on only known callers are served.
   app.use(guard(authenticator));
 
   if (!isLocal(options)) app.use("/metrics", requireToken());

@@ -10,27 +10,20 @@ interface Deps {
   readonly comparison: () => Promise<{ readonly diagnosis: Diagnosis }>;
 }
 
-/** Milliseconds of each part. All are read at the same time, so the answer takes little more. */
+/** All parts are read at the same time. */
 const PART_MS = 1_000;
-/**
- * A server is asked this often at most, however many pages are open: the page shows within 5 s that
- * it stopped.
- */
+/** For any number of pages. A page shows within 5 s that a server stopped. */
 const PING_TTL = { ttlMinMs: 500, timesTaken: 0 };
 const READ_TTL = { ttlMinMs: 1_000, timesTaken: 20 };
-/** The comparison reads all that is pending, and the page asks every few seconds. */
+/** The comparison reads all pending events. */
 const COMPARISON_TTL = { ttlMinMs: 60_000, timesTaken: 20 };
-/** Refused deliveries are counted for the minute that runs and for so many before it. */
+/** Besides the minute that runs. */
 const REFUSED_MINUTES = 5;
-/** Reasons that are listed. */
 const REASONS_MAX = 3;
-/** A job that waits longer than this for its first attempt is worth a look. */
+/** A first attempt should start sooner. */
 const WAIT_MS_MAX = 5 * 60_000;
 
-/**
- * Makes the reader of problems that need attention. It never rejects and answers in little more
- * than a second: a part that fails is reported as such, and one that depends on it as unknown.
- */
+/** Never rejects. A part that fails is a problem, and what depends on it is unknown. */
 export function createHealthReader(deps: Deps): () => Promise<Health> {
   const { ledger, queues } = deps;
   const within = <T>(read: () => Promise<T>) => withDeadline(read(), PART_MS, () => new Late());
@@ -43,13 +36,13 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
   );
   const readQueues = cached(READ_TTL, () =>
     within(async () => {
-      // Without it the counts of a server that is away would never come.
+      // While Redis is away its counts never come.
       await pingQueue();
       const [counts, pressure] = await Promise.all([queues.counts(), queues.measurePressure()]);
       return { counts, pressure };
     }),
   );
-  // Takes its own time: the first answers say that it is not known yet.
+  // Runs for longer than an answer, so the first answers do not know it yet.
   const compare = cached(COMPARISON_TTL, deps.comparison);
 
   return async () => {
@@ -205,7 +198,6 @@ function paused(value: QueueValue, sources: readonly string[]): Verdict {
   return ["ok", "No source is paused"];
 }
 
-/** The queues that fail by themselves; undefined when none does. */
 function notCounted({ counts }: QueueValue, sources: readonly string[]): string | undefined {
   const names = sources.filter((source) => !counts.has(source));
   return listOf("not known", names);

@@ -14,8 +14,7 @@ import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
 import { credentialsOf, listOf } from "./security/credentials.ts";
 
 /**
- * Runs a dashboard in this process. Resolves when it listens; SIGTERM and SIGINT end the process. A
- * Redis that is away does not keep it from showing the ledger.
+ * Resolves when it listens; SIGTERM and SIGINT end the process. It shows the ledger without Redis.
  *
  * @throws `invalid_config` (also for a host beyond loopback without credentials), `example_secret`,
  * `config_not_found`, `port_in_use`, `postgres_too_old`, `unsupported_isolation`, `missing_rights`,

@@ -1,13 +1,11 @@
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 
-/** The part of the ledger that the dashboard uses. */
 export type DashboardLedger = Pick<
   Ledger,
   "reads" | "retries" | "repair" | "audit" | "bulkRuns" | "errors" | "sessions"
 >;
 
-/** The part of the queues that the dashboard uses. */
 export type DashboardQueues = Pick<
   Queues,
   | "backend"

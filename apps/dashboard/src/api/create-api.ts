@@ -30,9 +30,7 @@ interface Deps {
   readonly overviews: Overviews;
 }
 
-/**
- * The API for programs: events, their retry and replay, statistics, and the pausing of a source.
- */
+/** The routes behind the guard. */
 export function createApi(deps: Deps): Router {
   const router = Router();
   addReads(router, deps);
@@ -145,18 +143,16 @@ interface Reason {
   readonly reason?: string | undefined;
 }
 
-/** The number of a run; any other text names no run. */
+/** Any other text names no run. */
 const runId = ({ id }: { readonly id: string }): number =>
   /^\d{1,15}$/.test(id) ? Number(id) : -1;
 
-/**
- * Asks for events by a filter. @throws `invalid_request` for values that Postgres cannot compare.
- */
+/** @throws `invalid_request` for values that Postgres cannot compare. */
 async function refuseData<Found>(ask: () => Promise<Found>): Promise<Found> {
   try {
     return await ask();
   } catch (error) {
-    // Class 22 is a data exception: a cursor that was made up, with a day that no month has.
+    // Class 22 is a data exception, such as a made-up cursor with February 30.
     if (sqlStateOf(error)?.startsWith("22") !== true) throw error;
     throw new MillraceError("invalid_request", "Cannot search events: a value cannot be compared", {
       cause: error,
@@ -164,10 +160,10 @@ async function refuseData<Found>(ask: () => Promise<Found>): Promise<Found> {
   }
 }
 
-/** Characters of a failure that an example shows; the event's own page has all of it. */
+/** Characters. The event's own page has the rest. */
 const DETAIL_CHARS_MAX = 200;
 
-/** Every kind there is, also those of which none was found. */
+/** Lists every kind, also with a count of 0. */
 type Comparison = Awaited<ReturnType<Overviews["comparison"]>>;
 
 function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get /disagreements"> {
@@ -195,10 +191,7 @@ function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get 
   };
 }
 
-/**
- * The part of the API that stands before the guard: who asks, signing in and out, and the document
- * of the API, which holds no data.
- */
+/** The routes before the guard; they hold no data. */
 export function createOpenRoutes(authenticator: Authenticator): Router {
   const router = Router();
   serve(router, "get /session", async ({ request, response }) => {
@@ -222,8 +215,8 @@ export function createOpenRoutes(authenticator: Authenticator): Router {
 }
 
 /**
- * Sends the bytes of a body as a file to be saved: no browser shows what a sender sent as a page.
- * What fails on the way cuts the connection, so that nobody takes a part for the whole.
+ * Sends a file to save: no browser shows what a sender sent as a page. An error cuts the
+ * connection, so that a part is not taken for the whole.
  */
 async function sendBody(
   { request, response }: { readonly request: Request; readonly response: Response },
@@ -239,11 +232,10 @@ async function sendBody(
   try {
     await pipeline(parts, response);
   } catch (error) {
-    // A client that went away needs no answer.
     if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
   }
 }
 
-/** A name that every file system takes. */
+/** Every file system takes this name. */
 const fileName = ({ source, eventId }: EventKey): string =>
   `${source}-${eventId.replaceAll(/[^\w.-]/g, "_").slice(0, 100)}.bin`;

@@ -10,11 +10,7 @@ import { principalOf } from "../security/guard.ts";
 
 export type BoardAudit = ReturnType<typeof createBoardAudit>;
 
-/**
- * Makes the audit of bull-board's writes to events and sources.
- *
- * `run` throws `database_unavailable` before it writes anything, when the audit cannot be written.
- */
+/** `run` throws `database_unavailable` before it writes, when the audit cannot be written. */
 export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">) {
   const askers = new AsyncLocalStorage<Principal>();
   return {
@@ -39,9 +35,8 @@ export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">) {
 }
 
 /**
- * The writes (PUT) of bull-board that the dashboard lets through, by route, with their names in the
- * audit. Each can be undone and loses nothing; the others remove, edit or forge jobs, or change
- * settings that the config decides.
+ * The writes (PUT) that are let through, by route, with their names in the audit. Each can be
+ * undone and loses nothing.
  */
 export const WRITES: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -69,7 +64,7 @@ async function intentOf(route: string, request: BullBoardRequest): Promise<Audit
   return { action, ...eventOf(job, { source, eventId: String(jobId) }) };
 }
 
-/** Whose job it is; where its data does not say, what was asked for. */
+/** Reads the event from the job's data, or else from the request. */
 function eventOf(job: unknown, asked: EventLookup): EventLookup {
   try {
     const data = typeof job === "object" && job !== null && "data" in job ? job.data : undefined;

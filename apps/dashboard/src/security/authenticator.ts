@@ -7,25 +7,19 @@ import type { SessionStore } from "./session-store.ts";
 import { createSessions, readSessionCookie } from "./sessions.ts";
 import type { SignInFailure, SignInRecord } from "./sign-in-record.ts";
 
-/** Identifies users by their sessions, and programs by their tokens. */
 export interface Authenticator {
   /**
-   * The sender of a request, by its token or its session; undefined for a stranger.
+   * Returns undefined for a stranger.
    * @throws `unauthorized` for a wrong token; `too_many_failures` for one after too many failures.
    */
   identify(request: Request, response: Response): Promise<Principal | undefined>;
-  /**
-   * Checks a user and password, and starts a session.
-   * @throws `unauthorized`; `too_many_failures`, and then nothing was checked.
-   */
+  /** @throws `unauthorized`; `too_many_failures`, and then nothing was checked. */
   signIn(
     request: Request,
     response: Response,
     login: { user: string; password: string },
   ): Promise<SignedIn>;
-  /** Ends the session of a request, if it has one. */
   signOut(request: Request): Promise<void>;
-  /** Writes the failures that were gathered. */
   close(): Promise<void>;
 }
 
@@ -44,12 +38,10 @@ const NOBODY: Credentials = { accounts: [], tokens: [] };
 const LOCAL: Principal = { user: null, role: "operator", via: "local" };
 
 /**
- * Creates the authenticator. Without credentials everyone is an operator; the dashboard then
- * listens on this machine only.
+ * Without credentials everyone is an operator; the dashboard then listens on this machine only.
  *
- * After 30 failures in a minute, of all networks together, passwords are refused unchecked. A flood
- * keeps new sign-ins out. A session never counts, and a right token is accepted at any time: a
- * comparison of digests costs little, and nobody guesses 16 characters.
+ * After 30 failures in a minute, of all networks together, passwords are refused unchecked. A
+ * session and a right token are accepted at any time: nobody guesses 16 characters.
  */
 export function createAuthenticator(
   credentials: Credentials | undefined,
@@ -117,7 +109,6 @@ export function createAuthenticator(
 const FAILURES_MAX = 30;
 const WINDOW_MS = 60_000;
 
-/** The last 30 failures of the whole dashboard. */
 class FailureLimit {
   readonly #nowMs: () => number;
   #failedMs: number[] = [];
@@ -126,7 +117,7 @@ class FailureLimit {
     this.#nowMs = nowMs;
   }
 
-  /** Milliseconds until another guess is checked; 0 for now. */
+  /** Milliseconds until another guess is checked. */
   waitMs(): number {
     const nowMs = this.#nowMs();
     this.#failedMs = this.#failedMs.filter((failedMs) => failedMs > nowMs - WINDOW_MS);
@@ -139,10 +130,10 @@ class FailureLimit {
   }
 }
 
-/** Other schemes are left to whatever stands in front and asks for them. */
+/** Another scheme is for a proxy in front. */
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
-/** The error for an unknown caller, with the challenge that RFC 9110 requires. */
+/** With the challenge that RFC 9110 requires. */
 export function unauthorized(response: Response, message: string): MillraceError {
   response.set("WWW-Authenticate", 'Bearer realm="Millrace"');
   return new MillraceError("unauthorized", message);

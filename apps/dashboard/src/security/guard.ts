@@ -8,7 +8,7 @@ const principals = new WeakMap<Request, Principal>();
 
 /**
  * Rejects unknown callers (401 `unauthorized`) and writes by viewers (403 `forbidden`). A browser
- * that asks for the queues' page is sent to where it can sign in.
+ * at the queues' page goes to the sign-in.
  */
 export function guard(authenticator: Authenticator): RequestHandler {
   return async (request, response, next) => {
@@ -28,7 +28,7 @@ export function guard(authenticator: Authenticator): RequestHandler {
   };
 }
 
-/** Rejects callers that the guard admitted without a token (403 `forbidden`). */
+/** Rejects sessions (403 `forbidden`). */
 export function requireToken(): RequestHandler {
   return (request, _response, next) => {
     if (principalOf(request).via === "token") return next();
@@ -36,14 +36,13 @@ export function requireToken(): RequestHandler {
   };
 }
 
-/** Who sent a request that the guard let on. */
 export function principalOf(request: Request): Principal {
   const principal = principals.get(request);
   if (principal !== undefined) return principal;
   throw new Error("Cannot identify the user: the request did not pass the guard");
 }
 
-/** The page of the queues that a browser asks for; undefined for a URL of another server. */
+/** Returns undefined for a URL of another server. */
 function pageOf(request: Request): string | undefined {
   if (!isRead(request) || request.headers.accept?.includes("text/html") !== true) return undefined;
   return /^\/queues(?![^/?])/i.test(request.originalUrl) ? request.originalUrl : undefined;

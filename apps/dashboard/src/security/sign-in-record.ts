@@ -5,17 +5,15 @@ import { Counter, type Registry } from "prom-client";
 import type { DashboardLedger } from "../ports.ts";
 import type { SessionOwner } from "./sessions.ts";
 
-/** The reasons that a sign-in or a token is refused. */
 const FAILURES = ["wrong_password", "wrong_token", "too_many_failures"] as const;
 export type SignInFailure = (typeof FAILURES)[number];
 
-/** The record of sign-ins in the metrics, the log and the audit. */
+/** Records sign-ins in the metrics, the log, and the audit. */
 export interface SignInRecord {
   /** Resolves when the audit has the entry, or after a second: a sign-in does not need Postgres. */
   signedIn(owner: SessionOwner, network: string): Promise<void>;
-  /** Counts a failure. Log and audit get one entry for all failures of a minute. */
+  /** Log and audit get one entry for all failures of a minute. */
   failed(failure: SignInFailure, network: string): void;
-  /** Writes the failures that were gathered. */
   close(): Promise<void>;
 }
 
@@ -29,13 +27,11 @@ interface Deps {
 const MINUTE_MS = 60_000;
 /** The first failures after a quiet minute are written this soon. */
 const BURST_MS = 1_000;
-/** A sign-in waits this long for the audit, at most. */
 const RECORD_MS_MAX = 1_000;
 const CLOSE_MS_MAX = 3_000;
-/** Entries that are kept while Postgres is away. */
+/** Kept while Postgres is away. */
 const UNWRITTEN_MAX = 200;
 
-/** Creates the record. Its counter is `millrace_dashboard_sign_ins_total`. */
 export function createSignInRecord({ ledger, logger, registry, onError }: Deps): SignInRecord {
   const signIns = createCounter(registry);
   let gathered: GatheredFailures | undefined;
@@ -109,12 +105,11 @@ function createCounter(registry: Registry) {
   return signIns;
 }
 
-/** Networks that are counted: a flood of addresses must not fill the memory. */
+/** Counted networks: a flood of addresses must not fill the memory. */
 const NETWORKS_MAX = 1_000;
-/** Networks that the log and the audit name. */
+/** Named in the log and the audit. */
 const WORST_MAX = 3;
 
-/** The failures of a minute: counts by kind, and by network. */
 class GatheredFailures {
   readonly #since = new Date();
   readonly #counts: Partial<Record<SignInFailure, number>> = {};
