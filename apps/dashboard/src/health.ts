@@ -1,12 +1,13 @@
 import type { Health, HealthItem } from "@millrace/api-contract";
 import { isMillraceError, withDeadline } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import { RECONCILER, type Diagnosis } from "@millrace/operations";
+import type { Queues } from "@millrace/queue";
 import { cached } from "./cache.ts";
-import type { DashboardLedger, DashboardQueues } from "./ports.ts";
 
 interface Deps {
-  readonly ledger: Pick<DashboardLedger, "reads">;
-  readonly queues: DashboardQueues;
+  readonly ledger: Pick<Ledger, "reads">;
+  readonly queues: Queues;
   readonly comparison: () => Promise<{ readonly diagnosis: Diagnosis }>;
 }
 
@@ -31,9 +32,8 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
   const pingLedger = cached(PING_TTL, () => within(() => ledger.reads.ping()));
   const findLeader = cached(PING_TTL, () => within(() => ledger.reads.findLeader(RECONCILER)));
   const findOpen = cached(READ_TTL, () => within(() => ledger.reads.findOpen()));
-  const findRefusals = cached(READ_TTL, () =>
-    within(() => ledger.reads.findRefusals(REFUSED_MINUTES)),
-  );
+  const countRefusals = () => ledger.reads.findRefusals(REFUSED_MINUTES);
+  const findRefusals = cached(READ_TTL, () => within(countRefusals));
   const readQueues = cached(READ_TTL, () =>
     within(async () => {
       // While Redis is away its counts never come.
@@ -143,12 +143,12 @@ function eventStore(queue: Settled<void>, read: Settled<QueueValue>): HealthItem
 }
 
 interface QueueValue {
-  readonly counts: Awaited<ReturnType<DashboardQueues["counts"]>>;
-  readonly pressure: Awaited<ReturnType<DashboardQueues["measurePressure"]>>;
+  readonly counts: Awaited<ReturnType<Queues["counts"]>>;
+  readonly pressure: Awaited<ReturnType<Queues["measurePressure"]>>;
 }
 
 type Found<Name extends "findLeader" | "findOpen" | "findRefusals"> = Awaited<
-  ReturnType<DashboardLedger["reads"][Name]>
+  ReturnType<Ledger["reads"][Name]>
 >;
 
 function leads(leader: Found<"findLeader">): Verdict {

@@ -1,14 +1,15 @@
 import { ACTIVITY_RANGES, type Activity } from "@millrace/api-contract";
+import type { Ledger } from "@millrace/ledger";
 import { diagnose, stats } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
+import type { Queues } from "@millrace/queue";
 import { createActivityReader, type ActivityOf } from "./activity-reader.ts";
-import type { DashboardLedger, DashboardQueues } from "./ports.ts";
 import { cached } from "./cache.ts";
 import { createHealthReader } from "./health.ts";
 
 interface Deps {
-  readonly ledger: DashboardLedger;
-  readonly queues: DashboardQueues;
+  readonly ledger: Ledger;
+  readonly queues: Queues;
 }
 
 /** Costly reads, whose results callers share. */

@@ -1,7 +1,7 @@
 import { pipeline } from "node:stream/promises";
 import { createDocument, type AnswerOf } from "@millrace/api-contract";
 import { MillraceError, type EventKey } from "@millrace/core";
-import { BODY_BYTES_SHOWN, sqlStateOf } from "@millrace/ledger";
+import { BODY_BYTES_SHOWN, sqlStateOf, type Ledger } from "@millrace/ledger";
 import {
   createOperator,
   DISAGREEMENT_KINDS,
@@ -13,9 +13,9 @@ import {
   type Actor,
   type OpenBody,
 } from "@millrace/operations";
+import type { Queues } from "@millrace/queue";
 import { Router, type Request, type Response } from "express";
 import type { Overviews } from "../overviews.ts";
-import type { DashboardLedger, DashboardQueues } from "../ports.ts";
 import { unauthorized, type Authenticator } from "../security/authenticator.ts";
 import { principalOf } from "../security/guard.ts";
 import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
@@ -25,8 +25,8 @@ import { refuseOtherMethods, serve } from "./serve.ts";
 import { giveUpOne, replayOne, retryNamed, retryOne, runFiltered } from "./verbs.ts";
 
 interface Deps {
-  readonly ledger: DashboardLedger;
-  readonly queues: DashboardQueues;
+  readonly ledger: Ledger;
+  readonly queues: Queues;
   readonly overviews: Overviews;
 }
 
@@ -60,10 +60,8 @@ function addReads(router: Router, deps: Deps): void {
     const shown = await showEvent(deps, { ...params, generation }, { bodyBytesMax });
     if (shown === undefined) throw eventNotFound(params.eventId);
     const event = eventJson(shown, { ...params, generation }, bodyBytesMax);
-    if (event.body !== null) {
-      const key = { ...params, generation: event.generation };
-      await recordRead(principalOf(request), key);
-    }
+    const key = { ...params, generation: event.generation };
+    if (event.body !== null) await recordRead(principalOf(request), key);
     return event;
   });
   serve(router, "get /errors", ({ query }) => ledger.errors.find(query));
@@ -89,59 +87,58 @@ function addReads(router: Router, deps: Deps): void {
 }
 
 function addWrites(router: Router, deps: Deps): void {
-  const actorOf = (request: Request, { reason }: Reason): Actor => ({
-    ...principalOf(request),
-    reason,
-  });
-  const operatorFor = (request: Request, body: Reason) =>
-    createOperator(deps, actorOf(request, body));
-  serve(router, "post /events/:source/:eventId/retry", ({ request, params, query, body }) =>
-    retryOne(operatorFor(request, body), { ...params, ...query }),
+  const { ledger } = deps;
+  const operatorFor = (call: Write) => createOperator(deps, actorOf(call));
+  serve(router, "post /events/:source/:eventId/retry", (call) =>
+    retryOne(operatorFor(call), { ...call.params, ...call.query }),
   );
-  serve(router, "post /events/:source/:eventId/replay", ({ request, params, query, body }) =>
-    replayOne(operatorFor(request, body), { ...params, ...query }),
+  serve(router, "post /events/:source/:eventId/replay", (call) =>
+    replayOne(operatorFor(call), { ...call.params, ...call.query }),
   );
-  serve(router, "post /events/:source/:eventId/give-up", ({ request, params, query, body }) =>
-    giveUpOne({ ...deps, actor: actorOf(request, body) }, { ...params, ...query }),
+  serve(router, "post /events/:source/:eventId/give-up", (call) =>
+    giveUpOne({ ...deps, actor: actorOf(call) }, { ...call.params, ...call.query }),
   );
-  serve(router, "post /retry", (call) => {
-    const operator = operatorFor(call.request, call.body);
-    return call.body.events === undefined
-      ? runFiltered(operator, "retry", call, (retried) => ({ retried }))
-      : retryNamed(operator, call.body.events);
-  });
-  serve(router, "post /replay", (call) => {
-    const operator = operatorFor(call.request, call.body);
-    return runFiltered(operator, "replay", call, (replayed) => ({ replayed }));
-  });
-  serve(router, "post /give-up", (call) => {
-    const operator = operatorFor(call.request, call.body);
-    return runFiltered(operator, "give_up", call, (given_up) => ({ given_up }));
-  });
-  serve(router, "post /errors/:fingerprint", ({ request, params: { fingerprint }, body }) =>
-    setErrorState({ ledger: deps.ledger, actor: actorOf(request, body) }, fingerprint, body),
+  serve(router, "post /retry", (call) =>
+    call.body.events === undefined
+      ? runFiltered(operatorFor(call), "retry", call, (retried) => ({ retried }))
+      : retryNamed(operatorFor(call), call.body.events),
   );
-  serve(router, "post /runs/:id", async ({ request, params, body }) => {
-    const { state, rate } = body;
-    return { run: await operatorFor(request, body).changeRun(runId(params), { state, rate }) };
+  serve(router, "post /replay", (call) =>
+    runFiltered(operatorFor(call), "replay", call, (replayed) => ({ replayed })),
+  );
+  serve(router, "post /give-up", (call) =>
+    runFiltered(operatorFor(call), "give_up", call, (given_up) => ({ given_up })),
+  );
+  serve(router, "post /errors/:fingerprint", (call) =>
+    setErrorState({ ledger, actor: actorOf(call) }, call.params.fingerprint, call.body),
+  );
+  serve(router, "post /runs/:id", async (call) => {
+    const { state, rate } = call.body;
+    return { run: await operatorFor(call).changeRun(runId(call.params), { state, rate }) };
   });
-  serve(router, "post /sources/:source/pause", async ({ request, params: { source }, body }) => {
-    await operatorFor(request, body).pause(source);
-    return { source, paused: true };
-  });
-  serve(router, "post /sources/:source/resume", async ({ request, params: { source }, body }) => {
-    await operatorFor(request, body).resume(source);
-    return { source, paused: false };
-  });
-  serve(router, "post /sessions/:id/end", async ({ request, params: { id }, body }) => {
-    await endSession({ ledger: deps.ledger, actor: actorOf(request, body) }, id);
+  for (const verb of ["pause", "resume"] as const) {
+    serve(router, `post /sources/:source/${verb}`, async (call) => {
+      const { source } = call.params;
+      await operatorFor(call)[verb](source);
+      return { source, paused: verb === "pause" };
+    });
+  }
+  serve(router, "post /sessions/:id/end", async (call) => {
+    const { id } = call.params;
+    await endSession({ ledger, actor: actorOf(call) }, id);
     return { id, ended: true as const };
   });
 }
 
-interface Reason {
-  readonly reason?: string | undefined;
+interface Write {
+  readonly request: Request;
+  readonly body: { readonly reason?: string | undefined };
 }
+
+const actorOf = ({ request, body: { reason } }: Write): Actor => ({
+  ...principalOf(request),
+  reason,
+});
 
 /** Any other text names no run. */
 const runId = ({ id }: { readonly id: string }): number =>
@@ -163,9 +160,9 @@ async function refuseData<Found>(ask: () => Promise<Found>): Promise<Found> {
 /** Characters. The event's own page has the rest. */
 const DETAIL_CHARS_MAX = 200;
 
-/** Lists every kind, also with a count of 0. */
 type Comparison = Awaited<ReturnType<Overviews["comparison"]>>;
 
+/** Lists every kind, also with a count of 0. */
 function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get /disagreements"> {
   return {
     checked_at: checkedAt.toISOString(),
@@ -225,10 +222,7 @@ async function sendBody(
 ): Promise<void> {
   response.attachment(fileName(key));
   response.set({ "Content-Type": "application/octet-stream", "Content-Length": String(length) });
-  if (request.method === "HEAD") {
-    response.end();
-    return;
-  }
+  if (request.method === "HEAD") return void response.end();
   try {
     await pipeline(parts, response);
   } catch (error) {

@@ -2,16 +2,15 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Principal } from "@millrace/api-contract";
 import type { BullBoardRequest, ControllerHandlerReturnType } from "@bull-board/api/typings/app";
 import { fromEnvelope, type EventLookup } from "@millrace/core";
-import type { AuditedAct } from "@millrace/ledger";
+import type { AuditedAct, Ledger } from "@millrace/ledger";
 import { underAudit } from "@millrace/operations";
 import type { RequestHandler } from "express";
-import type { DashboardLedger } from "../ports.ts";
 import { principalOf } from "../security/guard.ts";
 
 export type BoardAudit = ReturnType<typeof createBoardAudit>;
 
 /** `run` throws `database_unavailable` before it writes, when the audit cannot be written. */
-export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">) {
+export function createBoardAudit(ledger: Pick<Ledger, "audit">) {
   const askers = new AsyncLocalStorage<Principal>();
   return {
     /** Remembers the caller: bull-board gives its handlers only parts of the request. */

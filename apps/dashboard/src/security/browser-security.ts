@@ -24,8 +24,9 @@ export function checkHost(options: {
     if (host !== undefined && (known.has(host) || (takesAddresses && isAddress(host)))) {
       return next();
     }
-    next(
-      new MillraceError("forbidden", "Cannot serve this request: its Host is not this server's"),
+    throw new MillraceError(
+      "forbidden",
+      "Cannot serve this request: its Host is not this server's",
     );
   };
 }
@@ -50,17 +51,14 @@ export function checkWrite(): RequestHandler {
   return (request, _response, next) => {
     if (isRead(request)) return next();
     if (!isOwnOrigin(request)) {
-      return next(
-        new MillraceError("forbidden", "Cannot accept this write: it comes from another origin"),
+      throw new MillraceError(
+        "forbidden",
+        "Cannot accept this write: it comes from another origin",
       );
     }
     if (!isJsonOrEmpty(request)) {
-      return next(
-        new MillraceError(
-          "unsupported_media_type",
-          "Cannot accept this write: its body is not application/json",
-        ),
-      );
+      const message = "Cannot accept this write: its body is not application/json";
+      throw new MillraceError("unsupported_media_type", message);
     }
     next();
   };

@@ -120,32 +120,27 @@ export const digestOf = (text: string): Buffer => createHash("sha256").update(te
 /** Takes constant time. Digests have equal lengths, so the length of a secret is not revealed. */
 export const isSameSecret = (left: Buffer, right: Buffer): boolean => timingSafeEqual(left, right);
 
-type CheckPassword = (user: string, password: string) => Account | undefined;
-
-type CheckToken = (text: string) => Token | undefined;
-
 /** Compares every account, so that the response time reveals no user name. */
-export function createPasswordCheck(accounts: readonly Account[]): CheckPassword {
+export function createPasswordCheck(accounts: readonly Account[]) {
   const known = accounts.map((account) => ({
     account,
     user: digestOf(account.user),
     password: digestOf(account.password),
   }));
-  return (user, password) => {
+  return (user: string, password: string): Account | undefined => {
     const given = { user: digestOf(user), password: digestOf(password) };
-    return known
-      .filter((one) => {
-        const isUser = isSameSecret(one.user, given.user);
-        const isPassword = isSameSecret(one.password, given.password);
-        return isUser && isPassword;
-      })
-      .at(0)?.account;
+    const found = known.filter((one) => {
+      const isUser = isSameSecret(one.user, given.user);
+      const isPassword = isSameSecret(one.password, given.password);
+      return isUser && isPassword;
+    });
+    return found[0]?.account;
   };
 }
 
-export function createTokenCheck(tokens: readonly Token[]): CheckToken {
+export function createTokenCheck(tokens: readonly Token[]) {
   const known = tokens.map((token) => ({ token, digest: digestOf(token.token) }));
-  return (text) => {
+  return (text: string): Token | undefined => {
     const given = digestOf(text);
     return known.filter(({ digest }) => isSameSecret(digest, given)).at(0)?.token;
   };
