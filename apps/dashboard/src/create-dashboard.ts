@@ -33,7 +33,7 @@ import { guard, requireToken } from "./security/guard.ts";
 import { createSessionStore } from "./security/session-store.ts";
 import { createSignInRecord } from "./security/sign-in-record.ts";
 
-export interface DashboardDeps {
+interface DashboardDeps {
   readonly ledger: Ledger;
   readonly queues: Queues;
   /** Each resolves when its part answers; `/readyz` needs all of them. */
@@ -45,15 +45,8 @@ export interface DashboardDeps {
 /** The config's defaults. */
 const COMPARE_DEFAULTS = { graceMs: 5_000, keysDays: 90 };
 
-export interface Dashboard {
-  /** Returns the port. @throws `port_in_use` */
-  listen(options: { port: number }): Promise<number>;
-  /** Stops accepting, lets running requests finish, and cuts the rest. */
-  close(): Promise<void>;
-}
-
 /** @throws `invalid_config` when it would listen beyond loopback without credentials. */
-export function createDashboard(deps: DashboardDeps, options: DashboardOptions): Dashboard {
+export function createDashboard(deps: DashboardDeps, options: DashboardOptions) {
   checkOptions(options);
   const logError = createErrorLog(deps.logger);
   const logAs = (what: string) => (error: unknown) => logError(what, error);
@@ -77,12 +70,14 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions):
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
 
   return {
-    listen: async ({ port }) => {
+    /** Returns the port. @throws `port_in_use` */
+    listen: async ({ port }: { port: number }): Promise<number> => {
       const got = await listen(server, { port, host: options.host });
       server.on("error", onError);
       return got;
     },
-    close: async () => {
+    /** Stops accepting, lets running requests finish, and cuts the rest. */
+    close: async (): Promise<void> => {
       closing = true;
       await Promise.all([
         authenticator.close(),
@@ -113,15 +108,15 @@ function createExpressApp(deps: AppDeps, options: DashboardOptions): Express {
 
   const status = statusRouter({ ...deps, reasons: isLocal(options) });
   app.get(["/healthz", "/readyz"], status);
-  app.use(checkHost({ boundHost: options.host, ...(options.hosts && { hosts: options.hosts }) }));
-  app.use(checkWrite());
+  app.use(checkHost(options));
+  app.use(checkWrite);
   const { authenticator } = deps;
   app.use("/api", createOpenRoutes(authenticator));
   app.use(createPageRoutes());
   // From here on only known callers are served.
   app.use(guard(authenticator));
 
-  if (!isLocal(options)) app.use("/metrics", requireToken());
+  if (!isLocal(options)) app.use("/metrics", requireToken);
   app.use(status);
   const showWorkers = deps.queues.backend !== "postgres";
   const audit = createBoardAudit(deps.ledger);

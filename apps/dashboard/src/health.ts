@@ -25,8 +25,7 @@ const REASONS_MAX = 3;
 const WAIT_MS_MAX = 5 * 60_000;
 
 /** Never rejects. A part that fails is a problem, and what depends on it is unknown. */
-export function createHealthReader(deps: Deps): () => Promise<Health> {
-  const { ledger, queues } = deps;
+export function createHealthReader({ ledger, queues, comparison }: Deps): () => Promise<Health> {
   const within = <T>(read: () => Promise<T>) => withDeadline(read(), PART_MS, () => new Late());
   const pingQueue = cached(PING_TTL, () => within(() => queues.ping()));
   const pingLedger = cached(PING_TTL, () => within(() => ledger.reads.ping()));
@@ -43,7 +42,7 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
     }),
   );
   // Runs for longer than an answer, so the first answers do not know it yet.
-  const compare = cached(COMPARISON_TTL, deps.comparison);
+  const compare = cached(COMPARISON_TTL, comparison);
 
   return async () => {
     const [queue, postgres, leader, open, refusals, lastRead, compared] = await Promise.all([

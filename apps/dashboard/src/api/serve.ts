@@ -49,8 +49,14 @@ export function serve<Name extends OperationName>(
 
 /** Answers 405 `method_not_allowed`, with `Allow`, to other methods of the routes added before. */
 export function refuseOtherMethods(router: Router): void {
-  for (const [path, methods] of methodsOf(router)) {
-    const allow = [...methods].join(", ");
+  const routes = router.stack.flatMap(({ route }) => route ?? []);
+  for (const path of new Set(routes.map((route) => route.path))) {
+    // Express answers a HEAD by the route of a GET.
+    const methods = routes
+      .filter((route) => route.path === path)
+      .flatMap(({ stack }) => stack.map(({ method }) => method.toUpperCase()))
+      .flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : method));
+    const allow = [...new Set(methods)].join(", ");
     router.all(path, (request, response) => {
       response.set("Allow", allow);
       throw new MillraceError(
@@ -59,19 +65,4 @@ export function refuseOtherMethods(router: Router): void {
       );
     });
   }
-}
-
-/** Express answers a HEAD by the route of a GET. */
-function methodsOf(router: Router): ReadonlyMap<string, ReadonlySet<string>> {
-  const found = new Map<string, Set<string>>();
-  for (const { route } of router.stack) {
-    if (route === undefined) continue;
-    const methods = found.get(route.path) ?? new Set();
-    for (const { method } of route.stack) {
-      methods.add(method.toUpperCase());
-      if (method === "get") methods.add("HEAD");
-    }
-    found.set(route.path, methods);
-  }
-  return found;
 }

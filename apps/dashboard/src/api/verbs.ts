@@ -37,10 +37,8 @@ export async function giveUpOne(
 function refusal(verb: Verb, reason: SkipReason, { eventId }: EventLookup): MillraceError {
   if (reason === "not_found") return eventNotFound(eventId);
   const code = reason === "only_in_queue" ? STATE_CODES[verb] : reason;
-  return new MillraceError(
-    code,
-    `Cannot ${VERB_WORDS[verb].verb} the event: ${REASON_WORDS[reason]}`,
-  );
+  const message = `Cannot ${VERB_WORDS[verb].verb} the event: ${REASON_WORDS[reason]}`;
+  return new MillraceError(code, message);
 }
 
 const STATE_CODES: Record<Verb, ErrorCode> = {

@@ -107,9 +107,7 @@ export function isUnreadable(error: unknown): boolean {
 }
 
 /** BullMQ fails with a TypeError for a job whose fields were changed. */
-function isUnparsable(error: unknown): boolean {
-  return isUnreadable(error) || error instanceof TypeError;
-}
+const isUnparsable = (error: unknown): boolean => isUnreadable(error) || error instanceof TypeError;
 
 function nothingUnparsable(error: unknown): undefined {
   if (!isUnparsable(error)) throw error;
@@ -150,6 +148,5 @@ function eventUrl(data: unknown): { displayText: string; href: string } | undefi
 }
 
 /** Our jobs have no results and no progress. */
-function maskValue(value: unknown): string | null {
-  return value === undefined || value === null ? null : "(not shown)";
-}
+const maskValue = (value: unknown): string | null =>
+  value === undefined || value === null ? null : "(not shown)";

@@ -11,7 +11,7 @@ import { Router, type Express, type RequestHandler } from "express";
 import { WRITES, type BoardAudit } from "./board-audit.ts";
 import { isUnreadable, QueueAdapter } from "./queue-adapter.ts";
 
-export interface QueueBoardOptions {
+interface QueueBoardOptions {
   /** `/queues` */
   readonly basePath: string;
   /** True when the queues know their workers. On Postgres, none is found. */

@@ -58,7 +58,7 @@ export function createAuthenticator(
   return {
     /**
      * Returns undefined for a stranger.
-     * @throws `unauthorized` for a wrong token; `too_many_failures` for one after too many failures.
+     * @throws `unauthorized` for a wrong token; `too_many_failures` after too many failures.
      */
     async identify(request: Request, response: Response): Promise<Principal | undefined> {
       if (credentials === undefined) return LOCAL;

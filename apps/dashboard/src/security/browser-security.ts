@@ -5,23 +5,22 @@ import type { Request, RequestHandler } from "express";
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const WILDCARDS = new Set(["0.0.0.0", "::"]);
 
+interface Hosts {
+  /** The address that the server listens on. */
+  readonly host: string;
+  readonly hosts?: readonly string[];
+}
+
 /**
  * Refuses requests of another `Host` with 403 `forbidden`, against DNS rebinding. A server that
  * listens on every address also takes its addresses: rebinding needs a name.
  */
-export function checkHost(options: {
-  boundHost: string;
-  hosts?: readonly string[];
-}): RequestHandler {
-  const known = new Set([
-    ...LOOPBACK,
-    inUrl(options.boundHost),
-    ...(options.hosts ?? []).map((host) => host.toLowerCase()),
-  ]);
-  const takesAddresses = WILDCARDS.has(options.boundHost);
+export function checkHost({ host, hosts = [] }: Hosts): RequestHandler {
+  const known = new Set([...LOOPBACK, inUrl(host), ...hosts.map((name) => name.toLowerCase())]);
+  const takesAddresses = WILDCARDS.has(host);
   return (request, _response, next) => {
-    const host = hostOf(request.headers.host);
-    if (host !== undefined && (known.has(host) || (takesAddresses && isAddress(host)))) {
+    const asked = hostOf(request.headers.host);
+    if (asked !== undefined && (known.has(asked) || (takesAddresses && isAddress(asked)))) {
       return next();
     }
     throw new MillraceError(
@@ -47,22 +46,17 @@ export const isRead = (request: Request): boolean => READS.has(request.method);
  * Refuses writes of another origin: 403 `forbidden` by `Origin` and `Sec-Fetch-Site`, and 415
  * `unsupported_media_type` for the body of a form. Programs that send neither header pass.
  */
-export function checkWrite(): RequestHandler {
-  return (request, _response, next) => {
-    if (isRead(request)) return next();
-    if (!isOwnOrigin(request)) {
-      throw new MillraceError(
-        "forbidden",
-        "Cannot accept this write: it comes from another origin",
-      );
-    }
-    if (!isJsonOrEmpty(request)) {
-      const message = "Cannot accept this write: its body is not application/json";
-      throw new MillraceError("unsupported_media_type", message);
-    }
-    next();
-  };
-}
+export const checkWrite: RequestHandler = (request, _response, next) => {
+  if (isRead(request)) return next();
+  if (!isOwnOrigin(request)) {
+    throw new MillraceError("forbidden", "Cannot accept this write: it comes from another origin");
+  }
+  if (!isJsonOrEmpty(request)) {
+    const message = "Cannot accept this write: its body is not application/json";
+    throw new MillraceError("unsupported_media_type", message);
+  }
+  next();
+};
 
 function isOwnOrigin(request: Request): boolean {
   const site = request.headers["sec-fetch-site"];

@@ -6,9 +6,8 @@ import type { Request } from "express";
  * A proxy may write something else; then the connection's address counts.
  */
 export function networkOf(request: Request): string {
-  const forwarded = request.ip ?? "";
-  const address = isIP(forwarded) === 0 ? (request.socket.remoteAddress ?? "") : forwarded;
-  return networkOfAddress(address);
+  const { ip = "", socket } = request;
+  return networkOfAddress(isIP(ip) === 0 ? (socket.remoteAddress ?? "") : ip);
 }
 
 export function networkOfAddress(address: string): string {

@@ -10,7 +10,7 @@ export interface Account {
 }
 
 /** The text that a program sends as `Authorization: Bearer ...`. */
-export interface Token {
+interface Token {
   readonly token: string;
   /** Who the program is, in the audit. */
   readonly name: string;

@@ -29,12 +29,10 @@ export function guard(authenticator: Authenticator): RequestHandler {
 }
 
 /** Rejects sessions (403 `forbidden`). */
-export function requireToken(): RequestHandler {
-  return (request, _response, next) => {
-    if (principalOf(request).via === "token") return next();
-    next(new MillraceError("forbidden", "Cannot show this to a session: send a token"));
-  };
-}
+export const requireToken: RequestHandler = (request, _response, next) => {
+  if (principalOf(request).via === "token") return next();
+  throw new MillraceError("forbidden", "Cannot show this to a session: send a token");
+};
 
 export function principalOf(request: Request): Principal {
   const principal = principals.get(request);

@@ -59,7 +59,7 @@ export function createSignInRecord({ ledger, logger, registry, onError }: Deps) 
   }
 
   return {
-    /** Resolves when the audit has the entry, or after a second: a sign-in does not need Postgres. */
+    /** Resolves after a second at most: a sign-in does not need Postgres. */
     signedIn: async ({ user, role }: SessionOwner, network: string): Promise<void> => {
       signIns.inc({ result: "signed_in" });
       logger.info({ user, network }, "signed in");
