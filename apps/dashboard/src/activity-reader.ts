@@ -2,23 +2,20 @@ import type { ActivityBucket } from "@millrace/api-contract";
 import type { Ledger } from "@millrace/ledger";
 import { setNewest } from "./cache.ts";
 
-/** Minutes of a statement: a few of them are read within its time, however many events come. */
+/** Minutes of a statement, so that it ends within its time. */
 const SLICE = 5;
 const HOUR = 60;
-/** Sources and types whose minutes are kept; the oldest is forgotten first. */
+/** Pairs of source and type. */
 const KEPT_MAX = 100;
 
-/** The source and type to count; all of them without either. */
 export interface ActivityOf {
   readonly source?: string | undefined;
   readonly type?: string | undefined;
 }
 
 /**
- * Reads the last hour by minute, of a source, of a type, or of all. Minutes that are over for a
- * while are counted once and kept: a reading costs what a few minutes cost, and only the first one
- * an hour, slice by slice. A minute's failures are those that had not been retried when it was
- * counted.
+ * Reads the last hour by minute. Past minutes are counted once and kept, so only the first reading
+ * costs much. A minute's failures are those without a retry when it was counted.
  */
 export function createActivityReader(
   reads: Pick<Ledger["reads"], "activity">,
@@ -45,7 +42,7 @@ export function createActivityReader(
   };
 }
 
-/** When each minute of the hour began whose last one began at `last`. */
+/** The starts of the minutes of the hour that ends with `last`. */
 function hourUpTo(last: string): string[] {
   const lastMs = Date.parse(last);
   return Array.from({ length: HOUR }, (_, index) =>

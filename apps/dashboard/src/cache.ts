@@ -1,49 +1,33 @@
-/** Milliseconds for which a result is used. */
 export interface CacheTtl {
-  /** At least so many milliseconds. */
   readonly ttlMinMs: number;
-  /**
-   * And at least this many times what the call took, so that a costly one is not made all the time.
-   */
+  /** A result is used for this many times the time of its call, and so a costly one is rare. */
   readonly timesTaken: number;
 }
 
-interface Entry<T> {
-  readonly result: Promise<T>;
-  expiresAtMs: number;
-}
-
-/** Results by key; the oldest is dropped first. */
 const KEYS_MAX = 100;
 
 /**
- * Caches the result of a costly call by key. Callers that ask while it runs share it. A failure is
- * cached for as long as the call took: one that ran into a timeout is not made again at once.
+ * Callers that ask while a call runs share it. A failure is cached for as long as the call took, so
+ * that one with a timeout does not run again at once.
  */
-export function cached<T>(
-  ttl: CacheTtl,
-  call: (key: string) => Promise<T>,
-): (key?: string) => Promise<T> {
-  const entries = new Map<string, Entry<T>>();
-  return (key = "") => {
+export function cached<T>(ttl: CacheTtl, call: (key: string) => Promise<T>) {
+  const entries = new Map<string, { result: Promise<T>; expiresAtMs: number }>();
+  return (key = ""): Promise<T> => {
     const last = entries.get(key);
     if (last !== undefined && last.expiresAtMs > Date.now()) return last.result;
     const startedMs = Date.now();
     const entry = { result: call(key), expiresAtMs: Infinity };
     setNewest(entries, key, entry, KEYS_MAX);
-    void expire(entry, startedMs, ttl);
+    const expire = ({ ttlMinMs, timesTaken }: CacheTtl) => {
+      const tookMs = Date.now() - startedMs;
+      entry.expiresAtMs = Date.now() + Math.max(ttlMinMs, tookMs * timesTaken);
+    };
+    void entry.result.then(
+      () => expire(ttl),
+      () => expire({ ttlMinMs: 0, timesTaken: 1 }),
+    );
     return entry.result;
   };
-}
-
-async function expire<T>(entry: Entry<T>, startedMs: number, ttl: CacheTtl): Promise<void> {
-  try {
-    await entry.result;
-    const tookMs = Date.now() - startedMs;
-    entry.expiresAtMs = Date.now() + Math.max(ttl.ttlMinMs, tookMs * ttl.timesTaken);
-  } catch {
-    entry.expiresAtMs = Date.now() + (Date.now() - startedMs);
-  }
 }
 
 /** Sets a key as the newest one, and drops the oldest one above `max`. */

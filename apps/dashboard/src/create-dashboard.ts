@@ -1,50 +1,52 @@
 import { createServer } from "node:http";
+import { MillraceError } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
 import {
   checkParts,
   closeServer,
   createErrorLog,
   listen,
+  statusRouter,
   type Logger,
   type Readiness,
 } from "@millrace/service";
+import express, { type Express } from "express";
 import type { Registry } from "prom-client";
-import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
-import { createExpressApp } from "./express-app.ts";
+import { answerErrors } from "./api/answer-error.ts";
+import { createApi, createOpenRoutes } from "./api/create-api.ts";
+import { createBoardAudit } from "./board/board-audit.ts";
+import { createQueueBoard } from "./board/queue-board.ts";
 import { registerMetrics } from "./dashboard-metrics.ts";
-import type { DashboardLedger, DashboardQueues } from "./ports.ts";
-import { createOverviews } from "./overviews.ts";
-import { createAuthenticator } from "./security/authenticator.ts";
+import { checkOptions, isLocal, type DashboardOptions } from "./dashboard-options.ts";
+import { createOverviews, type Overviews } from "./overviews.ts";
+import { createPageRoutes } from "./page-routes.ts";
+import { createAuthenticator, type Authenticator } from "./security/authenticator.ts";
+import {
+  BOARD_CSP,
+  checkHost,
+  checkWrite,
+  OWN_CSP,
+  securityHeaders,
+} from "./security/browser-security.ts";
+import { guard, requireToken } from "./security/guard.ts";
 import { createSessionStore } from "./security/session-store.ts";
 import { createSignInRecord } from "./security/sign-in-record.ts";
 
-export interface DashboardDeps {
-  readonly ledger: DashboardLedger;
-  readonly queues: DashboardQueues;
-  /** The parts that the dashboard needs to be ready: each resolves when its part answers. */
+interface DashboardDeps {
+  readonly ledger: Ledger;
+  readonly queues: Queues;
+  /** Each resolves when its part answers; `/readyz` needs all of them. */
   readonly checks: Readonly<Record<string, () => Promise<unknown>>>;
   readonly logger: Logger;
   readonly registry: Registry;
 }
 
-/** Those of the config. */
+/** The config's defaults. */
 const COMPARE_DEFAULTS = { graceMs: 5_000, keysDays: 90 };
 
-export interface Dashboard {
-  /**
-   * Listens on the host of the options, and gives the port it got.
-   * @throws `port_in_use`
-   */
-  listen(options: { port: number }): Promise<number>;
-  /** Stops accepting, lets running requests finish, and cuts the rest. */
-  close(): Promise<void>;
-}
-
-/**
- * Makes the dashboard: the events and their statistics, an API for both, and bull-board.
- *
- * @throws `invalid_config` when it would listen beyond loopback without credentials.
- */
-export function createDashboard(deps: DashboardDeps, options: DashboardOptions): Dashboard {
+/** @throws `invalid_config` when it would listen beyond loopback without credentials. */
+export function createDashboard(deps: DashboardDeps, options: DashboardOptions) {
   checkOptions(options);
   const logError = createErrorLog(deps.logger);
   const logAs = (what: string) => (error: unknown) => logError(what, error);
@@ -68,12 +70,14 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions):
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
 
   return {
-    listen: async ({ port }) => {
+    /** Returns the port. @throws `port_in_use` */
+    listen: async ({ port }: { port: number }): Promise<number> => {
       const got = await listen(server, { port, host: options.host });
       server.on("error", onError);
       return got;
     },
-    close: async () => {
+    /** Stops accepting, lets running requests finish, and cuts the rest. */
+    close: async (): Promise<void> => {
       closing = true;
       await Promise.all([
         authenticator.close(),
@@ -81,4 +85,48 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions):
       ]);
     },
   };
+}
+
+interface AppDeps extends DashboardDeps {
+  readonly overviews: Overviews;
+  readonly authenticator: Authenticator;
+  readonly readiness: () => Promise<Readiness>;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Probers have no credentials, so `/healthz` and `/readyz` stand outside the guards. Where other
+ * machines reach the dashboard, `/readyz` gives no reasons, and `/metrics` is for programs.
+ */
+function createExpressApp(deps: AppDeps, options: DashboardOptions): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  // By this alone Express reads X-Forwarded-For; Host and origin are checked as they come.
+  app.set("trust proxy", options.trustProxy ?? 0);
+  app.use(securityHeaders(OWN_CSP));
+
+  const status = statusRouter({ ...deps, reasons: isLocal(options) });
+  app.get(["/healthz", "/readyz"], status);
+  app.use(checkHost(options));
+  app.use(checkWrite);
+  const { authenticator } = deps;
+  app.use("/api", createOpenRoutes(authenticator));
+  app.use(createPageRoutes());
+  // From here on only known callers are served.
+  app.use(guard(authenticator));
+
+  if (!isLocal(options)) app.use("/metrics", requireToken);
+  app.use(status);
+  const showWorkers = deps.queues.backend !== "postgres";
+  const audit = createBoardAudit(deps.ledger);
+  const board = { basePath: "/queues", onError: deps.onError, showWorkers, audit };
+  app.use("/queues", securityHeaders(BOARD_CSP));
+  app.use("/queues", createQueueBoard(deps.queues.queues.values(), board));
+  app.use("/api", createApi(deps));
+  app.use((_request, _response, next) => {
+    next(new MillraceError("not_found", "Cannot find this page: nothing is served at its path"));
+  });
+  app.use(answerErrors(deps.onError));
+  return app;
 }

@@ -10,13 +10,14 @@ interface Deps {
 }
 
 /** Counts of events by source and status, and of jobs by source and state, read when scraped. */
-export function registerMetrics(registry: Registry, deps: Deps): void {
-  const collect = async (fill: (sources: Awaited<ReturnType<Overviews["stats"]>>) => void) => {
+export function registerMetrics(registry: Registry, { readStats, onError }: Deps): void {
+  const readSources = async () => {
     try {
-      fill(await deps.readStats());
+      return [...(await readStats())];
     } catch (error) {
       // The other metrics are worth having when Postgres is away.
-      deps.onError(error);
+      onError(error);
+      return [];
     }
   };
   const events = new Gauge({
@@ -26,11 +27,9 @@ export function registerMetrics(registry: Registry, deps: Deps): void {
     registers: [registry],
     collect: async () => {
       events.reset();
-      await collect((sources) => {
-        for (const [source, of] of sources) {
-          for (const status of EVENT_STATUSES) events.set({ source, status }, of[status]);
-        }
-      });
+      for (const [source, stats] of await readSources()) {
+        for (const status of EVENT_STATUSES) events.set({ source, status }, stats[status]);
+      }
     },
   });
   const jobs = new Gauge({
@@ -40,12 +39,10 @@ export function registerMetrics(registry: Registry, deps: Deps): void {
     registers: [registry],
     collect: async () => {
       jobs.reset();
-      await collect((sources) => {
-        for (const [source, { jobs: of }] of sources) {
-          if (of === null) continue;
-          for (const state of JOB_STATES) jobs.set({ source, state }, of[state]);
-        }
-      });
+      for (const [source, stats] of await readSources()) {
+        if (stats.jobs === null) continue;
+        for (const state of JOB_STATES) jobs.set({ source, state }, stats.jobs[state]);
+      }
     },
   });
 }

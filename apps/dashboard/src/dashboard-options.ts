@@ -3,20 +3,16 @@ import type { CompareOptions } from "./overviews.ts";
 import { weaknessOf, type Credentials } from "./security/credentials.ts";
 
 export interface DashboardOptions {
-  /** The address to listen on. */
   readonly host: string;
-  /** Further names that the dashboard is reached by, such as `dash.example.com`. */
+  /** Further names of the dashboard, such as `dash.example.com`. */
   readonly hosts?: readonly string[];
-  /**
-   * Who is believed about `X-Forwarded-For`: so many proxies in front, or these addresses and
-   * networks. Default: nobody, and a client's address is that of its connection.
-   */
+  /** The number, addresses or networks of proxies whose `X-Forwarded-For` counts. Default: none. */
   readonly trustProxy?: number | readonly string[];
-  /** Who may come in; without them only loopback is listened on, and everybody is an operator. */
+  /** Without credentials only loopback is listened on, and everybody is an operator. */
   readonly credentials?: Credentials | undefined;
-  /** The settings of the comparison of ledger and queues. Default: those of the config. */
+  /** Default: the config's defaults. */
   readonly compare?: CompareOptions;
-  /** Milliseconds that running requests may take while it stops. Default 5,000. */
+  /** Milliseconds for running requests. Default 5,000. */
   readonly shutdownTimeoutMs?: number;
 }
 
@@ -26,10 +22,8 @@ export function isLocal({ host, hosts = [] }: Pick<DashboardOptions, "host" | "h
 }
 
 /**
- * Refuses weak credentials, and to open the dashboard to strangers.
- *
- * @throws `invalid_config` for a password or token of fewer than 16 characters, and where other
- * machines reach the dashboard without credentials.
+ * @throws `invalid_config` for a secret of fewer than 16 characters, and where other machines reach
+ * the dashboard without credentials.
  */
 export function checkOptions(options: DashboardOptions): void {
   const { host, hosts = [], credentials } = options;

@@ -1,56 +1,48 @@
 import type { Health, HealthItem } from "@millrace/api-contract";
 import { isMillraceError, withDeadline } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import { RECONCILER, type Diagnosis } from "@millrace/operations";
+import type { Queues } from "@millrace/queue";
 import { cached } from "./cache.ts";
-import type { DashboardLedger, DashboardQueues } from "./ports.ts";
 
 interface Deps {
-  readonly ledger: Pick<DashboardLedger, "reads">;
-  readonly queues: DashboardQueues;
+  readonly ledger: Pick<Ledger, "reads">;
+  readonly queues: Queues;
   readonly comparison: () => Promise<{ readonly diagnosis: Diagnosis }>;
 }
 
-/** Milliseconds of each part. All are read at the same time, so the answer takes little more. */
+/** All parts are read at the same time. */
 const PART_MS = 1_000;
-/**
- * A server is asked this often at most, however many pages are open: the page shows within 5 s that
- * it stopped.
- */
+/** For any number of pages. A page shows within 5 s that a server stopped. */
 const PING_TTL = { ttlMinMs: 500, timesTaken: 0 };
 const READ_TTL = { ttlMinMs: 1_000, timesTaken: 20 };
-/** The comparison reads all that is pending, and the page asks every few seconds. */
+/** The comparison reads all pending events. */
 const COMPARISON_TTL = { ttlMinMs: 60_000, timesTaken: 20 };
-/** Refused deliveries are counted for the minute that runs and for so many before it. */
+/** Besides the minute that runs. */
 const REFUSED_MINUTES = 5;
-/** Reasons that are listed. */
 const REASONS_MAX = 3;
-/** A job that waits longer than this for its first attempt is worth a look. */
+/** A first attempt should start sooner. */
 const WAIT_MS_MAX = 5 * 60_000;
 
-/**
- * Makes the reader of problems that need attention. It never rejects and answers in little more
- * than a second: a part that fails is reported as such, and one that depends on it as unknown.
- */
-export function createHealthReader(deps: Deps): () => Promise<Health> {
-  const { ledger, queues } = deps;
+/** Never rejects. A part that fails is a problem, and what depends on it is unknown. */
+export function createHealthReader({ ledger, queues, comparison }: Deps): () => Promise<Health> {
   const within = <T>(read: () => Promise<T>) => withDeadline(read(), PART_MS, () => new Late());
   const pingQueue = cached(PING_TTL, () => within(() => queues.ping()));
   const pingLedger = cached(PING_TTL, () => within(() => ledger.reads.ping()));
   const findLeader = cached(PING_TTL, () => within(() => ledger.reads.findLeader(RECONCILER)));
   const findOpen = cached(READ_TTL, () => within(() => ledger.reads.findOpen()));
-  const findRefusals = cached(READ_TTL, () =>
-    within(() => ledger.reads.findRefusals(REFUSED_MINUTES)),
-  );
+  const countRefusals = () => ledger.reads.findRefusals(REFUSED_MINUTES);
+  const findRefusals = cached(READ_TTL, () => within(countRefusals));
   const readQueues = cached(READ_TTL, () =>
     within(async () => {
-      // Without it the counts of a server that is away would never come.
+      // While Redis is away its counts never come.
       await pingQueue();
       const [counts, pressure] = await Promise.all([queues.counts(), queues.measurePressure()]);
       return { counts, pressure };
     }),
   );
-  // Takes its own time: the first answers say that it is not known yet.
-  const compare = cached(COMPARISON_TTL, deps.comparison);
+  // Runs for longer than an answer, so the first answers do not know it yet.
+  const compare = cached(COMPARISON_TTL, comparison);
 
   return async () => {
     const [queue, postgres, leader, open, refusals, lastRead, compared] = await Promise.all([
@@ -150,12 +142,12 @@ function eventStore(queue: Settled<void>, read: Settled<QueueValue>): HealthItem
 }
 
 interface QueueValue {
-  readonly counts: Awaited<ReturnType<DashboardQueues["counts"]>>;
-  readonly pressure: Awaited<ReturnType<DashboardQueues["measurePressure"]>>;
+  readonly counts: Awaited<ReturnType<Queues["counts"]>>;
+  readonly pressure: Awaited<ReturnType<Queues["measurePressure"]>>;
 }
 
 type Found<Name extends "findLeader" | "findOpen" | "findRefusals"> = Awaited<
-  ReturnType<DashboardLedger["reads"][Name]>
+  ReturnType<Ledger["reads"][Name]>
 >;
 
 function leads(leader: Found<"findLeader">): Verdict {
@@ -205,7 +197,6 @@ function paused(value: QueueValue, sources: readonly string[]): Verdict {
   return ["ok", "No source is paused"];
 }
 
-/** The queues that fail by themselves; undefined when none does. */
 function notCounted({ counts }: QueueValue, sources: readonly string[]): string | undefined {
   const names = sources.filter((source) => !counts.has(source));
   return listOf("not known", names);

@@ -1,5 +1,5 @@
-export { createDashboard, type Dashboard, type DashboardDeps } from "./create-dashboard.ts";
+export { createDashboard } from "./create-dashboard.ts";
 export type { DashboardOptions } from "./dashboard-options.ts";
-export { createQueueBoard, type QueueBoardOptions } from "./board/queue-board.ts";
-export type { Account, Credentials, Token } from "./security/credentials.ts";
+export { createQueueBoard } from "./board/queue-board.ts";
+export type { Credentials } from "./security/credentials.ts";
 export { main } from "./main.ts";

@@ -14,8 +14,7 @@ import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
 import { credentialsOf, listOf } from "./security/credentials.ts";
 
 /**
- * Runs a dashboard in this process. Resolves when it listens; SIGTERM and SIGINT end the process. A
- * Redis that is away does not keep it from showing the ledger.
+ * Resolves when it listens; SIGTERM and SIGINT end the process. It shows the ledger without Redis.
  *
  * @throws `invalid_config` (also for a host beyond loopback without credentials), `example_secret`,
  * `config_not_found`, `port_in_use`, `postgres_too_old`, `unsupported_isolation`, `missing_rights`,
@@ -29,20 +28,15 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   refuseExampleSecrets({ env, host: options.host });
   const { config } = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
   const logger = createLogger({ role: "dashboard", level: environment.LOG_LEVEL });
-  const stores = openDashboard(environment, config, {
-    onError: createErrorLog(logger),
-  });
+  const stores = openDashboard(environment, config, { onError: createErrorLog(logger) });
   try {
     const { ledger, queues } = await stores.opened;
     const checks = { ledger: () => ledger.reads.ping(), queue: () => queues.ping() };
     const registry = createRegistry({ role: "dashboard" });
-    const dashboard = createDashboard(
-      { ledger, queues, checks, logger, registry },
-      {
-        ...options,
-        compare: { graceMs: config.reconciler.graceMs, keysDays: config.retention.keysDays },
-      },
-    );
+    const { reconciler, retention } = config;
+    const compare = { graceMs: reconciler.graceMs, keysDays: retention.keysDays };
+    const deps = { ledger, queues, checks, logger, registry };
+    const dashboard = createDashboard(deps, { ...options, compare });
     const port = await dashboard.listen({ port: environment.DASHBOARD_PORT });
     onTermination(logger, async () => {
       await dashboard.close();

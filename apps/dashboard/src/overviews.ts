@@ -1,40 +1,36 @@
 import { ACTIVITY_RANGES, type Activity } from "@millrace/api-contract";
+import type { Ledger } from "@millrace/ledger";
 import { diagnose, stats } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
+import type { Queues } from "@millrace/queue";
 import { createActivityReader, type ActivityOf } from "./activity-reader.ts";
-import type { DashboardLedger, DashboardQueues } from "./ports.ts";
 import { cached } from "./cache.ts";
 import { createHealthReader } from "./health.ts";
 
 interface Deps {
-  readonly ledger: DashboardLedger;
-  readonly queues: DashboardQueues;
+  readonly ledger: Ledger;
+  readonly queues: Queues;
 }
 
-/** Costly reads, whose results all callers share for a while. */
+/** Costly reads, whose results callers share. */
 export type Overviews = ReturnType<typeof createOverviews>;
 
 interface ActivityQuery extends ActivityOf {
   readonly range: keyof typeof ACTIVITY_RANGES;
 }
 
-/** As the reconciler has them; see the config. */
+/** The reconciler's settings. */
 export interface CompareOptions {
-  /** Milliseconds that an event is left alone after it became pending. */
+  /** After an event became pending. */
   readonly graceMs: number;
-  /** Days that a completed event is known. */
   readonly keysDays: number;
 }
 
-/** A twentieth of the time, at most, goes into each of these, however large the ledger is. */
+/** A twentieth of the time, at most, goes into each call. */
 const TIMES_TAKEN = 20;
 const EXAMPLES_MAX = 5;
 
-/**
- * Makes the readers of what costs much. Completed events are counted apart from the others: they
- * are nearly all, and their number is shared for long where the ledger is large, so that it may lag
- * behind the other two.
- */
+/** Completed events are counted apart: a large ledger has many, so their number may be older. */
 export function createOverviews({ ledger, queues }: Deps, options: CompareOptions) {
   const ofEach = (ttlMinMs: number) => ({ ttlMinMs, timesTaken: TIMES_TAKEN });
   const counts = {
@@ -45,7 +41,7 @@ export function createOverviews({ ledger, queues }: Deps, options: CompareOption
   const activity = cached(ofEach(5_000), async (key): Promise<Activity> => {
     const { range, ...of } = JSON.parse(key) as ActivityQuery;
     const { seconds, count } = ACTIVITY_RANGES[range];
-    // Minutes of the last hour are counted from the events themselves, to the moment.
+    // The minutes of the last hour are counted from the events, up to now.
     if (range === "1h") {
       const buckets = await readHour(of);
       return { bucket_seconds: seconds, buckets, counted_until: new Date().toISOString() };

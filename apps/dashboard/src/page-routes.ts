@@ -5,16 +5,15 @@ import { pageFolder } from "@millrace/ledger-page";
 import express, { Router } from "express";
 import { PAGE_CSP, securityHeaders } from "./security/browser-security.ts";
 
-/** The paths that the page answers in the browser; each is served the same document. */
+/** Each is served the same document. */
 const PATHS = ["/", "/event", "/errors", "/runs", "/runs/:id", "/audit"];
-/** Paths for programs, or for other pages than this one. */
+/** For programs and for other pages. */
 const OTHERS = /^\/(?:api|assets|metrics|queues)(?:\/|$)/;
-/** Seconds. The names of assets carry their content's hash, so an asset never changes. */
+/** Seconds. An asset's name carries a hash of its content. */
 const FOR_EVER = 31_536_000;
 
 /**
- * `GET /` and the other paths of the ledger's page, and its assets. They hold no data, and may be
- * served to anyone: what the page shows it asks the API for.
+ * The ledger's page and its assets, which hold no data and are served to anyone.
  *
  * @throws `internal` when the page was not built.
  */
@@ -34,7 +33,7 @@ export function createPageRoutes(): Router {
       },
     }),
   );
-  // A browser that asks for an unknown path gets the page, which says so. A program gets an error.
+  // A browser gets the page for an unknown path too, and a program an error.
   router.get(
     "/{*path}",
     (request, _response, next) => {

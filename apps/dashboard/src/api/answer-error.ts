@@ -2,7 +2,7 @@ import { errorBody, isMillraceError, statusOf, type ErrorCode } from "@millrace/
 import { isDatabaseUnavailable } from "@millrace/ledger";
 import type { ErrorRequestHandler } from "express";
 
-/** Answers an error as JSON. Only our own messages reach the wire; `onError` gets the others. */
+/** Only our own messages reach the wire; `onError` gets every error of 500 or more. */
 export function answerErrors(onError: (error: unknown) => void): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
@@ -16,7 +16,7 @@ export function answerErrors(onError: (error: unknown) => void): ErrorRequestHan
 function describe(error: unknown): { code: ErrorCode; message: string } {
   if (isMillraceError(error)) {
     if (AWAY.has(error.code)) return unavailable;
-    // A code that was not meant for the wire says nothing there.
+    // Other codes are not meant for the wire.
     return statusOf(error.code) === 500 ? internal : { code: error.code, message: error.message };
   }
   // BullMQ's calls of Postgres fail with errors of the driver.
@@ -32,7 +32,7 @@ function describe(error: unknown): { code: ErrorCode; message: string } {
   return internal;
 }
 
-/** Which of the two it is stands in the log, with their addresses. */
+/** The log says which of the two it is. */
 const AWAY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "database_unavailable",
   "database_read_only",

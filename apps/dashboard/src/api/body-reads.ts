@@ -1,19 +1,18 @@
 import type { Principal } from "@millrace/api-contract";
 import type { EventKey } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import { setNewest } from "../cache.ts";
-import type { DashboardLedger } from "../ports.ts";
 
 /** A body is read in parts, and more than once: that is one reading. */
 const READING_MS = 3_600_000;
 const READINGS_MAX = 10_000;
 
 /**
- * Creates the record of readings: an entry of the audit for each reader, event and hour.
+ * Adds an entry to the audit for each reader, event and hour.
  *
- * The record throws `database_unavailable`: a body without an entry is not shown.
+ * @throws `database_unavailable`: a body without an entry is not shown.
  */
-export function createBodyReads(ledger: Pick<DashboardLedger, "audit">) {
-  /** When the entry was written, by reader and event. */
+export function createBodyReads(ledger: Pick<Ledger, "audit">) {
   const readings = new Map<string, number>();
   return async ({ user, role, via }: Principal, event: EventKey): Promise<void> => {
     const { source, eventId, generation } = event;

@@ -1,7 +1,7 @@
 import { pipeline } from "node:stream/promises";
 import { createDocument, type AnswerOf } from "@millrace/api-contract";
 import { MillraceError, type EventKey } from "@millrace/core";
-import { BODY_BYTES_SHOWN, sqlStateOf } from "@millrace/ledger";
+import { BODY_BYTES_SHOWN, sqlStateOf, type Ledger } from "@millrace/ledger";
 import {
   createOperator,
   DISAGREEMENT_KINDS,
@@ -13,9 +13,9 @@ import {
   type Actor,
   type OpenBody,
 } from "@millrace/operations";
+import type { Queues } from "@millrace/queue";
 import { Router, type Request, type Response } from "express";
 import type { Overviews } from "../overviews.ts";
-import type { DashboardLedger, DashboardQueues } from "../ports.ts";
 import { unauthorized, type Authenticator } from "../security/authenticator.ts";
 import { principalOf } from "../security/guard.ts";
 import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
@@ -25,14 +25,12 @@ import { refuseOtherMethods, serve } from "./serve.ts";
 import { giveUpOne, replayOne, retryNamed, retryOne, runFiltered } from "./verbs.ts";
 
 interface Deps {
-  readonly ledger: DashboardLedger;
-  readonly queues: DashboardQueues;
+  readonly ledger: Ledger;
+  readonly queues: Queues;
   readonly overviews: Overviews;
 }
 
-/**
- * The API for programs: events, their retry and replay, statistics, and the pausing of a source.
- */
+/** The routes behind the guard. */
 export function createApi(deps: Deps): Router {
   const router = Router();
   addReads(router, deps);
@@ -62,10 +60,8 @@ function addReads(router: Router, deps: Deps): void {
     const shown = await showEvent(deps, { ...params, generation }, { bodyBytesMax });
     if (shown === undefined) throw eventNotFound(params.eventId);
     const event = eventJson(shown, { ...params, generation }, bodyBytesMax);
-    if (event.body !== null) {
-      const key = { ...params, generation: event.generation };
-      await recordRead(principalOf(request), key);
-    }
+    const key = { ...params, generation: event.generation };
+    if (event.body !== null) await recordRead(principalOf(request), key);
     return event;
   });
   serve(router, "get /errors", ({ query }) => ledger.errors.find(query));
@@ -91,72 +87,69 @@ function addReads(router: Router, deps: Deps): void {
 }
 
 function addWrites(router: Router, deps: Deps): void {
-  const actorOf = (request: Request, { reason }: Reason): Actor => ({
-    ...principalOf(request),
-    reason,
-  });
-  const operatorFor = (request: Request, body: Reason) =>
-    createOperator(deps, actorOf(request, body));
-  serve(router, "post /events/:source/:eventId/retry", ({ request, params, query, body }) =>
-    retryOne(operatorFor(request, body), { ...params, ...query }),
+  const { ledger } = deps;
+  const operatorFor = (call: Write) => createOperator(deps, actorOf(call));
+  serve(router, "post /events/:source/:eventId/retry", (call) =>
+    retryOne(operatorFor(call), { ...call.params, ...call.query }),
   );
-  serve(router, "post /events/:source/:eventId/replay", ({ request, params, query, body }) =>
-    replayOne(operatorFor(request, body), { ...params, ...query }),
+  serve(router, "post /events/:source/:eventId/replay", (call) =>
+    replayOne(operatorFor(call), { ...call.params, ...call.query }),
   );
-  serve(router, "post /events/:source/:eventId/give-up", ({ request, params, query, body }) =>
-    giveUpOne({ ...deps, actor: actorOf(request, body) }, { ...params, ...query }),
+  serve(router, "post /events/:source/:eventId/give-up", (call) =>
+    giveUpOne({ ...deps, actor: actorOf(call) }, { ...call.params, ...call.query }),
   );
-  serve(router, "post /retry", (call) => {
-    const operator = operatorFor(call.request, call.body);
-    return call.body.events === undefined
-      ? runFiltered(operator, "retry", call, (retried) => ({ retried }))
-      : retryNamed(operator, call.body.events);
-  });
-  serve(router, "post /replay", (call) => {
-    const operator = operatorFor(call.request, call.body);
-    return runFiltered(operator, "replay", call, (replayed) => ({ replayed }));
-  });
-  serve(router, "post /give-up", (call) => {
-    const operator = operatorFor(call.request, call.body);
-    return runFiltered(operator, "give_up", call, (given_up) => ({ given_up }));
-  });
-  serve(router, "post /errors/:fingerprint", ({ request, params: { fingerprint }, body }) =>
-    setErrorState({ ledger: deps.ledger, actor: actorOf(request, body) }, fingerprint, body),
+  serve(router, "post /retry", (call) =>
+    call.body.events === undefined
+      ? runFiltered(operatorFor(call), "retry", call, (retried) => ({ retried }))
+      : retryNamed(operatorFor(call), call.body.events),
   );
-  serve(router, "post /runs/:id", async ({ request, params, body }) => {
-    const { state, rate } = body;
-    return { run: await operatorFor(request, body).changeRun(runId(params), { state, rate }) };
+  serve(router, "post /replay", (call) =>
+    runFiltered(operatorFor(call), "replay", call, (replayed) => ({ replayed })),
+  );
+  serve(router, "post /give-up", (call) =>
+    runFiltered(operatorFor(call), "give_up", call, (given_up) => ({ given_up })),
+  );
+  serve(router, "post /errors/:fingerprint", (call) =>
+    setErrorState({ ledger, actor: actorOf(call) }, call.params.fingerprint, call.body),
+  );
+  serve(router, "post /runs/:id", async (call) => {
+    const { state, rate } = call.body;
+    return { run: await operatorFor(call).changeRun(runId(call.params), { state, rate }) };
   });
-  serve(router, "post /sources/:source/pause", async ({ request, params: { source }, body }) => {
-    await operatorFor(request, body).pause(source);
-    return { source, paused: true };
-  });
-  serve(router, "post /sources/:source/resume", async ({ request, params: { source }, body }) => {
-    await operatorFor(request, body).resume(source);
-    return { source, paused: false };
-  });
-  serve(router, "post /sessions/:id/end", async ({ request, params: { id }, body }) => {
-    await endSession({ ledger: deps.ledger, actor: actorOf(request, body) }, id);
+  for (const verb of ["pause", "resume"] as const) {
+    serve(router, `post /sources/:source/${verb}`, async (call) => {
+      const { source } = call.params;
+      await operatorFor(call)[verb](source);
+      return { source, paused: verb === "pause" };
+    });
+  }
+  serve(router, "post /sessions/:id/end", async (call) => {
+    const { id } = call.params;
+    await endSession({ ledger, actor: actorOf(call) }, id);
     return { id, ended: true as const };
   });
 }
 
-interface Reason {
-  readonly reason?: string | undefined;
+interface Write {
+  readonly request: Request;
+  readonly body: { readonly reason?: string | undefined };
 }
 
-/** The number of a run; any other text names no run. */
+const actorOf = ({ request, body: { reason } }: Write): Actor => ({
+  ...principalOf(request),
+  reason,
+});
+
+/** Any other text names no run. */
 const runId = ({ id }: { readonly id: string }): number =>
   /^\d{1,15}$/.test(id) ? Number(id) : -1;
 
-/**
- * Asks for events by a filter. @throws `invalid_request` for values that Postgres cannot compare.
- */
+/** @throws `invalid_request` for values that Postgres cannot compare. */
 async function refuseData<Found>(ask: () => Promise<Found>): Promise<Found> {
   try {
     return await ask();
   } catch (error) {
-    // Class 22 is a data exception: a cursor that was made up, with a day that no month has.
+    // Class 22 is a data exception, such as a made-up cursor with February 30.
     if (sqlStateOf(error)?.startsWith("22") !== true) throw error;
     throw new MillraceError("invalid_request", "Cannot search events: a value cannot be compared", {
       cause: error,
@@ -164,12 +157,12 @@ async function refuseData<Found>(ask: () => Promise<Found>): Promise<Found> {
   }
 }
 
-/** Characters of a failure that an example shows; the event's own page has all of it. */
+/** Characters. The event's own page has the rest. */
 const DETAIL_CHARS_MAX = 200;
 
-/** Every kind there is, also those of which none was found. */
 type Comparison = Awaited<ReturnType<Overviews["comparison"]>>;
 
+/** Lists every kind, also with a count of 0. */
 function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get /disagreements"> {
   return {
     checked_at: checkedAt.toISOString(),
@@ -195,10 +188,7 @@ function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get 
   };
 }
 
-/**
- * The part of the API that stands before the guard: who asks, signing in and out, and the document
- * of the API, which holds no data.
- */
+/** The routes before the guard; they hold no data. */
 export function createOpenRoutes(authenticator: Authenticator): Router {
   const router = Router();
   serve(router, "get /session", async ({ request, response }) => {
@@ -222,8 +212,8 @@ export function createOpenRoutes(authenticator: Authenticator): Router {
 }
 
 /**
- * Sends the bytes of a body as a file to be saved: no browser shows what a sender sent as a page.
- * What fails on the way cuts the connection, so that nobody takes a part for the whole.
+ * Sends a file to save: no browser shows what a sender sent as a page. An error cuts the
+ * connection, so that a part is not taken for the whole.
  */
 async function sendBody(
   { request, response }: { readonly request: Request; readonly response: Response },
@@ -232,18 +222,14 @@ async function sendBody(
 ): Promise<void> {
   response.attachment(fileName(key));
   response.set({ "Content-Type": "application/octet-stream", "Content-Length": String(length) });
-  if (request.method === "HEAD") {
-    response.end();
-    return;
-  }
+  if (request.method === "HEAD") return void response.end();
   try {
     await pipeline(parts, response);
   } catch (error) {
-    // A client that went away needs no answer.
     if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
   }
 }
 
-/** A name that every file system takes. */
+/** Every file system takes this name. */
 const fileName = ({ source, eventId }: EventKey): string =>
   `${source}-${eventId.replaceAll(/[^\w.-]/g, "_").slice(0, 100)}.bin`;

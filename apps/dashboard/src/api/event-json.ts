@@ -3,10 +3,6 @@ import { MillraceError, shownPayload, shownText, type EventLookup } from "@millr
 import type { EventRecord } from "@millrace/ledger";
 import type { ShownEvent } from "@millrace/operations";
 
-/**
- * One event as `GET /api/events/:source/:eventId` answers it, with `bodyBytesMax` bytes of its
- * body.
- */
 export function eventJson(
   shown: ShownEvent,
   asked: EventLookup,
@@ -36,13 +32,13 @@ function recordedJson(detail: EventRecord): EventDetail {
   };
 }
 
-/** An event that no worker has recorded yet, or could not: its status is its job's state. */
+/** Its status is its job's state. */
 function queuedJson(
   { job, deliveries }: ShownEvent & { stage: "queued" },
   asked: EventLookup,
   bodyBytesMax: number,
 ): EventDetail {
-  // An unsigned job is not shown as an event: only the name that was asked for is.
+  // Of an unsigned job only the name that the caller sent is shown.
   const event = job.mac === undefined ? job.event : undefined;
   const body = event?.body;
   const isWhole = body !== undefined && body.byteLength <= bodyBytesMax;
@@ -76,10 +72,7 @@ function queuedJson(
   };
 }
 
-/**
- * The first bytes of a body: text where they are UTF-8, else base64. Null where none were asked
- * for, and where the body is no longer kept (or, of an event that is only queued, not at hand).
- */
+/** Text where the bytes are UTF-8, else base64; null where no bytes were asked for or kept. */
 function bodyJson(part: Uint8Array | undefined, total: number | undefined) {
   if (part === undefined || total === undefined) return NO_BODY;
   const isTruncated = part.byteLength < total;
@@ -96,13 +89,12 @@ const NO_BODY = {
   ...{ body_kept: false, body_bytes: null, body_truncated: false },
 };
 
-// A job's times may have been written by hand.
+// A job's times may have been changed by hand.
 function instant(ms: number): string | null {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
-/** The error of an event that neither the ledger nor the queue has. */
 export function eventNotFound(eventId: string): MillraceError {
   return new MillraceError(
     "event_not_found",

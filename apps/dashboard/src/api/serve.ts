@@ -12,7 +12,6 @@ import {
 import { MillraceError } from "@millrace/core";
 import express, { type Request, type Response, type Router } from "express";
 
-/** A call of the API as its handler gets it: path, query and body are read. */
 export interface Call<Name extends OperationName> {
   readonly params: Readonly<Record<ParameterOf<Name>, string>>;
   readonly query: ReadQueryOf<Name>;
@@ -23,11 +22,7 @@ export interface Call<Name extends OperationName> {
 
 const BODY_BYTES_MAX = 16 * 1024;
 
-/**
- * Adds the route of an operation. What its handler returns is what the contract says that it
- * answers; a download its handler sends. A query or body that is not as the contract has it is
- * refused with `invalid_request`.
- */
+/** Adds the route of an operation. A query or body against the contract is an `invalid_request`. */
 export function serve<Name extends OperationName>(
   router: Router,
   name: Name,
@@ -44,7 +39,7 @@ export function serve<Name extends OperationName>(
       request,
       response,
     };
-    // The table that the values were read by is the one that the types are made from.
+    // The types are inferred from the schemas that read the values.
     const answer = await handle(call as unknown as Call<Name>);
     if (download === true) return;
     if (answer === undefined) response.status(204).end();
@@ -52,10 +47,16 @@ export function serve<Name extends OperationName>(
   });
 }
 
-/** Answers 405 `method_not_allowed`, with `Allow`, for what the routes added before do not take. */
+/** Answers 405 `method_not_allowed`, with `Allow`, to other methods of the routes added before. */
 export function refuseOtherMethods(router: Router): void {
-  for (const [path, methods] of methodsOf(router)) {
-    const allow = [...methods].join(", ");
+  const routes = router.stack.flatMap(({ route }) => route ?? []);
+  for (const path of new Set(routes.map((route) => route.path))) {
+    // Express answers a HEAD by the route of a GET.
+    const methods = routes
+      .filter((route) => route.path === path)
+      .flatMap(({ stack }) => stack.map(({ method }) => method.toUpperCase()))
+      .flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : method));
+    const allow = [...new Set(methods)].join(", ");
     router.all(path, (request, response) => {
       response.set("Allow", allow);
       throw new MillraceError(
@@ -64,19 +65,4 @@ export function refuseOtherMethods(router: Router): void {
       );
     });
   }
-}
-
-/** Each path with its methods; Express answers a HEAD by what takes a GET. */
-function methodsOf(router: Router): ReadonlyMap<string, ReadonlySet<string>> {
-  const found = new Map<string, Set<string>>();
-  for (const { route } of router.stack) {
-    if (route === undefined) continue;
-    const methods = found.get(route.path) ?? new Set();
-    for (const { method } of route.stack) {
-      methods.add(method.toUpperCase());
-      if (method === "get") methods.add("HEAD");
-    }
-    found.set(route.path, methods);
-  }
-  return found;
 }

@@ -10,33 +10,21 @@ type Verb = keyof typeof VERB_WORDS;
 type One<Name extends "retry" | "replay" | "give-up"> =
   AnswerOf<`post /events/:source/:eventId/${Name}`>;
 
-/**
- * Retries one event.
- *
- * @throws `event_not_found`, `unknown_source`, `not_failed`, `body_missing`
- */
+/** @throws `event_not_found`, `unknown_source`, `not_failed`, `body_missing` */
 export async function retryOne(operator: Operator, lookup: EventLookup): Promise<One<"retry">> {
   const result = await operator.retryEvent(lookup);
   if (result.kind === "skipped") throw refusal("retry", result.reason, lookup);
   return { retried: 1, skipped: {} };
 }
 
-/**
- * Replays one event, and returns its new generation.
- *
- * @throws `event_not_found`, `unknown_source`, `not_settled`, `superseded`, `body_missing`
- */
+/** @throws `event_not_found`, `unknown_source`, `not_settled`, `superseded`, `body_missing` */
 export async function replayOne(operator: Operator, lookup: EventLookup): Promise<One<"replay">> {
   const result = await operator.replayEvent(lookup);
   if (result.kind === "skipped") throw refusal("replay", result.reason, lookup);
   return { replayed: 1, skipped: {}, generation: result.generation };
 }
 
-/**
- * Gives one event up.
- *
- * @throws `event_not_found`, `not_pending`, `event_running`
- */
+/** @throws `event_not_found`, `not_pending`, `event_running` */
 export async function giveUpOne(
   deps: Parameters<typeof giveUpEvent>[0],
   lookup: EventLookup,
@@ -49,23 +37,17 @@ export async function giveUpOne(
 function refusal(verb: Verb, reason: SkipReason, { eventId }: EventLookup): MillraceError {
   if (reason === "not_found") return eventNotFound(eventId);
   const code = reason === "only_in_queue" ? STATE_CODES[verb] : reason;
-  return new MillraceError(
-    code,
-    `Cannot ${VERB_WORDS[verb].verb} the event: ${REASON_WORDS[reason]}`,
-  );
+  const message = `Cannot ${VERB_WORDS[verb].verb} the event: ${REASON_WORDS[reason]}`;
+  return new MillraceError(code, message);
 }
 
-/** The code of an event that is in no state for the verb. */
 const STATE_CODES: Record<Verb, ErrorCode> = {
   retry: "not_failed",
   replay: "not_settled",
   give_up: "not_pending",
 };
 
-/**
- * Retries up to 500 named events, with an answer for each. An event whose job the queue did not
- * take is pending: the reconciler adds the job.
- */
+/** An event whose job the queue did not take is pending: the reconciler adds the job. */
 export async function retryNamed(
   operator: Operator,
   named: NonNullable<ReadBodyOf<"post /retry">["events"]>,
@@ -79,12 +61,11 @@ export async function retryNamed(
   return { ...countResults(results), dryRun: false, events };
 }
 
-/** The body of a bulk call. A retry and a give-up have the same keys, but for fewer filters. */
+/** A retry and a give-up have fewer filters. */
 type BulkBody = ReadBodyOf<"post /replay">;
 
 /**
- * Starts a bulk run of the events of a filter, and sets status 202. A dry run counts them, under
- * the name that `nameCount` gives.
+ * Starts a run, or counts its events in a dry run, under the name that `nameCount` gives.
  *
  * @throws `invalid_request`, `count_mismatch`, `unknown_source`
  */
@@ -112,13 +93,13 @@ export async function runFiltered<Count>(
 }
 
 interface Counted {
-  /** Events that are known to be skipped, by reason; `nameCount` gets the others. */
+  /** By reason. `nameCount` gets the number of the others. */
   readonly skipped: Readonly<Record<string, number>>;
   readonly dryRun: true;
   readonly more_than?: typeof COUNT_MAX;
 }
 
-/** A retry and a give-up are for one status, so theirs is no filter. */
+/** A retry and a give-up are for one status. */
 function filterOf(
   verb: Verb,
   { source, type, status, outcome, error, q, since, until }: BulkBody,

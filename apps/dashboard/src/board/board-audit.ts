@@ -2,20 +2,15 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Principal } from "@millrace/api-contract";
 import type { BullBoardRequest, ControllerHandlerReturnType } from "@bull-board/api/typings/app";
 import { fromEnvelope, type EventLookup } from "@millrace/core";
-import type { AuditedAct } from "@millrace/ledger";
+import type { AuditedAct, Ledger } from "@millrace/ledger";
 import { underAudit } from "@millrace/operations";
 import type { RequestHandler } from "express";
-import type { DashboardLedger } from "../ports.ts";
 import { principalOf } from "../security/guard.ts";
 
 export type BoardAudit = ReturnType<typeof createBoardAudit>;
 
-/**
- * Makes the audit of bull-board's writes to events and sources.
- *
- * `run` throws `database_unavailable` before it writes anything, when the audit cannot be written.
- */
-export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">) {
+/** `run` throws `database_unavailable` before it writes, when the audit cannot be written. */
+export function createBoardAudit(ledger: Pick<Ledger, "audit">) {
   const askers = new AsyncLocalStorage<Principal>();
   return {
     /** Remembers the caller: bull-board gives its handlers only parts of the request. */
@@ -39,9 +34,8 @@ export function createBoardAudit(ledger: Pick<DashboardLedger, "audit">) {
 }
 
 /**
- * The writes (PUT) of bull-board that the dashboard lets through, by route, with their names in the
- * audit. Each can be undone and loses nothing; the others remove, edit or forge jobs, or change
- * settings that the config decides.
+ * The writes (PUT) that are let through, by route, with their names in the audit. Each can be
+ * undone and loses nothing.
  */
 export const WRITES: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -69,7 +63,7 @@ async function intentOf(route: string, request: BullBoardRequest): Promise<Audit
   return { action, ...eventOf(job, { source, eventId: String(jobId) }) };
 }
 
-/** Whose job it is; where its data does not say, what was asked for. */
+/** Reads the event from the job's data, or else from the request. */
 function eventOf(job: unknown, asked: EventLookup): EventLookup {
   try {
     const data = typeof job === "object" && job !== null && "data" in job ? job.data : undefined;

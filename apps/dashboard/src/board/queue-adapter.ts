@@ -6,13 +6,11 @@ import type { Job, JobType, Queue } from "bullmq";
 const UNREADABLE = "Not all of this queue is shown: a key of it in Redis, or a job, was changed";
 
 /**
- * A queue as bull-board reads it. Jobs are masked. A key that somebody has given another type, or a
- * job that cannot be parsed, counts as empty and is named in the queue's description: bull-board
- * reads all queues for each of its pages, and would open none.
+ * A queue as bull-board reads it. A key of another type, or a job that cannot be parsed, counts as
+ * empty: bull-board reads all queues for each page, and would open none.
  */
 export class QueueAdapter extends BullMQAdapter {
   readonly #queue: Queue;
-  /** The parts that the last read could not read. */
   readonly #unreadable = new Set<string>();
 
   constructor(queue: Queue) {
@@ -24,7 +22,7 @@ export class QueueAdapter extends BullMQAdapter {
       externalJobUrl: ({ data }) => eventUrl(data) as ExternalJobUrl,
     });
     this.#queue = queue;
-    // Its menu offers a rate limit where the queue could have one; ours comes from the config.
+    // The rate limit comes from the config.
     Object.defineProperty(this, "supportsGlobalRateLimit", { value: false });
     this.setFormatter("data", maskData);
     this.setFormatter("name", maskName);
@@ -101,23 +99,21 @@ export class QueueAdapter extends BullMQAdapter {
   }
 }
 
-/** True for what Redis says of a key of another type, and for a job's text that is no JSON. */
+/** True for a key of another type, and for a job that is not JSON. */
 export function isUnreadable(error: unknown): boolean {
-  // A request's body that is no JSON is an error with a status.
+  // The error of a request's body has a status.
   if (error instanceof SyntaxError) return !("status" in error);
   return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
 }
 
-/** The error of BullMQ for a job whose fields somebody has changed. */
-function isUnparsable(error: unknown): boolean {
-  return isUnreadable(error) || error instanceof TypeError;
-}
+/** BullMQ fails with a TypeError for a job whose fields were changed. */
+const isUnparsable = (error: unknown): boolean => isUnreadable(error) || error instanceof TypeError;
 
 function nothingUnparsable(error: unknown): undefined {
   if (!isUnparsable(error)) throw error;
 }
 
-/** The part of a job's data that bull-board shows: the event's key, never its body or headers. */
+/** Shows an event's key, and never its body or headers. */
 function maskData(data: unknown): Record<string, unknown> {
   try {
     const event = fromEnvelope(data);
@@ -137,14 +133,13 @@ function maskData(data: unknown): Record<string, unknown> {
   }
 }
 
-/** A job's name on the board: its event's type. What is not ours keeps its name to itself. */
+/** Shows the event's type, and no name of another job. */
 function maskName(job: unknown): string {
   const data = typeof job === "object" && job !== null && "data" in job ? job.data : undefined;
   const { type } = maskData(data);
   return typeof type === "string" ? type : "(not an event)";
 }
 
-/** Where the dashboard shows a job's event; nothing for a job that is not ours. */
 function eventUrl(data: unknown): { displayText: string; href: string } | undefined {
   const { source, id, generation } = maskData(data);
   if (typeof source !== "string") return undefined;
@@ -152,7 +147,6 @@ function eventUrl(data: unknown): { displayText: string; href: string } | undefi
   return { displayText: "Event in the ledger", href: `/event?${query.toString()}` };
 }
 
-/** Results and progress: ours have none, and what others wrote there is not shown. */
-function maskValue(value: unknown): string | null {
-  return value === undefined || value === null ? null : "(not shown)";
-}
+/** Our jobs have no results and no progress. */
+const maskValue = (value: unknown): string | null =>
+  value === undefined || value === null ? null : "(not shown)";

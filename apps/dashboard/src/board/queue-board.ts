@@ -11,21 +11,19 @@ import { Router, type Express, type RequestHandler } from "express";
 import { WRITES, type BoardAudit } from "./board-audit.ts";
 import { isUnreadable, QueueAdapter } from "./queue-adapter.ts";
 
-export interface QueueBoardOptions {
-  /** Where the router is mounted: `/queues`. */
+interface QueueBoardOptions {
+  /** `/queues` */
   readonly basePath: string;
   /** True when the queues know their workers. On Postgres, none is found. */
   readonly showWorkers?: boolean;
-  /** Writes down who does what. */
   readonly audit?: BoardAudit;
-  /** Gets the errors inside bull-board. The browser gets no details. */
+  /** Gets bull-board's errors. The browser gets no details. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * bull-board over the sources' queues, on either backend. Jobs are masked, its page asks no other
- * host for anything, and of its writes only those on our list are there at all: each further route
- * is given a handler that refuses, so that no spelling of a path leads past it.
+ * bull-board over the sources' queues. Jobs are masked, and each route that is not allowed has a
+ * handler that refuses, so no spelling of a path leads past it.
  */
 export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOptions): Router {
   const adapter = new ExpressAdapter().setBasePath(options.basePath);
@@ -87,7 +85,7 @@ function guarded(route: AppControllerRoute, audit: BoardAudit | undefined): AppC
 
 const refuse: Handler = async () => refusal(403, "forbidden", REFUSED);
 
-/** bull-board retries completed jobs too. They would run as duplicates: refused all the same. */
+/** bull-board retries completed jobs too, which would run as duplicates. */
 function failedOnly(routes: readonly string[], next: Handler): Handler {
   if (routes.includes("/api/queues/:queueName/retry/:queueStatus")) {
     return async (request) => {
@@ -104,7 +102,7 @@ function failedOnly(routes: readonly string[], next: Handler): Handler {
   };
 }
 
-/** Our error body, with what bull-board's page wants to show of one: a key of its dictionary. */
+/** Our error body, with a key of the dictionary of bull-board's page. */
 function refusal(
   status: 403 | 409 | 500,
   code: ErrorCode,
@@ -115,19 +113,16 @@ function refusal(
 }
 
 /**
- * Hides the buttons of bull-board whose writes are refused here. Its own options hide all of them,
- * with retry, promote and pause among them (`readOnlyMode`), or none. Neither its elements nor its
- * labels, which are translated, name an action, so the buttons are found by position; a test
- * compares the positions with the shipped code. A button that is missed is refused all the same.
+ * bull-board's own option hides the allowed buttons too, and no element names its action, so the
+ * buttons are found by position, which a test compares with the shipped code.
  */
 const HIDDEN_BUTTONS = [
-  // A job: duplicate, edit and clean stand last, and second stands what moves a delayed job.
+  // A job: duplicate, edit, clean, and the button that moves a delayed job.
   ".jobActions-XfoQK8 > li:nth-last-child(-n + 3)",
   ".jobActions-XfoQK8 > li:nth-child(2)",
-  // A list of jobs: clean all stands last.
+  // A list of jobs: clean all.
   ".queueActions-dnGfku > li:last-child",
-  // A queue's menu, which alone has an obliterate: add stands first, and last stand concurrency,
-  // empty and obliterate.
+  // A queue's menu: add, concurrency, empty, obliterate.
   ":has(> .danger-GDAQpl) > :first-child",
   ":has(> .danger-GDAQpl) > :nth-last-child(-n + 3)",
 ];
@@ -135,11 +130,7 @@ const STYLE = `<style>${HIDDEN_BUTTONS.join(",")}{display:none!important}</style
 
 const FOREIGN_LINK = /<link\b[^>]*\bhref="https?:\/\/[^>]*>/g;
 
-/**
- * Adapts the page that is rendered next. Links to other hosts go: bull-board loads its fonts from
- * Google, which reveals the users of a dashboard, and falls back to system fonts. Buttons whose
- * writes are refused are hidden.
- */
+/** Removes links to other hosts: bull-board's fonts come from Google, which learns each user. */
 const adaptPage: RequestHandler = (_request, response, next) => {
   const send = response.send.bind(response);
   response.send = (body: unknown) =>

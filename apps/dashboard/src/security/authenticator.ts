@@ -1,4 +1,4 @@
-import type { Principal } from "@millrace/api-contract";
+import type { BodyOf, Principal } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
 import type { Request, Response } from "express";
 import { networkOf } from "./client-network.ts";
@@ -8,26 +8,7 @@ import { createSessions, readSessionCookie } from "./sessions.ts";
 import type { SignInFailure, SignInRecord } from "./sign-in-record.ts";
 
 /** Identifies users by their sessions, and programs by their tokens. */
-export interface Authenticator {
-  /**
-   * The sender of a request, by its token or its session; undefined for a stranger.
-   * @throws `unauthorized` for a wrong token; `too_many_failures` for one after too many failures.
-   */
-  identify(request: Request, response: Response): Promise<Principal | undefined>;
-  /**
-   * Checks a user and password, and starts a session.
-   * @throws `unauthorized`; `too_many_failures`, and then nothing was checked.
-   */
-  signIn(
-    request: Request,
-    response: Response,
-    login: { user: string; password: string },
-  ): Promise<SignedIn>;
-  /** Ends the session of a request, if it has one. */
-  signOut(request: Request): Promise<void>;
-  /** Writes the failures that were gathered. */
-  close(): Promise<void>;
-}
+export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 interface Deps {
   readonly record: SignInRecord;
@@ -35,37 +16,34 @@ interface Deps {
   readonly nowMs?: (() => number) | undefined;
 }
 
-interface SignedIn {
-  readonly session: string;
-  readonly principal: Principal;
-}
-
+const FAILURES_MAX = 30;
+const WINDOW_MS = 60_000;
 const NOBODY: Credentials = { accounts: [], tokens: [] };
 const LOCAL: Principal = { user: null, role: "operator", via: "local" };
 
 /**
- * Creates the authenticator. Without credentials everyone is an operator; the dashboard then
- * listens on this machine only.
+ * Without credentials everyone is an operator; the dashboard then listens on this machine only.
  *
- * After 30 failures in a minute, of all networks together, passwords are refused unchecked. A flood
- * keeps new sign-ins out. A session never counts, and a right token is accepted at any time: a
- * comparison of digests costs little, and nobody guesses 16 characters.
+ * After 30 failures in a minute, of all networks together, passwords are refused unchecked. A
+ * session and a right token are accepted at any time: nobody guesses 16 characters.
  */
 export function createAuthenticator(
   credentials: Credentials | undefined,
   { record, store, nowMs = Date.now }: Deps,
-): Authenticator {
+) {
   const { accounts, tokens } = credentials ?? NOBODY;
   const checkPassword = createPasswordCheck(accounts);
   const checkToken = createTokenCheck(tokens);
   const sessions = createSessions(accounts, nowMs);
-  const failures = new FailureLimit(nowMs);
+  let failedMs: number[] = [];
 
   function refuseFlood(request: Request, response: Response): void {
-    const waitMs = failures.waitMs();
-    if (waitMs === 0) return;
+    const beganMs = nowMs() - WINDOW_MS;
+    failedMs = failedMs.filter((ms) => ms > beganMs);
+    const [oldestMs = 0] = failedMs;
+    if (failedMs.length < FAILURES_MAX) return;
     record.failed("too_many_failures", networkOf(request));
-    response.set("Retry-After", String(Math.ceil(waitMs / 1_000)));
+    response.set("Retry-After", String(Math.ceil((oldestMs - beganMs) / 1_000)));
     throw new MillraceError(
       "too_many_failures",
       "Cannot sign in: too many wrong passwords or tokens. Try again later",
@@ -73,12 +51,16 @@ export function createAuthenticator(
   }
 
   function countFailure(failure: SignInFailure, request: Request): void {
-    failures.count();
+    failedMs.push(nowMs());
     record.failed(failure, networkOf(request));
   }
 
   return {
-    async identify(request, response) {
+    /**
+     * Returns undefined for a stranger.
+     * @throws `unauthorized` for a wrong token; `too_many_failures` after too many failures.
+     */
+    async identify(request: Request, response: Response): Promise<Principal | undefined> {
       if (credentials === undefined) return LOCAL;
       const text = BEARER.exec(request.headers.authorization ?? "")?.[1];
       if (text !== undefined) {
@@ -93,9 +75,10 @@ export function createAuthenticator(
         return undefined;
       return { user: session.user, role: session.role, via: "session" };
     },
-    async signIn(request, response, { user, password }) {
+    /** @throws `unauthorized`; `too_many_failures`, and then nothing was checked. */
+    async signIn(request: Request, response: Response, login: BodyOf<"post /session">) {
       refuseFlood(request, response);
-      const account = checkPassword(user, password);
+      const account = checkPassword(login.user, login.password);
       if (account === undefined) {
         countFailure("wrong_password", request);
         throw unauthorized(response, "Cannot sign in: the user or the password is wrong");
@@ -104,9 +87,9 @@ export function createAuthenticator(
       const network = networkOf(request);
       const { text, session } = sessions.issue(owner);
       await Promise.all([record.signedIn(owner, network), store.isEnded(session, network)]);
-      return { session: text, principal: { ...owner, via: "session" } };
+      return { session: text, principal: { ...owner, via: "session" as const } };
     },
-    async signOut(request) {
+    async signOut(request: Request): Promise<void> {
       const session = sessions.read(readSessionCookie(request) ?? "");
       if (session !== undefined) await store.end(session);
     },
@@ -114,35 +97,10 @@ export function createAuthenticator(
   };
 }
 
-const FAILURES_MAX = 30;
-const WINDOW_MS = 60_000;
-
-/** The last 30 failures of the whole dashboard. */
-class FailureLimit {
-  readonly #nowMs: () => number;
-  #failedMs: number[] = [];
-
-  constructor(nowMs: () => number) {
-    this.#nowMs = nowMs;
-  }
-
-  /** Milliseconds until another guess is checked; 0 for now. */
-  waitMs(): number {
-    const nowMs = this.#nowMs();
-    this.#failedMs = this.#failedMs.filter((failedMs) => failedMs > nowMs - WINDOW_MS);
-    const [oldestMs = nowMs] = this.#failedMs;
-    return this.#failedMs.length < FAILURES_MAX ? 0 : oldestMs + WINDOW_MS - nowMs;
-  }
-
-  count(): void {
-    this.#failedMs.push(this.#nowMs());
-  }
-}
-
-/** Other schemes are left to whatever stands in front and asks for them. */
+/** Another scheme is for a proxy in front. */
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
-/** The error for an unknown caller, with the challenge that RFC 9110 requires. */
+/** With the challenge that RFC 9110 requires. */
 export function unauthorized(response: Response, message: string): MillraceError {
   response.set("WWW-Authenticate", 'Bearer realm="Millrace"');
   return new MillraceError("unauthorized", message);

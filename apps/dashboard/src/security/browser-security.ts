@@ -5,29 +5,27 @@ import type { Request, RequestHandler } from "express";
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const WILDCARDS = new Set(["0.0.0.0", "::"]);
 
+interface Hosts {
+  /** The address that the server listens on. */
+  readonly host: string;
+  readonly hosts?: readonly string[];
+}
+
 /**
- * Refuses requests that name a host which is not ours with 403 `forbidden`, so that a web page
- * whose own name was pointed at this address (DNS rebinding) reads nothing. Ours are the loopback
- * names, the host that we listen on, and those in `hosts`, on any port. A server that listens on
- * every address also takes its addresses: rebinding needs a name.
+ * Refuses requests of another `Host` with 403 `forbidden`, against DNS rebinding. A server that
+ * listens on every address also takes its addresses: rebinding needs a name.
  */
-export function checkHost(options: {
-  boundHost: string;
-  hosts?: readonly string[];
-}): RequestHandler {
-  const known = new Set([
-    ...LOOPBACK,
-    inUrl(options.boundHost),
-    ...(options.hosts ?? []).map((host) => host.toLowerCase()),
-  ]);
-  const takesAddresses = WILDCARDS.has(options.boundHost);
+export function checkHost({ host, hosts = [] }: Hosts): RequestHandler {
+  const known = new Set([...LOOPBACK, inUrl(host), ...hosts.map((name) => name.toLowerCase())]);
+  const takesAddresses = WILDCARDS.has(host);
   return (request, _response, next) => {
-    const host = hostOf(request.headers.host);
-    if (host !== undefined && (known.has(host) || (takesAddresses && isAddress(host)))) {
+    const asked = hostOf(request.headers.host);
+    if (asked !== undefined && (known.has(asked) || (takesAddresses && isAddress(asked)))) {
       return next();
     }
-    next(
-      new MillraceError("forbidden", "Cannot serve this request: its Host is not this server's"),
+    throw new MillraceError(
+      "forbidden",
+      "Cannot serve this request: its Host is not this server's",
     );
   };
 }
@@ -41,40 +39,31 @@ const inUrl = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host).
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** True for a method that changes nothing (RFC 9110 calls these safe). */
+/** The safe methods of RFC 9110. */
 export const isRead = (request: Request): boolean => READS.has(request.method);
 
 /**
- * Refuses writes that a web page of another origin could have caused: 403 `forbidden` by `Origin`
- * and `Sec-Fetch-Site`, 415 `unsupported_media_type` for a body that is not `application/json`,
- * which is what a form can send without asking. Programs that send neither header pass.
+ * Refuses writes of another origin: 403 `forbidden` by `Origin` and `Sec-Fetch-Site`, and 415
+ * `unsupported_media_type` for the body of a form. Programs that send neither header pass.
  */
-export function checkWrite(): RequestHandler {
-  return (request, _response, next) => {
-    if (isRead(request)) return next();
-    if (!isOwnOrigin(request)) {
-      return next(
-        new MillraceError("forbidden", "Cannot accept this write: it comes from another origin"),
-      );
-    }
-    if (!isJsonOrEmpty(request)) {
-      return next(
-        new MillraceError(
-          "unsupported_media_type",
-          "Cannot accept this write: its body is not application/json",
-        ),
-      );
-    }
-    next();
-  };
-}
+export const checkWrite: RequestHandler = (request, _response, next) => {
+  if (isRead(request)) return next();
+  if (!isOwnOrigin(request)) {
+    throw new MillraceError("forbidden", "Cannot accept this write: it comes from another origin");
+  }
+  if (!isJsonOrEmpty(request)) {
+    const message = "Cannot accept this write: its body is not application/json";
+    throw new MillraceError("unsupported_media_type", message);
+  }
+  next();
+};
 
 function isOwnOrigin(request: Request): boolean {
   const site = request.headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin" && site !== "none") return false;
   const { origin } = request.headers;
   if (origin === undefined) return true;
-  // Compared with Host, which was checked before, and without the scheme: a proxy may end TLS.
+  // `Host` was checked before. The scheme is not compared: a proxy may end TLS.
   const host = /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
   return host !== undefined && host.toLowerCase() === request.headers.host?.toLowerCase();
 }
@@ -88,23 +77,19 @@ function isJsonOrEmpty(request: Request): boolean {
   return /^application\/json\s*(;|$)/i.test(type.trim());
 }
 
-/** The policy of answers that are no page, in case a browser shows them as one. */
+/** For answers that are no page, in case a browser shows them as one. */
 export const OWN_CSP =
   "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** The ledger's page: a script and a stylesheet of files, which ask this server alone. */
+/** The ledger's page asks this server alone. */
 export const PAGE_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** bull-board is an application in the browser that sets styles of its own. */
+/** bull-board sets styles of its own. */
 export const BOARD_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
 
-/**
- * The headers that keep a page out of frames, its types as declared and its answers out of caches.
- * The referrer policy is `same-origin`, for under `no-referrer` a browser's own writes would carry
- * `Origin: null`.
- */
+/** With `no-referrer`, a browser's own writes would carry `Origin: null`. */
 export function securityHeaders(csp: string): RequestHandler {
   return (_request, response, next) => {
     response.set({

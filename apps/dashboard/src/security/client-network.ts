@@ -2,20 +2,16 @@ import { isIP, isIPv4 } from "node:net";
 import type { Request } from "express";
 
 /**
- * The network that a request comes from: an IPv4 address, or the /64 of an IPv6 address, since one
- * client has all addresses of a /64. `X-Forwarded-For` counts as far as `TRUST_PROXY` says so, and
- * Express reads it that far. What a proxy writes there need not be an address; then the
- * connection's address counts.
+ * An IPv4 address, or the /64 of an IPv6 address, since one client has all addresses of a /64.
+ * A proxy may write something else; then the connection's address counts.
  */
 export function networkOf(request: Request): string {
-  const forwarded = request.ip ?? "";
-  const address = isIP(forwarded) === 0 ? (request.socket.remoteAddress ?? "") : forwarded;
-  return networkOfAddress(address);
+  const { ip = "", socket } = request;
+  return networkOfAddress(isIP(ip) === 0 ? (socket.remoteAddress ?? "") : ip);
 }
 
-/** The network of an address, in one spelling. */
 export function networkOfAddress(address: string): string {
-  // A server that listens on :: sees an IPv4 client so.
+  // A server on :: sees an IPv4 client like this.
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
   if (isIPv4(address)) return address;
@@ -25,7 +21,6 @@ export function networkOfAddress(address: string): string {
 const GROUPS = 8;
 const GROUPS_OF_PREFIX = 4;
 
-/** The first four groups of an IPv6 address. */
 function prefixOf(address: string): string {
   const [head = "", tail] = (address.split("%")[0] ?? "").split("::");
   const before = groupsOf(head);
@@ -37,7 +32,7 @@ function prefixOf(address: string): string {
     .join(":");
 }
 
-/** An IPv4 address at the end stands for two groups, which are behind the prefix. */
+/** An IPv4 address at the end is two groups behind the prefix. */
 function groupsOf(text: string): string[] {
   if (text === "") return [];
   return text.split(":").flatMap((group) => (group.includes(".") ? ["0", "0"] : [group]));

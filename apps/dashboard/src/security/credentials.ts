@@ -10,14 +10,13 @@ export interface Account {
 }
 
 /** The text that a program sends as `Authorization: Bearer ...`. */
-export interface Token {
+interface Token {
   readonly token: string;
   /** Who the program is, in the audit. */
   readonly name: string;
   readonly role: Role;
 }
 
-/** Everyone who has access. */
 export interface Credentials {
   readonly accounts: readonly Account[];
   readonly tokens: readonly Token[];
@@ -35,7 +34,7 @@ const PREFIXES: readonly (readonly [Role, Prefix])[] = [
 ];
 
 /**
- * Who has access, by the environment; undefined when nobody is named.
+ * Returns undefined when no user and no token is set.
  *
  * @throws `invalid_config` when only one of a user and its password is set, when two are the same,
  * when a name is a user's and a program's, or when a token cannot be sent as one.
@@ -68,10 +67,10 @@ function accountOf(environment: Variables, role: Role, prefix: Prefix): Account[
   return [{ user, password, role }];
 }
 
-/** Visible ASCII, which is what a header's value can carry. */
+/** A header carries visible ASCII. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
-/** Tokens of the list without names are called by their variable, which no other name can be. */
+/** A token without a name has the name of its variable, which no other name can be. */
 function tokensOf(environment: Variables, role: Role, prefix: Prefix): Token[] {
   const unnamed = `${prefix}_TOKEN` as const;
   const named = `${prefix}_TOKENS` as const;
@@ -90,7 +89,6 @@ function tokensOf(environment: Variables, role: Role, prefix: Prefix): Token[] {
   return tokens.map((token) => ({ ...token, role }));
 }
 
-/** The parts of a text that commas separate. */
 export const listOf = (text = ""): string[] =>
   text
     .split(",")
@@ -102,7 +100,7 @@ function refuseTwice(what: string, values: readonly string[]): void {
   throw refusal(`one ${what} is given twice, so its role is ambiguous`);
 }
 
-/** The password or token that is too short, as a problem to solve; undefined if all are long. */
+/** Describes a secret that is too short. */
 export function weaknessOf({ accounts, tokens }: Credentials): string | undefined {
   const account = accounts.find(({ password }) => password.length < SECRET_LENGTH_MIN);
   const token = tokens.find((one) => one.token.length < SECRET_LENGTH_MIN);
@@ -117,46 +115,32 @@ export function weaknessOf({ accounts, tokens }: Credentials): string | undefine
 const refusal = (why: string) =>
   new MillraceError("invalid_config", `Cannot guard the dashboard: ${why}`);
 
-/** A secret in the form that {@link isSameSecret} compares. */
 export const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/**
- * Compares two secrets in constant time. Digests have equal lengths, so the comparison reveals
- * nothing of the secret's length.
- */
+/** Takes constant time. Digests have equal lengths, so the length of a secret is not revealed. */
 export const isSameSecret = (left: Buffer, right: Buffer): boolean => timingSafeEqual(left, right);
 
-/** Finds the account of a user and password; undefined when either is wrong. */
-type CheckPassword = (user: string, password: string) => Account | undefined;
-
-/** Finds the token that equals a text; undefined when there is none. */
-type CheckToken = (text: string) => Token | undefined;
-
-/**
- * Compares with every account, in constant time, so that response times do not reveal user names.
- */
-export function createPasswordCheck(accounts: readonly Account[]): CheckPassword {
+/** Compares every account, so that the response time reveals no user name. */
+export function createPasswordCheck(accounts: readonly Account[]) {
   const known = accounts.map((account) => ({
     account,
     user: digestOf(account.user),
     password: digestOf(account.password),
   }));
-  return (user, password) => {
+  return (user: string, password: string): Account | undefined => {
     const given = { user: digestOf(user), password: digestOf(password) };
-    return known
-      .filter((one) => {
-        const isUser = isSameSecret(one.user, given.user);
-        const isPassword = isSameSecret(one.password, given.password);
-        return isUser && isPassword;
-      })
-      .at(0)?.account;
+    const found = known.filter((one) => {
+      const isUser = isSameSecret(one.user, given.user);
+      const isPassword = isSameSecret(one.password, given.password);
+      return isUser && isPassword;
+    });
+    return found[0]?.account;
   };
 }
 
-/** Compares with every token, in constant time. */
-export function createTokenCheck(tokens: readonly Token[]): CheckToken {
+export function createTokenCheck(tokens: readonly Token[]) {
   const known = tokens.map((token) => ({ token, digest: digestOf(token.token) }));
-  return (text) => {
+  return (text: string): Token | undefined => {
     const given = digestOf(text);
     return known.filter(({ digest }) => isSameSecret(digest, given)).at(0)?.token;
   };

@@ -8,7 +8,7 @@ const principals = new WeakMap<Request, Principal>();
 
 /**
  * Rejects unknown callers (401 `unauthorized`) and writes by viewers (403 `forbidden`). A browser
- * that asks for the queues' page is sent to where it can sign in.
+ * at the queues' page goes to the sign-in.
  */
 export function guard(authenticator: Authenticator): RequestHandler {
   return async (request, response, next) => {
@@ -28,22 +28,19 @@ export function guard(authenticator: Authenticator): RequestHandler {
   };
 }
 
-/** Rejects callers that the guard admitted without a token (403 `forbidden`). */
-export function requireToken(): RequestHandler {
-  return (request, _response, next) => {
-    if (principalOf(request).via === "token") return next();
-    next(new MillraceError("forbidden", "Cannot show this to a session: send a token"));
-  };
-}
+/** Rejects sessions (403 `forbidden`). */
+export const requireToken: RequestHandler = (request, _response, next) => {
+  if (principalOf(request).via === "token") return next();
+  throw new MillraceError("forbidden", "Cannot show this to a session: send a token");
+};
 
-/** Who sent a request that the guard let on. */
 export function principalOf(request: Request): Principal {
   const principal = principals.get(request);
   if (principal !== undefined) return principal;
   throw new Error("Cannot identify the user: the request did not pass the guard");
 }
 
-/** The page of the queues that a browser asks for; undefined for a URL of another server. */
+/** Returns undefined for a URL of another server. */
 function pageOf(request: Request): string | undefined {
   if (!isRead(request) || request.headers.accept?.includes("text/html") !== true) return undefined;
   return /^\/queues(?![^/?])/i.test(request.originalUrl) ? request.originalUrl : undefined;

@@ -1,44 +1,30 @@
 import { withDeadline } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import { setNewest } from "../cache.ts";
-import type { DashboardLedger } from "../ports.ts";
 import type { Session } from "./sessions.ts";
 
-/** The sessions in Postgres: those in use, and those that were ended. */
-export interface SessionStore {
-  /**
-   * Notes that a session is in use, and says whether it was ended: as of ten seconds ago, or as it
-   * was when Postgres last answered.
-   */
-  isEnded(session: Session, network: string): Promise<boolean>;
-  /** Ends a session here at once, and everywhere else when Postgres has it. */
-  end(session: Session): Promise<void>;
-}
+export type SessionStore = ReturnType<typeof createSessionStore>;
 
 interface Deps {
-  readonly ledger: Pick<DashboardLedger, "sessions">;
+  readonly ledger: Pick<Ledger, "sessions">;
   readonly onError: (error: unknown) => void;
 }
 
-/** An answer of Postgres is used this long. */
 const FRESH_MS = 10_000;
-/** A request waits this long for Postgres, at most. */
 const ANSWER_MS_MAX = 1_000;
-/** Sessions that are remembered; the oldest is forgotten first, and then asked for again. */
 const SESSIONS_MAX = 10_000;
 
 interface Known {
   askedMs: number;
   ended: boolean;
-  /** The running query. */
   answer: Promise<void>;
 }
 
 /**
- * Creates the store of sessions. A session's own text says whose it is and until when, so Postgres
- * is needed to end one, and not to have one: while it does not answer, nobody is signed out, and
- * people can sign in.
+ * Postgres is needed to end a session, and not to have one: while it is away nobody is signed out,
+ * and people can sign in.
  */
-export function createSessionStore({ ledger, onError }: Deps): SessionStore {
+export function createSessionStore({ ledger, onError }: Deps) {
   const known = new Map<string, Known>();
 
   async function ask(session: Session, network: string, to: Known): Promise<void> {
@@ -59,7 +45,8 @@ export function createSessionStore({ ledger, onError }: Deps): SessionStore {
   }
 
   return {
-    async isEnded(session, network) {
+    /** Also notes the use. The answer is ten seconds old at most, unless Postgres is away. */
+    async isEnded(session: Session, network: string): Promise<boolean> {
       const one = remember(session.id);
       if (performance.now() - one.askedMs >= FRESH_MS) {
         one.askedMs = performance.now();
@@ -68,7 +55,8 @@ export function createSessionStore({ ledger, onError }: Deps): SessionStore {
       await one.answer;
       return one.ended;
     },
-    async end(session) {
+    /** Ends a session here at once, and in other dashboards when Postgres has it. */
+    async end(session: Session): Promise<void> {
       remember(session.id).ended = true;
       const late = () => new Error(`Postgres did not end a session within ${ANSWER_MS_MAX} ms`);
       await withDeadline(ledger.sessions.end(session.id), ANSWER_MS_MAX, late).catch(onError);

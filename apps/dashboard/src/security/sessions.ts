@@ -3,29 +3,26 @@ import type { Role } from "@millrace/api-contract";
 import type { CookieOptions, Request, Response } from "express";
 import { digestOf, isSameSecret, type Account } from "./credentials.ts";
 
-/** A session lasts a working day, and is not prolonged. */
+/** A working day. No use of a session prolongs it. */
 const SESSION_SECONDS = 12 * 60 * 60;
 
-/** Two dashboards' clocks may differ by so much. */
+/** The clocks of two dashboards may differ by this. */
 const CLOCK_SECONDS = 5 * 60;
 
-/** Who a session belongs to. */
 export interface SessionOwner {
   readonly user: string;
   readonly role: Role;
 }
 
-/** The content of a session's text. */
 export interface Session extends SessionOwner {
-  /** By which it is found in the list of sessions. It opens nothing. */
+  /** Names the session in the list of sessions; it opens nothing. */
   readonly id: string;
   readonly expiresAt: Date;
 }
 
 /**
- * Makes and reads sessions. Each account has a key of its own, made of its password: a changed
- * password ends the account's sessions, and several dashboards agree without a shared store. A
- * guess at the key of a viewer's session reveals nothing of the operator's password (decision 018).
+ * Each account's key is made of its password: a changed password ends its sessions, dashboards need
+ * no shared store, and a viewer's key reveals nothing of the operator's password (decision 018).
  */
 export function createSessions(accounts: readonly Account[], nowMs: () => number = Date.now) {
   const keys = accounts.map((account) => ({ ...account, key: keyOf(account) }));
@@ -76,7 +73,7 @@ const SESSION = "millrace_session";
 /** The name over TLS: no sibling host and no plain page can set this prefix (RFC 6265bis). */
 const SECURE_SESSION = `__Host-${SESSION}`;
 
-/** The session that a browser sends. Of two cookies of one name, one is planted: neither counts. */
+/** Of two cookies of one name, one is planted: neither counts. */
 export function readSessionCookie(request: Request): string | undefined {
   const pairs = (request.headers.cookie ?? "").split(";").map((pair) => pair.trim());
   for (const name of [SECURE_SESSION, SESSION]) {
@@ -88,14 +85,13 @@ export function readSessionCookie(request: Request): string | undefined {
   return undefined;
 }
 
-/** Sets the cookie, as `Secure` when the page's own origin is https: a proxy may end TLS. */
+/** `Secure` when the page's own origin is https: a proxy may end TLS. */
 export function setSessionCookie(request: Request, response: Response, session: string): void {
   const secure = request.headers.origin?.toLowerCase().startsWith("https:") === true;
   const options = { ...ALWAYS, secure, maxAge: SESSION_SECONDS * 1_000 };
   response.cookie(secure ? SECURE_SESSION : SESSION, session, options);
 }
 
-/** Makes the browser forget its session. */
 export function clearSessionCookie(response: Response): void {
   response.clearCookie(SESSION, ALWAYS);
   response.clearCookie(SECURE_SESSION, { ...ALWAYS, secure: true });

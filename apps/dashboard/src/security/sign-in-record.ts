@@ -1,26 +1,16 @@
 import { settlesWithin, withDeadline } from "@millrace/core";
-import type { AuditedFact } from "@millrace/ledger";
+import type { AuditedFact, Ledger } from "@millrace/ledger";
 import type { Logger } from "@millrace/service";
 import { Counter, type Registry } from "prom-client";
-import type { DashboardLedger } from "../ports.ts";
 import type { SessionOwner } from "./sessions.ts";
 
-/** The reasons that a sign-in or a token is refused. */
 const FAILURES = ["wrong_password", "wrong_token", "too_many_failures"] as const;
 export type SignInFailure = (typeof FAILURES)[number];
 
-/** The record of sign-ins in the metrics, the log and the audit. */
-export interface SignInRecord {
-  /** Resolves when the audit has the entry, or after a second: a sign-in does not need Postgres. */
-  signedIn(owner: SessionOwner, network: string): Promise<void>;
-  /** Counts a failure. Log and audit get one entry for all failures of a minute. */
-  failed(failure: SignInFailure, network: string): void;
-  /** Writes the failures that were gathered. */
-  close(): Promise<void>;
-}
+export type SignInRecord = ReturnType<typeof createSignInRecord>;
 
 interface Deps {
-  readonly ledger: Pick<DashboardLedger, "audit">;
+  readonly ledger: Pick<Ledger, "audit">;
   readonly logger: Logger;
   readonly registry: Registry;
   readonly onError: (error: unknown) => void;
@@ -29,14 +19,13 @@ interface Deps {
 const MINUTE_MS = 60_000;
 /** The first failures after a quiet minute are written this soon. */
 const BURST_MS = 1_000;
-/** A sign-in waits this long for the audit, at most. */
 const RECORD_MS_MAX = 1_000;
 const CLOSE_MS_MAX = 3_000;
-/** Entries that are kept while Postgres is away. */
+/** Kept while Postgres is away. */
 const UNWRITTEN_MAX = 200;
 
-/** Creates the record. Its counter is `millrace_dashboard_sign_ins_total`. */
-export function createSignInRecord({ ledger, logger, registry, onError }: Deps): SignInRecord {
+/** Records sign-ins in the metrics, the log, and the audit. */
+export function createSignInRecord({ ledger, logger, registry, onError }: Deps) {
   const signIns = createCounter(registry);
   let gathered: GatheredFailures | undefined;
   let unwritten: AuditedFact[] = [];
@@ -70,26 +59,23 @@ export function createSignInRecord({ ledger, logger, registry, onError }: Deps):
   }
 
   return {
-    signedIn: async ({ user, role }, network) => {
+    /** Resolves after a second at most: a sign-in does not need Postgres. */
+    signedIn: async ({ user, role }: SessionOwner, network: string): Promise<void> => {
       signIns.inc({ result: "signed_in" });
       logger.info({ user, network }, "signed in");
-      const entry = {
-        actor: user,
-        role,
-        via: "session",
-        action: "sign_in",
-        result: { network },
-      } as const;
+      const who = { actor: user, role, via: "session" } as const;
+      const recorded = ledger.audit.record([{ ...who, action: "sign_in", result: { network } }]);
       const late = () => new Error(`the audit did not take a sign-in within ${RECORD_MS_MAX} ms`);
-      await withDeadline(ledger.audit.record([entry]), RECORD_MS_MAX, late).catch(onError);
+      await withDeadline(recorded, RECORD_MS_MAX, late).catch(onError);
     },
-    failed: (failure, network) => {
+    /** Log and audit get one entry for all failures of a minute. */
+    failed: (failure: SignInFailure, network: string): void => {
       signIns.inc({ result: failure });
       gathered ??= new GatheredFailures();
       gathered.add(failure, network);
       writeSoon();
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       clearTimeout(timer);
       await settlesWithin(writing.then(write), CLOSE_MS_MAX);
       clearTimeout(timer);
@@ -109,12 +95,11 @@ function createCounter(registry: Registry) {
   return signIns;
 }
 
-/** Networks that are counted: a flood of addresses must not fill the memory. */
+/** Counted networks: a flood of addresses must not fill the memory. */
 const NETWORKS_MAX = 1_000;
-/** Networks that the log and the audit name. */
+/** Named in the log and the audit. */
 const WORST_MAX = 3;
 
-/** The failures of a minute: counts by kind, and by network. */
 class GatheredFailures {
   readonly #since = new Date();
   readonly #counts: Partial<Record<SignInFailure, number>> = {};

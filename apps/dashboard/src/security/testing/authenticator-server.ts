@@ -61,7 +61,7 @@ export async function serveAuthenticator(
     end: async ({ id }) => void ended.add(id),
   };
   const authenticator = createAuthenticator(credentials, { record, store, nowMs: () => clock.ms });
-  app.use(checkWrite());
+  app.use(checkWrite);
   app.use("/api", createOpenRoutes(authenticator));
   app.use(guard(authenticator));
   app.use(async (asked, response) => {

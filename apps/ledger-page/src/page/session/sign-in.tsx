@@ -7,7 +7,7 @@ import { request } from "../api/request.ts";
 import icon from "../icon.svg";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { useTitle } from "../parts/use-title.ts";
-import { nextPath } from "./session.ts";
+import { nextPath } from "./next-path.ts";
 
 export function SignIn() {
   useTitle("Sign in");
