@@ -1,7 +1,7 @@
 import { openCommand, openLedger, openQueues } from "@millrace/connect";
 import { MillraceError } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import { createOperator, type Operator } from "@millrace/operations";
+import { createOperator, type Actor, type Operator } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import { loadConfig } from "@millrace/service";
 import type { CliContext } from "./context.ts";
@@ -64,12 +64,13 @@ export async function withQueues<Result>(
 /**
  * Opens the ledger for the time of one command.
  *
- * @throws `database_unavailable`, `migration_needed`, `migration_unknown`.
+ * @throws `database_unreachable`, `database_unavailable`, `migration_needed`, `migration_unknown`.
  */
 export async function withLedger<Result>(
-  databaseUrl: string,
+  context: CliContext,
   work: (ledger: Ledger) => Promise<Result>,
 ): Promise<Result> {
+  const { databaseUrl } = await findStores(readSettings(context));
   const { ledger, close } = await openLedger(databaseUrl);
   try {
     return await work(ledger);
@@ -86,7 +87,7 @@ export async function withLedger<Result>(
  */
 export async function withStores<Result>(
   context: CliContext,
-  work: (stores: { ledger: Ledger; queues: Queues }) => Promise<Result>,
+  work: (stores: OpenStores) => Promise<Result>,
 ): Promise<Result> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
@@ -96,6 +97,11 @@ export async function withStores<Result>(
   } finally {
     await stores.close();
   }
+}
+
+export interface OpenStores {
+  readonly ledger: Ledger;
+  readonly queues: Queues;
 }
 
 function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey }: Stores) {
@@ -117,9 +123,15 @@ export async function withOperator<Result>(
   reason: string | undefined,
   work: (operator: Operator, ledger: Ledger) => Promise<Result>,
 ): Promise<Result> {
-  const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
-  return await withStores(context, (stores) => work(createOperator(stores, actor), stores.ledger));
+  return await withStores(context, (stores) =>
+    work(createOperator(stores, actorOf(context, reason)), stores.ledger),
+  );
 }
+
+/** The user of a command, for the audit. */
+export const actorOf = ({ user }: CliContext, reason: string | undefined): Actor => ({
+  ...{ user, role: "operator", via: "cli", reason },
+});
 
 /**
  * Completes the `error` of a filter to a whole fingerprint: you can type its beginning.

@@ -4,8 +4,7 @@ import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { age } from "../events/format-events.ts";
 import { choice, reasonText, wholeNumber } from "../parse-option.ts";
-import { readSettings } from "../settings.ts";
-import { findStores, withLedger } from "../stores.ts";
+import { actorOf, withLedger } from "../stores.ts";
 import { cut, formatTable, printable, widthOf } from "../terminal-text.ts";
 
 interface Options {
@@ -97,16 +96,15 @@ interface ErrorsOptions {
  */
 async function runErrors(context: CliContext, options: ErrorsOptions): Promise<void> {
   const { fingerprint, set, note, reason, json, limit, ...filter } = options;
-  const { databaseUrl } = await findStores(readSettings(context));
   const print = (text: string) => context.stdout.write(`${text}\n`);
-  await withLedger(databaseUrl, async (ledger) => {
+  await withLedger(context, async (ledger) => {
     if (fingerprint === undefined) {
       const { errors, total } = await ledger.errors.find({ ...filter, limit });
       if (json) for (const error of errors) print(JSON.stringify(error));
       else print(listText(errors, total, context.stdout));
       return;
     }
-    const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
+    const actor = actorOf(context, reason);
     const error =
       set === undefined
         ? await ledger.errors.get(fingerprint)

@@ -6,7 +6,7 @@ import {
   type EventLookup,
   type EventStatus,
 } from "@millrace/core";
-import type { EventRecord, Ledger } from "@millrace/ledger";
+import type { EventRecord } from "@millrace/ledger";
 import { showEvent, type ShowDeps } from "@millrace/operations";
 import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
@@ -22,7 +22,7 @@ import {
   choice,
   wholeNumber,
 } from "../parse-option.ts";
-import { readSettings, type Settings } from "../settings.ts";
+import { readSettings } from "../settings.ts";
 import { findStores, withLedger, withQueues, withWholeError } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -126,7 +126,7 @@ async function follow(context: CliContext, { limit, json, ...asked }: ListOption
   const stop = new AbortController();
   const dispose = context.onStopSignal(() => stop.abort());
   try {
-    await withEnvironmentLedger(context, async (ledger) => {
+    await withLedger(context, async (ledger) => {
       const filter = await withWholeError(ledger, asked);
       for await (const event of followEvents(ledger, filter, { limit, signal: stop.signal })) {
         context.stdout.write(`${json ? JSON.stringify(event) : formatLine(event)}\n`);
@@ -139,7 +139,7 @@ async function follow(context: CliContext, { limit, json, ...asked }: ListOption
 
 async function list(context: CliContext, { limit, json, ...filter }: ListOptions): Promise<void> {
   const rows: EventRow[] = [];
-  await withEnvironmentLedger(context, async (ledger) => {
+  await withLedger(context, async (ledger) => {
     for await (const event of listEvents(ledger, await withWholeError(ledger, filter), limit)) {
       if (json) context.stdout.write(`${JSON.stringify(event)}\n`);
       else rows.push(event);
@@ -169,28 +169,18 @@ async function requireSource(context: CliContext, name: string): Promise<void> {
   );
 }
 
-/** Opens the ledger that the environment names for the time of one command. */
-async function withEnvironmentLedger(
-  context: CliContext,
-  work: (ledger: Pick<Ledger, "reads" | "errors">) => Promise<void>,
-): Promise<void> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  await withLedger(databaseUrl, work);
-}
-
 async function show(context: CliContext, options: EventsOptions): Promise<void> {
   const { source, id = "", json, body } = options;
   if (source === undefined) {
     throw new MillraceError("invalid_request", "Cannot show an event: --id needs --source");
   }
   const lookup = { source, eventId: id };
-  const settings = readSettings(context);
   if (body !== undefined) {
-    const written = await ask(settings, (deps) => writeBody(context, deps, lookup, body));
+    const written = await ask(context, (deps) => writeBody(context, deps, lookup, body));
     if (written === undefined) throw notFound(lookup);
     return;
   }
-  const found = await ask(settings, (deps) => showEvent(deps, lookup));
+  const found = await ask(context, (deps) => showEvent(deps, lookup));
   if (found === undefined) throw notFound(lookup);
   if (found.stage === "queued") {
     const queued = { stage: found.stage, source, event_id: id, job: found.job.state };
@@ -213,15 +203,15 @@ function notFound({ source, eventId }: EventLookup): MillraceError {
 
 /** Asks the ledger first, which needs no config, and then the queues. */
 async function ask<Found>(
-  settings: Settings,
+  context: CliContext,
   work: (deps: ShowDeps) => Promise<Found | undefined>,
 ): Promise<Found | undefined> {
-  const stores = await findStores(settings);
-  return await withLedger(stores.databaseUrl, async (ledger) => {
+  return await withLedger(context, async (ledger) => {
     const found = await work({ ledger, queues: NO_QUEUES });
     if (found !== undefined) return found;
+    const settings = readSettings(context);
     const { config } = await loadConfig(settings.configPath);
-    return await withQueues(stores, Object.keys(config.sources), (queues) =>
+    return await withQueues(await findStores(settings), Object.keys(config.sources), (queues) =>
       work({ ledger, queues }),
     );
   });

@@ -14,7 +14,7 @@ import {
 } from "../parse-option.ts";
 import type { Command } from "commander";
 import { runMany } from "../runs/run-many.ts";
-import { runGiveUp, runOne } from "../runs/run-one.ts";
+import { runOne } from "../runs/run-one.ts";
 
 /** `millrace retry`, `replay`, and `give-up`, for one event or all events of a filter. */
 export function addVerbCommands(program: Command, context: CliContext): void {
@@ -183,10 +183,6 @@ async function runVerb(command: Command, context: CliContext, verb: BulkVerb): P
     command.error("error: one event takes no filter: remove its id, or the options");
   }
   const one = { lookup: { source, eventId, generation: named }, json: json === true, reason };
-  if (verb === "give_up") {
-    context.setExitCode(await runGiveUp(context, one));
-    return;
-  }
   const waitMs = wait === true ? (timeout ?? WAIT_MS) : undefined;
   context.setExitCode(await runOne(context, verb, { ...one, waitMs }));
 }

@@ -5,8 +5,7 @@ import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { positiveNumber, reasonText, wholeNumber } from "../parse-option.ts";
 import { number, resultText, watchRun } from "../runs/watch-run.ts";
-import { readSettings } from "../settings.ts";
-import { findStores, withLedger } from "../stores.ts";
+import { actorOf, withLedger } from "../stores.ts";
 import { formatTable, printable } from "../terminal-text.ts";
 
 const RUNS_HELP = `
@@ -82,8 +81,7 @@ async function listRuns(
   context: CliContext,
   { limit, json }: { readonly limit: number; readonly json?: true },
 ): Promise<void> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  await withLedger(databaseUrl, async (ledger) => {
+  await withLedger(context, async (ledger) => {
     const runs = await ledger.bulkRuns.find(limit);
     const lines = runs.map((run) => JSON.stringify(run)).join("\n");
     const text = json === true ? lines : tableOf(runs, context.stdout.columns);
@@ -97,8 +95,7 @@ async function listRuns(
  * @throws `run_not_found`; `database_unreachable`, `database_unavailable`, `migration_needed`
  */
 async function watchOne(context: CliContext, id: number, json: boolean): Promise<number> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  return await withLedger(databaseUrl, async (ledger) =>
+  return await withLedger(context, async (ledger) =>
     watchRun(context, ledger, await ledger.bulkRuns.get(id), json),
   );
 }
@@ -115,9 +112,8 @@ async function changeRun(
   change: BulkRunChange,
   { reason, json }: { readonly reason?: string; readonly json?: true },
 ): Promise<void> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  await withLedger(databaseUrl, async (ledger) => {
-    const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
+  await withLedger(context, async (ledger) => {
+    const actor = actorOf(context, reason);
     const run = await changeBulkRun({ ledger, actor }, id, change);
     context.stdout.write(`${json === true ? JSON.stringify(run) : changeText(run)}\n`);
   });

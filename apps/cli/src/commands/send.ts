@@ -28,7 +28,7 @@ import {
 import { createPoster } from "../send/post-delivery.ts";
 import { sendMany, sendOne } from "../send/send-many.ts";
 import { readSettings, type Settings } from "../settings.ts";
-import { findStores, withLedger } from "../stores.ts";
+import { withLedger } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
 const HELP = `
@@ -140,8 +140,7 @@ async function runSend(
     const send = () => sendOne(() => deliver(event), { heading, stdout: context.stdout });
     if (options.wait !== true) return await send();
     // A ledger that cannot be read is found before anything is sent.
-    const { databaseUrl } = await findStores(settings);
-    return await withLedger(databaseUrl, async (ledger) => {
+    return await withLedger(context, async (ledger) => {
       const exitCode = await send();
       if (exitCode !== 0) return exitCode;
       return await tellEnds(context, ledger, {

@@ -3,8 +3,7 @@ import { endSession } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { reasonText } from "../parse-option.ts";
-import { readSettings } from "../settings.ts";
-import { findStores, withLedger } from "../stores.ts";
+import { actorOf, withLedger } from "../stores.ts";
 import { formatTable, printable } from "../terminal-text.ts";
 
 const SESSIONS_HELP = `
@@ -45,8 +44,7 @@ async function runSessions(
   context: CliContext,
   { end, reason, json }: SessionsOptions,
 ): Promise<void> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  await withLedger(databaseUrl, async (ledger) => {
+  await withLedger(context, async (ledger) => {
     if (end === undefined) {
       const sessions = await ledger.sessions.find();
       const lines = sessions.map((session) => JSON.stringify(session)).join("\n");
@@ -54,8 +52,7 @@ async function runSessions(
       if (text !== "") context.stdout.write(`${text}\n`);
       return;
     }
-    const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
-    await endSession({ ledger, actor }, end);
+    await endSession({ ledger, actor: actorOf(context, reason) }, end);
     context.stdout.write(`ended ${printable(end)}\n`);
   });
 }

@@ -1,10 +1,9 @@
 import type { BulkRun } from "@millrace/api-contract";
-import { runResult } from "@millrace/api-contract/run-text";
+import { REASON_WORDS, runResult } from "@millrace/api-contract/run-text";
 import { wait } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { CliContext } from "../context.ts";
 import { createProgress } from "../progress.ts";
-import { REASONS } from "./run-one.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -97,14 +96,18 @@ function noteOn(
 /** The results of a run's events, and the reasons of those that were skipped. */
 export function resultText(run: BulkRun): string {
   const { skipped, state } = run;
-  const lines = [runResult(run)];
-  for (const [reason, count] of Object.entries(skipped)) {
-    const why = Object.hasOwn(REASONS, reason) ? REASONS[reason as keyof typeof REASONS] : reason;
-    lines.push(`skipped: ${number(count)}, ${why} (${reason})`);
-  }
+  const lines = [
+    runResult(run),
+    ...Object.entries(skipped).map(([reason, count]) => skippedText(reason, number(count))),
+  ];
   if (state === "stopped") lines.push("The run was stopped before its end.");
   if (state === "failed") lines.push(`The run failed: ${printable(run.error ?? "")}`);
   return lines.join("\n");
 }
+
+const WORDS: Readonly<Record<string, string>> = REASON_WORDS;
+
+export const skippedText = (reason: string, count: string): string =>
+  `skipped: ${count}, ${WORDS[reason] ?? reason} (${reason})`;
 
 export const number = (value: number): string => value.toLocaleString("en-US");
