@@ -7,7 +7,7 @@ import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import type { CliContext } from "./context.ts";
-import { runCli } from "./run-cli.ts";
+import { runCli } from "./program.ts";
 
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

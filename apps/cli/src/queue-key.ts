@@ -1,7 +1,7 @@
 import { isQueueKey, makeQueueKey, MillraceError } from "@millrace/core";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "./context.ts";
 import { writePrivateFile } from "./write-private-file.ts";
 
 /** The key that `millrace start` made for jobs on Redis; undefined when there is none to read. */

@@ -4,10 +4,9 @@ import type { Ledger } from "@millrace/ledger";
 import { createOperator, type Actor, type Operator } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import { loadConfig } from "@millrace/service";
-import type { CliContext } from "./context.ts";
+import { type CliContext, readSettings, type Settings } from "./context.ts";
 import { readQueueKey } from "./queue-key.ts";
 import { readRun } from "./run-file.ts";
-import { readSettings, type Settings } from "./settings.ts";
 
 /** Where the ledger is, and the queue; without `redisUrl` the queue is on Postgres too. */
 export interface Stores {

@@ -5,7 +5,7 @@ import { checkJob } from "@millrace/processor";
 import type { Queues } from "@millrace/queue";
 import type { LoadedConfig } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
+import { type CliContext, readSettings, type Settings } from "../context.ts";
 import { checkConfig, checkHandlers, checkSecrets, checkTypes } from "../doctor/check-config.ts";
 import { checkClocks, checkListeners } from "../doctor/check-machine.ts";
 import {
@@ -29,7 +29,6 @@ import {
 import { bad, check, type Check, asJson, asText, type Report } from "../doctor/report.ts";
 import { createProgress } from "../progress.ts";
 import { reportError } from "../report-error.ts";
-import { readSettings, type Settings } from "../settings.ts";
 import { findStores, type Stores, withQueues } from "../stores.ts";
 import { partsOf } from "./migrate.ts";
 
@@ -49,7 +48,7 @@ Examples:
   $ millrace doctor --json | jq .disagreements`;
 
 /** `millrace doctor`: finds problems, and compares the ledger with the queues. */
-export function addDoctorCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("doctor")
     .description("find problems and say how to fix them")

@@ -34,7 +34,7 @@ Examples:
   $ millrace retry --error 1-4f3a9c01d2e47b60`;
 
 /** `millrace errors`: lists groups of equal errors, shows one, or sets the state of one. */
-export function addErrorsCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   const command = program
     .command("errors")
     .description("list errors of handlers, grouped, or show or resolve one")

@@ -10,7 +10,7 @@ import type { EventRecord } from "@millrace/ledger";
 import { showEvent, type ShowDeps } from "@millrace/operations";
 import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
+import { type CliContext, readSettings } from "../context.ts";
 import { nearest } from "../doctor/nearest.ts";
 import { formatDetail, formatLine, formatList } from "../events/format-events.ts";
 import { followEvents, listEvents } from "../events/list-events.ts";
@@ -22,7 +22,6 @@ import {
   choice,
   wholeNumber,
 } from "../parse-option.ts";
-import { readSettings } from "../settings.ts";
 import { findStores, withLedger, withQueues, withWholeError } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -48,7 +47,7 @@ Examples:
   $ millrace events hookmesh evt_123 --body > event.json`;
 
 /** `millrace events`: lists events of the ledger as a table or as JSON lines. */
-export function addEventsCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   const command = program.command("events");
   command
     .description("list events, or show one event")

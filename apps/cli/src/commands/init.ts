@@ -29,7 +29,7 @@ interface InitFlags {
 }
 
 /** `millrace init`: writes a starter config and handler. */
-export function addInitCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("init")
     .description("create a starter config and handler")

@@ -2,8 +2,7 @@ import { resolve } from "node:path";
 import { checkSchema, createPool, migrate, USER_SCOPE } from "@millrace/ledger";
 import { loadConfig, type LoadedConfig } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
-import { readSettings } from "../settings.ts";
+import { type CliContext, readSettings } from "../context.ts";
 import { findStores, type Stores, withQueues } from "../stores.ts";
 
 const MIGRATE_HELP = `
@@ -17,7 +16,7 @@ Examples:
   $ millrace migrate --check                    exits with 1 if a migration is pending`;
 
 /** `millrace migrate`: applies Millrace's migrations and the user's. */
-export function addMigrateCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("migrate")
     .description("apply pending database migrations")

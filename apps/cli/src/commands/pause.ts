@@ -1,9 +1,8 @@
 import { type Config, MillraceError } from "@millrace/core";
 import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
+import { type CliContext, readSettings } from "../context.ts";
 import { reasonText } from "../parse-option.ts";
-import { readSettings } from "../settings.ts";
 import { withOperator } from "../stores.ts";
 
 const PAUSE_HELP = {
@@ -22,7 +21,7 @@ Examples:
 };
 
 /** `millrace pause` and `millrace resume`, for one or more sources. */
-export function addPauseCommands(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   for (const verb of ["pause", "resume"] as const) {
     const does =
       verb === "pause"

@@ -3,7 +3,7 @@ import { createRetentionLedger } from "@millrace/ledger";
 import { planRetention, runRetention, type RetentionPolicy } from "@millrace/operations";
 import { archiveDirOf, loadConfig } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
+import { type CliContext, readSettings } from "../context.ts";
 import { createProgress } from "../progress.ts";
 import {
   planAsJson,
@@ -14,7 +14,6 @@ import {
   type Ending,
   type Counts,
 } from "../retention/format-retention.ts";
-import { readSettings } from "../settings.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { findStores } from "../stores.ts";
 
@@ -30,7 +29,7 @@ Examples:
   $ millrace retention --json`;
 
 /** `millrace retention`: removes data that is older than its retention period. */
-export function addRetentionCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("retention")
     .description("drop old bodies and delete old events now")

@@ -17,7 +17,7 @@ import { runMany } from "../runs/run-many.ts";
 import { runOne } from "../runs/run-one.ts";
 
 /** `millrace retry`, `replay`, and `give-up`, for one event or all events of a filter. */
-export function addVerbCommands(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   addRetryCommand(program, context);
   addReplayCommand(program, context);
   addGiveUpCommand(program, context);

@@ -20,7 +20,7 @@ Examples:
   $ millrace runs stop 12`;
 
 /** `millrace runs`: lists bulk runs, watches one, and changes one. */
-export function addRunsCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   const runs = program
     .command("runs")
     .description("list bulk runs, watch one, or pause, resume, slow down, or stop it")

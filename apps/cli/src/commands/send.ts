@@ -13,7 +13,7 @@ import type { Ledger } from "@millrace/ledger";
 import { loadConfig, reasonOf, resolveSecrets } from "@millrace/service";
 import { InvalidArgumentError, type Command } from "commander";
 import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
-import type { CliContext } from "../context.ts";
+import { type CliContext, readSettings, type Settings } from "../context.ts";
 import { readDevelopmentSecrets } from "../development-secrets.ts";
 import { duration, positiveNumber, wholeNumber, WAIT_MS } from "../parse-option.ts";
 import { readRun } from "../run-file.ts";
@@ -27,7 +27,6 @@ import {
 } from "../send/create-event.ts";
 import { createPoster } from "../send/post-delivery.ts";
 import { sendMany, sendOne } from "../send/send-many.ts";
-import { readSettings, type Settings } from "../settings.ts";
 import { withLedger } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -45,7 +44,7 @@ Examples:
   $ echo '{"type":"a"}' | millrace send standard a --data -`;
 
 /** `millrace send <source> [type]`: posts signed events as the provider would. */
-export function addSendCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   const command = program.command("send");
   command
     .description("post signed sample events to an ingress")

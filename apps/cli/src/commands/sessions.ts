@@ -15,7 +15,7 @@ Examples:
   $ millrace sessions --end Yk3vQ2... --reason "the laptop was lost"`;
 
 /** `millrace sessions`: lists who is signed in to the dashboard, and ends a session. */
-export function addSessionsCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("sessions")
     .description("list who is signed in to the dashboard, or end a session")

@@ -10,11 +10,10 @@ import {
   resolveSecrets,
 } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
+import { type CliContext, readSettings, type Settings } from "../context.ts";
 import { secretVariables } from "../development-secrets.ts";
 import { wholeNumber } from "../parse-option.ts";
 import { ensureQueueKey } from "../queue-key.ts";
-import { readSettings, type Settings } from "../settings.ts";
 import { createRunKeeper, currentRun, startSummary } from "../start/current-run.ts";
 import { writeLine } from "../start/log-lines.ts";
 import { checkConnections, type Database, openDatabase } from "../start/open-database.ts";
@@ -35,7 +34,7 @@ Examples:
   $ REDIS_URL=redis://127.0.0.1:6379 millrace start --workers 4`;
 
 /** `millrace start`: the ingress, workers, and dashboard, and an embedded Postgres if needed. */
-export function addStartCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("start")
     .description("run everything on this machine")

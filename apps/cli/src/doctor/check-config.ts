@@ -8,9 +8,8 @@ import {
 } from "@millrace/core";
 import { LATEST_EVENTS, latestTypes, type createPool } from "@millrace/ledger";
 import { loadConfig, loadHandlers, resolveSecrets, type LoadedConfig } from "@millrace/service";
-import type { CliContext } from "../context.ts";
+import type { CliContext, Settings } from "../context.ts";
 import { readDevelopmentSecrets } from "../development-secrets.ts";
-import type { Settings } from "../settings.ts";
 import { nearest } from "./nearest.ts";
 import { bad, check, note, ok, type Check, checkIfAny } from "./report.ts";
 

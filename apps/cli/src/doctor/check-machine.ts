@@ -3,7 +3,7 @@ import { readRedisFacts } from "@millrace/queue";
 import { reasonOf } from "@millrace/service";
 import type { Stores } from "../stores.ts";
 import { readRun, type Run } from "../run-file.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../context.ts";
 import { isFree } from "../start/free-port.ts";
 import { bad, check, note, ok, type Check } from "./report.ts";
 

@@ -10,7 +10,7 @@ import { createPool } from "@millrace/ledger";
 import { connectionsWanted, type QueueRole } from "@millrace/queue";
 import type { Stores } from "../stores.ts";
 import { isAlive } from "../run-file.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../context.ts";
 import { join } from "node:path";
 
 /** The Postgres that everything stands on: the one of DATABASE_URL, or one of our own. */

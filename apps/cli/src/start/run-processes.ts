@@ -1,7 +1,6 @@
 import cluster from "node:cluster";
 import { createLogger, loadConfig, notifyParent } from "@millrace/service";
-import type { CliContext } from "../context.ts";
-import { readSettings } from "../settings.ts";
+import { type CliContext, readSettings } from "../context.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { createSupervisor } from "./supervisor.ts";
 
