@@ -5,8 +5,7 @@ import { createOperator, type Actor, type Operator } from "@millrace/operations"
 import type { Queues } from "@millrace/queue";
 import { loadConfig } from "@millrace/service";
 import { type CliContext, readSettings, type Settings } from "./context.ts";
-import { readQueueKey } from "./queue-key.ts";
-import { readRun } from "./run-file.ts";
+import { readQueueKey, readRun } from "./data-folder.ts";
 
 /** Where the ledger is, and the queue; without `redisUrl` the queue is on Postgres too. */
 export interface Stores {

@@ -14,9 +14,8 @@ import { loadConfig, reasonOf, resolveSecrets } from "@millrace/service";
 import { InvalidArgumentError, type Command } from "commander";
 import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
 import { type CliContext, readSettings, type Settings } from "../context.ts";
-import { readDevelopmentSecrets } from "../development-secrets.ts";
+import { readDevelopmentSecrets, readRun } from "../data-folder.ts";
 import { duration, positiveNumber, wholeNumber, WAIT_MS } from "../parse-option.ts";
-import { readRun } from "../run-file.ts";
 import {
   parseOverride,
   type Override,

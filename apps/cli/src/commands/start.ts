@@ -11,9 +11,8 @@ import {
 } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings, type Settings } from "../context.ts";
-import { secretVariables } from "../development-secrets.ts";
+import { secretVariables, ensureQueueKey } from "../data-folder.ts";
 import { wholeNumber } from "../parse-option.ts";
-import { ensureQueueKey } from "../queue-key.ts";
 import { createRunKeeper, currentRun, startSummary } from "../start/current-run.ts";
 import { writeLine } from "../start/log-lines.ts";
 import { checkConnections, type Database, openDatabase } from "../start/open-database.ts";

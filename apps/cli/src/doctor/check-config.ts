@@ -9,7 +9,7 @@ import {
 import { LATEST_EVENTS, latestTypes, type createPool } from "@millrace/ledger";
 import { loadConfig, loadHandlers, resolveSecrets, type LoadedConfig } from "@millrace/service";
 import type { CliContext, Settings } from "../context.ts";
-import { readDevelopmentSecrets } from "../development-secrets.ts";
+import { readDevelopmentSecrets } from "../data-folder.ts";
 import { nearest } from "./nearest.ts";
 import { bad, check, note, ok, type Check, checkIfAny } from "./report.ts";
 

@@ -2,7 +2,7 @@ import type { createPool } from "@millrace/ledger";
 import { readRedisFacts } from "@millrace/queue";
 import { reasonOf } from "@millrace/service";
 import type { Stores } from "../stores.ts";
-import { readRun, type Run } from "../run-file.ts";
+import { readRun, type Run } from "../data-folder.ts";
 import type { Settings } from "../context.ts";
 import { isFree } from "../start/free-port.ts";
 import { bad, check, note, ok, type Check } from "./report.ts";

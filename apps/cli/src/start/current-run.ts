@@ -1,4 +1,4 @@
-import { removeRun, type Run, writeRun } from "../run-file.ts";
+import { removeRun, type Run, writeRun } from "../data-folder.ts";
 import type { RunningProcess } from "./supervisor.ts";
 
 interface RunFacts {

@@ -9,7 +9,7 @@ import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import { createPool } from "@millrace/ledger";
 import { connectionsWanted, type QueueRole } from "@millrace/queue";
 import type { Stores } from "../stores.ts";
-import { isAlive } from "../run-file.ts";
+import { isAlive } from "../data-folder.ts";
 import type { Settings } from "../context.ts";
 import { join } from "node:path";
 
