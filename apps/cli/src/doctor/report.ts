@@ -18,8 +18,8 @@ type CheckName =
   | "schema"
   | "your tables"
   | "rights"
-  | "retention"
   | "misplaced tables"
+  | "retention"
   | "event types"
   | "queue"
   | "queue's disk"
@@ -28,54 +28,65 @@ type CheckName =
   | "epochs"
   | "reconciler";
 
-/** One thing that was looked at. */
-export interface Check {
-  readonly name: CheckName;
-  /** `note` is worth knowing and no fault; `unknown` could not be looked at. */
+/** The result of a check: `note` is no fault; `unknown` could not be looked at. */
+export interface Seen {
   readonly state: "ok" | "note" | "bad" | "unknown";
   readonly detail: string;
-  /** The fix of a problem. */
   readonly fix?: string | undefined;
 }
 
-/** The result of a check. */
-export type Seen = Omit<Check, "name">;
+/** A line of the report. */
+export interface Line extends Seen {
+  readonly name: CheckName;
+}
 
-/** Runs one check. An error makes its state unknown. */
-export async function check(name: CheckName, look: () => Promise<Seen> | Seen): Promise<Check> {
-  try {
-    return { name, ...(await look()) };
-  } catch (error) {
-    return { name, state: "unknown", detail: reasonOf(error), fix: connectionHint(error) };
+/** One check of `On`. */
+export interface Check<On> {
+  readonly name: CheckName;
+  /** Returns undefined where there is nothing to report. */
+  readonly run: (on: On) => Promise<Seen | undefined> | Seen | undefined;
+  /** The fix of a problem, unless the result has its own. */
+  readonly advice?: string;
+  /** Runs only if an earlier check has one of these states. */
+  readonly needs?: readonly [name: CheckName, ...states: Seen["state"][]];
+}
+
+/** Runs checks in their order, and adds their lines. */
+export async function runChecks<On>(
+  lines: Line[],
+  checks: readonly Check<On>[],
+  on: On,
+): Promise<void> {
+  for (const { name, run, advice, needs } of checks) {
+    if (needs !== undefined) {
+      const [needed, ...states] = needs;
+      if (!lines.some((line) => line.name === needed && states.includes(line.state))) continue;
+    }
+    try {
+      const seen = await run(on);
+      if (seen === undefined) continue;
+      lines.push({ name, ...seen, fix: seen.fix ?? (seen.state === "ok" ? undefined : advice) });
+    } catch (error) {
+      lines.push(unknown(name, error));
+    }
   }
 }
 
-/** A check that has no line where there is nothing to say. */
-export async function checkIfAny(
-  name: Check["name"],
-  look: () => Promise<Seen | undefined>,
-): Promise<readonly Check[]> {
-  let isSilent = false;
-  const seen = await check(name, async () => {
-    const found = await look();
-    isSilent = found === undefined;
-    return found ?? ok("");
-  });
-  return isSilent ? [] : [seen];
-}
-
+export const unknown = (name: CheckName, error: unknown): Line => ({
+  ...{ name, state: "unknown", detail: reasonOf(error), fix: connectionHint(error) },
+});
 export const ok = (detail: string): Seen => ({ state: "ok", detail });
 export const note = (detail: string, fix?: string): Seen => ({ state: "note", detail, fix });
 export const bad = (detail: string, fix?: string): Seen => ({ state: "bad", detail, fix });
 
 /** Everything that the doctor found. */
 export interface Report {
-  readonly checks: readonly Check[];
+  readonly checks: readonly Line[];
   /** Undefined when ledger and queues were not compared. */
   readonly diagnosis: Diagnosis | undefined;
 }
 
-const MARKS: Record<Check["state"], string> = { ok: "ok", note: "note", bad: "BAD", unknown: "?" };
+const MARKS: Record<Seen["state"], string> = { ok: "ok", note: "note", bad: "BAD", unknown: "?" };
 
 /** The report as text. */
 export function asText({ checks, diagnosis }: Report, to: Output): string {
