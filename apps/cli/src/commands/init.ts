@@ -4,8 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { MillraceError } from "@millrace/core";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CliContext } from "../context.ts";
-import { STARTERS } from "../init/starters.ts";
-import { DOCKER_FILES, IGNORED, projectFiles, TSCONFIG } from "../init/templates.ts";
+import { DOCKER_FILES, IGNORED, projectFiles, STARTERS, TSCONFIG } from "../init/templates.ts";
 
 const KNOWN = Object.keys(STARTERS);
 

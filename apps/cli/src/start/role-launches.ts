@@ -2,7 +2,7 @@ import { secretVariable, type Environment } from "@millrace/core";
 import type { CliContext } from "../context.ts";
 import { freePort } from "./free-port.ts";
 import { pipeLines } from "./log-lines.ts";
-import type { Launch } from "./supervised-child.ts";
+import type { Launch } from "./supervisor.ts";
 import { type ChildProcess, fork } from "node:child_process";
 
 interface RoleLaunch {
