@@ -52,7 +52,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("--json", "print JSON lines instead of text")
     .addHelpText("after", HELP);
   command.action(async (fingerprint: string | undefined, options: Options) => {
-    const { resolve, ignore, reopen, note, reason, state, source, type, q, limit, json } = options;
+    const { resolve, ignore, reopen, note, reason, state, source, type, q } = options;
     const asked = [resolve && "resolved", ignore && "ignored", reopen && "open"] as const;
     const [set, other] = asked.filter((one) => one !== undefined);
     if (other !== undefined) command.error("error: give one of --resolve, --ignore, --reopen");
@@ -66,41 +66,28 @@ export function addCommands(program: Command, context: CliContext): void {
     if (set === undefined && (note ?? reason) !== undefined) {
       command.error("error: a note or a reason needs --resolve, --ignore or --reopen");
     }
-    await runErrors(context, {
-      ...{ fingerprint, set, note, reason, limit, json: json === true },
-      ...{ ...filter, state: fingerprint === undefined ? (state ?? "open") : undefined },
-    });
+    await runErrors(context, fingerprint, set, options);
   });
 }
 
-interface ErrorsOptions {
-  /** The beginning of the fingerprint of one error; without it errors are listed. */
-  readonly fingerprint?: string | undefined;
-  /** The new state. */
-  readonly set?: ErrorState | undefined;
-  readonly note?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly state?: ErrorState | undefined;
-  readonly source?: string | undefined;
-  readonly type?: string | undefined;
-  readonly q?: string | undefined;
-  readonly limit: number;
-  readonly json: boolean;
-}
-
 /**
- * Lists groups of equal errors, shows one, or sets the state of one.
+ * Lists groups of equal errors, shows the one whose fingerprint begins with `fingerprint`, or sets
+ * its state.
  *
  * @throws `error_not_found`, `invalid_request`; `database_unreachable`, `database_unavailable`,
  * `migration_needed`.
  */
-async function runErrors(context: CliContext, options: ErrorsOptions): Promise<void> {
-  const { fingerprint, set, note, reason, json, limit, ...filter } = options;
+async function runErrors(
+  context: CliContext,
+  fingerprint: string | undefined,
+  set: ErrorState | undefined,
+  { note, reason, json, limit, source, type, q, state = "open" }: Options,
+): Promise<void> {
   const print = (text: string) => context.stdout.write(`${text}\n`);
   await withLedger(context, async (ledger) => {
     if (fingerprint === undefined) {
-      const { errors, total } = await ledger.errors.find({ ...filter, limit });
-      if (json) for (const error of errors) print(JSON.stringify(error));
+      const { errors, total } = await ledger.errors.find({ source, type, q, state, limit });
+      if (json === true) for (const error of errors) print(JSON.stringify(error));
       else print(listText(errors, total, context.stdout));
       return;
     }
@@ -109,7 +96,7 @@ async function runErrors(context: CliContext, options: ErrorsOptions): Promise<v
       set === undefined
         ? await ledger.errors.get(fingerprint)
         : await setErrorState({ ledger, actor }, fingerprint, { state: set, note });
-    if (json) print(JSON.stringify(error));
+    if (json === true) print(JSON.stringify(error));
     else print(set === undefined ? errorText(error, new Date()) : `${set} ${error.fingerprint}`);
   });
 }

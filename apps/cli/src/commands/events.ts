@@ -1,12 +1,6 @@
 import type { EventDetail, EventRow } from "@millrace/api-contract";
-import {
-  EVENT_STATUSES,
-  OUTCOMES,
-  MillraceError,
-  type EventLookup,
-  type EventStatus,
-} from "@millrace/core";
-import type { EventRecord } from "@millrace/ledger";
+import { EVENT_STATUSES, OUTCOMES, MillraceError, type EventLookup } from "@millrace/core";
+import type { EventFilter, EventRecord } from "@millrace/ledger";
 import { showEvent, type ShowDeps } from "@millrace/operations";
 import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
@@ -28,11 +22,15 @@ import { printable } from "../terminal-text.ts";
 /** The column STATUS shows a status, or the outcome of an event that no handler completed. */
 const STATUSES = [...EVENT_STATUSES, ...OUTCOMES.filter((outcome) => outcome !== "handled")];
 
-interface Options extends Omit<EventsOptions, "status" | "json" | "follow" | "order"> {
+interface Options extends EventFilterOptions {
   readonly status?: (typeof STATUSES)[number];
+  readonly id?: string;
+  readonly limit: number;
+  readonly oldestFirst?: true;
   readonly json?: true;
   readonly follow?: true;
-  readonly oldestFirst?: true;
+  /** A file to write the body of the event to; true for standard output. */
+  readonly body?: string | true | undefined;
 }
 
 const HELP = `
@@ -46,7 +44,7 @@ Examples:
   $ millrace events hookmesh evt_123            shows one event with its payload and attempts
   $ millrace events hookmesh evt_123 --body > event.json`;
 
-/** `millrace events`: lists events of the ledger as a table or as JSON lines. */
+/** `millrace events`: lists events of the ledger, follows them, or shows one. */
 export function addCommands(program: Command, context: CliContext): void {
   const command = program.command("events");
   command
@@ -72,56 +70,49 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("-f, --follow", "keep printing events that arrive, complete, or fail, until Ctrl-C")
     .addHelpText("after", HELP)
     .action(async (source: string | undefined, id: string | undefined, flags: Options) => {
-      const { oldestFirst, status, ...options } = flags;
+      const { oldestFirst, status, limit, json, follow, body, id: flagId, ...options } = flags;
       const outcome = OUTCOMES.find((one) => one === status);
       if (outcome !== undefined && options.outcome !== undefined) {
         command.error(`error: give --status ${outcome} or --outcome ${options.outcome}`);
       }
-      if (options.follow === true && options.until !== undefined && options.until <= new Date()) {
+      if (follow === true && options.until !== undefined && options.until <= new Date()) {
         command.error("error: --follow shows what comes, and --until is in the past");
       }
-      if (oldestFirst === true && options.follow === true) {
+      if (oldestFirst === true && follow === true) {
         command.error("error: --follow shows what comes: remove --oldest-first");
       }
-      if (options.body !== undefined && (id ?? options.id) === undefined) {
+      const eventId = id ?? flagId;
+      if (body !== undefined && eventId === undefined) {
         command.error("error: --body needs one event: a source and an id");
       }
-      await runEvents(context, {
+      const filter = {
         ...options,
         ...(outcome === undefined
           ? { status: EVENT_STATUSES.find((one) => one === status) }
           : { outcome }),
-        json: options.json === true,
-        follow: options.follow === true,
-        order: oldestFirst === true ? "asc" : undefined,
         source: source ?? options.source,
-        id: id ?? options.id,
-      });
+      };
+      const how = { limit, json: json === true };
+      if (eventId !== undefined) {
+        await show(context, filter.source, eventId, { json: how.json, body });
+      } else if (follow === true) await followAll(context, filter, how);
+      else await list(context, { ...filter, order: oldestFirst === true ? "asc" : undefined }, how);
     });
 }
 
-interface EventsOptions extends EventFilterOptions {
-  readonly status?: EventStatus | undefined;
-  readonly id?: string | undefined;
+type Filter = Omit<EventFilter, "limit" | "cursor">;
+
+interface ListOptions {
   readonly limit: number;
-  readonly order?: "asc" | undefined;
   readonly json: boolean;
-  readonly follow: boolean;
-  /** A file to write the body of the event to; true for standard output. */
-  readonly body?: string | true | undefined;
 }
-
-/** Lists events, or shows the one that is named. */
-async function runEvents(context: CliContext, options: EventsOptions): Promise<void> {
-  const { id, follow: goesOn, body: _ofOne, ...rest } = options;
-  if (id !== undefined) return await show(context, options);
-  await (goesOn ? follow(context, rest) : list(context, rest));
-}
-
-type ListOptions = Omit<EventsOptions, "id" | "follow" | "body">;
 
 /** Lists events as they come and change, until Ctrl-C. */
-async function follow(context: CliContext, { limit, json, ...asked }: ListOptions): Promise<void> {
+async function followAll(
+  context: CliContext,
+  asked: Filter,
+  { limit, json }: ListOptions,
+): Promise<void> {
   const stop = new AbortController();
   const dispose = context.onStopSignal(() => stop.abort());
   try {
@@ -136,7 +127,11 @@ async function follow(context: CliContext, { limit, json, ...asked }: ListOption
   }
 }
 
-async function list(context: CliContext, { limit, json, ...filter }: ListOptions): Promise<void> {
+async function list(
+  context: CliContext,
+  filter: Filter,
+  { limit, json }: ListOptions,
+): Promise<void> {
   const rows: EventRow[] = [];
   await withLedger(context, async (ledger) => {
     for await (const event of listEvents(ledger, await withWholeError(ledger, filter), limit)) {
@@ -168,12 +163,16 @@ async function requireSource(context: CliContext, name: string): Promise<void> {
   );
 }
 
-async function show(context: CliContext, options: EventsOptions): Promise<void> {
-  const { source, id = "", json, body } = options;
+async function show(
+  context: CliContext,
+  source: string | undefined,
+  eventId: string,
+  { json, body }: Pick<Options, "body"> & { readonly json: boolean },
+): Promise<void> {
   if (source === undefined) {
     throw new MillraceError("invalid_request", "Cannot show an event: --id needs --source");
   }
-  const lookup = { source, eventId: id };
+  const lookup = { source, eventId };
   if (body !== undefined) {
     const written = await ask(context, (deps) => writeBody(context, deps, lookup, body));
     if (written === undefined) throw notFound(lookup);
@@ -182,8 +181,8 @@ async function show(context: CliContext, options: EventsOptions): Promise<void> 
   const found = await ask(context, (deps) => showEvent(deps, lookup));
   if (found === undefined) throw notFound(lookup);
   if (found.stage === "queued") {
-    const queued = { stage: found.stage, source, event_id: id, job: found.job.state };
-    const line = `${source} ${printable(id)} waits on its queue (${found.job.state})`;
+    const queued = { stage: found.stage, source, event_id: eventId, job: found.job.state };
+    const line = `${source} ${printable(eventId)} waits on its queue (${found.job.state})`;
     context.stdout.write(`${json ? JSON.stringify(queued) : line}\n`);
     return;
   }

@@ -40,8 +40,8 @@ export function addCommands(program: Command, context: CliContext): void {
     )
     .option("--docker", "write a Dockerfile too, for an image that installs the package")
     .addHelpText("after", INIT_HELP)
-    .action(async (folder: string, { source, docker }: InitFlags) => {
-      await runInit(context, { folder, sources: source, docker: docker === true });
+    .action(async (folder: string, flags: InitFlags) => {
+      await runInit(context, resolve(context.cwd, folder), flags);
     });
 }
 
@@ -54,23 +54,14 @@ function senders(text: string): readonly string[] {
   );
 }
 
-interface InitOptions {
-  /** The project's folder; created if it does not exist. */
-  readonly folder: string;
-  readonly sources: readonly string[];
-  /** Writes a Dockerfile too. */
-  readonly docker: boolean;
-}
-
 /**
- * Writes a starter config, handler, and migration, and prints the next steps. It never overwrites a
- * file: if one of them exists, it writes nothing.
+ * Writes the files of a project and prints the next steps. If one of them exists, it writes nothing.
  *
  * @throws `file_exists`
  */
-async function runInit(context: CliContext, options: InitOptions): Promise<void> {
-  const folder = resolve(context.cwd, options.folder);
-  const files = { ...projectFiles(options.sources), ...(options.docker ? DOCKER_FILES : {}) };
+async function runInit(context: CliContext, folder: string, flags: InitFlags): Promise<void> {
+  const { source: sources, docker } = flags;
+  const files = { ...projectFiles(sources), ...(docker === true ? DOCKER_FILES : {}) };
   const taken = Object.keys(files).filter((path) => existsSync(join(folder, path)));
   if (taken.length > 0) {
     throw new MillraceError(
@@ -92,7 +83,7 @@ async function runInit(context: CliContext, options: InitOptions): Promise<void>
     context.stdout.write("wrote tsconfig.json\n");
   }
   if (await ignore(join(folder, ".gitignore"))) context.stdout.write("wrote .gitignore\n");
-  context.stdout.write(nextSteps(context, folder, options));
+  context.stdout.write(nextSteps(context, folder, flags));
 }
 
 /** Adds the lines that are missing from `.gitignore`; false when none is. */
@@ -106,11 +97,8 @@ async function ignore(path: string): Promise<boolean> {
   return true;
 }
 
-function nextSteps({ cwd }: CliContext, folder: string, options: InitOptions): string {
-  const {
-    sources: [first = ""],
-    docker,
-  } = options;
+function nextSteps({ cwd }: CliContext, folder: string, { source, docker }: InitFlags): string {
+  const [first = ""] = source;
   const steps = [
     ...(folder === cwd ? [] : [`cd ${relative(cwd, folder)}`]),
     ...(existsSync(join(folder, "package.json")) ? [] : ["npm init -y"]),
@@ -118,7 +106,7 @@ function nextSteps({ cwd }: CliContext, folder: string, options: InitOptions): s
     "npm install --save-dev typescript @types/node",
     "npx millrace start",
     `npx millrace send ${first} ${STARTERS[first]?.provider.sampleTypes[0] ?? ""}`,
-    ...(docker ? ["docker build -t webhooks ."] : []),
+    ...(docker === true ? ["docker build -t webhooks ."] : []),
   ];
   return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`;
 }

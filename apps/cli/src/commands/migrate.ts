@@ -27,13 +27,16 @@ export function addCommands(program: Command, context: CliContext): void {
     });
 }
 
-/** Brings the database up to date, or only looks whether it is. */
 async function runMigrate(context: CliContext, { check }: { check: boolean }): Promise<void> {
   const settings = readSettings(context);
   const loaded = await loadConfig(settings.configPath);
   const stores = await findStores(settings);
-  const act = check ? checkAll : migrateAll;
-  await act(loaded, stores, (line) => context.stdout.write(`${line}\n`));
+  const print = (line: string) => context.stdout.write(`${line}\n`);
+  if (!check) return await migrateAll(loaded, stores, print);
+  await eachPart(loaded, stores, async (pool, { name, options }) => {
+    await checkSchema(pool, options);
+    print(`${name}: up to date`);
+  });
 }
 
 /** Tables that are migrated together. */
@@ -55,32 +58,12 @@ export async function migrateAll(
 ): Promise<void> {
   await eachPart(loaded, stores, async (pool, { name, options }) => {
     const applied = await migrate({ pool, ...options });
-    say(`${name}: ${appliedText(applied)}`);
+    say(`${name}: ${applied.length === 0 ? "up to date" : `applied ${applied.join(", ")}`}`);
   });
   if (stores.redisUrl !== undefined) return;
   // Opening the queues makes their tables where they are not.
   await withQueues(stores, Object.keys(loaded.config.sources), async () => {});
   say("queue: up to date");
-}
-
-function appliedText(applied: readonly string[]): string {
-  return applied.length === 0 ? "up to date" : `applied ${applied.join(", ")}`;
-}
-
-/**
- * Looks whether the database is up to date, and changes nothing.
- *
- * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unavailable`.
- */
-async function checkAll(
-  loaded: LoadedConfig,
-  stores: Stores,
-  say: (line: string) => void,
-): Promise<void> {
-  await eachPart(loaded, stores, async (pool, { name, options }) => {
-    await checkSchema(pool, options);
-    say(`${name}: up to date`);
-  });
 }
 
 async function eachPart(

@@ -36,47 +36,42 @@ export function addCommands(program: Command, context: CliContext): void {
       .option("--reason <text>", "reason, recorded in the audit log", reasonText)
       .option("--dry-run", "list the sources without changing anything")
       .addHelpText("after", PAUSE_HELP[verb])
-      .action(async (names: string[], options: Omit<PauseOptions, "names">) => {
-        await runPause(context, verb, { ...options, names });
+      .action(async (names: string[], options: PauseOptions) => {
+        await runPause(context, verb, names, options);
       });
   }
 }
 
-export interface PauseOptions extends SourceFilter {
-  readonly reason?: string | undefined;
-  readonly dryRun?: boolean | undefined;
+interface PauseOptions {
+  readonly provider?: string;
+  readonly all?: true;
+  readonly reason?: string;
+  readonly dryRun?: true;
 }
 
 /**
- * Pauses or resumes sources, for every worker, and says so.
+ * Pauses or resumes sources for every worker.
  *
  * @throws `unknown_source`, `invalid_request`; `database_unavailable` when it cannot be audited.
  */
 async function runPause(
   context: CliContext,
   verb: "pause" | "resume",
-  { reason, dryRun, ...filter }: PauseOptions,
+  names: readonly string[],
+  options: PauseOptions,
 ): Promise<void> {
   const { config } = await loadConfig(readSettings(context).configPath);
-  const sources = chooseSources(config, filter);
-  if (dryRun === true) {
+  const sources = chooseSources(config, names, options);
+  if (options.dryRun === true) {
     for (const source of sources) context.stdout.write(`would ${verb} ${source}\n`);
     return;
   }
-  await withOperator(context, reason, async (operator) => {
+  await withOperator(context, options.reason, async (operator) => {
     for (const source of sources) {
       await operator[verb](source);
       context.stdout.write(`${verb}d ${source}\n`);
     }
   });
-}
-
-/** Which sources are meant. */
-interface SourceFilter {
-  readonly names: readonly string[];
-  /** Those of this provider, such as `stripe`. */
-  readonly provider?: string | undefined;
-  readonly all?: boolean | undefined;
 }
 
 /**
@@ -85,9 +80,12 @@ interface SourceFilter {
  * @throws `unknown_source` for a name or a provider that the config does not have;
  * `invalid_request` when no source is named.
  */
-function chooseSources(config: Config, filter: SourceFilter): readonly string[] {
+function chooseSources(
+  config: Config,
+  names: readonly string[],
+  { provider, all }: PauseOptions,
+): readonly string[] {
   const known = Object.keys(config.sources);
-  const { names, provider, all } = filter;
   const stranger = names.find((name) => !Object.hasOwn(config.sources, name));
   if (stranger !== undefined) {
     throw new MillraceError(

@@ -16,13 +16,6 @@ import type { Command } from "commander";
 import { runMany } from "../runs/run-many.ts";
 import { runOne } from "../runs/run-one.ts";
 
-/** `millrace retry`, `replay`, and `give-up`, for one event or all events of a filter. */
-export function addCommands(program: Command, context: CliContext): void {
-  addRetryCommand(program, context);
-  addReplayCommand(program, context);
-  addGiveUpCommand(program, context);
-}
-
 const RETRY_HELP = `
 Each event gets its full number of attempts again. Uses DATABASE_URL and REDIS_URL, or the running
 \`millrace start\`. With a filter it starts a bulk run, which a worker works off at 50 events per second;
@@ -35,39 +28,6 @@ Examples:
   $ millrace retry --source stripe --since 1h --dry-run
   $ millrace retry --type invoice.paid --rate 50
   $ millrace retry --all --expect 1200`;
-
-/** `millrace retry`: runs failed events again. */
-function addRetryCommand(program: Command, context: CliContext): void {
-  const command = program.command("retry").description("run failed events again");
-  addVerbOptions(command, { waits: true })
-    .addOption(choice("--status <status>", "implied", ["failed"]))
-    .addHelpText("after", RETRY_HELP)
-    .action(() => runVerb(command, context, "retry"));
-}
-
-const GIVE_UP_HELP = `
-Each event fails with \`given_up\`, and its job is removed. Neither its sender's redelivery nor an old job
-runs it again: only \`millrace retry\` does. An event whose handler is running is left alone. Uses
-DATABASE_URL and REDIS_URL, or the running \`millrace start\`. With a filter it starts a bulk run, which a
-worker works off at 50 events per second; Ctrl-C stops watching, and the run continues (see
-\`millrace runs\`). More than 1,000 events need --expect. Exits with 1 if the run did not finish, or if
-the named event was not given up.
-
-Examples:
-  $ millrace give-up hookmesh evt_123 --reason "the customer is gone"
-  $ millrace give-up --source stripe --type invoice.paid --dry-run
-  $ millrace give-up --error 1-31a4a32c9fb3de8e --rate 200`;
-
-/** `millrace give-up`: stops trying pending events. */
-function addGiveUpCommand(program: Command, context: CliContext): void {
-  const command = program.command("give-up").description("stop trying pending events");
-  addVerbOptions(command, { waits: false })
-    .addOption(choice("--status <status>", "implied", ["pending"]))
-    .addHelpText("after", GIVE_UP_HELP)
-    .action(() => runVerb(command, context, "give_up"));
-}
-
-const SETTLED = ["completed", "failed"] as const;
 
 const REPLAY_HELP = `
 A replay runs the handlers on the same body again, as a new generation of the event, even if they
@@ -82,19 +42,57 @@ Examples:
   $ millrace replay --source github --outcome suspected_replay --dry-run
   $ millrace replay --type order.paid --since 2d --until 1d --rate 20`;
 
-/** `millrace replay`: runs completed or failed events again, as a new generation. */
-function addReplayCommand(program: Command, context: CliContext): void {
-  const command = program
-    .command("replay")
-    .description("run completed or failed events again, as a new generation");
-  addVerbOptions(command, { waits: true })
-    .addOption(choice("--status <status>", "events with this status", SETTLED))
-    .addOption(outcomeOption)
-    .addHelpText("after", REPLAY_HELP)
-    .action(() => runVerb(command, context, "replay"));
+const GIVE_UP_HELP = `
+Each event fails with \`given_up\`, and its job is removed. Neither its sender's redelivery nor an old job
+runs it again: only \`millrace retry\` does. An event whose handler is running is left alone. Uses
+DATABASE_URL and REDIS_URL, or the running \`millrace start\`. With a filter it starts a bulk run, which a
+worker works off at 50 events per second; Ctrl-C stops watching, and the run continues (see
+\`millrace runs\`). More than 1,000 events need --expect. Exits with 1 if the run did not finish, or if
+the named event was not given up.
+
+Examples:
+  $ millrace give-up hookmesh evt_123 --reason "the customer is gone"
+  $ millrace give-up --source stripe --type invoice.paid --dry-run
+  $ millrace give-up --error 1-31a4a32c9fb3de8e --rate 200`;
+
+const VERBS: readonly {
+  readonly verb: BulkVerb;
+  readonly description: string;
+  readonly statuses: readonly EventStatus[];
+  readonly help: string;
+}[] = [
+  {
+    verb: "retry",
+    description: "run failed events again",
+    statuses: ["failed"],
+    help: RETRY_HELP,
+  },
+  {
+    verb: "replay",
+    description: "run completed or failed events again, as a new generation",
+    statuses: ["completed", "failed"],
+    help: REPLAY_HELP,
+  },
+  {
+    verb: "give_up",
+    description: "stop trying pending events",
+    statuses: ["pending"],
+    help: GIVE_UP_HELP,
+  },
+];
+
+/** `millrace retry`, `replay`, and `give-up`, for one event or all events of a filter. */
+export function addCommands(program: Command, context: CliContext): void {
+  for (const { verb, description, statuses, help } of VERBS) {
+    const command = program.command(verb.replace("_", "-")).description(description);
+    const ofStatus = verb === "replay" ? "events with this status" : "implied";
+    addVerbOptions(command, { waits: verb !== "give_up" });
+    command.addOption(choice("--status <status>", ofStatus, statuses));
+    if (verb === "replay") command.addOption(outcomeOption);
+    command.addHelpText("after", help).action(() => runVerb(command, context, verb));
+  }
 }
 
-/** Options of `millrace retry`, `replay`, and `give-up`. */
 interface VerbOptions extends EventFilterOptions {
   readonly status?: EventStatus;
   readonly generation?: number;
@@ -110,8 +108,7 @@ interface VerbOptions extends EventFilterOptions {
   readonly timeout?: number;
 }
 
-/** Adds the arguments and options of all three commands, for one event or a filter. */
-function addVerbOptions(command: Command, { waits }: { waits: boolean }): Command {
+function addVerbOptions(command: Command, { waits }: { waits: boolean }): void {
   command
     .argument("[source]", "the source of one event")
     .argument("[id]", "the id of one event")
@@ -133,7 +130,7 @@ function addVerbOptions(command: Command, { waits }: { waits: boolean }): Comman
       .option("--wait", "for one event: wait until it is completed or failed, and print which")
       .option("--timeout <time>", "how long --wait waits (default: 60s)", duration);
   }
-  return command
+  command
     .option("--no-wait", "for many events: start the bulk run without watching it")
     .option("--reason <text>", "reason, recorded in the audit log", reasonText)
     .option("--json", "print the result as JSON");

@@ -72,7 +72,7 @@ export function addCommands(program: Command, context: CliContext): void {
       if (options.wait === true && (options.count > 1 || options.duplicates > 0)) {
         command.error("error: --wait needs one event: remove --count and --duplicates");
       }
-      context.setExitCode(await runSend(context, { source, type, options }));
+      context.setExitCode(await runSend(context, source, type, options));
     });
 }
 
@@ -96,16 +96,12 @@ interface SendOptions {
   readonly timeout?: number;
 }
 
-interface SendRequest {
-  readonly source: string;
-  readonly type: string | undefined;
-  readonly options: SendOptions;
-}
-
-/** Sends what was asked for. Gives the exit code. */
+/** Returns the exit code. */
 async function runSend(
   context: CliContext,
-  { source, type, options }: SendRequest,
+  source: string,
+  type: string | undefined,
+  options: SendOptions,
 ): Promise<number> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);

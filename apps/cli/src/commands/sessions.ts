@@ -28,7 +28,7 @@ export function addCommands(program: Command, context: CliContext): void {
     });
 }
 
-export interface SessionsOptions {
+interface SessionsOptions {
   /** The id of a session to end; without it they are listed. */
   readonly end?: string;
   readonly reason?: string;

@@ -1,10 +1,9 @@
-import { MillraceError, type SignRequest } from "@millrace/core";
+import { MillraceError, wait, type SignRequest } from "@millrace/core";
 import type { Output } from "../context.ts";
 import { createProgress } from "../progress.ts";
 import { createEvent, type EventRecipe } from "./create-event.ts";
 import { type Reply, readVerdict } from "./post-delivery.ts";
 import { printable } from "../terminal-text.ts";
-import { setTimeout as sleep } from "node:timers/promises";
 
 /** Makes one delivery, and shows what was answered. Gives the exit code. */
 export async function sendOne(
@@ -106,7 +105,7 @@ export async function sendAll(
       next += 1;
       if (plan.ratePerSecond !== undefined) {
         const dueMs = (index / plan.ratePerSecond) * 1_000;
-        await sleep(Math.max(0, startedAt + dueMs - performance.now()));
+        await wait(Math.max(0, startedAt + dueMs - performance.now()));
       }
       const reply = await deliver(index);
       if (reply.kind === "answer") answered = true;
