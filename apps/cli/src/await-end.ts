@@ -11,11 +11,7 @@ type Reads = { readonly reads: Pick<Ledger["reads"], "findStatus" | "findEvent">
 
 const BEAT_MS = 200;
 
-/**
- * Waits until an event is completed or failed, for `timeoutMs` at most, and returns its row.
- *
- * @throws `database_unavailable`
- */
+/** Waits until an event is completed or failed, for `timeoutMs` at most, and returns its row. */
 export async function awaitEnd(
   { reads }: Reads,
   lookup: EventLookup,
@@ -42,5 +38,4 @@ export function describeEnd(ended: Ended, timeoutMs: number): string {
   return `still pending after ${waited} and ${times}${why}`;
 }
 
-/** The exit code: 0 for a completed event alone. */
 export const exitCodeOf = (ended: Ended): number => (ended?.status === "completed" ? 0 : 1);

@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { type Environment, readEnvironment } from "@millrace/core";
 
-/** Where a command writes; a terminal says so. */
 export interface Output {
   write(data: string | Uint8Array): unknown;
   readonly isTTY?: boolean | undefined;
@@ -19,7 +18,6 @@ export interface CliContext {
   readonly stderr: Output;
   /** Who runs the command; null where the system has no name for it. */
   readonly user: string | null;
-  /** All of standard input. */
   readStdin(): Promise<Buffer>;
   /** Asks the person at the terminal; undefined where nobody can answer. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
@@ -27,11 +25,9 @@ export interface CliContext {
   onStopSignal(listener: (signal: NodeJS.Signals) => void): () => void;
   /** The code that the process exits with: 0 ok, 1 failure, 2 usage. */
   setExitCode(code: number): void;
-  /** Ends the process here and now. */
   exit(code: number): void;
 }
 
-/** The environment of a command. */
 export interface Settings {
   readonly environment: Environment;
   /** Absolute path of the config file, whether it is there or not. */
@@ -40,11 +36,7 @@ export interface Settings {
   readonly dataDir: string;
 }
 
-/**
- * Reads the environment of a command.
- *
- * @throws `invalid_config` with every problem of the environment.
- */
+/** @throws `invalid_config` with every problem of the environment. */
 export function readSettings(context: CliContext): Settings {
   const environment = readEnvironment(context.env);
   return {

@@ -6,7 +6,6 @@ import type { CliContext } from "./context.ts";
 import { reportError } from "./report-error.ts";
 import { formatTable } from "./terminal-text.ts";
 
-/** The failure of a command. */
 export interface CommandFailure {
   /** 1 failure, 2 usage. */
   readonly exitCode: number;
@@ -34,7 +33,6 @@ export async function runCli(
   }
 }
 
-/** Every environment variable, its default and its meaning. */
 const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: string])[] = [
   ["MILLRACE_CONFIG", "", "path of the config (default: ./millrace.config.ts)"],
   ["DATABASE_URL", "", "Postgres for the ledger; if unset, `start` runs its own"],
@@ -82,7 +80,7 @@ Exit codes: 0 success, 1 failure, 2 usage error.`;
 
 type AddCommands = (program: Command, context: CliContext) => void;
 
-/** The commands, in the order of `millrace --help`. A process loads the file of its own command. */
+/** In the order of `millrace --help`. A process loads the file of its own command. */
 const COMMANDS: readonly {
   readonly names: readonly string[];
   readonly load: () => Promise<{ readonly addCommands: AddCommands }>;
@@ -102,10 +100,7 @@ const COMMANDS: readonly {
   { names: ["retention"], load: () => import("./commands/retention.ts") },
 ];
 
-/**
- * Creates the `millrace` command with the subcommand `wanted`, or with all of them where no
- * subcommand has this name; it throws instead of exiting.
- */
+/** Creates the `millrace` command with the subcommand `wanted`, or with all if there is no such. */
 async function createProgram(context: CliContext, wanted: string | undefined): Promise<Command> {
   const program = new Command("millrace")
     .description("Takes webhooks in, exactly once.")
@@ -160,7 +155,6 @@ function usageError(text: string): string {
 
 const manifestSchema = z.object({ version: z.string() });
 
-/** This command's version, from its package.json. */
 function version(): string {
   const manifest: unknown = createRequire(import.meta.url)("../package.json");
   return manifestSchema.parse(manifest).version;
@@ -175,7 +169,6 @@ Examples:
   $ source <(millrace completion zsh)                     # in ~/.zshrc
   $ millrace completion fish > ~/.config/fish/completions/millrace.fish`;
 
-/** `millrace completion <shell>`: completes commands, options, and their values. */
 function addCompletion(program: Command): void {
   tab(program, { completionCommandName: "completion" });
   const command = program.commands.find((each) => each.name() === "completion");

@@ -1,11 +1,8 @@
 import { Presets, SingleBar } from "cli-progress";
 import type { Output } from "./context.ts";
 
-/** A progress bar; silent without a terminal. */
 interface Progress {
-  /** One step further. */
   step(): void;
-  /** So many steps in all. */
   reach(done: number): void;
   stop(): void;
 }

@@ -1,12 +1,9 @@
 import type { CliContext } from "./context.ts";
 
-/** The request to end a command, by a signal. */
 interface StopRequest {
   /** Aborts with the first Ctrl-C, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal;
-  /** Resolves with it. */
   readonly requested: Promise<void>;
-  /** Stops listening. */
   dispose(): void;
 }
 

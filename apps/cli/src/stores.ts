@@ -7,7 +7,7 @@ import { loadConfig } from "@millrace/service";
 import { type CliContext, readSettings, type Settings } from "./context.ts";
 import { readQueueKey, readRun } from "./data-folder.ts";
 
-/** Where the ledger is, and the queue; without `redisUrl` the queue is on Postgres too. */
+/** Without `redisUrl` the queue is on Postgres too. */
 export interface Stores {
   readonly databaseUrl: string;
   /** The same database by connections of their own; undefined where `databaseUrl` gives these. */
@@ -18,9 +18,7 @@ export interface Stores {
 }
 
 /**
- * Finds the stores that a command works on: those of the environment, else those of the
- * `millrace start` that runs here. The key of jobs comes from the environment, or else from a
- * `start` here.
+ * Finds the stores in the environment, or else of the `millrace start` that runs here.
  *
  * @throws `database_unreachable` when neither names a database.
  */
@@ -41,11 +39,6 @@ export async function findStores({ environment, dataDir }: Settings): Promise<St
   );
 }
 
-/**
- * Opens the queues of some sources for the time of one command.
- *
- * @throws `redis_unreachable`, `database_unreachable`.
- */
 export async function withQueues<Result>(
   stores: Stores,
   sources: readonly string[],
@@ -59,11 +52,7 @@ export async function withQueues<Result>(
   }
 }
 
-/**
- * Opens the ledger for the time of one command.
- *
- * @throws `database_unreachable`, `database_unavailable`, `migration_needed`, `migration_unknown`.
- */
+/** Opens the ledger for the time of one command. */
 export async function withLedger<Result>(
   context: CliContext,
   work: (ledger: Ledger) => Promise<Result>,
@@ -77,12 +66,7 @@ export async function withLedger<Result>(
   }
 }
 
-/**
- * Opens the ledger and the queues of every source for the time of one command.
- *
- * @throws `invalid_config`, `config_not_found`, `database_unreachable`, `database_unavailable`,
- * `migration_needed`, `redis_unreachable`.
- */
+/** Opens the ledger and the queues of every source for the time of one command. */
 export async function withStores<Result>(
   context: CliContext,
   work: (stores: OpenStores) => Promise<Result>,
@@ -111,11 +95,7 @@ function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey }: Stores) {
   };
 }
 
-/**
- * Opens ledger and queues for the time of one command. Its audit entries name the user who runs it.
- *
- * @throws as {@link withStores}
- */
+/** Opens the stores for the operations of the user who runs the command. */
 export async function withOperator<Result>(
   context: CliContext,
   reason: string | undefined,
@@ -126,17 +106,11 @@ export async function withOperator<Result>(
   );
 }
 
-/** The user of a command, for the audit. */
 export const actorOf = ({ user }: CliContext, reason: string | undefined): Actor => ({
   ...{ user, role: "operator", via: "cli", reason },
 });
 
-/**
- * Completes the `error` of a filter to a whole fingerprint: you can type its beginning.
- *
- * @throws `error_not_found` when no fingerprint matches, `invalid_request` when several do;
- * `database_unavailable`
- */
+/** Completes the `error` of a filter, of which you can type the beginning. */
 export async function withWholeError<Filter extends { readonly error?: string | undefined }>(
   { errors }: Pick<Ledger, "errors">,
   filter: Filter,

@@ -11,7 +11,6 @@ export function printable(text: string): string {
   });
 }
 
-/** Bytes of a dump. */
 export const DUMP_BYTES_MAX = 4_096;
 
 /** The first bytes of a binary body, as the event's page shows them: offset, hexadecimal, ASCII. */
@@ -51,7 +50,6 @@ export function formatTable(rows: readonly (readonly string[])[], width?: number
     .join("\n");
 }
 
-/** A line as a terminal shows it without breaking it. */
 export function cut(line: string, width: number | undefined): string {
   if (width === undefined || line.length <= width) return line;
   return `${line.slice(0, Math.max(0, width - 1))}…`;

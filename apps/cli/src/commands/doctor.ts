@@ -162,7 +162,6 @@ async function compare(
   }
 }
 
-/** About how many events and jobs there are to look at; for the bar. */
 async function count(ledger: Ledger, queues: Queues): Promise<number> {
   const [undone, jobs] = await Promise.all([ledger.reads.countUndone(), queues.counts()]);
   const pending = [...undone.values()].reduce((sum, of) => sum + of.pending, 0);

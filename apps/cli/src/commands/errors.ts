@@ -33,7 +33,6 @@ Examples:
   $ millrace errors 1-4f3a --resolve --note "fixed in 2.4.1"
   $ millrace retry --error 1-4f3a9c01d2e47b60`;
 
-/** `millrace errors`: lists groups of equal errors, shows one, or sets the state of one. */
 export function addCommands(program: Command, context: CliContext): void {
   const command = program
     .command("errors")
@@ -70,13 +69,6 @@ export function addCommands(program: Command, context: CliContext): void {
   });
 }
 
-/**
- * Lists groups of equal errors, shows the one whose fingerprint begins with `fingerprint`, or sets
- * its state.
- *
- * @throws `error_not_found`, `invalid_request`; `database_unreachable`, `database_unavailable`,
- * `migration_needed`.
- */
 async function runErrors(
   context: CliContext,
   fingerprint: string | undefined,

@@ -44,7 +44,6 @@ Examples:
   $ millrace events hookmesh evt_123            shows one event with its payload and attempts
   $ millrace events hookmesh evt_123 --body > event.json`;
 
-/** `millrace events`: lists events of the ledger, follows them, or shows one. */
 export function addCommands(program: Command, context: CliContext): void {
   const command = program.command("events");
   command
@@ -107,7 +106,6 @@ interface ListOptions {
   readonly json: boolean;
 }
 
-/** Lists events as they come and change, until Ctrl-C. */
 async function followAll(
   context: CliContext,
   asked: Filter,
@@ -150,7 +148,7 @@ async function list(
   context.stdout.write(`${text}\n`);
 }
 
-/** Nothing was found of a source: its name may be wrong. Without a config here, nobody can say. */
+/** Refuses a name that the config does not have; without a config any name can be right. */
 async function requireSource(context: CliContext, name: string): Promise<void> {
   const loaded = await loadConfig(readSettings(context).configPath).catch(() => undefined);
   if (loaded === undefined || Object.hasOwn(loaded.config.sources, name)) return;

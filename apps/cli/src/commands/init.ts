@@ -27,7 +27,6 @@ interface InitFlags {
   readonly docker?: true;
 }
 
-/** `millrace init`: writes a starter config and handler. */
 export function addCommands(program: Command, context: CliContext): void {
   program
     .command("init")
@@ -54,11 +53,7 @@ function senders(text: string): readonly string[] {
   );
 }
 
-/**
- * Writes the files of a project and prints the next steps. If one of them exists, it writes nothing.
- *
- * @throws `file_exists`
- */
+/** @throws `file_exists`: then nothing is written. */
 async function runInit(context: CliContext, folder: string, flags: InitFlags): Promise<void> {
   const { source: sources, docker } = flags;
   const files = { ...projectFiles(sources), ...(docker === true ? DOCKER_FILES : {}) };

@@ -15,7 +15,6 @@ Examples:
   $ DATABASE_URL=postgres://127.0.0.1/app millrace migrate
   $ millrace migrate --check                    exits with 1 if a migration is pending`;
 
-/** `millrace migrate`: applies Millrace's migrations and the user's. */
 export function addCommands(program: Command, context: CliContext): void {
   program
     .command("migrate")
@@ -45,12 +44,7 @@ export interface MigrationPart {
   readonly options: { readonly scope?: string; readonly folder?: string };
 }
 
-/**
- * Brings the database up to date: our tables, then the user's, then the queue's where it is on
- * Postgres. Reports one line for each part.
- *
- * @throws `migration_changed`, `migration_unknown`, `database_unavailable`.
- */
+/** Applies the migrations of each part, then makes the tables of a queue on Postgres. */
 export async function migrateAll(
   loaded: LoadedConfig,
   stores: Stores,
@@ -61,7 +55,6 @@ export async function migrateAll(
     say(`${name}: ${applied.length === 0 ? "up to date" : `applied ${applied.join(", ")}`}`);
   });
   if (stores.redisUrl !== undefined) return;
-  // Opening the queues makes their tables where they are not.
   await withQueues(stores, Object.keys(loaded.config.sources), async () => {});
   say("queue: up to date");
 }

@@ -20,7 +20,6 @@ Examples:
   $ millrace resume --all`,
 };
 
-/** `millrace pause` and `millrace resume`, for one or more sources. */
 export function addCommands(program: Command, context: CliContext): void {
   for (const verb of ["pause", "resume"] as const) {
     const does =
@@ -49,11 +48,6 @@ interface PauseOptions {
   readonly dryRun?: true;
 }
 
-/**
- * Pauses or resumes sources for every worker.
- *
- * @throws `unknown_source`, `invalid_request`; `database_unavailable` when it cannot be audited.
- */
 async function runPause(
   context: CliContext,
   verb: "pause" | "resume",
@@ -74,12 +68,6 @@ async function runPause(
   });
 }
 
-/**
- * Picks sources of a config.
- *
- * @throws `unknown_source` for a name or a provider that the config does not have;
- * `invalid_request` when no source is named.
- */
 function chooseSources(
   config: Config,
   names: readonly string[],

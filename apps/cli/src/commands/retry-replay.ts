@@ -81,7 +81,6 @@ const VERBS: readonly {
   },
 ];
 
-/** `millrace retry`, `replay`, and `give-up`, for one event or all events of a filter. */
 export function addCommands(program: Command, context: CliContext): void {
   for (const { verb, description, statuses, help } of VERBS) {
     const command = program.command(verb.replace("_", "-")).description(description);
@@ -139,7 +138,6 @@ function addVerbOptions(command: Command, { waits }: { waits: boolean }): void {
 const generation = wholeNumber({ min: 0, max: 999_999_999 });
 const eventCount = wholeNumber({ min: 0, max: 1_000_000_000 });
 
-/** Runs one named event again or gives it up, or does so with all events that match the filter. */
 async function runVerb(command: Command, context: CliContext, verb: BulkVerb): Promise<void> {
   const [source, eventId] = command.args;
   const {

@@ -51,7 +51,6 @@ Example:
   },
 ];
 
-/** `millrace ingress | worker | dashboard`: runs one role in this process until it is stopped. */
 export function addCommands(program: Command, context: CliContext): void {
   for (const role of ROLES) {
     const command = program

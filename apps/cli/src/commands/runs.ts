@@ -19,7 +19,6 @@ Examples:
   $ millrace runs rate 12 5                     5 events per second
   $ millrace runs stop 12`;
 
-/** `millrace runs`: lists bulk runs, watches one, and changes one. */
 export function addCommands(program: Command, context: CliContext): void {
   const runs = program
     .command("runs")
@@ -72,11 +71,6 @@ interface ChangeOptions {
 
 const runId = wholeNumber({ min: 1, max: 999_999_999_999 });
 
-/**
- * Lists bulk runs, newest first.
- *
- * @throws `database_unreachable`, `database_unavailable`, `migration_needed`
- */
 async function listRuns(
   context: CliContext,
   { limit, json }: { readonly limit: number; readonly json?: true },
@@ -89,23 +83,12 @@ async function listRuns(
   });
 }
 
-/**
- * Watches a run, or says how it ended. Gives the exit code.
- *
- * @throws `run_not_found`; `database_unreachable`, `database_unavailable`, `migration_needed`
- */
 async function watchOne(context: CliContext, id: number, json: boolean): Promise<number> {
   return await withLedger(context, async (ledger) =>
     watchRun(context, ledger, await ledger.bulkRuns.get(id), json),
   );
 }
 
-/**
- * Pauses, resumes, or stops a run, or changes its rate, and says so.
- *
- * @throws `run_not_found`, `run_ended`; `database_unreachable`, `database_unavailable`,
- * `migration_needed`
- */
 async function changeRun(
   context: CliContext,
   id: number,

@@ -42,7 +42,6 @@ Examples:
   $ millrace send standard invoice.paid --data invoice.json
   $ echo '{"type":"a"}' | millrace send standard a --data -`;
 
-/** `millrace send <source> [type]`: posts signed events as the provider would. */
 export function addCommands(program: Command, context: CliContext): void {
   const command = program.command("send");
   command
@@ -92,11 +91,9 @@ interface SendOptions {
   readonly set?: readonly Override[];
   readonly url?: string;
   readonly wait?: true;
-  /** Milliseconds that `wait` waits. */
   readonly timeout?: number;
 }
 
-/** Returns the exit code. */
 async function runSend(
   context: CliContext,
   source: string,
@@ -147,7 +144,6 @@ async function runSend(
   }
 }
 
-/** Prints the result of each event. Returns the exit code: 0 when all of them are completed. */
 async function tellEnds(
   { stdout }: CliContext,
   ledger: Pick<Ledger, "reads">,
@@ -184,12 +180,7 @@ async function readData(file: string, context: CliContext): Promise<Buffer> {
   }
 }
 
-/**
- * The secret that a source's deliveries are signed with: its own, else the one that
- * `millrace start` made here.
- *
- * @throws `missing_secret` when there is neither.
- */
+/** The secret of the source, or else the one that `millrace start` made here. */
 async function findSecret(
   source: string,
   config: Config,
@@ -205,12 +196,7 @@ async function findSecret(
   );
 }
 
-/**
- * Where a source's deliveries go: the URL that was asked for, else the `millrace start` that runs
- * here, else INGRESS_PORT on this machine.
- *
- * @throws `invalid_request` for an invalid URL.
- */
+/** The URL of `--url`, of the `millrace start` that runs here, or of INGRESS_PORT. */
 async function ingressUrl(
   source: string,
   asked: string | undefined,

@@ -14,7 +14,6 @@ Examples:
   $ millrace sessions
   $ millrace sessions --end Yk3vQ2... --reason "the laptop was lost"`;
 
-/** `millrace sessions`: lists who is signed in to the dashboard, and ends a session. */
 export function addCommands(program: Command, context: CliContext): void {
   program
     .command("sessions")
@@ -29,17 +28,11 @@ export function addCommands(program: Command, context: CliContext): void {
 }
 
 interface SessionsOptions {
-  /** The id of a session to end; without it they are listed. */
   readonly end?: string;
   readonly reason?: string;
   readonly json?: true;
 }
 
-/**
- * Lists the sessions of the dashboard, or ends one.
- *
- * @throws `session_not_found`; `database_unreachable`, `database_unavailable`, `migration_needed`.
- */
 async function runSessions(
   context: CliContext,
   { end, reason, json }: SessionsOptions,

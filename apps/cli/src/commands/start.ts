@@ -32,7 +32,6 @@ Examples:
   $ millrace start
   $ REDIS_URL=redis://127.0.0.1:6379 millrace start --workers 4`;
 
-/** `millrace start`: the ingress, workers, and dashboard, and an embedded Postgres if needed. */
 export function addCommands(program: Command, context: CliContext): void {
   program
     .command("start")
@@ -44,7 +43,6 @@ export function addCommands(program: Command, context: CliContext): void {
     });
 }
 
-/** State that the parts of a start share. */
 interface Start {
   readonly context: CliContext;
   readonly settings: Settings;
@@ -58,12 +56,7 @@ interface Start {
 /** Past the roles' own time to stop, before they are killed. */
 const GRACE_MS = 5_000;
 
-/**
- * Runs everything until a stop signal; then stops it, Postgres last.
- *
- * @throws `already_running` when another start works in the same data folder, and whatever kept a
- * process from starting.
- */
+/** Runs everything until a stop signal; then stops it, Postgres last. */
 async function runStart(context: CliContext, options: { workers: number }): Promise<void> {
   const start: Start = {
     context,
@@ -195,7 +188,6 @@ function shownPath(cwd: string, path: string): string {
   return fromHere.startsWith("..") ? path : fromHere;
 }
 
-/** Resources to close, in the reverse order of their opening. */
 interface Closers {
   add(close: () => Promise<void>): void;
   /** Closes all of it, whatever fails; then throws the first failure. */
@@ -218,11 +210,7 @@ function createClosers(): Closers {
   };
 }
 
-/**
- * Makes the data folder where it is missing, and keeps it for this start alone.
- *
- * @throws `already_running`; `invalid_config` for a folder that cannot be made or written.
- */
+/** Makes the data folder where it is missing, and locks it for this start alone. */
 async function lockDataDir(dataDir: string): Promise<{ release(): Promise<void> }> {
   try {
     return await lockFolder(dataDir);

@@ -10,10 +10,7 @@ const HEAD = ["SOURCE", "ID", "TYPE", "STATUS", "ATTEMPTS", "AGE", "NEXT", "LAST
 /** Characters of a line that is wide enough for the column of errors. */
 const WIDE = 120;
 
-/**
- * A table of events; on a terminal its lines are cut to fit. On a narrow terminal an error stands
- * below its event.
- */
+/** A table of events. On a narrow terminal an error stands below its event. */
 export function formatList(events: readonly EventRow[], now: Date, to: Output): string {
   const width = widthOf(to);
   const rows = events.map((event) => [
@@ -67,7 +64,6 @@ export function formatLine(event: EventRow): string {
   return columns.join("  ").trimEnd();
 }
 
-/** One event in full, for people. */
 export function formatDetail(detail: EventRecord, now: Date): string {
   const { event, headers, conflicts, generations } = detail;
   const { sameMessage, emittedBy, emitted } = detail;

@@ -3,10 +3,7 @@ import { foldAttempts, type FoldedAttempts } from "@millrace/api-contract/fold-a
 import type { EventRecord } from "@millrace/ledger";
 import { formatTable, printable } from "../terminal-text.ts";
 
-/**
- * Attempts, steps, and operators' actions in the order of their time; consecutive equal attempts
- * share a line. Undefined where nothing happened.
- */
+/** Attempts, steps, and operators' actions by their time; undefined where nothing happened. */
 export function timelineSection({
   attemptLog,
   acts,

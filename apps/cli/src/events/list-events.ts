@@ -4,7 +4,7 @@ import { wait } from "@millrace/core";
 
 type Filter = Omit<EventFilter, "limit" | "cursor">;
 
-/** The ledger gives no more than this a page. */
+/** The ledger's own maximum. */
 const PAGE = 500;
 
 /** Reads up to `limit` events, newest first, a page at a time. */
@@ -28,12 +28,7 @@ const BEAT_MS = 1_000;
 /** A row becomes readable a little later than its own time. */
 const OVERLAP_MS = 3_000;
 
-/**
- * Reads the newest `limit` events, oldest first, and then each event that is recorded, completed,
- * or failed, until the signal aborts.
- *
- * @throws `database_unavailable`
- */
+/** Reads the newest events, oldest first, and then each that is recorded or ends. */
 export async function* followEvents(
   ledger: Pick<Ledger, "reads">,
   filter: Filter,

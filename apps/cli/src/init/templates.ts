@@ -18,7 +18,6 @@ import {
   zoom,
 } from "@millrace/providers";
 
-/** A source as `millrace init` writes it. */
 interface Starter {
   /** The name of the import from `millrace`. */
   readonly factory: string;
@@ -56,7 +55,6 @@ function optionsCode(factory: string): string {
   return `{ ${fields.join(", ")} }`;
 }
 
-/** The files of a new project by their path, but for `tsconfig.json`. */
 export function projectFiles(sources: readonly string[]): Readonly<Record<string, string>> {
   return {
     "millrace.config.ts": config(sources),
@@ -66,10 +64,7 @@ export function projectFiles(sources: readonly string[]): Readonly<Record<string
   };
 }
 
-/**
- * A strict `tsconfig.json`. Millrace loads TypeScript itself, so module resolution is a bundler's:
- * the project compiles with any `type` in package.json, and `npm init -y` writes `commonjs`.
- */
+/** Millrace loads TypeScript itself, and `npm init -y` writes `commonjs`: hence a bundler's. */
 export const TSCONFIG = `{
   "compilerOptions": {
     "target": "es2023",

@@ -13,12 +13,7 @@ export interface ManyOptions extends BulkRunOptions {
   readonly reason: string | undefined;
 }
 
-/**
- * Starts a bulk run that retries, replays, or gives up the events of a filter, and watches it; a
- * dry run only counts them. Returns the exit code.
- *
- * @throws `count_mismatch`, `unknown_source`, `invalid_request`; `database_unavailable`
- */
+/** Starts a bulk run and watches it; a dry run only counts. Returns the exit code. */
 export async function runMany(
   context: CliContext,
   verb: BulkVerb,

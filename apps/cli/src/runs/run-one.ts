@@ -43,9 +43,7 @@ export async function runOne(
 }
 
 interface OneResult {
-  /** The reason that nothing was done. */
   readonly skipped?: { readonly code: string; readonly why: string } | undefined;
-  /** The new generation of a replay. */
   readonly generation?: number | undefined;
 }
 

@@ -12,10 +12,8 @@ const POLL_MS = 1_000;
 const PATIENCE_MS = 10_000;
 
 /**
- * Watches a run with a bar until its events have ended, or none of them ends for ten seconds, and
- * prints its result. Ctrl-C stops watching, not the run. Returns 0 for a run that finished.
- *
- * @throws `database_unavailable`
+ * Watches a run until its events have ended, or none of them ends for ten seconds. Ctrl-C stops
+ * watching, not the run. Returns the exit code.
  */
 export async function watchRun(
   context: CliContext,
@@ -70,7 +68,7 @@ function isChanged(before: BulkRun, now: BulkRun): boolean {
   );
 }
 
-/** Says why a run does not get on, once for each reason. */
+/** Reports each reason why a run waits once. */
 function createNotes({ stderr }: CliContext, id: number) {
   const said = new Set<string>();
   return (run: BulkRun, unchangedMs: number): void => {
@@ -93,7 +91,6 @@ function noteOn(
   return undefined;
 }
 
-/** The results of a run's events, and the reasons of those that were skipped. */
 export function resultText(run: BulkRun): string {
   const { skipped, state } = run;
   const lines = [

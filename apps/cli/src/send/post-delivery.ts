@@ -1,7 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 
-/** The answer of the ingress, or the reason that there was none. */
 export type Reply =
   | { readonly kind: "answer"; readonly status: number; readonly body: string; readonly ms: number }
   | { readonly kind: "no_answer"; readonly reason: string; readonly refused: boolean };
@@ -56,10 +55,8 @@ function noAnswer(error: NodeJS.ErrnoException): Reply {
   return { kind: "no_answer", reason: cause.message, refused };
 }
 
-/** The result of a delivery: accepted, known already, or rejected with a code. */
 type Verdict = "accepted" | "duplicate" | { readonly rejected: string };
 
-/** Reads an answer of the ingress. */
 export function readVerdict(reply: Reply): Verdict {
   if (reply.kind === "no_answer") return { rejected: "no_answer" };
   const body = parse(reply.body);

@@ -5,7 +5,7 @@ import { createEvent, type EventRecipe } from "./create-event.ts";
 import { type Reply, readVerdict } from "./post-delivery.ts";
 import { printable } from "../terminal-text.ts";
 
-/** Makes one delivery, and shows what was answered. Gives the exit code. */
+/** Returns the exit code, as {@link sendMany} does. */
 export async function sendOne(
   deliver: () => Promise<Reply>,
   { heading, stdout }: { heading: string; stdout: Output },
@@ -26,7 +26,6 @@ function words(reply: Reply): string {
 
 export interface ManyOptions {
   readonly count: number;
-  /** Further deliveries of each event. */
   readonly duplicates: number;
   readonly concurrency: number;
   readonly rate?: number;
@@ -77,19 +76,12 @@ function createEvents(recipe: EventRecipe, copies: number): (index: number) => S
 }
 
 interface SendPlan {
-  /** Deliveries in all. */
   readonly total: number;
-  /** Deliveries in flight at once, at most. */
   readonly concurrency: number;
-  /** Deliveries a second, at most; undefined for as fast as the answers come. */
   readonly ratePerSecond: number | undefined;
 }
 
-/**
- * Makes `total` deliveries, each by `deliver` with its number from 0, and reports each reply.
- *
- * @throws `ingress_unreachable` when the connection is refused before anything was answered.
- */
+/** @throws `ingress_unreachable` when the connection is refused before anything was answered. */
 export async function sendAll(
   plan: SendPlan,
   deliver: (index: number) => Promise<Reply>,
@@ -128,12 +120,10 @@ function unreachable(reason: string): MillraceError {
   );
 }
 
-/** Counts what became of many deliveries, and how long the answers took. */
 export interface Counts {
   add(reply: Reply): void;
   /** Deliveries that were neither accepted nor known already. */
   readonly rejected: number;
-  /** The counts in words, for people. */
   summary(elapsedMs: number): string;
 }
 

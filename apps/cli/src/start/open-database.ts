@@ -13,7 +13,6 @@ import { isAlive } from "../data-folder.ts";
 import type { Settings } from "../context.ts";
 import { join } from "node:path";
 
-/** The Postgres that everything stands on: the one of DATABASE_URL, or one of our own. */
 export interface Database {
   readonly url: string;
   readonly isEmbedded: boolean;
@@ -64,7 +63,6 @@ export async function openDatabase(
 /** For commands that run at the same time: send needs none, the others up to four. */
 const COMMANDS = 8;
 
-/** Connections to Postgres that a start's processes may hold at once, all their pools together. */
 function connectionsOfStart(config: Config, workers: number, onRedis: boolean): number {
   const queue = (role: QueueRole) => (onRedis ? 0 : connectionsWanted(role));
   const ingress = ingressConnections + queue("ingress");
@@ -73,12 +71,7 @@ function connectionsOfStart(config: Config, workers: number, onRedis: boolean): 
   return ingress + workers * worker + dashboard + COMMANDS;
 }
 
-/**
- * Refuses to start more processes than Postgres has connections for: they would wait for one
- * another under load.
- *
- * @throws `too_many_connections`
- */
+/** @throws `too_many_connections`: processes without one would wait for each other under load. */
 export async function checkConnections(
   config: Config,
   { databaseUrl, redisUrl }: Stores,

@@ -16,9 +16,7 @@ interface RolesOptions {
   readonly environment: Environment;
   readonly host: string;
   readonly workers: number;
-  /** Variables of every role. */
   readonly shared: Variables;
-  /** Variables of the ingress alone: the development secrets. */
   readonly ingress: Variables;
   readonly sources: readonly string[];
 }
@@ -30,7 +28,6 @@ interface Role {
   readonly env: Variables;
 }
 
-/** Launches of all processes of a start: the ingress, the workers, the dashboard. */
 export function roleLaunches(context: CliContext, options: RolesOptions): RoleLaunch[] {
   const { environment, workers } = options;
   const taken = new Set<number>();
@@ -61,10 +58,7 @@ export function roleLaunches(context: CliContext, options: RolesOptions): RoleLa
   });
 }
 
-/**
- * The secrets of other roles, empty: they count as unset, and the `.env` that every process reads
- * does not set them. Config and handlers can read the rest of the environment in all roles.
- */
+/** The secrets of other roles, empty, so that the `.env` that every process reads sets none. */
 function ofOtherRoles(env: Variables, role: Role["role"], sources: readonly string[]): Variables {
   const ofIngress = new Set(sources.map(secretVariable).flatMap((name) => [name, `${name}_FILE`]));
   const ownerOf = (name: string): Role["role"] | undefined => {
@@ -76,7 +70,6 @@ function ofOtherRoles(env: Variables, role: Role["role"], sources: readonly stri
   return Object.fromEntries(names.map((name) => [name, ""]));
 }
 
-/** Starts `millrace <role>` as a process of its own, whose output is read by us. */
 function launchRole(
   bin: string,
   role: string,
@@ -87,7 +80,7 @@ function launchRole(
     env: { ...options.env },
     execArgv: [],
     stdio: ["ignore", "pipe", "pipe", "ipc"],
-    // A group of its own: Ctrl-C in the terminal reaches us alone, and we end it in good order.
+    // A group of its own, so that Ctrl-C in the terminal reaches this process alone.
     detached: true,
   });
 }

@@ -7,12 +7,7 @@ import { createSupervisor } from "./supervisor.ts";
 /** For what an ingress does after `ingress.shutdownTimeoutMs`, before it is killed. */
 const GRACE_MS = 5_000;
 
-/**
- * Runs several ingress processes that listen on one port, until a stop signal. It accepts their
- * connections and distributes them in turn. One that dies is started again.
- *
- * @throws whatever kept the first from starting.
- */
+/** Runs several ingress processes on one port; this process accepts and distributes. */
 export async function runProcesses(context: CliContext, count: number): Promise<void> {
   const { configPath, environment } = readSettings(context);
   const { config } = await loadConfig(configPath);
