@@ -1,6 +1,6 @@
 import { openCommand, openLedger, openQueues } from "@millrace/connect";
 import { MillraceError } from "@millrace/core";
-import type { Ledger } from "@millrace/ledger";
+import { createPool, type Ledger } from "@millrace/ledger";
 import { createOperator, type Actor, type Operator } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import { loadConfig } from "@millrace/service";
@@ -49,6 +49,21 @@ export async function withQueues<Result>(
     return await work(queues);
   } finally {
     await queues.close();
+  }
+}
+
+export type Pool = ReturnType<typeof createPool>;
+
+/** Connects to Postgres for the time of one task. */
+export async function withPool<Result>(
+  options: Parameters<typeof createPool>[0],
+  work: (pool: Pool) => Promise<Result>,
+): Promise<Result> {
+  const pool = createPool(options);
+  try {
+    return await work(pool);
+  } finally {
+    await pool.end();
   }
 }
 

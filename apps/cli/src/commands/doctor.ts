@@ -46,15 +46,15 @@ export function addCommands(program: Command, context: CliContext): void {
     .description("find problems and say how to fix them")
     .option("--json", "print the report as JSON")
     .addHelpText("after", DOCTOR_HELP)
-    .action(async (options: { json?: true }) => {
-      context.setExitCode(await runDoctor(context, { json: options.json === true }));
+    .action(async ({ json }: { json?: true }) => {
+      context.setExitCode(await runDoctor(context, json === true));
     });
 }
 
 const EXAMPLES_MAX = 5;
 
 /** Returns the exit code: 0 no problem, 1 a problem, 2 unknown. */
-async function runDoctor(context: CliContext, { json }: { json: boolean }): Promise<number> {
+async function runDoctor(context: CliContext, json: boolean): Promise<number> {
   let report: Report;
   try {
     report = await examine(context);
@@ -106,8 +106,8 @@ async function examineStores(
   stores: Omit<StoresChecked, "pool">,
 ): Promise<Report> {
   const { config, databaseUrl } = stores;
-  const pool = createPool({ url: databaseUrl, max: 3, applicationName: "millrace-doctor" });
   const checks: Line[] = [];
+  const pool = createPool({ url: databaseUrl, max: 3, applicationName: "millrace-doctor" });
   try {
     await runChecks(checks, [...POSTGRES_CHECKS, ...QUEUE_CHECKS], { ...stores, pool });
     if (!canCompare(checks, stores)) return { checks, diagnosis: undefined };

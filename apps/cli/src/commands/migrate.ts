@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { checkSchema, createPool, migrate, USER_SCOPE } from "@millrace/ledger";
+import { checkSchema, migrate, USER_SCOPE } from "@millrace/ledger";
 import { loadConfig, type LoadedConfig } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
-import { findStores, type Stores, withQueues } from "../stores.ts";
+import { findStores, type Pool, type Stores, withPool, withQueues } from "../stores.ts";
 
 const MIGRATE_HELP = `
 Applies pending migrations: Millrace's own, then the folder that the config names as "migrations",
@@ -21,17 +21,15 @@ export function addCommands(program: Command, context: CliContext): void {
     .description("apply pending database migrations")
     .option("--check", "only report whether migrations are pending")
     .addHelpText("after", MIGRATE_HELP)
-    .action(async (options: { check?: true }) => {
-      await runMigrate(context, { check: options.check === true });
-    });
+    .action((options: { check?: true }) => runMigrate(context, options));
 }
 
-async function runMigrate(context: CliContext, { check }: { check: boolean }): Promise<void> {
+async function runMigrate(context: CliContext, { check }: { check?: true }): Promise<void> {
   const settings = readSettings(context);
   const loaded = await loadConfig(settings.configPath);
   const stores = await findStores(settings);
   const print = (line: string) => context.stdout.write(`${line}\n`);
-  if (!check) return await migrateAll(loaded, stores, print);
+  if (check !== true) return await migrateAll(loaded, stores, print);
   await eachPart(loaded, stores, async (pool, { name, options }) => {
     await checkSchema(pool, options);
     print(`${name}: up to date`);
@@ -62,15 +60,12 @@ export async function migrateAll(
 async function eachPart(
   loaded: LoadedConfig,
   stores: Stores,
-  visit: (pool: ReturnType<typeof createPool>, part: MigrationPart) => Promise<void>,
+  visit: (pool: Pool, part: MigrationPart) => Promise<void>,
 ): Promise<void> {
   const url = stores.sessionUrl ?? stores.databaseUrl;
-  const pool = createPool({ url, max: 2, applicationName: "millrace-migrate" });
-  try {
+  await withPool({ url, max: 2, applicationName: "millrace-migrate" }, async (pool) => {
     for (const part of partsOf(loaded)) await visit(pool, part);
-  } finally {
-    await pool.end();
-  }
+  });
 }
 
 /** The parts to migrate: our tables, and the user's where the config names their migrations. */

@@ -84,6 +84,10 @@ async function runRetentionCommand(
 /** The result of a run, or that it was stopped before its end. */
 type Ending = RetentionResult | { readonly kind: "cancelled" };
 
+/** The work of a run, as `--json` names it. */
+type Counts = typeof NOTHING;
+const NOTHING = { moved: 0, archived: 0, partitions_dropped: 0, bytes: 0, keys_deleted: 0 };
+
 async function run(
   context: CliContext,
   ledger: Ledger,
@@ -91,7 +95,7 @@ async function run(
 ): Promise<{ result: Ending; counts: Counts }> {
   const stop = onStopRequest(context, () => context.exit(1));
   const progress = createProgress(await countSteps(context, ledger, policy), context.stderr);
-  const counts = { moved: 0, archived: 0, partitions_dropped: 0, bytes: 0, keys_deleted: 0 };
+  const counts = { ...NOTHING };
   let steps = 0;
   const notify = (notice: RetentionNotice) => {
     if (notice.kind === "dropped") {
@@ -115,15 +119,6 @@ async function run(
     progress.stop();
     stop.dispose();
   }
-}
-
-/** The work of a run, as `--json` names it. */
-interface Counts {
-  readonly moved: number;
-  readonly archived: number;
-  readonly partitions_dropped: number;
-  readonly bytes: number;
-  readonly keys_deleted: number;
 }
 
 /** Steps of the progress bar: events to move, archive, or delete, and days to drop. */

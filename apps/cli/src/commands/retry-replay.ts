@@ -108,15 +108,9 @@ interface VerbOptions extends EventFilterOptions {
 }
 
 function addVerbOptions(command: Command, { waits }: { waits: boolean }): void {
+  command.argument("[source]", "the source of one event").argument("[id]", "the id of one event");
+  for (const option of Object.values(EVENT_FILTER)) command.addOption(option);
   command
-    .argument("[source]", "the source of one event")
-    .argument("[id]", "the id of one event")
-    .addOption(EVENT_FILTER.source)
-    .addOption(EVENT_FILTER.type)
-    .addOption(EVENT_FILTER.error)
-    .addOption(EVENT_FILTER.q)
-    .addOption(EVENT_FILTER.since)
-    .addOption(EVENT_FILTER.until)
     .option("--all", "all events, when no filter is given")
     .option("--expect <n>", "how many events match; needed for --all and above 1,000", eventCount)
     .option("--limit <n>", "only the newest n", wholeNumber({ min: 1, max: 1_000_000_000 }))

@@ -93,7 +93,7 @@ async function changeRun(
   context: CliContext,
   id: number,
   change: BulkRunChange,
-  { reason, json }: { readonly reason?: string; readonly json?: true },
+  { reason, json }: ChangeOptions,
 ): Promise<void> {
   await withLedger(context, async (ledger) => {
     const actor = actorOf(context, reason);

@@ -47,8 +47,9 @@ interface Start {
   readonly context: CliContext;
   readonly settings: Settings;
   readonly workers: number;
-  readonly closers: Closers;
-  /** Run instead of closing after a second Ctrl-C. */
+  /** Called in the reverse order at the end. */
+  readonly closers: (() => Promise<void>)[];
+  /** Called instead after a second Ctrl-C. */
   readonly emergencies: (() => unknown)[];
   say(level: "info" | "warn", message: string): void;
 }
@@ -62,7 +63,7 @@ async function runStart(context: CliContext, options: { workers: number }): Prom
     context,
     settings: readSettings(context),
     workers: options.workers,
-    closers: createClosers(),
+    closers: [],
     emergencies: [],
     say: (level, msg) => {
       const line = JSON.stringify({ level, time: new Date().toISOString(), msg });
@@ -76,7 +77,7 @@ async function runStart(context: CliContext, options: { workers: number }): Prom
   try {
     await runUntil(stop, start);
   } finally {
-    await start.closers.closeAll();
+    await closeAll(start.closers);
     stop.dispose();
   }
 }
@@ -94,9 +95,9 @@ async function runUntil(
   // Checked once here: a role by itself waits for a Redis that is away.
   if (redisUrl !== undefined) await checkRedis(redisUrl, { allowVolatile: volatile === "1" });
   const lock = await lockDataDir(settings.dataDir);
-  closers.add(() => lock.release());
+  closers.push(() => lock.release());
   const database = await openDatabase(settings, say);
-  closers.add(() => database.stop());
+  closers.push(() => database.stop());
   emergencies.push(() => database.stopAtOnce());
   if (stop.signal.aborted) return;
 
@@ -106,7 +107,8 @@ async function runUntil(
   if (stop.signal.aborted) return;
 
   const { supervisor, greet } = await startRoles(start, loaded, database);
-  const end = Promise.race([refusal(supervisor), stop.requested]);
+  const refused = supervisor.givenUp().then((error) => Promise.reject(error));
+  const end = Promise.race([refused, stop.requested]);
   await Promise.race([supervisor.listening(), end]);
   if (!stop.signal.aborted) greet();
   await end;
@@ -114,11 +116,6 @@ async function runUntil(
 }
 
 const hostOf = ({ environment }: Settings): string => environment.HOST ?? "127.0.0.1";
-
-/** Rejects with what keeps a role from running. */
-async function refusal(supervisor: Supervisor): Promise<never> {
-  throw await supervisor.givenUp();
-}
 
 async function startRoles(
   start: Start,
@@ -161,8 +158,10 @@ async function startRoles(
   });
   const { ingress: ingressConfig, worker } = loaded.config;
   const deadlineMs = Math.max(ingressConfig.shutdownTimeoutMs, worker.shutdownTimeoutMs) + GRACE_MS;
-  closers.add(() => supervisor.stop(deadlineMs));
-  closers.add(() => keeper.remove());
+  closers.push(
+    () => supervisor.stop(deadlineMs),
+    () => keeper.remove(),
+  );
   emergencies.unshift(() => supervisor.kill());
   for (const { name, launch } of launches) supervisor.add(name, launch);
 
@@ -188,26 +187,13 @@ function shownPath(cwd: string, path: string): string {
   return fromHere.startsWith("..") ? path : fromHere;
 }
 
-interface Closers {
-  add(close: () => Promise<void>): void;
-  /** Closes all of it, whatever fails; then throws the first failure. */
-  closeAll(): Promise<void>;
-}
-
-function createClosers(): Closers {
-  const closers: (() => Promise<void>)[] = [];
-  return {
-    add(close) {
-      closers.push(close);
-    },
-    async closeAll() {
-      const failures: unknown[] = [];
-      for (const close of closers.splice(0).toReversed()) {
-        await close().catch((error: unknown) => failures.push(error));
-      }
-      if (failures.length > 0) throw failures[0];
-    },
-  };
+/** Closes all, whatever fails; then throws the first failure. */
+async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of closers.toReversed()) {
+    await close().catch((error: unknown) => failures.push(error));
+  }
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Makes the data folder where it is missing, and locks it for this start alone. */

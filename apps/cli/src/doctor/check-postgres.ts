@@ -18,7 +18,6 @@ import {
 } from "@millrace/core";
 import {
   checkSchema,
-  createPool,
   findPooler,
   misplacedTables,
   missingRights,
@@ -27,11 +26,9 @@ import {
 } from "@millrace/ledger";
 import { reasonOf } from "@millrace/service";
 import type { MigrationPart } from "../commands/migrate.ts";
-import type { Stores } from "../stores.ts";
+import { withPool, type Pool, type Stores } from "../stores.ts";
 import { checkTypes } from "./check-project.ts";
 import { bad, note, ok, type Check, type Seen } from "./report.ts";
-
-type Pool = ReturnType<typeof createPool>;
 
 /** The stores that are named, and the project that they are for. */
 export interface StoresChecked extends Stores {
@@ -174,12 +171,7 @@ const isSet = ([, url]: Named): boolean => url !== undefined;
 
 async function poolerOf(primary: Pool, url: string | undefined): Promise<Pooler> {
   if (url === undefined) return await findPooler(primary);
-  const pool = createPool({ url, max: 2, applicationName: "millrace-doctor" });
-  try {
-    return await findPooler(pool);
-  } finally {
-    await pool.end();
-  }
+  return await withPool({ url, max: 2, applicationName: "millrace-doctor" }, findPooler);
 }
 
 async function checkTables(

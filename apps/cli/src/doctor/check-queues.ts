@@ -1,15 +1,9 @@
 import { queueKeys } from "@millrace/connect";
 import { isMillraceError, type Config, type ErrorCode } from "@millrace/core";
-import { findLeader, type createPool, type KeptChange, type Ledger } from "@millrace/ledger";
+import { findLeader, type KeptChange } from "@millrace/ledger";
 import { changedQueues, findLedgerChanges, RECONCILER } from "@millrace/operations";
-import {
-  isDiskSlow,
-  readAppendfsync,
-  readRedisFacts,
-  redisFaults,
-  type Queues,
-} from "@millrace/queue";
-import type { Stores } from "../stores.ts";
+import { isDiskSlow, readAppendfsync, readRedisFacts, redisFaults } from "@millrace/queue";
+import type { OpenStores, Stores } from "../stores.ts";
 import { ANSWERS, type StoresChecked } from "./check-postgres.ts";
 import { bad, note, ok, type Check, type Seen } from "./report.ts";
 
@@ -45,14 +39,9 @@ export const QUEUE_CHECKS: readonly Check<StoresChecked>[] = [
   },
 ];
 
-/** The stores, opened. */
-interface OpenStores {
-  readonly pool: ReturnType<typeof createPool>;
-  readonly ledger: Ledger;
-  readonly queues: Queues;
-}
+type StoresOpened = OpenStores & Pick<StoresChecked, "pool">;
 
-export const OPEN_CHECKS: readonly Check<OpenStores>[] = [
+export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
   { name: "epochs", run: checkEpochs },
   { name: "reconciler", run: checkReconciler, advice: "Start a worker: `millrace worker`" },
 ];
@@ -175,7 +164,7 @@ function skewText(ms: number | undefined): string {
 }
 
 /** The ledger was last compared with these queues. */
-async function checkEpochs({ ledger, queues }: OpenStores): Promise<Seen> {
+async function checkEpochs({ ledger, queues }: StoresOpened): Promise<Seen> {
   const sources = [...queues.queues.keys()];
   const changed = await changedQueues({ ledger, queues }, sources);
   const { changes, lately } = await findLedgerChanges({ ledger, queues }, sources);
@@ -207,7 +196,7 @@ function changeText([source, change]: readonly [string, KeptChange]): string {
   return `${found}: about ${unnamed} events that completed from ${from} to ${till} are lost, and their jobs are gone: have them sent again`;
 }
 
-async function checkReconciler({ pool }: OpenStores): Promise<Seen> {
+async function checkReconciler({ pool }: StoresOpened): Promise<Seen> {
   const leader = await findLeader(pool, RECONCILER);
   if (leader === undefined) return bad("no worker reconciles");
   const { host, seenMsAgo } = leader;

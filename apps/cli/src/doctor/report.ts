@@ -2,31 +2,7 @@ import { connectionHint } from "@millrace/core";
 import { DISAGREEMENTS, type Diagnosis } from "@millrace/operations";
 import { reasonOf } from "@millrace/service";
 import type { Output } from "../context.ts";
-import { formatTable, printable } from "../terminal-text.ts";
-
-/** Names of checks, in the order of the report. */
-type CheckName =
-  | "config"
-  | "handlers"
-  | "secrets"
-  | "roles"
-  | "ports"
-  | "postgres"
-  | "connections"
-  | "standby"
-  | "session"
-  | "schema"
-  | "your tables"
-  | "rights"
-  | "misplaced tables"
-  | "retention"
-  | "event types"
-  | "queue"
-  | "queue's disk"
-  | `queue of ${string}`
-  | "clocks"
-  | "epochs"
-  | "reconciler";
+import { formatTable, nameOf, printable } from "../terminal-text.ts";
 
 /** The result of a check: `note` is no fault; `unknown` could not be looked at. */
 export interface Seen {
@@ -37,18 +13,18 @@ export interface Seen {
 
 /** A line of the report. */
 export interface Line extends Seen {
-  readonly name: CheckName;
+  readonly name: string;
 }
 
 /** One check of `On`. */
 export interface Check<On> {
-  readonly name: CheckName;
+  readonly name: string;
   /** Returns undefined where there is nothing to report. */
   readonly run: (on: On) => Promise<Seen | undefined> | Seen | undefined;
   /** The fix of a problem, unless the result has its own. */
   readonly advice?: string;
   /** Runs only if an earlier check has one of these states. */
-  readonly needs?: readonly [name: CheckName, ...states: Seen["state"][]];
+  readonly needs?: readonly [name: string, ...states: Seen["state"][]];
 }
 
 /** Runs checks in their order, and adds their lines. */
@@ -72,7 +48,7 @@ export async function runChecks<On>(
   }
 }
 
-export const unknown = (name: CheckName, error: unknown): Line => ({
+export const unknown = (name: string, error: unknown): Line => ({
   ...{ name, state: "unknown", detail: reasonOf(error), fix: connectionHint(error) },
 });
 export const ok = (detail: string): Seen => ({ state: "ok", detail });
@@ -116,10 +92,6 @@ export function asText({ checks, diagnosis }: Report, to: Output): string {
     sections.push([head, formatTable(lines, width), ...more].join("\n"));
   }
   return sections.join("\n\n");
-}
-
-function nameOf(id: string, generation: number): string {
-  return printable(id) + (generation === 0 ? "" : ` (replay ${generation})`);
 }
 
 /** The same for programs, on one line. */

@@ -9,7 +9,7 @@ export function timelineSection({
   acts,
   steps,
 }: Pick<EventRecord, "attemptLog" | "acts" | "steps">): string | undefined {
-  const others: Line[] = [
+  const others = [
     ...steps.map(({ at, name, attempt }) => ({
       at,
       row: ["  step", at, printable(name), `ended in attempt ${attempt}`],
@@ -31,11 +31,6 @@ export function timelineSection({
   if (rows.length === 0) return undefined;
   const heading = others.length === 0 ? "attempts that failed or waited" : "timeline";
   return `${heading}\n${formatTable(rows)}`;
-}
-
-interface Line {
-  readonly at: string;
-  readonly row: string[];
 }
 
 function attemptsRow({ first, last, all }: FoldedAttempts): string[] {

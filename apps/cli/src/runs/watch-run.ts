@@ -36,7 +36,7 @@ export async function watchRun(
       run = await ledger.bulkRuns.get(run.id);
       // The members of a large run take a while to count, which must not keep Postgres busy.
       pollMs = Math.max(POLL_MS, 5 * (performance.now() - askedAt));
-      if (isChanged(before, run)) changedAt = performance.now();
+      if (progressOf(run) !== progressOf(before)) changedAt = performance.now();
       progress.reach(run.listed);
       say(run, performance.now() - changedAt);
     }
@@ -58,15 +58,8 @@ function isOver({ finished_at: finishedAt, results }: BulkRun, unchangedMs: numb
   return finishedAt !== null && (results.pending === 0 || unchangedMs > PATIENCE_MS);
 }
 
-function isChanged(before: BulkRun, now: BulkRun): boolean {
-  const { completed, failed } = before.results;
-  return (
-    now.listed !== before.listed ||
-    now.state !== before.state ||
-    now.results.completed !== completed ||
-    now.results.failed !== failed
-  );
-}
+const progressOf = ({ listed, state, results: { completed, failed } }: BulkRun): string =>
+  [listed, state, completed, failed].join();
 
 /** Reports each reason why a run waits once. */
 function createNotes({ stderr }: CliContext, id: number) {

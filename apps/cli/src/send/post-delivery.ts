@@ -5,15 +5,10 @@ export type Reply =
   | { readonly kind: "answer"; readonly status: number; readonly body: string; readonly ms: number }
   | { readonly kind: "no_answer"; readonly reason: string; readonly refused: boolean };
 
-interface Poster {
-  post(headers: Readonly<Record<string, string>>, body: Uint8Array): Promise<Reply>;
-  close(): void;
-}
-
 const TIMEOUT_MS = 15_000;
 
 /** Posts to one URL over at most `connections` connections, which are kept open. */
-export function createPoster(url: URL, connections: number): Poster {
+export function createPoster(url: URL, connections: number) {
   const isSecure = url.protocol === "https:";
   const options = { keepAlive: true, maxSockets: connections };
   const agent = isSecure ? new HttpsAgent(options) : new HttpAgent(options);

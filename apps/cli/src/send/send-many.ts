@@ -58,7 +58,7 @@ export async function sendMany(
     progress.stop();
   }
   options.stdout.write(`${tally.summary(performance.now() - startedAt)}\n`);
-  return tally.rejected === 0 ? 0 : 1;
+  return tally.counts.rejected === 0 ? 0 : 1;
 }
 
 // The copies of an event follow each other, so that several of them are in flight at once.
@@ -120,35 +120,24 @@ function unreachable(reason: string): MillraceError {
   );
 }
 
-export interface Counts {
-  add(reply: Reply): void;
-  /** Deliveries that were neither accepted nor known already. */
-  readonly rejected: number;
-  summary(elapsedMs: number): string;
-}
-
-function createCounts(): Counts {
+function createCounts() {
+  const counts = { accepted: 0, duplicate: 0, rejected: 0 };
   const rejections = new Map<string, number>();
   const latenciesMs: number[] = [];
-  let accepted = 0;
-  let duplicate = 0;
-  let rejected = 0;
-
   return {
-    add(reply) {
+    counts,
+    add(reply: Reply): void {
       if (reply.kind === "answer") latenciesMs.push(reply.ms);
       const verdict = readVerdict(reply);
-      if (verdict === "accepted") accepted += 1;
-      else if (verdict === "duplicate") duplicate += 1;
-      else {
-        rejected += 1;
-        rejections.set(verdict.rejected, (rejections.get(verdict.rejected) ?? 0) + 1);
+      if (typeof verdict === "string") {
+        counts[verdict] += 1;
+        return;
       }
+      counts.rejected += 1;
+      rejections.set(verdict.rejected, (rejections.get(verdict.rejected) ?? 0) + 1);
     },
-    get rejected() {
-      return rejected;
-    },
-    summary(elapsedMs) {
+    summary(elapsedMs: number): string {
+      const { accepted, duplicate, rejected } = counts;
       const total = accepted + duplicate + rejected;
       const seconds = elapsedMs / 1_000;
       const codes = [...rejections].map(([code, count]) => `${code} ${count}`).join(", ");

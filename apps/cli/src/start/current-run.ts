@@ -32,23 +32,18 @@ function reachable(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-interface RunKeeper {
-  update(): void;
-  remove(): Promise<void>;
-}
-
 /** Keeps `run.json` up to date; `current` is called for each write. */
-export function createRunKeeper(dataDir: string, current: () => Run): RunKeeper {
+export function createRunKeeper(dataDir: string, current: () => Run) {
   // One after the other, so that an older state never lands on a newer one.
   let last: Promise<void> = Promise.resolve();
   let removed = false;
   return {
-    update() {
+    update(): void {
       if (removed) return;
       // A full disk must not end what runs; other commands then do without the file.
       last = last.then(() => writeRun(dataDir, current())).catch(() => {});
     },
-    async remove() {
+    async remove(): Promise<void> {
       removed = true;
       await last;
       await removeRun(dataDir);

@@ -22,11 +22,8 @@ export function writeLine(
   plainLevel: "info" | "warn" = "info",
 ): void {
   const record = parse(line) ?? { level: plainLevel, msg: line };
-  to.write(`${to.isTTY === true ? short(name, record) : json(name, record)}\n`);
-}
-
-function json(name: string, record: LogRecord): string {
-  return JSON.stringify({ ...record, process: name });
+  const isShort = to.isTTY === true;
+  to.write(`${isShort ? short(name, record) : JSON.stringify({ ...record, process: name })}\n`);
 }
 
 function short(name: string, record: LogRecord): string {

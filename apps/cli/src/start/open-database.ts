@@ -6,9 +6,8 @@ import {
 } from "@millrace/connect";
 import { type Config, MillraceError } from "@millrace/core";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
-import { createPool } from "@millrace/ledger";
 import { connectionsWanted, type QueueRole } from "@millrace/queue";
-import type { Stores } from "../stores.ts";
+import { withPool, type Stores } from "../stores.ts";
 import { isAlive } from "../data-folder.ts";
 import type { Settings } from "../context.ts";
 import { join } from "node:path";
@@ -78,20 +77,12 @@ export async function checkConnections(
   workers: number,
 ): Promise<void> {
   const wanted = connectionsOfStart(config, workers, redisUrl !== undefined);
-  const available = await readConnectionsGiven(databaseUrl);
+  const options = { url: databaseUrl, max: 1, applicationName: "millrace-start" };
+  const available = await withPool(options, connectionsGiven);
   if (wanted <= available) return;
   throw new MillraceError(
     "too_many_connections",
     `Cannot start ${workers} workers: all pools together may take ${wanted} connections, and ` +
       `Postgres gives ${available}. Lower --workers or worker.concurrency, or raise max_connections`,
   );
-}
-
-async function readConnectionsGiven(databaseUrl: string): Promise<number> {
-  const pool = createPool({ url: databaseUrl, max: 1, applicationName: "millrace-start" });
-  try {
-    return await connectionsGiven(pool);
-  } finally {
-    await pool.end();
-  }
 }

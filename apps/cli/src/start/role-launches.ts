@@ -1,14 +1,9 @@
+import { fork } from "node:child_process";
 import { secretVariable, type Environment } from "@millrace/core";
 import type { CliContext } from "../context.ts";
 import { freePort } from "./free-port.ts";
 import { pipeLines } from "./log-lines.ts";
 import type { Launch } from "./supervisor.ts";
-import { type ChildProcess, fork } from "node:child_process";
-
-interface RoleLaunch {
-  readonly name: string;
-  readonly launch: Launch;
-}
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -28,7 +23,7 @@ interface Role {
   readonly env: Variables;
 }
 
-export function roleLaunches(context: CliContext, options: RolesOptions): RoleLaunch[] {
+export function roleLaunches(context: CliContext, options: RolesOptions) {
   const { environment, workers } = options;
   const taken = new Set<number>();
   const roles: readonly Role[] = [
@@ -46,9 +41,13 @@ export function roleLaunches(context: CliContext, options: RolesOptions): RoleLa
       if (port !== undefined) taken.delete(port);
       port = await freePort(port ?? environment[variable], options.host, taken);
       const inherited = { ...context.env, ...ofOtherRoles(context.env, role, options.sources) };
-      const child = launchRole(context.bin, role, {
+      const child = fork(context.bin, [role], {
         cwd: context.cwd,
         env: { ...inherited, ...options.shared, ...env, [variable]: String(port) },
+        execArgv: [],
+        stdio: ["ignore", "pipe", "pipe", "ipc"],
+        // A group of its own, so that Ctrl-C in the terminal reaches this process alone.
+        detached: true,
       });
       if (child.stdout !== null) pipeLines(child.stdout, name, context.stdout);
       if (child.stderr !== null) pipeLines(child.stderr, name, context.stderr, "warn");
@@ -68,19 +67,4 @@ function ofOtherRoles(env: Variables, role: Role["role"], sources: readonly stri
   };
   const names = Object.keys(env).filter((name) => (ownerOf(name) ?? role) !== role);
   return Object.fromEntries(names.map((name) => [name, ""]));
-}
-
-function launchRole(
-  bin: string,
-  role: string,
-  options: { cwd: string; env: Readonly<Record<string, string | undefined>> },
-): ChildProcess {
-  return fork(bin, [role], {
-    cwd: options.cwd,
-    env: { ...options.env },
-    execArgv: [],
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
-    // A group of its own, so that Ctrl-C in the terminal reaches this process alone.
-    detached: true,
-  });
 }
