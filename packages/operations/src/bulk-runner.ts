@@ -1,7 +1,13 @@
-import { failpoint, isMillraceError, wait, type EnvelopedEvent } from "@millrace/core";
+import { failpoint, isMillraceError, wait } from "@millrace/core";
 import { isDataError, type Ledger, type OpenBulkRun } from "@millrace/ledger";
 import { removeJobs, type RemovalQueues } from "./give-up.ts";
-import { addJobs, enqueuePending, requeueJobs, type RunAgainQueues } from "./requeue.ts";
+import {
+  addJobs,
+  enqueuePending,
+  requeueJobs,
+  requireJobs,
+  type RunAgainQueues,
+} from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "bulkWork" | "retries">;
@@ -118,17 +124,16 @@ async function workBatch(
   if (!run.isTaken) notify({ kind: "started", run });
   if (batch.ended) notify({ kind: "ended", run });
   const { events, givenUp } = batch;
-  await enqueuePending(ledger, events, (pending) => enqueue(run, queues, pending));
+  const jobs = await enqueuePending(ledger.retries, events, (pending) =>
+    run.verb === "replay"
+      ? addJobs(queues, pending)
+      : requeueJobs(queues, pending, { atOnce: true }),
+  );
+  requireJobs(jobs);
   await removeJobs({ ledger, queues }, givenUp);
   failpoint("bulk_run.enqueued");
   return events.length + givenUp.length;
 }
-
-const enqueue = (
-  { verb }: OpenBulkRun,
-  queues: RunAgainQueues,
-  events: readonly EnvelopedEvent[],
-) => (verb === "replay" ? addJobs(queues, events) : requeueJobs(queues, events, { atOnce: true }));
 
 /** Fewer events may be done in time where so many were not: replays of large bodies copy them. */
 const isDatabaseUnavailable = (error: unknown): boolean =>

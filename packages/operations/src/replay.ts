@@ -3,6 +3,7 @@ import type { Ledger } from "@millrace/ledger";
 import {
   addJobs,
   enqueuePending,
+  requireJobs,
   type RunAgainQueues,
   skipped,
   type SkippedEvent,
@@ -38,6 +39,9 @@ export async function replayEvent(deps: Deps, lookup: EventLookup): Promise<Repl
     if (isUnknown) return await skipUnrecorded(queues, lookup, "not_settled");
     return skipped(result.kind);
   }
-  await enqueuePending(ledger, [result.event], (events) => addJobs(queues, events));
+  const jobs = await enqueuePending(ledger.retries, [result.event], (events) =>
+    addJobs(queues, events),
+  );
+  requireJobs(jobs);
   return { kind: "replayed", generation: result.event.generation };
 }

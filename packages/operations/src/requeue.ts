@@ -1,4 +1,4 @@
-import { wait, type EnvelopedEvent, type EventLookup } from "@millrace/core";
+import { wait, type EnvelopedEvent, type EventKey, type EventLookup } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { mapConcurrent } from "./map-concurrent.ts";
@@ -140,19 +140,19 @@ export interface SkippedEvent {
 
 export const skipped = (reason: Skip): SkippedEvent => ({ kind: "skipped", reason });
 
-/**
- * Adds the jobs of events that the ledger has made pending, and marks those that have one by then.
- * The reconciler adds the others.
- *
- * @throws `database_unavailable`; what the queue answered to the first event that it did not take.
- */
-export async function enqueuePending(
-  ledger: Pick<Ledger, "retries">,
-  events: readonly EnvelopedEvent[],
-  enqueue: (events: readonly EnvelopedEvent[]) => Promise<readonly Requeued[]>,
-): Promise<void> {
+/** Gives events that the ledger has made pending their jobs, and marks those that have one. */
+export async function enqueuePending<Event extends EventKey>(
+  ledger: Pick<Ledger["retries"], "markEnqueued">,
+  events: readonly Event[],
+  enqueue: (events: readonly Event[]) => Promise<readonly Requeued[]>,
+): Promise<readonly Requeued[]> {
   const jobs = await enqueue(events);
-  await ledger.retries.markEnqueued(events.filter((_, index) => !(jobs[index] instanceof Error)));
+  await ledger.markEnqueued(events.filter((_, index) => !(jobs[index] instanceof Error)));
+  return jobs;
+}
+
+/** @throws the queue's answer to the first event that it did not take: the reconciler adds its job. */
+export function requireJobs(jobs: readonly Requeued[]): void {
   const failure = jobs.find((job) => job instanceof Error);
   if (failure !== undefined) throw failure;
 }

@@ -1,9 +1,14 @@
 import type { DisagreementKind } from "@millrace/api-contract";
-import { isMillraceError, type EnvelopedEvent, type StoreResult } from "@millrace/core";
+import {
+  isMillraceError,
+  type EnvelopedEvent,
+  type EventKey,
+  type StoreResult,
+} from "@millrace/core";
 import type { AbandonAnswer, Ledger, LedgerStatus } from "@millrace/ledger";
 import type { JobStatus, Queues } from "@millrace/queue";
 import { mapConcurrent } from "../map-concurrent.ts";
-import { requeueJobs, withoutBody } from "../requeue.ts";
+import { enqueuePending, requeueJobs, withoutBody } from "../requeue.ts";
 import type { Capacity } from "./capacity.ts";
 import type { EventDisagreement, EventDisagreementKind, Disagreement } from "./disagreement.ts";
 
@@ -220,44 +225,40 @@ async function failEvents(deps: RepairDeps, found: readonly EventDisagreement[])
   return count(answers, "failed");
 }
 
-/**
- * The worker died before it could record the event, and the queue abandoned its job. A replay
- * begins in the ledger, so one that is not there was lost.
- */
+/** The worker died before it could record the event, and the queue abandoned its job. */
 async function recordFailed(
   deps: RepairDeps,
   found: readonly EventDisagreement[],
 ): Promise<number> {
   const answers = await mapConcurrent(found, CONCURRENCY, async ({ event, end }) => {
-    const { queues, isSound } = deps;
-    // As it is now: somebody may have edited it since.
-    const job = await queues.findJob(event);
-    if (job?.state !== "failed" || job.event === undefined || job.mac !== undefined) return "gone";
-    if (!isSound(job.event)) return "gone";
-    return await failEvent(deps, job.event, { code: codeOf(job.event, queues), end });
+    const job = await findSoundJob(deps, event);
+    if (job?.state !== "failed") return "gone";
+    return await failEvent(deps, job.event, { code: codeOf(job.event, deps.queues), end });
   });
   return count(answers, "failed");
 }
 
+/** The job as it is now, if its MAC over the whole of it is valid: it may have been edited since. */
+async function findSoundJob({ queues, isSound }: RepairDeps, key: EventKey) {
+  const job = await queues.findJob(key);
+  if (job?.event === undefined || job.mac !== undefined) return undefined;
+  return isSound(job.event) ? { ...job, event: job.event } : undefined;
+}
+
 /**
- * The event had completed, and Postgres has lost that: its row, status, and effects were one
- * commit, so that nothing of it is there. The job's body is run. Where only the ledger had the
- * body, its sender must deliver it again.
+ * Postgres has lost the completion of the event, and its row and effects with it: they were one
+ * commit. The job's body is run; without a body, the sender must deliver the event again.
  */
 async function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
-  const { queues, isSound } = deps;
   const answers = await mapConcurrent(found, RERUN_CONCURRENCY, async ({ event }) => {
-    // As it is now, and its MAC over the whole of it.
-    const job = await queues.findJob(event);
-    if (job?.state !== "completed" || job.event === undefined || job.mac !== undefined)
-      return "gone";
-    if (!isSound(job.event)) return "gone";
+    const job = await findSoundJob(deps, event);
+    if (job?.state !== "completed") return "gone";
     if (job.event.body === undefined && job.event.generation === 0) {
       const end = { run: job.run, failedReason: BODY_LOST };
       return await failEvent(deps, job.event, { code: "body_lost", end });
     }
     // The worker refuses a replay that the ledger does not have, and records it as failed.
-    return await queues.rerunJob(event);
+    return await deps.queues.rerunJob(event);
   });
   return count(answers, "retried") + count(answers, "failed");
 }
@@ -294,28 +295,22 @@ async function failEvent(
   return answer;
 }
 
-/**
- * A worker finds the event completed, and completes the job. One that it would refuse again is left
- * alone.
- */
+/** A worker finds the event completed, and completes the job. */
 async function completeJobs(
-  { queues, isSound }: RepairDeps,
+  deps: RepairDeps,
   found: readonly EventDisagreement[],
 ): Promise<number> {
   const answers = await mapConcurrent(found, RERUN_CONCURRENCY, async ({ event }) => {
-    const job = await queues.findJob(event);
-    if (job?.event === undefined || job.mac !== undefined || !isSound(job.event)) return "gone";
-    return await queues.retryJob(event);
+    const job = await findSoundJob(deps, event);
+    return job === undefined ? "gone" : await deps.queues.retryJob(event);
   });
   return count(answers, "retried");
 }
 
 /** A retry that died half-way, or a job that completed without its event: it waits again. */
 async function requeue(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
-  const events = eventsOf(found);
-  const jobs = await requeueJobs(deps.queues, events, { atOnce: false });
-  await deps.ledger.repair.markEnqueued(
-    events.filter((_, index) => !(jobs[index] instanceof Error)),
+  const jobs = await enqueuePending(deps.ledger.repair, eventsOf(found), (events) =>
+    requeueJobs(deps.queues, events, { atOnce: false }),
   );
   return count(jobs, "requeued");
 }
