@@ -17,7 +17,6 @@ interface Deps {
   readonly notify: (notice: BulkNotice) => void;
 }
 
-/** Reports on bulk runs, for logs and metrics. */
 export type BulkNotice =
   | { readonly kind: "open"; readonly runs: number }
   | { readonly kind: "started" | "ended"; readonly run: OpenBulkRun }
@@ -29,24 +28,17 @@ export interface BulkRunner {
   close(): Promise<void>;
 }
 
-/** Milliseconds until a change of a run, or a new one, is seen. */
 const POLL_MS = 1_000;
-/**
- * If a batch is cut off between the ledger and the queue, no more than this many wait for the
- * reconciler.
- */
+/** Events of a batch that is cut off between ledger and queue wait for the reconciler. */
 const BATCH_MAX = 200;
-/** Batches a second that a rate is spread over. */
 const BATCHES_PER_SECOND = 5;
 /** Milliseconds that a batch which came late is made up for. */
 const MADE_UP_MS = 1_000;
-/** Milliseconds between counts of what became of runs that have ended. */
 const KEEP_RESULTS_MS = 60_000;
 
 /**
- * Works the bulk runs off, side by side and each at its rate, while this process leads. All that it
- * needs to go on is in the run's row, so the next leader does after this one has died. Without
- * Postgres it waits, and to run events also without the queue.
+ * Works the bulk runs off, each at its rate, while this process leads. All state is in the run's
+ * row, so that the next leader continues. It waits while Postgres or the queue is away.
  */
 export function startBulkRunner(deps: Deps): BulkRunner {
   const { ledger, leading, notify } = deps;
@@ -60,7 +52,7 @@ export function startBulkRunner(deps: Deps): BulkRunner {
     }
   }
 
-  /** One batch of each run that is due. Gives the milliseconds until the next pass. */
+  /** One batch of each run that is due. Returns the milliseconds until the next pass. */
   async function pass(): Promise<number> {
     if (!leading()) {
       notify({ kind: "open", runs: 0 });
@@ -105,10 +97,6 @@ export function startBulkRunner(deps: Deps): BulkRunner {
   };
 }
 
-/**
- * Does a batch, and adds or removes the jobs of its events. The reconciler does what is cut off in
- * between.
- */
 async function workBatch(
   { ledger, queues, notify }: Deps,
   run: OpenBulkRun,
@@ -158,10 +146,7 @@ async function noteError(
   }
 }
 
-/**
- * When the next batch of each run may begin, and its size, so that its events are spread evenly
- * over time.
- */
+/** Spreads the events of each run evenly over time. */
 function createPace() {
   const last = new Map<number, Batch>();
   const dueMs = ({ id, rate }: OpenBulkRun): number => {
@@ -170,10 +155,7 @@ function createPace() {
   };
   const sizeMaxOf = ({ id }: OpenBulkRun): number => last.get(id)?.sizeMax ?? BATCH_MAX;
   return {
-    /**
-     * More where batches take longer than their share of a second, so that the rate is kept all the
-     * same.
-     */
+    /** More after a batch that took longer than its share of a second, to keep the rate. */
     sizeOf: (run: OpenBulkRun): number => {
       const lateMs = Math.min(MADE_UP_MS, Math.max(0, performance.now() - dueMs(run)));
       const wanted = run.rate / BATCHES_PER_SECOND + (run.rate * lateMs) / 1_000;
@@ -196,11 +178,10 @@ function createPace() {
   };
 }
 
-/** The last batch of a run. */
 interface Batch {
   /** When it was due, or a little before it ended if that is later. */
   readonly fromMs: number;
   readonly events: number;
-  /** Events of the next one at most. */
+  /** Events of the next batch at most. */
   readonly sizeMax: number;
 }

@@ -2,7 +2,6 @@ import { MillraceError, type EventLookup } from "@millrace/core";
 import type { BodyPart } from "@millrace/ledger";
 import { findQueued, type ShowDeps } from "./show-event.ts";
 
-/** Bytes of a body, from `offset` on. Default: all of them. */
 export interface BodyRange {
   readonly offset?: number | undefined;
   readonly length?: number | undefined;
@@ -11,18 +10,15 @@ export interface BodyRange {
 /** An event's body, or a range of it, to be read once. */
 export interface OpenBody {
   readonly generation: number;
-  /** Bytes of all parts together. */
   readonly length: number;
   /** Parts of at most 1 MB, each read when it is asked for. They throw as `openBody`. */
   readonly parts: AsyncIterable<Uint8Array>;
 }
 
-/** Bytes of a body that are in memory at once. */
 const PART_BYTES = 1024 * 1024;
 
 /**
- * Opens the exact bytes of an event's body, in the ledger or else in its job; undefined when
- * neither has the event. Without a generation it is the latest.
+ * Opens the body of an event in the ledger, or else in its job; undefined for an unknown event.
  *
  * @throws `body_missing`, and as `showEvent`
  */

@@ -20,12 +20,10 @@ interface Deps {
   readonly queues: RunAgainQueues & Pick<Queues, "pause" | "resume">;
 }
 
-/** The actions of a person or a program on events and sources. */
 export interface Operator {
   retryEvent(lookup: EventLookup): Promise<RetryResult>;
   replayEvent(lookup: EventLookup): Promise<ReplayResult>;
   retryEvents(keys: readonly EventKey[]): Promise<readonly RetryResult[]>;
-  /** Changes nothing and is not audited. */
   countRun(verb: BulkVerb, options: BulkOptions): Promise<BulkCount>;
   startRun(verb: BulkVerb, options: BulkRunOptions): Promise<BulkRun>;
   changeRun(id: number, change: BulkRunChange): Promise<BulkRun>;
@@ -34,8 +32,9 @@ export interface Operator {
 }
 
 /**
- * Makes the operations of an actor: those of the same names, each under audit. Besides their own
- * errors they throw `database_unavailable` before anything is done, when it cannot be written down.
+ * Makes the operations of an actor, each under audit.
+ *
+ * @throws `database_unavailable` before anything is done when the intent cannot be written.
  */
 export function createOperator(deps: Deps, actor: Actor): Operator {
   const audit = { ledger: deps.ledger, actor };
@@ -80,24 +79,12 @@ export function createOperator(deps: Deps, actor: Actor): Operator {
   };
 }
 
-/**
- * Stops all workers from beginning a source's events. Those that run go on; new ones are kept.
- *
- * @throws `unknown_source`; `redis_unreachable` or `database_unreachable` when the queue does not
- * answer.
- */
 async function pauseSource({ queues }: Deps, source: string): Promise<void> {
   requireKnown(queues, source);
   await queues.ping();
   await queues.pause(source);
 }
 
-/**
- * Makes the workers run a source's events again.
- *
- * @throws `unknown_source`; `redis_unreachable` or `database_unreachable` when the queue does not
- * answer.
- */
 async function resumeSource({ queues }: Deps, source: string): Promise<void> {
   requireKnown(queues, source);
   await queues.ping();

@@ -15,18 +15,14 @@ interface Deps {
   readonly queues: RunAgainQueues;
 }
 
-/** The result of a replay, or why nothing was done. */
 export type ReplayResult =
   { readonly kind: "replayed"; readonly generation: number } | SkippedEvent;
 
 /**
- * Makes a settled event run again as a further generation, on the same body: its old rows stay as
- * they are. A generation that is named must be the latest, so that a request that is sent twice is
- * granted once.
+ * Runs a settled event again as a further generation. A generation that is named must be the
+ * latest, so that a request that is sent twice is granted once.
  *
- * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
- * not answer; `unavailable` when it cannot take the job. The generation is pending then, and the
- * reconciler enqueues it. `database_unavailable` when Postgres fails.
+ * @throws as {@link retryEvent}
  */
 export async function replayEvent(deps: Deps, lookup: EventLookup): Promise<ReplayResult> {
   const { ledger, queues } = deps;

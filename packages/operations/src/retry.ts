@@ -23,7 +23,6 @@ interface Deps {
   readonly queues: RunAgainQueues;
 }
 
-/** The result of a retry, or why nothing was done. */
 export type RetryResult = { readonly kind: "retried" } | SkippedEvent;
 
 const RETRIED: RetryResult = { kind: "retried" };
@@ -44,9 +43,9 @@ export async function retryEvent(deps: Deps, lookup: EventLookup): Promise<Retry
 }
 
 /**
- * Retries an event that its sender has delivered again, and whose job has ended. Codes that are left
- * to a person are not retried. A Postgres that was restored may have lost the event, or the body of
- * one that failed with `body_lost`: the delivery brings it back.
+ * Retries an event that its sender has delivered again, and whose job has ended, unless its code is
+ * left to a person. A Postgres that was restored may have lost the event or its body, which the
+ * delivery brings back.
  *
  * @throws as {@link retryEvent}
  */
@@ -67,8 +66,7 @@ export async function retryDelivered(
 }
 
 /**
- * Retries the events that are named, together: one answer a key, in order. A job that the queue
- * does not take, the reconciler adds.
+ * Retries named events together: one answer a key, in order. The reconciler adds missing jobs.
  *
  * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
  * not answer, `database_unavailable`
@@ -160,7 +158,6 @@ async function requeuePending({ ledger, queues }: Deps, key: EventKey): Promise<
   return RETRIED;
 }
 
-/** Counts the retried events, and the others by reason. */
 export function countResults(results: readonly RetryResult[]): {
   readonly retried: number;
   readonly skipped: Readonly<Record<string, number>>;

@@ -3,23 +3,20 @@ import type { Deliveries } from "@millrace/api-contract";
 import type { EventRecord, Ledger } from "@millrace/ledger";
 import type { FoundJob, Queues } from "@millrace/queue";
 
-/** The data of one event: of the ledger, or as yet only of its job. */
+/** An event of the ledger, or as yet only of its job. */
 export type ShownEvent =
   | { readonly stage: "recorded"; readonly detail: EventRecord }
   | { readonly stage: "queued"; readonly job: FoundJob; readonly deliveries: Deliveries };
 
-/** The parts of the ledger and the queues that show an event, or its body. */
 export interface ShowDeps {
   readonly ledger: Pick<Ledger, "reads">;
   readonly queues: Pick<Queues, "queues" | "findJob" | "ping">;
 }
 
 /**
- * Finds an event in the ledger, with the first `bodyBytesMax` bytes of its body, else in the queue;
- * undefined when neither has it. Without a generation it is the latest.
+ * Finds an event in the ledger, else in the queue; undefined for an unknown event.
  *
- * @throws `database_unavailable`; `redis_unreachable` or `database_unreachable` when it would be
- * the queue's to say and it does not answer.
+ * @throws `database_unavailable`; the queue's error where only the queue can answer.
  */
 export async function showEvent(
   deps: ShowDeps,

@@ -7,39 +7,31 @@ import { findFinished, findEnqueued, findNotEnqueued, type Finding } from "./wal
 
 export interface DiagnoseOptions {
   readonly sources: readonly string[];
-  /** Milliseconds that an event is left alone after it became pending. */
   readonly graceMs: number;
   readonly keysDays: number;
-  /** Events of each kind that are named. */
   readonly examplesMax: number;
-  /** Called with how many events and jobs have been looked at. */
   readonly onProgress?: (looked: number) => void;
 }
 
-/** The means to compare without writing. */
 export type DiagnoseDeps = CompareDeps &
   LedgerEpochDeps & { readonly queues: Pick<Queues, "ping"> };
 
-/** Everything that ledger and queues disagree on. */
 export interface Diagnosis extends Comparison {
-  /** Sources whose queue fails by itself, with its error. Nothing is known of them. */
+  /** Sources whose queue fails by itself, with its error. */
   readonly notCompared: ReadonlyMap<string, unknown>;
 }
 
 interface Comparison {
   readonly found: ReadonlyMap<DisagreementKind, Found>;
-  /** Events and jobs that were looked at. */
   readonly looked: number;
-  /** Pending events among them. */
   readonly pending: number;
 }
 
 /**
- * Compares every pending event and every job that has ended as the reconciler does, and changes
- * nothing. If that fails although both stores answer, each source is compared by itself, so that
- * one hides no other.
+ * Compares ledger and queues as the reconciler does, and changes nothing. If one queue fails, each
+ * source is compared by itself.
  *
- * @throws `database_unavailable`, and what the queue throws.
+ * @throws `database_unavailable`, and the queue's error.
  */
 export async function diagnose(deps: DiagnoseDeps, options: DiagnoseOptions): Promise<Diagnosis> {
   try {

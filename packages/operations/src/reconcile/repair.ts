@@ -12,9 +12,7 @@ import { enqueuePending, requeueJobs, withoutBody } from "../requeue.ts";
 import type { Capacity } from "./capacity.ts";
 import type { EventDisagreement, EventDisagreementKind, Disagreement } from "./disagreement.ts";
 
-/** The means to make ledger and queues agree. */
 export interface RepairDeps {
-  /** False for an event that no ingress would have accepted. */
   readonly isSound: (event: EnvelopedEvent) => boolean;
   readonly ledger: Pick<Ledger, "repair">;
   readonly queues: Pick<
@@ -24,18 +22,16 @@ export interface RepairDeps {
   readonly capacity: Capacity;
   /** Jobs in one call, whose answers must come within the queue's deadline. */
   readonly jobsMax: number;
-  /** Called for each event that the reconciler has failed for good. */
   readonly onAbandoned: (event: EnvelopedEvent, reason: string) => void;
 }
 
-/** A kind of disagreement: when it is found, its words, and its repair. */
 interface DisagreementRow {
   readonly ledger: string;
   readonly job: string;
   readonly act: string;
   /** Undefined for a kind that status and job do not show: compare.ts finds it. */
   readonly match?: (row: Row | undefined, job: EndedJob | undefined) => boolean;
-  /** Returns the number of repairs; the rest is found again. Undefined: nothing is done. */
+  /** Returns the number of repairs; the rest is found again. */
   readonly repair?: (deps: RepairDeps, found: readonly EventDisagreement[]) => Promise<number>;
 }
 
@@ -44,8 +40,8 @@ type EndedJob = Exclude<JobStatus, { state: "live" }>;
 
 /**
  * The disagreements of ledger and queue. Every other pair is in order: a live job of a pending or
- * failed event (a retry); a live, completed or removed job of a completed event. An event completes
- * before its job does, so Postgres has lost the completion of an event whose job has completed.
+ * failed event; a live, completed, or removed job of a completed event, which completes before its
+ * job.
  */
 export const DISAGREEMENTS: Readonly<Record<DisagreementKind, DisagreementRow>> = {
   pending_without_job: {
@@ -124,7 +120,6 @@ export const DISAGREEMENTS: Readonly<Record<DisagreementKind, DisagreementRow>> 
   },
 };
 
-/** In the order of the table. */
 export const DISAGREEMENT_KINDS = Object.keys(DISAGREEMENTS) as readonly DisagreementKind[];
 
 /** Compares an event with its job; undefined when they agree. */
@@ -142,25 +137,17 @@ function isPendingFailed(row: Row | undefined, job: EndedJob | undefined): boole
   return row?.status === "pending" && job?.state === "failed";
 }
 
-/**
- * A retry unmarks the event, and marks it when its job waits: the job of a marked event has failed
- * since, whatever the clocks of the two say.
- */
+/** A retry marks the event when its job waits: a marked one has failed since, by any clock. */
 function hasFailedSince(row: Row | undefined, job: EndedJob | undefined): boolean {
   if (row === undefined || job === undefined) return false;
   return row.enqueued || job.finishedAtMs >= row.pendingSinceMs;
 }
 
-/** Disagreements that are repaired one by one are repaired this many at a time. */
 const CONCURRENCY = 8;
 /** Jobs that run again share a connection, and their round trips. */
 const RERUN_CONCURRENCY = 64;
 
-/**
- * Makes ledger and queue agree again on what was found; returns how many of each kind. No attempt
- * is counted, and nothing is done twice: two reconcilers at once, or one and a person's retry, end
- * where one of them would have.
- */
+/** Returns how many of each kind it repaired. Two reconcilers at once do no harm. */
 export async function repair(
   deps: RepairDeps,
   found: readonly Disagreement[],
@@ -180,10 +167,8 @@ export async function repair(
 }
 
 /**
- * Adds the jobs of events that have none, as far as their queues have capacity. The ledger has the
- * bodies, so a job carries the identity alone, and waits for as long as the event's next attempt is
- * not due. An event that gets none is noted as not enqueued in the ledger, so that the next pass
- * comes back to it.
+ * Adds the jobs of events that have none, as far as their queues have capacity. A job carries the
+ * identity alone. An event without a job is unmarked, so that the next pass finds it.
  *
  * @throws `unavailable` when the queue takes no job at all.
  */
@@ -238,17 +223,14 @@ async function recordFailed(
   return count(answers, "failed");
 }
 
-/** The job as it is now, if its MAC over the whole of it is valid: it may have been edited since. */
+/** The job as it is now, if its MAC is valid: it may have been edited since. */
 async function findSoundJob({ queues, isSound }: RepairDeps, key: EventKey) {
   const job = await queues.findJob(key);
   if (job?.event === undefined || job.mac !== undefined) return undefined;
   return isSound(job.event) ? { ...job, event: job.event } : undefined;
 }
 
-/**
- * Postgres has lost the completion of the event, and its row and effects with it: they were one
- * commit. The job's body is run; without a body, the sender must deliver the event again.
- */
+/** Postgres has lost the commit of the event's row and effects, so the job's body runs again. */
 async function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
   const answers = await mapConcurrent(found, RERUN_CONCURRENCY, async ({ event }) => {
     const job = await findSoundJob(deps, event);
@@ -265,10 +247,7 @@ async function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]):
 
 const BODY_LOST = "Cannot run the event again: Postgres has lost it, and its job carries no body";
 
-/**
- * The code of an event that no worker could record: a job without a body was written when the
- * ledger had it.
- */
+/** A job without a body was written when the ledger had the event. */
 function codeOf(
   { body, generation }: EnvelopedEvent,
   { signsJobs }: Pick<Queues, "signsJobs">,
@@ -279,10 +258,7 @@ function codeOf(
 
 type AbandonCode = "gave_up" | "replay_lost" | "body_lost";
 
-/**
- * Fails an event in the ledger; one that the ledger does not know is recorded first, if it has its
- * body.
- */
+/** Fails an event in the ledger, which records an unknown one first, if it has its body. */
 async function failEvent(
   { ledger, onAbandoned }: RepairDeps,
   event: EnvelopedEvent,

@@ -3,12 +3,10 @@ import type { Ledger, LedgerStatus, PendingQuery } from "@millrace/ledger";
 import { compareFinished, comparePending, type CompareDeps } from "./compare.ts";
 import type { Disagreement } from "./disagreement.ts";
 
-/** The findings of one page of events or jobs. */
 export interface Finding {
   readonly found: readonly Disagreement[];
   /** Pending events with a job on its way that the ledger does not know to be enqueued. */
   readonly toMark: readonly EnvelopedEvent[];
-  /** Events or jobs that were looked at. */
   readonly looked: number;
 }
 
@@ -16,7 +14,7 @@ export interface FindOptions {
   readonly sources: readonly string[];
   /** Milliseconds that an event must have been pending. */
   readonly graceMs: number;
-  /** Pending events that are read at once; {@link PAGE_MAX} when not set. */
+  /** Default: {@link PAGE_MAX}. */
   readonly pageMax?: number | undefined;
 }
 
@@ -24,9 +22,8 @@ export interface FindOptions {
 export const PAGE_MAX = 1_000;
 
 /**
- * Compares every pending event, also those that the ledger does not know to be enqueued. For a
- * queue that may have lost jobs: an ingress may write `enqueued_at` after the job was lost, and the
- * event would then pass for one with a job.
+ * Compares every pending event. For a queue that may have lost jobs: an ingress may write
+ * `enqueued_at` after the job was lost.
  */
 export async function* findPending(
   deps: CompareDeps,
@@ -58,7 +55,6 @@ export async function* findNotEnqueued(
   }
 }
 
-/** Compares jobs that have ended. */
 export async function* findFinished(
   deps: CompareDeps,
   options: FindOptions & {
@@ -81,10 +77,7 @@ interface Walk extends PendingQuery, FindOptions {
   readonly hasCapacity?: (source: string) => boolean;
 }
 
-/**
- * Reads pending events, of each source those that have been pending for longest first: some of
- * every source, then some more of every source, so that none waits for another's backlog.
- */
+/** Reads the oldest pending events, some of each source in turn, so that none waits for another. */
 async function* pages(
   ledger: Pick<Ledger, "repair">,
   { sources, hasCapacity = () => true, pageMax = PAGE_MAX, which, graceMs }: Walk,
@@ -100,7 +93,7 @@ async function* pages(
   }
 }
 
-/** The sources that may have more, each with the last event that was read of it. */
+/** The sources that may have more, each with its last event. */
 function unfinished(
   page: readonly LedgerStatus[],
   limit: number,

@@ -6,10 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import type { ArchivedRow } from "@millrace/ledger";
 
-/**
- * Writes events as gzip-compressed JSON lines into a new file, and resolves once the disk has them.
- * It holds no more than a page of them in memory.
- */
+/** Writes events as gzip-compressed JSON lines into a new file, and forces it to disk. */
 export async function writeArchive(
   path: string,
   pages: AsyncIterable<readonly ArchivedRow[]>,
@@ -20,7 +17,7 @@ export async function writeArchive(
   await forceToDisk(path);
 }
 
-/** A file's bytes, or a folder's names. */
+/** Works for a file and a folder. */
 export async function forceToDisk(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {

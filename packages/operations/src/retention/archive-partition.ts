@@ -7,16 +7,11 @@ import type { ArchivedRow, BodyPartition } from "@millrace/ledger";
 import { countArchived, forceToDisk, writeArchive } from "./archive-file.ts";
 import type { RetentionDeps } from "./policy.ts";
 
-/** Where a day's bodies are archived. */
 export function archivePath(archiveDir: string, { day }: Pick<BodyPartition, "day">): string {
   return join(archiveDir, `millrace-bodies-${day}.jsonl.gz`);
 }
 
-/**
- * Checks that archives can be written.
- *
- * @throws `archive_failed`
- */
+/** @throws `archive_failed` when archives cannot be written. */
 export async function checkArchiveDir(archiveDir: string): Promise<void> {
   const folder = await stat(archiveDir).catch(() => undefined);
   if (folder?.isDirectory() !== true) {
@@ -30,8 +25,7 @@ export async function checkArchiveDir(archiveDir: string): Promise<void> {
 }
 
 /**
- * Writes a day's events with their bodies to the archive, unless they are there. A file gets its
- * name only when it is whole: it is written under another name, forced to disk, and read back.
+ * Writes the archive of a day, unless it exists. A file gets its name only when it is whole.
  *
  * @throws `archive_failed`; `database_unavailable`, the signal's reason
  */
@@ -92,7 +86,7 @@ async function isThere(file: string): Promise<boolean> {
   return (await stat(file).catch(() => undefined)) !== undefined;
 }
 
-/** After the drop, the archive is the only copy of the bodies, so it is read back first. */
+/** After the drop, the archive is the only copy of the bodies. */
 async function requireCount(
   file: string,
   expected: number,
@@ -111,10 +105,7 @@ async function requireCount(
   );
 }
 
-/**
- * Removes files that a killed process left half-written a day ago or more: no write takes that
- * long.
- */
+/** Removes parts that a killed process left a day ago or earlier: no write takes that long. */
 async function removeLeftovers(file: string): Promise<void> {
   const prefix = `${basename(file)}.`;
   for (const name of await readdir(dirname(file))) {

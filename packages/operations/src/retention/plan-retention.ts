@@ -2,34 +2,25 @@ import type { BodyPartition } from "@millrace/ledger";
 import { archivePath, checkArchiveDir } from "./archive-partition.ts";
 import type { RetentionDeps, RetentionPolicy } from "./policy.ts";
 
-/** A day whose bodies would be dropped. */
 export interface PlannedPartition {
   readonly day: string;
   readonly ageDays: number;
   /** On disk, which the drop gives back. */
   readonly bytes: number;
-  /** Events whose bodies are in it. */
   readonly events: number;
-  /** Those of them that are not completed, whose bodies would be moved first. */
+  /** Events that are not completed, whose bodies would be moved. */
   readonly toMove: number;
-  /** The file that the others would be written to. */
   readonly archive: string | undefined;
 }
 
 /** The work that `runRetention` would do now. */
 export interface RetentionPlan {
   readonly partitions: readonly PlannedPartition[];
-  /** Completed events that would be deleted. */
   readonly keysToDelete: number;
-  /** The oldest day whose bodies are kept. */
   readonly oldestDay: string | undefined;
 }
 
-/**
- * Plans a run, and changes nothing.
- *
- * @throws `archive_failed`, `database_unavailable`
- */
+/** @throws `archive_failed`, `database_unavailable` */
 export async function planRetention(
   deps: Pick<RetentionDeps, "ledger">,
   policy: RetentionPolicy,

@@ -3,7 +3,6 @@ import type { BodyPartition, RetentionLedger } from "@millrace/ledger";
 import { archivePartition, checkArchiveDir } from "./archive-partition.ts";
 import type { RetentionDeps, RetentionPolicy } from "./policy.ts";
 
-/** The result of a run; each step of it was reported to `notify`. */
 export type RetentionResult =
   | {
       readonly kind: "done";
@@ -11,16 +10,14 @@ export type RetentionResult =
       /** Days that are left for the next run, because their bodies are in use. */
       readonly busy: readonly string[];
       readonly keysDeleted: number;
-      /** The oldest day whose bodies are there now. */
       readonly oldestDay: string | undefined;
     }
   /** Another process is running the retention. */
   | { readonly kind: "taken" };
 
 /**
- * Drops the bodies that are older than they are kept, and deletes the events and the bulk runs that
- * are older than they are remembered: by the database's clock, never what is pending or failed, and
- * one process at a time. It may end anywhere, and the next run goes on from there.
+ * Drops old bodies, and deletes old events and bulk runs, by the database's clock; never events
+ * that are pending or failed. One process does it at a time; the next run continues a cut one.
  *
  * @throws `archive_failed`, `database_unavailable`, the signal's reason
  */
@@ -65,11 +62,7 @@ async function duePartitions(
   return [...due.filter(isBegun), ...due.filter((partition) => !isBegun(partition))];
 }
 
-/**
- * Drops a day's bodies: first those of events that are not completed move on to today, then the
- * rest is archived, if the policy says so. Wherever it ends half-way, the next call goes on. `busy`
- * when the bodies were in use for too long.
- */
+/** Bodies of events that are not completed move to today; the rest is archived and dropped. */
 async function retirePartition(
   deps: RetentionDeps,
   partition: BodyPartition,
@@ -81,15 +74,13 @@ async function retirePartition(
   if (!(await moveBodies(deps, partition, signal))) return "busy";
   if (archiveDir !== undefined) await archivePartition(deps, partition, { archiveDir, signal });
   if ((await ledger.detach(partition, signal)) === "busy") return "busy";
-  // No event can come to need a body of a day that is over; if one did, it is still here to be
-  // moved.
+  // No event can come to need a body of a past day; if one did, it is moved here.
   if (!(await moveBodies(deps, partition, signal))) return "busy";
   if ((await ledger.drop(partition, signal)) === "busy") return "busy";
   notify({ kind: "dropped", day, bytes });
   return "dropped";
 }
 
-/** The tries to get a body that an attempt holds, and the milliseconds in between. */
 const BUSY_TRIES = 10;
 const BUSY_RETRY_DELAY_MS = 500;
 
