@@ -46,14 +46,9 @@ export async function underAudit<Result>(
   }
 }
 
-interface AuditDeps<Part extends "sessions" | "errors"> {
-  readonly ledger: Pick<Ledger, "audit" | Part>;
-  readonly actor: Actor;
-}
-
 /** Ends a session under audit. @throws `session_not_found`; `database_unavailable` */
 export async function endSession(
-  { ledger, actor }: AuditDeps<"sessions">,
+  { ledger, actor }: Deps & { readonly ledger: Pick<Ledger, "sessions"> },
   id: string,
 ): Promise<void> {
   const end = async () => {
@@ -73,7 +68,7 @@ export async function endSession(
  * @throws `error_not_found`, `invalid_request` for several such groups; `database_unavailable`
  */
 export async function setErrorState(
-  { ledger, actor }: AuditDeps<"errors">,
+  { ledger, actor }: Deps & { readonly ledger: Pick<Ledger, "errors"> },
   prefix: string,
   { state, note }: { readonly state: ErrorState; readonly note?: string | undefined },
 ): Promise<ErrorGroup> {

@@ -23,7 +23,6 @@ export { endSession, setErrorState, underAudit, type Actor } from "./audit.ts";
 export { startBulkRunner, type BulkNotice, type BulkRunner } from "./bulk-runner.ts";
 export { changeBulkRun, type BulkCount, type BulkRunOptions } from "./bulk-runs.ts";
 export { giveUpEvent, removeJobs } from "./give-up.ts";
-export { openBody, type BodyRange, type OpenBody } from "./open-body.ts";
 export { createOperator, type Operator } from "./operator.ts";
 export { diagnose, type Diagnosis } from "./reconcile/diagnose.ts";
 export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/repair.ts";
@@ -36,5 +35,12 @@ export type { RetentionNotice, RetentionPolicy } from "./retention/policy.ts";
 export { runRetention, type RetentionResult } from "./retention/run-retention.ts";
 export { countResults, retryDelivered, retryEvent, type RetryResult } from "./retry.ts";
 export type { Skip } from "./requeue.ts";
-export { showEvent, type ShowDeps, type ShownEvent } from "./show-event.ts";
+export {
+  openBody,
+  showEvent,
+  type BodyRange,
+  type OpenBody,
+  type ShowDeps,
+  type ShownEvent,
+} from "./show-event.ts";
 export { stats } from "./stats.ts";

@@ -38,14 +38,20 @@ export interface Operator {
  */
 export function createOperator(deps: Deps, actor: Actor): Operator {
   const audit = { ledger: deps.ledger, actor };
-  const setPaused =
-    (paused: boolean, act: (deps: Deps, source: string) => Promise<void>) => (source: string) =>
-      underAudit(
-        audit,
-        { action: paused ? "pause" : "resume", source },
-        () => act(deps, source),
-        () => ({ paused }),
-      );
+  const setPaused = (source: string, paused: boolean) =>
+    underAudit(
+      audit,
+      { action: paused ? "pause" : "resume", source },
+      async () => {
+        const { queues } = deps;
+        if (!queues.queues.has(source)) {
+          throw new MillraceError("unknown_source", "Cannot find the source: it is not configured");
+        }
+        await queues.ping();
+        await (paused ? queues.pause(source) : queues.resume(source));
+      },
+      () => ({ paused }),
+    );
   return {
     retryEvent: (lookup) =>
       underAudit(
@@ -74,24 +80,7 @@ export function createOperator(deps: Deps, actor: Actor): Operator {
     countRun: (verb, options) => countBulk(deps, verb, options),
     startRun: (verb, options) => startBulkRun({ ...deps, actor }, verb, options),
     changeRun: (id, change) => changeBulkRun(audit, id, change),
-    pause: setPaused(true, pauseSource),
-    resume: setPaused(false, resumeSource),
+    pause: (source) => setPaused(source, true),
+    resume: (source) => setPaused(source, false),
   };
-}
-
-async function pauseSource({ queues }: Deps, source: string): Promise<void> {
-  requireKnown(queues, source);
-  await queues.ping();
-  await queues.pause(source);
-}
-
-async function resumeSource({ queues }: Deps, source: string): Promise<void> {
-  requireKnown(queues, source);
-  await queues.ping();
-  await queues.resume(source);
-}
-
-function requireKnown(queues: Pick<Queues, "queues">, source: string): void {
-  if (queues.queues.has(source)) return;
-  throw new MillraceError("unknown_source", "Cannot find the source: it is not configured");
 }

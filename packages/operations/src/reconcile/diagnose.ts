@@ -3,7 +3,7 @@ import type { Queues } from "@millrace/queue";
 import { requireStores, type CompareDeps } from "./compare.ts";
 import { addFound, createCounts, type Found } from "./disagreement.ts";
 import { findLedgerChanges, type LedgerEpochDeps } from "./ledger-epoch.ts";
-import { findFinished, findEnqueued, findNotEnqueued, type Finding } from "./walk.ts";
+import { findFinished, findPending, type Finding } from "./walk.ts";
 
 export interface DiagnoseOptions {
   readonly sources: readonly string[];
@@ -64,9 +64,9 @@ async function compare(deps: DiagnoseDeps, options: DiagnoseOptions): Promise<Co
       options.onProgress?.(looked);
     }
   };
-  await look(findNotEnqueued(deps, options), () => true);
+  await look(findPending(deps, { ...options, which: "not_enqueued" }), () => true);
   const before = looked;
-  await look(findEnqueued(deps, options), () => true);
+  await look(findPending(deps, { ...options, which: "enqueued" }), () => true);
   // It reads everything that is pending, and leaves out what was compared before.
   const pending = looked - before;
   // Pending events were compared before, whatever their jobs.

@@ -20,14 +20,7 @@ import {
   type LedgerEpochDeps,
 } from "./ledger-epoch.ts";
 import { repair, type RepairDeps } from "./repair.ts";
-import {
-  findFinished,
-  findEnqueued,
-  findPending,
-  findNotEnqueued,
-  type Finding,
-  type FindOptions,
-} from "./walk.ts";
+import { findFinished, findPending, type Finding, type FindOptions } from "./walk.ts";
 
 export type PassDeps = CompareDeps &
   RepairDeps &
@@ -93,7 +86,7 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
   if (changed) {
     const epochs = await beginEpochs(deps, changedSources);
     const all = { ...options, graceMs: 0, sinceMs: 0 };
-    await pass.repairAll(findPending(deps, { ...all, sources: whole }));
+    await pass.repairAll(findPending(deps, { ...all, sources: whole, which: "every" }));
     await pass.repairAll(findFinished(deps, { ...all, sources: whole, state: "failed" }));
     for (const source of whole) {
       const completed = { ...all, sources: [source], state: "completed" } as const;
@@ -113,14 +106,14 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
   await pass.runUndone({ ...ended, sources, state: "completed" });
   if (sweepGraceMs !== undefined) {
     const swept = { ...options, graceMs: sweepGraceMs };
-    await pass.repairAll(findEnqueued(deps, swept));
+    await pass.repairAll(findPending(deps, { ...swept, which: "enqueued" }));
     await pass.repairAll(findFinished(deps, { ...swept, state: "failed", sinceMs: 0 }));
     await pass.repairAll(findFinished(deps, { ...swept, state: "completed", sinceMs: 0 }));
   }
   if (recheckEnqueued === true)
-    await pass.repairAll(findEnqueued(deps, { ...options, graceMs: 0 }));
+    await pass.repairAll(findPending(deps, { ...options, graceMs: 0, which: "enqueued" }));
   const hasCapacity = (source: string) => deps.capacity.has(source);
-  await pass.repairAll(findNotEnqueued(deps, { ...options, hasCapacity }));
+  await pass.repairAll(findPending(deps, { ...options, hasCapacity, which: "not_enqueued" }));
   const failedLately = { ...options, state: "failed", sinceMs: options.endedSinceMs } as const;
   await pass.repairAll(findFinished(deps, failedLately));
   await removeGivenUp(deps, options.sources);

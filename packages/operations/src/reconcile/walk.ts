@@ -21,37 +21,23 @@ export interface FindOptions {
 /** Pending events that are read at once, of all sources together. */
 export const PAGE_MAX = 1_000;
 
-/**
- * Compares every pending event. For a queue that may have lost jobs: an ingress may write
- * `enqueued_at` after the job was lost.
- */
+/** The pending events to compare, by what the ledger knows of their jobs. */
+interface PendingOptions extends Pick<Walk, "hasCapacity">, FindOptions {
+  /**
+   * Of a queue that may have lost jobs `every` one is compared: an ingress may write `enqueued_at`
+   * after the job was lost.
+   */
+  readonly which: "every" | "enqueued" | "not_enqueued";
+}
+
 export async function* findPending(
   deps: CompareDeps,
-  options: FindOptions,
+  { which, ...options }: PendingOptions,
 ): AsyncGenerator<Finding> {
-  for await (const page of pages(deps.ledger, { ...options, which: "every" })) {
-    yield { ...(await comparePending(deps, page)), looked: page.length };
-  }
-}
-
-/** Compares the pending events that the ledger knows to be enqueued. */
-export async function* findEnqueued(
-  deps: CompareDeps,
-  options: FindOptions,
-): AsyncGenerator<Finding> {
-  for await (const page of pages(deps.ledger, { ...options, which: "every" })) {
-    const enqueued = page.filter((row) => row.enqueued);
-    yield { ...(await comparePending(deps, enqueued)), looked: page.length };
-  }
-}
-
-/** Compares the pending events that the ledger does not know to be enqueued. */
-export async function* findNotEnqueued(
-  deps: CompareDeps,
-  options: FindOptions & Pick<Walk, "hasCapacity">,
-): AsyncGenerator<Finding> {
-  for await (const page of pages(deps.ledger, { ...options, which: "not_enqueued" })) {
-    yield { ...(await comparePending(deps, page)), looked: page.length };
+  const walk = { ...options, which: which === "not_enqueued" ? which : ("every" as const) };
+  for await (const page of pages(deps.ledger, walk)) {
+    const rows = which === "enqueued" ? page.filter((row) => row.enqueued) : page;
+    yield { ...(await comparePending(deps, rows)), looked: page.length };
   }
 }
 
