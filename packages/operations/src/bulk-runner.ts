@@ -23,10 +23,7 @@ export type BulkNotice =
   | { readonly kind: "waits" | "failed"; readonly run: OpenBulkRun; readonly error: unknown }
   | { readonly kind: "unreadable"; readonly error: unknown };
 
-export interface BulkRunner {
-  /** Ends after the batch that runs. */
-  close(): Promise<void>;
-}
+export type BulkRunner = ReturnType<typeof startBulkRunner>;
 
 const POLL_MS = 1_000;
 /** Events of a batch that is cut off between ledger and queue wait for the reconciler. */
@@ -40,7 +37,7 @@ const KEEP_RESULTS_MS = 60_000;
  * Works the bulk runs off, each at its rate, while this process leads. All state is in the run's
  * row, so that the next leader continues. It waits while Postgres or the queue is away.
  */
-export function startBulkRunner(deps: Deps): BulkRunner {
+export function startBulkRunner(deps: Deps): { close(): Promise<void> } {
   const { ledger, leading, notify } = deps;
   const closing = new AbortController();
   const pace = createPace();
@@ -90,6 +87,7 @@ export function startBulkRunner(deps: Deps): BulkRunner {
 
   const working = work();
   return {
+    /** Ends after the batch that runs. */
     close: async () => {
       closing.abort();
       await working;

@@ -11,8 +11,14 @@ import {
   type BulkOptions,
   type BulkRunOptions,
 } from "./bulk-runs.ts";
-import { replayEvent, type ReplayResult } from "./replay.ts";
-import { countResults, retryEvent, retryEvents, type RetryResult } from "./retry.ts";
+import {
+  countResults,
+  replayEvent,
+  retryEvent,
+  retryEvents,
+  type ReplayResult,
+  type RetryResult,
+} from "./retry.ts";
 import type { RunAgainQueues } from "./requeue.ts";
 
 interface Deps {

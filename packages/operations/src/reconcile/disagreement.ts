@@ -39,17 +39,12 @@ export interface DisagreementExample {
   readonly detail: string | undefined;
 }
 
-export interface Counts {
-  add(found: readonly Disagreement[]): void;
-  readonly found: ReadonlyMap<DisagreementKind, Found>;
-}
-
 /** Counts disagreements by kind, and keeps a few of each as examples. */
-export function createCounts(examplesMax: number): Counts {
+export function createCounts(examplesMax: number) {
   const found = new Map<DisagreementKind, Found>();
   return {
-    found,
-    add: (more) => {
+    found: found as ReadonlyMap<DisagreementKind, Found>,
+    add: (more: readonly Disagreement[]): void => {
       for (const one of more) {
         const { count, examples } = found.get(one.kind) ?? { count: 0, examples: [] };
         found.set(one.kind, {

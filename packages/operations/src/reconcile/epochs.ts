@@ -15,13 +15,7 @@ export type QueueChange = "new" | "changed";
  * on a server that was restarted and may have lost the last writes.
  */
 export async function changedQueues(
-  {
-    ledger,
-    queues,
-  }: {
-    readonly ledger: EpochDeps["ledger"];
-    readonly queues: Pick<EpochDeps["queues"], "epochs">;
-  },
+  { ledger, queues }: { ledger: EpochDeps["ledger"]; queues: Pick<Queues, "epochs"> },
   sources: readonly string[],
 ): Promise<ReadonlyMap<string, QueueChange>> {
   const [current, kept] = await Promise.all([queues.epochs(sources), ledger.repair.readEpochs()]);

@@ -150,12 +150,7 @@ async function removeGivenUp(
   }
 }
 
-function createPass(deps: PassDeps): {
-  repairAll(findings: AsyncIterable<Finding>): Promise<void>;
-  /** Returns true when completed jobs ran again. */
-  runUndone(options: Parameters<typeof findFinished>[1]): Promise<boolean>;
-  report(): Omit<PassReport, "whole" | "changed" | "server">;
-} {
+function createPass(deps: PassDeps) {
   const counts = createCounts(EXAMPLES_MAX);
   const repairedByKind = new Map<DisagreementKind, number>();
   let looked = 0;
@@ -187,7 +182,8 @@ function createPass(deps: PassDeps): {
 
   return {
     repairAll,
-    runUndone: async (options) => {
+    /** Returns true when completed jobs ran again. */
+    runUndone: async (options: Parameters<typeof findFinished>[1]): Promise<boolean> => {
       // Once: an event that runs again may emit others, whose jobs have completed.
       const before = repaired;
       await repairAll(findFinished(deps, { ...options, wasUndone: true }));

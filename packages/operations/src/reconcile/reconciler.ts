@@ -45,7 +45,7 @@ export interface ReconcilerOptions extends Pick<PassOptions, "sources" | "graceM
   readonly pageMax?: number | undefined;
 }
 
-/** The queues are measured every second. */
+/** The pause after a pass that found no capacity: queues are measured every second. */
 const FULL_PAUSE_MS = 1_000;
 /** The difference of workers' clocks up to which the next pass finds their failed jobs. */
 const CLOCK_DIFFERENCE_MS = 30_000;

@@ -1,6 +1,6 @@
 import type { EnvelopedEvent } from "@millrace/core";
 import type { Ledger, LedgerStatus, PendingQuery } from "@millrace/ledger";
-import { compareFinished, comparePending, type CompareDeps } from "./compare.ts";
+import { compareFinished, comparePending, type CompareDeps, type FinishedWalk } from "./compare.ts";
 import type { Disagreement } from "./disagreement.ts";
 
 export interface Finding {
@@ -43,14 +43,8 @@ export async function* findPending(
 
 export async function* findFinished(
   deps: CompareDeps,
-  options: FindOptions & {
-    readonly state: "failed" | "completed";
-    readonly sinceMs: number;
-    readonly keysDays: number;
-    readonly wasUndone?: boolean | undefined;
-  },
+  { sources, ...walk }: Omit<FinishedWalk, "source"> & Pick<FindOptions, "sources">,
 ): AsyncGenerator<Finding> {
-  const { sources, ...walk } = options;
   for (const source of sources) {
     for await (const page of compareFinished(deps, { ...walk, source })) {
       yield { ...page, toMark: [] };

@@ -41,7 +41,7 @@ export async function archivePartition(
   const expected = await ledger.countEventsOf(partition);
   const file = archivePath(archiveDir, partition);
   if (expected === 0) return;
-  if (await isThere(file)) {
+  if ((await stat(file).catch(() => undefined)) !== undefined) {
     await requireCount(file, expected, signal);
     notify({ kind: "archived", day, events: 0, file });
     return;
@@ -83,10 +83,6 @@ async function write(
     if (!(error instanceof Error && "syscall" in error) || "severity" in error) throw error;
     throw archiveFailed(`"${part}" cannot be written: ${error.message}`, error);
   }
-}
-
-async function isThere(file: string): Promise<boolean> {
-  return (await stat(file).catch(() => undefined)) !== undefined;
 }
 
 /** After the drop, the archive is the only copy of the bodies. */
