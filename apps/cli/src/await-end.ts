@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { EventRow } from "@millrace/api-contract";
-import type { EventLookup } from "@millrace/core";
+import { wait, type EventLookup } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { statusOf } from "./events/format-events.ts";
 import { printable } from "./terminal-text.ts";
@@ -12,11 +11,7 @@ type Reads = { readonly reads: Pick<Ledger["reads"], "findStatus" | "findEvent">
 
 const BEAT_MS = 200;
 
-/**
- * Waits until an event is completed or failed, for `timeoutMs` at most, and returns its row.
- *
- * @throws `database_unavailable`
- */
+/** Waits until an event is completed or failed, for `timeoutMs` at most, and returns its row. */
 export async function awaitEnd(
   { reads }: Reads,
   lookup: EventLookup,
@@ -27,12 +22,11 @@ export async function awaitEnd(
     const found = await reads.findStatus(lookup);
     const leftMs = deadlineMs - performance.now();
     if ((found !== undefined && found.status !== "pending") || leftMs <= 0) break;
-    await sleep(Math.min(BEAT_MS, leftMs));
+    await wait(Math.min(BEAT_MS, leftMs));
   }
   return (await reads.findEvent(lookup, { bodyBytesMax: 0 }))?.event;
 }
 
-/** The result of an event, in words. */
 export function describeEnd(ended: Ended, timeoutMs: number): string {
   const waited = `${timeoutMs / 1_000} s`;
   if (ended === undefined) return `not recorded after ${waited}: no worker has run it yet`;
@@ -44,5 +38,4 @@ export function describeEnd(ended: Ended, timeoutMs: number): string {
   return `still pending after ${waited} and ${times}${why}`;
 }
 
-/** The exit code: 0 for a completed event alone. */
 export const exitCodeOf = (ended: Ended): number => (ended?.status === "completed" ? 0 : 1);

@@ -1,4 +1,7 @@
-/** Where a command writes; a terminal says so. */
+import { existsSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+import { type Environment, readEnvironment } from "@millrace/core";
+
 export interface Output {
   write(data: string | Uint8Array): unknown;
   readonly isTTY?: boolean | undefined;
@@ -15,7 +18,6 @@ export interface CliContext {
   readonly stderr: Output;
   /** Who runs the command; null where the system has no name for it. */
   readonly user: string | null;
-  /** All of standard input. */
   readStdin(): Promise<Buffer>;
   /** Asks the person at the terminal; undefined where nobody can answer. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
@@ -23,6 +25,39 @@ export interface CliContext {
   onStopSignal(listener: (signal: NodeJS.Signals) => void): () => void;
   /** The code that the process exits with: 0 ok, 1 failure, 2 usage. */
   setExitCode(code: number): void;
-  /** Ends the process here and now. */
   exit(code: number): void;
+}
+
+export interface Settings {
+  readonly environment: Environment;
+  /** Absolute path of the config file, whether it is there or not. */
+  readonly configPath: string;
+  /** Absolute path of the folder that holds what `millrace start` keeps. */
+  readonly dataDir: string;
+}
+
+/** @throws `invalid_config` with every problem of the environment. */
+export function readSettings(context: CliContext): Settings {
+  const environment = readEnvironment(context.env);
+  return {
+    environment,
+    configPath: findConfig(environment.MILLRACE_CONFIG, context),
+    dataDir: resolve(context.cwd, environment.MILLRACE_DATA_DIR),
+  };
+}
+
+const NAME = "millrace.config.ts";
+
+/**
+ * Finds the config file: `MILLRACE_CONFIG`, else the one in the current folder, else, inside
+ * Millrace's own repository, the example store's.
+ */
+export function findConfig(named: string | undefined, at: { cwd: string; bin: string }): string {
+  if (named !== undefined) return resolve(at.cwd, named);
+  const here = join(at.cwd, NAME);
+  if (existsSync(here)) return here;
+  const repository = resolve(dirname(at.bin), "../../..");
+  const example = join(repository, "examples", "store", NAME);
+  const isInside = at.cwd === repository || at.cwd.startsWith(`${repository}${sep}`);
+  return isInside && existsSync(example) ? example : here;
 }

@@ -7,11 +7,10 @@ import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import type { CliContext } from "./context.ts";
-import { runCli } from "./run-cli.ts";
+import { runCli } from "./program.ts";
 
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** Runs the command that this process was started with, and sets the code that it exits with. */
 export async function main(): Promise<void> {
   loadEnvFile(join(process.cwd(), ".env"));
   outliveReaders();
@@ -24,10 +23,7 @@ export async function main(): Promise<void> {
   process.exit(failed.exitCode);
 }
 
-/**
- * Adds the variables of a file, if there is one, to process.env, which handlers read too. Set
- * variables win.
- */
+/** Adds the variables of a file to process.env, which handlers read too; set variables win. */
 function loadEnvFile(path: string): void {
   let text: string;
   try {

@@ -15,7 +15,6 @@ export function wholeNumber(bounds: { min: number; max: number }): (text: string
   };
 }
 
-/** Reads a rate: a number above 0. */
 export function positiveNumber(text: string): number {
   const number = Number(text);
   if (!Number.isFinite(number) || number <= 0 || text.trim() === "") {
@@ -48,12 +47,10 @@ export function moment(text: string): Date {
   return date;
 }
 
-/** An option that takes one of a few words, for its help and for shell completion. */
 export function choice(flags: string, description: string, words: readonly string[]): Option {
   return new Option(flags, description).choices([...words]);
 }
 
-/** Reads why something is done: some words on a line or more. */
 export function reasonText(text: string): string {
   const reason = text.trim();
   if (reason !== "" && reason.length <= REASON_LENGTH_MAX) return reason;
@@ -72,7 +69,6 @@ export interface EventFilterOptions {
   readonly until?: Date;
 }
 
-/** The options of that filter. Each command adds them in the order of its help. */
 export const EVENT_FILTER = {
   source: new Option("--source <source>", "events from this source"),
   type: new Option("--type <type>", "events of this type"),
@@ -88,5 +84,4 @@ export const EVENT_FILTER = {
   until: new Option("--until <time>", "recorded before this time").argParser(moment),
 };
 
-/** An option for how an event was completed. */
 export const outcomeOption = choice("--outcome <outcome>", "events with this outcome", OUTCOMES);

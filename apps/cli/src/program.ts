@@ -1,9 +1,66 @@
 import { createRequire } from "node:module";
 import tab from "@bomb.sh/tab/commander";
-import { Command } from "commander";
+import { Command, CommanderError } from "commander";
 import { z } from "zod";
 import type { CliContext } from "./context.ts";
-import { environmentHelp } from "./environment-help.ts";
+import { reportError } from "./report-error.ts";
+import { formatTable } from "./terminal-text.ts";
+
+export interface CommandFailure {
+  /** 1 failure, 2 usage. */
+  readonly exitCode: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Runs one command line. Prints a failure and returns it. */
+export async function runCli(
+  args: readonly string[],
+  context: CliContext,
+): Promise<CommandFailure | undefined> {
+  try {
+    const program = await createProgram(context, args[0]);
+    await program.parseAsync(args, { from: "user" });
+    return undefined;
+  } catch (error) {
+    // Commander has printed the help, or what is wrong with the command line.
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return undefined;
+      return { exitCode: 2, code: "invalid_request", message: error.message };
+    }
+    const withStack = ["debug", "trace"].includes(context.env["LOG_LEVEL"] ?? "");
+    return { exitCode: 1, ...reportError(error, context.stderr, { withStack }) };
+  }
+}
+
+const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: string])[] = [
+  ["MILLRACE_CONFIG", "", "path of the config (default: ./millrace.config.ts)"],
+  ["DATABASE_URL", "", "Postgres for the ledger; if unset, `start` runs its own"],
+  ["DATABASE_SESSION_URL", "", "Postgres itself, where DATABASE_URL is a pooler"],
+  ["RETENTION_DATABASE_URL", "", "a login for a worker's retention; default: DATABASE_URL"],
+  ["REDIS_URL", "", "Redis for the queue; if unset, the queue is on Postgres"],
+  ["REDIS_CA_FILE", "", "private CA of a rediss:// REDIS_URL, a PEM file"],
+  ["MILLRACE_QUEUE_KEY", "", "keys that sign jobs on Redis; `start` makes one"],
+  ["<SOURCE>_WEBHOOK_SECRET", "", "a source's secrets, separated by commas; or ..._FILE"],
+  ["INGRESS_PORT", "3000", "port for webhooks; `start` takes the next free one"],
+  ["DASHBOARD_PORT", "3001", "port for the dashboard and its API"],
+  ["WORKER_PORT", "3002", "port for the worker's health and metrics"],
+  ["HOST", "127.0.0.1", "listen address; 0.0.0.0 for a single ingress or worker"],
+  ["DASHBOARD_USER", "", "operator's name; this or a token is required off-host"],
+  ["DASHBOARD_PASSWORD", "", "the operator's password"],
+  ["DASHBOARD_VIEWER_USER", "", "user name with read-only access"],
+  ["DASHBOARD_VIEWER_PASSWORD", "", "the viewer's password"],
+  ["DASHBOARD_TOKEN", "", "bearer tokens with operator access, separated by commas"],
+  ["DASHBOARD_VIEWER_TOKEN", "", "read-only bearer tokens, for example for Prometheus"],
+  ["DASHBOARD_TOKENS", "", "the same with names for the audit: deploy:token,ci:token"],
+  ["DASHBOARD_VIEWER_TOKENS", "", "read-only tokens with names"],
+  ["DASHBOARD_HOSTS", "", "additional host names of the dashboard: dash.example.com,..."],
+  ["TRUST_PROXY", "", "whose X-Forwarded-For counts: proxies (1), or addresses"],
+  ["MILLRACE_DATA_DIR", ".millrace", "where `start` keeps data, secrets, and run.json"],
+  ["MILLRACE_REDIS_VOLATILE", "0", "1 accepts a Redis without AOF"],
+  ["MILLRACE_GROUPS", "on", "off gives each event a transaction of its own"],
+  ["LOG_LEVEL", "info", "or trace, debug (shows stacks), warn, error, fatal, silent"],
+];
 
 const HELP = `
 Examples:
@@ -16,76 +73,35 @@ Examples:
   $ millrace replay hookmesh evt_1              run a completed event again
   $ millrace doctor                             find problems and their fixes
 
-${environmentHelp()}
+Environment (a .env file is read; variables already set take precedence):
+${formatTable(VARIABLES.map(([name, ...rest]) => [`  ${name}`, ...rest]))}
 
 Exit codes: 0 success, 1 failure, 2 usage error.`;
 
-type AddCommand = (program: Command, context: CliContext) => Promise<void>;
+type AddCommands = (program: Command, context: CliContext) => void;
 
-/** The commands, in the order of `millrace --help`. A process loads the file of its own command. */
-const COMMANDS: readonly { readonly names: readonly string[]; readonly add: AddCommand }[] = [
-  {
-    names: ["init"],
-    add: async (...to) => (await import("./commands/init.ts")).addInitCommand(...to),
-  },
-  {
-    names: ["start"],
-    add: async (...to) => (await import("./commands/start.ts")).addStartCommand(...to),
-  },
-  {
-    names: ["ingress", "worker", "dashboard"],
-    add: async (...to) => (await import("./commands/roles.ts")).addRoleCommands(...to),
-  },
-  {
-    names: ["migrate"],
-    add: async (...to) => (await import("./commands/migrate.ts")).addMigrateCommand(...to),
-  },
-  {
-    names: ["send"],
-    add: async (...to) => (await import("./commands/send.ts")).addSendCommand(...to),
-  },
-  {
-    names: ["events"],
-    add: async (...to) => (await import("./commands/events.ts")).addEventsCommand(...to),
-  },
-  {
-    names: ["errors"],
-    add: async (...to) => (await import("./commands/errors.ts")).addErrorsCommand(...to),
-  },
-  {
-    names: ["retry", "replay", "give-up"],
-    add: async (...to) => (await import("./commands/retry-replay.ts")).addVerbCommands(...to),
-  },
-  {
-    names: ["runs"],
-    add: async (...to) => (await import("./commands/runs.ts")).addRunsCommand(...to),
-  },
-  {
-    names: ["pause", "resume"],
-    add: async (...to) => (await import("./commands/pause.ts")).addPauseCommands(...to),
-  },
-  {
-    names: ["sessions"],
-    add: async (...to) => (await import("./commands/sessions.ts")).addSessionsCommand(...to),
-  },
-  {
-    names: ["doctor"],
-    add: async (...to) => (await import("./commands/doctor.ts")).addDoctorCommand(...to),
-  },
-  {
-    names: ["retention"],
-    add: async (...to) => (await import("./commands/retention.ts")).addRetentionCommand(...to),
-  },
+/** In the order of `millrace --help`. A process loads the file of its own command. */
+const COMMANDS: readonly {
+  readonly names: readonly string[];
+  readonly load: () => Promise<{ readonly addCommands: AddCommands }>;
+}[] = [
+  { names: ["init"], load: () => import("./commands/init.ts") },
+  { names: ["start"], load: () => import("./commands/start.ts") },
+  { names: ["ingress", "worker", "dashboard"], load: () => import("./commands/roles.ts") },
+  { names: ["migrate"], load: () => import("./commands/migrate.ts") },
+  { names: ["send"], load: () => import("./commands/send.ts") },
+  { names: ["events"], load: () => import("./commands/events.ts") },
+  { names: ["errors"], load: () => import("./commands/errors.ts") },
+  { names: ["retry", "replay", "give-up"], load: () => import("./commands/retry-replay.ts") },
+  { names: ["runs"], load: () => import("./commands/runs.ts") },
+  { names: ["pause", "resume"], load: () => import("./commands/pause.ts") },
+  { names: ["sessions"], load: () => import("./commands/sessions.ts") },
+  { names: ["doctor"], load: () => import("./commands/doctor.ts") },
+  { names: ["retention"], load: () => import("./commands/retention.ts") },
 ];
 
-/**
- * Creates the `millrace` command with the subcommand `wanted`, or with all of them where no
- * subcommand has this name; it throws instead of exiting.
- */
-export async function createProgram(
-  context: CliContext,
-  wanted: string | undefined,
-): Promise<Command> {
+/** Creates the `millrace` command with the subcommand `wanted`, or with all if there is no such. */
+async function createProgram(context: CliContext, wanted: string | undefined): Promise<Command> {
   const program = new Command("millrace")
     .description("Takes webhooks in, exactly once.")
     .version(version(), "-v, --version", "print the version")
@@ -103,7 +119,10 @@ export async function createProgram(
     });
 
   const named = COMMANDS.filter(({ names }) => wanted !== undefined && names.includes(wanted));
-  for (const { add } of named.length > 0 ? named : COMMANDS) await add(program, context);
+  for (const { load } of named.length > 0 ? named : COMMANDS) {
+    const { addCommands } = await load();
+    addCommands(program, context);
+  }
   addCompletion(program);
   addHelpCommand(program);
   for (const command of program.commands) {
@@ -136,7 +155,6 @@ function usageError(text: string): string {
 
 const manifestSchema = z.object({ version: z.string() });
 
-/** This command's version, from its package.json. */
 function version(): string {
   const manifest: unknown = createRequire(import.meta.url)("../package.json");
   return manifestSchema.parse(manifest).version;
@@ -151,7 +169,6 @@ Examples:
   $ source <(millrace completion zsh)                     # in ~/.zshrc
   $ millrace completion fish > ~/.config/fish/completions/millrace.fish`;
 
-/** `millrace completion <shell>`: completes commands, options, and their values. */
 function addCompletion(program: Command): void {
   tab(program, { completionCommandName: "completion" });
   const command = program.commands.find((each) => each.name() === "completion");

@@ -1,18 +1,9 @@
 import { Presets, SingleBar } from "cli-progress";
 import type { Output } from "./context.ts";
 
-/** A progress bar; silent without a terminal. */
-interface Progress {
-  /** One step further. */
-  step(): void;
-  /** So many steps in all. */
-  reach(done: number): void;
-  stop(): void;
-}
-
 /** Shows a bar on a terminal, when there is more than one step. */
-export function createProgress(total: number, on: Output): Progress {
-  if (on.isTTY !== true || total < 2) return { step() {}, reach() {}, stop() {} };
+export function createProgress(total: number, on: Output) {
+  if (on.isTTY !== true || total < 2) return { step() {}, reach(_done: number) {}, stop() {} };
   const bar = new SingleBar(
     {
       format: "{bar} {value}/{total} | {rate}/s | {eta_formatted} left",

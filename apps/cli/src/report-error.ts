@@ -1,10 +1,7 @@
 import { connectionHint, isMillraceError, type ErrorCode } from "@millrace/core";
 import type { Output } from "./context.ts";
 
-/**
- * Prints the reason of a failure: one line with the code last, or above a list of problems. The
- * stack only on request.
- */
+/** Prints an error on one line with its code last, or above a list of problems. */
 export function reportError(
   error: unknown,
   to: Output,

@@ -1,23 +1,13 @@
 import type { CliContext } from "./context.ts";
 
-/** The request to end a command, by a signal. */
-interface StopRequest {
-  /** Aborts with the first Ctrl-C, SIGTERM or SIGHUP. */
-  readonly signal: AbortSignal;
-  /** Resolves with it. */
-  readonly requested: Promise<void>;
-  /** Stops listening. */
-  dispose(): void;
-}
-
 /** One press of Ctrl-C reaches us twice under npm: from the terminal, and passed on by npm. */
 const SAME_PRESS_MS = 400;
 
-/** Listens for the signals that end the command; a second Ctrl-C calls `atOnce`. */
+/** Aborts and resolves with the first Ctrl-C, SIGTERM or SIGHUP; a second calls `atOnce`. */
 export function onStopRequest(
   context: Pick<CliContext, "onStopSignal">,
   atOnce: () => void,
-): StopRequest {
+): { signal: AbortSignal; requested: Promise<void>; dispose(): void } {
   const stop = new AbortController();
   let firstAt = 0;
   const requested = new Promise<void>((resolve) => {

@@ -1,15 +1,13 @@
 import { openCommand, openLedger, openQueues } from "@millrace/connect";
 import { MillraceError } from "@millrace/core";
-import type { Ledger } from "@millrace/ledger";
-import { createOperator, type Operator } from "@millrace/operations";
+import { createPool, type Ledger } from "@millrace/ledger";
+import { createOperator, type Actor, type Operator } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import { loadConfig } from "@millrace/service";
-import type { CliContext } from "./context.ts";
-import { readQueueKey } from "./queue-key.ts";
-import { readRun } from "./run-file.ts";
-import { readSettings, type Settings } from "./settings.ts";
+import { type CliContext, readSettings, type Settings } from "./context.ts";
+import { readQueueKey, readRun } from "./data-folder.ts";
 
-/** Where the ledger is, and the queue; without `redisUrl` the queue is on Postgres too. */
+/** Without `redisUrl` the queue is on Postgres too. */
 export interface Stores {
   readonly databaseUrl: string;
   /** The same database by connections of their own; undefined where `databaseUrl` gives these. */
@@ -20,9 +18,7 @@ export interface Stores {
 }
 
 /**
- * Finds the stores that a command works on: those of the environment, else those of the
- * `millrace start` that runs here. The key of jobs comes from the environment, or else from a
- * `start` here.
+ * Finds the stores in the environment, or else of the `millrace start` that runs here.
  *
  * @throws `database_unreachable` when neither names a database.
  */
@@ -43,11 +39,6 @@ export async function findStores({ environment, dataDir }: Settings): Promise<St
   );
 }
 
-/**
- * Opens the queues of some sources for the time of one command.
- *
- * @throws `redis_unreachable`, `database_unreachable`.
- */
 export async function withQueues<Result>(
   stores: Stores,
   sources: readonly string[],
@@ -61,15 +52,27 @@ export async function withQueues<Result>(
   }
 }
 
-/**
- * Opens the ledger for the time of one command.
- *
- * @throws `database_unavailable`, `migration_needed`, `migration_unknown`.
- */
+export type Pool = ReturnType<typeof createPool>;
+
+/** Connects to Postgres for the time of one task. */
+export async function withPool<Result>(
+  options: Parameters<typeof createPool>[0],
+  work: (pool: Pool) => Promise<Result>,
+): Promise<Result> {
+  const pool = createPool(options);
+  try {
+    return await work(pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+/** Opens the ledger for the time of one command. */
 export async function withLedger<Result>(
-  databaseUrl: string,
+  context: CliContext,
   work: (ledger: Ledger) => Promise<Result>,
 ): Promise<Result> {
+  const { databaseUrl } = await findStores(readSettings(context));
   const { ledger, close } = await openLedger(databaseUrl);
   try {
     return await work(ledger);
@@ -78,15 +81,10 @@ export async function withLedger<Result>(
   }
 }
 
-/**
- * Opens the ledger and the queues of every source for the time of one command.
- *
- * @throws `invalid_config`, `config_not_found`, `database_unreachable`, `database_unavailable`,
- * `migration_needed`, `redis_unreachable`.
- */
+/** Opens the ledger and the queues of every source for the time of one command. */
 export async function withStores<Result>(
   context: CliContext,
-  work: (stores: { ledger: Ledger; queues: Queues }) => Promise<Result>,
+  work: (stores: OpenStores) => Promise<Result>,
 ): Promise<Result> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
@@ -98,6 +96,11 @@ export async function withStores<Result>(
   }
 }
 
+export interface OpenStores {
+  readonly ledger: Ledger;
+  readonly queues: Queues;
+}
+
 function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey }: Stores) {
   return {
     DATABASE_URL: databaseUrl,
@@ -107,26 +110,22 @@ function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey }: Stores) {
   };
 }
 
-/**
- * Opens ledger and queues for the time of one command. Its audit entries name the user who runs it.
- *
- * @throws as {@link withStores}
- */
+/** Opens the stores for the operations of the user who runs the command. */
 export async function withOperator<Result>(
   context: CliContext,
   reason: string | undefined,
   work: (operator: Operator, ledger: Ledger) => Promise<Result>,
 ): Promise<Result> {
-  const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
-  return await withStores(context, (stores) => work(createOperator(stores, actor), stores.ledger));
+  return await withStores(context, (stores) =>
+    work(createOperator(stores, actorOf(context, reason)), stores.ledger),
+  );
 }
 
-/**
- * Completes the `error` of a filter to a whole fingerprint: you can type its beginning.
- *
- * @throws `error_not_found` when no fingerprint matches, `invalid_request` when several do;
- * `database_unavailable`
- */
+export const actorOf = ({ user }: CliContext, reason: string | undefined): Actor => ({
+  ...{ user, role: "operator", via: "cli", reason },
+});
+
+/** Completes the `error` of a filter, of which you can type the beginning. */
 export async function withWholeError<Filter extends { readonly error?: string | undefined }>(
   { errors }: Pick<Ledger, "errors">,
   filter: Filter,

@@ -1,3 +1,5 @@
+import type { Output } from "./context.ts";
+
 // C0 and C1 controls, and the characters that turn text around: a stranger's id or error must not
 // steer a terminal.
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
@@ -11,7 +13,10 @@ export function printable(text: string): string {
   });
 }
 
-/** Bytes of a dump. */
+/** An event's id, and its replay. */
+export const nameOf = (id: string, generation: number): string =>
+  printable(id) + (generation === 0 ? "" : ` (replay ${generation})`);
+
 export const DUMP_BYTES_MAX = 4_096;
 
 /** The first bytes of a binary body, as the event's page shows them: offset, hexadecimal, ASCII. */
@@ -30,10 +35,7 @@ export function hexDump(bytes: Uint8Array): string[] {
 const COLUMNS_DEFAULT = 80;
 
 /** Where a terminal breaks a line; undefined for what is no terminal. */
-export function widthOf(to: {
-  readonly isTTY?: boolean | undefined;
-  readonly columns?: number | undefined;
-}): number | undefined {
+export function widthOf(to: Pick<Output, "isTTY" | "columns">): number | undefined {
   if (to.isTTY !== true) return undefined;
   // Some terminals say 0.
   return to.columns === undefined || to.columns < 1 ? COLUMNS_DEFAULT : to.columns;
@@ -51,7 +53,6 @@ export function formatTable(rows: readonly (readonly string[])[], width?: number
     .join("\n");
 }
 
-/** A line as a terminal shows it without breaking it. */
 export function cut(line: string, width: number | undefined): string {
   if (width === undefined || line.length <= width) return line;
   return `${line.slice(0, Math.max(0, width - 1))}…`;

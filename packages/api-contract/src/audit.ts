@@ -15,7 +15,6 @@ export const principal = z.strictObject({
   role: z.enum(ROLES),
   via: z.enum(DASHBOARD_VIAS),
 });
-/** Who asks the dashboard. */
 export type Principal = Wire<typeof principal>;
 
 const sessionEntry = z.strictObject({
@@ -27,7 +26,6 @@ const sessionEntry = z.strictObject({
   seen_at: instant("When it was last used, to within ten seconds."),
   expires_at: instant(),
 });
-/** A session of the dashboard that is not over. */
 export type SessionEntry = Wire<typeof sessionEntry>;
 
 export const sessionList = z.strictObject({ sessions: z.array(sessionEntry) });
@@ -51,7 +49,6 @@ const auditEntry = z.strictObject({
   reason: text().nullable(),
   result: anything.nullable().describe("Null while it is done, or when nobody could say."),
 });
-/** Who did what, when and why. */
 export type AuditEntry = Wire<typeof auditEntry>;
 
 export const auditPage = z.strictObject({

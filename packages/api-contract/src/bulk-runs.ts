@@ -2,7 +2,6 @@ import { z } from "zod";
 import { eventRow } from "./events.ts";
 import { count, instant, text, type Wire } from "./values.ts";
 
-/** The action of a bulk run on each event. */
 export const BULK_VERBS = ["retry", "replay", "give_up"] as const;
 export type BulkVerb = (typeof BULK_VERBS)[number];
 
@@ -78,17 +77,13 @@ const retriedNamed = z.strictObject({
   dryRun: z.literal(false),
   events: z.array(retriedEvent).describe("Of a call that named its events: one each."),
 });
-/**
- * The answer to a retry of many: its run, one answer for each named event, or a dry run's count.
- */
+/** A run, one answer for each named event, or the count of a dry run. */
 export const retriedMany = z.union([
   startedRun,
   retriedNamed,
   z.strictObject({ retried: count(), ...counted }),
 ]);
-/** The answer to a give-up of many: its run, or the count of a dry run. */
 export const givenUpMany = z.union([startedRun, z.strictObject({ given_up: count(), ...counted })]);
-/** The answer to a replay of many: its run, or the count of a dry run. */
 export const replayedMany = z.union([
   startedRun,
   z.strictObject({ replayed: count(), ...counted }),

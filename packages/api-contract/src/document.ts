@@ -4,10 +4,7 @@ import { OPERATIONS, splitName, type AnswerOf, type Operation } from "./operatio
 
 type Json = Readonly<Record<string, unknown>>;
 
-/**
- * Makes the API's description (OpenAPI 3.1) of the schemas that its requests are read by, and of
- * those of its answers.
- */
+/** Makes the API's description (OpenAPI 3.1) of the schemas of its requests and answers. */
 export function createDocument(): AnswerOf<"get /openapi.json"> {
   const paths: Record<string, Record<string, Json>> = {};
   const schemas: Record<string, Json> = {};
@@ -97,9 +94,9 @@ function success({ answer, download, starts }: Operation): Json {
   return starts === true ? { 200: done, 202: done } : { 200: done };
 }
 
-/** Every code that a call may be refused with. */
-function errorsOf(method: string, { who, errors = [] }: Operation): readonly ErrorCode[] {
+function errorsOf(method: string, { who, query, errors = [] }: Operation): readonly ErrorCode[] {
   const codes = [...errors];
+  if (query !== undefined) codes.push("invalid_request");
   if (who !== "anyone") codes.push("unauthorized", "too_many_failures", "unavailable");
   if (method !== "get") codes.push("unsupported_media_type");
   if (method === "post") codes.push("invalid_request", "body_too_large");
@@ -107,7 +104,7 @@ function errorsOf(method: string, { who, errors = [] }: Operation): readonly Err
   return [...codes, "forbidden", "internal"];
 }
 
-/** One answer a status, with the codes that it may carry. */
+/** One answer for each status. */
 function refusals(codes: readonly ErrorCode[]): Json {
   const statuses = [...new Set(codes.map(statusOf))];
   return Object.fromEntries(

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { count, errorCode, instant, text, type Wire } from "./values.ts";
 
-/** The decision of people about a group. */
 export const ERROR_STATES = ["open", "resolved", "ignored"] as const;
 export type ErrorState = (typeof ERROR_STATES)[number];
 
@@ -28,7 +27,6 @@ export const errorGroup = z.strictObject({
     .strictObject({ source: text(), event_id: text(), generation: count() })
     .describe("An event that it failed lately."),
 });
-/** Equal errors of handlers. */
 export type ErrorGroup = Wire<typeof errorGroup>;
 
 export const errorGroupPage = z.strictObject({

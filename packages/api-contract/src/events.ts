@@ -2,7 +2,7 @@ import { DELIVERY_OUTCOMES, EVENT_STATUSES, OUTCOMES } from "@millrace/core";
 import { z } from "zod";
 import { count, errorCode, instant, text, type Wire } from "./values.ts";
 
-/** One generation of an event as lists show it: the columns of `webhook_events` that go out. */
+/** One generation of an event: the columns of `webhook_events` that go out. */
 export const eventRow = z.strictObject({
   source: text("The sender's name in the config."),
   event_id: text("The sender's id of it."),
@@ -90,14 +90,12 @@ const delivery = z.strictObject({
     "The host that it came to; null for the first, of which it is not kept.",
   ).nullable(),
 });
-/** One delivery of an event. */
 export type Delivery = Wire<typeof delivery>;
 
 const deliveries = z.strictObject({
   total: count("With the first. A repeat is counted about a second after it came."),
   recent: z.array(delivery).describe("The last ten, newest first."),
 });
-/** The number of deliveries of an event. */
 export type Deliveries = Wire<typeof deliveries>;
 
 const generation = eventRow.pick({
@@ -112,45 +110,32 @@ const generation = eventRow.pick({
 /** The event as received, or one replay of it. */
 export type Generation = Wire<typeof generation>;
 
+const emittedEvent = eventRow.pick({
+  source: true,
+  event_id: true,
+  type: true,
+  status: true,
+  outcome: true,
+  recorded_at: true,
+  last_error_code: true,
+});
+
 const sameMessage = z.strictObject({
   total: count("How many there are; the list has the first hundred."),
-  events: z
-    .array(
-      eventRow.pick({
-        event_id: true,
-        type: true,
-        status: true,
-        outcome: true,
-        recorded_at: true,
-        last_error_code: true,
-      }),
-    )
-    .describe("In the order in which they came."),
+  events: z.array(emittedEvent.omit({ source: true })).describe("In the order in which they came."),
 });
 /** Other events of the source that came with the same signed message, where ids are not signed. */
 export type SameMessage = Wire<typeof sameMessage>;
 
 const emittedBy = eventRow.pick({ source: true, event_id: true, generation: true });
-/** The event whose handler emitted another one. */
 export type EmittedBy = Wire<typeof emittedBy>;
 
 const emitted = z.strictObject({
   total: count("How many there are; the list has the first hundred."),
   events: z
-    .array(
-      eventRow.pick({
-        source: true,
-        event_id: true,
-        type: true,
-        status: true,
-        outcome: true,
-        recorded_at: true,
-        last_error_code: true,
-      }),
-    )
+    .array(emittedEvent)
     .describe("In the order in which they were recorded, without their replays."),
 });
-/** Events that the handlers of an event emitted. */
 export type EmittedEvents = Wire<typeof emitted>;
 
 const act = z.strictObject({
@@ -164,7 +149,6 @@ const act = z.strictObject({
   generation: count("Of the event that was meant.").nullable(),
   run: count("The bulk run that reached the event; null for an act on this event.").nullable(),
 });
-/** An act of a person on an event. */
 export type EventAct = Wire<typeof act>;
 
 const step = z.strictObject({
@@ -191,7 +175,6 @@ const body = {
   body_truncated: z.boolean().describe("Whether `body` is a part of it: the rest is at `/body`."),
 };
 
-/** An event that the ledger has. */
 const recordedEvent = eventRow.extend({
   stage: z.literal("recorded").describe("The ledger has it."),
   ...body,
@@ -232,8 +215,5 @@ const queuedEvent = z.strictObject({
   steps: z.array(step).max(0),
 });
 export const eventDetail = z.union([recordedEvent, queuedEvent]);
-/**
- * An event with its body and its history. `stage` says whether the ledger has it, or only its
- * queue.
- */
+/** An event with its body and its history, in the ledger or only in its queue. */
 export type EventDetail = Wire<typeof eventDetail>;

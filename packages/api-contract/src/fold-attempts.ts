@@ -2,7 +2,6 @@ import type { Attempt } from "./events.ts";
 
 // It stands alone, so that the page gets it without the schemas.
 
-/** Attempts that follow each other and ended in the same way; at least one. */
 export interface FoldedAttempts {
   readonly first: Attempt;
   readonly last: Attempt;

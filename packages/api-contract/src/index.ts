@@ -1,14 +1,11 @@
 // The API of the dashboard as zod schemas: each shape on the wire stands here once.
 //
 // `OPERATIONS` names every call (`get /events`): who may make it, its query and body, its answer,
-// its errors. Everything else derives from it. The OpenAPI document is the table, written out. The
-// dashboard's handlers are typed by it, and their requests are read by it. The page asks by it. The
-// ledger's rows, the counts of operations and the command's `--json` have the types of its answers.
+// its errors. The OpenAPI document, the dashboard's handlers, the page's calls, the ledger's rows,
+// and the command's `--json` derive from it.
 //
 // To add a column to an event: a migration, the ledger's `schema.ts` and `event-row.ts`, and
-// `eventRow` in `events.ts`. If one is missing, the build or a test says so.
-//
-// No I/O. The page imports types, and values that it shows, such as the words for reasons.
+// `eventRow` in `events.ts`. If one is missing, the build or a test says so. No I/O.
 export { OUTCOMES } from "@millrace/core";
 export type { AuditEntry, AuditPage, Principal, Role, SessionEntry } from "./audit.ts";
 export {
@@ -43,7 +40,6 @@ export type {
   Generation,
   SameMessage,
 } from "./events.ts";
-export type { Health, HealthItem } from "./health.ts";
 export {
   OPERATIONS,
   splitName,
@@ -56,14 +52,15 @@ export {
   type ReadBodyOf,
   type ReadQueryOf,
 } from "./operations.ts";
-export { readRequest } from "./read-request.ts";
-export { ACTIVITY_RANGES, REASON_LENGTH_MAX } from "./requests.ts";
+export { ACTIVITY_RANGES, readRequest, REASON_LENGTH_MAX } from "./requests.ts";
 export {
   type Activity,
   type ActivityBucket,
   type Disagreement,
   type DisagreementKind,
   type Disagreements,
+  type Health,
+  type HealthItem,
   type SourceStats,
   type Stats,
 } from "./overviews.ts";

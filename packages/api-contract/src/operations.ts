@@ -12,26 +12,8 @@ import {
   startedRun,
 } from "./bulk-runs.ts";
 import { eventDetail, eventPage } from "./events.ts";
-import { health } from "./health.ts";
-import { activity, disagreements, stats } from "./overviews.ts";
-import {
-  activityQuery,
-  auditQuery,
-  errorQuery,
-  errorStateBody,
-  bodyQuery,
-  detailQuery,
-  eventCountQuery,
-  eventQuery,
-  generationQuery,
-  giveUpBody,
-  reasonBody,
-  replayBody,
-  retryBody,
-  runBody,
-  runsQuery,
-  signInBody,
-} from "./requests.ts";
+import { activity, disagreements, health, stats } from "./overviews.ts";
+import * as requests from "./requests.ts";
 import { count, text, type Wire } from "./values.ts";
 
 /** One call of the API. Its name is its method and its path below `/api`, as a router has them. */
@@ -43,15 +25,13 @@ export interface Operation {
   readonly body?: z.ZodObject;
   /** Bytes that the body of a call may have. Default: 16 kB. */
   readonly bodyBytesMax?: number;
-  /** The answer of a call that succeeds: a schema with its name, or nothing, with 204. */
+  /** Without an answer the status is 204. */
   readonly answer?: readonly [name: string, schema: z.ZodType];
   /** True when the answer is bytes, which its handler sends. */
   readonly download?: true;
-  /**
-   * True if the call may also start work that goes on after the answer, which then has status 202.
-   */
+  /** True if the call may start work that goes on after the answer, which then has status 202. */
   readonly starts?: true;
-  /** The codes that refuse it, in addition to those of every call. */
+  /** The codes that refuse it, in addition to those of every such call. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -66,7 +46,6 @@ const paused = z.strictObject({ source: text(), paused: z.boolean() });
 const ended = z.strictObject({ id: text(), ended: z.literal(true) });
 const document = z.looseObject({ openapi: z.literal("3.1.0") });
 
-/** Every call of the API. */
 export const OPERATIONS = {
   "get /session": {
     summary: "Who asks.",
@@ -77,7 +56,7 @@ export const OPERATIONS = {
   "post /session": {
     summary: "Signs in: the answer sets a cookie, which is good for twelve hours.",
     who: "anyone",
-    body: signInBody,
+    body: requests.signInBody,
     answer: ["Principal", principal],
     errors: ["unauthorized", "too_many_failures"],
   },
@@ -93,53 +72,51 @@ export const OPERATIONS = {
   "get /events": {
     summary: "Events of a filter, newest first, or with `order=asc` oldest first.",
     who: "viewer",
-    query: eventQuery,
+    query: requests.eventQuery,
     answer: ["EventPage", eventPage],
-    errors: ["invalid_request"],
   },
   "get /event-count": {
     summary: "How many events match a filter, up to `max`.",
     who: "viewer",
-    query: eventCountQuery,
+    query: requests.eventCountQuery,
     answer: ["EventCount", eventCount],
-    errors: ["invalid_request"],
   },
   "get /events/:source/:eventId": {
     summary:
       "One event with the first 256 kB of its body, failed attempts and generations; the id is URL-encoded.",
     who: "viewer",
-    query: detailQuery,
+    query: requests.detailQuery,
     answer: ["EventDetail", eventDetail],
-    errors: ["invalid_request", "event_not_found"],
+    errors: ["event_not_found"],
   },
   "get /events/:source/:eventId/body": {
     summary: "The exact bytes of an event's body, or of a range of it, as a download.",
     who: "viewer",
-    query: bodyQuery,
+    query: requests.bodyQuery,
     download: true,
-    errors: ["invalid_request", "event_not_found", "body_missing"],
+    errors: ["event_not_found", "body_missing"],
   },
   "post /events/:source/:eventId/retry": {
     summary: "Runs a failed event again, with all its attempts.",
     who: "operator",
-    query: generationQuery,
-    body: reasonBody,
+    query: requests.generationQuery,
+    body: requests.reasonBody,
     answer: ["Retried", retried],
     errors: ["event_not_found", "unknown_source", "not_failed", "body_missing"],
   },
   "post /events/:source/:eventId/replay": {
     summary: "Runs a settled event once more, as a further generation.",
     who: "operator",
-    query: generationQuery,
-    body: reasonBody,
+    query: requests.generationQuery,
+    body: requests.reasonBody,
     answer: ["Replayed", replayed],
     errors: ["event_not_found", "unknown_source", "not_settled", "superseded", "body_missing"],
   },
   "post /events/:source/:eventId/give-up": {
     summary: "Gives a pending event up: it fails with `given_up`, and only a retry runs it again.",
     who: "operator",
-    query: generationQuery,
-    body: reasonBody,
+    query: requests.generationQuery,
+    body: requests.reasonBody,
     answer: ["GivenUp", givenUp],
     errors: ["event_not_found", "not_pending", "event_running"],
   },
@@ -147,7 +124,7 @@ export const OPERATIONS = {
     summary:
       "Starts a run that retries the failed events of a filter, or retries up to 500 that are named; a dry run counts.",
     who: "operator",
-    body: retryBody,
+    body: requests.retryBody,
     bodyBytesMax: 1024 * 1024,
     answer: ["RetriedMany", retriedMany],
     starts: true,
@@ -156,7 +133,7 @@ export const OPERATIONS = {
   "post /replay": {
     summary: "Starts a run that replays the settled events of a filter; a dry run counts them.",
     who: "operator",
-    body: replayBody,
+    body: requests.replayBody,
     answer: ["ReplayedMany", replayedMany],
     starts: true,
     errors: ["unknown_source", "count_mismatch"],
@@ -164,7 +141,7 @@ export const OPERATIONS = {
   "post /give-up": {
     summary: "Starts a run that gives the pending events of a filter up; a dry run counts them.",
     who: "operator",
-    body: giveUpBody,
+    body: requests.giveUpBody,
     answer: ["GivenUpMany", givenUpMany],
     starts: true,
     errors: ["count_mismatch"],
@@ -172,9 +149,8 @@ export const OPERATIONS = {
   "get /errors": {
     summary: "Groups of equal errors, last seen first.",
     who: "viewer",
-    query: errorQuery,
+    query: requests.errorQuery,
     answer: ["ErrorGroupPage", errorGroupPage],
-    errors: ["invalid_request"],
   },
   "get /errors/:fingerprint": {
     summary: "One group of equal errors; the beginning of its fingerprint is enough.",
@@ -185,16 +161,15 @@ export const OPERATIONS = {
   "post /errors/:fingerprint": {
     summary: "Resolves, ignores or reopens a group of equal errors.",
     who: "operator",
-    body: errorStateBody,
+    body: requests.errorStateBody,
     answer: ["ErrorGroup", errorGroup],
     errors: ["invalid_request", "error_not_found"],
   },
   "get /runs": {
     summary: "Bulk runs, newest first.",
     who: "viewer",
-    query: runsQuery,
+    query: requests.runsQuery,
     answer: ["BulkRuns", bulkRuns],
-    errors: ["invalid_request"],
   },
   "get /runs/:id": {
     summary: "One bulk run and what became of its events.",
@@ -205,21 +180,21 @@ export const OPERATIONS = {
   "post /runs/:id": {
     summary: "Pauses, resumes, or stops a bulk run, or changes its rate.",
     who: "operator",
-    body: runBody,
+    body: requests.runBody,
     answer: ["BulkRunFound", startedRun],
     errors: ["run_not_found", "run_ended"],
   },
   "post /sources/:source/pause": {
     summary: "Makes every worker leave a source's events alone.",
     who: "operator",
-    body: reasonBody,
+    body: requests.reasonBody,
     answer: ["Paused", paused],
     errors: ["unknown_source"],
   },
   "post /sources/:source/resume": {
     summary: "Makes the workers run a source's events again.",
     who: "operator",
-    body: reasonBody,
+    body: requests.reasonBody,
     answer: ["Paused", paused],
     errors: ["unknown_source"],
   },
@@ -231,7 +206,7 @@ export const OPERATIONS = {
   "post /sessions/:id/end": {
     summary: "Ends a session, at every dashboard within ten seconds.",
     who: "operator",
-    body: reasonBody,
+    body: requests.reasonBody,
     answer: ["Ended", ended],
     errors: ["session_not_found"],
   },
@@ -249,9 +224,8 @@ export const OPERATIONS = {
   "get /activity": {
     summary: "What was recorded and ended in the last hour, day, week, or 30 days.",
     who: "viewer",
-    query: activityQuery,
+    query: requests.activityQuery,
     answer: ["Activity", activity],
-    errors: ["invalid_request"],
   },
   "get /disagreements": {
     summary: "What ledger and queues disagree on, as `millrace doctor` has it.",
@@ -261,16 +235,14 @@ export const OPERATIONS = {
   "get /audit": {
     summary: "Who did what, when and why; newest first.",
     who: "viewer",
-    query: auditQuery,
+    query: requests.auditQuery,
     answer: ["AuditPage", auditPage],
-    errors: ["invalid_request"],
   },
 } as const satisfies Readonly<Record<`${Method} /${string}`, Operation>>;
 
 type Method = "get" | "post" | "delete";
 type Operations = typeof OPERATIONS;
 
-/** `get /events/:source/:eventId` */
 export type OperationName = keyof Operations;
 
 /** The method and the path of an operation's name. */
@@ -286,35 +258,19 @@ export type AnswerOf<Name extends OperationName> = Operations[Name] extends {
   ? Wire<Schema>
   : void;
 
-/**
- * A call's query as it is sent, before defaults and before its texts are read as numbers or times.
- */
-export type QueryOf<Name extends OperationName> = Operations[Name] extends {
-  query: infer Schema extends z.ZodType;
-}
-  ? z.input<Schema>
-  : undefined;
+type Part<Name extends OperationName, Key extends "query" | "body"> =
+  Operations[Name] extends Readonly<Record<Key, infer Schema extends z.ZodType>>
+    ? Schema
+    : z.ZodUndefined;
 
+/** A call's query as it is sent, before its texts are read as numbers or times. */
+export type QueryOf<Name extends OperationName> = z.input<Part<Name, "query">>;
 /** A call's query as its handler gets it. */
-export type ReadQueryOf<Name extends OperationName> = Operations[Name] extends {
-  query: infer Schema extends z.ZodType;
-}
-  ? Wire<Schema>
-  : undefined;
-
+export type ReadQueryOf<Name extends OperationName> = Wire<Part<Name, "query">>;
 /** A call's body as it is sent. */
-export type BodyOf<Name extends OperationName> = Operations[Name] extends {
-  body: infer Schema extends z.ZodType;
-}
-  ? z.input<Schema>
-  : undefined;
-
+export type BodyOf<Name extends OperationName> = z.input<Part<Name, "body">>;
 /** A call's body as its handler gets it. */
-export type ReadBodyOf<Name extends OperationName> = Operations[Name] extends {
-  body: infer Schema extends z.ZodType;
-}
-  ? Wire<Schema>
-  : undefined;
+export type ReadBodyOf<Name extends OperationName> = Wire<Part<Name, "body">>;
 
 /** The parameters in the path of a call: `source` and `eventId` of `/events/:source/:eventId`. */
 export type ParameterOf<Name extends string> =

@@ -17,7 +17,6 @@ const sourceStats = z.strictObject({
   queued: count("Jobs that wait, run or are delayed.").nullable(),
   jobs: jobCounts.nullable().describe("Null when the queue cannot be asked."),
 });
-/** A source in numbers; without its queue's where that does not answer or is not configured. */
 export type SourceStats = Wire<typeof sourceStats>;
 
 export const stats = z.strictObject({
@@ -40,7 +39,6 @@ const activityBucket = z.strictObject({
     "The same of events that somebody retried or replayed: they waited for that.",
   ),
 });
-/** The activity of one stretch of time. */
 export type ActivityBucket = Wire<typeof activityBucket>;
 
 export const activity = z.strictObject({
@@ -85,7 +83,6 @@ const disagreement = z.strictObject({
     }),
   ),
 });
-/** The number of events of one kind, and some of them. */
 export type Disagreement = Wire<typeof disagreement>;
 
 export const disagreements = z.strictObject({
@@ -95,3 +92,30 @@ export const disagreements = z.strictObject({
   kinds: z.array(disagreement),
 });
 export type Disagreements = Wire<typeof disagreements>;
+
+const healthItem = z.strictObject({
+  id: z.enum([
+    "redis",
+    "postgres",
+    "event_store",
+    "leader",
+    "disagreements",
+    "oldest_waiting",
+    "paused",
+    "open_runs",
+    "refused",
+  ]),
+  level: z
+    .enum(["ok", "warn", "bad", "unknown"])
+    .describe("`unknown` where it was not found out in time; never good or bad news."),
+  text: text("One line for people."),
+  detail: text("More, such as the reason of a failure; null where there is none.").nullable(),
+});
+export type HealthItem = Wire<typeof healthItem>;
+
+export const health = z.strictObject({
+  checked_at: instant(),
+  items: z.array(healthItem),
+  open_errors: count("Groups of equal errors that are open, at most 100.").nullable(),
+});
+export type Health = Wire<typeof health>;

@@ -1,4 +1,4 @@
-import { EVENT_STATUSES, isStorable, OUTCOMES } from "@millrace/core";
+import { EVENT_STATUSES, isStorable, MillraceError, OUTCOMES } from "@millrace/core";
 import { z } from "zod";
 import { COUNT_MAX } from "./bulk-runs.ts";
 import { ERROR_STATES } from "./error-groups.ts";
@@ -18,7 +18,6 @@ const time = z.iso
   // Older ones Postgres writes in a way of its own.
   .refine((date) => date.getTime() >= 0, "must not be before 1970");
 
-/** Which events: what is left out does not matter. */
 const eventFilter = z.strictObject({
   source: name(40).optional(),
   type: name(256).optional(),
@@ -26,46 +25,34 @@ const eventFilter = z.strictObject({
   outcome: z.enum(OUTCOMES).optional(),
   /** The fingerprint of an error: events whose last error it is. */
   error: name(64).optional(),
-  /** An event id, or how it begins. */
+  /** The beginning of an event id. */
   q: name(1_024).optional(),
-  /** Recorded at this time or later. */
   since: time.optional(),
-  /** Recorded before. */
   until: time.optional(),
 });
 
-/** The page of a list. */
-const page = {
-  /** Rows a page. */
-  limit: z
+/** A number of a query, which has as many digits as `max` at most. */
+const within = (min: number, max: number) =>
+  z
     .string()
-    .regex(/^\d{1,3}$/, "must be 1 to 200")
+    .regex(new RegExp(`^\\d{1,${String(max).length}}$`), `must be ${min} to ${max}`)
     .transform(Number)
-    .refine((value) => value >= 1 && value <= 200, "must be 1 to 200")
-    .default(50),
+    .refine((value) => value >= min && value <= max, `must be ${min} to ${max}`);
+
+const page = {
+  limit: within(1, 200).default(50),
   /** `next` of the page before. */
   cursor: name(2_048).optional(),
 };
 
-/** A query holds every key once; one that it does not know is a problem. */
 export const eventQuery = eventFilter.extend({
   ...page,
-  /**
-   * By the time of their record: newest first, or oldest first. A cursor goes on in the order of
-   * its own page.
-   */
+  /** By the time of their record. A cursor continues in the order of its own page. */
   order: z.enum(["desc", "asc"]).optional(),
 });
 
-/** Counts the events of a filter. */
 export const eventCountQuery = eventFilter.extend({
-  /** Events that are counted at most. */
-  max: z
-    .string()
-    .regex(/^\d{1,6}$/, `must be 1 to ${COUNT_MAX}`)
-    .transform(Number)
-    .refine((value) => value >= 1 && value <= COUNT_MAX, `must be 1 to ${COUNT_MAX}`)
-    .default(COUNT_MAX),
+  max: within(1, COUNT_MAX).default(COUNT_MAX),
 });
 
 /** A stretch of time up to now: buckets of so many seconds, so many of them. */
@@ -89,11 +76,7 @@ export const errorQuery = z.strictObject({
   /** Part of the title. */
   q: name(256).optional(),
   limit: page.limit,
-  offset: z
-    .string()
-    .regex(/^\d{1,6}$/, "must be 0 to 999999")
-    .transform(Number)
-    .default(0),
+  offset: within(0, 999_999).default(0),
 });
 
 export const auditQuery = z.strictObject({
@@ -108,7 +91,7 @@ const number = z
   .transform(Number)
   .optional();
 
-/** The query of a path that names an event: without it, the latest generation is meant. */
+/** The query of a path that names an event. Default: its latest generation. */
 export const generationQuery = z.strictObject({ generation: number });
 
 /** `body=false` leaves the body out, for those who ask again and again. */
@@ -116,13 +99,12 @@ export const detailQuery = generationQuery.extend({
   body: z.literal(["true", "false"]).optional(),
 });
 
-/** Which bytes of a body: without them all are meant. What lies behind its end is left out. */
+/** A range of a body. Default: all of it. */
 export const bodyQuery = generationQuery.extend({ offset: number, length: number });
 
 /** Characters that a reason for the audit may have. */
 export const REASON_LENGTH_MAX = 500;
 
-/** The reason of an action, for the audit. */
 const reason = z
   .string()
   .trim()
@@ -130,36 +112,28 @@ const reason = z
   .max(REASON_LENGTH_MAX)
   .refine(isStorable, "must not hold a NUL, or half a character");
 
-/** The body of a write that takes nothing else. */
 export const reasonBody = z.strictObject({ reason: reason.optional() });
 
 export const errorStateBody = z.strictObject({
   state: z.enum(ERROR_STATES),
-  /** For the next reader of the error. */
   note: reason.optional(),
-  /** The reason, for the audit. */
   reason: reason.optional(),
 });
 
-/** Events per second, at most. */
+/** Events per second. */
 const rate = z.number().min(0.01).max(1_000_000);
 
 const bulk = {
-  /** Events looked at, at most; the newest. */
+  /** The newest events alone. */
   limit: z.int().min(1).max(1_000_000_000).optional(),
   /** Must be true where there is no filter. */
   all: z.boolean().optional(),
   /** The number of matching events: required without a filter and above 1,000; at most 100000. */
   expected: z.int().min(0).max(1_000_000_000).optional(),
-  /** Counts what would be done, and changes nothing. */
   dryRun: z.boolean().default(false),
-  /** The reason, for the audit. */
   reason: reason.optional(),
   rate: rate.optional(),
 };
-
-/** Events that are named in one call. */
-const NAMED_MAX = 500;
 
 const named = z
   .array(
@@ -170,20 +144,19 @@ const named = z
     }),
   )
   .min(1)
-  .max(NAMED_MAX);
+  .max(500);
 
 /** Keys of a retry that go with a list of events too. */
 const WITH_NAMES: ReadonlySet<string> = new Set(["events", "reason", "dryRun"]);
+
 export const runsQuery = z.strictObject({ limit: page.limit });
 
-/** A change of a bulk run. */
 export const runBody = z.strictObject({
   state: z.enum(["running", "paused", "stopped"]).optional(),
   rate: rate.optional(),
   reason: reason.optional(),
 });
 
-/** The status may be named, and can be no other. */
 export const retryBody = eventFilter
   .omit({ outcome: true })
   .extend({
@@ -203,7 +176,6 @@ export const retryBody = eventFilter
 
 export const replayBody = eventFilter.extend(bulk);
 
-/** The status may be named, and can be no other. */
 export const giveUpBody = eventFilter.omit({ outcome: true }).extend({
   status: z.literal("pending", "only pending events are given up").optional(),
   ...bulk,
@@ -213,3 +185,20 @@ export const signInBody = z.strictObject({
   user: z.string().min(1).max(256),
   password: z.string().min(1).max(1_024),
 });
+
+/**
+ * Reads the query or the body of a call.
+ *
+ * @throws `invalid_request` with every problem and its key.
+ */
+export function readRequest<Schema extends z.ZodType>(
+  schema: Schema,
+  given: unknown,
+): z.output<Schema> {
+  const read = schema.safeParse(given);
+  if (read.success) return read.data;
+  const problems = read.error.issues.map(
+    ({ path, message }) => `${path.join(".") || "request"}: ${message}`,
+  );
+  throw new MillraceError("invalid_request", `Cannot read the request: ${problems.join("; ")}`);
+}

@@ -2,16 +2,11 @@ import type { AuditEntry, ErrorGroup, ErrorState } from "@millrace/api-contract"
 import { isMillraceError, MillraceError } from "@millrace/core";
 import type { AuditedAct, AuditJson, Ledger } from "@millrace/ledger";
 
-/** Who does something, and why. */
 export interface Actor {
-  /** The user; null when none is known. */
   readonly user: string | null;
   readonly role: AuditEntry["role"];
-  /**
-   * Through what: a page's session, a program's token, an open loopback, the command, bull-board.
-   */
+  /** A page's session, a program's token, an open loopback, the command, or bull-board. */
   readonly via: AuditEntry["via"];
-  /** In the actor's own words. */
   readonly reason?: string | undefined;
 }
 
@@ -21,9 +16,8 @@ interface Deps {
 }
 
 /**
- * Does something under audit: the intent is written before, the result after. Nothing is done when
- * the intent cannot be written. When the result cannot, the act is done all the same: the entry
- * stays without a result, and the caller gets the result. `act` gets the id of the entry.
+ * Writes the intent, acts, and writes the result. When the intent cannot be written, nothing is
+ * done. When the result cannot, its entry stays without one.
  *
  * @throws `database_unavailable`, and what `act` throws.
  */
@@ -39,7 +33,7 @@ export async function underAudit<Result>(
     try {
       await ledger.audit.end(id, result);
     } catch {
-      // See above: an error would say that it was not done.
+      // An error would say that the act was not done.
     }
   };
   try {
@@ -52,18 +46,9 @@ export async function underAudit<Result>(
   }
 }
 
-interface AuditDeps<Part extends "sessions" | "errors"> {
-  readonly ledger: Pick<Ledger, "audit" | Part>;
-  readonly actor: Actor;
-}
-
-/**
- * Ends a session of the dashboard, under audit. Every dashboard refuses it within ten seconds.
- *
- * @throws `session_not_found`; `database_unavailable` when it cannot be written down.
- */
+/** Ends a session under audit. @throws `session_not_found`; `database_unavailable` */
 export async function endSession(
-  { ledger, actor }: AuditDeps<"sessions">,
+  { ledger, actor }: Deps & { readonly ledger: Pick<Ledger, "sessions"> },
   id: string,
 ): Promise<void> {
   const end = async () => {
@@ -78,14 +63,12 @@ export async function endSession(
 }
 
 /**
- * Resolves, ignores or reopens a group of errors, under audit, and returns it as it is then.
+ * Sets the state of the group whose fingerprint begins with `prefix`, under audit.
  *
- * @param prefix - how its fingerprint begins.
- * @throws `error_not_found`, `invalid_request` when it is the beginning of several;
- * `database_unavailable`
+ * @throws `error_not_found`, `invalid_request` for several such groups; `database_unavailable`
  */
 export async function setErrorState(
-  { ledger, actor }: AuditDeps<"errors">,
+  { ledger, actor }: Deps & { readonly ledger: Pick<Ledger, "errors"> },
   prefix: string,
   { state, note }: { readonly state: ErrorState; readonly note?: string | undefined },
 ): Promise<ErrorGroup> {

@@ -1,7 +1,13 @@
-import { failpoint, isMillraceError, wait, type EnvelopedEvent } from "@millrace/core";
+import { failpoint, isMillraceError, wait } from "@millrace/core";
 import { isDataError, type Ledger, type OpenBulkRun } from "@millrace/ledger";
 import { removeJobs, type RemovalQueues } from "./give-up.ts";
-import { addJobs, enqueuePending, requeueJobs, type RunAgainQueues } from "./requeue.ts";
+import {
+  addJobs,
+  enqueuePending,
+  requeueJobs,
+  requireJobs,
+  type RunAgainQueues,
+} from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "bulkWork" | "retries">;
@@ -11,37 +17,26 @@ interface Deps {
   readonly notify: (notice: BulkNotice) => void;
 }
 
-/** Reports on bulk runs, for logs and metrics. */
 export type BulkNotice =
   | { readonly kind: "started" | "ended"; readonly run: OpenBulkRun }
   | { readonly kind: "waits" | "failed"; readonly run: OpenBulkRun; readonly error: unknown }
   | { readonly kind: "unreadable"; readonly error: unknown };
 
-export interface BulkRunner {
-  /** Ends after the batch that runs. */
-  close(): Promise<void>;
-}
+export type BulkRunner = ReturnType<typeof startBulkRunner>;
 
-/** Milliseconds until a change of a run, or a new one, is seen. */
 const POLL_MS = 1_000;
-/**
- * If a batch is cut off between the ledger and the queue, no more than this many wait for the
- * reconciler.
- */
+/** Events of a batch that is cut off between ledger and queue wait for the reconciler. */
 const BATCH_MAX = 200;
-/** Batches a second that a rate is spread over. */
 const BATCHES_PER_SECOND = 5;
 /** Milliseconds that a batch which came late is made up for. */
 const MADE_UP_MS = 1_000;
-/** Milliseconds between counts of what became of runs that have ended. */
 const KEEP_RESULTS_MS = 60_000;
 
 /**
- * Works the bulk runs off, side by side and each at its rate, while this process leads. All that it
- * needs to go on is in the run's row, so the next leader does after this one has died. Without
- * Postgres it waits, and to run events also without the queue.
+ * Works the bulk runs off, each at its rate, while this process leads. All state is in the run's
+ * row, so that the next leader continues. It waits while Postgres or the queue is away.
  */
-export function startBulkRunner(deps: Deps): BulkRunner {
+export function startBulkRunner(deps: Deps): { close(): Promise<void> } {
   const { ledger, leading, notify } = deps;
   const closing = new AbortController();
   const pace = createPace();
@@ -53,7 +48,7 @@ export function startBulkRunner(deps: Deps): BulkRunner {
     }
   }
 
-  /** One batch of each run that is due. Gives the milliseconds until the next pass. */
+  /** One batch of each run that is due. Returns the milliseconds until the next pass. */
   async function pass(): Promise<number> {
     if (!leading()) return POLL_MS;
     try {
@@ -87,6 +82,7 @@ export function startBulkRunner(deps: Deps): BulkRunner {
 
   const working = work();
   return {
+    /** Ends after the batch that runs. */
     close: async () => {
       closing.abort();
       await working;
@@ -94,10 +90,6 @@ export function startBulkRunner(deps: Deps): BulkRunner {
   };
 }
 
-/**
- * Does a batch, and adds or removes the jobs of its events. The reconciler does what is cut off in
- * between.
- */
 async function workBatch(
   { ledger, queues, notify }: Deps,
   run: OpenBulkRun,
@@ -113,17 +105,16 @@ async function workBatch(
   if (!run.isTaken) notify({ kind: "started", run });
   if (batch.ended) notify({ kind: "ended", run });
   const { events, givenUp } = batch;
-  await enqueuePending(ledger, events, (pending) => enqueue(run, queues, pending));
+  const jobs = await enqueuePending(ledger.retries, events, (pending) =>
+    run.verb === "replay"
+      ? addJobs(queues, pending)
+      : requeueJobs(queues, pending, { atOnce: true }),
+  );
+  requireJobs(jobs);
   await removeJobs({ ledger, queues }, givenUp);
   failpoint("bulk_run.enqueued");
   return events.length + givenUp.length;
 }
-
-const enqueue = (
-  { verb }: OpenBulkRun,
-  queues: RunAgainQueues,
-  events: readonly EnvelopedEvent[],
-) => (verb === "replay" ? addJobs(queues, events) : requeueJobs(queues, events, { atOnce: true }));
 
 /** Fewer events may be done in time where so many were not: replays of large bodies copy them. */
 const isDatabaseUnavailable = (error: unknown): boolean =>
@@ -148,10 +139,7 @@ async function noteError(
   }
 }
 
-/**
- * When the next batch of each run may begin, and its size, so that its events are spread evenly
- * over time.
- */
+/** Spreads the events of each run evenly over time. */
 function createPace() {
   const last = new Map<number, Batch>();
   const dueMs = ({ id, rate }: OpenBulkRun): number => {
@@ -160,10 +148,7 @@ function createPace() {
   };
   const sizeMaxOf = ({ id }: OpenBulkRun): number => last.get(id)?.sizeMax ?? BATCH_MAX;
   return {
-    /**
-     * More where batches take longer than their share of a second, so that the rate is kept all the
-     * same.
-     */
+    /** More after a batch that took longer than its share of a second, to keep the rate. */
     sizeOf: (run: OpenBulkRun): number => {
       const lateMs = Math.min(MADE_UP_MS, Math.max(0, performance.now() - dueMs(run)));
       const wanted = run.rate / BATCHES_PER_SECOND + (run.rate * lateMs) / 1_000;
@@ -186,11 +171,10 @@ function createPace() {
   };
 }
 
-/** The last batch of a run. */
 interface Batch {
   /** When it was due, or a little before it ended if that is later. */
   readonly fromMs: number;
   readonly events: number;
-  /** Events of the next one at most. */
+  /** Events of the next batch at most. */
   readonly sizeMax: number;
 }

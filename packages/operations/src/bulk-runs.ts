@@ -11,33 +11,24 @@ import type { BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
 import { underAudit, type Actor } from "./audit.ts";
 import type { RunAgainQueues, Skip } from "./requeue.ts";
 
-/** The events of a bulk run. */
 export interface BulkOptions {
   readonly filter: BulkFilter;
   /** Needed where the filter is empty, so that nobody means one event and gets all of them. */
   readonly all?: boolean | undefined;
-  /** The newest events only, so many. */
   readonly limit?: number | undefined;
 }
 
-/** A bulk run to start. */
 export interface BulkRunOptions extends BulkOptions {
-  /**
-   * The number of matching events (100,000 for more): needed for more than 1,000 events, and for no
-   * filter.
-   */
+  /** The number of matching events, at most 100,000: required without a filter and above 1,000. */
   readonly expected?: number | undefined;
   /** Events per second. Default 50. */
   readonly ratePerSecond?: number | undefined;
 }
 
-/**
- * The number of events that a bulk run would reach, and would skip as far as that is known before.
- */
 export interface BulkCount {
   /** At most 100,000. */
   readonly count: number;
-  /** True if more events match. */
+  /** True if more events match than were counted. */
   readonly more: boolean;
   readonly skipped: Readonly<Partial<Record<Skip, number>>>;
 }
@@ -53,11 +44,9 @@ interface Deps extends CountDeps {
 }
 
 /**
- * Starts a run of all events of a filter that are there now. The leading worker works it off,
- * newest first.
+ * Starts a run of the events that match now. The leading worker works it off, newest first.
  *
- * @throws `invalid_request` for no filter without `all`; `count_mismatch` without the right number
- * where one is needed; `unknown_source` for a source that is not configured;
+ * @throws `invalid_request` without a filter or `all`; `count_mismatch`; `unknown_source`;
  * `database_unavailable`.
  */
 export async function startBulkRun(
@@ -85,8 +74,7 @@ export async function startBulkRun(
 }
 
 /**
- * Counts the events that a bulk run would reach. An event that has lost its body, or has a later
- * generation, is found only by the run.
+ * Counts the events of a bulk run. Only the run finds a lost body or a later generation.
  *
  * @throws `invalid_request`, `unknown_source`, `database_unavailable`
  */
@@ -117,26 +105,19 @@ export async function countBulk(
   };
 }
 
-/** The only status whose events a verb is about. */
 const STATUSES: Readonly<Partial<Record<BulkVerb, EventStatus>>> = {
   retry: "failed",
   give_up: "pending",
 };
 
-/**
- * The reason why a run will skip an event. Giving up needs no worker, and so no configured source.
- */
+/** Giving up needs no worker, and so no configured source. */
 function skipOf(verb: BulkVerb, status: EventStatus, isConfigured: boolean): Skip | undefined {
   if (verb === "give_up") return undefined;
   if (!isConfigured) return "unknown_source";
   return status === "pending" ? "not_settled" : undefined;
 }
 
-/**
- * Pauses, resumes, or stops a bulk run, or changes its rate.
- *
- * @throws `run_not_found`, `run_ended`, `database_unavailable`
- */
+/** @throws `run_not_found`, `run_ended`, `database_unavailable` */
 export async function changeBulkRun(
   { ledger, actor }: { readonly ledger: Pick<Ledger, "audit" | "bulkRuns">; readonly actor: Actor },
   id: number,

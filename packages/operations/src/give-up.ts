@@ -9,19 +9,16 @@ interface Deps {
   readonly queues: Pick<Queues, "findJob"> & RemovalQueues;
 }
 
-/** The part of the queues that removes jobs. */
 export type RemovalQueues = Pick<Queues, "queues" | "removeJob" | "jobStatuses">;
 
 /** Jobs that are removed at once. On Redis they share a connection, and their round trips. */
 const CONCURRENCY = 64;
 
 /**
- * Gives a pending event up, under audit: it fails in the ledger with `given_up`, and its job is
- * removed. Without a generation it is the event's latest. A queue that does not answer changes
- * nothing of it: the reconciler removes the job that stays, which ends as `given_up`, without
- * running a handler, if it is due before that.
+ * Fails a pending event with `given_up`, under audit, and removes its job. If the queue does not
+ * answer, the reconciler removes the job; a job that is due earlier runs no handler.
  *
- * @throws `database_unavailable`; what the queue throws, of an event that the ledger does not know
+ * @throws `database_unavailable`; the queue's error for an event that the ledger does not know
  */
 export async function giveUpEvent(
   { ledger, queues, actor }: Deps & { readonly actor: Actor },
@@ -42,10 +39,7 @@ export async function giveUpEvent(
   );
 }
 
-/**
- * The ledger gets an event that comes through Redis with its first attempt, or after some seconds
- * of it.
- */
+/** An event that comes through Redis is recorded some seconds into its first attempt. */
 async function answerUnrecorded(
   queues: Deps["queues"],
   lookup: EventLookup,
@@ -55,10 +49,7 @@ async function answerUnrecorded(
   return job?.state === "active" ? "running" : "not_found";
 }
 
-/**
- * Removes the jobs of events that were given up, as far as their queues answer, and notes that they
- * are gone. The reconciler removes what stays. Gives how many are gone.
- */
+/** Removes jobs as far as their queues answer, and returns how many are gone. */
 export async function removeJobs(
   { ledger, queues }: RemovalDeps,
   keys: readonly EventKey[],

@@ -1,9 +1,6 @@
 import { asError } from "@millrace/core";
 
-/**
- * Runs `work` for each item, at most `concurrency` at once: one outcome an item, in order. What is
- * thrown is that item's outcome and stops no other.
- */
+/** Runs `work` for each item: one outcome an item, in order. An error is an outcome too. */
 export async function mapConcurrent<Item, Result>(
   items: readonly Item[],
   concurrency: number,

@@ -11,8 +11,14 @@ import {
   type BulkOptions,
   type BulkRunOptions,
 } from "./bulk-runs.ts";
-import { replayEvent, type ReplayResult } from "./replay.ts";
-import { countResults, retryEvent, retryEvents, type RetryResult } from "./retry.ts";
+import {
+  countResults,
+  replayEvent,
+  retryEvent,
+  retryEvents,
+  type ReplayResult,
+  type RetryResult,
+} from "./retry.ts";
 import type { RunAgainQueues } from "./requeue.ts";
 
 interface Deps {
@@ -20,12 +26,10 @@ interface Deps {
   readonly queues: RunAgainQueues & Pick<Queues, "pause" | "resume">;
 }
 
-/** The actions of a person or a program on events and sources. */
 export interface Operator {
   retryEvent(lookup: EventLookup): Promise<RetryResult>;
   replayEvent(lookup: EventLookup): Promise<ReplayResult>;
   retryEvents(keys: readonly EventKey[]): Promise<readonly RetryResult[]>;
-  /** Changes nothing and is not audited. */
   countRun(verb: BulkVerb, options: BulkOptions): Promise<BulkCount>;
   startRun(verb: BulkVerb, options: BulkRunOptions): Promise<BulkRun>;
   changeRun(id: number, change: BulkRunChange): Promise<BulkRun>;
@@ -34,19 +38,26 @@ export interface Operator {
 }
 
 /**
- * Makes the operations of an actor: those of the same names, each under audit. Besides their own
- * errors they throw `database_unavailable` before anything is done, when it cannot be written down.
+ * Makes the operations of an actor, each under audit.
+ *
+ * @throws `database_unavailable` before anything is done when the intent cannot be written.
  */
 export function createOperator(deps: Deps, actor: Actor): Operator {
   const audit = { ledger: deps.ledger, actor };
-  const setPaused =
-    (paused: boolean, act: (deps: Deps, source: string) => Promise<void>) => (source: string) =>
-      underAudit(
-        audit,
-        { action: paused ? "pause" : "resume", source },
-        () => act(deps, source),
-        () => ({ paused }),
-      );
+  const setPaused = (source: string, paused: boolean) =>
+    underAudit(
+      audit,
+      { action: paused ? "pause" : "resume", source },
+      async () => {
+        const { queues } = deps;
+        if (!queues.queues.has(source)) {
+          throw new MillraceError("unknown_source", "Cannot find the source: it is not configured");
+        }
+        await queues.ping();
+        await (paused ? queues.pause(source) : queues.resume(source));
+      },
+      () => ({ paused }),
+    );
   return {
     retryEvent: (lookup) =>
       underAudit(
@@ -75,36 +86,7 @@ export function createOperator(deps: Deps, actor: Actor): Operator {
     countRun: (verb, options) => countBulk(deps, verb, options),
     startRun: (verb, options) => startBulkRun({ ...deps, actor }, verb, options),
     changeRun: (id, change) => changeBulkRun(audit, id, change),
-    pause: setPaused(true, pauseSource),
-    resume: setPaused(false, resumeSource),
+    pause: (source) => setPaused(source, true),
+    resume: (source) => setPaused(source, false),
   };
-}
-
-/**
- * Stops all workers from beginning a source's events. Those that run go on; new ones are kept.
- *
- * @throws `unknown_source`; `redis_unreachable` or `database_unreachable` when the queue does not
- * answer.
- */
-async function pauseSource({ queues }: Deps, source: string): Promise<void> {
-  requireKnown(queues, source);
-  await queues.ping();
-  await queues.pause(source);
-}
-
-/**
- * Makes the workers run a source's events again.
- *
- * @throws `unknown_source`; `redis_unreachable` or `database_unreachable` when the queue does not
- * answer.
- */
-async function resumeSource({ queues }: Deps, source: string): Promise<void> {
-  requireKnown(queues, source);
-  await queues.ping();
-  await queues.resume(source);
-}
-
-function requireKnown(queues: Pick<Queues, "queues">, source: string): void {
-  if (queues.queues.has(source)) return;
-  throw new MillraceError("unknown_source", "Cannot find the source: it is not configured");
 }

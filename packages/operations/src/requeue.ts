@@ -1,33 +1,26 @@
-import { wait, type EnvelopedEvent, type EventLookup } from "@millrace/core";
+import { wait, type EnvelopedEvent, type EventKey, type EventLookup } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { mapConcurrent } from "./map-concurrent.ts";
 
-/** The means to give the jobs of pending events back to their queues. */
 export type RequeueQueues = Pick<
   Queues,
   "retryJob" | "rerunJob" | "removeJob" | "findJob" | "enqueue"
 >;
 
-/**
- * The result for a job: it waits to be run because of this call; it was on its way before; or the
- * queue did not answer.
- */
+/** The job waits because of this call; it was on its way before; or the queue did not answer. */
 export type Requeued = "requeued" | "on_its_way" | Error;
 
 /** Jobs asked for at once. On Redis they share a connection, and their round trips. */
 const CONCURRENCY = 64;
-/**
- * Milliseconds that a job which a worker is just failing gets to arrive in the queue's `failed`.
- */
+/** Milliseconds for a job that a worker is just failing to arrive in the queue's `failed`. */
 const ACTIVE_TIMEOUT_MS = 2_000;
 const ACTIVE_RETRY_DELAY_MS = 25;
 
 /**
- * Makes the jobs of events wait that the ledger has pending: one that ended is moved back, one that
- * is gone is added again, with the identity alone. With `atOnce`, for events that a person retries,
- * a job that is just being failed gets the time to arrive in `failed`, and one that is due later is
- * added anew: the event was given up while its queue was away.
+ * Makes the jobs of pending events wait: an ended one is moved back, a missing one is added. With
+ * `atOnce`, for a person's retry, a job that is being failed gets the time to arrive in `failed`,
+ * and a delayed one is added anew: its event was given up while its queue was away.
  */
 export async function requeueJobs(
   queues: RequeueQueues,
@@ -68,9 +61,7 @@ export async function addJobs(
 
 const NO_BODY = new Uint8Array();
 
-/**
- * An event as its job needs it when the ledger has the body: the identity alone, on either backend.
- */
+/** An event as its job carries it when the ledger has the body. */
 export const withoutBody = (event: EnvelopedEvent) => ({ ...event, headers: {}, body: NO_BODY });
 
 type JobFound = "requeued" | "on_its_way" | "delayed" | "active" | "missing";
@@ -80,10 +71,8 @@ function toRequeued(job: JobFound | Error): Requeued {
 }
 
 /**
- * A worker writes `failed` to the ledger and reports it to the queue after that: for a moment the
- * job is still active, and would fail right after a retry that found it so. One whose worker died
- * between the two stays active; the stall check runs it again, and the ledger has it pending by
- * then.
+ * A worker writes `failed` to the ledger first, so that its job is active for a moment more, and
+ * would fail right after a retry. If the worker died in between, the stall check runs the job.
  */
 async function requeueAtOnce(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobFound> {
   const deadline = Date.now() + ACTIVE_TIMEOUT_MS;
@@ -112,10 +101,8 @@ async function rerun(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobF
   return answer === "not_found" ? "missing" : "active";
 }
 
-/** The part of the queues that a retry or a replay uses. */
 export type RunAgainQueues = RequeueQueues & Pick<Queues, "queues" | "ping">;
 
-/** The reason why an event was not run again. */
 export type Skip =
   /** A retry: it is completed, or pending with its job on the way. */
   | "not_failed"
@@ -125,14 +112,11 @@ export type Skip =
   | "superseded"
   /** Neither the ledger nor the queue has it. */
   | "not_found"
-  /** The source is no longer configured, so no worker would run it. */
   | "unknown_source"
   /** Only a failed job has it, which no worker could record: the job's own failure says why. */
   | "only_in_queue"
-  /** Its body is no longer kept. */
   | "body_missing";
 
-/** An event that was not run again. */
 export interface SkippedEvent {
   readonly kind: "skipped";
   readonly reason: Skip;
@@ -140,24 +124,23 @@ export interface SkippedEvent {
 
 export const skipped = (reason: Skip): SkippedEvent => ({ kind: "skipped", reason });
 
-/**
- * Adds the jobs of events that the ledger has made pending, and marks those that have one by then.
- * The reconciler adds the others.
- *
- * @throws `database_unavailable`; what the queue answered to the first event that it did not take.
- */
-export async function enqueuePending(
-  ledger: Pick<Ledger, "retries">,
-  events: readonly EnvelopedEvent[],
-  enqueue: (events: readonly EnvelopedEvent[]) => Promise<readonly Requeued[]>,
-): Promise<void> {
+/** Gives events that the ledger has made pending their jobs, and marks those that have one. */
+export async function enqueuePending<Event extends EventKey>(
+  ledger: Pick<Ledger["retries"], "markEnqueued">,
+  events: readonly Event[],
+  enqueue: (events: readonly Event[]) => Promise<readonly Requeued[]>,
+): Promise<readonly Requeued[]> {
   const jobs = await enqueue(events);
-  await ledger.retries.markEnqueued(events.filter((_, index) => !(jobs[index] instanceof Error)));
+  await ledger.markEnqueued(events.filter((_, index) => !(jobs[index] instanceof Error)));
+  return jobs;
+}
+
+/** @throws the queue's first error; the reconciler adds the jobs that are missing. */
+export function requireJobs(jobs: readonly Requeued[]): void {
   const failure = jobs.find((job) => job instanceof Error);
   if (failure !== undefined) throw failure;
 }
 
-/** The reason why an unrecorded event is not run again: by its job, if it has one. */
 export async function skipUnrecorded(
   queues: RunAgainQueues,
   lookup: EventLookup,

@@ -7,13 +7,16 @@ import {
 } from "@millrace/core";
 import type { Ledger, RetryManyAnswer } from "@millrace/ledger";
 import {
+  addJobs,
   enqueuePending,
   requeueJobs,
+  requireJobs,
+  skipped,
+  skipUnrecorded,
+  type Requeued,
   type RunAgainQueues,
   type Skip,
-  skipped,
   type SkippedEvent,
-  skipUnrecorded,
 } from "./requeue.ts";
 
 interface Deps {
@@ -21,37 +24,29 @@ interface Deps {
   readonly queues: RunAgainQueues;
 }
 
-/** The result of a retry, or why nothing was done. */
 export type RetryResult = { readonly kind: "retried" } | SkippedEvent;
 
 const RETRIED: RetryResult = { kind: "retried" };
 
 /**
- * Makes a failed event run again with all its attempts: the ledger first, then its job, which is
- * added again when it is gone. An event that an earlier retry left half-way, pending in the ledger
- * with its job ended or gone, is repaired in the same way. Without a generation it is the event's
- * latest.
+ * Makes a failed event run again with all its attempts, or completes an earlier retry that was cut
+ * off. Without a generation it is the event's latest.
  *
  * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
- * not answer; `unavailable` when it cannot take the job. The event is pending then, and the
- * reconciler or the next retry goes on from there. `database_unavailable` when Postgres fails.
+ * not answer; `unavailable` when it cannot take the job, which the reconciler then adds;
+ * `database_unavailable`.
  */
 export async function retryEvent(deps: Deps, lookup: EventLookup): Promise<RetryResult> {
-  const { ledger, queues } = deps;
-  if (!queues.queues.has(lookup.source)) return skipped("unknown_source");
-  const found = await ledger.reads.findStatus(lookup);
-  await queues.ping();
-  if (found === undefined) return await skipUnrecorded(queues, lookup, "not_failed");
-  const key = keyOf({ ...lookup, generation: found.generation });
-  if (found.status === "pending") return await requeuePending(deps, key);
-  return await retryOne(deps, key);
+  if (!deps.queues.queues.has(lookup.source)) return skipped("unknown_source");
+  return await retryByStatus(deps, lookup, {
+    unrecorded: () => skipUnrecorded(deps.queues, lookup, "not_failed"),
+  });
 }
 
 /**
- * Retries an event because its sender has delivered it again, and the queue has a job of it that
- * has ended. What is left to a person, such as a suspected replay, is left alone. A Postgres that
- * was restored or failed over may have lost what the delivery brings back: the event, if its job
- * completed, or the body of one that failed with `body_lost`.
+ * Retries an event that its sender has delivered again, and whose job has ended, unless its code is
+ * left to a person. A Postgres that was restored may have lost the event or its body, which the
+ * delivery brings back.
  *
  * @throws as {@link retryEvent}
  */
@@ -59,18 +54,82 @@ export async function retryDelivered(
   deps: Deps & { readonly ledger: Pick<Ledger, "intake"> },
   event: IncomingEvent,
 ): Promise<RetryResult> {
-  const { ledger, queues } = deps;
   const { source, eventId } = event;
-  const found = await ledger.reads.findStatus({ source, eventId });
-  await queues.ping();
-  if (found === undefined) return await runUnrecorded(deps, event);
-  const { status, generation, last_error_code: code } = found;
-  const key = keyOf({ ...event, generation });
-  if (status === "pending") return await requeuePending(deps, key);
-  if (LEFT_TO_A_PERSON.some((one) => one === code)) return skipped("not_failed");
-  if (code === "body_lost") await ledger.intake.restoreBody(event);
-  return await retryOne(deps, key);
+  const lookup = { source, eventId };
+  return await retryByStatus(deps, lookup, {
+    unrecorded: () => runUnrecorded(deps, event),
+    mayRetry: async (code) => {
+      if (LEFT_TO_A_PERSON.some((one) => one === code)) return false;
+      if (code === "body_lost") await deps.ledger.intake.restoreBody(event);
+      return true;
+    },
+  });
 }
+
+/**
+ * Retries named events together: one answer a key, in order. The reconciler adds missing jobs.
+ *
+ * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
+ * not answer, `database_unavailable`
+ */
+export async function retryEvents(
+  deps: Deps,
+  keys: readonly EventKey[],
+): Promise<readonly RetryResult[]> {
+  await deps.queues.ping();
+  const isConfigured = ({ source }: EventKey) => deps.queues.queues.has(source);
+  const { results } = await retryKeys(deps, keys.filter(isConfigured));
+  const inOrder = results.values();
+  return keys.map((key) =>
+    isConfigured(key) ? (inOrder.next().value ?? skipped("not_found")) : skipped("unknown_source"),
+  );
+}
+
+interface ByStatus {
+  readonly unrecorded: () => Promise<RetryResult>;
+  /** Asked with the code of a failed event; may prepare its retry. */
+  readonly mayRetry?: (code: string | null) => Promise<boolean>;
+}
+
+async function retryByStatus(
+  deps: Deps,
+  lookup: EventLookup,
+  { unrecorded, mayRetry = async () => true }: ByStatus,
+): Promise<RetryResult> {
+  const found = await deps.ledger.reads.findStatus(lookup);
+  await deps.queues.ping();
+  if (found === undefined) return await unrecorded();
+  const key = keyOf({ ...lookup, generation: found.generation });
+  if (found.status === "pending") return await requeuePending(deps, key);
+  if (!(await mayRetry(found.last_error_code))) return skipped("not_failed");
+  const { results, jobs } = await retryKeys(deps, [key]);
+  requireJobs(jobs);
+  return results[0] ?? skipped("not_found");
+}
+
+/** Makes failed events pending, and gives them their jobs: one result a key, in order. */
+async function retryKeys(
+  { ledger, queues }: Deps,
+  keys: readonly EventKey[],
+): Promise<{ results: readonly RetryResult[]; jobs: readonly Requeued[] }> {
+  const answers = await ledger.retries.retryMany(keys);
+  const events = answers.flatMap((answer) => (answer.kind === "retried" ? [answer.event] : []));
+  const jobs = await enqueuePending(ledger.retries, events, (pending) =>
+    requeueJobs(queues, pending, { atOnce: true }),
+  );
+  const results = keys.map((_, index) => {
+    const { kind = "not_found" } = answers[index] ?? {};
+    return kind === "retried" ? RETRIED : skipped(WHY_NOT[kind]);
+  });
+  return { results, jobs };
+}
+
+const WHY_NOT: Record<Exclude<RetryManyAnswer["kind"], "retried">, Skip> = {
+  pending: "not_failed",
+  completed: "not_failed",
+  not_found: "not_found",
+  body_missing: "body_missing",
+};
 
 /** The ledger takes the event for its job, which the queue says has completed. */
 async function runUnrecorded(
@@ -81,23 +140,14 @@ async function runUnrecorded(
   if (job?.state !== "completed") return await skipUnrecorded(queues, event, "not_failed");
   const [taken] = await ledger.intake.accept([event]);
   if (taken instanceof Error) throw taken;
-  const [requeued] = await requeueJobs(queues, [event], { atOnce: false });
-  if (requeued instanceof Error) throw requeued;
-  await ledger.retries.markEnqueued([event]);
-  return RETRIED;
-}
-
-async function retryOne(deps: Deps, key: EventKey): Promise<RetryResult> {
-  const { ledger, queues } = deps;
-  const [result] = await ledger.retries.retryMany([key]);
-  if (result?.kind !== "retried") return skipped(WHY_NOT[result?.kind ?? "not_found"]);
-  await enqueuePending(ledger, [result.event], (events) =>
-    requeueJobs(queues, events, { atOnce: true }),
+  const jobs = await enqueuePending(ledger.retries, [event], (pending) =>
+    requeueJobs(queues, pending, { atOnce: false }),
   );
+  requireJobs(jobs);
   return RETRIED;
 }
 
-/** Pending, by itself or by another retry: a job that is on its way needs nothing. */
+/** A job that is on its way needs nothing, and is not marked: it may be failing right now. */
 async function requeuePending({ ledger, queues }: Deps, key: EventKey): Promise<RetryResult> {
   const [answer] = await ledger.retries.retryMany([key], { dryRun: true });
   if (answer?.kind === "body_missing") return skipped("body_missing");
@@ -109,32 +159,6 @@ async function requeuePending({ ledger, queues }: Deps, key: EventKey): Promise<
   return RETRIED;
 }
 
-/**
- * Retries the events that are named, together: one answer a key, in order. A job that the queue
- * does not take, the reconciler adds.
- *
- * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
- * not answer, `database_unavailable`
- */
-export async function retryEvents(
-  { ledger, queues }: Deps,
-  keys: readonly EventKey[],
-): Promise<readonly RetryResult[]> {
-  await queues.ping();
-  const isConfigured = ({ source }: EventKey) => queues.queues.has(source);
-  const answers = await ledger.retries.retryMany(keys.filter(isConfigured));
-  const events = answers.flatMap((answer) => (answer.kind === "retried" ? [answer.event] : []));
-  const jobs = await requeueJobs(queues, events, { atOnce: true });
-  await ledger.retries.markEnqueued(events.filter((_, index) => !(jobs[index] instanceof Error)));
-  const inOrder = answers.values();
-  return keys.map((key) => {
-    if (!isConfigured(key)) return skipped("unknown_source");
-    const { kind = "not_found" } = inOrder.next().value ?? {};
-    return kind === "retried" ? RETRIED : skipped(WHY_NOT[kind]);
-  });
-}
-
-/** Counts the retried events, and the others by reason. */
 export function countResults(results: readonly RetryResult[]): {
   readonly retried: number;
   readonly skipped: Readonly<Record<string, number>>;
@@ -146,9 +170,29 @@ export function countResults(results: readonly RetryResult[]): {
   return { retried: results.filter(({ kind }) => kind === "retried").length, skipped: counts };
 }
 
-const WHY_NOT: Record<Exclude<RetryManyAnswer["kind"], "retried">, Skip> = {
-  pending: "not_failed",
-  completed: "not_failed",
-  not_found: "not_found",
-  body_missing: "body_missing",
-};
+export type ReplayResult =
+  { readonly kind: "replayed"; readonly generation: number } | SkippedEvent;
+
+/**
+ * Runs a settled event again as a further generation. A generation that is named must be the
+ * latest, so that a request that is sent twice is granted once.
+ *
+ * @throws as {@link retryEvent}
+ */
+export async function replayEvent(deps: Deps, lookup: EventLookup): Promise<ReplayResult> {
+  const { ledger, queues } = deps;
+  if (!queues.queues.has(lookup.source)) return skipped("unknown_source");
+  await queues.ping();
+  const [result = { kind: "not_found" as const }] = await ledger.retries.replay([lookup]);
+  if (result.kind !== "replayed") {
+    // A missing generation is not looked for in the queue: only the ledger makes them.
+    const isUnknown = result.kind === "not_found" && (lookup.generation ?? 0) === 0;
+    if (isUnknown) return await skipUnrecorded(queues, lookup, "not_settled");
+    return skipped(result.kind);
+  }
+  const jobs = await enqueuePending(ledger.retries, [result.event], (events) =>
+    addJobs(queues, events),
+  );
+  requireJobs(jobs);
+  return { kind: "replayed", generation: result.event.generation };
+}

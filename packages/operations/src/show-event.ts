@@ -1,25 +1,22 @@
-import type { EventLookup } from "@millrace/core";
+import { MillraceError, type EventLookup } from "@millrace/core";
 import type { Deliveries } from "@millrace/api-contract";
-import type { EventRecord, Ledger } from "@millrace/ledger";
+import type { BodyPart, EventRecord, Ledger } from "@millrace/ledger";
 import type { FoundJob, Queues } from "@millrace/queue";
 
-/** The data of one event: of the ledger, or as yet only of its job. */
+/** An event of the ledger, or as yet only of its job. */
 export type ShownEvent =
   | { readonly stage: "recorded"; readonly detail: EventRecord }
   | { readonly stage: "queued"; readonly job: FoundJob; readonly deliveries: Deliveries };
 
-/** The parts of the ledger and the queues that show an event, or its body. */
 export interface ShowDeps {
   readonly ledger: Pick<Ledger, "reads">;
   readonly queues: Pick<Queues, "queues" | "findJob" | "ping">;
 }
 
 /**
- * Finds an event in the ledger, with the first `bodyBytesMax` bytes of its body, else in the queue;
- * undefined when neither has it. Without a generation it is the latest.
+ * Finds an event in the ledger, else in the queue; undefined for an unknown event.
  *
- * @throws `database_unavailable`; `redis_unreachable` or `database_unreachable` when it would be
- * the queue's to say and it does not answer.
+ * @throws `database_unavailable`; the queue's error where only the queue can answer.
  */
 export async function showEvent(
   deps: ShowDeps,
@@ -36,11 +33,84 @@ export async function showEvent(
 }
 
 /** The job of an event that the ledger does not have. */
-export async function findQueued(
+async function findQueued(
   { queues }: ShowDeps,
   lookup: EventLookup,
 ): Promise<FoundJob | undefined> {
   if (!queues.queues.has(lookup.source)) return undefined;
   await queues.ping();
   return await queues.findJob({ ...lookup, generation: lookup.generation ?? 0 });
+}
+
+export interface BodyRange {
+  readonly offset?: number | undefined;
+  readonly length?: number | undefined;
+}
+
+/** An event's body, or a range of it, to be read once. */
+export interface OpenBody {
+  readonly generation: number;
+  readonly length: number;
+  /** Parts of at most 1 MB, each read when it is asked for. They throw as `openBody`. */
+  readonly parts: AsyncIterable<Uint8Array>;
+}
+
+const PART_BYTES = 1024 * 1024;
+
+/**
+ * Opens the body of an event in the ledger, or else in its job; undefined for an unknown event.
+ *
+ * @throws `body_missing`, and as `showEvent`
+ */
+export async function openBody(
+  deps: ShowDeps,
+  lookup: EventLookup,
+  { offset = 0, length = Infinity }: BodyRange = {},
+): Promise<OpenBody | undefined> {
+  const read = (generation: number | undefined, from: number, bytes: number) => {
+    const range = { offset: from, length: Math.min(bytes, PART_BYTES) };
+    return deps.ledger.reads.readBody({ ...lookup, generation }, range);
+  };
+  const found =
+    (await read(lookup.generation, offset, length)) ??
+    (await queuedBody(deps, lookup, { offset, length }));
+  if (found === undefined) return undefined;
+  const { generation, bodyBytes } = found;
+  const first = requirePart(found);
+  const end = Math.min(offset + length, bodyBytes ?? 0);
+
+  async function* parts() {
+    yield first;
+    for (let at = offset + first.byteLength; at < end;) {
+      const part = requirePart(await read(generation, at, end - at));
+      yield part;
+      at += part.byteLength;
+    }
+  }
+  return { generation, length: Math.max(0, end - offset), parts: parts() };
+}
+
+async function queuedBody(
+  deps: ShowDeps,
+  lookup: EventLookup,
+  { offset, length }: { offset: number; length: number },
+): Promise<BodyPart | undefined> {
+  const job = await findQueued(deps, lookup);
+  if (job === undefined) return undefined;
+  // A job without a valid MAC is not shown as an event.
+  const event = job.mac === undefined ? job.event : undefined;
+  const body = event?.body;
+  return {
+    generation: event?.generation ?? lookup.generation ?? 0,
+    bodyBytes: body?.byteLength ?? null,
+    part: body?.subarray(offset, offset + length) ?? null,
+  };
+}
+
+function requirePart(found: BodyPart | undefined): Uint8Array {
+  if (found?.part !== null && found?.part !== undefined) return found.part;
+  throw new MillraceError(
+    "body_missing",
+    "Cannot read the event's body: it is no longer kept, or no worker has recorded the event yet",
+  );
 }

@@ -8,9 +8,8 @@ interface Deps {
 }
 
 /**
- * Counts events by source and status, and the jobs of each source apart: every source that is
- * configured or has events, by name. A queue that does not answer, or is refused,
- * leaves its own part empty.
+ * Counts events and jobs of each source that is configured or has events. A queue that does not
+ * answer leaves its part empty.
  *
  * @throws `database_unavailable`
  */

@@ -30,8 +30,8 @@ export const SIGNING_MUTANTS: readonly Mutant[] = [
       },
       {
         file: "packages/operations/src/reconcile/repair.ts",
-        from: 'job.event === undefined || job.mac !== undefined) return "gone";',
-        to: 'job.event === undefined) return "gone";',
+        from: "job?.event === undefined || job.mac !== undefined) return undefined;",
+        to: "job?.event === undefined) return undefined;",
       },
     ],
     trials: FORGED,

@@ -4,8 +4,7 @@ import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { age } from "../events/format-events.ts";
 import { choice, reasonText, wholeNumber } from "../parse-option.ts";
-import { readSettings } from "../settings.ts";
-import { findStores, withLedger } from "../stores.ts";
+import { actorOf, withLedger } from "../stores.ts";
 import { cut, formatTable, printable, widthOf } from "../terminal-text.ts";
 
 interface Options {
@@ -34,8 +33,7 @@ Examples:
   $ millrace errors 1-4f3a --resolve --note "fixed in 2.4.1"
   $ millrace retry --error 1-4f3a9c01d2e47b60`;
 
-/** `millrace errors`: lists groups of equal errors, shows one, or sets the state of one. */
-export function addErrorsCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   const command = program
     .command("errors")
     .description("list errors of handlers, grouped, or show or resolve one")
@@ -53,7 +51,7 @@ export function addErrorsCommand(program: Command, context: CliContext): void {
     .option("--json", "print JSON lines instead of text")
     .addHelpText("after", HELP);
   command.action(async (fingerprint: string | undefined, options: Options) => {
-    const { resolve, ignore, reopen, note, reason, state, source, type, q, limit, json } = options;
+    const { resolve, ignore, reopen, note, reason, state, source, type, q } = options;
     const asked = [resolve && "resolved", ignore && "ignored", reopen && "open"] as const;
     const [set, other] = asked.filter((one) => one !== undefined);
     if (other !== undefined) command.error("error: give one of --resolve, --ignore, --reopen");
@@ -67,51 +65,30 @@ export function addErrorsCommand(program: Command, context: CliContext): void {
     if (set === undefined && (note ?? reason) !== undefined) {
       command.error("error: a note or a reason needs --resolve, --ignore or --reopen");
     }
-    await runErrors(context, {
-      ...{ fingerprint, set, note, reason, limit, json: json === true },
-      ...{ ...filter, state: fingerprint === undefined ? (state ?? "open") : undefined },
-    });
+    await runErrors(context, fingerprint, set, options);
   });
 }
 
-interface ErrorsOptions {
-  /** The beginning of the fingerprint of one error; without it errors are listed. */
-  readonly fingerprint?: string | undefined;
-  /** The new state. */
-  readonly set?: ErrorState | undefined;
-  readonly note?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly state?: ErrorState | undefined;
-  readonly source?: string | undefined;
-  readonly type?: string | undefined;
-  readonly q?: string | undefined;
-  readonly limit: number;
-  readonly json: boolean;
-}
-
-/**
- * Lists groups of equal errors, shows one, or sets the state of one.
- *
- * @throws `error_not_found`, `invalid_request`; `database_unreachable`, `database_unavailable`,
- * `migration_needed`.
- */
-async function runErrors(context: CliContext, options: ErrorsOptions): Promise<void> {
-  const { fingerprint, set, note, reason, json, limit, ...filter } = options;
-  const { databaseUrl } = await findStores(readSettings(context));
+async function runErrors(
+  context: CliContext,
+  fingerprint: string | undefined,
+  set: ErrorState | undefined,
+  { note, reason, json, limit, source, type, q, state = "open" }: Options,
+): Promise<void> {
   const print = (text: string) => context.stdout.write(`${text}\n`);
-  await withLedger(databaseUrl, async (ledger) => {
+  await withLedger(context, async (ledger) => {
     if (fingerprint === undefined) {
-      const { errors, total } = await ledger.errors.find({ ...filter, limit });
-      if (json) for (const error of errors) print(JSON.stringify(error));
+      const { errors, total } = await ledger.errors.find({ source, type, q, state, limit });
+      if (json === true) for (const error of errors) print(JSON.stringify(error));
       else print(listText(errors, total, context.stdout));
       return;
     }
-    const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
+    const actor = actorOf(context, reason);
     const error =
       set === undefined
         ? await ledger.errors.get(fingerprint)
         : await setErrorState({ ledger, actor }, fingerprint, { state: set, note });
-    if (json) print(JSON.stringify(error));
+    if (json === true) print(JSON.stringify(error));
     else print(set === undefined ? errorText(error, new Date()) : `${set} ${error.fingerprint}`);
   });
 }

@@ -1,16 +1,10 @@
 import type { EventDetail, EventRow } from "@millrace/api-contract";
-import {
-  EVENT_STATUSES,
-  OUTCOMES,
-  MillraceError,
-  type EventLookup,
-  type EventStatus,
-} from "@millrace/core";
-import type { EventRecord, Ledger } from "@millrace/ledger";
+import { EVENT_STATUSES, OUTCOMES, MillraceError, type EventLookup } from "@millrace/core";
+import type { EventFilter, EventRecord } from "@millrace/ledger";
 import { showEvent, type ShowDeps } from "@millrace/operations";
 import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
+import { type CliContext, readSettings } from "../context.ts";
 import { nearest } from "../doctor/nearest.ts";
 import { formatDetail, formatLine, formatList } from "../events/format-events.ts";
 import { followEvents, listEvents } from "../events/list-events.ts";
@@ -22,18 +16,21 @@ import {
   choice,
   wholeNumber,
 } from "../parse-option.ts";
-import { readSettings, type Settings } from "../settings.ts";
 import { findStores, withLedger, withQueues, withWholeError } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
 /** The column STATUS shows a status, or the outcome of an event that no handler completed. */
 const STATUSES = [...EVENT_STATUSES, ...OUTCOMES.filter((outcome) => outcome !== "handled")];
 
-interface Options extends Omit<EventsOptions, "status" | "json" | "follow" | "order"> {
+interface Options extends EventFilterOptions {
   readonly status?: (typeof STATUSES)[number];
+  readonly id?: string;
+  readonly limit: number;
+  readonly oldestFirst?: true;
   readonly json?: true;
   readonly follow?: true;
-  readonly oldestFirst?: true;
+  /** A file to write the body of the event to; true for standard output. */
+  readonly body?: string | true | undefined;
 }
 
 const HELP = `
@@ -47,8 +44,7 @@ Examples:
   $ millrace events hookmesh evt_123            shows one event with its payload and attempts
   $ millrace events hookmesh evt_123 --body > event.json`;
 
-/** `millrace events`: lists events of the ledger as a table or as JSON lines. */
-export function addEventsCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   const command = program.command("events");
   command
     .description("list events, or show one event")
@@ -73,60 +69,52 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     .option("-f, --follow", "keep printing events that arrive, complete, or fail, until Ctrl-C")
     .addHelpText("after", HELP)
     .action(async (source: string | undefined, id: string | undefined, flags: Options) => {
-      const { oldestFirst, status, ...options } = flags;
+      const { oldestFirst, status, limit, json, follow, body, id: flagId, ...options } = flags;
       const outcome = OUTCOMES.find((one) => one === status);
       if (outcome !== undefined && options.outcome !== undefined) {
         command.error(`error: give --status ${outcome} or --outcome ${options.outcome}`);
       }
-      if (options.follow === true && options.until !== undefined && options.until <= new Date()) {
+      if (follow === true && options.until !== undefined && options.until <= new Date()) {
         command.error("error: --follow shows what comes, and --until is in the past");
       }
-      if (oldestFirst === true && options.follow === true) {
+      if (oldestFirst === true && follow === true) {
         command.error("error: --follow shows what comes: remove --oldest-first");
       }
-      if (options.body !== undefined && (id ?? options.id) === undefined) {
+      const eventId = id ?? flagId;
+      if (body !== undefined && eventId === undefined) {
         command.error("error: --body needs one event: a source and an id");
       }
-      await runEvents(context, {
+      const filter = {
         ...options,
         ...(outcome === undefined
           ? { status: EVENT_STATUSES.find((one) => one === status) }
           : { outcome }),
-        json: options.json === true,
-        follow: options.follow === true,
-        order: oldestFirst === true ? "asc" : undefined,
         source: source ?? options.source,
-        id: id ?? options.id,
-      });
+      };
+      const how = { limit, json: json === true };
+      if (eventId !== undefined) {
+        await show(context, filter.source, eventId, { json: how.json, body });
+      } else if (follow === true) await followAll(context, filter, how);
+      else await list(context, { ...filter, order: oldestFirst === true ? "asc" : undefined }, how);
     });
 }
 
-interface EventsOptions extends EventFilterOptions {
-  readonly status?: EventStatus | undefined;
-  readonly id?: string | undefined;
+type Filter = Omit<EventFilter, "limit" | "cursor">;
+
+interface ListOptions {
   readonly limit: number;
-  readonly order?: "asc" | undefined;
   readonly json: boolean;
-  readonly follow: boolean;
-  /** A file to write the body of the event to; true for standard output. */
-  readonly body?: string | true | undefined;
 }
 
-/** Lists events, or shows the one that is named. */
-async function runEvents(context: CliContext, options: EventsOptions): Promise<void> {
-  const { id, follow: goesOn, body: _ofOne, ...rest } = options;
-  if (id !== undefined) return await show(context, options);
-  await (goesOn ? follow(context, rest) : list(context, rest));
-}
-
-type ListOptions = Omit<EventsOptions, "id" | "follow" | "body">;
-
-/** Lists events as they come and change, until Ctrl-C. */
-async function follow(context: CliContext, { limit, json, ...asked }: ListOptions): Promise<void> {
+async function followAll(
+  context: CliContext,
+  asked: Filter,
+  { limit, json }: ListOptions,
+): Promise<void> {
   const stop = new AbortController();
   const dispose = context.onStopSignal(() => stop.abort());
   try {
-    await withEnvironmentLedger(context, async (ledger) => {
+    await withLedger(context, async (ledger) => {
       const filter = await withWholeError(ledger, asked);
       for await (const event of followEvents(ledger, filter, { limit, signal: stop.signal })) {
         context.stdout.write(`${json ? JSON.stringify(event) : formatLine(event)}\n`);
@@ -137,9 +125,13 @@ async function follow(context: CliContext, { limit, json, ...asked }: ListOption
   }
 }
 
-async function list(context: CliContext, { limit, json, ...filter }: ListOptions): Promise<void> {
+async function list(
+  context: CliContext,
+  filter: Filter,
+  { limit, json }: ListOptions,
+): Promise<void> {
   const rows: EventRow[] = [];
-  await withEnvironmentLedger(context, async (ledger) => {
+  await withLedger(context, async (ledger) => {
     for await (const event of listEvents(ledger, await withWholeError(ledger, filter), limit)) {
       if (json) context.stdout.write(`${JSON.stringify(event)}\n`);
       else rows.push(event);
@@ -156,7 +148,7 @@ async function list(context: CliContext, { limit, json, ...filter }: ListOptions
   context.stdout.write(`${text}\n`);
 }
 
-/** Nothing was found of a source: its name may be wrong. Without a config here, nobody can say. */
+/** Refuses a name that the config does not have; without a config any name can be right. */
 async function requireSource(context: CliContext, name: string): Promise<void> {
   const loaded = await loadConfig(readSettings(context).configPath).catch(() => undefined);
   if (loaded === undefined || Object.hasOwn(loaded.config.sources, name)) return;
@@ -169,32 +161,26 @@ async function requireSource(context: CliContext, name: string): Promise<void> {
   );
 }
 
-/** Opens the ledger that the environment names for the time of one command. */
-async function withEnvironmentLedger(
+async function show(
   context: CliContext,
-  work: (ledger: Pick<Ledger, "reads" | "errors">) => Promise<void>,
+  source: string | undefined,
+  eventId: string,
+  { json, body }: Pick<Options, "body"> & { readonly json: boolean },
 ): Promise<void> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  await withLedger(databaseUrl, work);
-}
-
-async function show(context: CliContext, options: EventsOptions): Promise<void> {
-  const { source, id = "", json, body } = options;
   if (source === undefined) {
     throw new MillraceError("invalid_request", "Cannot show an event: --id needs --source");
   }
-  const lookup = { source, eventId: id };
-  const settings = readSettings(context);
+  const lookup = { source, eventId };
   if (body !== undefined) {
-    const written = await ask(settings, (deps) => writeBody(context, deps, lookup, body));
+    const written = await ask(context, (deps) => writeBody(context, deps, lookup, body));
     if (written === undefined) throw notFound(lookup);
     return;
   }
-  const found = await ask(settings, (deps) => showEvent(deps, lookup));
+  const found = await ask(context, (deps) => showEvent(deps, lookup));
   if (found === undefined) throw notFound(lookup);
   if (found.stage === "queued") {
-    const queued = { stage: found.stage, source, event_id: id, job: found.job.state };
-    const line = `${source} ${printable(id)} waits on its queue (${found.job.state})`;
+    const queued = { stage: found.stage, source, event_id: eventId, job: found.job.state };
+    const line = `${source} ${printable(eventId)} waits on its queue (${found.job.state})`;
     context.stdout.write(`${json ? JSON.stringify(queued) : line}\n`);
     return;
   }
@@ -213,15 +199,15 @@ function notFound({ source, eventId }: EventLookup): MillraceError {
 
 /** Asks the ledger first, which needs no config, and then the queues. */
 async function ask<Found>(
-  settings: Settings,
+  context: CliContext,
   work: (deps: ShowDeps) => Promise<Found | undefined>,
 ): Promise<Found | undefined> {
-  const stores = await findStores(settings);
-  return await withLedger(stores.databaseUrl, async (ledger) => {
+  return await withLedger(context, async (ledger) => {
     const found = await work({ ledger, queues: NO_QUEUES });
     if (found !== undefined) return found;
+    const settings = readSettings(context);
     const { config } = await loadConfig(settings.configPath);
-    return await withQueues(stores, Object.keys(config.sources), (queues) =>
+    return await withQueues(await findStores(settings), Object.keys(config.sources), (queues) =>
       work({ ledger, queues }),
     );
   });

@@ -4,8 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { MillraceError } from "@millrace/core";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CliContext } from "../context.ts";
-import { STARTERS } from "../init/starters.ts";
-import { DOCKER_FILES, IGNORED, projectFiles, TSCONFIG } from "../init/templates.ts";
+import { DOCKER_FILES, IGNORED, projectFiles, STARTERS, TSCONFIG } from "../init/templates.ts";
 
 const KNOWN = Object.keys(STARTERS);
 
@@ -28,8 +27,7 @@ interface InitFlags {
   readonly docker?: true;
 }
 
-/** `millrace init`: writes a starter config and handler. */
-export function addInitCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("init")
     .description("create a starter config and handler")
@@ -41,8 +39,8 @@ export function addInitCommand(program: Command, context: CliContext): void {
     )
     .option("--docker", "write a Dockerfile too, for an image that installs the package")
     .addHelpText("after", INIT_HELP)
-    .action(async (folder: string, { source, docker }: InitFlags) => {
-      await runInit(context, { folder, sources: source, docker: docker === true });
+    .action(async (folder: string, flags: InitFlags) => {
+      await runInit(context, resolve(context.cwd, folder), flags);
     });
 }
 
@@ -55,23 +53,10 @@ function senders(text: string): readonly string[] {
   );
 }
 
-interface InitOptions {
-  /** The project's folder; created if it does not exist. */
-  readonly folder: string;
-  readonly sources: readonly string[];
-  /** Writes a Dockerfile too. */
-  readonly docker: boolean;
-}
-
-/**
- * Writes a starter config, handler, and migration, and prints the next steps. It never overwrites a
- * file: if one of them exists, it writes nothing.
- *
- * @throws `file_exists`
- */
-async function runInit(context: CliContext, options: InitOptions): Promise<void> {
-  const folder = resolve(context.cwd, options.folder);
-  const files = { ...projectFiles(options.sources), ...(options.docker ? DOCKER_FILES : {}) };
+/** @throws `file_exists`: then nothing is written. */
+async function runInit(context: CliContext, folder: string, flags: InitFlags): Promise<void> {
+  const { source: sources, docker } = flags;
+  const files = { ...projectFiles(sources), ...(docker === true ? DOCKER_FILES : {}) };
   const taken = Object.keys(files).filter((path) => existsSync(join(folder, path)));
   if (taken.length > 0) {
     throw new MillraceError(
@@ -93,7 +78,7 @@ async function runInit(context: CliContext, options: InitOptions): Promise<void>
     context.stdout.write("wrote tsconfig.json\n");
   }
   if (await ignore(join(folder, ".gitignore"))) context.stdout.write("wrote .gitignore\n");
-  context.stdout.write(nextSteps(context, folder, options));
+  context.stdout.write(nextSteps(context, folder, flags));
 }
 
 /** Adds the lines that are missing from `.gitignore`; false when none is. */
@@ -107,11 +92,8 @@ async function ignore(path: string): Promise<boolean> {
   return true;
 }
 
-function nextSteps({ cwd }: CliContext, folder: string, options: InitOptions): string {
-  const {
-    sources: [first = ""],
-    docker,
-  } = options;
+function nextSteps({ cwd }: CliContext, folder: string, { source, docker }: InitFlags): string {
+  const [first = ""] = source;
   const steps = [
     ...(folder === cwd ? [] : [`cd ${relative(cwd, folder)}`]),
     ...(existsSync(join(folder, "package.json")) ? [] : ["npm init -y"]),
@@ -119,7 +101,7 @@ function nextSteps({ cwd }: CliContext, folder: string, options: InitOptions): s
     "npm install --save-dev typescript @types/node",
     "npx millrace start",
     `npx millrace send ${first} ${STARTERS[first]?.provider.sampleTypes[0] ?? ""}`,
-    ...(docker ? ["docker build -t webhooks ."] : []),
+    ...(docker === true ? ["docker build -t webhooks ."] : []),
   ];
   return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`;
 }

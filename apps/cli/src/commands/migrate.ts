@@ -1,10 +1,9 @@
 import { resolve } from "node:path";
-import { checkSchema, createPool, migrate, USER_SCOPE } from "@millrace/ledger";
+import { checkSchema, migrate, USER_SCOPE } from "@millrace/ledger";
 import { loadConfig, type LoadedConfig } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
-import { readSettings } from "../settings.ts";
-import { findStores, type Stores, withQueues } from "../stores.ts";
+import { type CliContext, readSettings } from "../context.ts";
+import { findStores, type Pool, type Stores, withPool, withQueues } from "../stores.ts";
 
 const MIGRATE_HELP = `
 Applies pending migrations: Millrace's own, then the folder that the config names as "migrations",
@@ -16,25 +15,25 @@ Examples:
   $ DATABASE_URL=postgres://127.0.0.1/app millrace migrate
   $ millrace migrate --check                    exits with 1 if a migration is pending`;
 
-/** `millrace migrate`: applies Millrace's migrations and the user's. */
-export function addMigrateCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("migrate")
     .description("apply pending database migrations")
     .option("--check", "only report whether migrations are pending")
     .addHelpText("after", MIGRATE_HELP)
-    .action(async (options: { check?: true }) => {
-      await runMigrate(context, { check: options.check === true });
-    });
+    .action((options: { check?: true }) => runMigrate(context, options));
 }
 
-/** Brings the database up to date, or only looks whether it is. */
-async function runMigrate(context: CliContext, { check }: { check: boolean }): Promise<void> {
+async function runMigrate(context: CliContext, { check }: { check?: true }): Promise<void> {
   const settings = readSettings(context);
   const loaded = await loadConfig(settings.configPath);
   const stores = await findStores(settings);
-  const act = check ? checkAll : migrateAll;
-  await act(loaded, stores, (line) => context.stdout.write(`${line}\n`));
+  const print = (line: string) => context.stdout.write(`${line}\n`);
+  if (check !== true) return await migrateAll(loaded, stores, print);
+  await eachPart(loaded, stores, async (pool, { name, options }) => {
+    await checkSchema(pool, options);
+    print(`${name}: up to date`);
+  });
 }
 
 /** Tables that are migrated together. */
@@ -43,12 +42,7 @@ export interface MigrationPart {
   readonly options: { readonly scope?: string; readonly folder?: string };
 }
 
-/**
- * Brings the database up to date: our tables, then the user's, then the queue's where it is on
- * Postgres. Reports one line for each part.
- *
- * @throws `migration_changed`, `migration_unknown`, `database_unavailable`.
- */
+/** Applies the migrations of each part, then makes the tables of a queue on Postgres. */
 export async function migrateAll(
   loaded: LoadedConfig,
   stores: Stores,
@@ -56,46 +50,22 @@ export async function migrateAll(
 ): Promise<void> {
   await eachPart(loaded, stores, async (pool, { name, options }) => {
     const applied = await migrate({ pool, ...options });
-    say(`${name}: ${appliedText(applied)}`);
+    say(`${name}: ${applied.length === 0 ? "up to date" : `applied ${applied.join(", ")}`}`);
   });
   if (stores.redisUrl !== undefined) return;
-  // Opening the queues makes their tables where they are not.
   await withQueues(stores, Object.keys(loaded.config.sources), async () => {});
   say("queue: up to date");
-}
-
-function appliedText(applied: readonly string[]): string {
-  return applied.length === 0 ? "up to date" : `applied ${applied.join(", ")}`;
-}
-
-/**
- * Looks whether the database is up to date, and changes nothing.
- *
- * @throws `migration_needed`, `migration_changed`, `migration_unknown`, `database_unavailable`.
- */
-async function checkAll(
-  loaded: LoadedConfig,
-  stores: Stores,
-  say: (line: string) => void,
-): Promise<void> {
-  await eachPart(loaded, stores, async (pool, { name, options }) => {
-    await checkSchema(pool, options);
-    say(`${name}: up to date`);
-  });
 }
 
 async function eachPart(
   loaded: LoadedConfig,
   stores: Stores,
-  visit: (pool: ReturnType<typeof createPool>, part: MigrationPart) => Promise<void>,
+  visit: (pool: Pool, part: MigrationPart) => Promise<void>,
 ): Promise<void> {
   const url = stores.sessionUrl ?? stores.databaseUrl;
-  const pool = createPool({ url, max: 2, applicationName: "millrace-migrate" });
-  try {
+  await withPool({ url, max: 2, applicationName: "millrace-migrate" }, async (pool) => {
     for (const part of partsOf(loaded)) await visit(pool, part);
-  } finally {
-    await pool.end();
-  }
+  });
 }
 
 /** The parts to migrate: our tables, and the user's where the config names their migrations. */

@@ -1,9 +1,8 @@
 import { type Config, MillraceError } from "@millrace/core";
 import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
+import { type CliContext, readSettings } from "../context.ts";
 import { reasonText } from "../parse-option.ts";
-import { readSettings } from "../settings.ts";
 import { withOperator } from "../stores.ts";
 
 const PAUSE_HELP = {
@@ -21,8 +20,7 @@ Examples:
   $ millrace resume --all`,
 };
 
-/** `millrace pause` and `millrace resume`, for one or more sources. */
-export function addPauseCommands(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   for (const verb of ["pause", "resume"] as const) {
     const does =
       verb === "pause"
@@ -37,34 +35,32 @@ export function addPauseCommands(program: Command, context: CliContext): void {
       .option("--reason <text>", "reason, recorded in the audit log", reasonText)
       .option("--dry-run", "list the sources without changing anything")
       .addHelpText("after", PAUSE_HELP[verb])
-      .action(async (names: string[], options: Omit<PauseOptions, "names">) => {
-        await runPause(context, verb, { ...options, names });
+      .action(async (names: string[], options: PauseOptions) => {
+        await runPause(context, verb, names, options);
       });
   }
 }
 
-export interface PauseOptions extends SourceFilter {
-  readonly reason?: string | undefined;
-  readonly dryRun?: boolean | undefined;
+interface PauseOptions {
+  readonly provider?: string;
+  readonly all?: true;
+  readonly reason?: string;
+  readonly dryRun?: true;
 }
 
-/**
- * Pauses or resumes sources, for every worker, and says so.
- *
- * @throws `unknown_source`, `invalid_request`; `database_unavailable` when it cannot be audited.
- */
 async function runPause(
   context: CliContext,
   verb: "pause" | "resume",
-  { reason, dryRun, ...filter }: PauseOptions,
+  names: readonly string[],
+  options: PauseOptions,
 ): Promise<void> {
   const { config } = await loadConfig(readSettings(context).configPath);
-  const sources = chooseSources(config, filter);
-  if (dryRun === true) {
+  const sources = chooseSources(config, names, options);
+  if (options.dryRun === true) {
     for (const source of sources) context.stdout.write(`would ${verb} ${source}\n`);
     return;
   }
-  await withOperator(context, reason, async (operator) => {
+  await withOperator(context, options.reason, async (operator) => {
     for (const source of sources) {
       await operator[verb](source);
       context.stdout.write(`${verb}d ${source}\n`);
@@ -72,23 +68,12 @@ async function runPause(
   });
 }
 
-/** Which sources are meant. */
-interface SourceFilter {
-  readonly names: readonly string[];
-  /** Those of this provider, such as `stripe`. */
-  readonly provider?: string | undefined;
-  readonly all?: boolean | undefined;
-}
-
-/**
- * Picks sources of a config.
- *
- * @throws `unknown_source` for a name or a provider that the config does not have;
- * `invalid_request` when no source is named.
- */
-function chooseSources(config: Config, filter: SourceFilter): readonly string[] {
+function chooseSources(
+  config: Config,
+  names: readonly string[],
+  { provider, all }: PauseOptions,
+): readonly string[] {
   const known = Object.keys(config.sources);
-  const { names, provider, all } = filter;
   const stranger = names.find((name) => !Object.hasOwn(config.sources, name));
   if (stranger !== undefined) {
     throw new MillraceError(

@@ -1,22 +1,20 @@
 import { openLedger, sessionNeeded } from "@millrace/connect";
 import { createRetentionLedger } from "@millrace/ledger";
-import { planRetention, runRetention, type RetentionPolicy } from "@millrace/operations";
+import {
+  planRetention,
+  runRetention,
+  type RetentionNotice,
+  type RetentionPlan,
+  type RetentionPolicy,
+  type RetentionResult,
+} from "@millrace/operations";
 import { archiveDirOf, loadConfig } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
+import { readSettings, type CliContext } from "../context.ts";
 import { createProgress } from "../progress.ts";
-import {
-  planAsJson,
-  planAsText,
-  createCounts,
-  resultAsJson,
-  resultAsText,
-  type Ending,
-  type Counts,
-} from "../retention/format-retention.ts";
-import { readSettings } from "../settings.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { findStores } from "../stores.ts";
+import { formatTable } from "../terminal-text.ts";
 
 const RETENTION_HELP = `
 Workers do this automatically, every hour. The config's \`retention\` settings say how long data is
@@ -30,71 +28,92 @@ Examples:
   $ millrace retention --json`;
 
 /** `millrace retention`: removes data that is older than its retention period. */
-export function addRetentionCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("retention")
     .description("drop old bodies and delete old events now")
     .option("--dry-run", "show what would be removed without changing anything")
     .option("--json", "print the result as JSON")
     .addHelpText("after", RETENTION_HELP)
-    .action(async ({ dryRun, json }: { dryRun?: true; json?: true }) => {
-      const options = { dryRun: dryRun === true, json: json === true };
+    .action(async (options: Options) => {
       context.setExitCode(await runRetentionCommand(context, options));
     });
+}
+
+interface Options {
+  readonly dryRun?: true;
+  readonly json?: true;
 }
 
 type Ledger = ReturnType<typeof createRetentionLedger>;
 
 /**
- * Lets go of what is older than it is kept, with a bar, or says what would go. Gives the exit code.
+ * Removes old data and shows a progress bar, or plans it. Returns the exit code.
  *
  * @throws `archive_failed`, `database_unavailable`, `migration_needed`, `session_needed`
  */
 async function runRetentionCommand(
   context: CliContext,
-  { dryRun, json }: { dryRun: boolean; json: boolean },
+  { dryRun, json }: Options,
 ): Promise<number> {
   const settings = readSettings(context);
   const loaded = await loadConfig(settings.configPath);
   const policy = { ...loaded.config.retention, archiveDir: archiveDirOf(loaded) };
   const { databaseUrl, sessionUrl } = await findStores(settings);
-  const say = (text: string) => context.stdout.write(`${text}\n`);
+  const print = (text: string) => context.stdout.write(`${text}\n`);
   const { pool, pooler, close } = await openLedger(sessionUrl ?? databaseUrl);
   try {
     const ledger = createRetentionLedger({ pool });
-    if (dryRun) {
+    if (dryRun === true) {
       const plan = await planRetention({ ledger }, policy);
-      say(json ? planAsJson(plan) : planAsText(plan, policy));
+      print(json === true ? planJson(plan) : planText(plan, policy));
       return 0;
     }
     if (pooler === "transaction") {
       const variable = sessionUrl === undefined ? "DATABASE_URL" : "DATABASE_SESSION_URL";
       throw sessionNeeded("the retention", variable);
     }
-    const { result, tally } = await run(context, ledger, policy);
-    say(json ? resultAsJson(result, tally) : resultAsText(result, tally));
+    const { result, counts } = await run(context, ledger, policy);
+    print(json === true ? resultJson(result, counts) : resultText(result, counts));
     return result.kind === "done" ? 0 : 1;
   } finally {
     await close();
   }
 }
 
+/** The result of a run, or that it was stopped before its end. */
+type Ending = RetentionResult | { readonly kind: "cancelled" };
+
+/** The work of a run, as `--json` names it. */
+type Counts = typeof NOTHING;
+const NOTHING = { moved: 0, archived: 0, partitions_dropped: 0, bytes: 0, keys_deleted: 0 };
+
 async function run(
   context: CliContext,
   ledger: Ledger,
   policy: RetentionPolicy,
-): Promise<{ result: Ending; tally: Counts }> {
+): Promise<{ result: Ending; counts: Counts }> {
   const stop = onStopRequest(context, () => context.exit(1));
   const progress = createProgress(await countSteps(context, ledger, policy), context.stderr);
-  const tally = createCounts();
-  const notify = (notice: Parameters<Counts["add"]>[0]) => {
-    tally.add(notice);
-    progress.reach(tally.steps);
+  const counts = { ...NOTHING };
+  let steps = 0;
+  const notify = (notice: RetentionNotice) => {
+    if (notice.kind === "dropped") {
+      counts.partitions_dropped += 1;
+      counts.bytes += notice.bytes;
+      steps += 1;
+    }
+    if (notice.kind === "moved") counts.moved += notice.events;
+    if (notice.kind === "archived") counts.archived += notice.events;
+    if (notice.kind === "keys_deleted") counts.keys_deleted += notice.events;
+    const isStep = ["moved", "archiving", "keys_deleted"].includes(notice.kind);
+    if (isStep && "events" in notice) steps += notice.events;
+    progress.reach(steps);
   };
   try {
-    return { result: await runRetention({ ledger, notify }, policy, stop.signal), tally };
+    return { result: await runRetention({ ledger, notify }, policy, stop.signal), counts };
   } catch (error) {
-    if (stop.signal.aborted) return { result: { kind: "cancelled" }, tally };
+    if (stop.signal.aborted) return { result: { kind: "cancelled" }, counts };
     throw error;
   } finally {
     progress.stop();
@@ -102,7 +121,7 @@ async function run(
   }
 }
 
-/** Counting is for the bar, and nobody watches where there is none. */
+/** Steps of the progress bar: events to move, archive, or delete, and days to drop. */
 async function countSteps(
   context: CliContext,
   ledger: Ledger,
@@ -113,4 +132,81 @@ async function countSteps(
   const ofPartition = ({ events, toMove }: (typeof partitions)[number]) =>
     1 + toMove + (policy.archiveDir === undefined ? 0 : events - toMove);
   return partitions.reduce((sum, partition) => sum + ofPartition(partition), keysToDelete);
+}
+
+function planText(plan: RetentionPlan, policy: RetentionPolicy): string {
+  const { partitions, keysToDelete, oldestDay } = plan;
+  const lines = [
+    `bodies are kept ${policy.bodiesDays} days, events ${policy.keysDays}; the oldest bodies are of ${oldestDay ?? "no day"}`,
+  ];
+  if (partitions.length === 0) lines.push("would drop no bodies");
+  else lines.push("would drop the bodies of", daysTable(plan, policy));
+  lines.push(`would delete ${keysToDelete} completed events`);
+  return lines.join("\n");
+}
+
+function daysTable({ partitions }: RetentionPlan, { archiveDir }: RetentionPolicy): string {
+  const rows = partitions.map(({ day, bytes, events, toMove, archive }) => [
+    `  ${day}`,
+    formatBytes(bytes),
+    `${events} events`,
+    `${toMove} to move on`,
+    ...(archive === undefined ? [] : [`archived to ${archive}`]),
+  ]);
+  const sum = (of: (partition: (typeof partitions)[number]) => number) =>
+    partitions.reduce((total, partition) => total + of(partition), 0);
+  const total = [
+    "  in all",
+    formatBytes(sum(({ bytes }) => bytes)),
+    `${sum(({ events }) => events)} events`,
+    `${sum(({ toMove }) => toMove)} to move on`,
+    ...(archiveDir === undefined ? [] : [""]),
+  ];
+  return formatTable([...rows, total]);
+}
+
+function planJson({ partitions, keysToDelete, oldestDay }: RetentionPlan): string {
+  return JSON.stringify({
+    dry_run: true,
+    partitions: partitions.map(({ day, bytes, events, toMove, archive }) => ({
+      ...{ day, bytes, events, to_move: toMove, archive: archive ?? null },
+    })),
+    keys_to_delete: keysToDelete,
+    oldest_day: oldestDay ?? null,
+  });
+}
+
+function resultText(result: Ending, counts: Counts): string {
+  if (result.kind === "taken") return "nothing done: a worker is running retention";
+  const lines = [
+    `moved on ${counts.moved} bodies of events that are not completed`,
+    `archived ${counts.archived} events`,
+    `dropped ${counts.partitions_dropped} days of bodies (${formatBytes(counts.bytes)})`,
+    `deleted ${counts.keys_deleted} completed events`,
+  ];
+  if (result.kind === "cancelled") return [...lines, "stopped before the end"].join("\n");
+  const busy = result.busy.map((day) => `left ${day} for the next run: its bodies are in use`);
+  return [...lines, ...busy].join("\n");
+}
+
+function resultJson(result: Ending, counts: Counts): string {
+  return JSON.stringify({
+    ...{ dry_run: false, outcome: result.kind, ...counts },
+    busy: result.kind === "done" ? result.busy : [],
+    oldest_day: result.kind === "done" ? (result.oldestDay ?? null) : null,
+  });
+}
+
+const UNITS = ["B", "kB", "MB", "GB", "TB"] as const;
+
+/** A size for people: `0 B`, `16 kB`, `1.2 GB`. */
+export function formatBytes(bytes: number): string {
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1_000 && unit < UNITS.length - 1) {
+    size /= 1_000;
+    unit += 1;
+  }
+  const digits = unit > 0 && size < 10 ? 1 : 0;
+  return `${size.toFixed(digits)} ${UNITS[unit]}`;
 }

@@ -14,14 +14,7 @@ import {
 } from "../parse-option.ts";
 import type { Command } from "commander";
 import { runMany } from "../runs/run-many.ts";
-import { runGiveUp, runOne } from "../runs/run-one.ts";
-
-/** `millrace retry`, `replay`, and `give-up`, for one event or all events of a filter. */
-export function addVerbCommands(program: Command, context: CliContext): void {
-  addRetryCommand(program, context);
-  addReplayCommand(program, context);
-  addGiveUpCommand(program, context);
-}
+import { runOne } from "../runs/run-one.ts";
 
 const RETRY_HELP = `
 Each event gets its full number of attempts again. Uses DATABASE_URL and REDIS_URL, or the running
@@ -36,14 +29,18 @@ Examples:
   $ millrace retry --type invoice.paid --rate 50
   $ millrace retry --all --expect 1200`;
 
-/** `millrace retry`: runs failed events again. */
-function addRetryCommand(program: Command, context: CliContext): void {
-  const command = program.command("retry").description("run failed events again");
-  addVerbOptions(command, { waits: true })
-    .addOption(choice("--status <status>", "implied", ["failed"]))
-    .addHelpText("after", RETRY_HELP)
-    .action(() => runVerb(command, context, "retry"));
-}
+const REPLAY_HELP = `
+A replay runs the handlers on the same body again, as a new generation of the event, even if they
+already completed: whatever they write, they write again. The record of the earlier run stays
+unchanged. With a filter it starts a bulk run, which a worker works off at 50 events per second; Ctrl-C
+stops watching, and the run continues (see \`millrace runs\`). More than 1,000 events need --expect.
+Exits with 1 if the run did not finish, or if the named event was not replayed, or with --wait not
+completed.
+
+Examples:
+  $ millrace replay hookmesh evt_123
+  $ millrace replay --source github --outcome suspected_replay --dry-run
+  $ millrace replay --type order.paid --since 2d --until 1d --rate 20`;
 
 const GIVE_UP_HELP = `
 Each event fails with \`given_up\`, and its job is removed. Neither its sender's redelivery nor an old job
@@ -58,43 +55,43 @@ Examples:
   $ millrace give-up --source stripe --type invoice.paid --dry-run
   $ millrace give-up --error 1-31a4a32c9fb3de8e --rate 200`;
 
-/** `millrace give-up`: stops trying pending events. */
-function addGiveUpCommand(program: Command, context: CliContext): void {
-  const command = program.command("give-up").description("stop trying pending events");
-  addVerbOptions(command, { waits: false })
-    .addOption(choice("--status <status>", "implied", ["pending"]))
-    .addHelpText("after", GIVE_UP_HELP)
-    .action(() => runVerb(command, context, "give_up"));
+const VERBS: readonly {
+  readonly verb: BulkVerb;
+  readonly description: string;
+  readonly statuses: readonly EventStatus[];
+  readonly help: string;
+}[] = [
+  {
+    verb: "retry",
+    description: "run failed events again",
+    statuses: ["failed"],
+    help: RETRY_HELP,
+  },
+  {
+    verb: "replay",
+    description: "run completed or failed events again, as a new generation",
+    statuses: ["completed", "failed"],
+    help: REPLAY_HELP,
+  },
+  {
+    verb: "give_up",
+    description: "stop trying pending events",
+    statuses: ["pending"],
+    help: GIVE_UP_HELP,
+  },
+];
+
+export function addCommands(program: Command, context: CliContext): void {
+  for (const { verb, description, statuses, help } of VERBS) {
+    const command = program.command(verb.replace("_", "-")).description(description);
+    const ofStatus = verb === "replay" ? "events with this status" : "implied";
+    addVerbOptions(command, { waits: verb !== "give_up" });
+    command.addOption(choice("--status <status>", ofStatus, statuses));
+    if (verb === "replay") command.addOption(outcomeOption);
+    command.addHelpText("after", help).action(() => runVerb(command, context, verb));
+  }
 }
 
-const SETTLED = ["completed", "failed"] as const;
-
-const REPLAY_HELP = `
-A replay runs the handlers on the same body again, as a new generation of the event, even if they
-already completed: whatever they write, they write again. The record of the earlier run stays
-unchanged. With a filter it starts a bulk run, which a worker works off at 50 events per second; Ctrl-C
-stops watching, and the run continues (see \`millrace runs\`). More than 1,000 events need --expect.
-Exits with 1 if the run did not finish, or if the named event was not replayed, or with --wait not
-completed.
-
-Examples:
-  $ millrace replay hookmesh evt_123
-  $ millrace replay --source github --outcome suspected_replay --dry-run
-  $ millrace replay --type order.paid --since 2d --until 1d --rate 20`;
-
-/** `millrace replay`: runs completed or failed events again, as a new generation. */
-function addReplayCommand(program: Command, context: CliContext): void {
-  const command = program
-    .command("replay")
-    .description("run completed or failed events again, as a new generation");
-  addVerbOptions(command, { waits: true })
-    .addOption(choice("--status <status>", "events with this status", SETTLED))
-    .addOption(outcomeOption)
-    .addHelpText("after", REPLAY_HELP)
-    .action(() => runVerb(command, context, "replay"));
-}
-
-/** Options of `millrace retry`, `replay`, and `give-up`. */
 interface VerbOptions extends EventFilterOptions {
   readonly status?: EventStatus;
   readonly generation?: number;
@@ -110,17 +107,10 @@ interface VerbOptions extends EventFilterOptions {
   readonly timeout?: number;
 }
 
-/** Adds the arguments and options of all three commands, for one event or a filter. */
-function addVerbOptions(command: Command, { waits }: { waits: boolean }): Command {
+function addVerbOptions(command: Command, { waits }: { waits: boolean }): void {
+  command.argument("[source]", "the source of one event").argument("[id]", "the id of one event");
+  for (const option of Object.values(EVENT_FILTER)) command.addOption(option);
   command
-    .argument("[source]", "the source of one event")
-    .argument("[id]", "the id of one event")
-    .addOption(EVENT_FILTER.source)
-    .addOption(EVENT_FILTER.type)
-    .addOption(EVENT_FILTER.error)
-    .addOption(EVENT_FILTER.q)
-    .addOption(EVENT_FILTER.since)
-    .addOption(EVENT_FILTER.until)
     .option("--all", "all events, when no filter is given")
     .option("--expect <n>", "how many events match; needed for --all and above 1,000", eventCount)
     .option("--limit <n>", "only the newest n", wholeNumber({ min: 1, max: 1_000_000_000 }))
@@ -133,7 +123,7 @@ function addVerbOptions(command: Command, { waits }: { waits: boolean }): Comman
       .option("--wait", "for one event: wait until it is completed or failed, and print which")
       .option("--timeout <time>", "how long --wait waits (default: 60s)", duration);
   }
-  return command
+  command
     .option("--no-wait", "for many events: start the bulk run without watching it")
     .option("--reason <text>", "reason, recorded in the audit log", reasonText)
     .option("--json", "print the result as JSON");
@@ -142,7 +132,6 @@ function addVerbOptions(command: Command, { waits }: { waits: boolean }): Comman
 const generation = wholeNumber({ min: 0, max: 999_999_999 });
 const eventCount = wholeNumber({ min: 0, max: 1_000_000_000 });
 
-/** Runs one named event again or gives it up, or does so with all events that match the filter. */
 async function runVerb(command: Command, context: CliContext, verb: BulkVerb): Promise<void> {
   const [source, eventId] = command.args;
   const {
@@ -183,10 +172,6 @@ async function runVerb(command: Command, context: CliContext, verb: BulkVerb): P
     command.error("error: one event takes no filter: remove its id, or the options");
   }
   const one = { lookup: { source, eventId, generation: named }, json: json === true, reason };
-  if (verb === "give_up") {
-    context.setExitCode(await runGiveUp(context, one));
-    return;
-  }
   const waitMs = wait === true ? (timeout ?? WAIT_MS) : undefined;
   context.setExitCode(await runOne(context, verb, { ...one, waitMs }));
 }

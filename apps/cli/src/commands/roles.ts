@@ -1,8 +1,7 @@
 import cluster from "node:cluster";
 import { Option, type Command } from "commander";
-import type { CliContext } from "../context.ts";
+import { type CliContext, readSettings } from "../context.ts";
 import { wholeNumber } from "../parse-option.ts";
-import { readSettings } from "../settings.ts";
 
 type RoleMain = (env: Readonly<Record<string, string | undefined>>) => Promise<unknown>;
 
@@ -52,8 +51,7 @@ Example:
   },
 ];
 
-/** `millrace ingress | worker | dashboard`: runs one role in this process until it is stopped. */
-export function addRoleCommands(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   for (const role of ROLES) {
     const command = program
       .command(role.name)

@@ -5,8 +5,7 @@ import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { positiveNumber, reasonText, wholeNumber } from "../parse-option.ts";
 import { number, resultText, watchRun } from "../runs/watch-run.ts";
-import { readSettings } from "../settings.ts";
-import { findStores, withLedger } from "../stores.ts";
+import { actorOf, withLedger } from "../stores.ts";
 import { formatTable, printable } from "../terminal-text.ts";
 
 const RUNS_HELP = `
@@ -20,8 +19,7 @@ Examples:
   $ millrace runs rate 12 5                     5 events per second
   $ millrace runs stop 12`;
 
-/** `millrace runs`: lists bulk runs, watches one, and changes one. */
-export function addRunsCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   const runs = program
     .command("runs")
     .description("list bulk runs, watch one, or pause, resume, slow down, or stop it")
@@ -73,17 +71,11 @@ interface ChangeOptions {
 
 const runId = wholeNumber({ min: 1, max: 999_999_999_999 });
 
-/**
- * Lists bulk runs, newest first.
- *
- * @throws `database_unreachable`, `database_unavailable`, `migration_needed`
- */
 async function listRuns(
   context: CliContext,
   { limit, json }: { readonly limit: number; readonly json?: true },
 ): Promise<void> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  await withLedger(databaseUrl, async (ledger) => {
+  await withLedger(context, async (ledger) => {
     const runs = await ledger.bulkRuns.find(limit);
     const lines = runs.map((run) => JSON.stringify(run)).join("\n");
     const text = json === true ? lines : tableOf(runs, context.stdout.columns);
@@ -91,33 +83,20 @@ async function listRuns(
   });
 }
 
-/**
- * Watches a run, or says how it ended. Gives the exit code.
- *
- * @throws `run_not_found`; `database_unreachable`, `database_unavailable`, `migration_needed`
- */
 async function watchOne(context: CliContext, id: number, json: boolean): Promise<number> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  return await withLedger(databaseUrl, async (ledger) =>
+  return await withLedger(context, async (ledger) =>
     watchRun(context, ledger, await ledger.bulkRuns.get(id), json),
   );
 }
 
-/**
- * Pauses, resumes, or stops a run, or changes its rate, and says so.
- *
- * @throws `run_not_found`, `run_ended`; `database_unreachable`, `database_unavailable`,
- * `migration_needed`
- */
 async function changeRun(
   context: CliContext,
   id: number,
   change: BulkRunChange,
-  { reason, json }: { readonly reason?: string; readonly json?: true },
+  { reason, json }: ChangeOptions,
 ): Promise<void> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  await withLedger(databaseUrl, async (ledger) => {
-    const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
+  await withLedger(context, async (ledger) => {
+    const actor = actorOf(context, reason);
     const run = await changeBulkRun({ ledger, actor }, id, change);
     context.stdout.write(`${json === true ? JSON.stringify(run) : changeText(run)}\n`);
   });

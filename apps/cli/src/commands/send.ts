@@ -13,10 +13,9 @@ import type { Ledger } from "@millrace/ledger";
 import { loadConfig, reasonOf, resolveSecrets } from "@millrace/service";
 import { InvalidArgumentError, type Command } from "commander";
 import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
-import type { CliContext } from "../context.ts";
-import { readDevelopmentSecrets } from "../development-secrets.ts";
+import { type CliContext, readSettings, type Settings } from "../context.ts";
+import { readDevelopmentSecrets, readRun } from "../data-folder.ts";
 import { duration, positiveNumber, wholeNumber, WAIT_MS } from "../parse-option.ts";
-import { readRun } from "../run-file.ts";
 import {
   parseOverride,
   type Override,
@@ -27,8 +26,7 @@ import {
 } from "../send/create-event.ts";
 import { createPoster } from "../send/post-delivery.ts";
 import { sendMany, sendOne } from "../send/send-many.ts";
-import { readSettings, type Settings } from "../settings.ts";
-import { findStores, withLedger } from "../stores.ts";
+import { withLedger } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
 const HELP = `
@@ -44,8 +42,7 @@ Examples:
   $ millrace send standard invoice.paid --data invoice.json
   $ echo '{"type":"a"}' | millrace send standard a --data -`;
 
-/** `millrace send <source> [type]`: posts signed events as the provider would. */
-export function addSendCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   const command = program.command("send");
   command
     .description("post signed sample events to an ingress")
@@ -74,7 +71,7 @@ export function addSendCommand(program: Command, context: CliContext): void {
       if (options.wait === true && (options.count > 1 || options.duplicates > 0)) {
         command.error("error: --wait needs one event: remove --count and --duplicates");
       }
-      context.setExitCode(await runSend(context, { source, type, options }));
+      context.setExitCode(await runSend(context, source, type, options));
     });
 }
 
@@ -94,20 +91,14 @@ interface SendOptions {
   readonly set?: readonly Override[];
   readonly url?: string;
   readonly wait?: true;
-  /** Milliseconds that `wait` waits. */
   readonly timeout?: number;
 }
 
-interface SendRequest {
-  readonly source: string;
-  readonly type: string | undefined;
-  readonly options: SendOptions;
-}
-
-/** Sends what was asked for. Gives the exit code. */
 async function runSend(
   context: CliContext,
-  { source, type, options }: SendRequest,
+  source: string,
+  type: string | undefined,
+  options: SendOptions,
 ): Promise<number> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
@@ -140,8 +131,7 @@ async function runSend(
     const send = () => sendOne(() => deliver(event), { heading, stdout: context.stdout });
     if (options.wait !== true) return await send();
     // A ledger that cannot be read is found before anything is sent.
-    const { databaseUrl } = await findStores(settings);
-    return await withLedger(databaseUrl, async (ledger) => {
+    return await withLedger(context, async (ledger) => {
       const exitCode = await send();
       if (exitCode !== 0) return exitCode;
       return await tellEnds(context, ledger, {
@@ -154,7 +144,6 @@ async function runSend(
   }
 }
 
-/** Prints the result of each event. Returns the exit code: 0 when all of them are completed. */
 async function tellEnds(
   { stdout }: CliContext,
   ledger: Pick<Ledger, "reads">,
@@ -191,12 +180,7 @@ async function readData(file: string, context: CliContext): Promise<Buffer> {
   }
 }
 
-/**
- * The secret that a source's deliveries are signed with: its own, else the one that
- * `millrace start` made here.
- *
- * @throws `missing_secret` when there is neither.
- */
+/** The secret of the source, or else the one that `millrace start` made here. */
 async function findSecret(
   source: string,
   config: Config,
@@ -212,12 +196,7 @@ async function findSecret(
   );
 }
 
-/**
- * Where a source's deliveries go: the URL that was asked for, else the `millrace start` that runs
- * here, else INGRESS_PORT on this machine.
- *
- * @throws `invalid_request` for an invalid URL.
- */
+/** The URL of `--url`, of the `millrace start` that runs here, or of INGRESS_PORT. */
 async function ingressUrl(
   source: string,
   asked: string | undefined,

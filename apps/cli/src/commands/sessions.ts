@@ -3,8 +3,7 @@ import { endSession } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { reasonText } from "../parse-option.ts";
-import { readSettings } from "../settings.ts";
-import { findStores, withLedger } from "../stores.ts";
+import { actorOf, withLedger } from "../stores.ts";
 import { formatTable, printable } from "../terminal-text.ts";
 
 const SESSIONS_HELP = `
@@ -15,8 +14,7 @@ Examples:
   $ millrace sessions
   $ millrace sessions --end Yk3vQ2... --reason "the laptop was lost"`;
 
-/** `millrace sessions`: lists who is signed in to the dashboard, and ends a session. */
-export function addSessionsCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("sessions")
     .description("list who is signed in to the dashboard, or end a session")
@@ -29,24 +27,17 @@ export function addSessionsCommand(program: Command, context: CliContext): void 
     });
 }
 
-export interface SessionsOptions {
-  /** The id of a session to end; without it they are listed. */
+interface SessionsOptions {
   readonly end?: string;
   readonly reason?: string;
   readonly json?: true;
 }
 
-/**
- * Lists the sessions of the dashboard, or ends one.
- *
- * @throws `session_not_found`; `database_unreachable`, `database_unavailable`, `migration_needed`.
- */
 async function runSessions(
   context: CliContext,
   { end, reason, json }: SessionsOptions,
 ): Promise<void> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  await withLedger(databaseUrl, async (ledger) => {
+  await withLedger(context, async (ledger) => {
     if (end === undefined) {
       const sessions = await ledger.sessions.find();
       const lines = sessions.map((session) => JSON.stringify(session)).join("\n");
@@ -54,8 +45,7 @@ async function runSessions(
       if (text !== "") context.stdout.write(`${text}\n`);
       return;
     }
-    const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
-    await endSession({ ledger, actor }, end);
+    await endSession({ ledger, actor: actorOf(context, reason) }, end);
     context.stdout.write(`ended ${printable(end)}\n`);
   });
 }

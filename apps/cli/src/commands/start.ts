@@ -10,11 +10,9 @@ import {
   resolveSecrets,
 } from "@millrace/service";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
-import { secretVariables } from "../development-secrets.ts";
+import { type CliContext, readSettings, type Settings } from "../context.ts";
+import { secretVariables, ensureQueueKey } from "../data-folder.ts";
 import { wholeNumber } from "../parse-option.ts";
-import { ensureQueueKey } from "../queue-key.ts";
-import { readSettings, type Settings } from "../settings.ts";
 import { createRunKeeper, currentRun, startSummary } from "../start/current-run.ts";
 import { writeLine } from "../start/log-lines.ts";
 import { checkConnections, type Database, openDatabase } from "../start/open-database.ts";
@@ -34,8 +32,7 @@ Examples:
   $ millrace start
   $ REDIS_URL=redis://127.0.0.1:6379 millrace start --workers 4`;
 
-/** `millrace start`: the ingress, workers, and dashboard, and an embedded Postgres if needed. */
-export function addStartCommand(program: Command, context: CliContext): void {
+export function addCommands(program: Command, context: CliContext): void {
   program
     .command("start")
     .description("run everything on this machine")
@@ -46,13 +43,13 @@ export function addStartCommand(program: Command, context: CliContext): void {
     });
 }
 
-/** State that the parts of a start share. */
 interface Start {
   readonly context: CliContext;
   readonly settings: Settings;
   readonly workers: number;
-  readonly closers: Closers;
-  /** Run instead of closing after a second Ctrl-C. */
+  /** Called in the reverse order at the end. */
+  readonly closers: (() => Promise<void>)[];
+  /** Called instead after a second Ctrl-C. */
   readonly emergencies: (() => unknown)[];
   say(level: "info" | "warn", message: string): void;
 }
@@ -60,18 +57,13 @@ interface Start {
 /** Past the roles' own time to stop, before they are killed. */
 const GRACE_MS = 5_000;
 
-/**
- * Runs everything until a stop signal; then stops it, Postgres last.
- *
- * @throws `already_running` when another start works in the same data folder, and whatever kept a
- * process from starting.
- */
+/** Runs everything until a stop signal; then stops it, Postgres last. */
 async function runStart(context: CliContext, options: { workers: number }): Promise<void> {
   const start: Start = {
     context,
     settings: readSettings(context),
     workers: options.workers,
-    closers: createClosers(),
+    closers: [],
     emergencies: [],
     say: (level, msg) => {
       const line = JSON.stringify({ level, time: new Date().toISOString(), msg });
@@ -85,7 +77,7 @@ async function runStart(context: CliContext, options: { workers: number }): Prom
   try {
     await runUntil(stop, start);
   } finally {
-    await start.closers.closeAll();
+    await closeAll(start.closers);
     stop.dispose();
   }
 }
@@ -103,9 +95,9 @@ async function runUntil(
   // Checked once here: a role by itself waits for a Redis that is away.
   if (redisUrl !== undefined) await checkRedis(redisUrl, { allowVolatile: volatile === "1" });
   const lock = await lockDataDir(settings.dataDir);
-  closers.add(() => lock.release());
+  closers.push(() => lock.release());
   const database = await openDatabase(settings, say);
-  closers.add(() => database.stop());
+  closers.push(() => database.stop());
   emergencies.push(() => database.stopAtOnce());
   if (stop.signal.aborted) return;
 
@@ -115,7 +107,8 @@ async function runUntil(
   if (stop.signal.aborted) return;
 
   const { supervisor, greet } = await startRoles(start, loaded, database);
-  const end = Promise.race([refusal(supervisor), stop.requested]);
+  const refused = supervisor.givenUp().then((error) => Promise.reject(error));
+  const end = Promise.race([refused, stop.requested]);
   await Promise.race([supervisor.listening(), end]);
   if (!stop.signal.aborted) greet();
   await end;
@@ -123,11 +116,6 @@ async function runUntil(
 }
 
 const hostOf = ({ environment }: Settings): string => environment.HOST ?? "127.0.0.1";
-
-/** Rejects with what keeps a role from running. */
-async function refusal(supervisor: Supervisor): Promise<never> {
-  throw await supervisor.givenUp();
-}
 
 async function startRoles(
   start: Start,
@@ -170,8 +158,10 @@ async function startRoles(
   });
   const { ingress: ingressConfig, worker } = loaded.config;
   const deadlineMs = Math.max(ingressConfig.shutdownTimeoutMs, worker.shutdownTimeoutMs) + GRACE_MS;
-  closers.add(() => supervisor.stop(deadlineMs));
-  closers.add(() => keeper.remove());
+  closers.push(
+    () => supervisor.stop(deadlineMs),
+    () => keeper.remove(),
+  );
   emergencies.unshift(() => supervisor.kill());
   for (const { name, launch } of launches) supervisor.add(name, launch);
 
@@ -197,34 +187,16 @@ function shownPath(cwd: string, path: string): string {
   return fromHere.startsWith("..") ? path : fromHere;
 }
 
-/** Resources to close, in the reverse order of their opening. */
-interface Closers {
-  add(close: () => Promise<void>): void;
-  /** Closes all of it, whatever fails; then throws the first failure. */
-  closeAll(): Promise<void>;
+/** Closes all, whatever fails; then throws the first failure. */
+async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of closers.toReversed()) {
+    await close().catch((error: unknown) => failures.push(error));
+  }
+  if (failures.length > 0) throw failures[0];
 }
 
-function createClosers(): Closers {
-  const closers: (() => Promise<void>)[] = [];
-  return {
-    add(close) {
-      closers.push(close);
-    },
-    async closeAll() {
-      const failures: unknown[] = [];
-      for (const close of closers.splice(0).toReversed()) {
-        await close().catch((error: unknown) => failures.push(error));
-      }
-      if (failures.length > 0) throw failures[0];
-    },
-  };
-}
-
-/**
- * Makes the data folder where it is missing, and keeps it for this start alone.
- *
- * @throws `already_running`; `invalid_config` for a folder that cannot be made or written.
- */
+/** Makes the data folder where it is missing, and locks it for this start alone. */
 async function lockDataDir(dataDir: string): Promise<{ release(): Promise<void> }> {
   try {
     return await lockFolder(dataDir);

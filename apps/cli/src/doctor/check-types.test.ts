@@ -1,7 +1,7 @@
 import { on, parseConfig, type Config } from "@millrace/core";
 import { github, hookMesh, stripe } from "@millrace/providers";
 import { expect, test } from "vitest";
-import { strangeTypes } from "./check-config.ts";
+import { strangeTypes } from "./check-project.ts";
 import { nearest } from "./nearest.ts";
 
 const sources: Config["sources"] = parseConfig({

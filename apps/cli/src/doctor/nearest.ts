@@ -9,7 +9,7 @@ export function nearest(text: string, list: readonly string[]): string | undefin
   let least = Math.ceil(wanted.length / 3) + 1;
   for (const other of list) {
     const distance = isBeginning
-      ? Math.min(...[-1, 0, 1].map((more) => distanceToStart(wanted, other, more)))
+      ? Math.min(...starts(other, wanted.length).map((start) => editDistance(wanted, start)))
       : editDistance(wanted, other);
     if (distance < least) [found, least] = [other, distance];
   }
@@ -17,9 +17,8 @@ export function nearest(text: string, list: readonly string[]): string | undefin
 }
 
 /** A character may be missing, or one too many. */
-function distanceToStart(wanted: string, other: string, more: number): number {
-  return editDistance(wanted, other.slice(0, Math.max(0, wanted.length + more)));
-}
+const starts = (text: string, length: number): string[] =>
+  [-1, 0, 1].map((more) => text.slice(0, Math.max(0, length + more)));
 
 /** Levenshtein's distance: characters to insert, remove, or replace. */
 function editDistance(from: string, to: string): number {

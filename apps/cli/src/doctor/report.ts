@@ -2,80 +2,67 @@ import { connectionHint } from "@millrace/core";
 import { DISAGREEMENTS, type Diagnosis } from "@millrace/operations";
 import { reasonOf } from "@millrace/service";
 import type { Output } from "../context.ts";
-import { formatTable, printable } from "../terminal-text.ts";
+import { formatTable, nameOf, printable } from "../terminal-text.ts";
 
-/** Names of checks, in the order of the report. */
-type CheckName =
-  | "config"
-  | "handlers"
-  | "secrets"
-  | "roles"
-  | "ports"
-  | "postgres"
-  | "connections"
-  | "standby"
-  | "session"
-  | "schema"
-  | "your tables"
-  | "rights"
-  | "retention"
-  | "misplaced tables"
-  | "event types"
-  | "queue"
-  | "queue's disk"
-  | `queue of ${string}`
-  | "clocks"
-  | "epochs"
-  | "reconciler";
-
-/** One thing that was looked at. */
-export interface Check {
-  readonly name: CheckName;
-  /** `note` is worth knowing and no fault; `unknown` could not be looked at. */
+/** The result of a check: `note` is no fault; `unknown` could not be looked at. */
+export interface Seen {
   readonly state: "ok" | "note" | "bad" | "unknown";
   readonly detail: string;
-  /** The fix of a problem. */
   readonly fix?: string | undefined;
 }
 
-/** The result of a check. */
-export type Seen = Omit<Check, "name">;
+/** A line of the report. */
+export interface Line extends Seen {
+  readonly name: string;
+}
 
-/** Runs one check. An error makes its state unknown. */
-export async function check(name: CheckName, look: () => Promise<Seen> | Seen): Promise<Check> {
-  try {
-    return { name, ...(await look()) };
-  } catch (error) {
-    return { name, state: "unknown", detail: reasonOf(error), fix: connectionHint(error) };
+/** One check of `On`. */
+export interface Check<On> {
+  readonly name: string;
+  /** Returns undefined where there is nothing to report. */
+  readonly run: (on: On) => Promise<Seen | undefined> | Seen | undefined;
+  /** The fix of a problem, unless the result has its own. */
+  readonly advice?: string;
+  /** Runs only if an earlier check has one of these states. */
+  readonly needs?: readonly [name: string, ...states: Seen["state"][]];
+}
+
+/** Runs checks in their order, and adds their lines. */
+export async function runChecks<On>(
+  lines: Line[],
+  checks: readonly Check<On>[],
+  on: On,
+): Promise<void> {
+  for (const { name, run, advice, needs } of checks) {
+    if (needs !== undefined) {
+      const [needed, ...states] = needs;
+      if (!lines.some((line) => line.name === needed && states.includes(line.state))) continue;
+    }
+    try {
+      const seen = await run(on);
+      if (seen === undefined) continue;
+      lines.push({ name, ...seen, fix: seen.fix ?? (seen.state === "ok" ? undefined : advice) });
+    } catch (error) {
+      lines.push(unknown(name, error));
+    }
   }
 }
 
-/** A check that has no line where there is nothing to say. */
-export async function checkIfAny(
-  name: Check["name"],
-  look: () => Promise<Seen | undefined>,
-): Promise<readonly Check[]> {
-  let isSilent = false;
-  const seen = await check(name, async () => {
-    const found = await look();
-    isSilent = found === undefined;
-    return found ?? ok("");
-  });
-  return isSilent ? [] : [seen];
-}
-
+export const unknown = (name: string, error: unknown): Line => ({
+  ...{ name, state: "unknown", detail: reasonOf(error), fix: connectionHint(error) },
+});
 export const ok = (detail: string): Seen => ({ state: "ok", detail });
 export const note = (detail: string, fix?: string): Seen => ({ state: "note", detail, fix });
 export const bad = (detail: string, fix?: string): Seen => ({ state: "bad", detail, fix });
 
 /** Everything that the doctor found. */
 export interface Report {
-  readonly checks: readonly Check[];
+  readonly checks: readonly Line[];
   /** Undefined when ledger and queues were not compared. */
   readonly diagnosis: Diagnosis | undefined;
 }
 
-const MARKS: Record<Check["state"], string> = { ok: "ok", note: "note", bad: "BAD", unknown: "?" };
+const MARKS: Record<Seen["state"], string> = { ok: "ok", note: "note", bad: "BAD", unknown: "?" };
 
 /** The report as text. */
 export function asText({ checks, diagnosis }: Report, to: Output): string {
@@ -105,10 +92,6 @@ export function asText({ checks, diagnosis }: Report, to: Output): string {
     sections.push([head, formatTable(lines, width), ...more].join("\n"));
   }
   return sections.join("\n\n");
-}
-
-function nameOf(id: string, generation: number): string {
-  return printable(id) + (generation === 0 ? "" : ` (replay ${generation})`);
 }
 
 /** The same for programs, on one line. */

@@ -3,22 +3,27 @@ import { shownText } from "@millrace/core";
 import type { EventRecord } from "@millrace/ledger";
 import type { Output } from "../context.ts";
 import { failureSections, timelineSection } from "./format-timeline.ts";
-import { DUMP_BYTES_MAX, cut, formatTable, hexDump, printable, widthOf } from "../terminal-text.ts";
+import {
+  cut,
+  DUMP_BYTES_MAX,
+  formatTable,
+  hexDump,
+  nameOf,
+  printable,
+  widthOf,
+} from "../terminal-text.ts";
 
 const HEAD = ["SOURCE", "ID", "TYPE", "STATUS", "ATTEMPTS", "AGE", "NEXT", "LAST ERROR"];
 
 /** Characters of a line that is wide enough for the column of errors. */
 const WIDE = 120;
 
-/**
- * A table of events; on a terminal its lines are cut to fit. On a narrow terminal an error stands
- * below its event.
- */
+/** A table of events. On a narrow terminal an error stands below its event. */
 export function formatList(events: readonly EventRow[], now: Date, to: Output): string {
   const width = widthOf(to);
   const rows = events.map((event) => [
     event.source,
-    printable(event.event_id) + (event.generation === 0 ? "" : ` (replay ${event.generation})`),
+    nameOf(event.event_id, event.generation),
     printable(event.type),
     statusOf(event),
     String(event.attempts),
@@ -60,49 +65,45 @@ export function formatLine(event: EventRow): string {
     (processed_at ?? recorded_at).slice(11, 23),
     statusOf(event).padEnd(9),
     event.source.padEnd(10),
-    (printable(event_id) + (generation === 0 ? "" : ` (replay ${generation})`)).padEnd(28),
+    nameOf(event_id, generation).padEnd(28),
     printable(event.type).padEnd(24),
     status === "failed" ? printable(last_error ?? "") : "",
   ];
   return columns.join("  ").trimEnd();
 }
 
-/** One event in full, for people. */
 export function formatDetail(detail: EventRecord, now: Date): string {
   const { event, headers, conflicts, generations } = detail;
-  const { sameMessage, emittedBy, emitted } = detail;
+  const { deliveries, sameMessage, emittedBy, emitted } = detail;
   const fields = Object.entries(event).filter(([, value]) => value !== null);
   const noteOf = (name: string) =>
     name === "next_attempt_at" ? ` (${nextAttempt(event, now)})` : "";
-  const sections = [
-    formatTable(fields.map(([name, value]) => [name, printable(String(value)) + noteOf(name)])),
-  ];
-  const timeline = timelineSection(detail);
-  if (timeline !== undefined) sections.push(timeline);
-  sections.push(...failureSections(detail.attemptLog));
-  if (detail.deliveries.total > 1) sections.push(deliveriesTable(detail.deliveries));
-  if (conflicts.length > 0) {
-    const rows = conflicts.map(({ body_hash, deliveries, last_seen_at }) => [
-      `  ${printable(body_hash)}`,
-      `${deliveries}`,
-      last_seen_at,
-    ]);
-    sections.push(`deliveries with another body, which was not kept\n${formatTable(rows)}`);
-  }
-  if (generations.length > 1) sections.push(`generations\n${generationsTable(generations)}`);
-  if (sameMessage.total > 0) {
-    sections.push(eventsTable("other events with the same signed message", sameMessage));
-  }
-  if (emittedBy !== null) {
-    const { source, event_id, generation } = emittedBy;
-    const which = generation === 0 ? "" : ` (replay ${generation})`;
-    sections.push(`emitted by\n  ${source}  ${printable(event_id)}${which}`);
-  }
-  if (emitted.total > 0) sections.push(eventsTable("emitted", emitted));
   const kept = Object.entries(headers).map(([name, value]) => `  ${name}: ${printable(value)}`);
-  if (kept.length > 0) sections.push(`headers\n${kept.join("\n")}`);
-  sections.push(`payload\n${payloadText(detail)}`);
-  return sections.join("\n\n");
+  return [
+    formatTable(fields.map(([name, value]) => [name, printable(String(value)) + noteOf(name)])),
+    timelineSection(detail),
+    ...failureSections(detail.attemptLog),
+    deliveries.total > 1 && deliveriesTable(deliveries),
+    conflicts.length > 0 && conflictsTable(conflicts),
+    generations.length > 1 && `generations\n${generationsTable(generations)}`,
+    sameMessage.total > 0 && eventsTable("other events with the same signed message", sameMessage),
+    emittedBy !== null &&
+      `emitted by\n  ${emittedBy.source}  ${nameOf(emittedBy.event_id, emittedBy.generation)}`,
+    emitted.total > 0 && eventsTable("emitted", emitted),
+    kept.length > 0 && `headers\n${kept.join("\n")}`,
+    `payload\n${payloadText(detail)}`,
+  ]
+    .filter((section) => typeof section === "string")
+    .join("\n\n");
+}
+
+function conflictsTable(conflicts: EventRecord["conflicts"]): string {
+  const rows = conflicts.map(({ body_hash, deliveries, last_seen_at }) => [
+    `  ${printable(body_hash)}`,
+    `${deliveries}`,
+    last_seen_at,
+  ]);
+  return `deliveries with another body, which was not kept\n${formatTable(rows)}`;
 }
 
 function deliveriesTable({ total, recent }: EventRecord["deliveries"]): string {

@@ -3,16 +3,13 @@ import { foldAttempts, type FoldedAttempts } from "@millrace/api-contract/fold-a
 import type { EventRecord } from "@millrace/ledger";
 import { formatTable, printable } from "../terminal-text.ts";
 
-/**
- * Attempts, steps, and operators' actions in the order of their time; consecutive equal attempts
- * share a line. Undefined where nothing happened.
- */
+/** Attempts, steps, and operators' actions by their time; undefined where nothing happened. */
 export function timelineSection({
   attemptLog,
   acts,
   steps,
 }: Pick<EventRecord, "attemptLog" | "acts" | "steps">): string | undefined {
-  const others: Line[] = [
+  const others = [
     ...steps.map(({ at, name, attempt }) => ({
       at,
       row: ["  step", at, printable(name), `ended in attempt ${attempt}`],
@@ -34,11 +31,6 @@ export function timelineSection({
   if (rows.length === 0) return undefined;
   const heading = others.length === 0 ? "attempts that failed or waited" : "timeline";
   return `${heading}\n${formatTable(rows)}`;
-}
-
-interface Line {
-  readonly at: string;
-  readonly row: string[];
 }
 
 function attemptsRow({ first, last, all }: FoldedAttempts): string[] {

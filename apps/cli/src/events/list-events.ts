@@ -1,14 +1,16 @@
 import type { EventRow } from "@millrace/api-contract";
 import type { EventFilter, Ledger } from "@millrace/ledger";
-import { setTimeout as sleep } from "node:timers/promises";
+import { wait } from "@millrace/core";
 
-/** The ledger gives no more than this a page. */
+type Filter = Omit<EventFilter, "limit" | "cursor">;
+
+/** The ledger's own maximum. */
 const PAGE = 500;
 
 /** Reads up to `limit` events, newest first, a page at a time. */
 export async function* listEvents(
   ledger: Pick<Ledger, "reads">,
-  filter: Omit<EventFilter, "limit" | "cursor">,
+  filter: Filter,
   limit: number,
 ): AsyncGenerator<EventRow> {
   let left = limit;
@@ -26,14 +28,7 @@ const BEAT_MS = 1_000;
 /** A row becomes readable a little later than its own time. */
 const OVERLAP_MS = 3_000;
 
-type Filter = Omit<EventFilter, "limit" | "cursor">;
-
-/**
- * Reads the newest `limit` events, oldest first, and then each event that is recorded, completed,
- * or failed, until the signal aborts.
- *
- * @throws `database_unavailable`
- */
+/** Reads the newest events, oldest first, and then each that is recorded or ends. */
 export async function* followEvents(
   ledger: Pick<Ledger, "reads">,
   filter: Filter,
@@ -48,7 +43,9 @@ export async function* followEvents(
   const newest = await collect(listEvents(ledger, filter, limit));
   yield* newest.toReversed();
   let known = new Set([...before, ...newest].map(stateOf));
-  while (await passes(BEAT_MS, signal)) {
+  for (;;) {
+    await wait(BEAT_MS, signal);
+    if (signal.aborted) return;
     const beganAt = performance.now();
     const rows = await changedWithin(beganAt - askedAt + OVERLAP_MS);
     askedAt = beganAt;
@@ -66,10 +63,4 @@ async function collect(rows: AsyncIterable<EventRow>): Promise<EventRow[]> {
   const all: EventRow[] = [];
   for await (const row of rows) all.push(row);
   return all;
-}
-
-/** False when the signal aborts before the time has passed. */
-async function passes(ms: number, signal: AbortSignal): Promise<boolean> {
-  await sleep(ms, undefined, { signal }).catch(() => {});
-  return !signal.aborted;
 }

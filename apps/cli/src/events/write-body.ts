@@ -6,13 +6,7 @@ import { openBody, type ShowDeps } from "@millrace/operations";
 import { reasonOf } from "@millrace/service";
 import type { CliContext, Output } from "../context.ts";
 
-/**
- * Writes the exact bytes of an event's body to a file, or to standard output; undefined for an
- * unknown event.
- *
- * @throws `body_missing`; `invalid_request` for a terminal, which the bytes could steer, and for a
- * file that cannot be written.
- */
+/** Writes the exact bytes of a body; undefined for an unknown event. */
 export async function writeBody(
   { stdout }: CliContext,
   deps: ShowDeps,

@@ -1,7 +1,60 @@
-import { secretVariable } from "@millrace/core";
-import { STARTERS } from "./starters.ts";
+import { secretVariable, type Provider } from "@millrace/core";
+import {
+  discord,
+  github,
+  gitlab,
+  hookMesh,
+  linear,
+  meta,
+  paddle,
+  sendgrid,
+  shopify,
+  slack,
+  square,
+  standardWebhooks,
+  stripe,
+  svix,
+  twilio,
+  zoom,
+} from "@millrace/providers";
 
-/** The files of a new project by their path, but for `tsconfig.json`. */
+interface Starter {
+  /** The name of the import from `millrace`. */
+  readonly factory: string;
+  /** Its argument as code; empty where it needs none. */
+  readonly options: string;
+  readonly provider: Provider;
+}
+
+/** Options of the factories that need some. */
+const OPTIONS = {
+  square: { url: "https://example.com/webhooks/square" },
+  twilio: { url: "https://example.com/webhooks/twilio" },
+  meta: { verifyToken: "choose-a-token" },
+};
+
+const SOURCES = {
+  ...{ stripe: stripe(), github: github(), gitlab: gitlab(), shopify: shopify(), slack: slack() },
+  ...{ square: square(OPTIONS.square), paddle: paddle(), linear: linear() },
+  ...{ twilio: twilio(OPTIONS.twilio), sendgrid: sendgrid(), discord: discord() },
+  ...{ meta: meta(OPTIONS.meta), zoom: zoom(), svix: svix() },
+  ...{ standardWebhooks: standardWebhooks(), hookMesh: hookMesh() },
+};
+
+/** The senders that `millrace init` knows, by their provider's name, which their source gets. */
+export const STARTERS: Readonly<Record<string, Starter>> = Object.fromEntries(
+  Object.entries(SOURCES).map(([factory, { provider }]) => {
+    return [provider.name, { factory, options: optionsCode(factory), provider }];
+  }),
+);
+
+function optionsCode(factory: string): string {
+  const [, options] = Object.entries(OPTIONS).find(([name]) => name === factory) ?? [];
+  if (options === undefined) return "";
+  const fields = Object.entries(options).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  return `{ ${fields.join(", ")} }`;
+}
+
 export function projectFiles(sources: readonly string[]): Readonly<Record<string, string>> {
   return {
     "millrace.config.ts": config(sources),
@@ -11,10 +64,7 @@ export function projectFiles(sources: readonly string[]): Readonly<Record<string
   };
 }
 
-/**
- * A strict `tsconfig.json`. Millrace loads TypeScript itself, so module resolution is a bundler's:
- * the project compiles with any `type` in package.json, and `npm init -y` writes `commonjs`.
- */
+/** Millrace loads TypeScript itself, and `npm init -y` writes `commonjs`: hence a bundler's. */
 export const TSCONFIG = `{
   "compilerOptions": {
     "target": "es2023",

@@ -1,10 +1,9 @@
 import { COUNT_MAX, RATE_DEFAULT, UNCONFIRMED_MAX, type BulkVerb } from "@millrace/api-contract";
-import { timeText } from "@millrace/api-contract/run-text";
+import { timeText, VERB_WORDS } from "@millrace/api-contract/run-text";
 import type { BulkCount, BulkRunOptions, Operator } from "@millrace/operations";
 import type { CliContext } from "../context.ts";
-import { REASONS } from "./run-one.ts";
 import { withOperator, withWholeError } from "../stores.ts";
-import { number, watchRun } from "./watch-run.ts";
+import { number, skippedText, watchRun } from "./watch-run.ts";
 
 export interface ManyOptions extends BulkRunOptions {
   readonly dryRun?: boolean | undefined;
@@ -14,12 +13,7 @@ export interface ManyOptions extends BulkRunOptions {
   readonly reason: string | undefined;
 }
 
-/**
- * Starts a bulk run that retries, replays, or gives up the events of a filter, and watches it; a
- * dry run only counts them. Returns the exit code.
- *
- * @throws `count_mismatch`, `unknown_source`, `invalid_request`; `database_unavailable`
- */
+/** Starts a bulk run and watches it; a dry run only counts. Returns the exit code. */
 export async function runMany(
   context: CliContext,
   verb: BulkVerb,
@@ -42,7 +36,7 @@ export async function runMany(
       const events = run.total === 1 ? "1 event" : `${far} events`;
       const time = timeText(run.total ?? COUNT_MAX, run.rate, run.total === null);
       context.stdout.write(
-        `run ${run.id}: ${WORDS[verb]} ${events}, ${number(run.rate)} per second, in ${time}\n`,
+        `run ${run.id}: ${VERB_WORDS[verb].verb} ${events}, ${number(run.rate)} per second, in ${time}\n`,
       );
     }
     if (wait) return await watchRun(context, ledger, run, json);
@@ -72,19 +66,16 @@ async function start(
   const rate = options.ratePerSecond ?? RATE_DEFAULT;
   const time = timeText(count, rate, more);
   const answer = await ask(
-    `This will ${WORDS[verb]} ${far} events, ${number(rate)} per second, in ${time}. Type ${count} to continue: `,
+    `This will ${VERB_WORDS[verb].verb} ${far} events, ${number(rate)} per second, in ${time}. Type ${count} to continue: `,
   );
   const typed = answer.replaceAll(/[\s,]/g, "");
   const expected = /^\d+$/.test(typed) ? Number(typed) : -1;
   return await operator.startRun(verb, { ...options, expected });
 }
 
-const WORDS: Record<BulkVerb, string> = { retry: "retry", replay: "replay", give_up: "give up" };
-const DONE = { retry: "retried", replay: "replayed", give_up: "given_up" } as const;
-
 function countJson(verb: BulkVerb, counted: BulkCount): string {
   return JSON.stringify({
-    [DONE[verb]]: wouldRun(counted),
+    [VERB_WORDS[verb].field]: wouldRun(counted),
     skipped: counted.skipped,
     dryRun: true,
     ...(counted.more ? { more_than: counted.count } : {}),
@@ -94,11 +85,9 @@ function countJson(verb: BulkVerb, counted: BulkCount): string {
 function countText(verb: BulkVerb, counted: BulkCount): string {
   const { count, more, skipped } = counted;
   const lines = [
-    `would be ${DONE[verb].replace("_", " ")}: ${more ? "more than " : ""}${wouldRun(counted)}`,
+    `would be ${VERB_WORDS[verb].done}: ${more ? "more than " : ""}${wouldRun(counted)}`,
+    ...Object.entries(skipped).map(([reason, of]) => skippedText(reason, String(of))),
   ];
-  for (const [reason, of] of Object.entries(skipped)) {
-    lines.push(`skipped: ${of}, ${REASONS[reason as keyof typeof skipped]} (${reason})`);
-  }
   if (count === 0) lines.push("No event matches.");
   return lines.join("\n");
 }

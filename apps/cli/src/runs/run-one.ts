@@ -1,114 +1,75 @@
+import type { BulkVerb } from "@millrace/api-contract";
+import { REASON_WORDS, VERB_WORDS } from "@millrace/api-contract/run-text";
 import type { EventLookup } from "@millrace/core";
-import type { GiveUpAnswer } from "@millrace/ledger";
-import { type ReplayResult, type RetryResult, type Skip, giveUpEvent } from "@millrace/operations";
+import { createOperator, giveUpEvent, type Actor } from "@millrace/operations";
 import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
 import type { CliContext } from "../context.ts";
-import { withOperator, withStores } from "../stores.ts";
+import { actorOf, withStores, type OpenStores } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
-type Verb = "retry" | "replay";
-
-const DONE: Record<Verb, string> = { retry: "retried", replay: "replayed" };
-
-/** Reasons to skip an event, in words. */
-export const REASONS: Record<Skip | "not_pending" | "event_running", string> = {
-  not_failed: "not failed, or already queued again",
-  not_settled: "pending",
-  superseded: "a later generation exists",
-  not_found: "neither the ledger nor the queue knows it",
-  unknown_source: "the config has no source of this name, so no worker would run it",
-  only_in_queue: "only its job exists, and no worker could record it: see the queue dashboard",
-  body_missing: "its body is no longer kept",
-  not_pending: "already completed or failed",
-  event_running: "its handler was running",
-};
-
-/** Which event is run again, and how. */
 interface OneOptions {
   readonly lookup: EventLookup;
   readonly json: boolean;
   readonly reason: string | undefined;
-  /** Milliseconds to wait for what becomes of it; undefined for not to wait. */
+  /** Milliseconds to wait until the event is completed or failed; undefined not to wait. */
   readonly waitMs: number | undefined;
 }
 
-/** Retries or replays one event and prints its result. Returns the exit code. */
+/** Retries, replays, or gives up one event and prints its result. Returns the exit code. */
 export async function runOne(
   context: CliContext,
-  verb: Verb,
+  verb: BulkVerb,
   { lookup, json, reason, waitMs }: OneOptions,
 ): Promise<number> {
-  return await withOperator(context, reason, async (operator, ledger) => {
-    const result: RetryResult | ReplayResult =
-      verb === "retry" ? await operator.retryEvent(lookup) : await operator.replayEvent(lookup);
-    const isDone = result.kind !== "skipped";
-    const waits = isDone && waitMs !== undefined;
-    if (!json) context.stdout.write(`${oneAsText(verb, lookup, result)}\n`);
-    const run = result.kind === "replayed" ? { ...lookup, generation: result.generation } : lookup;
-    const ended = waits ? await awaitEnd(ledger, run, waitMs) : undefined;
-    if (json) {
-      const event = waits ? { event: ended ?? null } : {};
-      context.stdout.write(`${JSON.stringify({ ...oneAsJson(verb, result), ...event })}\n`);
-    } else if (waits) context.stdout.write(`${describeEnd(ended, waitMs)}\n`);
-    return waits ? exitCodeOf(ended) : isDone ? 0 : 1;
+  const print = (text: string) => context.stdout.write(`${text}\n`);
+  return await withStores(context, async (stores) => {
+    const { skipped, generation } = await act(verb, stores, actorOf(context, reason), lookup);
+    const counts = {
+      [VERB_WORDS[verb].field]: skipped === undefined ? 1 : 0,
+      skipped: skipped === undefined ? {} : { [skipped.code]: 1 },
+      ...(generation === undefined ? {} : { generation }),
+    };
+    const waits = skipped === undefined && waitMs !== undefined;
+    if (!json) print(textOf(verb, lookup, { skipped, generation }));
+    if (!waits) {
+      if (json) print(JSON.stringify(counts));
+      return skipped === undefined ? 0 : 1;
+    }
+    const run = generation === undefined ? lookup : { ...lookup, generation };
+    const ended = await awaitEnd(stores.ledger, run, waitMs);
+    print(json ? JSON.stringify({ ...counts, event: ended ?? null }) : describeEnd(ended, waitMs));
+    return exitCodeOf(ended);
   });
 }
 
-function oneAsJson(verb: Verb, result: RetryResult | ReplayResult) {
-  const isDone = result.kind !== "skipped";
-  return {
-    [DONE[verb]]: isDone ? 1 : 0,
-    skipped: isDone ? {} : { [result.reason]: 1 },
-    ...(result.kind === "replayed" ? { generation: result.generation } : {}),
-  };
+interface OneResult {
+  readonly skipped?: { readonly code: string; readonly why: string } | undefined;
+  readonly generation?: number | undefined;
 }
 
-function oneAsText(verb: Verb, lookup: EventLookup, result: RetryResult | ReplayResult): string {
-  const name = `${lookup.source} ${printable(lookup.eventId)}`;
-  if (result.kind === "skipped") {
-    const why = result.reason;
-    return `not ${DONE[verb]} ${name}: ${REASONS[why]} (${why})`;
+async function act(
+  verb: BulkVerb,
+  stores: OpenStores,
+  actor: Actor,
+  lookup: EventLookup,
+): Promise<OneResult> {
+  if (verb === "give_up") {
+    const answer = await giveUpEvent({ ...stores, actor }, lookup);
+    if (answer === "given_up") return {};
+    const reason = answer === "running" ? "event_running" : answer;
+    const code = reason === "not_found" ? "event_not_found" : reason;
+    return { skipped: { code, why: REASON_WORDS[reason] } };
   }
-  const as = result.kind === "replayed" ? ` as generation ${result.generation}` : "";
-  return `${DONE[verb]} ${name}${as}`;
+  const operator = createOperator(stores, actor);
+  const result =
+    verb === "retry" ? await operator.retryEvent(lookup) : await operator.replayEvent(lookup);
+  if (result.kind !== "skipped") return result.kind === "replayed" ? result : {};
+  return { skipped: { code: result.reason, why: REASON_WORDS[result.reason] } };
 }
 
-/** Reasons not to give an event up, each with its code. */
-const GIVE_UP_REASONS: Record<
-  Exclude<GiveUpAnswer, "given_up">,
-  readonly [code: string, why: string]
-> = {
-  running: ["event_running", "its handler is running; ask again when the attempt has ended"],
-  not_pending: ["not_pending", "it is already completed or failed"],
-  not_found: ["event_not_found", "the ledger does not know it"],
-};
-
-interface GiveUpOptions {
-  readonly lookup: EventLookup;
-  readonly json: boolean;
-  readonly reason: string | undefined;
-}
-
-/** Gives one event up, and says what became of it. Gives the exit code. */
-export async function runGiveUp(
-  context: CliContext,
-  { lookup, json, reason }: GiveUpOptions,
-): Promise<number> {
-  const actor = { user: context.user, role: "operator", via: "cli", reason } as const;
-  const answer = await withStores(context, (stores) => giveUpEvent({ ...stores, actor }, lookup));
-  const isDone = answer === "given_up";
+function textOf(verb: BulkVerb, lookup: EventLookup, { skipped, generation }: OneResult): string {
+  const { done } = VERB_WORDS[verb];
   const name = `${lookup.source} ${printable(lookup.eventId)}`;
-  if (json) {
-    const outcome = {
-      given_up: isDone ? 1 : 0,
-      skipped: isDone ? {} : { [GIVE_UP_REASONS[answer][0]]: 1 },
-    };
-    context.stdout.write(`${JSON.stringify(outcome)}\n`);
-  } else if (isDone) {
-    context.stdout.write(`given up ${name}\n`);
-  } else {
-    const [code, why] = GIVE_UP_REASONS[answer];
-    context.stdout.write(`not given up ${name}: ${why} (${code})\n`);
-  }
-  return isDone ? 0 : 1;
+  if (skipped !== undefined) return `not ${done} ${name}: ${skipped.why} (${skipped.code})`;
+  return `${done} ${name}${generation === undefined ? "" : ` as generation ${generation}`}`;
 }

@@ -1,10 +1,9 @@
 import type { BulkRun } from "@millrace/api-contract";
-import { runResult } from "@millrace/api-contract/run-text";
+import { REASON_WORDS, runResult } from "@millrace/api-contract/run-text";
 import { wait } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { CliContext } from "../context.ts";
 import { createProgress } from "../progress.ts";
-import { REASONS } from "./run-one.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -13,10 +12,8 @@ const POLL_MS = 1_000;
 const PATIENCE_MS = 10_000;
 
 /**
- * Watches a run with a bar until its events have ended, or none of them ends for ten seconds, and
- * prints its result. Ctrl-C stops watching, not the run. Returns 0 for a run that finished.
- *
- * @throws `database_unavailable`
+ * Watches a run until its events have ended, or none of them ends for ten seconds. Ctrl-C stops
+ * watching, not the run. Returns the exit code.
  */
 export async function watchRun(
   context: CliContext,
@@ -39,7 +36,7 @@ export async function watchRun(
       run = await ledger.bulkRuns.get(run.id);
       // The members of a large run take a while to count, which must not keep Postgres busy.
       pollMs = Math.max(POLL_MS, 5 * (performance.now() - askedAt));
-      if (isChanged(before, run)) changedAt = performance.now();
+      if (progressOf(run) !== progressOf(before)) changedAt = performance.now();
       progress.reach(run.listed);
       say(run, performance.now() - changedAt);
     }
@@ -61,17 +58,10 @@ function isOver({ finished_at: finishedAt, results }: BulkRun, unchangedMs: numb
   return finishedAt !== null && (results.pending === 0 || unchangedMs > PATIENCE_MS);
 }
 
-function isChanged(before: BulkRun, now: BulkRun): boolean {
-  const { completed, failed } = before.results;
-  return (
-    now.listed !== before.listed ||
-    now.state !== before.state ||
-    now.results.completed !== completed ||
-    now.results.failed !== failed
-  );
-}
+const progressOf = ({ listed, state, results: { completed, failed } }: BulkRun): string =>
+  [listed, state, completed, failed].join();
 
-/** Says why a run does not get on, once for each reason. */
+/** Reports each reason why a run waits once. */
 function createNotes({ stderr }: CliContext, id: number) {
   const said = new Set<string>();
   return (run: BulkRun, unchangedMs: number): void => {
@@ -94,17 +84,20 @@ function noteOn(
   return undefined;
 }
 
-/** The results of a run's events, and the reasons of those that were skipped. */
 export function resultText(run: BulkRun): string {
   const { skipped, state } = run;
-  const lines = [runResult(run)];
-  for (const [reason, count] of Object.entries(skipped)) {
-    const why = Object.hasOwn(REASONS, reason) ? REASONS[reason as keyof typeof REASONS] : reason;
-    lines.push(`skipped: ${number(count)}, ${why} (${reason})`);
-  }
+  const lines = [
+    runResult(run),
+    ...Object.entries(skipped).map(([reason, count]) => skippedText(reason, number(count))),
+  ];
   if (state === "stopped") lines.push("The run was stopped before its end.");
   if (state === "failed") lines.push(`The run failed: ${printable(run.error ?? "")}`);
   return lines.join("\n");
 }
+
+const WORDS: Readonly<Record<string, string>> = REASON_WORDS;
+
+export const skippedText = (reason: string, count: string): string =>
+  `skipped: ${count}, ${WORDS[reason] ?? reason} (${reason})`;
 
 export const number = (value: number): string => value.toLocaleString("en-US");

@@ -1,7 +1,6 @@
 import { MillraceError, type Provider, type SampleRequest, type SignRequest } from "@millrace/core";
 import { newEventId } from "@millrace/providers";
 
-/** The common part of all events of one call. */
 export interface EventRecipe {
   readonly provider: Provider;
   readonly secret: string;
@@ -13,7 +12,7 @@ export interface EventRecipe {
   readonly overrides: readonly Override[];
 }
 
-/** Makes the event of a number, counted from 0, to be signed as if it happened now. */
+/** Makes one event of a recipe, by its number from 0. */
 export function createEvent(recipe: EventRecipe, index: number): SignRequest {
   const { type, secret } = recipe;
   const eventId = idOf(recipe, index);
@@ -21,11 +20,7 @@ export function createEvent(recipe: EventRecipe, index: number): SignRequest {
   return { eventId, type, secret, nowMs, body: bodyOf(recipe, { eventId, type, nowMs }) };
 }
 
-/**
- * The type that is sent when none is named: the provider's usual one.
- *
- * @throws `invalid_event_type` when the provider has no samples.
- */
+/** @throws `invalid_event_type` when the provider has no samples. */
 export function usualType(provider: Provider): string {
   const [usual] = provider.sampleTypes;
   if (usual !== undefined) return usual;
@@ -47,10 +42,7 @@ function bodyOf({ provider, data, overrides }: EventRecipe, request: SampleReque
   return Buffer.from(overrideFields(text, overrides));
 }
 
-/**
- * The events that the ingress will read from a delivery. A body of `--data` can carry other events
- * than `--id` and the type name, and several.
- */
+/** The events that the ingress will read: a body of `--data` can carry others, and several. */
 export function identifiedAs(
   provider: Provider,
   event: SignRequest,
@@ -70,7 +62,6 @@ export function identifiedAs(
 
 type EventName = Pick<SignRequest, "type" | "eventId">;
 
-/** A field of a JSON body, and what to put there. */
 export interface Override {
   readonly path: readonly string[];
   readonly value: unknown;
@@ -83,11 +74,7 @@ export function parseOverride(text: string): Override | undefined {
   return { path: text.slice(0, equals).split("."), value: jsonOr(text.slice(equals + 1)) };
 }
 
-/**
- * Puts values into a JSON body; objects on the way are made where there are none.
- *
- * @throws `invalid_body` when the body is not a JSON object.
- */
+/** @throws `invalid_body` when the body is not a JSON object. */
 export function overrideFields(body: string, overrides: readonly Override[]): string {
   if (overrides.length === 0) return body;
   const root = jsonOr(body);

@@ -1,20 +1,14 @@
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 
-/** The answer of the ingress, or the reason that there was none. */
 export type Reply =
   | { readonly kind: "answer"; readonly status: number; readonly body: string; readonly ms: number }
   | { readonly kind: "no_answer"; readonly reason: string; readonly refused: boolean };
 
-interface Poster {
-  post(headers: Readonly<Record<string, string>>, body: Uint8Array): Promise<Reply>;
-  close(): void;
-}
-
 const TIMEOUT_MS = 15_000;
 
 /** Posts to one URL over at most `connections` connections, which are kept open. */
-export function createPoster(url: URL, connections: number): Poster {
+export function createPoster(url: URL, connections: number) {
   const isSecure = url.protocol === "https:";
   const options = { keepAlive: true, maxSockets: connections };
   const agent = isSecure ? new HttpsAgent(options) : new HttpAgent(options);
@@ -56,10 +50,8 @@ function noAnswer(error: NodeJS.ErrnoException): Reply {
   return { kind: "no_answer", reason: cause.message, refused };
 }
 
-/** The result of a delivery: accepted, known already, or rejected with a code. */
 type Verdict = "accepted" | "duplicate" | { readonly rejected: string };
 
-/** Reads an answer of the ingress. */
 export function readVerdict(reply: Reply): Verdict {
   if (reply.kind === "no_answer") return { rejected: "no_answer" };
   const body = parse(reply.body);

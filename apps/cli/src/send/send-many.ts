@@ -1,12 +1,11 @@
-import { MillraceError, type SignRequest } from "@millrace/core";
+import { MillraceError, wait, type SignRequest } from "@millrace/core";
 import type { Output } from "../context.ts";
 import { createProgress } from "../progress.ts";
 import { createEvent, type EventRecipe } from "./create-event.ts";
 import { type Reply, readVerdict } from "./post-delivery.ts";
 import { printable } from "../terminal-text.ts";
-import { setTimeout as sleep } from "node:timers/promises";
 
-/** Makes one delivery, and shows what was answered. Gives the exit code. */
+/** Returns the exit code, as {@link sendMany} does. */
 export async function sendOne(
   deliver: () => Promise<Reply>,
   { heading, stdout }: { heading: string; stdout: Output },
@@ -27,7 +26,6 @@ function words(reply: Reply): string {
 
 export interface ManyOptions {
   readonly count: number;
-  /** Further deliveries of each event. */
   readonly duplicates: number;
   readonly concurrency: number;
   readonly rate?: number;
@@ -60,7 +58,7 @@ export async function sendMany(
     progress.stop();
   }
   options.stdout.write(`${tally.summary(performance.now() - startedAt)}\n`);
-  return tally.rejected === 0 ? 0 : 1;
+  return tally.counts.rejected === 0 ? 0 : 1;
 }
 
 // The copies of an event follow each other, so that several of them are in flight at once.
@@ -78,19 +76,12 @@ function createEvents(recipe: EventRecipe, copies: number): (index: number) => S
 }
 
 interface SendPlan {
-  /** Deliveries in all. */
   readonly total: number;
-  /** Deliveries in flight at once, at most. */
   readonly concurrency: number;
-  /** Deliveries a second, at most; undefined for as fast as the answers come. */
   readonly ratePerSecond: number | undefined;
 }
 
-/**
- * Makes `total` deliveries, each by `deliver` with its number from 0, and reports each reply.
- *
- * @throws `ingress_unreachable` when the connection is refused before anything was answered.
- */
+/** @throws `ingress_unreachable` when the connection is refused before anything was answered. */
 export async function sendAll(
   plan: SendPlan,
   deliver: (index: number) => Promise<Reply>,
@@ -106,7 +97,7 @@ export async function sendAll(
       next += 1;
       if (plan.ratePerSecond !== undefined) {
         const dueMs = (index / plan.ratePerSecond) * 1_000;
-        await sleep(Math.max(0, startedAt + dueMs - performance.now()));
+        await wait(Math.max(0, startedAt + dueMs - performance.now()));
       }
       const reply = await deliver(index);
       if (reply.kind === "answer") answered = true;
@@ -129,37 +120,24 @@ function unreachable(reason: string): MillraceError {
   );
 }
 
-/** Counts what became of many deliveries, and how long the answers took. */
-export interface Counts {
-  add(reply: Reply): void;
-  /** Deliveries that were neither accepted nor known already. */
-  readonly rejected: number;
-  /** The counts in words, for people. */
-  summary(elapsedMs: number): string;
-}
-
-function createCounts(): Counts {
+function createCounts() {
+  const counts = { accepted: 0, duplicate: 0, rejected: 0 };
   const rejections = new Map<string, number>();
   const latenciesMs: number[] = [];
-  let accepted = 0;
-  let duplicate = 0;
-  let rejected = 0;
-
   return {
-    add(reply) {
+    counts,
+    add(reply: Reply): void {
       if (reply.kind === "answer") latenciesMs.push(reply.ms);
       const verdict = readVerdict(reply);
-      if (verdict === "accepted") accepted += 1;
-      else if (verdict === "duplicate") duplicate += 1;
-      else {
-        rejected += 1;
-        rejections.set(verdict.rejected, (rejections.get(verdict.rejected) ?? 0) + 1);
+      if (typeof verdict === "string") {
+        counts[verdict] += 1;
+        return;
       }
+      counts.rejected += 1;
+      rejections.set(verdict.rejected, (rejections.get(verdict.rejected) ?? 0) + 1);
     },
-    get rejected() {
-      return rejected;
-    },
-    summary(elapsedMs) {
+    summary(elapsedMs: number): string {
+      const { accepted, duplicate, rejected } = counts;
       const total = accepted + duplicate + rejected;
       const seconds = elapsedMs / 1_000;
       const codes = [...rejections].map(([code, count]) => `${code} ${count}`).join(", ");

@@ -1,8 +1,7 @@
-import { removeRun, type Run, writeRun } from "../run-file.ts";
+import { removeRun, type Run, writeRun } from "../data-folder.ts";
 import type { RunningProcess } from "./supervisor.ts";
 
 interface RunFacts {
-  /** Where the roles listen. */
   readonly host: string;
   readonly startedAt: string;
   readonly MILLRACE_CONFIG: string;
@@ -10,7 +9,6 @@ interface RunFacts {
   readonly REDIS_URL: string | undefined;
 }
 
-/** Describes this process and its children, as `run.json` has it. */
 export function currentRun(processes: readonly RunningProcess[], facts: RunFacts): Run {
   const url = (name: string) => {
     const port = processes.find((process) => process.name === name)?.port ?? 0;
@@ -28,32 +26,24 @@ export function currentRun(processes: readonly RunningProcess[], facts: RunFacts
   };
 }
 
-/** Where this machine reaches what listens on a host. */
+/** The host for a URL that this machine can use. */
 function reachable(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
   return host.includes(":") ? `[${host}]` : host;
 }
 
-/** Keeps `run.json` in step with what runs. */
-interface RunKeeper {
-  /** Writes the file as things stand now. */
-  update(): void;
-  /** Removes it, and writes it no more. */
-  remove(): Promise<void>;
-}
-
-/** @param current - the run as it stands; called for each write. */
-export function createRunKeeper(dataDir: string, current: () => Run): RunKeeper {
+/** Keeps `run.json` up to date; `current` is called for each write. */
+export function createRunKeeper(dataDir: string, current: () => Run) {
   // One after the other, so that an older state never lands on a newer one.
   let last: Promise<void> = Promise.resolve();
   let removed = false;
   return {
-    update() {
+    update(): void {
       if (removed) return;
       // A full disk must not end what runs; other commands then do without the file.
       last = last.then(() => writeRun(dataDir, current())).catch(() => {});
     },
-    async remove() {
+    async remove(): Promise<void> {
       removed = true;
       await last;
       await removeRun(dataDir);
@@ -61,17 +51,14 @@ export function createRunKeeper(dataDir: string, current: () => Run): RunKeeper 
   };
 }
 
-/** Facts of the summary that the run does not have. */
 interface SummaryOptions {
   readonly sources: readonly string[];
   /** A type that the first source's provider has a sample of. */
   readonly sampleType: string | undefined;
   readonly isEmbedded: boolean;
-  /** The data folder as the user knows it. */
   readonly dataDir: string;
 }
 
-/** The few lines that `millrace start` greets with. */
 export function startSummary(run: Run, options: SummaryOptions): string {
   const [first = ""] = options.sources;
   const workers = run.processes.filter(({ name }) => name.startsWith("worker")).length;

@@ -2,17 +2,14 @@ import { createServer } from "node:http";
 import { isMillraceError, MillraceError } from "@millrace/core";
 import { closeServer, listen } from "@millrace/service";
 
-/** Ports that are tried, from the wanted one on. */
 const TRIES = 200;
 /** Taken, or kept for root. */
 const NOT_FREE: ReadonlySet<unknown> = new Set(["EADDRINUSE", "EACCES"]);
 
 /**
- * Finds the first port from `wanted` on that nobody listens on and that is not in `taken`, and
- * puts it there.
+ * Finds the first free port from `wanted` on that is not in `taken`, and adds it there.
  *
- * @throws `port_in_use` when 200 in a row are taken; `invalid_config` for a host that is not this
- * machine's.
+ * @throws `port_in_use` when 200 in a row are taken; `invalid_config` for another machine's host.
  */
 export async function freePort(wanted: number, host: string, taken: Set<number>): Promise<number> {
   for (let port = wanted; port < wanted + TRIES && port <= 65_535; port += 1) {
@@ -28,11 +25,6 @@ export async function freePort(wanted: number, host: string, taken: Set<number>)
   );
 }
 
-/**
- * True when nobody listens on a port, and we can.
- *
- * @throws `invalid_config` for a host of another machine.
- */
 export async function isFree(port: number, host: string): Promise<boolean> {
   const server = createServer();
   try {

@@ -6,10 +6,7 @@ import { printable } from "../terminal-text.ts";
 
 const HIDDEN = new Set(["level", "time", "pid", "role", "hostname", "msg"]);
 
-/**
- * Writes a process's output line by line under its name: short lines for people on a terminal,
- * JSON lines otherwise.
- */
+/** Writes a process's output line by line: short on a terminal, JSON otherwise. */
 export function pipeLines(from: Readable, name: string, to: Output, plainLevel?: "warn"): void {
   const lines = createInterface({ input: from, crlfDelay: Infinity });
   lines.on("line", (line) => {
@@ -17,7 +14,7 @@ export function pipeLines(from: Readable, name: string, to: Output, plainLevel?:
   });
 }
 
-/** Writes one line that a process said, as the output wants it; `plainLevel` is of one without. */
+/** `plainLevel` is the level of a line that is not JSON. */
 export function writeLine(
   to: Output,
   name: string,
@@ -25,11 +22,8 @@ export function writeLine(
   plainLevel: "info" | "warn" = "info",
 ): void {
   const record = parse(line) ?? { level: plainLevel, msg: line };
-  to.write(`${to.isTTY === true ? short(name, record) : json(name, record)}\n`);
-}
-
-function json(name: string, record: LogRecord): string {
-  return JSON.stringify({ ...record, process: name });
+  const isShort = to.isTTY === true;
+  to.write(`${isShort ? short(name, record) : JSON.stringify({ ...record, process: name })}\n`);
 }
 
 function short(name: string, record: LogRecord): string {

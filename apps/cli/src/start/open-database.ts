@@ -6,14 +6,12 @@ import {
 } from "@millrace/connect";
 import { type Config, MillraceError } from "@millrace/core";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
-import { createPool } from "@millrace/ledger";
 import { connectionsWanted, type QueueRole } from "@millrace/queue";
-import type { Stores } from "../stores.ts";
-import { isAlive } from "../run-file.ts";
-import type { Settings } from "../settings.ts";
+import { withPool, type Stores } from "../stores.ts";
+import { isAlive } from "../data-folder.ts";
+import type { Settings } from "../context.ts";
 import { join } from "node:path";
 
-/** The Postgres that everything stands on: the one of DATABASE_URL, or one of our own. */
 export interface Database {
   readonly url: string;
   readonly isEmbedded: boolean;
@@ -64,7 +62,6 @@ export async function openDatabase(
 /** For commands that run at the same time: send needs none, the others up to four. */
 const COMMANDS = 8;
 
-/** Connections to Postgres that a start's processes may hold at once, all their pools together. */
 function connectionsOfStart(config: Config, workers: number, onRedis: boolean): number {
   const queue = (role: QueueRole) => (onRedis ? 0 : connectionsWanted(role));
   const ingress = ingressConnections + queue("ingress");
@@ -73,32 +70,19 @@ function connectionsOfStart(config: Config, workers: number, onRedis: boolean): 
   return ingress + workers * worker + dashboard + COMMANDS;
 }
 
-/**
- * Refuses to start more processes than Postgres has connections for: they would wait for one
- * another under load.
- *
- * @throws `too_many_connections`
- */
+/** @throws `too_many_connections`: processes without one would wait for each other under load. */
 export async function checkConnections(
   config: Config,
   { databaseUrl, redisUrl }: Stores,
   workers: number,
 ): Promise<void> {
   const wanted = connectionsOfStart(config, workers, redisUrl !== undefined);
-  const available = await readConnectionsGiven(databaseUrl);
+  const options = { url: databaseUrl, max: 1, applicationName: "millrace-start" };
+  const available = await withPool(options, connectionsGiven);
   if (wanted <= available) return;
   throw new MillraceError(
     "too_many_connections",
     `Cannot start ${workers} workers: all pools together may take ${wanted} connections, and ` +
       `Postgres gives ${available}. Lower --workers or worker.concurrency, or raise max_connections`,
   );
-}
-
-async function readConnectionsGiven(databaseUrl: string): Promise<number> {
-  const pool = createPool({ url: databaseUrl, max: 1, applicationName: "millrace-start" });
-  try {
-    return await connectionsGiven(pool);
-  } finally {
-    await pool.end();
-  }
 }

@@ -1,14 +1,9 @@
+import { fork } from "node:child_process";
 import { secretVariable, type Environment } from "@millrace/core";
 import type { CliContext } from "../context.ts";
 import { freePort } from "./free-port.ts";
 import { pipeLines } from "./log-lines.ts";
-import type { Launch } from "./supervised-child.ts";
-import { type ChildProcess, fork } from "node:child_process";
-
-interface RoleLaunch {
-  readonly name: string;
-  readonly launch: Launch;
-}
+import type { Launch } from "./supervisor.ts";
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -16,9 +11,7 @@ interface RolesOptions {
   readonly environment: Environment;
   readonly host: string;
   readonly workers: number;
-  /** Variables of every role. */
   readonly shared: Variables;
-  /** Variables of the ingress alone: the development secrets. */
   readonly ingress: Variables;
   readonly sources: readonly string[];
 }
@@ -30,8 +23,7 @@ interface Role {
   readonly env: Variables;
 }
 
-/** Launches of all processes of a start: the ingress, the workers, the dashboard. */
-export function roleLaunches(context: CliContext, options: RolesOptions): RoleLaunch[] {
+export function roleLaunches(context: CliContext, options: RolesOptions) {
   const { environment, workers } = options;
   const taken = new Set<number>();
   const roles: readonly Role[] = [
@@ -49,9 +41,13 @@ export function roleLaunches(context: CliContext, options: RolesOptions): RoleLa
       if (port !== undefined) taken.delete(port);
       port = await freePort(port ?? environment[variable], options.host, taken);
       const inherited = { ...context.env, ...ofOtherRoles(context.env, role, options.sources) };
-      const child = launchRole(context.bin, role, {
+      const child = fork(context.bin, [role], {
         cwd: context.cwd,
         env: { ...inherited, ...options.shared, ...env, [variable]: String(port) },
+        execArgv: [],
+        stdio: ["ignore", "pipe", "pipe", "ipc"],
+        // A group of its own, so that Ctrl-C in the terminal reaches this process alone.
+        detached: true,
       });
       if (child.stdout !== null) pipeLines(child.stdout, name, context.stdout);
       if (child.stderr !== null) pipeLines(child.stderr, name, context.stderr, "warn");
@@ -61,10 +57,7 @@ export function roleLaunches(context: CliContext, options: RolesOptions): RoleLa
   });
 }
 
-/**
- * The secrets of other roles, empty: they count as unset, and the `.env` that every process reads
- * does not set them. Config and handlers can read the rest of the environment in all roles.
- */
+/** The secrets of other roles, empty, so that the `.env` that every process reads sets none. */
 function ofOtherRoles(env: Variables, role: Role["role"], sources: readonly string[]): Variables {
   const ofIngress = new Set(sources.map(secretVariable).flatMap((name) => [name, `${name}_FILE`]));
   const ownerOf = (name: string): Role["role"] | undefined => {
@@ -74,20 +67,4 @@ function ofOtherRoles(env: Variables, role: Role["role"], sources: readonly stri
   };
   const names = Object.keys(env).filter((name) => (ownerOf(name) ?? role) !== role);
   return Object.fromEntries(names.map((name) => [name, ""]));
-}
-
-/** Starts `millrace <role>` as a process of its own, whose output is read by us. */
-function launchRole(
-  bin: string,
-  role: string,
-  options: { cwd: string; env: Readonly<Record<string, string | undefined>> },
-): ChildProcess {
-  return fork(bin, [role], {
-    cwd: options.cwd,
-    env: { ...options.env },
-    execArgv: [],
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
-    // A group of its own: Ctrl-C in the terminal reaches us alone, and we end it in good order.
-    detached: true,
-  });
 }

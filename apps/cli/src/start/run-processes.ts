@@ -1,19 +1,13 @@
 import cluster from "node:cluster";
 import { createLogger, loadConfig, notifyParent } from "@millrace/service";
-import type { CliContext } from "../context.ts";
-import { readSettings } from "../settings.ts";
+import { type CliContext, readSettings } from "../context.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { createSupervisor } from "./supervisor.ts";
 
 /** For what an ingress does after `ingress.shutdownTimeoutMs`, before it is killed. */
 const GRACE_MS = 5_000;
 
-/**
- * Runs several ingress processes that listen on one port, until a stop signal. It accepts their
- * connections and distributes them in turn. One that dies is started again.
- *
- * @throws whatever kept the first from starting.
- */
+/** Runs several ingress processes on one port; this process accepts and distributes. */
 export async function runProcesses(context: CliContext, count: number): Promise<void> {
   const { configPath, environment } = readSettings(context);
   const { config } = await loadConfig(configPath);

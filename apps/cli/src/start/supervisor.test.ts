@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { afterEach, expect, test } from "vitest";
-import { isAlive } from "../run-file.ts";
+import { isAlive } from "../data-folder.ts";
 import { createSupervisor, type RunningProcess, type Supervisor } from "./supervisor.ts";
 
 const LISTENS = `process.send({ kind: "listening", role: "toy", port: 4000 });`;

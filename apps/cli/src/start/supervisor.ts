@@ -1,9 +1,6 @@
-import {
-  type Launch,
-  superviseChild,
-  type ChildTimes,
-  type SupervisedChild,
-} from "./supervised-child.ts";
+import type { ChildProcess } from "node:child_process";
+import { ERROR_CODES, isMillraceError, MillraceError, wait, type ErrorCode } from "@millrace/core";
+import { z } from "zod";
 
 /** A process that listens. */
 export interface RunningProcess {
@@ -18,6 +15,17 @@ interface SupervisorHooks {
   /** A process died, and is started again after `waitMs`. */
   onRestart(name: string, reason: string, waitMs: number): void;
 }
+
+interface Times {
+  /** Milliseconds before the first restart; each further one waits twice as long. */
+  readonly backoffFirstMs: number;
+  readonly backoffMaxMs: number;
+  /** Milliseconds a process must have lived to be started again as if for the first time. */
+  readonly steadyMs: number;
+}
+
+/** Starts a supervised process; called again for each restart. */
+export type Launch = () => Promise<ChildProcess>;
 
 export interface Supervisor {
   /** Starts a process and keeps it alive. */
@@ -34,28 +42,19 @@ export interface Supervisor {
   kill(): void;
 }
 
-const TIMES: ChildTimes = { backoffFirstMs: 250, backoffMaxMs: 10_000, steadyMs: 10_000 };
+const TIMES: Times = { backoffFirstMs: 250, backoffMaxMs: 10_000, steadyMs: 10_000 };
 
 /** Keeps a set of processes alive, and ends them together. */
-export function createSupervisor(hooks: SupervisorHooks, times: ChildTimes = TIMES): Supervisor {
+export function createSupervisor(hooks: SupervisorHooks, times: Times = TIMES): Supervisor {
   const children = new Map<string, SupervisedChild>();
   const running = new Map<string, RunningProcess>();
-
   return {
     add(name, launch) {
-      const child = superviseChild(
-        name,
-        launch,
-        {
-          onListening: (port, pid) => {
-            running.set(name, { name, pid, port });
-            hooks.onListening({ name, pid, port });
-          },
-          onRestart: (reason, waitMs) => hooks.onRestart(name, reason, waitMs),
-        },
-        times,
-      );
-      children.set(name, child);
+      const onListening = (process: RunningProcess) => {
+        running.set(name, process);
+        hooks.onListening(process);
+      };
+      children.set(name, superviseChild(name, launch, { ...hooks, onListening }, times));
     },
     async listening() {
       await Promise.all([...children.values()].map((child) => child.listening));
@@ -73,4 +72,171 @@ export function createSupervisor(hooks: SupervisorHooks, times: ChildTimes = TIM
       for (const child of children.values()) child.kill();
     },
   };
+}
+
+/** One process of a supervisor, with the same members. */
+interface SupervisedChild {
+  readonly listening: Promise<void>;
+  readonly givenUp: Promise<MillraceError>;
+  stop(deadlineMs: number): Promise<void>;
+  kill(): void;
+}
+
+/** Early deaths without an error after which a process that never ran well is given up. */
+const EARLY_DEATHS_MAX = 3;
+
+/**
+ * Keeps one process alive: when it dies it is started again, after a wait that grows. A process
+ * that never ran well is given up when it reports an error (of its config, for example), or when it
+ * dies three times in a row without one.
+ */
+function superviseChild(
+  name: string,
+  launch: Launch,
+  hooks: SupervisorHooks,
+  times: Times,
+): SupervisedChild {
+  const stopping = new AbortController();
+  const listening = deferred<void>();
+  const givenUp = deferred<MillraceError>();
+  let child: ChildProcess | undefined;
+
+  const life: LifeHooks = {
+    onLaunched: (launched) => {
+      child = launched;
+      if (stopping.signal.aborted) child.kill("SIGTERM");
+    },
+    onListening: (port, pid) => {
+      listening.resolve();
+      hooks.onListening({ name, pid, port });
+    },
+  };
+
+  async function live(): Promise<void> {
+    let refusals = 0;
+    let ranWell = false;
+    let waitMs = times.backoffFirstMs;
+    while (!stopping.signal.aborted) {
+      const death = await runChild(launch, life);
+      if (stopping.signal.aborted) return;
+      if (death.livedMs >= times.steadyMs) {
+        ranWell = true;
+        waitMs = times.backoffFirstMs;
+      }
+      refusals = isRefusal(death) ? refusals + 1 : 0;
+      if (!ranWell && (isFinal(death) || refusals >= EARLY_DEATHS_MAX)) {
+        const text = `Cannot start ${name}: ${death.reason}, ${EARLY_DEATHS_MAX} times over`;
+        givenUp.resolve(death.error ?? new MillraceError("internal", text));
+        return;
+      }
+      hooks.onRestart(name, death.error?.message ?? death.reason, waitMs);
+      await wait(waitMs, stopping.signal);
+      waitMs = Math.min(waitMs * 2, times.backoffMaxMs);
+    }
+  }
+  const gone = live();
+
+  return {
+    listening: listening.promise,
+    givenUp: givenUp.promise,
+    async stop(deadlineMs) {
+      stopping.abort();
+      child?.kill("SIGTERM");
+      const deadline = setTimeout(() => child?.kill("SIGKILL"), deadlineMs);
+      await gone;
+      clearTimeout(deadline);
+    },
+    kill() {
+      stopping.abort();
+      child?.kill("SIGKILL");
+    },
+  };
+}
+
+function deferred<Value>(): { promise: Promise<Value>; resolve: (value: Value) => void } {
+  let resolve: (value: Value) => void = () => {};
+  const promise = new Promise<Value>((settle) => (resolve = settle));
+  return { promise, resolve };
+}
+
+/** A death that the next start will probably repeat. */
+function isRefusal({ error, hadListened }: Death): boolean {
+  return error === undefined ? !hadListened : !PASSING.has(error.code);
+}
+
+/** The process reported its error, which another start would only repeat. */
+function isFinal({ error }: Death): boolean {
+  return error !== undefined && error.code !== "internal" && !PASSING.has(error.code);
+}
+
+/** Errors that another start can get past. */
+const PASSING: ReadonlySet<ErrorCode> = new Set([
+  "database_unreachable",
+  "database_unavailable",
+  "database_read_only",
+  "redis_unreachable",
+  "redis_not_writing",
+  "port_in_use",
+  "shutting_down",
+]);
+
+/** The end of one life of a process. */
+interface Death {
+  readonly reason: string;
+  /** The error that it reported. */
+  readonly error: MillraceError | undefined;
+  readonly hadListened: boolean;
+  readonly livedMs: number;
+}
+
+interface LifeHooks {
+  onLaunched(child: ChildProcess): void;
+  onListening(port: number, pid: number): void;
+}
+
+/** Follows one life of a process, from its launch to its end. */
+async function runChild(launch: Launch, hooks: LifeHooks): Promise<Death> {
+  const startedAtMs = Date.now();
+  let error: MillraceError | undefined;
+  let hadListened = false;
+  let reason: string;
+  try {
+    const child = await launch();
+    hooks.onLaunched(child);
+    child.on("message", (message) => {
+      const { success, data } = messageSchema.safeParse(message);
+      if (!success) return;
+      if (data.kind === "failed") {
+        error = new MillraceError(isErrorCode(data.code) ? data.code : "internal", data.message);
+        return;
+      }
+      hadListened = true;
+      hooks.onListening(data.port, child.pid ?? -1);
+    });
+    reason = await ended(child);
+  } catch (cause) {
+    reason = String(cause);
+    error = isMillraceError(cause) ? cause : undefined;
+  }
+  return { reason, error, hadListened, livedMs: Date.now() - startedAtMs };
+}
+
+function ended(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+    // `close` comes after the last line of its output, `exit` may come before.
+    child.once("close", (code, signal) => {
+      resolve(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`);
+    });
+  });
+}
+
+/** A message of a role's process: its port, or the error of its start. */
+const messageSchema = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("listening"), port: z.number() }),
+  z.object({ kind: z.literal("failed"), code: z.string(), message: z.string() }),
+]);
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code);
 }

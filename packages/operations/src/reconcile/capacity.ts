@@ -1,10 +1,8 @@
 import type { Pressure, Queues } from "@millrace/queue";
 
-/** The number of jobs that each queue can take without harm. */
 export interface Capacity {
   /** Measures the queues again, when the last measurement is more than a second old. */
   refresh(): Promise<void>;
-  /** Reserves capacity for one job in a source's queue; false when there is none. */
   take(source: string): boolean;
   has(source: string): boolean;
 }
@@ -12,17 +10,11 @@ export interface Capacity {
 /** Shares of the limits that the ingress fills, so that new deliveries still find capacity. */
 const DEPTH_SHARE = 0.9;
 const MEMORY_SHARE_MAX = 0.75;
-/**
- * Jobs of a source that may wait while memory is short. There must be some: BullMQ removes
- * completed jobs only as others complete, so that memory would stay short forever.
- */
+/** BullMQ removes completed jobs only as others complete, so some jobs must go on. */
 const DEPTH_WHEN_SHORT = 1_000;
 const REFRESH_MS = 1_000;
 
-/**
- * Keeps count of the capacity of the queues: the ledger's backlog must not push a queue past its
- * depth, or Redis past its memory, either of which would send new deliveries to the ledger.
- */
+/** Keeps the ledger's backlog from filling a queue, which would then refuse new deliveries. */
 export function createCapacity(
   queues: Pick<Queues, "measurePressure">,
   depthMaxOf: (source: string) => number,

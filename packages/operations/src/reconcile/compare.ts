@@ -5,7 +5,6 @@ import { mapConcurrent } from "../map-concurrent.ts";
 import type { Disagreement, EventDisagreementKind, UnreadableJob } from "./disagreement.ts";
 import { disagreementOf } from "./repair.ts";
 
-/** The means to compare ledger and queues. Nothing is written to either. */
 export interface CompareDeps {
   readonly ledger: Pick<Ledger, "repair">;
   readonly queues: Pick<Queues, "queues" | "jobStatuses" | "finishedJobs" | "findJob">;
@@ -13,12 +12,7 @@ export interface CompareDeps {
   readonly isSound: (event: EnvelopedEvent) => boolean;
 }
 
-/**
- * Separates the fault of a queue from that of all: called after an error, it throws when a store is
- * away.
- *
- * @throws `database_unavailable`, and what the queue throws
- */
+/** Called after an error: throws when a store is away, so that the fault is not one queue's. */
 export async function requireStores({
   ledger,
   queues,
@@ -27,7 +21,6 @@ export async function requireStores({
   await ledger.repair.serverEpoch();
 }
 
-/** Compares pending events with their jobs. */
 export async function comparePending(
   { ledger, queues }: CompareDeps,
   pending: readonly LedgerStatus[],
@@ -54,10 +47,7 @@ export async function comparePending(
   return { found: [...found, ...(await compareEnded({ ledger, queues }, ended))], toMark };
 }
 
-/**
- * An event is settled in the ledger first and its job ends after that, so that a pending event
- * whose job has ended may be settled by now: the ledger is asked once more, after the queue.
- */
+/** An event is settled before its job ends, so the ledger is asked again, after the queue. */
 async function compareEnded(
   { ledger, queues }: Pick<CompareDeps, "ledger" | "queues">,
   pending: readonly LedgerStatus[],
@@ -75,33 +65,25 @@ async function compareEnded(
   });
 }
 
-/** Which of the jobs that have ended are compared. */
 export interface FinishedWalk {
   readonly source: string;
   readonly state: "failed" | "completed";
   /** Those that ended from then on. */
   readonly sinceMs: number;
-  /**
-   * Milliseconds that an event or an end is left alone, because a worker or a retry is still at it.
-   */
+  /** Milliseconds that an end is left alone, because a worker or a retry may be at it. */
   readonly graceMs: number;
   /** Days that a completed event is remembered. An older job says nothing of the ledger. */
   readonly keysDays: number;
-  /**
-   * True when Postgres has changed: an event that it does not know may have been completed and
-   * undone.
-   */
+  /** True when Postgres has changed: it may have lost the completion of an event. */
   readonly wasUndone?: boolean | undefined;
 }
 
-/** Jobs that are read with their bodies at once. */
 const CONCURRENCY = 8;
 const DAY_MS = 86_400_000;
 
 /**
- * Compares jobs that have ended with their events, a page at a time; says how many each page had. A
- * job that runs again leaves the page that was read, and others move up. So the next page
- * begins with the last millisecond of the one before, and what is known of it is left out.
+ * Compares the ended jobs of a source, a page at a time. A job that runs again leaves its page, and
+ * others move up, so the next page begins with the last millisecond of the one before.
  */
 export async function* compareFinished(
   deps: CompareDeps,
@@ -121,7 +103,6 @@ export async function* compareFinished(
   }
 }
 
-/** A job whose event is known. */
 type ReadableJob = FinishedJob & { readonly event: EnvelopedEvent };
 
 async function comparePage(
@@ -141,16 +122,12 @@ async function comparePage(
   return [...found, ...jobs.flatMap((job) => findUnreadable(job, walk))];
 }
 
-/** A job that has ended, with its event's row. */
 interface LookedUp {
   readonly job: ReadableJob;
   readonly row: LedgerStatus | undefined;
 }
 
-/**
- * Reads the rows of jobs together. Where Postgres refuses to look one of them up, they are looked
- * up one by one, so that it is that one which is found and the others are compared.
- */
+/** Looks rows up together, or one by one where Postgres refuses the identity of one of them. */
 async function lookUp(
   deps: Pick<CompareDeps, "ledger">,
   jobs: readonly ReadableJob[],
@@ -174,8 +151,7 @@ async function lookUp(
 function findUnreadable(job: FinishedJob, walk: FinishedWalk): UnreadableJob[] {
   const { problem, failedReason } = job;
   if (problem === undefined) return [];
-  // A job of a later version is for its own reconciler, unless a worker of this version gave up on
-  // it.
+  // A job of a later version is for its own reconciler, unless this version gave it up.
   const isOfLaterBuild = problem.code === LATER && failedReason?.startsWith(LATER) !== true;
   return isOfLaterBuild ? [] : [unreadable(job, walk, problem)];
 }
@@ -210,21 +186,17 @@ function isFresh(
   return row === undefined ? Date.now() - job.finishedAtMs < graceMs : row.pendingForMs < graceMs;
 }
 
-/** Of a job whose event's identity no column holds. */
 const REFUSED_BY_POSTGRES: JobProblem = {
   code: "invalid_envelope",
   message: "Cannot look the event up: Postgres refuses its identity",
 };
-/** Of a job whose identity can be read, as the page has it, and whose body cannot. */
+/** The page could read the identity of the job, but its body cannot be read. */
 const NOT_JSON: JobProblem = {
   code: "invalid_envelope",
   message: "Cannot read job data: it is not an envelope as a whole",
 };
 
-/**
- * Names the fault of a job whose event the ledger does not know; undefined when the ledger need not
- * know it. A job without a valid MAC is shown, however it ended, and never recorded.
- */
+/** A job without a valid MAC is shown, and never recorded. */
 async function compareUnrecorded(
   { queues, isSound }: CompareDeps,
   job: ReadableJob,

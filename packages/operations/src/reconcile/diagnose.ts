@@ -3,43 +3,35 @@ import type { Queues } from "@millrace/queue";
 import { requireStores, type CompareDeps } from "./compare.ts";
 import { addFound, createCounts, type Found } from "./disagreement.ts";
 import { findLedgerChanges, type LedgerEpochDeps } from "./ledger-epoch.ts";
-import { findFinished, findEnqueued, findNotEnqueued, type Finding } from "./walk.ts";
+import { findFinished, findPending, type Finding } from "./walk.ts";
 
 export interface DiagnoseOptions {
   readonly sources: readonly string[];
-  /** Milliseconds that an event is left alone after it became pending. */
   readonly graceMs: number;
   readonly keysDays: number;
-  /** Events of each kind that are named. */
   readonly examplesMax: number;
-  /** Called with how many events and jobs have been looked at. */
   readonly onProgress?: (looked: number) => void;
 }
 
-/** The means to compare without writing. */
 export type DiagnoseDeps = CompareDeps &
   LedgerEpochDeps & { readonly queues: Pick<Queues, "ping"> };
 
-/** Everything that ledger and queues disagree on. */
 export interface Diagnosis extends Comparison {
-  /** Sources whose queue fails by itself, with its error. Nothing is known of them. */
+  /** Sources whose queue fails by itself, with its error. */
   readonly notCompared: ReadonlyMap<string, unknown>;
 }
 
 interface Comparison {
   readonly found: ReadonlyMap<DisagreementKind, Found>;
-  /** Events and jobs that were looked at. */
   readonly looked: number;
-  /** Pending events among them. */
   readonly pending: number;
 }
 
 /**
- * Compares every pending event and every job that has ended as the reconciler does, and changes
- * nothing. If that fails although both stores answer, each source is compared by itself, so that
- * one hides no other.
+ * Compares ledger and queues as the reconciler does, and changes nothing. If one queue fails, each
+ * source is compared by itself.
  *
- * @throws `database_unavailable`, and what the queue throws.
+ * @throws `database_unavailable`, and the queue's error.
  */
 export async function diagnose(deps: DiagnoseDeps, options: DiagnoseOptions): Promise<Diagnosis> {
   try {
@@ -72,9 +64,9 @@ async function compare(deps: DiagnoseDeps, options: DiagnoseOptions): Promise<Co
       options.onProgress?.(looked);
     }
   };
-  await look(findNotEnqueued(deps, options), () => true);
+  await look(findPending(deps, { ...options, which: "not_enqueued" }), () => true);
   const before = looked;
-  await look(findEnqueued(deps, options), () => true);
+  await look(findPending(deps, { ...options, which: "enqueued" }), () => true);
   // It reads everything that is pending, and leaves out what was compared before.
   const pending = looked - before;
   // Pending events were compared before, whatever their jobs.

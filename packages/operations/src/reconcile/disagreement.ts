@@ -2,25 +2,22 @@ import type { DisagreementKind } from "@millrace/api-contract";
 import type { EnvelopedEvent, EventKey } from "@millrace/core";
 import type { JobProblem } from "@millrace/queue";
 
-/** An event on which ledger and queue disagree, or a job that cannot be compared. */
 export type Disagreement = EventDisagreement | UnreadableJob;
 
 /** A kind of which the event is known. */
 export type EventDisagreementKind = Exclude<DisagreementKind, UnreadableJob["kind"]>;
 
-/** One event on which ledger and queue disagree. */
 export interface EventDisagreement {
   readonly kind: EventDisagreementKind;
   readonly event: EnvelopedEvent;
-  /** The end of its job, if it has ended. */
   readonly end: { readonly run: string; readonly failedReason: string | undefined } | undefined;
   /** True when the ledger has the event as enqueued. */
   readonly enqueued: boolean;
-  /** Milliseconds until its next attempt is due; nothing when it is. */
+  /** Milliseconds until its next attempt. */
   readonly dueInMs?: number | undefined;
 }
 
-/** A job that has ended, and of which nobody can say what event it is, or look that event up. */
+/** An ended job whose event is unknown, or cannot be looked up. */
 export interface UnreadableJob {
   readonly kind: "unreadable_job";
   readonly source: string;
@@ -29,33 +26,25 @@ export interface UnreadableJob {
   readonly problem: JobProblem;
 }
 
-/** The disagreements of one kind. */
 export interface Found {
   readonly count: number;
   /** The first few. */
   readonly examples: readonly DisagreementExample[];
 }
 
-/** The event, or of a job that cannot be read the job. */
 export interface DisagreementExample {
   readonly source: string;
   readonly event: Pick<EventKey, "eventId" | "generation"> | undefined;
   readonly jobId: string | undefined;
-  /** The reason why its job failed, or cannot be read. */
   readonly detail: string | undefined;
 }
 
-export interface Counts {
-  add(found: readonly Disagreement[]): void;
-  readonly found: ReadonlyMap<DisagreementKind, Found>;
-}
-
 /** Counts disagreements by kind, and keeps a few of each as examples. */
-export function createCounts(examplesMax: number): Counts {
+export function createCounts(examplesMax: number) {
   const found = new Map<DisagreementKind, Found>();
   return {
-    found,
-    add: (more) => {
+    found: found as ReadonlyMap<DisagreementKind, Found>,
+    add: (more: readonly Disagreement[]): void => {
       for (const one of more) {
         const { count, examples } = found.get(one.kind) ?? { count: 0, examples: [] };
         found.set(one.kind, {
@@ -67,7 +56,6 @@ export function createCounts(examplesMax: number): Counts {
   };
 }
 
-/** Adds the disagreements of different sources. */
 export function addFound(
   one: ReadonlyMap<DisagreementKind, Found>,
   other: ReadonlyMap<DisagreementKind, Found>,

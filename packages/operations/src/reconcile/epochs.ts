@@ -2,31 +2,20 @@ import { randomUUID } from "node:crypto";
 import type { Ledger } from "@millrace/ledger";
 import { queueName, type Queues } from "@millrace/queue";
 
-/** The means to detect that a queue is another than the one that the ledger was compared with. */
 export interface EpochDeps {
   readonly ledger: Pick<Ledger, "repair">;
   readonly queues: Pick<Queues, "epochs" | "writeEpoch">;
 }
 
-/**
- * The reason to compare a queue as a whole: this ledger was never compared with it, or it has
- * changed.
- */
+/** The ledger was never compared with the queue, or the queue has changed since. */
 export type QueueChange = "new" | "changed";
 
 /**
- * Those of the sources whose queue is not the one that the ledger was last compared with as a
- * whole: it is new, or it was flushed, restored, replaced, or its server restarted and may have
- * lost the last writes.
+ * Finds the queues that are not those of the last comparison: new, flushed, restored, replaced, or
+ * on a server that was restarted and may have lost the last writes.
  */
 export async function changedQueues(
-  {
-    ledger,
-    queues,
-  }: {
-    readonly ledger: EpochDeps["ledger"];
-    readonly queues: Pick<EpochDeps["queues"], "epochs">;
-  },
+  { ledger, queues }: { ledger: EpochDeps["ledger"]; queues: Pick<Queues, "epochs"> },
   sources: readonly string[],
 ): Promise<ReadonlyMap<string, QueueChange>> {
   const [current, kept] = await Promise.all([queues.epochs(sources), ledger.repair.readEpochs()]);
@@ -39,10 +28,7 @@ export async function changedQueues(
   return changes;
 }
 
-/**
- * Writes a new epoch into queues before they are compared as a whole, and returns how they are
- * known now.
- */
+/** Writes a new epoch into queues before they are compared, and returns their epochs. */
 export async function beginEpochs(
   { queues }: Pick<EpochDeps, "queues">,
   sources: readonly string[],
@@ -52,10 +38,7 @@ export async function beginEpochs(
   return new Map(sources.map((source) => [source, begun.get(source)]));
 }
 
-/**
- * Keeps in the ledger how queues were known before everything was compared with them. One that was
- * lost in the meantime is known by another epoch now, and the next pass compares it again.
- */
+/** Keeps the epochs from before a comparison: a queue that was lost since has another one. */
 export async function keepEpochs(
   { ledger }: Pick<EpochDeps, "ledger">,
   begun: ReadonlyMap<string, string | undefined>,

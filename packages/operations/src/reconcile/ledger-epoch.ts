@@ -1,27 +1,22 @@
 import type { KeptChange, Ledger, ServerEpoch } from "@millrace/ledger";
 import { queueName, type Queues } from "@millrace/queue";
 
-/** The means to detect that the ledger is another than the one that a queue was compared with. */
 export interface LedgerEpochDeps {
   readonly ledger: Pick<Ledger, "repair">;
   readonly queues: Pick<Queues, "ledgerMarks" | "forgotten">;
 }
 
 /**
- * The change of a ledger since a queue was last compared with it: it is on another server, on a
- * standby that was promoted or a server that was recovered to a point in time, at an earlier time,
- * or its server was restarted and may have lost the last commits (`synchronous_commit`, or its
- * folder was replaced).
+ * The ledger is on another server; on a promoted standby; at an earlier time; or its server was
+ * restarted and may have lost the last commits (`synchronous_commit`).
  */
 export type LedgerChangeKind = (typeof LEDGER_CHANGES)[number];
 export const LEDGER_CHANGES = ["other_server", "failed_over", "taken_back", "restarted"] as const;
 
-/** A queue that was last compared with another ledger than this one. */
 export interface LedgerChange extends KeptChange {
   readonly kind: LedgerChangeKind;
 }
 
-/** The ledger as it is now, and the queues that knew another one. */
 export interface LedgerView {
   readonly server: ServerEpoch;
   readonly marks: ReadonlyMap<string, Mark>;
@@ -30,23 +25,18 @@ export interface LedgerView {
   readonly lately: ReadonlyMap<string, KeptChange>;
 }
 
-/**
- * The mark in a queue: the server, and the number of the last pass, which Postgres has counted
- * before.
- */
+/** The mark in a queue: the server, and the number of the last pass. */
 interface Mark extends ServerEpoch {
   readonly pass: number;
 }
 
-/** For how long completions are counted. */
 const WEEK_MS = 7 * 86_400_000;
 
 /**
- * Compares the ledger with what the queue of each source knows of it. A dump that is restored into
- * the same server keeps its identifier and timeline, and its position goes up: only the number of
- * the pass shows it.
+ * Compares the ledger with the marks in the queues. Only the number of the pass shows a dump that
+ * was restored into the same server.
  *
- * @throws `database_unavailable`, and what the queue throws
+ * @throws `database_unavailable`, and the queue's error
  */
 export async function findLedgerChanges(
   { ledger, queues }: LedgerEpochDeps,
@@ -88,9 +78,7 @@ function changeOf(mark: Mark, now: Mark): LedgerChangeKind | undefined {
   return now.startedAtMs === mark.startedAtMs ? undefined : "restarted";
 }
 
-/**
- * Turns a restart into a loss, because a job that had completed was not completed in the ledger.
- */
+/** Turns a restart into a loss: a job had completed whose event had not. */
 export function takenBack({ changes }: LedgerView, source: string): LedgerChange | undefined {
   const change = changes.get(source);
   if (change?.kind !== "restarted") return undefined;
@@ -100,10 +88,10 @@ export function takenBack({ changes }: LedgerView, source: string): LedgerChange
 }
 
 /**
- * Counts a pass in Postgres, and then writes into each queue which ledger it was compared with: as
- * that was before the comparison, so that a failover in the meantime is found by the next pass.
+ * Counts a pass in Postgres, and then marks each queue with the ledger from before the comparison,
+ * so that the next pass finds a failover in the meantime.
  *
- * @throws `database_unavailable`, and what the queue throws
+ * @throws `database_unavailable`, and the queue's error
  */
 export async function keepLedgerEpoch(
   {
@@ -134,7 +122,7 @@ export async function keepLedgerEpoch(
 /** More passes than there can be: Postgres counts on from the number that a queue has. */
 const PASS_MAX = 1_000_000_000_000;
 
-/** Undefined for a text that no build has written: somebody has edited it. */
+/** Undefined for a text that was edited. */
 function readMark(text: string): Mark | undefined {
   try {
     const mark: Partial<Mark> | null = JSON.parse(text);

@@ -20,16 +20,8 @@ import {
   type LedgerEpochDeps,
 } from "./ledger-epoch.ts";
 import { repair, type RepairDeps } from "./repair.ts";
-import {
-  findFinished,
-  findEnqueued,
-  findPending,
-  findNotEnqueued,
-  type Finding,
-  type FindOptions,
-} from "./walk.ts";
+import { findFinished, findPending, type Finding, type FindOptions } from "./walk.ts";
 
-/** The means of a pass, and its callbacks. */
 export type PassDeps = CompareDeps &
   RepairDeps &
   EpochDeps &
@@ -38,67 +30,47 @@ export type PassDeps = CompareDeps &
     readonly queues: Pick<Queues, "backend" | "writeLedgerMark"> & RemovalQueues;
     /** Asked after each page: the pass ends when it is false. */
     readonly mayGoOn: () => boolean;
-    /**
-     * Called with the queues that are new or have changed, before everything is compared with them.
-     */
+    /** Called before everything is compared with these queues. */
     readonly onChanged: (changes: ReadonlyMap<string, QueueChange>) => void;
-    /**
-     * Called with the queues that knew another ledger, before all that completed in them is
-     * compared.
-     */
+    /** Called before all that completed in these queues is compared. */
     readonly onLedgerChanged: (changes: ReadonlyMap<string, LedgerChange>) => void;
-    /** Called after each page with how far the pass has come. */
     readonly onProgress: (progress: PassProgress) => void;
   };
 
 export interface PassProgress {
-  /** Events and jobs looked at. */
   readonly looked: number;
   readonly repaired: number;
 }
 
 export interface PassOptions extends FindOptions {
   readonly keysDays: number;
-  /**
-   * Failed jobs are looked at that ended since, and completed ones of a source whose ledger has
-   * just changed.
-   */
+  /** Compares jobs that failed since, and that completed since where the ledger has changed. */
   readonly endedSinceMs: number;
-  /**
-   * Compares every event that has been pending for so many milliseconds, whatever the ledger knows
-   * of its job.
-   */
+  /** Compares every event that has been pending for so many milliseconds. */
   readonly sweepGraceMs?: number | undefined;
   /** Compares every event that the ledger has as enqueued: its job may have been lost since. */
   readonly recheckEnqueued?: boolean | undefined;
 }
 
-/** The findings and repairs of a pass. */
 export interface PassReport extends PassProgress {
   readonly found: ReadonlyMap<DisagreementKind, Found>;
   readonly repairedByKind: ReadonlyMap<DisagreementKind, number>;
-  /** True when some source was compared as a whole, and not only its suspects. */
+  /** True when some source was compared as a whole. */
   readonly whole: boolean;
   /** True when that was because its queue or the ledger had changed. */
   readonly changed: boolean;
-  /** The Postgres of this pass. */
   readonly server: ServerEpoch;
   /** True when events were left because their queues had no capacity. */
   readonly isFull: boolean;
 }
 
 const EXAMPLES_MAX = 3;
-/**
- * Milliseconds after a change of the ledger for which what completes is compared: longer than a
- * job's lock lasts.
- */
+/** Milliseconds of comparison after a change of the ledger: longer than a job's lock lasts. */
 const SETTLING_MS = 120_000;
 
 /**
- * Compares ledger and queues and repairs the disagreements: of queues that have changed, or
- * whose ledger has, all that is pending and all jobs that have ended, and of the others only what
- * may be amiss. What is repaired leaves the ledger's index of what may be, so that the next pass
- * does not meet it again.
+ * Compares ledger and queues, and repairs. Where a queue or its ledger has changed, everything
+ * pending and every ended job is compared; elsewhere only suspects.
  */
 export async function runPass(deps: PassDeps, options: PassOptions): Promise<PassReport> {
   const pass = createPass(deps);
@@ -114,7 +86,7 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
   if (changed) {
     const epochs = await beginEpochs(deps, changedSources);
     const all = { ...options, graceMs: 0, sinceMs: 0 };
-    await pass.repairAll(findPending(deps, { ...all, sources: whole }));
+    await pass.repairAll(findPending(deps, { ...all, sources: whole, which: "every" }));
     await pass.repairAll(findFinished(deps, { ...all, sources: whole, state: "failed" }));
     for (const source of whole) {
       const completed = { ...all, sources: [source], state: "completed" } as const;
@@ -134,14 +106,14 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
   await pass.runUndone({ ...ended, sources, state: "completed" });
   if (sweepGraceMs !== undefined) {
     const swept = { ...options, graceMs: sweepGraceMs };
-    await pass.repairAll(findEnqueued(deps, swept));
+    await pass.repairAll(findPending(deps, { ...swept, which: "enqueued" }));
     await pass.repairAll(findFinished(deps, { ...swept, state: "failed", sinceMs: 0 }));
     await pass.repairAll(findFinished(deps, { ...swept, state: "completed", sinceMs: 0 }));
   }
   if (recheckEnqueued === true)
-    await pass.repairAll(findEnqueued(deps, { ...options, graceMs: 0 }));
+    await pass.repairAll(findPending(deps, { ...options, graceMs: 0, which: "enqueued" }));
   const hasCapacity = (source: string) => deps.capacity.has(source);
-  await pass.repairAll(findNotEnqueued(deps, { ...options, hasCapacity }));
+  await pass.repairAll(findPending(deps, { ...options, hasCapacity, which: "not_enqueued" }));
   const failedLately = { ...options, state: "failed", sinceMs: options.endedSinceMs } as const;
   await pass.repairAll(findFinished(deps, failedLately));
   await removeGivenUp(deps, options.sources);
@@ -164,13 +136,9 @@ export function mergeReports(reports: readonly PassReport[]): PassReport {
   }));
 }
 
-/** Events that were given up, whose jobs are removed at once. */
 const GIVEN_UP_MAX = 1_000;
 
-/**
- * Removes the jobs of events that were given up while their queue was away. Those that run leave by
- * themselves.
- */
+/** Removes the jobs of events that were given up while their queue was away. */
 async function removeGivenUp(
   { ledger, queues, mayGoOn }: PassDeps,
   sources: readonly string[],
@@ -182,16 +150,7 @@ async function removeGivenUp(
   }
 }
 
-/** Repairs what is found, page by page, and keeps count. */
-function createPass(deps: PassDeps): {
-  repairAll(findings: AsyncIterable<Finding>): Promise<void>;
-  /**
-   * Compares completed jobs of sources whose ledger has changed, and runs them again; true when
-   * there were any.
-   */
-  runUndone(options: Parameters<typeof findFinished>[1]): Promise<boolean>;
-  report(): Omit<PassReport, "whole" | "changed" | "server">;
-} {
+function createPass(deps: PassDeps) {
   const counts = createCounts(EXAMPLES_MAX);
   const repairedByKind = new Map<DisagreementKind, number>();
   let looked = 0;
@@ -223,9 +182,9 @@ function createPass(deps: PassDeps): {
 
   return {
     repairAll,
-    runUndone: async (options) => {
-      // Once: an event that runs again may emit others whose jobs have completed, and these are not
-      // marked as enqueued.
+    /** Returns true when completed jobs ran again. */
+    runUndone: async (options: Parameters<typeof findFinished>[1]): Promise<boolean> => {
+      // Once: an event that runs again may emit others, whose jobs have completed.
       const before = repaired;
       await repairAll(findFinished(deps, { ...options, wasUndone: true }));
       return repaired > before;

@@ -12,20 +12,15 @@ import { PAGE_MAX } from "./walk.ts";
 /** The name under which one process at a time leads. */
 export const RECONCILER = "reconciler";
 
-/** The reports of the reconciler, for logs, metrics and the user's hook. */
 export type ReconcilerNotice =
   /** Everything that is pending is about to be compared with these sources' queues. */
   | { readonly kind: "queue_changed"; readonly changes: ReadonlyMap<string, QueueChange> }
-  /**
-   * Everything is about to be compared with the queues of these sources, which knew another ledger.
-   */
+  /** Everything is about to be compared with these queues, which knew another ledger. */
   | { readonly kind: "ledger_changed"; readonly changes: ReadonlyMap<string, LedgerChange> }
-  /** The progress of a long pass. */
   | { readonly kind: "progress"; readonly looked: number; readonly repaired: number }
   | ({ readonly kind: "passed"; readonly tookMs: number } & PassReport)
   /** An event was failed because the queue had abandoned its job. */
   | { readonly kind: "job_abandoned"; readonly event: EnvelopedEvent; readonly reason: string }
-  /** Another process leads. */
   | { readonly kind: "follows" }
   /** A pass failed: over the queue of this source alone, or over all queues. */
   | { readonly kind: "pass_failed"; readonly source?: string; readonly error: unknown };
@@ -42,33 +37,20 @@ export interface ReconcilerDeps extends Pick<CompareDeps, "isSound"> {
 }
 
 export interface ReconcilerOptions extends Pick<PassOptions, "sources" | "graceMs" | "keysDays"> {
-  /** Milliseconds between passes. */
   readonly intervalMs: number;
-  /** Milliseconds between comparisons of everything that is pending. */
   readonly sweepIntervalMs: number;
   /** Jobs of a source that may wait in its queue. */
   readonly queueDepthMax: (source: string) => number;
-  /**
-   * Pending events that are read at once, {@link PAGE_MAX} when not set. A quarter of it is how
-   * many jobs are added at once, and a pass that repaired half of it is followed by the next one at
-   * once.
-   */
+  /** Pending events read at once. A pass that repaired half of them is followed by the next. */
   readonly pageMax?: number | undefined;
 }
 
-/**
- * The pause after a pass that left events for lack of capacity: the queues are measured every
- * second.
- */
+/** The pause after a pass that found no capacity: queues are measured every second. */
 const FULL_PAUSE_MS = 1_000;
 /** The difference of workers' clocks up to which the next pass finds their failed jobs. */
 const CLOCK_DIFFERENCE_MS = 30_000;
-/**
- * Milliseconds after a change by which every mark has come that an ingress had left to write: it
- * gathers them for a second, and its statement waits for seconds at most.
- */
+/** Milliseconds by which an ingress has written its marks: it gathers them for a second. */
 const MARKS_MS = 10_000;
-/** Milliseconds between the progress notices of a long pass. */
 const PROGRESS_INTERVAL_MS = 5_000;
 
 /** Queues that are compared together, and how far that has come. */
@@ -77,18 +59,13 @@ interface Group {
   /** Since when jobs that ended are compared by the next pass, if only the latest are. */
   readonly endedSinceMs: number;
   readonly sweepAtMs: number;
-  /**
-   * When marks are compared that were written about jobs which a server that has changed may have
-   * lost.
-   */
+  /** The time to compare marks of jobs that a changed server may have lost. */
   readonly marksAtMs: number;
 }
 
 /**
- * Keeps ledger and queues in agreement for as long as this process leads: passes, one after the
- * other, until it is closed. A pass goes over all queues together. Where it fails, each queue gets
- * a pass of its own, so that one that fails by itself holds up no other. What failed is tried again
- * after the interval.
+ * Keeps ledger and queues in agreement while this process leads, by one pass after the other. Where
+ * a pass over all queues fails, each gets its own, so that one fault holds up no other queue.
  */
 export function createReconciler(
   deps: ReconcilerDeps,
@@ -103,11 +80,11 @@ class Reconciler {
   readonly #pageMax: number;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
-  /** Of the last time that this process became the leader; aborts when it no longer is. */
+  /** Aborts when this process no longer leads. */
   #leadership: AbortSignal | undefined;
   /** One group, and the queues that failed by themselves, each apart. */
   #groups: readonly Group[] = [];
-  /** The Postgres of the last pass; undefined before this process' first as the leader. */
+  /** The Postgres of the last pass. */
   #server: ServerEpoch | undefined;
 
   constructor(deps: ReconcilerDeps, options: ReconcilerOptions) {
@@ -195,7 +172,6 @@ class Reconciler {
     });
   }
 
-  /** A group after a pass that began at some time. */
   #after(group: Group, report: PassReport, startedAtMs: number): Group {
     const { sweepIntervalMs, graceMs } = this.#options;
     const isSwept = startedAtMs >= group.sweepAtMs;
@@ -209,10 +185,7 @@ class Reconciler {
     };
   }
 
-  /**
-   * @throws the error of a pass where it is not the fault of some queue: a store is away, or
-   * another process leads.
-   */
+  /** @throws the error of a pass that is no fault of one queue. */
   async #demandStores(error: unknown): Promise<void> {
     if (!this.#mayGoOn()) throw error;
     await requireStores(this.#deps);
@@ -248,7 +221,7 @@ function isSameServer(one: ServerEpoch, other: ServerEpoch | undefined): boolean
   return one.startedAtMs === other?.startedAtMs && one.timeline === other.timeline;
 }
 
-/** From then on one comparison does all queues: each as far back as the one that needs it most. */
+/** One comparison for all queues, as far back as the one that needs it most. */
 function mergeGroups(groups: readonly Group[]): Group {
   return {
     sources: groups.flatMap(({ sources }) => sources),

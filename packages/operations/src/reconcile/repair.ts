@@ -1,15 +1,18 @@
 import type { DisagreementKind } from "@millrace/api-contract";
-import { isMillraceError, type EnvelopedEvent, type StoreResult } from "@millrace/core";
+import {
+  isMillraceError,
+  type EnvelopedEvent,
+  type EventKey,
+  type StoreResult,
+} from "@millrace/core";
 import type { AbandonAnswer, Ledger, LedgerStatus } from "@millrace/ledger";
 import type { JobStatus, Queues } from "@millrace/queue";
 import { mapConcurrent } from "../map-concurrent.ts";
-import { requeueJobs, withoutBody } from "../requeue.ts";
+import { enqueuePending, requeueJobs, withoutBody } from "../requeue.ts";
 import type { Capacity } from "./capacity.ts";
 import type { EventDisagreement, EventDisagreementKind, Disagreement } from "./disagreement.ts";
 
-/** The means to make ledger and queues agree. */
 export interface RepairDeps {
-  /** False for an event that no ingress would have accepted. */
   readonly isSound: (event: EnvelopedEvent) => boolean;
   readonly ledger: Pick<Ledger, "repair">;
   readonly queues: Pick<
@@ -19,18 +22,16 @@ export interface RepairDeps {
   readonly capacity: Capacity;
   /** Jobs in one call, whose answers must come within the queue's deadline. */
   readonly jobsMax: number;
-  /** Called for each event that the reconciler has failed for good. */
   readonly onAbandoned: (event: EnvelopedEvent, reason: string) => void;
 }
 
-/** A kind of disagreement: when it is found, its words, and its repair. */
 interface DisagreementRow {
   readonly ledger: string;
   readonly job: string;
   readonly act: string;
   /** Undefined for a kind that status and job do not show: compare.ts finds it. */
   readonly match?: (row: Row | undefined, job: EndedJob | undefined) => boolean;
-  /** Returns the number of repairs; the rest is found again. Undefined: nothing is done. */
+  /** Returns the number of repairs; the rest is found again. */
   readonly repair?: (deps: RepairDeps, found: readonly EventDisagreement[]) => Promise<number>;
 }
 
@@ -39,8 +40,8 @@ type EndedJob = Exclude<JobStatus, { state: "live" }>;
 
 /**
  * The disagreements of ledger and queue. Every other pair is in order: a live job of a pending or
- * failed event (a retry); a live, completed or removed job of a completed event. An event completes
- * before its job does, so Postgres has lost the completion of an event whose job has completed.
+ * failed event; a live, completed, or removed job of a completed event, which completes before its
+ * job.
  */
 export const DISAGREEMENTS: Readonly<Record<DisagreementKind, DisagreementRow>> = {
   pending_without_job: {
@@ -119,7 +120,6 @@ export const DISAGREEMENTS: Readonly<Record<DisagreementKind, DisagreementRow>> 
   },
 };
 
-/** In the order of the table. */
 export const DISAGREEMENT_KINDS = Object.keys(DISAGREEMENTS) as readonly DisagreementKind[];
 
 /** Compares an event with its job; undefined when they agree. */
@@ -137,25 +137,17 @@ function isPendingFailed(row: Row | undefined, job: EndedJob | undefined): boole
   return row?.status === "pending" && job?.state === "failed";
 }
 
-/**
- * A retry unmarks the event, and marks it when its job waits: the job of a marked event has failed
- * since, whatever the clocks of the two say.
- */
+/** A retry marks the event when its job waits: a marked one has failed since, by any clock. */
 function hasFailedSince(row: Row | undefined, job: EndedJob | undefined): boolean {
   if (row === undefined || job === undefined) return false;
   return row.enqueued || job.finishedAtMs >= row.pendingSinceMs;
 }
 
-/** Disagreements that are repaired one by one are repaired this many at a time. */
 const CONCURRENCY = 8;
 /** Jobs that run again share a connection, and their round trips. */
 const RERUN_CONCURRENCY = 64;
 
-/**
- * Makes ledger and queue agree again on what was found; returns how many of each kind. No attempt
- * is counted, and nothing is done twice: two reconcilers at once, or one and a person's retry, end
- * where one of them would have.
- */
+/** Returns how many of each kind it repaired. Two reconcilers at once do no harm. */
 export async function repair(
   deps: RepairDeps,
   found: readonly Disagreement[],
@@ -175,10 +167,8 @@ export async function repair(
 }
 
 /**
- * Adds the jobs of events that have none, as far as their queues have capacity. The ledger has the
- * bodies, so a job carries the identity alone, and waits for as long as the event's next attempt is
- * not due. An event that gets none is noted as not enqueued in the ledger, so that the next pass
- * comes back to it.
+ * Adds the jobs of events that have none, as far as their queues have capacity. A job carries the
+ * identity alone. An event without a job is unmarked, so that the next pass finds it.
  *
  * @throws `unavailable` when the queue takes no job at all.
  */
@@ -220,54 +210,44 @@ async function failEvents(deps: RepairDeps, found: readonly EventDisagreement[])
   return count(answers, "failed");
 }
 
-/**
- * The worker died before it could record the event, and the queue abandoned its job. A replay
- * begins in the ledger, so one that is not there was lost.
- */
+/** The worker died before it could record the event, and the queue abandoned its job. */
 async function recordFailed(
   deps: RepairDeps,
   found: readonly EventDisagreement[],
 ): Promise<number> {
   const answers = await mapConcurrent(found, CONCURRENCY, async ({ event, end }) => {
-    const { queues, isSound } = deps;
-    // As it is now: somebody may have edited it since.
-    const job = await queues.findJob(event);
-    if (job?.state !== "failed" || job.event === undefined || job.mac !== undefined) return "gone";
-    if (!isSound(job.event)) return "gone";
-    return await failEvent(deps, job.event, { code: codeOf(job.event, queues), end });
+    const job = await findSoundJob(deps, event);
+    if (job?.state !== "failed") return "gone";
+    return await failEvent(deps, job.event, { code: codeOf(job.event, deps.queues), end });
   });
   return count(answers, "failed");
 }
 
-/**
- * The event had completed, and Postgres has lost that: its row, status, and effects were one
- * commit, so that nothing of it is there. The job's body is run. Where only the ledger had the
- * body, its sender must deliver it again.
- */
+/** The job as it is now, if its MAC is valid: it may have been edited since. */
+async function findSoundJob({ queues, isSound }: RepairDeps, key: EventKey) {
+  const job = await queues.findJob(key);
+  if (job?.event === undefined || job.mac !== undefined) return undefined;
+  return isSound(job.event) ? { ...job, event: job.event } : undefined;
+}
+
+/** Postgres has lost the commit of the event's row and effects, so the job's body runs again. */
 async function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
-  const { queues, isSound } = deps;
   const answers = await mapConcurrent(found, RERUN_CONCURRENCY, async ({ event }) => {
-    // As it is now, and its MAC over the whole of it.
-    const job = await queues.findJob(event);
-    if (job?.state !== "completed" || job.event === undefined || job.mac !== undefined)
-      return "gone";
-    if (!isSound(job.event)) return "gone";
+    const job = await findSoundJob(deps, event);
+    if (job?.state !== "completed") return "gone";
     if (job.event.body === undefined && job.event.generation === 0) {
       const end = { run: job.run, failedReason: BODY_LOST };
       return await failEvent(deps, job.event, { code: "body_lost", end });
     }
     // The worker refuses a replay that the ledger does not have, and records it as failed.
-    return await queues.rerunJob(event);
+    return await deps.queues.rerunJob(event);
   });
   return count(answers, "retried") + count(answers, "failed");
 }
 
 const BODY_LOST = "Cannot run the event again: Postgres has lost it, and its job carries no body";
 
-/**
- * The code of an event that no worker could record: a job without a body was written when the
- * ledger had it.
- */
+/** A job without a body was written when the ledger had the event. */
 function codeOf(
   { body, generation }: EnvelopedEvent,
   { signsJobs }: Pick<Queues, "signsJobs">,
@@ -278,10 +258,7 @@ function codeOf(
 
 type AbandonCode = "gave_up" | "replay_lost" | "body_lost";
 
-/**
- * Fails an event in the ledger; one that the ledger does not know is recorded first, if it has its
- * body.
- */
+/** Fails an event in the ledger, which records an unknown one first, if it has its body. */
 async function failEvent(
   { ledger, onAbandoned }: RepairDeps,
   event: EnvelopedEvent,
@@ -294,28 +271,22 @@ async function failEvent(
   return answer;
 }
 
-/**
- * A worker finds the event completed, and completes the job. One that it would refuse again is left
- * alone.
- */
+/** A worker finds the event completed, and completes the job. */
 async function completeJobs(
-  { queues, isSound }: RepairDeps,
+  deps: RepairDeps,
   found: readonly EventDisagreement[],
 ): Promise<number> {
   const answers = await mapConcurrent(found, RERUN_CONCURRENCY, async ({ event }) => {
-    const job = await queues.findJob(event);
-    if (job?.event === undefined || job.mac !== undefined || !isSound(job.event)) return "gone";
-    return await queues.retryJob(event);
+    const job = await findSoundJob(deps, event);
+    return job === undefined ? "gone" : await deps.queues.retryJob(event);
   });
   return count(answers, "retried");
 }
 
 /** A retry that died half-way, or a job that completed without its event: it waits again. */
 async function requeue(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
-  const events = eventsOf(found);
-  const jobs = await requeueJobs(deps.queues, events, { atOnce: false });
-  await deps.ledger.repair.markEnqueued(
-    events.filter((_, index) => !(jobs[index] instanceof Error)),
+  const jobs = await enqueuePending(deps.ledger.repair, eventsOf(found), (events) =>
+    requeueJobs(deps.queues, events, { atOnce: false }),
   );
   return count(jobs, "requeued");
 }

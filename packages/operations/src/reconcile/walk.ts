@@ -1,14 +1,12 @@
 import type { EnvelopedEvent } from "@millrace/core";
 import type { Ledger, LedgerStatus, PendingQuery } from "@millrace/ledger";
-import { compareFinished, comparePending, type CompareDeps } from "./compare.ts";
+import { compareFinished, comparePending, type CompareDeps, type FinishedWalk } from "./compare.ts";
 import type { Disagreement } from "./disagreement.ts";
 
-/** The findings of one page of events or jobs. */
 export interface Finding {
   readonly found: readonly Disagreement[];
   /** Pending events with a job on its way that the ledger does not know to be enqueued. */
   readonly toMark: readonly EnvelopedEvent[];
-  /** Events or jobs that were looked at. */
   readonly looked: number;
 }
 
@@ -16,59 +14,37 @@ export interface FindOptions {
   readonly sources: readonly string[];
   /** Milliseconds that an event must have been pending. */
   readonly graceMs: number;
-  /** Pending events that are read at once; {@link PAGE_MAX} when not set. */
+  /** Default: {@link PAGE_MAX}. */
   readonly pageMax?: number | undefined;
 }
 
 /** Pending events that are read at once, of all sources together. */
 export const PAGE_MAX = 1_000;
 
-/**
- * Compares every pending event, also those that the ledger does not know to be enqueued. For a
- * queue that may have lost jobs: an ingress may write `enqueued_at` after the job was lost, and the
- * event would then pass for one with a job.
- */
+/** The pending events to compare, by what the ledger knows of their jobs. */
+interface PendingOptions extends Pick<Walk, "hasCapacity">, FindOptions {
+  /**
+   * Of a queue that may have lost jobs `every` one is compared: an ingress may write `enqueued_at`
+   * after the job was lost.
+   */
+  readonly which: "every" | "enqueued" | "not_enqueued";
+}
+
 export async function* findPending(
   deps: CompareDeps,
-  options: FindOptions,
+  { which, ...options }: PendingOptions,
 ): AsyncGenerator<Finding> {
-  for await (const page of pages(deps.ledger, { ...options, which: "every" })) {
-    yield { ...(await comparePending(deps, page)), looked: page.length };
+  const walk = { ...options, which: which === "not_enqueued" ? which : ("every" as const) };
+  for await (const page of pages(deps.ledger, walk)) {
+    const rows = which === "enqueued" ? page.filter((row) => row.enqueued) : page;
+    yield { ...(await comparePending(deps, rows)), looked: page.length };
   }
 }
 
-/** Compares the pending events that the ledger knows to be enqueued. */
-export async function* findEnqueued(
-  deps: CompareDeps,
-  options: FindOptions,
-): AsyncGenerator<Finding> {
-  for await (const page of pages(deps.ledger, { ...options, which: "every" })) {
-    const enqueued = page.filter((row) => row.enqueued);
-    yield { ...(await comparePending(deps, enqueued)), looked: page.length };
-  }
-}
-
-/** Compares the pending events that the ledger does not know to be enqueued. */
-export async function* findNotEnqueued(
-  deps: CompareDeps,
-  options: FindOptions & Pick<Walk, "hasCapacity">,
-): AsyncGenerator<Finding> {
-  for await (const page of pages(deps.ledger, { ...options, which: "not_enqueued" })) {
-    yield { ...(await comparePending(deps, page)), looked: page.length };
-  }
-}
-
-/** Compares jobs that have ended. */
 export async function* findFinished(
   deps: CompareDeps,
-  options: FindOptions & {
-    readonly state: "failed" | "completed";
-    readonly sinceMs: number;
-    readonly keysDays: number;
-    readonly wasUndone?: boolean | undefined;
-  },
+  { sources, ...walk }: Omit<FinishedWalk, "source"> & Pick<FindOptions, "sources">,
 ): AsyncGenerator<Finding> {
-  const { sources, ...walk } = options;
   for (const source of sources) {
     for await (const page of compareFinished(deps, { ...walk, source })) {
       yield { ...page, toMark: [] };
@@ -81,10 +57,7 @@ interface Walk extends PendingQuery, FindOptions {
   readonly hasCapacity?: (source: string) => boolean;
 }
 
-/**
- * Reads pending events, of each source those that have been pending for longest first: some of
- * every source, then some more of every source, so that none waits for another's backlog.
- */
+/** Reads the oldest pending events, some of each source in turn, so that none waits for another. */
 async function* pages(
   ledger: Pick<Ledger, "repair">,
   { sources, hasCapacity = () => true, pageMax = PAGE_MAX, which, graceMs }: Walk,
@@ -100,7 +73,7 @@ async function* pages(
   }
 }
 
-/** The sources that may have more, each with the last event that was read of it. */
+/** The sources that may have more, each with its last event. */
 function unfinished(
   page: readonly LedgerStatus[],
   limit: number,

@@ -1,22 +1,20 @@
+import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
-import { constants } from "node:fs";
-import { access, readdir, rename, rm, stat } from "node:fs/promises";
+import { constants, createReadStream, createWriteStream } from "node:fs";
+import { access, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip, createGzip } from "node:zlib";
 import { failpoint, MillraceError } from "@millrace/core";
 import type { ArchivedRow, BodyPartition } from "@millrace/ledger";
-import { countArchived, forceToDisk, writeArchive } from "./archive-file.ts";
 import type { RetentionDeps } from "./policy.ts";
 
-/** Where a day's bodies are archived. */
 export function archivePath(archiveDir: string, { day }: Pick<BodyPartition, "day">): string {
   return join(archiveDir, `millrace-bodies-${day}.jsonl.gz`);
 }
 
-/**
- * Checks that archives can be written.
- *
- * @throws `archive_failed`
- */
+/** @throws `archive_failed` when archives cannot be written. */
 export async function checkArchiveDir(archiveDir: string): Promise<void> {
   const folder = await stat(archiveDir).catch(() => undefined);
   if (folder?.isDirectory() !== true) {
@@ -30,8 +28,7 @@ export async function checkArchiveDir(archiveDir: string): Promise<void> {
 }
 
 /**
- * Writes a day's events with their bodies to the archive, unless they are there. A file gets its
- * name only when it is whole: it is written under another name, forced to disk, and read back.
+ * Writes the archive of a day, unless it exists. A file gets its name only when it is whole.
  *
  * @throws `archive_failed`; `database_unavailable`, the signal's reason
  */
@@ -44,7 +41,7 @@ export async function archivePartition(
   const expected = await ledger.countEventsOf(partition);
   const file = archivePath(archiveDir, partition);
   if (expected === 0) return;
-  if (await isThere(file)) {
+  if ((await stat(file).catch(() => undefined)) !== undefined) {
     await requireCount(file, expected, signal);
     notify({ kind: "archived", day, events: 0, file });
     return;
@@ -88,11 +85,7 @@ async function write(
   }
 }
 
-async function isThere(file: string): Promise<boolean> {
-  return (await stat(file).catch(() => undefined)) !== undefined;
-}
-
-/** After the drop, the archive is the only copy of the bodies, so it is read back first. */
+/** After the drop, the archive is the only copy of the bodies. */
 async function requireCount(
   file: string,
   expected: number,
@@ -111,10 +104,7 @@ async function requireCount(
   );
 }
 
-/**
- * Removes files that a killed process left half-written a day ago or more: no write takes that
- * long.
- */
+/** Removes parts that a killed process left a day ago or earlier: no write takes that long. */
 async function removeLeftovers(file: string): Promise<void> {
   const prefix = `${basename(file)}.`;
   for (const name of await readdir(dirname(file))) {
@@ -128,4 +118,59 @@ async function removeLeftovers(file: string): Promise<void> {
 
 function archiveFailed(what: string, cause?: unknown): MillraceError {
   return new MillraceError("archive_failed", `Cannot archive bodies: ${what}`, { cause });
+}
+
+/** Writes events as gzip-compressed JSON lines into a new file, and forces it to disk. */
+async function writeArchive(
+  path: string,
+  pages: AsyncIterable<readonly ArchivedRow[]>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const sink = createWriteStream(path, { flags: "wx", mode: 0o640 });
+  await pipeline(Readable.from(lines(pages)), createGzip(), sink, signal ? { signal } : {});
+  await forceToDisk(path);
+}
+
+/** Works for a file and a folder. */
+async function forceToDisk(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function* lines(pages: AsyncIterable<readonly ArchivedRow[]>): AsyncGenerator<string> {
+  for await (const page of pages) {
+    yield page.map((event) => `${JSON.stringify(toLine(event))}\n`).join("");
+  }
+}
+
+/** The exact bytes: text where they are UTF-8, else base64. */
+function toLine({ event, body, ...rest }: ArchivedRow): unknown {
+  const line = { ...event, ...rest };
+  if (body === null) return { ...line, body: null, body_encoding: null };
+  const encoding = isUtf8(body) ? "utf8" : "base64";
+  return { ...line, body: body.toString(encoding), body_encoding: encoding };
+}
+
+/** Reads an archive to its end and counts its events; throws when it is damaged or missing. */
+async function countArchived(path: string, signal?: AbortSignal): Promise<number> {
+  let count = 0;
+  await pipeline(
+    createReadStream(path),
+    createGunzip(),
+    async (chunks: AsyncIterable<Buffer>) => {
+      for await (const chunk of chunks) count += countNewlines(chunk);
+    },
+    signal ? { signal } : {},
+  );
+  return count;
+}
+
+function countNewlines(chunk: Buffer): number {
+  let count = 0;
+  for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) count += 1;
+  return count;
 }

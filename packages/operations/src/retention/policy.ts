@@ -1,6 +1,5 @@
 import type { RetentionLedger } from "@millrace/ledger";
 
-/** The times for which settled data is kept. */
 export interface RetentionPolicy {
   /** Days that bodies are kept, by the database's clock. */
   readonly bodiesDays: number;
@@ -15,7 +14,6 @@ export interface RetentionDeps {
   readonly notify: (notice: RetentionNotice) => void;
 }
 
-/** The progress of the retention, for logs, metrics and a progress bar. */
 export type RetentionNotice =
   /** Bodies of events that are not completed were moved on from a day to today. */
   | {
@@ -34,6 +32,5 @@ export type RetentionNotice =
       readonly file: string;
     }
   | { readonly kind: "dropped"; readonly day: string; readonly bytes: number }
-  /** A day is left for the next run, because its bodies are in use. */
   | { readonly kind: "busy"; readonly day: string }
   | { readonly kind: "keys_deleted"; readonly events: number };

@@ -1,9 +1,8 @@
 import { wait } from "@millrace/core";
 import type { BodyPartition, RetentionLedger } from "@millrace/ledger";
-import { archivePartition, checkArchiveDir } from "./archive-partition.ts";
+import { archivePartition, archivePath, checkArchiveDir } from "./archive-partition.ts";
 import type { RetentionDeps, RetentionPolicy } from "./policy.ts";
 
-/** The result of a run; each step of it was reported to `notify`. */
 export type RetentionResult =
   | {
       readonly kind: "done";
@@ -11,16 +10,14 @@ export type RetentionResult =
       /** Days that are left for the next run, because their bodies are in use. */
       readonly busy: readonly string[];
       readonly keysDeleted: number;
-      /** The oldest day whose bodies are there now. */
       readonly oldestDay: string | undefined;
     }
   /** Another process is running the retention. */
   | { readonly kind: "taken" };
 
 /**
- * Drops the bodies that are older than they are kept, and deletes the events and the bulk runs that
- * are older than they are remembered: by the database's clock, never what is pending or failed, and
- * one process at a time. It may end anywhere, and the next run goes on from there.
+ * Drops old bodies, and deletes old events and bulk runs, by the database's clock; never events
+ * that are pending or failed. One process does it at a time; the next run continues a cut one.
  *
  * @throws `archive_failed`, `database_unavailable`, the signal's reason
  */
@@ -65,11 +62,7 @@ async function duePartitions(
   return [...due.filter(isBegun), ...due.filter((partition) => !isBegun(partition))];
 }
 
-/**
- * Drops a day's bodies: first those of events that are not completed move on to today, then the
- * rest is archived, if the policy says so. Wherever it ends half-way, the next call goes on. `busy`
- * when the bodies were in use for too long.
- */
+/** Bodies of events that are not completed move to today; the rest is archived and dropped. */
 async function retirePartition(
   deps: RetentionDeps,
   partition: BodyPartition,
@@ -81,15 +74,13 @@ async function retirePartition(
   if (!(await moveBodies(deps, partition, signal))) return "busy";
   if (archiveDir !== undefined) await archivePartition(deps, partition, { archiveDir, signal });
   if ((await ledger.detach(partition, signal)) === "busy") return "busy";
-  // No event can come to need a body of a day that is over; if one did, it is still here to be
-  // moved.
+  // No event can come to need a body of a past day; if one did, it is moved here.
   if (!(await moveBodies(deps, partition, signal))) return "busy";
   if ((await ledger.drop(partition, signal)) === "busy") return "busy";
   notify({ kind: "dropped", day, bytes });
   return "dropped";
 }
 
-/** The tries to get a body that an attempt holds, and the milliseconds in between. */
 const BUSY_TRIES = 10;
 const BUSY_RETRY_DELAY_MS = 500;
 
@@ -130,4 +121,53 @@ async function deleteKeys(
     if (batch.deleted > 0) notify({ kind: "keys_deleted", events: batch.deleted });
   } while (from !== undefined);
   return deleted;
+}
+
+export interface PlannedPartition {
+  readonly day: string;
+  readonly ageDays: number;
+  /** On disk, which the drop gives back. */
+  readonly bytes: number;
+  readonly events: number;
+  /** Events that are not completed, whose bodies would be moved. */
+  readonly toMove: number;
+  readonly archive: string | undefined;
+}
+
+/** The work that `runRetention` would do now. */
+export interface RetentionPlan {
+  readonly partitions: readonly PlannedPartition[];
+  readonly keysToDelete: number;
+  readonly oldestDay: string | undefined;
+}
+
+/** @throws `archive_failed`, `database_unavailable` */
+export async function planRetention(
+  deps: Pick<RetentionDeps, "ledger">,
+  policy: RetentionPolicy,
+): Promise<RetentionPlan> {
+  if (policy.archiveDir !== undefined) await checkArchiveDir(policy.archiveDir);
+  const all = await deps.ledger.partitions();
+  const isDue = ({ ageDays }: BodyPartition) => ageDays > policy.bodiesDays;
+  const partitions: PlannedPartition[] = [];
+  for (const partition of all.filter(isDue)) {
+    partitions.push(await planPartition(deps, partition, policy));
+  }
+  const keysToDelete = await deps.ledger.countExpiredKeys({
+    keysDays: policy.keysDays,
+    bodiesFrom: all.find((partition) => !isDue(partition))?.day ?? "infinity",
+  });
+  return { partitions, keysToDelete, oldestDay: all[0]?.day };
+}
+
+async function planPartition(
+  { ledger }: Pick<RetentionDeps, "ledger">,
+  partition: BodyPartition,
+  { archiveDir }: RetentionPolicy,
+): Promise<PlannedPartition> {
+  const { day, ageDays, bytes } = partition;
+  const archive = archiveDir === undefined ? undefined : archivePath(archiveDir, partition);
+  const events = await ledger.countEventsOf(partition);
+  const toMove = await ledger.countUnsettled(partition);
+  return { day, ageDays, bytes, events, toMove, archive };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { OPERATIONS } from "./operations.ts";
-import { readRequest } from "./read-request.ts";
+import { readRequest } from "./requests.ts";
 
 const parseEventQuery = (query: unknown) => readRequest(OPERATIONS["get /events"].query, query);
 

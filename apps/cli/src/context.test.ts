@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findConfig } from "./settings.ts";
+import { findConfig } from "./context.ts";
 
 let repository: string;
 let at: { cwd: string; bin: string };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatBytes } from "./format-retention.ts";
+import { formatBytes } from "./retention.ts";
 
 test.each([
   [0, "0 B"],

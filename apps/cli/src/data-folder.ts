@@ -1,0 +1,161 @@
+import { randomBytes } from "node:crypto";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  isQueueKey,
+  makeQueueKey,
+  MillraceError,
+  secretVariable,
+  withUrl,
+  type Config,
+  type Provider,
+} from "@millrace/core";
+import { resolveSecrets } from "@millrace/service";
+import { z } from "zod";
+import type { Settings } from "./context.ts";
+
+// The files that `millrace start` keeps in its data folder for the other commands, each for its
+// owner's eyes alone (0600): `run.json`, `secrets.json`, and `queue-key`.
+
+const processSchema = z.object({ name: z.string(), pid: z.number(), port: z.number() });
+
+const runSchema = z.object({
+  /** The pid of `millrace start` itself. */
+  pid: z.int().positive(),
+  started_at: z.string(),
+  config: z.string(),
+  ingress_url: z.string(),
+  dashboard_url: z.string(),
+  database_url: z.string(),
+  /** Absent where the queue is on Postgres. */
+  redis_url: z.string().optional(),
+  processes: z.array(processSchema),
+});
+
+/** A running `millrace start`. */
+export type Run = z.infer<typeof runSchema>;
+
+export async function writeRun(dataDir: string, run: Run): Promise<void> {
+  await writePrivateFile(join(dataDir, "run.json"), `${JSON.stringify(run, null, 2)}\n`);
+}
+
+/** The run of a data folder; undefined when there is no run, or its process is gone. */
+export async function readRun(dataDir: string): Promise<Run | undefined> {
+  try {
+    const run = runSchema.parse(JSON.parse(await readFile(join(dataDir, "run.json"), "utf8")));
+    return isAlive(run.pid) ? run : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export async function removeRun(dataDir: string): Promise<void> {
+  await rm(join(dataDir, "run.json"), { force: true });
+}
+
+/** True while a process of this pid lives, also another user's. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return hasCode(error, "EPERM");
+  }
+}
+
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && "code" in error && error.code === code;
+
+const secretsSchema = z.record(z.string(), z.string().min(1));
+
+/** The secrets that `millrace start` made, by source; empty when it never ran here. */
+export async function readDevelopmentSecrets(dataDir: string): Promise<Record<string, string>> {
+  const path = join(dataDir, "secrets.json");
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return {};
+    throw error;
+  }
+  try {
+    return secretsSchema.parse(JSON.parse(text));
+  } catch {
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot read the development secrets: ${path} is not a JSON object of strings. Remove it to create new ones`,
+    );
+  }
+}
+
+/**
+ * Gives each source a secret in its provider's own form. They are made once and kept, so that a
+ * delivery that was signed yesterday still verifies.
+ */
+export async function ensureDevelopmentSecrets(
+  dataDir: string,
+  sources: Readonly<Record<string, Provider>>,
+): Promise<Record<string, string>> {
+  const kept = await readDevelopmentSecrets(dataDir);
+  const created = Object.entries(sources)
+    .filter(([source]) => !Object.hasOwn(kept, source))
+    .map(([source, provider]) => [source, provider.generateSecret()] as const);
+  const secrets = { ...kept, ...Object.fromEntries(created) };
+  if (created.length > 0) {
+    const text = `${JSON.stringify(secrets, null, 2)}\n`;
+    await writePrivateFile(join(dataDir, "secrets.json"), text);
+  }
+  return Object.fromEntries(Object.keys(sources).map((source) => [source, secrets[source] ?? ""]));
+}
+
+/** Secrets for the sources that have none, as the environment variables that the ingress reads. */
+export async function secretVariables(
+  config: Config,
+  from: { env: Readonly<Record<string, string | undefined>>; dataDir: string },
+): Promise<Record<string, string>> {
+  const own = resolveSecrets(config, from.env);
+  const providers = Object.entries(withUrl(config.sources))
+    .filter(([name]) => !Object.hasOwn(own, name))
+    .map(([name, source]) => [name, source.provider] as const);
+  const secrets = await ensureDevelopmentSecrets(from.dataDir, Object.fromEntries(providers));
+  return Object.fromEntries(
+    Object.entries(secrets).map(([name, secret]) => [secretVariable(name), secret]),
+  );
+}
+
+/** The key that `millrace start` made for jobs on Redis; undefined when there is no such file. */
+export async function readQueueKey(dataDir: string): Promise<string | undefined> {
+  const path = join(dataDir, "queue-key");
+  let text: string;
+  try {
+    text = (await readFile(path, "utf8")).trim();
+  } catch {
+    return undefined;
+  }
+  if (isQueueKey(text)) return text;
+  throw new MillraceError(
+    "invalid_config",
+    `Cannot read the key of jobs: ${path} has no key. Remove it to create a new one`,
+  );
+}
+
+/** The environment's key of jobs, or one that is made once and kept. */
+export async function ensureQueueKey({ environment, dataDir }: Settings): Promise<string> {
+  const known = environment.MILLRACE_QUEUE_KEY ?? (await readQueueKey(dataDir));
+  if (known !== undefined) return known;
+  const created = makeQueueKey();
+  await writePrivateFile(join(dataDir, "queue-key"), `${created}\n`);
+  return created;
+}
+
+/** Writes a file whole or not at all. */
+async function writePrivateFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomBytes(4).toString("hex")}.tmp`;
+  try {
+    await writeFile(draft, text, { mode: 0o600, flag: "wx" });
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,203 @@
+import {
+  isMillraceError,
+  matchesType,
+  secretVariable,
+  withUrl,
+  type Config,
+  type Handler,
+} from "@millrace/core";
+import { LATEST_EVENTS, latestTypes } from "@millrace/ledger";
+import {
+  loadConfig,
+  loadHandlers,
+  reasonOf,
+  resolveSecrets,
+  type LoadedConfig,
+} from "@millrace/service";
+import type { CliContext, Settings } from "../context.ts";
+import { readDevelopmentSecrets, type Run } from "../data-folder.ts";
+import { isFree } from "../start/free-port.ts";
+import { nearest } from "./nearest.ts";
+import { bad, note, ok, type Check, type Seen } from "./report.ts";
+
+/** The project in the current folder. */
+export interface Project {
+  readonly context: Pick<CliContext, "env">;
+  readonly settings: Settings;
+  /** The `millrace start` that runs here. */
+  readonly run: Run | undefined;
+  /** Set by the check of the config, and those of its handlers. */
+  loaded?: LoadedConfig;
+  handlers?: readonly Handler[];
+}
+
+export const PROJECT_CHECKS: readonly Check<Project>[] = [
+  { name: "config", run: checkConfig },
+  { name: "handlers", run: checkHandlers },
+  { name: "secrets", run: checkSecrets },
+  {
+    name: "roles",
+    run: checkRoles,
+    advice: "Their lines in the output of `millrace start` say why",
+  },
+  { name: "ports", run: checkPorts },
+];
+
+async function checkConfig(on: Project): Promise<Seen> {
+  try {
+    on.loaded = await loadConfig(on.settings.configPath);
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    const isMissing = error.code === "config_not_found";
+    return bad(error.message, isMissing ? "`millrace init` writes one to start from" : undefined);
+  }
+  return ok(`${Object.keys(on.loaded.config.sources).join(", ")}; from ${on.loaded.path}`);
+}
+
+/** Loads the handlers as a worker does. */
+async function checkHandlers(on: Project): Promise<Seen | undefined> {
+  if (on.loaded === undefined) return undefined;
+  try {
+    on.handlers = await loadHandlers(on.loaded.config);
+  } catch (error) {
+    return bad(messageOf(error));
+  }
+  const names = on.handlers.flatMap(({ sources, types }) =>
+    sources.flatMap((source) => types.map((type) => `${source} ${type}`)),
+  );
+  return ok(`${on.handlers.length}, for ${new Set(names).size} types`);
+}
+
+/** Without any secret no ingress runs here, which is right for a worker's machine. */
+async function checkSecrets({ loaded, context, settings }: Project): Promise<Seen | undefined> {
+  if (loaded === undefined) return undefined;
+  const { config } = loaded;
+  let own: Record<string, readonly string[]>;
+  try {
+    own = resolveSecrets(config, context.env);
+  } catch (error) {
+    return bad(messageOf(error));
+  }
+  const refused = refusedSecrets(config, own);
+  if (refused.length > 0) return bad(refused.join("; "));
+  const generated = await readDevelopmentSecrets(settings.dataDir);
+  const sources = Object.keys(withUrl(config.sources));
+  const notOwn = sources.filter((source) => !Object.hasOwn(own, source));
+  const without = notOwn.filter((source) => !Object.hasOwn(generated, source));
+  if (without.length === 0) {
+    return ok(`${sources.length - notOwn.length} set, ${notOwn.length} made by \`millrace start\``);
+  }
+  if (without.length === sources.length) {
+    return note("none is set here: an ingress would not start");
+  }
+  const variables = without.map(secretVariable).join(", ");
+  return bad(`none for ${without.join(", ")}`, `Set ${variables} where the ingress runs`);
+}
+
+/** Secrets with which an ingress would not start, each with its reason. */
+function refusedSecrets(config: Config, own: Readonly<Record<string, readonly string[]>>) {
+  return Object.entries(own).flatMap(([source, secrets]) => {
+    try {
+      config.sources[source]?.provider.createVerifier(secrets);
+      return [];
+    } catch (error) {
+      return [`${source}: ${messageOf(error)}`];
+    }
+  });
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+async function checkRoles({ run }: Project): Promise<Seen | undefined> {
+  if (run === undefined) return undefined;
+  const host = new URL(run.ingress_url).hostname;
+  const states = await Promise.all(
+    run.processes.map(async ({ name, port }) => {
+      return { name, state: await readiness(`http://${host}:${port}/readyz`) };
+    }),
+  );
+  const detail = states.map(({ name, state }) => `${name} ${state}`).join(", ");
+  return states.every(({ state }) => state === "ready") ? ok(detail) : bad(detail);
+}
+
+const READY_MS_MAX = 3_000;
+
+async function readiness(url: string): Promise<string> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(READY_MS_MAX) });
+    const body: unknown = await response.json();
+    const status = typeof body === "object" && body !== null && "status" in body ? body.status : "";
+    return response.ok && typeof status === "string" ? status : "not ready";
+  } catch (error) {
+    return `does not answer (${reasonOf(error)})`;
+  }
+}
+
+async function checkPorts({ run, settings }: Project): Promise<Seen | undefined> {
+  if (run !== undefined) return undefined;
+  const { INGRESS_PORT, DASHBOARD_PORT, WORKER_PORT, HOST = "127.0.0.1" } = settings.environment;
+  const ports = [INGRESS_PORT, DASHBOARD_PORT, WORKER_PORT];
+  const free = await Promise.all(ports.map((port) => isFree(port, HOST)));
+  const taken = ports.filter((_, index) => free[index] === false);
+  if (taken.length === 0) return ok(`${ports.join(", ")} are free`);
+  return note(
+    `${taken.join(", ")} taken: \`millrace start\` takes the next free one, a role alone fails`,
+  );
+}
+
+/** Finds types of handlers that their sources do not list and have not sent lately. */
+export async function checkTypes({
+  pool,
+  config,
+  handlers,
+}: {
+  readonly pool: Parameters<typeof latestTypes>[0];
+  readonly config: Config;
+  readonly handlers: readonly Handler[];
+}): Promise<Seen | undefined> {
+  const strange = strangeTypes(handlers, config.sources, await latestTypes(pool));
+  if (strange.length === 0) return undefined;
+  const names = strange.map(({ sources, type, nearest: meant }) => {
+    return `${sources.join("|")} ${type}${meant === undefined ? "" : ` (${meant}?)`}`;
+  });
+  return note(
+    `handlers name types that are on no list and in none of the latest ${LATEST_EVENTS.toLocaleString("en")} events: ${names.join(", ")}`,
+  );
+}
+
+/** A type that a handler names and no source knows, with the known one nearest to it. */
+interface StrangeType {
+  readonly sources: readonly string[];
+  readonly type: string;
+  readonly nearest: string | undefined;
+}
+
+/**
+ * The types of `on` that no source of the handler lists (by provider or options) or has sent.
+ * Empty where one of the sources lists nothing and has sent nothing: every type can be right.
+ *
+ * @internal
+ */
+export function strangeTypes(
+  handlers: readonly Handler[],
+  sources: Config["sources"],
+  sent: ReadonlyMap<string, readonly string[]>,
+): StrangeType[] {
+  const known = new Map(
+    Object.entries(sources).map(([name, { provider, options }]) => [
+      name,
+      [...(provider.types ?? []), ...(options.types ?? []), ...(sent.get(name) ?? [])],
+    ]),
+  );
+  return handlers.flatMap(({ sources: named, types }) => {
+    const lists = (named.includes("*") ? [...known.keys()] : named).map(
+      (name) => known.get(name) ?? [],
+    );
+    if (lists.some((list) => list.length === 0)) return [];
+    const all = lists.flat();
+    return types
+      .filter((pattern) => !all.some((type) => matchesType(type, pattern)))
+      .map((type) => ({ sources: named, type, nearest: nearest(type, all) }));
+  });
+}

@@ -1,0 +1,204 @@
+import { queueKeys } from "@millrace/connect";
+import { isMillraceError, type Config, type ErrorCode } from "@millrace/core";
+import { findLeader, type KeptChange } from "@millrace/ledger";
+import { changedQueues, findLedgerChanges, RECONCILER } from "@millrace/operations";
+import { isDiskSlow, readAppendfsync, readRedisFacts, redisFaults } from "@millrace/queue";
+import type { OpenStores, Stores } from "../stores.ts";
+import { ANSWERS, type StoresChecked } from "./check-postgres.ts";
+import { bad, note, ok, type Check, type Seen } from "./report.ts";
+
+/** The part of the stores that Redis is checked by. */
+type RedisChecked = Pick<Stores, "redisUrl" | "queueKey"> & {
+  readonly config: Pick<Config, "queue">;
+  readonly allowVolatile: boolean;
+};
+
+/** The check of the queue, alone where no database is named. */
+export const REDIS_CHECK: Check<RedisChecked> = { name: "queue", run: checkRedis };
+
+export const QUEUE_CHECKS: readonly Check<StoresChecked>[] = [
+  REDIS_CHECK,
+  {
+    name: "queue's disk",
+    run: checkDisk,
+    advice:
+      'Put the append-only file on a faster disk, or a disk of its own. `ack: "ledger"` or appendfsync always loses nothing',
+    needs: ["queue", "ok"],
+  },
+  {
+    name: "queue",
+    run: checkPostgresQueue,
+    advice: "Run `millrace migrate`",
+    needs: ANSWERS,
+  },
+  {
+    name: "clocks",
+    run: checkClocks,
+    advice: "Set the clocks by NTP: signatures and retries go by them",
+    needs: ANSWERS,
+  },
+];
+
+type StoresOpened = OpenStores & Pick<StoresChecked, "pool">;
+
+export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
+  { name: "epochs", run: checkEpochs },
+  { name: "reconciler", run: checkReconciler, advice: "Start a worker: `millrace worker`" },
+];
+
+interface Fault {
+  readonly code?: ErrorCode;
+  readonly detail: string;
+  readonly fix: string;
+}
+
+/** Redis keeps its jobs and has the replicas of the config, and jobs are signed. */
+async function checkRedis(on: RedisChecked): Promise<Seen | undefined> {
+  const { redisUrl, queueKey } = on;
+  if (redisUrl === undefined) return undefined;
+  const key = keyFault(on);
+  if (key !== undefined) return bad(key.detail, key.fix);
+  const facts = await readRedisFacts(redisUrl).catch(asMisfit);
+  if (typeof facts === "string") return bad(facts);
+  const { version, maxmemoryPolicy, aof, replicas } = facts;
+  const appendfsync = aof ? await readAppendfsync(redisUrl) : undefined;
+  const persists = aof ? `AOF on (appendfsync ${appendfsync ?? "not visible"})` : "AOF off";
+  const signs = queueKey === undefined ? "jobs not signed" : "jobs signed";
+  const online = replicas === 0 ? "" : `, ${replicas} online`;
+  const detail = `Redis ${version}, ${maxmemoryPolicy}, ${persists}${online}, ${signs}`;
+  const wanted = on.config.queue.replicas;
+  const faults: Fault[] = [
+    ...redisFaults(facts),
+    ...(appendfsync === "no" ? [NO_FSYNC] : []),
+    ...(replicas < wanted ? [replicaFault(wanted)] : []),
+  ];
+  if (faults.length === 0) return ok(detail);
+  const isAccepted = ({ code }: Fault) => code === "redis_volatile" && on.allowVolatile;
+  const details = [detail, ...faults.map((fault) => fault.detail)].join("; ");
+  const fixes = faults.map(({ fix }) => fix).join("; ");
+  return faults.every(isAccepted) ? note(details, fixes) : bad(details, fixes);
+}
+
+/** The fault of a Redis that no role can use, because the key of jobs is missing. */
+export function keyFault({
+  redisUrl,
+  queueKey,
+}: Pick<Stores, "redisUrl" | "queueKey">): Fault | undefined {
+  try {
+    queueKeys({ REDIS_URL: redisUrl, MILLRACE_QUEUE_KEY: queueKey });
+    return undefined;
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    return { detail: error.message, fix: "Set MILLRACE_QUEUE_KEY, the same for every role" };
+  }
+}
+
+function asMisfit(error: unknown): string {
+  if (isMillraceError(error) && error.code === "redis_topology") return error.message;
+  throw error;
+}
+
+const NO_FSYNC: Fault = {
+  detail: "appendfsync is no, so a power loss may take half a minute of acknowledged events",
+  fix: "redis-cli CONFIG SET appendfsync everysec (and in redis.conf)",
+};
+
+const replicaFault = (wanted: number): Fault => ({
+  detail: `queue.replicas is ${wanted} and no replica is online, so the ledger takes the events`,
+  fix: "Start a replica: its log says why it is behind",
+});
+
+/** The disk of Redis keeps up, for more than the second between two fsyncs. */
+async function checkDisk({ redisUrl }: StoresChecked): Promise<Seen | undefined> {
+  if (redisUrl === undefined) return undefined;
+  if (!(await isDiskSlow(redisUrl))) return ok("no fsync was slow");
+  return bad("Redis waits for its disk, and holds what it confirms in memory alone meanwhile");
+}
+
+async function checkPostgresQueue({ pool, redisUrl }: StoresChecked): Promise<Seen | undefined> {
+  if (redisUrl !== undefined) return undefined;
+  const { rows } = await pool.query<{ known: boolean }>(
+    "SELECT to_regclass('bullmq.migration') IS NOT NULL AS known",
+  );
+  return rows[0]?.known === true
+    ? ok("on Postgres")
+    : bad("on Postgres, and its tables are missing");
+}
+
+/** Milliseconds that clocks may differ by; signatures and delays allow for much more. */
+const SKEW_MS_MAX = 5_000;
+
+/** This machine, Postgres, and Redis agree on the time. */
+async function checkClocks({ pool, redisUrl }: StoresChecked): Promise<Seen> {
+  const postgresMs = async () => {
+    const { rows } = await pool.query<{ ms: number }>(
+      "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms",
+    );
+    return rows[0]?.ms;
+  };
+  const clocks = [{ name: "Postgres", skewMs: await skewOf(postgresMs) }];
+  if (redisUrl !== undefined) {
+    const skewMs = await skewOf(async () => (await readRedisFacts(redisUrl)).timeMs);
+    clocks.push({ name: "Redis", skewMs });
+  }
+  const detail = clocks.map(({ name, skewMs }) => `${name} ${skewText(skewMs)}`).join(", ");
+  const isRight = clocks.every(({ skewMs = 0 }) => Math.abs(skewMs) <= SKEW_MS_MAX);
+  return isRight ? ok(detail) : bad(detail);
+}
+
+/** Milliseconds by which a clock is ahead of ours, at least: the request takes time too. */
+async function skewOf(read: () => Promise<number | undefined>): Promise<number | undefined> {
+  const fromMs = Date.now();
+  const theirsMs = await read();
+  const tillMs = Date.now();
+  if (theirsMs === undefined) return undefined;
+  if (theirsMs < fromMs) return theirsMs - fromMs;
+  return Math.max(0, theirsMs - tillMs);
+}
+
+function skewText(ms: number | undefined): string {
+  if (ms === undefined) return "does not report its time";
+  const seconds = Math.round(Math.abs(ms) / 1_000);
+  if (seconds === 0) return "has our time";
+  return `is ${seconds} s ${ms > 0 ? "ahead" : "behind"}`;
+}
+
+/** The ledger was last compared with these queues. */
+async function checkEpochs({ ledger, queues }: StoresOpened): Promise<Seen> {
+  const sources = [...queues.queues.keys()];
+  const changed = await changedQueues({ ledger, queues }, sources);
+  const { changes, lately } = await findLedgerChanges({ ledger, queues }, sources);
+  const lost = [...changes].filter(([, { kind }]) => kind !== "restarted");
+  const fix = "A worker compares them within a minute: see that one runs";
+  const shared =
+    ". If this repeats, a Millrace of another database uses this Redis: " +
+    "give each its own database number";
+  const toDo = queues.backend === "redis" ? `${fix}${shared}` : fix;
+  if (lost.length > 0) {
+    const found = lost.map(changeText).join("; ");
+    return bad(`Postgres was failed over or restored and not compared since: ${found}`, toDo);
+  }
+  if (changed.size > 0) {
+    const found = [...changed.keys()].toSorted().join(", ");
+    return bad(`new, restarted, flushed or restored and not compared since: ${found}`, toDo);
+  }
+  return lately.size > 0
+    ? note(`Postgres was failed over or restored: ${[...lately].map(changeText).join("; ")}`)
+    : ok("the queues are those that were compared last");
+}
+
+/** The change of Postgres under a source's queue, and the number of lost events. */
+function changeText([source, change]: readonly [string, KeptChange]): string {
+  const { kind, atMs, unnamed, fromMs, tillMs } = change;
+  const found = `${source} (${kind}, found ${new Date(atMs).toISOString()})`;
+  if (unnamed === 0) return found;
+  const [from, till] = [fromMs, tillMs].map((ms) => new Date(ms).toISOString());
+  return `${found}: about ${unnamed} events that completed from ${from} to ${till} are lost, and their jobs are gone: have them sent again`;
+}
+
+async function checkReconciler({ pool }: StoresOpened): Promise<Seen> {
+  const leader = await findLeader(pool, RECONCILER);
+  if (leader === undefined) return bad("no worker reconciles");
+  const { host, seenMsAgo } = leader;
+  return ok(`a worker on ${host} leads, last seen ${Math.round(seenMsAgo / 1_000)} s ago`);
+}
