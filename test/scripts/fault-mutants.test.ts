@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { MUTANTS } from "../faults/mutants/all-mutants.ts";
+import { MUTANTS } from "../faults/mutants/mutants.ts";
 
 // `npm run faults:mutants` takes an hour. This finds a mutant that the source has moved away from.
 

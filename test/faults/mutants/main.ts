@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { columns } from "../print.ts";
-import { MUTANTS } from "./all-mutants.ts";
+import { MUTANTS } from "./mutants.ts";
 import { createScratch } from "./scratch.ts";
 import { tryMutant, type Verdict } from "./try-mutant.ts";
 

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import type { Mutant, Trial } from "./mutant.ts";
+import type { Mutant, Trial } from "./mutants.ts";
 import type { Scratch } from "./scratch.ts";
 
 /** What became of a mutant. */
