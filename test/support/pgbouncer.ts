@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { executablePath } from "./executable-path.ts";
 import { freePort } from "./free-port.ts";
 import { queryOnce } from "./query-once.ts";
-import { startServerProcess } from "./server-process.ts";
-import { ordinaryUser } from "./server-user.ts";
+import { ordinaryUser, startServerProcess } from "./server-process.ts";
 
 export type TestPgbouncer = Awaited<ReturnType<typeof startPgbouncer>>;
 
