@@ -35,9 +35,9 @@ export async function startContender(contender, env, { processes = 1 } = {}) {
 
 const sumOf = (items, valueOf) => items.reduce((sum, item) => sum + valueOf(item), 0);
 
-/** Posts events in a closed loop, for `seconds` or until there are `count`, each of them `times` times. */
-export async function postClosed(env, url, { seconds = 3_600, count = Infinity, times = 1 }) {
-  const args = [url, seconds, CONNECTIONS, count, times].map(String);
+/** Posts events in a closed loop, for `seconds` or until there are `count`. */
+export async function postClosed(env, url, { seconds = 3_600, count = Infinity }) {
+  const args = [url, seconds, CONNECTIONS, count].map(String);
   return await whenDone(await start("load.mjs", args, env));
 }
 
@@ -53,7 +53,7 @@ async function whenDone(load) {
 }
 
 /** Microseconds of CPU that each process took for an event, between two readings of `cpuMs`. */
-export function cpuUsOf(before, after, events) {
+function cpuUsOf(before, after, events) {
   return Object.fromEntries(
     Object.entries(after).map(([name, ms]) => [name, ((ms - before[name]) * 1e3) / events]),
   );
@@ -61,16 +61,14 @@ export function cpuUsOf(before, after, events) {
 
 /**
  * Deliveries to completed effects, after a warm-up of a tenth: the rate from the first delivery to the last
- * effect, and the CPU of all processes. Each event has its effect once, or the round does not count. `lastRows` of a
- * contender is the table that an event's last row is in.
+ * effect, and the CPU of all processes. Each event has its effect once, or the round does not count.
  */
 export async function measurePipeline(servers, contender, options) {
   const { events } = options;
-  const { lastRows = "effects" } = contender;
   const stores = await servers.fresh();
   const env = envOf(stores, contender, options);
   const running = await startContender(contender, env, options);
-  const effects = () => stores.count(lastRows);
+  const effects = () => stores.count("effects");
   const warmUp = Math.max(1, Math.round(events / 10));
   await postClosed(env, running.url, { count: warmUp });
   await untilCount(effects, warmUp);

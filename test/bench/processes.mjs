@@ -28,7 +28,6 @@ export async function start(script, args, env) {
     cpuMs: () => cpuMs(child.pid),
     rssBytes: () => rssBytes(child.pid),
     ended,
-    signal: (name) => child.kill(name),
     stop: async () => {
       child.kill("SIGKILL");
       await ended;

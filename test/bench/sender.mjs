@@ -8,7 +8,8 @@ export function createSender(url, connections) {
   const { hostname, port, pathname } = new URL(url);
 
   /** Posts the n-th event; gives the status of its answer. */
-  function post(number, id = eventId(number)) {
+  function post(number) {
+    const id = eventId(number);
     const at = String(Math.floor(Date.now() / 1_000));
     const headers = {
       "content-type": "application/json",

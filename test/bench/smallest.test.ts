@@ -19,12 +19,10 @@ const PARTS: [string, string[], string[]][] = [
   ["worker", ["--load", "unsigned", "--only", "millrace"], ["worker, unsigned"]],
   ["careful", [], ["careful"]],
   ["contended", ["--only", "usual"], ["contended", "failing", "slow"]],
-  ["handlers", [], ["handlers, call", "handlers, emit", "handlers, emitted"]],
+  ["handlers", [], ["handlers, call", "handlers, emit"]],
   ["pipeline", [], ["pipeline"]],
   // What each of the others does in it, it does in "pipeline" too.
   ["latency", ["--only", "millrace"], ["latency"]],
-  ["failures", [], ["failures"]],
-  ["duplicates", [], ["duplicates"]],
   ["growth", ["--rows", "2000", "--waiting", "300"], ["growth, worker", "growth, ingress"]],
   ["memory", ["--only", "usual"], ["memory"]],
 ];

@@ -3,14 +3,14 @@ import { open, readdir, truncate } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { readQueues } from "./check/queue-dump.ts";
+import { readQueues } from "./check/evidence.ts";
+import type { EnvironmentOptions } from "./environment/environment.ts";
 import { removeJobs } from "./faults/empty-queue.ts";
 import { plainEvent } from "./load/plan.ts";
 import { useFaultTests } from "./start-fault-test.ts";
-import type { EnvironmentOptions } from "./environment/environment.ts";
-import { withQueue } from "../support/queue-fixture.ts";
 
 const LONG = { timeout: 240_000 };
 

@@ -1,6 +1,6 @@
 import { describeBehindPgbouncer, describeOnSlowDisk } from "../support/describe-on-servers.ts";
 import { describeOnRedis } from "../support/redis.ts";
-import { strikeEach } from "./strike-each.ts";
+import { strikeEach } from "./start-fault-test.ts";
 
 // Faults that need servers of their own; a file apart from the others, which it can run beside.
 

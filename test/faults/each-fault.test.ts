@@ -1,6 +1,6 @@
 import { describe } from "vitest";
 import { describeOnRedis } from "../support/redis.ts";
-import { ALL, QUICK, strikeEach } from "./strike-each.ts";
+import { ALL, QUICK, strikeEach } from "./start-fault-test.ts";
 
 if (!ALL) {
   process.stdout.write(

@@ -1,9 +1,11 @@
 import { writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
 import { redisServerPath } from "../support/redis-server.ts";
+import type { AckName, BackendName } from "./environment/environment.ts";
+import { FAULTS } from "./faults/catalogue.ts";
+import type { Fault } from "./faults/fault.ts";
 import { runMutants } from "./mutants/main.ts";
-import { HELP, readOptions, type FaultsOptions } from "./options.ts";
-import { printReport } from "./print.ts";
-import { runFaults, type Report } from "./run.ts";
+import { printReport, type Report, runFaults } from "./run.ts";
 
 const print = (text: string) => void process.stdout.write(`${text}\n`);
 const seconds = () => `${Math.round(performance.now() / 1_000)} s`.padStart(6);
@@ -68,3 +70,114 @@ process.exit(
     return 2;
   }),
 );
+
+/** What `npm run faults` was asked for. */
+export interface FaultsOptions {
+  readonly help: boolean;
+  readonly seed: number;
+  readonly minutes: number;
+  readonly rate: number;
+  readonly only: readonly string[];
+  readonly combinations: readonly { backend: BackendName; ack: AckName }[];
+  /** Milliseconds in which everything must be settled after the heal. */
+  readonly drainMs: number;
+  /** Whether first attempts share a transaction. */
+  readonly groups: boolean;
+  readonly json: string | undefined;
+}
+
+export const HELP = `npm run faults -- [options]
+
+Runs Millrace on real servers and processes, breaks them at random, heals them, and checks the invariants.
+
+  --seed N              the seed of the schedule; default: drawn, and printed
+  --minutes M           how long faults are struck, for each combination; default 1
+  --rate N              deliveries a second; default 120
+  --only F3,F12/frozen  these faults alone, or one way of them
+  --drain S             seconds in which everything must be settled in the end; default 120
+  --backend redis|postgres, --ack queue|ledger
+                        one combination; default: each of the four
+  --no-groups           records every event before its first attempt (MILLRACE_GROUPS=off)
+  --json FILE           writes the reports there
+  --help
+
+Faults:
+${FAULTS.map((fault) => `  ${fault.id.padEnd(5)} ${fault.title}${needsName(fault) ? " (by name)" : ""}`).join("\n")}
+
+Without --only, what stands there by name is not struck.
+`;
+
+function needsName({ byName, setUp }: Fault): boolean {
+  return byName === true || setUp !== undefined;
+}
+
+/** @throws when an option is unknown or makes no sense. */
+export function readOptions(args: readonly string[]): FaultsOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      help: { type: "boolean", default: false },
+      seed: { type: "string" },
+      minutes: { type: "string", default: "1" },
+      rate: { type: "string", default: "120" },
+      only: { type: "string", default: "" },
+      drain: { type: "string", default: "120" },
+      backend: { type: "string" },
+      ack: { type: "string" },
+      "no-groups": { type: "boolean", default: false },
+      json: { type: "string" },
+    },
+  });
+  return {
+    help: values.help,
+    seed:
+      values.seed === undefined
+        ? Math.floor(Math.random() * 1_000_000)
+        : positive("--seed", values.seed),
+    minutes: positive("--minutes", values.minutes),
+    rate: positive("--rate", values.rate),
+    only: readFaults(values.only),
+    combinations: combine(
+      oneOf("--backend", values.backend, ["redis", "postgres"] as const),
+      oneOf("--ack", values.ack, ["queue", "ledger"] as const),
+    ),
+    drainMs: positive("--drain", values.drain) * 1_000,
+    groups: !values["no-groups"],
+    json: values.json,
+  };
+}
+
+function combine(backends: readonly BackendName[], acks: readonly AckName[]) {
+  return backends.flatMap((backend) => acks.map((ack) => ({ backend, ack })));
+}
+
+function oneOf<T extends string>(
+  name: string,
+  value: string | undefined,
+  allowed: readonly T[],
+): readonly T[] {
+  if (value === undefined) return allowed;
+  const found = allowed.filter((one) => one === value);
+  if (found.length === 0)
+    throw new Error(`Cannot use ${name} ${value}: one of ${allowed.join(", ")}`);
+  return found;
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new Error(`Cannot use ${name} ${text}: not a positive number`);
+}
+
+function readFaults(text: string): readonly string[] {
+  const ids = text.split(",").filter((id) => id !== "");
+  const known = new Set(
+    FAULTS.flatMap(({ id, ways, longWays }) => [
+      id,
+      ...Object.keys({ ...ways, ...longWays }).map((way) => `${id}/${way}`),
+    ]),
+  );
+  const unknown = ids.filter((id) => !known.has(id));
+  if (unknown.length > 0) throw new Error(`Cannot strike ${unknown.join(", ")}: no such fault`);
+  return ids;
+}

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { check, totalsOf, type Totals } from "./check/invariants.ts";
 import type { Finding } from "./check/evidence.ts";
+import { check, type Totals, totalsOf } from "./check/invariants.ts";
+import {
+  type AckName,
+  type BackendName,
+  type FaultEnvironment,
+  openEnvironment,
+} from "./environment/environment.ts";
+import type { SetUp } from "./environment/servers.ts";
 import { FAULTS } from "./faults/catalogue.ts";
 import { canStrike, type Fault } from "./faults/fault.ts";
 import { startLoad } from "./load/load.ts";
 import { createRandom } from "./random.ts";
-import { drawSchedule, strikeSchedule, type Entry } from "./schedule.ts";
-import {
-  openEnvironment,
-  type AckName,
-  type BackendName,
-  type FaultEnvironment,
-} from "./environment/environment.ts";
-import type { SetUp } from "./environment/servers.ts";
+import { drawSchedule, type Entry, strikeSchedule } from "./schedule.ts";
 
-export interface RunOptions {
+interface RunOptions {
   readonly seed: number;
   readonly backend: BackendName;
   readonly ack: AckName;
@@ -190,4 +190,51 @@ function statusOf(
   senders: { outstanding: number },
 ): string {
   return `${log.attempts} attempts, ${log.acknowledged} acknowledged, ${senders.outstanding} to do`;
+}
+
+/** Breaches that are shown of each invariant. */
+const SHOWN_MAX = 5;
+
+/** A report as people read it. */
+export function printReport(report: Report): string {
+  const { totals, findings, faults, folder, ok } = report;
+  const seen = new Map<string, number>();
+  const shown = findings.filter(({ invariant }) => {
+    seen.set(invariant, (seen.get(invariant) ?? 0) + 1);
+    return (seen.get(invariant) ?? 0) <= SHOWN_MAX;
+  });
+  const hidden = findings.length - shown.length;
+  return [
+    "",
+    `Queue on ${report.backend}, ack ${report.ack}, groups ${report.groups ? "on" : "off"}, seed ${report.seed}, ${report.faultsMs / 1_000} s of faults`,
+    ...columns(Object.entries(totals).map(([name, value]) => [name, String(value)])),
+    "",
+    ...columns(
+      faults.map(({ id, title, scheduled, struck }) => [
+        id,
+        `${struck} strikes in ${scheduled} turns`,
+        title,
+      ]),
+    ),
+    "",
+    ...shown.map(({ invariant, text }) => `BREACH ${invariant}: ${text}`),
+    ...(hidden > 0 ? [`... and ${hidden} more`] : []),
+    ...(folder === undefined ? [] : [`The logs are left in ${folder}`]),
+    ok ? "All invariants hold" : "NOT ALL INVARIANTS HOLD",
+    "",
+  ].join("\n");
+}
+
+export function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows.reduce<number[]>(
+    (seen, row) => row.map((cell, index) => Math.max(cell.length, seen[index] ?? 0)),
+    [],
+  );
+  return rows.map(
+    (row) =>
+      `  ${row
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join("  ")
+        .trimEnd()}`,
+  );
 }

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { describeOnRedis } from "../support/redis.ts";
 import type { Finding } from "./check/evidence.ts";
-import { printReport } from "./print.ts";
-import { runFaults } from "./run.ts";
 import type { AckName, BackendName } from "./environment/environment.ts";
+import { printReport, runFaults } from "./run.ts";
 
 /** Runs at most: a fault may not come to strike, on a busy machine or beside another one, and a run
  * without it proves nothing of it. What any of them finds of Millrace is a failure. */

@@ -31,7 +31,8 @@ async function main(): Promise<number> {
     print(HELP);
     return 0;
   }
-  const [minutes, seed] = [positive("--minutes", values.minutes), positive("--seed", values.seed)];
+  const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
+  if (!(minutes > 0 && seed > 0)) throw new Error("--minutes and --seed are positive numbers");
   const broken = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => broken.abort());
 
@@ -57,12 +58,6 @@ async function main(): Promise<number> {
     await postgres.stop("immediate");
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-function positive(name: string, text: string): number {
-  const value = Number(text);
-  if (Number.isFinite(value) && value > 0) return value;
-  throw new Error(`Cannot use ${name} ${text}: not a positive number`);
 }
 
 process.exit(

@@ -1,28 +1,26 @@
+import { createHash } from "node:crypto";
+import { createConnection } from "node:net";
 import type { Pool } from "pg";
 import config from "../bad-input/fixture/millrace.config.ts";
 import { VARIABLES } from "../bad-input/fixture/variables.ts";
-import { readResponses } from "../bad-input/responses.ts";
+import { readResponses, type Response } from "../bad-input/responses.ts";
 import { BODY_CANARY, SECRET_CANARY } from "../bad-input/senders.ts";
 import { heldBytes, readMetric } from "../support/metrics.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
-import { makeCase, type FuzzCase } from "./cases.ts";
-import { judge } from "./judge.ts";
-import { play, type Played } from "./play.ts";
-import { createSignedEvents, type SignedEvents } from "./signed-events.ts";
+import { makeCase, type FuzzCase, type SignedEvent } from "./cases.ts";
 
 export interface FuzzOptions {
   readonly seed: number;
-  /** How much: so many cases, which the seed makes, or as many as fit into milliseconds. */
+  /** So many cases, which the seed makes, or as many as fit into milliseconds. */
   readonly length: { readonly cases: number } | { readonly ms: number };
-  /** Within which what was sent is answered or its connection ended, milliseconds. */
+  /** Milliseconds within which a case is answered or its connection ended. */
   readonly limitMs: number;
   readonly signal?: AbortSignal;
 }
 
 export interface FuzzReport {
-  readonly seed: number;
   readonly cases: number;
   /** How often each status came. */
   readonly answers: Readonly<Record<string, number>>;
@@ -35,6 +33,8 @@ const CONCURRENCY = 12;
 const FINDINGS_MAX = 20;
 /** What the heap may have grown, with everything that is not yet collected. */
 const GROWTH_BYTES_MAX = 32 * 1024 * 1024;
+/** How long what may be half a request is waited for before our side is closed. */
+const QUIET_MS = 60;
 
 /** Sends what no sender should to an ingress, on Postgres alone: its ledger shows every byte it took. */
 export async function runFuzz(databaseUrl: string, options: FuzzOptions): Promise<FuzzReport> {
@@ -46,37 +46,44 @@ export async function runFuzz(databaseUrl: string, options: FuzzOptions): Promis
   }
 }
 
-/** Sends the cases, then looks at what they left behind. */
 async function fuzz(
   ingress: MillraceProcess,
   database: Pool,
-  options: FuzzOptions,
+  { seed, length, limitMs, signal }: FuzzOptions,
 ): Promise<FuzzReport> {
   const port = Number(new URL(ingress.url).port);
-  const signed = createSignedEvents();
+  const signed = new Set<string>();
+  const acknowledged = new Set<string>();
   const answers: Record<string, number> = {};
   const findings: string[] = [];
   let index = 0;
 
   const playNext = async () => {
-    const fuzzCase = makeCase(options.seed, (index += 1));
-    signed.add(fuzzCase.signed);
-    const played = await play(port, fuzzCase, options.limitMs);
-    const { all } = readResponses(played.received);
+    const fuzzCase = makeCase(seed, (index += 1));
+    for (const event of fuzzCase.signed) signed.add(keyOf(event));
+    const { received, isSilent } = await play(port, fuzzCase, limitMs);
+    const { all, rest } = readResponses(received);
     for (const { status } of all) answers[status] = (answers[status] ?? 0) + 1;
-    note(signed, fuzzCase, played);
-    for (const wrong of judge(fuzzCase, played)) {
-      if (findings.length < FINDINGS_MAX) findings.push(describe(wrong, fuzzCase, played));
+    for (const [part, event] of fuzzCase.signed.entries()) {
+      const isKept = fuzzCase.answers > 0 && (all[part]?.status ?? 500) < 300;
+      if (isKept) acknowledged.add(keyOf(event));
+    }
+    const wrong = [
+      ...(isSilent ? ["silent"] : []),
+      ...judge(fuzzCase, all, rest),
+      ...leaks(received),
+    ];
+    for (const one of wrong.slice(0, FINDINGS_MAX - findings.length)) {
+      findings.push(describe(one, fuzzCase, received));
     }
   };
   const playUntil = async (done: () => boolean) => {
     const sender = async () => {
-      while (!done() && options.signal?.aborted !== true) await playNext();
+      while (!done() && signal?.aborted !== true) await playNext();
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, sender));
   };
 
-  const { length } = options;
   const startedAt = performance.now();
   const hasPlayed = (share: number) =>
     "cases" in length
@@ -86,40 +93,8 @@ async function fuzz(
   const before = await heldBytes(ingress.url);
   await playUntil(() => hasPlayed(1) || findings.length >= FINDINGS_MAX);
 
-  const aftermath = await lookAround(ingress, before, async () => {
-    const some = index + 200;
-    await playUntil(() => index >= some);
-  });
-  const { rows, wrong } = await signed.compare(database);
-  findings.push(...aftermath, ...wrong.slice(0, FINDINGS_MAX));
-  return { seed: options.seed, cases: index, answers, accepted: rows, findings };
-}
-
-function note(signed: SignedEvents, fuzzCase: FuzzCase, played: Played): void {
-  if (fuzzCase.verdict === "refused") signed.refused(fuzzCase.signed);
-  if (fuzzCase.verdict !== "accepted") return;
-  const { all } = readResponses(played.received);
-  signed.acknowledged(fuzzCase.signed.filter((_, part) => (all[part]?.status ?? 500) < 300));
-}
-
-function describe(wrong: string, fuzzCase: FuzzCase, { received }: Played): string {
-  const sent = Buffer.concat(fuzzCase.segments).toString("latin1");
-  return [
-    `${wrong} (${fuzzCase.name}, ${fuzzCase.signed[0]?.eventId})`,
-    `  sent ${fuzzCase.segments.length} segments: ${JSON.stringify(sent.slice(0, 1_500))}`,
-    `  came: ${JSON.stringify(received.slice(0, 600))}`,
-  ].join("\n");
-}
-
-/** What the process is like afterwards: alive, empty-handed, no larger, and discreet. */
-async function lookAround(
-  ingress: MillraceProcess,
-  before: number,
-  playMore: () => Promise<void>,
-): Promise<readonly string[]> {
-  const wrong: string[] = [];
   const holds = async (what: string, condition: () => Promise<boolean>) => {
-    await until(condition).catch(() => wrong.push(what));
+    await until(condition).catch(() => findings.push(what));
   };
   await holds("it is not healthy", async () => (await fetch(`${ingress.url}/healthz`)).ok);
   await holds("bytes are still in flight", async () => {
@@ -127,11 +102,118 @@ async function lookAround(
   });
   // What can be freed is freed when there is more to take in; what leaks only grows.
   await holds("its memory has grown", async () => {
-    await playMore();
+    const some = index + 200;
+    await playUntil(() => index >= some);
     return (await heldBytes(ingress.url)) < before + GROWTH_BYTES_MAX;
   });
-  for (const canary of [BODY_CANARY, SECRET_CANARY]) {
-    if (ingress.output().includes(canary)) wrong.push(`${canary} in its log`);
+  findings.push(...leaks(ingress.output()));
+
+  const kept = await readKept(database);
+  const strange = [...kept].filter((key) => !signed.has(key)).map((key) => `never signed: ${key}`);
+  const lost = [...acknowledged].filter((key) => !kept.has(key)).map((key) => `lost: ${key}`);
+  findings.push(...[...strange, ...lost].slice(0, FINDINGS_MAX));
+  return { cases: index, answers, accepted: kept.size, findings };
+}
+
+/**
+ * Sends a case, and waits until its answers are there, the server ends the connection, or `limitMs`
+ * have passed since the last byte.
+ */
+function play(
+  port: number,
+  { segments, answers, resets }: FuzzCase,
+  limitMs: number,
+): Promise<{ received: string; isSilent: boolean }> {
+  return new Promise((resolve) => {
+    const address = { port, host: "127.0.0.1" };
+    const socket = createConnection({ ...address, allowHalfOpen: true, noDelay: true });
+    const timers: NodeJS.Timeout[] = [];
+    let received = "";
+    const finish = (isSilent = false) => {
+      for (const timer of timers) clearTimeout(timer);
+      socket.removeAllListeners().on("error", () => {});
+      // Node cannot reset a socket whose end is on its way: it would keep the handle for good.
+      const isEnding = socket.writableEnded && !socket.writableFinished;
+      if (resets && !isEnding) socket.resetAndDestroy();
+      else socket.destroy();
+      resolve({ received, isSilent });
+    };
+    socket.on("data", (chunk: Buffer) => {
+      received += chunk.toString("latin1");
+      const { all } = readResponses(received);
+      if (all.length === 0 || all.length < answers) return;
+      if (answers > 0) finish();
+      else socket.end();
+    });
+    // What a server does not want to read it may cut; the answer counts, if it came.
+    for (const event of ["end", "close", "error"]) socket.on(event, () => finish());
+
+    const sendFrom = (index: number) => {
+      const segment = segments[index];
+      if (segment !== undefined) {
+        socket.write(segment);
+        timers.push(setTimeout(() => sendFrom(index + 1), 2));
+      } else if (resets) {
+        finish();
+      } else {
+        timers.push(setTimeout(() => finish(true), limitMs));
+        if (answers === 0) timers.push(setTimeout(() => socket.end(), QUIET_MS));
+      }
+    };
+    socket.once("connect", () => sendFrom(0));
+  });
+}
+
+/** What is wrong with the answers to a case. */
+function judge({ answers }: FuzzCase, all: readonly Response[], rest: string): readonly string[] {
+  const statuses = all.map(({ status }) => status);
+  // A 503 is an answer, and the sender retries; the ledger shows whether it kept its word.
+  const isRefused = statuses.some((status) => status >= 300 && status !== 503);
+  const checks: readonly [wrong: boolean, text: string][] = [
+    [!"HTTP/1.1 ".startsWith(rest.slice(0, 9)), "what came back is no answer"],
+    [statuses.some((status) => status >= 500 && status !== 503), "a 5xx but 503"],
+    [!all.every(isWellFormed), "an error that is not in our form"],
+    [answers > 0 && isRefused, `a right request was answered ${statuses.join()}`],
+    [answers > 0 && all.length !== answers, `${answers} answers were due`],
+  ];
+  return checks.filter(([wrong]) => wrong).map(([, text]) => text);
+}
+
+/** Every error has its code; only a HEAD is answered without a body. */
+function isWellFormed({ status, body }: Response): boolean {
+  if (status < 400) return true;
+  if (body === "") return status === 405;
+  try {
+    return typeof (JSON.parse(body) as { error?: { code?: unknown } }).error?.code === "string";
+  } catch {
+    return false;
   }
-  return wrong;
+}
+
+const leaks = (text: string) =>
+  [BODY_CANARY, SECRET_CANARY]
+    .filter((canary) => text.includes(canary))
+    .map((canary) => `${canary} in an answer or a log`);
+
+function describe(wrong: string, { name, segments, signed }: FuzzCase, received: string): string {
+  const sent = Buffer.concat(segments).toString("latin1");
+  return [
+    `${wrong} (${name}, ${signed[0]?.eventId})`,
+    `  sent ${segments.length} segments: ${JSON.stringify(sent.slice(0, 1_500))}`,
+    `  came: ${JSON.stringify(received.slice(0, 600))}`,
+  ].join("\n");
+}
+
+async function readKept(database: Pool): Promise<ReadonlySet<string>> {
+  const { rows } = await database.query<SignedEvent>(
+    `select e.source, e.event_id as "eventId", b.body from millrace.events e
+       join millrace.bodies b on b.day = e.body_day and b.id = e.body_id`,
+  );
+  return new Set(rows.map(keyOf));
+}
+
+/** GitHub's signature covers the body alone: any id may stand beside it. */
+function keyOf({ source, eventId, body }: SignedEvent): string {
+  const hash = createHash("sha256").update(body).digest("hex");
+  return `${source} ${source === "github" ? "*" : eventId} ${hash}`;
 }

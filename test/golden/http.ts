@@ -1,55 +1,38 @@
-import { valueFields, schemaFields, type Schema } from "./shape.ts";
-
-interface Content {
-  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
-}
-
-interface Operation {
-  readonly parameters?: readonly {
-    readonly name: string;
-    readonly in: string;
-    readonly required?: boolean;
-    readonly schema: Schema;
-  }[];
-  readonly requestBody?: Content;
-  readonly responses: Readonly<Record<string, Content>>;
-}
-
 /** An OpenAPI document, as far as it is read here. */
 export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, { readonly properties?: object }>>;
+  };
 }
 
-/** Paths, parameters and fields of an OpenAPI document, one a line. */
-export function operations(document: Document): string[] {
-  const resolve = (ref: string): Schema => {
-    const found = document.components.schemas[ref.replace("#/components/schemas/", "")];
-    if (found === undefined) throw new Error(`Cannot resolve ${ref} in the API's document`);
-    return found;
-  };
-  const bodies = (title: string, { content = {} }: Content): string[] =>
-    Object.entries(content).flatMap(([type, { schema }]) => [
-      `  ${title}${type === "application/json" ? "" : ` ${type}`}`,
-      ...schemaFields(schema, resolve).map((field) => `    ${field.trim()}`),
-    ]);
-  return Object.entries(document.paths)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([path, of]) =>
-      Object.entries(of).flatMap(([method, { parameters = [], requestBody, responses }]) => [
-        `${method.toUpperCase()} ${path}`,
-        ...parameters.flatMap(({ name, in: place, required, schema }) =>
-          schemaFields(schema, resolve).map(
-            (field) => `  ${place} ${name}${required === true ? "" : "?"} ${field.trim()}`,
-          ),
-        ),
-        ...bodies("request", requestBody ?? {}),
-        ...Object.entries(responses).flatMap(([status, response]) => {
-          const lines = bodies(status, response);
-          return lines.length === 0 ? [`  ${status}`] : lines;
-        }),
-      ]),
+interface Operation {
+  readonly parameters?: readonly unknown[];
+  readonly requestBody?: unknown;
+  readonly responses: object;
+}
+
+/** An OpenAPI document without its prose: each parameter, request, answer and field is a line of JSON. */
+export function operations({ paths, components }: Document): string[] {
+  const json = (part: unknown) =>
+    JSON.stringify(part, (name, value) =>
+      typeof value === "string" && ["description", "title"].includes(name) ? undefined : value,
     );
+  const lines = (parts: object) =>
+    Object.entries(parts).map(([name, part]) => `  ${name} ${json(part)}`);
+  return [
+    ...Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).flatMap(([method, { parameters = [], requestBody, responses }]) => [
+        `${method.toUpperCase()} ${path}`,
+        ...parameters.map((parameter) => `  ${json(parameter)}`),
+        ...lines(requestBody === undefined ? responses : { request: requestBody, ...responses }),
+      ]),
+    ),
+    ...Object.entries(components.schemas).flatMap(([name, { properties = {}, ...schema }]) => [
+      `${name} ${json(schema)}`,
+      ...lines(properties),
+    ]),
+  ];
 }
 
 /** Status and fields of an answer. */
@@ -60,4 +43,17 @@ export async function answer(request: string, url: string, init?: RequestInit): 
   // Readiness names its parts in the order in which they answered.
   const body = type === "application/json" ? valueFields(JSON.parse(text)).toSorted() : [type];
   return [`${request} ${response.status}`, ...body.map((field) => `  ${field}`)];
+}
+
+/** The fields of an answer, one a line, with the types that its values have. */
+export function valueFields(value: unknown, at = ""): string[] {
+  if (Array.isArray(value)) {
+    return value.length === 0 ? [`${at}[]`] : valueFields(value[0], `${at}[]`);
+  }
+  if (typeof value !== "object" || value === null) {
+    return [`${at} ${value === null ? "null" : typeof value}`];
+  }
+  const fields = Object.entries(value);
+  if (fields.length === 0) return [`${at} {}`];
+  return fields.flatMap(([name, field]) => valueFields(field, at === "" ? name : `${at}.${name}`));
 }

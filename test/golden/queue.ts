@@ -22,12 +22,6 @@ export async function job(redis: Redis, key: string): Promise<string[]> {
   ];
 }
 
-/** The name of a run, in the terms of the job that ran. */
-export async function runName(redis: Redis, key: string, run: string): Promise<string> {
-  const timestamp = await redis.hget(key, "timestamp");
-  return run.replace(String(timestamp), "<the job's timestamp>");
-}
-
 /** Event ids that the job id depends upon, each for another reason. */
 export const EVENT_IDS = [
   "evt_1",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createLedger, createPool } from "@millrace/ledger";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Edit } from "../faults/mutants/mutant.ts";
+import type { Edit } from "../faults/mutants/mutants.ts";
 import { createScratch, type Scratch } from "../faults/mutants/scratch.ts";
 import { anEvent } from "../support/events.ts";
 import { runCommand, startRole, type MillraceProcess } from "../support/millrace-process.ts";

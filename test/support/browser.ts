@@ -1,15 +1,12 @@
-import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContextOptions } from "playwright-core";
 import { describe, expect, inject } from "vitest";
-
-/** Generous, for a machine that does much else. */
-const WAIT_MS = 60_000;
 
 /** `describe` where there is a Chromium; the run says loudly when there is none. */
 export function describeInBrowser(title: string, suite: () => void): void {
   describe.skipIf(inject("chromium") === undefined)(`${title} (needs chromium)`, suite);
 }
 
-/** A Chromium of the file's own, which speaks to nobody but the page it is shown. Each tab has a profile of its own. */
+/** A Chromium of the file's own, which speaks to nobody but the page it is shown. */
 export async function openBrowser(): Promise<Browser> {
   return await chromium.launch({
     executablePath: inject("chromium") ?? "",
@@ -20,26 +17,16 @@ export async function openBrowser(): Promise<Browser> {
   });
 }
 
-/** A tab, and what went wrong in it. */
-export interface Tab {
-  readonly page: Page;
-  /** Fails when anything was thrown, complained of in the console, or asked of another host. */
-  expectQuiet(): void;
-  close(): Promise<void>;
-}
+export type Tab = Awaited<ReturnType<typeof openTab>>;
 
-/** Opens a tab with a profile of its own on a dashboard. */
-export async function openTab(
-  browser: Browser,
-  url: string,
-  options: BrowserContextOptions = {},
-): Promise<Tab> {
+/** Opens a tab with a profile of its own on a dashboard, and notes what goes wrong in it. */
+export async function openTab(browser: Browser, url: string, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({
     ...{ baseURL: url, locale: "en-GB", timezoneId: "UTC" },
     ...{ viewport: { width: 1_280, height: 900 }, reducedMotion: "reduce" },
     ...options,
   });
-  context.setDefaultTimeout(WAIT_MS);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const troubles: string[] = [];
   page.on("pageerror", (error) => troubles.push(`thrown: ${error.message}`));
@@ -53,6 +40,7 @@ export async function openTab(
   });
   return {
     page,
+    /** Fails when anything was thrown, logged as an error, or asked of another host. */
     expectQuiet: () => expect(troubles).toEqual([]),
     close: () => context.close(),
   };

@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import type { TestProject } from "vitest/node";
-import { chromiumPath } from "./chromium.ts";
 import { endWithThisProcess } from "./end-with-process.ts";
+import { executablePath } from "./executable-path.ts";
 import { pgbouncerPath } from "./pgbouncer.ts";
 import { postgresProgramsPath } from "./postgres-standby.ts";
 import { redisServerPath } from "./redis.ts";
+
+const BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -69,4 +71,13 @@ function provideServers(project: TestProject): void {
   project.provide("hasPgbouncer", found.hasPgbouncer);
   project.provide("hasPostgresPrograms", found.hasPostgresPrograms);
   project.provide("chromium", chromium);
+}
+
+/** Where a Chromium lies: what `CHROMIUM` names, else the first on PATH. */
+function chromiumPath(): string | undefined {
+  const named = process.env["CHROMIUM"];
+  if (named !== undefined && named !== "") return named;
+  return BROWSERS.map((name) => executablePath(name, ["/usr/bin"])).find(
+    (path) => path !== undefined,
+  );
 }

@@ -13,46 +13,31 @@ export const readRolesSql = () => readFile(join(INFRA, "postgres", "roles.sql"),
 
 export type Login = "owner" | "ingress" | "worker" | "retention" | "dashboard";
 
-export type RedisUser = "admin" | "ingress" | "worker" | "dashboard";
+type RedisUser = "admin" | "ingress" | "worker" | "dashboard";
 
-/** Servers on which each role has a login of its own. */
-export interface GuardedServers {
-  /** As a superuser. */
-  readonly postgres: TestPostgres;
-  /** The database, as a role's login. */
-  databaseUrl(login: Login): string;
-  /** Redis as a role's user, where the queue is there. */
-  redisUrl(user: RedisUser): string | undefined;
-  /** Runs roles.sql, as the compose file does before and after a migration. */
-  grant(handlerSchemas: string): Promise<void>;
-  /** What Redis refused since it was last asked, a line each. */
-  refusedByRedis(): Promise<string[]>;
-  stop(): Promise<void>;
-}
+export type GuardedServers = Awaited<ReturnType<typeof startGuardedServers>>;
 
 const passwordOf = (name: string) => `the-password-of-${name}`;
 
-/** Starts servers of a suite's own: roles are the whole server's, and would be every suite's. */
-export async function startGuardedServers({
-  onRedis,
-}: {
-  onRedis: boolean;
-}): Promise<GuardedServers> {
+/** Starts servers on which each role has a login of its own; roles are the whole server's. */
+export async function startGuardedServers({ onRedis }: { onRedis: boolean }) {
   const [postgres, redis] = await Promise.all([
     startPostgres(),
     onRedis ? startGuardedRedis() : undefined,
   ]);
   const redisUrl = (user: RedisUser) => redis && redisUrlOf(redis, user);
   return {
+    /** As a superuser. */
     postgres,
-    databaseUrl: (login) => {
+    databaseUrl: (login: Login) => {
       const url = new URL(postgres.url);
       url.username = `millrace_${login}`;
       url.password = passwordOf(login);
       return url.href;
     },
     redisUrl,
-    grant: async (handlerSchemas) => {
+    /** Runs roles.sql, as the compose file does before and after a migration. */
+    grant: async (handlerSchemas: string) => {
       const logins = ["owner", "ingress", "worker", "retention", "dashboard"];
       const passwords = logins.map(
         (login) => `ALTER ROLE millrace_${login} PASSWORD '${passwordOf(login)}';`,
@@ -60,6 +45,7 @@ export async function startGuardedServers({
       const schemas = `SET millrace.handler_schemas = '${handlerSchemas}';`;
       await queryOnce(postgres.url, `${schemas}\n${await readRolesSql()}\n${passwords.join("\n")}`);
     },
+    /** What Redis refused since it was last asked, a line each. */
     refusedByRedis: () =>
       withRedis(redisUrl("admin") ?? "", async (client) => {
         const entries = (await client.call("ACL", "LOG")) as string[][];

@@ -11,23 +11,13 @@ import { aJob, keyOf } from "./events.ts";
 import { migratedDatabase } from "./scratch-database.ts";
 import { until } from "./until.ts";
 
-/** A migrated ledger on a scratch database, and the test's own connections to look at its tables. */
-export interface TestLedger {
-  readonly url: string;
-  readonly ledger: Ledger;
-  /** The ledger's own pool. */
-  readonly pool: pg.Pool;
-  /** Asks over connections that the ledger does not have. */
-  ask<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
-  /** A connection of its own, for a transaction that a test holds open. */
-  connect(): Promise<pg.PoolClient>;
-  close(): Promise<void>;
-}
+export type TestLedger = Awaited<ReturnType<typeof openTestLedger>>;
 
-/** With a `url`, on the database that it names, which is migrated and stays. */
-export async function openTestLedger(
-  options: LedgerOptions & { max?: number; url?: string } = {},
-): Promise<TestLedger> {
+/**
+ * A migrated ledger on a scratch database, and the test's own connections to look at its tables. With a
+ * `url`, on the database that it names, which is migrated and stays.
+ */
+export async function openTestLedger(options: LedgerOptions & { max?: number; url?: string } = {}) {
   const database =
     options.url === undefined
       ? await migratedDatabase()
@@ -38,8 +28,12 @@ export async function openTestLedger(
   return {
     url: database.url,
     ledger: createLedger({ pool }, options),
+    /** The ledger's own. */
     pool,
-    ask: async (text, values) => (await aside.query(text, values)).rows,
+    /** Asks over connections that the ledger does not have. */
+    ask: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
+      (await aside.query<Row>(text, values)).rows,
+    /** A connection of its own, for a transaction that a test holds open. */
     connect: () => aside.connect(),
     close: async () => {
       await Promise.all([pool.end(), aside.end()]);
@@ -69,7 +63,6 @@ export async function claim(
   return claimed.attempt;
 }
 
-/** A failure as the processor records it. */
 export const failure = {
   code: "handler_failed",
   message: "No such customer",

@@ -1,21 +1,11 @@
 import type { AddressInfo } from "node:net";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 
-/** A mail that was taken. */
-export interface TakenMail {
-  readonly to: string;
-  readonly messageId: string | undefined;
-}
+export type MailServer = Awaited<ReturnType<typeof startMailServer>>;
 
 /** A mail server that takes every mail, and remembers it. */
-export interface MailServer {
-  readonly url: string;
-  readonly taken: readonly TakenMail[];
-  close(): Promise<void>;
-}
-
-export async function startMailServer(): Promise<MailServer> {
-  const taken: TakenMail[] = [];
+export async function startMailServer() {
+  const taken: { to: string; messageId: string | undefined }[] = [];
   const onData: SMTPServerOptions["onData"] = (stream, { envelope }, done) => {
     let text = "";
     stream.on("data", (chunk) => (text += chunk));

@@ -5,26 +5,13 @@ import { fileURLToPath } from "node:url";
 /** The command of this repository. */
 export const BIN = fileURLToPath(new URL("../../apps/cli/bin/millrace.mjs", import.meta.url));
 
-/** A `millrace` role in a process of its own, so that a test can kill it. */
-export interface MillraceProcess {
-  readonly pid: number;
-  /** Where it listens. */
-  readonly url: string;
-  /** All that it printed. */
-  output(): string;
-  signal(signal: NodeJS.Signals): void;
-  /** Waits for the end; gives the exit code, if any. */
-  exited(): Promise<number | null>;
-  /** Sends a signal (SIGKILL by default) and waits for the end. */
-  end(signal?: NodeJS.Signals): Promise<number | null>;
-}
+export type MillraceProcess = Awaited<ReturnType<typeof startRole>>;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** How a command runs: another one than this repository's, its folder, and its user. */
 export interface ProcessOptions {
   readonly bin?: string;
-  /** Options of the role. */
   readonly args?: readonly string[];
   readonly cwd?: string;
   readonly uid?: number | undefined;
@@ -34,12 +21,12 @@ export interface ProcessOptions {
   readonly ipc?: boolean;
 }
 
-/** Starts a role and waits until it listens. */
+/** Starts a role in a process of its own, so that a test can kill it, and waits until it listens. */
 export async function startRole(
   role: string,
   env: Environment,
   { args = [], ...options }: ProcessOptions = {},
-): Promise<MillraceProcess> {
+) {
   const { child, output } = launch([role, ...args], env, options);
   const url = await Promise.race([
     new Promise<string>((resolve) => {
@@ -58,10 +45,12 @@ export async function startRole(
   return {
     pid: child.pid ?? -1,
     url,
+    /** All that it printed. */
     output,
-    signal: (signal) => void child.kill(signal),
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+    /** Waits for the end; gives the exit code, if any. */
     exited,
-    end: (signal = "SIGKILL") => {
+    end: (signal: NodeJS.Signals = "SIGKILL") => {
       child.kill(signal);
       return exited();
     },

@@ -9,25 +9,10 @@ import { tsconfig } from "../package/project.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The samples of a page as a project in a temporary folder. */
-export interface PageProject {
-  readonly folder: string;
-  /** Compiles all of it; gives the compiler's messages. */
-  compile(): Promise<{ readonly code: number | null; readonly output: string }>;
-  /** Runs its tests. */
-  test(): Promise<TestReport>;
-  remove(): Promise<void>;
-}
-
-export interface TestReport {
-  readonly success: boolean;
-  readonly numPassedTests: number;
-  /** Tests that did not pass, with their messages. */
-  readonly failures: readonly object[];
-}
+export type PageProject = Awaited<ReturnType<typeof createPageProject>>;
 
 /** Writes files by their paths into a new project that can import what this repository has installed. */
-export async function createPageProject(files: ReadonlyMap<string, string>): Promise<PageProject> {
+export async function createPageProject(files: ReadonlyMap<string, string>) {
   const folder = await mkdtemp(join(tmpdir(), "millrace-page-"));
   await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
   const project = new Map([
@@ -67,7 +52,7 @@ export async function createPageProject(files: ReadonlyMap<string, string>): Pro
       const at = output.indexOf('{"num');
       if (at === -1) throw new Error(`Cannot run the page's tests:\n${output}`);
       const report = JSON.parse(output.slice(at));
-      const failures = report.testResults.flatMap((file: ReportedFile) =>
+      const failures: object[] = report.testResults.flatMap((file: ReportedFile) =>
         file.status === "failed" && file.assertionResults.length === 0
           ? [file]
           : file.assertionResults.filter(({ status }) => status !== "passed"),

@@ -5,28 +5,11 @@ import { join } from "node:path";
 import { executablePath } from "./executable-path.ts";
 import { freePort } from "./free-port.ts";
 import { queryOnce } from "./query-once.ts";
-import { startServerProcess } from "./server-process.ts";
-import { ordinaryUser } from "./server-user.ts";
+import { ordinaryUser, startServerProcess } from "./server-process.ts";
 
-/** A PgBouncer of the test's own, on a free port, before one Postgres. */
-export interface TestPgbouncer {
-  /** The Postgres' URL by way of the pooler. */
-  readonly url: string;
-  readonly port: number;
-  readonly pid: number;
-  /** Another URL of the same Postgres by way of the pooler; its user is one of `users`. */
-  urlOf(databaseUrl: string): string;
-  /** Asks its console: `SHOW POOLS`, `RELOAD`. */
-  ask(command: string): Promise<Record<string, unknown>[]>;
-  /** SIGKILL, and wait until it is gone. */
-  kill(): Promise<void>;
-  /** Starts it again on the same port. */
-  restart(): Promise<void>;
-  /** Ends it and removes its folder. */
-  stop(): Promise<void>;
-}
+export type TestPgbouncer = Awaited<ReturnType<typeof startPgbouncer>>;
 
-export interface PgbouncerOptions {
+interface PgbouncerOptions {
   /** Default `transaction`. */
   readonly poolMode?: "transaction" | "session";
   /** Connections to Postgres at most, for each user and database. Default 20, as PgBouncer's own. */
@@ -56,11 +39,8 @@ function requirePath(): string {
   return path;
 }
 
-/** Starts it as an ordinary user, who trusts whoever comes. */
-export async function startPgbouncer(
-  databaseUrl: string,
-  options: PgbouncerOptions = {},
-): Promise<TestPgbouncer> {
+/** Starts a PgBouncer before one Postgres, as an ordinary user who trusts everybody. */
+export async function startPgbouncer(databaseUrl: string, options: PgbouncerOptions = {}) {
   const path = requirePath();
   const folder = await mkdtemp(join(tmpdir(), "millrace-pgbouncer-"));
   const port = await freePort();
@@ -87,10 +67,12 @@ export async function startPgbouncer(
   return {
     url: urlOf(databaseUrl),
     port,
-    get pid() {
+    get pid(): number {
       return server.pid;
     },
+    /** Another URL of the same Postgres by way of the pooler; its user is one of `users`. */
     urlOf,
+    /** Asks its console: `SHOW POOLS`, `RELOAD`. */
     ask,
     kill: () => server.end(),
     restart: async () => {

@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { freePort } from "./free-port.ts";
 import { queryOnce } from "./query-once.ts";
-import { startServerProcess } from "./server-process.ts";
-import { ordinaryUser } from "./server-user.ts";
+import { ordinaryUser, startServerProcess } from "./server-process.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 import { until } from "./until.ts";
 
@@ -23,40 +22,10 @@ export function postgresProgramsPath(): string | undefined {
     .find((path) => existsSync(join(path, "pg_basebackup")));
 }
 
-/** A Postgres of the machine's own, with a data folder of its own. It trusts everybody on loopback. */
-export interface PostgresServer {
-  /** Its own address, as a superuser. */
-  readonly url: string;
-  readonly dataDir: string;
-  query<Row extends Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
-  /** SIGKILL, and wait until all of it is gone. */
-  kill(): Promise<void>;
-  /** An orderly stop, which waits for no client. The data stays. */
-  halt(): Promise<void>;
-  /** Starts it again on the same port and data, after it has ended. */
-  start(): Promise<void>;
-}
+export type PostgresServer = Awaited<ReturnType<typeof openServer>>;
+export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>;
 
-/** A primary, a standby that streams from it, and the name that clients use. */
-export interface PostgresPair {
-  readonly primary: PostgresServer;
-  readonly standby: PostgresServer;
-  /** What clients connect to. It leads to the primary until `moveName`. */
-  readonly url: string;
-  readonly name: TcpProxy;
-  /** What the standby streams through: frozen, the standby lags behind. */
-  readonly link: TcpProxy;
-  /** Waits until the standby has replayed all that the primary has written. */
-  caughtUp(): Promise<void>;
-  /** Makes the standby a primary. The name still leads to the old one. */
-  promote(): Promise<void>;
-  /** Lets the name lead to the standby. Connections that are there stay at the primary unless they are cut. */
-  moveName(options?: { cut?: boolean }): void;
-  /** Ends both and removes their folders. */
-  stop(): Promise<void>;
-}
-
-/** Starts a primary, copies it with pg_basebackup, and starts the copy as its standby. */
+/** Starts a primary, its copy by pg_basebackup as a standby that streams from it, and a name that clients use. */
 export async function startPostgresPair({
   synchronous = false,
   settings = [],
@@ -65,7 +34,7 @@ export async function startPostgresPair({
   readonly synchronous?: boolean;
   /** Lines of postgresql.conf for both. */
   readonly settings?: readonly string[];
-} = {}): Promise<PostgresPair> {
+} = {}) {
   const folder = await serverFolder();
   const primary = await createServer(folder, "primary", settings);
   const link = await startTcpProxy(primary.url);
@@ -90,11 +59,16 @@ export async function startPostgresPair({
   return {
     primary,
     standby,
+    /** It leads to the primary until `moveName`. */
     url: name.url,
     name,
+    /** What the standby streams through: frozen, the standby lags behind. */
     link,
+    /** Waits until the standby has replayed all that the primary has written. */
     caughtUp,
+    /** Makes the standby a primary. The name still leads to the old one. */
     promote: async () => void (await standby.query("SELECT pg_promote(true, 60)")),
+    /** Connections that are there stay at the primary unless they are cut. */
     moveName: ({ cut = true } = {}) => name.retarget(standby.url, { cut }),
     stop: async () => {
       await Promise.all([name.close(), link.close()]);
@@ -105,9 +79,7 @@ export async function startPostgresPair({
 }
 
 /** Starts a Postgres of the installed programs, which ends and is removed by `stop`. */
-export async function startInstalledPostgres(): Promise<
-  PostgresServer & { stop(): Promise<void> }
-> {
+export async function startInstalledPostgres() {
   const folder = await serverFolder();
   const server = await createServer(folder, "primary", []);
   const stop = async () => {
@@ -117,7 +89,6 @@ export async function startInstalledPostgres(): Promise<
   return { ...server, stop };
 }
 
-/** A folder that the user may write whom servers run as. */
 async function serverFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-standby-"));
   const user = ordinaryUser();
@@ -125,11 +96,7 @@ async function serverFolder(): Promise<string> {
   return folder;
 }
 
-async function createServer(
-  folder: string,
-  name: string,
-  settings: readonly string[],
-): Promise<PostgresServer> {
+async function createServer(folder: string, name: string, settings: readonly string[]) {
   const dataDir = join(folder, name);
   const how = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"];
   await runProgram("initdb", [...how, "-D", dataDir]);
@@ -144,8 +111,8 @@ async function copyServer(url: string, dataDir: string): Promise<void> {
   await runProgram("pg_basebackup", [...from, "-D", dataDir, "-R", "-X", "stream", "-c", "fast"]);
 }
 
-/** Starts a server on a data folder that is there. */
-async function openServer(folder: string, name: string): Promise<PostgresServer> {
+/** Starts a server on a data folder that is there. It trusts everybody on loopback. */
+async function openServer(folder: string, name: string) {
   const dataDir = join(folder, name);
   const port = await freePort();
   const url = `postgresql://postgres@127.0.0.1:${port}/postgres?sslmode=disable`;
@@ -160,8 +127,10 @@ async function openServer(folder: string, name: string): Promise<PostgresServer>
   return {
     url,
     dataDir,
-    query: (text, values) => queryOnce(url, text, values),
+    query: <Row extends Record<string, unknown>>(text: string, values?: unknown[]) =>
+      queryOnce<Row>(url, text, values),
     kill: () => server.end(),
+    /** An orderly stop, which waits for no client. The data stays. */
     halt: () => server.end("SIGINT"),
     start: server.start,
   };

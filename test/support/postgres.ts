@@ -6,26 +6,10 @@ import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import { copyDataFolder } from "./data-folder.ts";
 import { endWithThisProcess } from "./end-with-process.ts";
 
-/** A Postgres of the test's own, to kill and to freeze. */
-export interface TestPostgres {
-  readonly url: string;
-  /** SIGKILL, and wait until it is gone. */
-  kill(): Promise<void>;
-  restart(): Promise<void>;
-  /** Stops it, copies its folder, and starts it again: what a backup of this moment has. */
-  backUp(): Promise<void>;
-  /** Kills it, puts the copy in its folder's place, and starts it on that. The copy stays. */
-  restore(): Promise<void>;
-  /** SIGSTOP and SIGCONT, the backends too. */
-  freeze(): void;
-  thaw(): void;
-  /** What it has logged. */
-  log(): Promise<string>;
-  /** Ends it and removes its folder. */
-  stop(): Promise<void>;
-}
+export type TestPostgres = Awaited<ReturnType<typeof startPostgres>>;
 
-export async function startPostgres(): Promise<TestPostgres> {
+/** A Postgres of the test's own, to kill and to freeze. */
+export async function startPostgres() {
   const folder = await mkdtemp(join(tmpdir(), "millrace-postgres-"));
   const dataDir = join(folder, "postgres");
   await copyDataFolder(dataDir);
@@ -55,16 +39,19 @@ export async function startPostgres(): Promise<TestPostgres> {
     url: postgres.url,
     kill,
     restart,
+    /** Stops it, copies its folder, and starts it again: what a backup of this moment has. */
     backUp: async () => {
       await kill();
       await copy(dataDir, backup);
       await restart();
     },
+    /** Kills it, puts the copy in its folder's place, and starts it on that. The copy stays. */
     restore: async () => {
       await kill();
       await copy(backup, dataDir);
       await restart();
     },
+    /** SIGSTOP, the backends too. */
     freeze: () => signalAll("SIGSTOP"),
     thaw: () => signalAll("SIGCONT"),
     log: () => readFile(join(dataDir, "postgres.log"), "utf8"),

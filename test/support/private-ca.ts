@@ -3,18 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A CA that nobody else knows, and a certificate of it for servers on 127.0.0.1. */
-export interface PrivateCa {
-  readonly caFile: string;
-  readonly certFile: string;
-  readonly keyFile: string;
-  /** What a client trusts. */
-  readonly ca: string;
-  remove(): void;
-}
+export type PrivateCa = ReturnType<typeof makePrivateCa>;
 
-/** Makes a CA and a server's certificate with openssl. They are valid for a day. */
-export function makePrivateCa(): PrivateCa {
+/** A CA that nobody else knows, and a certificate of it for servers on 127.0.0.1, valid for a day. */
+export function makePrivateCa() {
   const folder = mkdtempSync(join(tmpdir(), "millrace-ca-"));
   const file = (name: string) => join(folder, name);
   const openssl = (...args: string[]) =>

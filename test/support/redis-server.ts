@@ -8,34 +8,17 @@ import { freePort } from "./free-port.ts";
 import type { PrivateCa } from "./private-ca.ts";
 import { startServerProcess } from "./server-process.ts";
 
-/** A redis-server of the test's own, on a free port and in a folder of its own. */
-export interface TestRedis {
-  readonly url: string;
-  readonly port: number;
-  readonly pid: number;
-  /** Where it keeps its files. */
-  readonly folder: string;
-  /** SIGKILL, and wait until it is gone. */
-  kill(): Promise<void>;
-  /** Starts it again on the same port and the same files. @throws when it exits at once. */
-  restart(): Promise<void>;
-  /** SIGSTOP and SIGCONT. */
-  freeze(): void;
-  thaw(): void;
-  /** Ends it and removes its folder. */
-  stop(): Promise<void>;
-}
+export type TestRedis = Awaited<ReturnType<typeof startRedis>>;
 
-export interface RedisServerOptions {
+interface RedisServerOptions {
   readonly args?: readonly string[];
-  /** Further variables of its environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** It speaks TLS alone, and to its primary too, with this certificate. */
   readonly tls?: PrivateCa | undefined;
 }
 
 /** Starts a Redis as Millrace wants it (AOF everysec, noeviction); `args` come after and win. */
-export async function startRedis(options: RedisServerOptions = {}): Promise<TestRedis> {
+export async function startRedis(options: RedisServerOptions = {}) {
   const path = redisServerPath();
   if (path === undefined) throw new Error("Cannot start Redis: no redis-server on PATH");
   const folder = await mkdtemp(join(tmpdir(), "millrace-redis-"));
@@ -46,24 +29,19 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Test
     ...tlsSettings(port, options.tls).flatMap(([name, value]) => [`--${name}`, value]),
     ...(options.args ?? []),
   ];
-  const isReady = () => answersPing(port, options.tls);
-  const env = { ...process.env, ...options.env };
   const server = await startServerProcess({
-    name: "Redis",
-    path,
-    args,
-    folder,
-    spawn: { env },
-    isReady,
+    ...{ name: "Redis", path, args, folder, spawn: { env: { ...process.env, ...options.env } } },
+    isReady: () => answersPing(port, options.tls),
   });
   return {
     url: `${options.tls === undefined ? "redis" : "rediss"}://127.0.0.1:${port}`,
     port,
     folder,
-    get pid() {
+    get pid(): number {
       return server.pid;
     },
     kill: () => server.end(),
+    /** Starts it again on the same port and the same files. @throws when it exits at once. */
     restart: async () => {
       await server.end();
       await server.start();

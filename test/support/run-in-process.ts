@@ -26,20 +26,11 @@ export function millrace(args: readonly string[], options: CommandOptions = {}):
   return startCommand(args, options).ended;
 }
 
-/** A command that goes on until it is told to stop. */
-export interface RunningCommand {
-  /** What it has written so far. */
-  readonly written: { readonly stdout: string; readonly stderr: string };
-  /** Presses Ctrl-C. */
-  stop(): void;
-  readonly ended: Promise<Outcome>;
-}
-
-/** Starts a command line in this process, with an environment of its own. */
+/** Starts a command line that goes on until it is told to stop. */
 export function startCommand(
   args: readonly string[],
   { env = {}, cwd = "/", stdin = "", ask }: CommandOptions = {},
-): RunningCommand {
+) {
   const written = { stdout: "", stderr: "" };
   const listeners = new Set<(signal: NodeJS.Signals) => void>();
   let code = 0;
@@ -60,7 +51,9 @@ export function startCommand(
     exit: (wanted) => (code = wanted),
   };
   return {
+    /** What it has written so far. */
     written,
+    /** Presses Ctrl-C. */
     stop: () => {
       for (const listener of listeners) listener("SIGINT");
     },

@@ -1,22 +1,11 @@
-import type pg from "pg";
 import exported from "../../examples/store/millrace.config.ts";
 import { openOn, type TestServers } from "./backends.ts";
 import type { RoleOptions } from "./in-process.ts";
 import { createPipeline } from "./pipeline.ts";
-import { millrace, STORE_CONFIG, type CommandOptions, type Outcome } from "./run-in-process.ts";
+import { millrace, STORE_CONFIG, type CommandOptions } from "./run-in-process.ts";
 
-/** The example store with all its roles in this process, and the command beside it. */
-export interface RunningStore {
-  readonly dashboardUrl: string;
-  readonly database: pg.Pool;
-  /** Runs a command line in the store's folder. */
-  run(args: readonly string[], options?: Pick<CommandOptions, "stdin">): Promise<Outcome>;
-  /** Runs a command line, and returns what it printed. @throws when it fails. */
-  command(...args: readonly string[]): Promise<string>;
-  stop(): Promise<void>;
-}
+export type RunningStore = Awaited<ReturnType<typeof startStore>>;
 
-/** The secrets of its sources. */
 export const STORE_SECRETS = {
   HOOKMESH_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
   STRIPE_WEBHOOK_SECRET: "whsec_a_stripe_secret",
@@ -25,11 +14,11 @@ export const STORE_SECRETS = {
 };
 
 /** Starts the example store, with two workers, on servers that it releases when it is stopped. */
-export function startStore(servers: TestServers, options: RoleOptions = {}): Promise<RunningStore> {
+export function startStore(servers: TestServers, options: RoleOptions = {}) {
   return openOn(servers, () => startRoles(servers, options));
 }
 
-async function startRoles(servers: TestServers, options: RoleOptions): Promise<RunningStore> {
+async function startRoles(servers: TestServers, options: RoleOptions) {
   const over = { MILLRACE_CONFIG: STORE_CONFIG, ...STORE_SECRETS };
   const pipeline = await createPipeline(servers, over, exported);
   const roles = await Promise.all(
@@ -39,12 +28,14 @@ async function startRoles(servers: TestServers, options: RoleOptions): Promise<R
   );
   const [ingress, , , dashboard] = roles;
   const env = { ...pipeline.env, INGRESS_PORT: new URL(ingress?.url ?? "").port };
-  const run: RunningStore["run"] = (args, given) => millrace(args, { ...given, env });
+  const run = (args: readonly string[], given?: Pick<CommandOptions, "stdin">) =>
+    millrace(args, { ...given, env });
   return {
     dashboardUrl: dashboard?.url ?? "",
     database: pipeline.database,
     run,
-    command: async (...args) => {
+    /** Runs a command line, and returns what it printed. @throws when it fails. */
+    command: async (...args: readonly string[]) => {
       const { code, stdout, stderr } = await run(args);
       if (code === 0) return stdout;
       throw new Error(`Cannot run millrace ${args.join(" ")}: ${stdout}${stderr}`);

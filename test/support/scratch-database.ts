@@ -4,25 +4,20 @@ import { inject } from "vitest";
 import { queryOnce } from "./query-once.ts";
 
 /** A database of the test's own on the run's Postgres. */
-export interface TestDatabase {
-  readonly url: string;
-  drop(): Promise<void>;
-}
+export type TestDatabase = Awaited<ReturnType<typeof createDatabase>>;
 
 /** A fresh, empty database. */
-export function scratchDatabase(): Promise<TestDatabase> {
-  return createDatabase();
-}
+export const scratchDatabase = () => createDatabase();
 
 let template: Promise<string> | undefined;
 
 /** A fresh database as `millrace migrate` leaves it: to copy one takes a fifth of the time. */
-export async function migratedDatabase(): Promise<TestDatabase> {
+export async function migratedDatabase() {
   template ??= createTemplate();
   return await createDatabase(`TEMPLATE ${await template}`);
 }
 
-async function createDatabase(options = ""): Promise<TestDatabase> {
+async function createDatabase(options = "") {
   const name = `scratch_${randomBytes(6).toString("hex")}`;
   await onServer(`CREATE DATABASE ${name} ${options}`);
   return {
@@ -41,15 +36,10 @@ async function createTemplate(): Promise<string> {
   return name;
 }
 
-/** A database as it was at a time: what a dump of it would bring back, into the same server. */
-export interface DatabaseCopy {
-  /** Replaces the database by the copy. Connections to it are cut. */
-  restore(): Promise<void>;
-  drop(): Promise<void>;
-}
+export type DatabaseCopy = Awaited<ReturnType<typeof copyDatabase>>;
 
 /** Copies a database. Connections to it are cut, and refused until this resolves. */
-export async function copyDatabase(url: string): Promise<DatabaseCopy> {
+export async function copyDatabase(url: string) {
   const name = new URL(url).pathname.slice(1);
   const copy = `copy_${randomBytes(6).toString("hex")}`;
   const copyOver = async (from: string, to: string) => {
@@ -62,6 +52,7 @@ export async function copyDatabase(url: string): Promise<DatabaseCopy> {
   };
   await copyOver(name, copy);
   return {
+    /** Replaces the database by the copy. Connections to it are cut. */
     restore: async () => {
       await onServer(`DROP DATABASE ${name} WITH (FORCE)`);
       await copyOver(copy, name);

@@ -1,24 +1,21 @@
 import type pg from "pg";
 
 /** An event as the view shows it. */
-export interface SeenEvent {
+interface SeenEvent {
   readonly status: string;
   readonly outcome: string | null;
   readonly attempts: number;
   readonly last_error: string | null;
 }
 
+export type SeenEvents = ReturnType<typeof seenEvents>;
+
 /** How tests look at one event: its row, and the effects that its handlers left in `effects`. */
-export interface SeenEvents {
-  row(eventId: string): Promise<SeenEvent | undefined>;
-  effects(eventId: string): Promise<number>;
-}
+export const seenEvents = (pool: pg.Pool) => ({
+  row: (id: string) => eventOf(pool, id),
+  effects: (id: string) => effectsOf(pool, id),
+});
 
-export function seenEvents(pool: pg.Pool): SeenEvents {
-  return { row: (id) => eventOf(pool, id), effects: (id) => effectsOf(pool, id) };
-}
-
-/** The event as the view shows it. */
 export async function eventOf(pool: pg.Pool, id: string): Promise<SeenEvent | undefined> {
   const { rows } = await pool.query<SeenEvent>(
     "select status, outcome, attempts, last_error from webhook_events where event_id = $1",
@@ -27,7 +24,6 @@ export async function eventOf(pool: pg.Pool, id: string): Promise<SeenEvent | un
   return rows[0];
 }
 
-/** How many effects the handlers of an event left. */
 export async function effectsOf(pool: pg.Pool, id: string): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(
     "select count(*)::int as n from effects where event_id = $1",

@@ -19,34 +19,18 @@ const PASSWORD = "redis-s3cret";
 const SENTINEL_PASSWORD = "sentinel-s3cret";
 const NAME = "main";
 
-/** A primary, a replica, and three Sentinels that watch them. */
-export interface SentinelSetup {
-  /** As `REDIS_URL` has it. */
-  readonly url: string;
-  readonly sentinelPorts: readonly number[];
-  /** The two servers; which of them is the primary changes. */
-  readonly servers: readonly [TestRedis, TestRedis];
-  /** Which of the servers the Sentinels name as the primary. */
-  primary(): Promise<0 | 1>;
-  /** The address of a server itself, with its password. */
-  urlOf(server: 0 | 1): string;
-  /** What a primary sends its replica comes so many milliseconds late. */
-  lag(ms: number): void;
-  /** Kills the primary, with what was on its way to the replica, and waits until the other one is the primary. */
-  failOver(): Promise<void>;
-  /** Starts the server again that was killed, as a replica, and waits until it is in step. */
-  bringBack(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type SentinelSetup = Awaited<ReturnType<typeof startSentinels>>;
 
 /**
+ * A primary, a replica, and three Sentinels that watch them.
+ *
  * @param lagMs - milliseconds that the replica is behind; not with TLS.
  * @param tls - what all of them speak TLS with, also among each other.
  */
 export async function startSentinels({
   lagMs = 0,
   tls,
-}: { lagMs?: number; tls?: PrivateCa | undefined } = {}): Promise<SentinelSetup> {
+}: { lagMs?: number; tls?: PrivateCa | undefined } = {}) {
   const { fronts, servers } = await startPair(tls);
   const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(fronts[0].port, tls)));
   const scheme = tls === undefined ? "redis" : "rediss";
@@ -60,7 +44,7 @@ export async function startSentinels({
       async (client) => (await client.call("SENTINEL", ...words)) as T,
       how,
     );
-  const primary = async () => {
+  const primary = async (): Promise<0 | 1> => {
     const [, port] = await ask<[string, string]>(ports[0] ?? 0, "get-master-addr-by-name", NAME);
     return Number(port) === fronts[0].port ? 0 : 1;
   };
@@ -99,10 +83,15 @@ export async function startSentinels({
   return {
     url: `${scheme}+sentinel://:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/${NAME}?sentinelPassword=${SENTINEL_PASSWORD}`,
     sentinelPorts: ports,
+    /** The two servers; which of them is the primary changes. */
     servers,
+    /** Which of the servers the Sentinels name as the primary. */
     primary,
+    /** The address of a server itself, with its password. */
     urlOf,
+    /** Milliseconds by which a replica is behind. */
     lag: setLag,
+    /** Kills the primary, with what was on its way to the replica, and waits for the other one's turn. */
     failOver: async () => {
       const dying = await primary();
       killed = dying;
@@ -113,6 +102,7 @@ export async function startSentinels({
         what: "a failover",
       });
     },
+    /** Starts the server again that was killed, as a replica, and waits until it is in step. */
     bringBack: async () => {
       if (killed === undefined) return;
       setLag(0);
@@ -144,10 +134,7 @@ async function startPair(tls: PrivateCa | undefined) {
   };
 }
 
-async function startSentinel(
-  primaryPort: number,
-  tls: PrivateCa | undefined,
-): Promise<{ port: number; stop(): Promise<void> }> {
+async function startSentinel(primaryPort: number, tls: PrivateCa | undefined) {
   const path = redisServerPath();
   if (path === undefined) throw new Error("Cannot start a Sentinel: no redis-server on PATH");
   const folder = await mkdtemp(join(tmpdir(), "millrace-sentinel-"));

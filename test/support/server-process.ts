@@ -15,25 +15,16 @@ interface ServerOptions {
   isReady(): Promise<unknown>;
 }
 
-/** A server of the machine's own, as a process that ends with this one. */
-export interface ServerProcess {
-  readonly pid: number;
-  signal(signal: NodeJS.Signals): void;
-  /** Ends it, and waits until all of it is gone. Default: SIGKILL. */
-  end(signal?: NodeJS.Signals): Promise<void>;
-  /** Starts it again, after it has ended. */
-  start(): Promise<void>;
-}
-
 /** Starts a server, and waits until it answers. @throws with its last output when it exits. */
-export async function startServerProcess(options: ServerOptions): Promise<ServerProcess> {
+export async function startServerProcess(options: ServerOptions) {
   let child = await launch(options);
   return {
-    get pid() {
+    get pid(): number {
       return child.pid ?? -1;
     },
-    signal: (signal) => void child.kill(signal),
-    end: async (signal = "SIGKILL") => {
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+    /** Ends it, and waits until all of it is gone. */
+    end: async (signal: NodeJS.Signals = "SIGKILL") => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       // Children that it leaves behind have its output until they notice.
       const gone = once(child, "close");
@@ -61,4 +52,9 @@ async function launch(options: ServerOptions): Promise<ChildProcess> {
   over.catch(() => {});
   await Promise.race([until(isReady, { what: name }), over]);
   return child;
+}
+
+/** The user that servers run as which refuse to run as root; undefined where this is not root. */
+export function ordinaryUser(): { uid: number; gid: number } | undefined {
+  return process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
 }

@@ -6,16 +6,10 @@ import { fileURLToPath } from "node:url";
 
 const SOURCE = fileURLToPath(new URL("../fixtures/slow-fsync.c", import.meta.url));
 
-/** A disk whose fsync takes long while it is told to, for a redis-server with these variables. */
-export interface SlowDisk {
-  readonly env: Readonly<Record<string, string>>;
-  slowDown(): void;
-  speedUp(): void;
-  remove(): void;
-}
+export type SlowDisk = ReturnType<typeof createSlowDisk>;
 
-/** Compiles what makes an fsync slow. @throws without gcc. */
-export function createSlowDisk(fsyncMs: number): SlowDisk {
+/** A disk whose fsync takes long while it is told to, for a redis-server with its `env`. @throws without gcc. */
+export function createSlowDisk(fsyncMs: number) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-fsync-"));
   const library = join(folder, "slow-fsync.so");
   const flag = join(folder, "slow");

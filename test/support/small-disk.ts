@@ -6,19 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe } from "vitest";
 
-/** A disk of the test's own that can be filled to its last byte. */
-export interface SmallDisk {
-  /** Its root, as this process and its children reach it. */
-  readonly folder: string;
-  /** Leaves no room: every further block is refused with ENOSPC. */
-  fill(): void;
-  free(): Promise<void>;
-  /** Takes the disk away with all that is on it. */
-  close(): Promise<void>;
-}
+export type SmallDisk = Awaited<ReturnType<typeof mountSmallDisk>>;
 
 /** A tmpfs in a namespace of its own, which goes when its holder does, however that comes about. */
-export async function mountSmallDisk(bytes: number): Promise<SmallDisk> {
+export async function mountSmallDisk(bytes: number) {
   const point = await mkdtemp(join(tmpdir(), "millrace-disk-"));
   const mount = `mount -t tmpfs -o size=${bytes},mode=755 none "$0" && echo mounted && exec cat`;
   // It ends with its input, so also when this process is killed.
@@ -32,6 +23,7 @@ export async function mountSmallDisk(bytes: number): Promise<SmallDisk> {
   const filler = join(folder, "filler");
   return {
     folder,
+    /** Leaves no room: every further block is refused with ENOSPC. */
     fill: () => fillUp(filler),
     free: () => rm(filler, { force: true }),
     close: async () => {

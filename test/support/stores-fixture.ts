@@ -1,4 +1,3 @@
-import type { EventRow } from "@millrace/api-contract";
 import {
   on,
   parseConfig,
@@ -7,35 +6,13 @@ import {
   type JobResult,
 } from "@millrace/core";
 import { standardWebhooks } from "millrace";
-import type { FoundJob, Queues } from "@millrace/queue";
 import { openOn, type TestServers } from "./backends.ts";
-import { openTestLedger, type TestLedger } from "./ledger-fixture.ts";
+import { openTestLedger } from "./ledger-fixture.ts";
 import { event, openTestQueues } from "./queue-fixture.ts";
 import { until } from "./until.ts";
 import { startWorker } from "./worker.ts";
 
-/** A ledger and queues of sources `acme` and `patient`, with workers for as long as a test wants one. */
-export interface TestStores extends TestLedger {
-  readonly servers: TestServers;
-  readonly queues: Queues;
-  /** Puts an event on the queue, as an ingress does on this backend. */
-  take(eventId: string, over?: Partial<IncomingEvent>): Promise<void>;
-  /**
-   * Runs a worker whose one handler is `run`, for as long as `during` takes. `beforeReport` runs between
-   * what it wrote to the ledger and what the queue is told.
-   */
-  work(
-    run: HandlerFunction,
-    during: () => Promise<unknown>,
-    beforeReport?: () => Promise<void>,
-  ): Promise<void>;
-  /** Runs a worker that settles every job without the ledger; it completes them when not told else. */
-  workBlindly(during: () => Promise<unknown>, settlement?: JobResult): Promise<void>;
-  /** Takes an event and lets its only attempt fail, in the ledger and in the queue. */
-  fail(eventId: string, over?: Partial<IncomingEvent>): Promise<void>;
-  row(eventId: string): Promise<EventRow | undefined>;
-  job(eventId: string): Promise<FoundJob | undefined>;
-}
+export type TestStores = Awaited<ReturnType<typeof openTestStores>>;
 
 const policy = { attempts: 1, backoff: { firstMs: 10, factor: 1, maxMs: 10 } };
 
@@ -52,12 +29,15 @@ const SOURCES = Object.keys(config.sources);
 
 export const key = (eventId: string) => ({ source: "acme", eventId, generation: 0 });
 
-/** Opens the stores on servers that they release when they are closed. */
-export function openTestStores(servers: TestServers): Promise<TestStores> {
+/**
+ * A ledger and queues of sources `acme` and `patient`, with workers for as long as a test wants one, on
+ * servers that are released when they are closed.
+ */
+export function openTestStores(servers: TestServers) {
   return openOn(servers, () => openStores(servers));
 }
 
-async function openStores(servers: TestServers): Promise<TestStores> {
+async function openStores(servers: TestServers) {
   const test = await openTestLedger({ url: servers.databaseUrl, max: 12 });
   const { ledger } = test;
   const queues = await openTestQueues(servers, "dashboard", SOURCES);
@@ -69,7 +49,11 @@ async function openStores(servers: TestServers): Promise<TestStores> {
     const [result] = await queues.enqueue([incoming], { identityOnly });
     if (result !== "accepted") throw new Error(`Cannot take ${eventId}: ${String(result)}`);
   };
-  const work: TestStores["work"] = async (run, during, beforeReport) => {
+  const work = async (
+    run: HandlerFunction,
+    during: () => Promise<unknown>,
+    beforeReport?: () => Promise<void>,
+  ) => {
     const handlers = SOURCES.map((source) => on(source, "*", run));
     const worker = await startWorker(servers, config, handlers, beforeReport);
     try {
@@ -84,9 +68,15 @@ async function openStores(servers: TestServers): Promise<TestStores> {
     ...test,
     servers,
     queues,
+    /** Puts an event on the queue, as an ingress does on this backend. */
     take,
+    /** Runs a worker for as long as `during` takes; `beforeReport` comes between ledger and queue. */
     work,
-    workBlindly: async (during, settlement = { kind: "completed", outcome: "handled" }) => {
+    /** Runs a worker that settles every job without the ledger. */
+    workBlindly: async (
+      during: () => Promise<unknown>,
+      settlement: JobResult = { kind: "completed", outcome: "handled" },
+    ) => {
       const own = await openTestQueues(servers, "worker", SOURCES);
       const { worker } = config;
       const run = async () => settlement;
@@ -97,14 +87,15 @@ async function openStores(servers: TestServers): Promise<TestStores> {
         await own.close();
       }
     },
-    fail: async (eventId, over) => {
+    /** Takes an event and lets its only attempt fail, in the ledger and in the queue. */
+    fail: async (eventId: string, over?: Partial<IncomingEvent>) => {
       await take(eventId, over);
       const broken = () => {
         throw new Error("the switch is off");
       };
       await work(broken, () => until(async () => (await job(eventId))?.state === "failed"));
     },
-    row: async (eventId) => (await ledger.reads.findEvent(key(eventId)))?.event,
+    row: async (eventId: string) => (await ledger.reads.findEvent(key(eventId)))?.event,
     job,
     close: async () => {
       await queues.close();

@@ -1,39 +1,9 @@
 import { connect, createServer, type Socket } from "node:net";
-import { createLane } from "./lane.ts";
+
+export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
 /** A TCP proxy in front of a server, which breaks connections where a test wants it. */
-export interface TcpProxy {
-  readonly port: number;
-  /** The server's URL by way of the proxy. */
-  readonly url: string;
-  /** How often `cutAfter`, `cutBefore` or `strandAfter` struck. */
-  readonly struck: number;
-  /** Cuts the next connection that sends this text, once the server has it. No answer comes back. */
-  cutAfter(text: string): void;
-  /** Cuts the next connection that sends this text, before the server has it. */
-  cutBefore(text: string): void;
-  /** A black hole: connections stay open and new ones are taken, and nothing passes either way. */
-  freeze(): void;
-  thaw(): void;
-  /** Half-open: what is connected stays so, and nothing passes on it for good. New connections work. */
-  strand(): void;
-  /** Strands each connection that sends this text, once the server has it; undefined ends that. */
-  strandAfter(text: string | undefined): void;
-  /** Every byte comes so many milliseconds late, each way; 0 ends it. */
-  delay(ms: number): void;
-  /** What a Redis sends a replica comes so many milliseconds late; 0 ends it. What is on its way is lost with `cut`. */
-  lag(ms: number): void;
-  /** Cuts every connection, and every new one, until `admit`. */
-  refuse(): void;
-  admit(): void;
-  /** New connections go to another server; those that are there are cut, unless told otherwise. */
-  retarget(serverUrl: string, options?: { cut?: boolean }): void;
-  /** Cuts every connection. */
-  cut(): void;
-  close(): Promise<void>;
-}
-
-export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
+export async function startTcpProxy(serverUrl: string) {
   let target = new URL(serverUrl);
   const pairs = new Set<readonly [Socket, Socket]>();
   const stranded = new Set<readonly [Socket, Socket]>();
@@ -56,8 +26,7 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
     pairs.add(pair);
     for (const socket of pair) {
       socket.on("error", () => socket.destroy());
-      // One of them may stay for long: it waits for its peer to end, or was paused in the moment the other one
-      // closed. And neither side of a half-open connection hears that the other one has ended.
+      // One of them may stay for long: paused, half-open, or waiting for its peer to end.
       socket.on("close", () => {
         if (pair.every((each) => each.closed)) pairs.delete(pair);
       });
@@ -105,11 +74,15 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
   return {
     port: address.port,
     url: url.href,
-    get struck() {
+    /** How often `cutAfter`, `cutBefore` or `strandAfter` struck. */
+    get struck(): number {
       return struck;
     },
-    cutAfter: (text) => (trap = { text, forward: true }),
-    cutBefore: (text) => (trap = { text, forward: false }),
+    /** Cuts the next connection that sends this text, once the server has it. No answer comes back. */
+    cutAfter: (text: string) => void (trap = { text, forward: true }),
+    /** Cuts the next connection that sends this text, before the server has it. */
+    cutBefore: (text: string) => void (trap = { text, forward: false }),
+    /** A black hole: connections stay open and new ones are taken, and nothing passes either way. */
     freeze: () => {
       frozen = true;
       [...pairs].flat().forEach((socket) => socket.pause());
@@ -118,26 +91,53 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
       frozen = false;
       [...pairs].flat().forEach((socket) => socket.resume());
     },
+    /** Half-open: what is connected stays so, and nothing passes on it for good. New connections work. */
     strand: () => {
       for (const pair of pairs) stranded.add(pair);
     },
-    strandAfter: (text) => (strandingText = text),
-    delay: (ms) => (delayMs = ms),
-    lag: (ms) => (lagMs = ms),
+    /** Strands each connection that sends this text, once the server has it; undefined ends that. */
+    strandAfter: (text: string | undefined) => void (strandingText = text),
+    /** Every byte comes so many milliseconds late, each way; 0 ends it. */
+    delay: (ms: number) => void (delayMs = ms),
+    /** Only what a Redis sends a replica comes late; what is on its way is lost with `cut`. */
+    lag: (ms: number) => void (lagMs = ms),
+    /** Cuts every connection, and every new one, until `admit`. */
     refuse: () => {
       refusing = true;
       cut();
     },
-    admit: () => (refusing = false),
-    retarget: (url_, options) => {
-      target = new URL(url_);
+    admit: () => void (refusing = false),
+    /** New connections go to another server; those that are there are cut, unless told otherwise. */
+    retarget: (otherUrl: string, options?: { cut?: boolean }) => {
+      target = new URL(otherUrl);
       if (options?.cut !== false) cut();
     },
     cut,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         cut();
       }),
+  };
+}
+
+/** Passes things on in order, each as late as the delay says when it comes. */
+function createLane(delayMs: () => number): (pass: () => void) => void {
+  const waiting: { readonly atMs: number; readonly pass: () => void }[] = [];
+  // One timer, for what is first: of two timers, a process that is late may hear the second first.
+  const passDue = () => {
+    for (let first = waiting[0]; first !== undefined; first = waiting[0]) {
+      const leftMs = first.atMs - performance.now();
+      if (leftMs > 0) {
+        setTimeout(passDue, Math.ceil(leftMs));
+        return;
+      }
+      waiting.shift();
+      first.pass();
+    }
+  };
+  return (pass) => {
+    waiting.push({ atMs: performance.now() + delayMs(), pass });
+    if (waiting.length === 1) passDue();
   };
 }

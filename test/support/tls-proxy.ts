@@ -8,19 +8,13 @@ const FIXTURE = fileURLToPath(new URL("../fixtures/private-ca/", import.meta.url
 /** The certificate of the CA that signed the proxy's own. Node knows nothing of it. */
 export const CA_FILE = `${FIXTURE}ca.pem`;
 
-/** A server's TLS: it decrypts what comes and passes it on. */
-export interface TlsProxy {
-  readonly port: number;
-  /** Connections that were encrypted. */
-  readonly connections: number;
-  close(): Promise<void>;
-}
+export type TlsProxy = Awaited<ReturnType<typeof startTlsProxy>>;
 
 /** What Postgres' clients ask before they encrypt; the answer is one byte. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 /** Puts TLS in front of a Redis or a Postgres on this machine, with a certificate of a private CA. */
-export async function startTlsProxy(serverUrl: string): Promise<TlsProxy> {
+export async function startTlsProxy(serverUrl: string) {
   const { port, protocol } = new URL(serverUrl);
   const key = readFileSync(`${FIXTURE}server-key.pem`);
   const cert = readFileSync(`${FIXTURE}server.pem`);
@@ -57,7 +51,8 @@ export async function startTlsProxy(serverUrl: string): Promise<TlsProxy> {
   if (typeof address !== "object" || address === null) throw new Error("Cannot listen");
   return {
     port: address.port,
-    get connections() {
+    /** Connections that were encrypted. */
+    get connections(): number {
       return connections;
     },
     close: async () => {

@@ -1,22 +1,12 @@
 import type { Config, Handler } from "@millrace/core";
 import { createLedger } from "@millrace/ledger";
 import type { Notice } from "@millrace/processor";
-import { createWorker, type Worker } from "@millrace/worker";
+import { createWorker } from "@millrace/worker";
 import { testPool } from "./ledger-fixture.ts";
 import { openTestQueues } from "./queue-fixture.ts";
 import type { ServerUrls } from "./server-urls.ts";
 
-/** A worker in this process, and what it reported. */
-export interface StartedWorker {
-  readonly worker: Worker;
-  readonly notices: readonly Notice[];
-  /** What `onFailed` threw. */
-  readonly hookErrors: readonly unknown[];
-  /** Why jobs of emitted events were left to the reconciler. */
-  readonly leftBehind: readonly unknown[];
-  /** Closes the worker, unless the test did, and its stores. */
-  close(): Promise<void>;
-}
+export type StartedWorker = Awaited<ReturnType<typeof startWorker>>;
 
 /**
  * Starts a worker on stores of its own: what the role has without its reconciler and its retention,
@@ -29,7 +19,7 @@ export async function startWorker(
   config: Config,
   handlers: readonly Handler[],
   beforeReport: () => Promise<void> = async () => {},
-): Promise<StartedWorker> {
+) {
   const pool = testPool(servers.databaseUrl, 30);
   const queues = await openTestQueues(servers, "worker", Object.keys(config.sources));
   const notices: Notice[] = [];
@@ -63,7 +53,9 @@ export async function startWorker(
   return {
     worker,
     notices,
+    /** What `onFailed` threw. */
     hookErrors,
+    /** Why jobs of emitted events were left to the reconciler. */
     leftBehind,
     close: async () => {
       if (worker.open) await worker.close();

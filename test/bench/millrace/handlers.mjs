@@ -9,7 +9,6 @@ const callOther = async (signal) => {
   const response = await fetch(process.env.BENCH_CALL_URL, { signal });
   await response.arrayBuffer();
 };
-const nowMs = () => performance.timeOrigin + performance.now();
 
 const HANDLERS = {
   insert: on("bench", "*", insert),
@@ -28,14 +27,9 @@ const HANDLERS = {
   emit: [
     on("bench", "*", async (event, context) => {
       await insert(event, context);
-      await context.emit("emitted", "bench.emitted", { atMs: nowMs() });
+      await context.emit("emitted", "bench.emitted", {});
     }),
-    on("emitted", "*", async (event, { tx }) => {
-      const waitedMs = nowMs() - event.payload.atMs;
-      await tx.execute(
-        sql`INSERT INTO begun (event_id, waited_ms) VALUES (${event.id}, ${waitedMs})`,
-      );
-    }),
+    on("emitted", "*", insert),
   ],
 };
 const load = process.env.BENCH_LOAD ?? "insert";

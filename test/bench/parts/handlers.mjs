@@ -2,24 +2,14 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { millrace } from "../contenders.mjs";
-import {
-  envOf,
-  measureDrain,
-  measurePipeline,
-  postClosed,
-  postOpen,
-  startContender,
-} from "../measure.mjs";
+import { envOf, measureDrain } from "../measure.mjs";
 import { run } from "../processes.mjs";
 import { inTurn } from "../rounds.mjs";
-import { median, percentiles } from "../statistics.mjs";
-import { checkWork, untilCount } from "../work.mjs";
+import { checkWork } from "../work.mjs";
 
 const CALL_MS = 200;
 /** Looks at the connections are no further apart: none that is idle for 100 ms is missed. */
 const LOOK_MS = 20;
-const SHARE = 0.3;
-const WARM_UP = 200;
 
 const inside = { ...millrace, name: "in the transaction", load: "call inside" };
 const before = { ...millrace, name: "in `call`", load: "call before" };
@@ -27,7 +17,7 @@ const insert = { ...millrace, name: "one INSERT", load: "insert" };
 const emit = { ...millrace, name: "one INSERT and one `emit`", load: "emit" };
 
 export const handlers = {
-  help: `a call of ${CALL_MS} ms inside the transaction and in \`call\`; what \`emit\` costs and how soon it runs`,
+  help: `a call of ${CALL_MS} ms inside the transaction and in \`call\`; what \`emit\` costs`,
   contenders: [inside, before, insert, emit],
   run: async (servers, contenders, options) => {
     const chosen = (...ones) => ones.filter((one) => contenders.includes(one));
@@ -37,7 +27,6 @@ export const handlers = {
     }
     if (contenders.includes(emit)) {
       results["handlers, emit"] = await measureEmits(servers, [insert, emit], options);
-      results["handlers, emitted"] = await measureEmitted(servers, options);
     }
     return results;
   },
@@ -137,55 +126,7 @@ function watchIdle({ query }) {
 }
 
 async function checkEmitted({ count }, events) {
-  const emitted = await count("millrace.events WHERE source = 'emitted'");
-  const begun = await count("begun");
-  if (emitted === events && begun === 0) return;
-  throw new Error(
-    `Cannot use this round: ${events} events emitted ${emitted}, of which ${begun} were handled`,
-  );
-}
-
-/** From `emit` to the begin of the handler of what was emitted, at a part of the load that is too much. */
-async function measureEmitted(servers, { events = 10_000, ...options }) {
-  const { rounds, seconds } = options;
-  const saturations = [];
-  for (let round = 1; round <= rounds; round += 1) {
-    process.stderr.write(`round ${round} of ${rounds}: saturation with one emit\n`);
-    const contender = { ...emit, lastRows: "begun" };
-    const settings = { ...options, events, load: "emit" };
-    saturations.push((await measurePipeline(servers, contender, settings)).rate);
-  }
-  const rate = median(saturations) * SHARE;
-  return {
-    title: `Handlers: ms from \`emit\` to the begin of what was emitted, ${Math.round(rate)} events/s due in an open loop for ${seconds} s`,
-    contenders: await inTurn([emit], rounds, async () => ({
-      figures: await measureWaits(servers, { ...options, rate }),
-    })),
-  };
-}
-
-/**
- * @param {Record<string, any>} servers
- * @param {Record<string, any>} options
- */
-async function measureWaits(servers, { rate, seconds, ...options }) {
-  const stores = await servers.fresh();
-  const env = envOf(stores, emit, { ...options, load: "emit" });
-  const running = await startContender(emit, env, options);
-  const begun = () => stores.count("begun");
-  await postClosed(env, running.url, { count: WARM_UP });
-  await untilCount(begun, WARM_UP);
-  await stores.query("TRUNCATE effects, begun");
-  const load = await postOpen(env, running.url, { rate, seconds });
-  await untilCount(begun, load.accepted);
-  await running.stop();
-  await checkWork(stores.query, load.accepted);
-  const rows = await stores.query("SELECT event_id, waited_ms AS ms FROM begun");
-  if (new Set(rows.map(({ event_id: id }) => id)).size !== load.accepted) {
-    throw new Error(
-      `Cannot use this round: ${rows.length} began of ${load.accepted} that were emitted`,
-    );
-  }
-  const { p50, p99 } = percentiles(rows.map(({ ms }) => ms));
-  return { "begun p50": p50, "begun p99": p99 };
+  const emitted = await count("millrace.events WHERE source = 'emitted' AND status = 'pending'");
+  if (emitted === events) return;
+  throw new Error(`Cannot use this round: ${events} events emitted ${emitted} that wait`);
 }

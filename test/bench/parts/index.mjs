@@ -1,11 +1,8 @@
-import { duplicates } from "./duplicates.mjs";
-import { failures } from "./failures.mjs";
 import { growth } from "./growth.mjs";
 import { handlers } from "./handlers.mjs";
-import { ingress } from "./ingress.mjs";
+import { ingress, pipeline } from "./ingress.mjs";
 import { latency } from "./latency.mjs";
 import { memory } from "./memory.mjs";
-import { pipeline } from "./pipeline.mjs";
 import { careful, contended, worker } from "./workers.mjs";
 
 /**
@@ -20,8 +17,6 @@ export const PARTS = {
   handlers,
   pipeline,
   latency,
-  failures,
-  duplicates,
   growth,
   memory,
 };

@@ -1,12 +1,11 @@
 import { expect, test } from "vitest";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
-import { countOthers } from "../check/isolation.ts";
+import { countOthers } from "../check/timing.ts";
 import type { EnvironmentOptions } from "../environment/environment.ts";
-import { inject } from "../faults/inject.ts";
-import { poison } from "../faults/poison.ts";
-import { storm } from "../faults/storm.ts";
-import { useFaultTests, type FaultTest } from "../start-fault-test.ts";
+import { poison, storm } from "../faults/events.ts";
+import { inject } from "../faults/people.ts";
+import { type FaultTest, useFaultTests } from "../start-fault-test.ts";
 
 const ALL = process.env["FAULTS"] === "all";
 /** Events of the quiet stretch, to measure the other one by. */

@@ -7,13 +7,12 @@ import { hookMesh } from "millrace";
 import { expect, test } from "vitest";
 import store from "../../fixtures/store-mails/millrace.config.ts";
 import { onOneBackend, openOn, type TestServers } from "../../support/backends.ts";
-import { startMailServer, type MailServer } from "../../support/mail-server.ts";
+import { type MailServer, startMailServer } from "../../support/mail-server.ts";
 import { createPipeline, type Pipeline } from "../../support/pipeline.ts";
 import { millrace } from "../../support/run-in-process.ts";
 import { STORE_SECRETS } from "../../support/running-store.ts";
 import { until } from "../../support/until.ts";
-import { createReaper } from "../environment/reaper.ts";
-import { createRole, type Role } from "../environment/role.ts";
+import { createReaper, createRole, type Role } from "../environment/role.ts";
 import { reached, startAgain } from "../faults/strike-role.ts";
 
 const CONFIG = fileURLToPath(

@@ -1,9 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ClientLog } from "../load/client-log.ts";
-import type { Lags } from "../lags.ts";
+import type { Redis } from "ioredis";
+import { redisText, withRedis } from "../../support/redis-client.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
-import { readQueues, type QueueDump } from "./queue-dump.ts";
+import type { ClientLog } from "../load/client-log.ts";
 
 /** A breach of an invariant. */
 export interface Finding {
@@ -45,7 +45,7 @@ export interface StartRow extends Generation {
 }
 
 /** A call of a step, as the other system was asked. */
-export interface CallRow extends Generation {
+interface CallRow extends Generation {
   readonly attempt: number;
   readonly step: string;
   readonly key: string;
@@ -65,7 +65,7 @@ interface HistoryRow extends Generation {
 }
 
 /** An event that a handler emitted, and the one whose handler it was. */
-export interface EmittedRow extends Generation {
+interface EmittedRow extends Generation {
   readonly parent: Generation;
 }
 
@@ -181,4 +181,91 @@ function readLine(line: string): unknown[] {
   } catch {
     return [];
   }
+}
+
+/** What the queues hold. */
+interface QueueDump {
+  /** Failed jobs, as `source/job id`. */
+  readonly failed: ReadonlySet<string>;
+  /** Everything that is kept, as text, to search in. */
+  readonly text: string;
+}
+
+const SOURCES = ["steady", "frail", "hub", "relay"];
+const LIVE = ["wait", "active", "delayed", "prioritized", "paused"];
+
+/** Reads the queues past BullMQ, with the keys and tables as it keeps them. */
+export async function readQueues({ urls, database }: FaultEnvironment): Promise<QueueDump> {
+  if (urls.redisUrl !== undefined) return await withRedis(urls.redisUrl, readRedis);
+  const { rows } = await database.query(
+    "select queue, id, state::text, job::text as text from bullmq.job",
+  );
+  const failed = rows.filter(({ state }) => state === "failed");
+  return {
+    failed: new Set(failed.map(({ queue, id }) => `${queue.slice("millrace-".length)}/${id}`)),
+    text: rows.map(({ text }) => text).join("\n"),
+  };
+}
+
+async function readRedis(client: Redis): Promise<QueueDump> {
+  const failed = await Promise.all(
+    SOURCES.map(async (source) => {
+      const ids = await client.zrange(keyOf(source, "failed"), 0, -1);
+      return ids.map((id) => `${source}/${id}`);
+    }),
+  );
+  return { failed: new Set(failed.flat()), text: await redisText(client) };
+}
+
+/** Jobs that wait for something or run: 0 is a queue at rest. */
+export async function countLive({ urls, count }: FaultEnvironment): Promise<number> {
+  if (urls.redisUrl !== undefined) return await withRedis(urls.redisUrl, countLiveOn);
+  return await count("bullmq.job where state::text not in ('completed', 'failed')");
+}
+
+async function countLiveOn(client: Redis): Promise<number> {
+  const counts = await Promise.all(
+    SOURCES.flatMap((source) => LIVE.map((state) => countOf(client, keyOf(source, state)))),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+async function countOf(client: Redis, key: string): Promise<number> {
+  const type = await client.type(key);
+  if (type === "list") return await client.llen(key);
+  return type === "zset" ? await client.zcard(key) : 0;
+}
+
+function keyOf(source: string, part: string): string {
+  return `bull:millrace-${source}:${part}`;
+}
+
+/** How late this process was with what it had to do. */
+interface Lags {
+  /** The most milliseconds in a stretch of `performance.now()`. */
+  worstMs(fromMs: number, toMs: number): number;
+  close(): void;
+}
+
+const EVERY_MS = 50;
+/** What a machine at rest is late anyhow. */
+const USUAL_MS = 30;
+
+/** Watches, from now on, how late a timer is. */
+export function watchLags(): Lags {
+  const lags: { atMs: number; lateMs: number }[] = [];
+  let lastMs = performance.now();
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    const lateMs = nowMs - lastMs - EVERY_MS;
+    lastMs = nowMs;
+    if (lateMs > USUAL_MS) lags.push({ atMs: nowMs, lateMs });
+  }, EVERY_MS);
+  return {
+    worstMs: (fromMs, toMs) =>
+      lags
+        .filter(({ atMs, lateMs }) => atMs >= fromMs && atMs - lateMs <= toMs)
+        .reduce((worst, { lateMs }) => Math.max(worst, lateMs), 0),
+    close: () => clearInterval(timer),
+  };
 }

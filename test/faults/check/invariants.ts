@@ -1,5 +1,3 @@
-import { checkAgreement } from "./agreement.ts";
-import { checkAnswered } from "./answered.ts";
 import {
   checkEmitted,
   checkLost,
@@ -11,10 +9,10 @@ import {
   countReruns,
 } from "./events.ts";
 import type { Check, Evidence, Finding } from "./evidence.ts";
-import { checkIsolation } from "./isolation.ts";
 import { checkAlive, checkFootprints, checkLeaks } from "./processes.ts";
-import { checkSecrets } from "./secrets.ts";
 import { checkSteps } from "./steps.ts";
+import { checkAgreement, checkSecrets } from "./stores.ts";
+import { checkAnswered, checkIsolation } from "./timing.ts";
 
 const CHECKS: readonly Check[] = [
   checkLost,

@@ -1,6 +1,5 @@
 import { until } from "../../support/until.ts";
-import type { Footprint } from "../environment/footprint.ts";
-import type { Role, RoleKind } from "../environment/role.ts";
+import type { Footprint, Role, RoleKind } from "../environment/role.ts";
 import type { Evidence, Finding } from "./evidence.ts";
 
 /** What a role's pools may hold at the most: concurrency 8 and 4 beside, its queue's, a leader's. */

@@ -1,15 +1,14 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { BIN, runCommand } from "../../support/millrace-process.ts";
 import { environmentOf, type ServerUrls } from "../../support/server-urls.ts";
-import { QUEUE_KEY, SECRET_VARIABLES } from "../load/secrets.ts";
-import { startServers, type Servers, type ServersOptions, type SetUp } from "./servers.ts";
-import { createReaper } from "./reaper.ts";
-import { createRole, type Role, type RoleKind, type RoleOptions } from "./role.ts";
-import { fileURLToPath } from "node:url";
+import { QUEUE_KEY, SECRET_VARIABLES } from "../load/post.ts";
+import { createReaper, createRole, type Role, type RoleKind, type RoleOptions } from "./role.ts";
+import { type Servers, type ServersOptions, type SetUp, startServers } from "./servers.ts";
 
 const CONFIG = fileURLToPath(new URL("../../fixtures/faults/millrace.config.ts", import.meta.url));
 

@@ -4,7 +4,6 @@ import { createWriteStream } from "node:fs";
 import type { Failpoint } from "@millrace/core";
 import { BIN, spawnProgram } from "../../support/millrace-process.ts";
 import { until } from "../../support/until.ts";
-import { measureFootprint, type Footprint } from "./footprint.ts";
 
 const PRELOAD = new URL("../preload.mjs", import.meta.url).href;
 const STRUCK = /^STRUCK (\S+)$/gm;
@@ -224,4 +223,64 @@ function isOver(child: ChildProcess): boolean {
 
 function sendTo(child: ChildProcess | undefined, message: Record<string, unknown>): void {
   if (child?.connected === true) child.send(message, () => {});
+}
+
+/** What a process holds on to, once all garbage is gone. */
+export interface Footprint {
+  readonly heapBytes: number;
+  /** Of buffers. */
+  readonly outsideBytes: number;
+  /** Counts, by Node's names, of what keeps it alive: sockets, and timers that are not unref'd. */
+  readonly resources: Readonly<Record<string, number>>;
+}
+
+/** Asks a process that has the preload. @throws when it ends before it answers. */
+export async function measureFootprint(
+  child: ChildProcess | undefined,
+  name: string,
+): Promise<Footprint> {
+  let footprint: Footprint | undefined;
+  const onMessage = (message: unknown) => {
+    if (isFootprint(message)) footprint = message;
+  };
+  child?.on("message", onMessage);
+  try {
+    if (child?.connected === true) child.send({ kind: "measure" }, () => {});
+    await until(() => footprint ?? child?.connected !== true, { what: `${name} measured` });
+  } finally {
+    child?.off("message", onMessage);
+  }
+  if (footprint === undefined) throw new Error(`Cannot measure ${name}: it is gone`);
+  return footprint;
+}
+
+function isFootprint(message: unknown): message is Footprint {
+  return (message as { kind?: unknown }).kind === "footprint";
+}
+
+/** Ends, when this process exits however it does, what has not been ended before. */
+export interface Reaper {
+  watch(pid: number | undefined): void;
+  forget(pid: number | undefined): void;
+}
+
+export function createReaper(): Reaper {
+  const pids = new Set<number>();
+  process.on("exit", () => {
+    for (const pid of pids) endNow(pid);
+  });
+  // A signal without a listener would end this process without its exit event.
+  if (process.listenerCount("SIGTERM") === 0) process.once("SIGTERM", () => process.exit(143));
+  return {
+    watch: (pid) => pid !== undefined && pids.add(pid),
+    forget: (pid) => pid !== undefined && pids.delete(pid),
+  };
+}
+
+function endNow(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It is gone.
+  }
 }

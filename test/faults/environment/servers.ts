@@ -2,11 +2,11 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { startPgbouncer, type TestPgbouncer } from "../../support/pgbouncer.ts";
 import { startRedis, type TestRedis } from "../../support/redis-server.ts";
-import { startSentinels, type SentinelSetup } from "../../support/sentinel.ts";
+import { type SentinelSetup, startSentinels } from "../../support/sentinel.ts";
 import { createSlowDisk, type SlowDisk } from "../../support/slow-disk.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
-import type { Reaper } from "./reaper.ts";
-import { startPostgresServer, startStandby, type PostgresServer, type Standby } from "./standby.ts";
+import type { Reaper } from "./role.ts";
+import { type PostgresServer, type Standby, startPostgresServer, startStandby } from "./standby.ts";
 
 /** What stands between one server and those that use it. */
 export interface Proxies {

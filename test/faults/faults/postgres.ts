@@ -1,7 +1,15 @@
+import { execFile } from "node:child_process";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import pg from "pg";
+import { queryOnce } from "../../support/query-once.ts";
+import { until } from "../../support/until.ts";
+import { keyOf } from "../load/client-log.ts";
 import { breakNetwork } from "./break-network.ts";
-import type { Fault, Way } from "./fault.ts";
+import { readJobs } from "./empty-queue.ts";
+import type { Fault, FaultContext, Way } from "./fault.ts";
 import { reached } from "./strike-role.ts";
 
 const TERMINATE = `
@@ -124,3 +132,124 @@ async function takeConnections(url: string): Promise<pg.Client[]> {
     }
   }
 }
+
+// Postgres dies, and a standby that streams from it is promoted under another address. What the old one had is read from
+// itself, once nobody else can reach it.
+
+/** F31: each commit has waited for the standby. Nothing may be lost, and nothing is excused. */
+export const failOverPostgres: Fault = {
+  id: "F31",
+  title: "failover of Postgres to a synchronous standby",
+  // While one store is down only the other one has its events: then this is no single fault.
+  uses: ["redis", "postgres"],
+  ways: {
+    synchronous: async (context) => {
+      const { lost } = await failOver(context, "synchronous");
+      context.environment.strike("F31", `Postgres failed over; ${lost.length} commits unanswered`);
+    },
+  },
+};
+
+/** F32: the standby has nothing of the last seconds. Only what nothing else has may be lost: events without a job. */
+export const failOverPostgresBehind: Fault = {
+  id: "F32",
+  title: "failover of Postgres to a standby that is seconds behind",
+  uses: ["redis", "postgres"],
+  // Of all that was delivered before it, nobody can say any longer how often it was attempted.
+  byName: true,
+  ways: {
+    behind: async (context) => {
+      const { environment, log } = context;
+      const { lost, completed } = await failOver(context, "behind");
+      const jobs = await readJobs(environment);
+      const alone = lost.filter((key) => !jobs.has(key));
+      for (const key of alone) environment.excused.add(key);
+      // Deliveries that were under way at its end are answered by now.
+      for (const key of log.accounts.keys()) environment.undone.add(key);
+      environment.strike(
+        "F32",
+        `Postgres failed over; ${lost.length} events gone, ${alone.length} of them without a job, ` +
+          `${completed} completed ones undone`,
+      );
+    },
+  },
+};
+
+/** Gives what the old server had and the new one does not: events, and how many had completed. */
+async function failOver(
+  { environment, random }: FaultContext,
+  how: "synchronous" | "behind",
+): Promise<{ lost: readonly string[]; completed: number }> {
+  const { servers } = environment;
+  const standby = await servers.startStandby();
+  try {
+    if (how === "synchronous") await standby.makeSynchronous();
+    else standby.link.freeze();
+    await sleep(random.between(1_000, 3_000));
+    const { had, has } = await servers.failOver(standby, readEvents);
+    const undone = [...had].filter(([key, status]) => has.get(key) !== status);
+    return {
+      lost: [...had.keys()].filter((key) => !has.has(key)),
+      completed: undone.filter(([, status]) => status === "completed").length,
+    };
+  } finally {
+    await standby.link.close();
+    if (servers.postgres !== standby.server) await standby.server.stop("immediate");
+  }
+}
+
+/** The status of each event that was received. */
+export async function readEvents(url: string): Promise<Map<string, string>> {
+  const rows = await queryOnce<{ source: string; id: string; status: string }>(
+    url,
+    "select source, event_id as id, status from millrace.events where generation = 0",
+  );
+  return new Map(rows.map((row) => [keyOf(row), row.status]));
+}
+
+const run = promisify(execFile);
+
+/** Milliseconds until what had ended has ended again. */
+const REPAIR_MS = 120_000;
+/** Milliseconds before the restore by which an event must have arrived to be counted: most of those have ended. */
+const SETTLED_MS = 5_000;
+/** An emitted event is received anew when its parent runs again. */
+const ENDED = `millrace.events
+  where status <> 'pending' and parent_event_id is null and received_at <= to_timestamp($1 / 1000.0)`;
+
+/** F28: Postgres is put back to a copy of some seconds ago, and Redis is not. */
+export const restorePostgres: Fault = {
+  id: "F28",
+  title: "Postgres restored to an earlier time under load",
+  uses: ["postgres", "worker"],
+  // With the ledger first, only Postgres had the bodies of those seconds.
+  applies: ({ backend, ack }) => backend === "redis" && ack === "queue",
+  // Of all that was delivered before it, nobody can say any longer how often it was attempted.
+  byName: true,
+  ways: {
+    restored: async ({ environment, random, log }) => {
+      const { servers, folder } = environment;
+      const data = servers.postgres.dataDir;
+      const backup = join(folder, "postgres-backup");
+      await sleep(random.between(2_000, 4_000));
+      await servers.postgres.kill();
+      await rm(backup, { recursive: true, force: true });
+      await run("cp", ["-a", data, backup]);
+      await servers.restartPostgres();
+      const backedUpAtMs = Date.now();
+      await sleep(random.between(8_000, 15_000));
+      const arrivedByMs = Date.now() - SETTLED_MS;
+      const ended = () => environment.count(ENDED, [arrivedByMs]);
+      const before = await environment.count(ENDED, [backedUpAtMs]);
+      const after = await ended();
+      await servers.postgres.kill();
+      await rm(data, { recursive: true, force: true });
+      await run("cp", ["-a", backup, data]);
+      for (const key of log.accounts.keys()) environment.undone.add(key);
+      await servers.restartPostgres();
+      environment.strike("F28", `Postgres restored: ${after - before} ended events undone`);
+      // One restore at a time: nobody restores again what is still being repaired.
+      await until(async () => (await ended()) >= after, { withinMs: REPAIR_MS });
+    },
+  },
+};

@@ -1,7 +1,16 @@
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "ioredis";
 import { withRedis } from "../../support/redis-client.ts";
+import { startRedis, type TestRedis } from "../../support/redis-server.ts";
+import { startTcpProxy } from "../../support/tcp-proxy.ts";
+import { until } from "../../support/until.ts";
+import type { FaultEnvironment } from "../environment/environment.ts";
 import { breakNetwork } from "./break-network.ts";
-import type { Fault } from "./fault.ts";
+import { readRedisJobs } from "./empty-queue.ts";
+import type { Fault, FaultContext, Way } from "./fault.ts";
 
 /** F7: Redis dies and comes back with its AOF (everysec). */
 export const killRedis: Fault = {
@@ -53,3 +62,119 @@ export const hangRedis: Fault = {
     ...breakNetwork("F12", "Redis", ({ servers }) => servers.redis?.to),
   },
 };
+
+/** F29: Redis dies, and a replica takes its place, with what it has: all, or not the last second. */
+export const failOverRedis: Fault = {
+  id: "F29",
+  title: "failover of Redis to a replica, in step or behind",
+  // While one store is down only the other one has its events: then this is no single fault.
+  uses: ["redis", "postgres"],
+  applies: ({ backend }) => backend === "redis",
+  ways: { "in step": failOver(0), behind: failOver(1_000) },
+};
+
+/** F30: Redis comes back with the files that it had some seconds earlier. */
+export const restoreRedis: Fault = {
+  id: "F30",
+  title: "Redis restored from an older copy of its files",
+  uses: ["redis", "postgres"],
+  applies: ({ backend }) => backend === "redis",
+  ways: {
+    older: async (context) => {
+      const server = redisOf(context.environment);
+      const copy = await mkdtemp(join(tmpdir(), "millrace-copy-"));
+      try {
+        await copyAof(server.folder, copy);
+        await sleep(context.random.between(1_000, 4_000));
+        await replace(context, "F30", { folder: copy });
+      } finally {
+        await rm(copy, { recursive: true, force: true });
+      }
+    },
+  },
+};
+
+function failOver(lagMs: number): Way {
+  return async (context) => {
+    const link = await startTcpProxy(redisOf(context.environment).url);
+    // Whatever it was sent is in its files.
+    const args = ["--appendfsync", "always", "--replicaof", "127.0.0.1", String(link.port)];
+    const replica = await startRedis({ args });
+    try {
+      await until(() =>
+        withRedis(replica.url, async (client) =>
+          (await client.info("replication")).includes("master_link_status:up"),
+        ),
+      );
+      link.lag(lagMs);
+      await sleep(context.random.between(1_000, 3_000));
+      await replace(context, "F29", {
+        folder: replica.folder,
+        before: async (primary) => {
+          if (lagMs === 0) await until(async () => isInStep(await primary.info("replication")));
+          // What is on its way does not arrive.
+          link.refuse();
+          await replica.kill();
+        },
+        losesNothing: lagMs === 0,
+      });
+    } finally {
+      await replica.stop();
+      await link.close();
+    }
+  };
+}
+
+function isInStep(replication: string): boolean {
+  const [, ours] = /master_repl_offset:(\d+)/.exec(replication) ?? [];
+  return ours !== undefined && replication.includes(`state=online,offset=${ours},`);
+}
+
+interface Replacement {
+  readonly folder: string;
+  /** Called when nobody is confirmed anything any longer. */
+  readonly before?: (primary: Redis) => Promise<void>;
+  readonly losesNothing?: boolean;
+}
+
+/** Ends Redis, and starts it again with the files of another folder. What these do not have is excused. */
+async function replace(
+  { environment }: FaultContext,
+  fault: string,
+  { folder, before, losesNothing }: Replacement,
+): Promise<void> {
+  const server = redisOf(environment);
+  const had = await withRedis(server.url, async (client) => {
+    // From here on nobody is confirmed anything.
+    await client.call("CLIENT", "PAUSE", "60000", "WRITE");
+    await before?.(client);
+    return await readRedisJobs(client);
+  });
+  await server.kill();
+  await rm(join(server.folder, "appendonlydir"), { recursive: true, force: true });
+  await copyAof(folder, server.folder);
+  await environment.servers.restartRedis();
+  const has = await withRedis(server.url, readRedisJobs);
+  let lost = 0;
+  for (const [key, job] of had) {
+    environment.emptied.add(key);
+    if (has.has(key) || job.body === undefined) continue;
+    environment.excused.add(key);
+    lost += 1;
+  }
+  for (const key of has.keys()) environment.emptied.add(key);
+  if (losesNothing === true && lost > 0) throw new Error(`Cannot lose ${lost} bodies: in step`);
+  environment.strike(
+    fault,
+    `Redis came back with ${has.size} jobs; ${lost} bodies of ${had.size} jobs are gone`,
+  );
+}
+
+function copyAof(from: string, to: string): Promise<void> {
+  return cp(join(from, "appendonlydir"), join(to, "appendonlydir"), { recursive: true });
+}
+
+function redisOf({ servers }: FaultEnvironment): TestRedis {
+  if (servers.redis === undefined) throw new Error("Cannot strike Redis: there is none");
+  return servers.redis.server;
+}

@@ -1,31 +1,15 @@
 import type { Failpoint } from "@millrace/core";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../support/until.ts";
-import type { Role } from "../environment/role.ts";
+import type { Role, RoleKind } from "../environment/role.ts";
 import type { Random } from "../random.ts";
-import type { Fault, FaultContext } from "./fault.ts";
+import type { FaultContext } from "./fault.ts";
 
 /** A busy machine, and other faults, hold up what is waited for. */
 const REACH_MS = 30_000;
 
-/** A way for each failpoint: kills one of the roles as soon as it comes by there, and starts it again. */
-export function killAtEach(
-  fault: string,
-  roles: (context: FaultContext) => readonly Role[],
-  failpoints: readonly Failpoint[],
-): Fault["ways"] {
-  return Object.fromEntries(
-    failpoints.map((failpoint) => [
-      failpoint,
-      async (context: FaultContext) => {
-        const { environment, random } = context;
-        const role = random.pick(roles(context));
-        if (!(await strikeAt(role, failpoint, "SIGKILL", random.between(0, 3)))) return;
-        environment.strike(fault, `${role.name} killed at ${failpoint}`);
-        await startAgain(role);
-      },
-    ]),
-  );
+export function rolesOf({ roles }: FaultContext["environment"], kind: RoleKind): readonly Role[] {
+  return roles.filter((role) => role.kind === kind);
 }
 
 /** Starts a role that has just killed itself. */

@@ -1,12 +1,16 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { gatherEvidence, type Evidence, type Stretches } from "../check/evidence.ts";
-import { countLive } from "../check/queue-dump.ts";
+import {
+  countLive,
+  type Evidence,
+  gatherEvidence,
+  type Stretches,
+  watchLags,
+} from "../check/evidence.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
-import { watchLags } from "../lags.ts";
 import type { Random } from "../random.ts";
-import { createClientLog, type ClientLog } from "./client-log.ts";
-import { startSenders, type Senders } from "./senders.ts";
+import { type ClientLog, createClientLog } from "./client-log.ts";
+import { type Senders, startSenders } from "./senders.ts";
 
 interface SettleOptions {
   readonly withinMs: number;

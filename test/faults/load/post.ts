@@ -1,5 +1,6 @@
+import { createHmac, randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
-import type { SignedDelivery } from "./sign.ts";
+import type { PlannedEvent } from "./plan.ts";
 
 export interface Posted {
   /** The status, or the error code where the connection gave no answer. */
@@ -40,3 +41,61 @@ export function createPoster(): {
 function codeOf(error: Error & { code?: string }): string {
   return error.code ?? error.message;
 }
+
+/** A delivery's bytes and headers, as its sender signs them now. */
+interface SignedDelivery {
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: Buffer;
+}
+
+/** The body of an event; `variant` other than 0 is the same event with another body. */
+export function bodyOf(event: PlannedEvent, variant = 0): Buffer {
+  const { type, plan, id, paddingBytes } = event;
+  const padding = "x".repeat(paddingBytes);
+  return Buffer.from(JSON.stringify({ type, id, canary: CANARIES.body, plan, padding, variant }));
+}
+
+export function sign(event: PlannedEvent, body: Buffer): SignedDelivery {
+  const headers = {
+    "content-type": "application/json",
+    "content-length": body.byteLength,
+    authorization: CANARIES.authorization,
+    ...(event.source === "hub" ? asGitHub(event, body) : asStandard(event, body)),
+  };
+  return { headers, body };
+}
+
+function asStandard({ id, forged }: PlannedEvent, body: Buffer): Record<string, string> {
+  const at = String(Math.floor(Date.now() / 1_000));
+  const key = forged === true ? "another-key" : Buffer.from(CANARIES.key, "base64");
+  const signature = createHmac("sha256", key).update(`${id}.${at}.`).update(body).digest("base64");
+  return { "webhook-id": id, "webhook-timestamp": at, "webhook-signature": `v1,${signature}` };
+}
+
+function asGitHub({ id, type, forged }: PlannedEvent, body: Buffer): Record<string, string> {
+  const key = forged === true ? "another-key" : CANARIES.hub;
+  return {
+    "x-github-delivery": id,
+    "x-github-event": type,
+    "x-hub-signature-256": `sha256=${createHmac("sha256", key).update(body).digest("hex")}`,
+  };
+}
+
+/** What must be found nowhere but where it belongs: each is searched for after a run. */
+export const CANARIES = {
+  key: randomBytes(32).toString("base64"),
+  hub: `hub-canary-${randomBytes(12).toString("hex")}`,
+  authorization: `Bearer authorization-canary-${randomBytes(12).toString("hex")}`,
+  queueKey: randomBytes(32).toString("hex"),
+  body: `body-canary-${randomBytes(12).toString("hex")}`,
+} as const;
+
+/** Signs the jobs of every role. */
+export const QUEUE_KEY = CANARIES.queueKey;
+
+/** The environment of the ingresses. */
+export const SECRET_VARIABLES = {
+  STEADY_WEBHOOK_SECRET: `whsec_${CANARIES.key}`,
+  FRAIL_WEBHOOK_SECRET: `whsec_${CANARIES.key}`,
+  HUB_WEBHOOK_SECRET: CANARIES.hub,
+} as const;

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../random.ts";
-import { isAcknowledged, type ClientLog } from "./client-log.ts";
+import { type ClientLog, isAcknowledged } from "./client-log.ts";
 import { drawEvent, type PlannedEvent } from "./plan.ts";
-import { createPoster, type Posted } from "./post.ts";
-import { bodyOf, sign } from "./sign.ts";
+import { bodyOf, createPoster, type Posted, sign } from "./post.ts";
 
 export interface SendersOptions {
   readonly log: ClientLog;

@@ -1,8 +1,9 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { columns } from "../print.ts";
-import { MUTANTS } from "./all-mutants.ts";
-import { createScratch } from "./scratch.ts";
-import { tryMutant, type Verdict } from "./try-mutant.ts";
+import { columns } from "../run.ts";
+import { type Mutant, MUTANTS, type Trial } from "./mutants.ts";
+import { createScratch, type Scratch } from "./scratch.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));
 const HELP = `npm run faults:mutants -- [words of a mutant's name]
@@ -47,4 +48,105 @@ export async function runMutants(args: readonly string[]): Promise<number> {
 
 function line({ caught, seconds, mutant, by }: Verdict): string[] {
   return [caught ? "caught" : "NOT CAUGHT", `${seconds} s`, mutant, by];
+}
+
+/** What became of a mutant. */
+export interface Verdict {
+  readonly mutant: string;
+  readonly caught: boolean;
+  /** The invariants or tests that caught it, or why there is nothing to say. */
+  readonly by: string;
+  readonly seconds: number;
+}
+
+/** Then a trial is ended: it has caught nothing. */
+const TRIAL_MS = 480_000;
+
+/** Makes a mistake, tries what should find it, and puts things right again. */
+export async function tryMutant(
+  scratch: Scratch,
+  { name, edits, trials }: Mutant,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const beganMs = performance.now();
+  const verdict = (caught: boolean, by: string): Verdict => ({
+    ...{ mutant: name, caught, by },
+    seconds: Math.round((performance.now() - beganMs) / 1_000),
+  });
+  let undo: () => Promise<void>;
+  try {
+    undo = await scratch.apply(edits);
+  } catch (error) {
+    return verdict(false, error instanceof Error ? error.message : String(error));
+  }
+  try {
+    const built = await node(scratch.root, ["node_modules/typescript/bin/tsc", "-b"], signal);
+    if (built.code !== 0) return verdict(false, `it does not build: ${built.output.slice(0, 300)}`);
+    for (const trial of trials) {
+      const { code, output } = await node(scratch.root, commandOf(trial), signal);
+      if (signal.aborted) return verdict(false, "broken off");
+      if (code !== 0) return judge(trial, output, verdict);
+    }
+    return verdict(false, "nothing noticed");
+  } finally {
+    await undo();
+  }
+}
+
+function commandOf(trial: Trial): readonly string[] {
+  return "faults" in trial
+    ? [join("test", "faults", "main.mjs"), ...trial.faults]
+    : [join("node_modules", "vitest", "vitest.mjs"), "run", ...trial.suites];
+}
+
+/** A trial that ended badly must say what it found: one that could not even begin has caught nothing. */
+function judge(
+  trial: Trial,
+  output: string,
+  verdict: (caught: boolean, by: string) => Verdict,
+): Verdict {
+  const found = "faults" in trial ? breaches(output) : failures(output);
+  if (found.length > 0) return verdict(true, found.join("; "));
+  return verdict(false, `the trial itself failed: ${output.trim().slice(-500)}`);
+}
+
+function breaches(output: string): string[] {
+  const names = [...output.matchAll(/^BREACH (I\d+ [A-Z -]+):/gm)].map(([, name = ""]) => name);
+  return [...new Set(names)];
+}
+
+function failures(output: string): string[] {
+  // oxlint-disable-next-line no-control-regex
+  const plain = output.replace(/\u001b\[[0-9;]*m/g, "");
+  // A file that could not even begin names no test: it has caught nothing.
+  const names = [...plain.matchAll(/^ FAIL {2}(.* > .*)$/gm)].map(([, name = ""]) => name);
+  const unique = [...new Set(names)];
+  const [first] = unique;
+  if (first === undefined) return [];
+  return [unique.length === 1 ? first : `${first} and ${unique.length - 1} more`];
+}
+
+function node(
+  cwd: string,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<{ code: number | null; output: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, args, {
+      ...{ cwd, stdio: ["ignore", "pipe", "pipe"] },
+      // The long tests of a suite, too.
+      env: { ...process.env, FAULTS: "all" },
+    });
+    const chunks: string[] = [];
+    const end = () => child.kill("SIGTERM");
+    const timer = setTimeout(end, TRIAL_MS);
+    signal.addEventListener("abort", end);
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve({ code, output: chunks.join("") });
+    });
+  });
 }

@@ -11,7 +11,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import type { Edit } from "./mutant.ts";
+import type { Edit } from "./mutants.ts";
 
 /** A copy of the repository to make mistakes in. */
 export interface Scratch {

@@ -1,6 +1,4 @@
 CREATE TABLE effects (event_id text);
--- When the handler of an emitted event began, after it was emitted.
-CREATE TABLE begun (event_id text, waited_ms double precision);
 -- What the hand-written worker keeps.
 CREATE TABLE usual_events (
   event_id text PRIMARY KEY, type text, body jsonb, status text DEFAULT 'pending'

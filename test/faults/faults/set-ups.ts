@@ -5,8 +5,62 @@ import { until } from "../../support/until.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 import { keyOf } from "../load/client-log.ts";
 import { readJobs } from "./empty-queue.ts";
-import { readEvents } from "./postgres-behind.ts";
 import type { Fault, FaultContext, Way } from "./fault.ts";
+import { readEvents } from "./postgres.ts";
+
+/**
+ * F34: the primary dies, and Sentinel makes its replica the primary; later the old one is back as a replica. An event is
+ * acknowledged when a replica has it, or the ledger (`queue.replicas: 1`): nothing may be lost, and nothing is excused.
+ */
+export const failOverBySentinel: Fault = {
+  id: "F34",
+  title: "failover of Redis by Sentinel, in step or behind",
+  uses: ["redis", "postgres"],
+  setUp: "sentinel",
+  applies: ({ backend }) => backend === "redis",
+  ways: { "in step": failOver(0), behind: failOver(1_000) },
+};
+
+function failOver(lagMs: number): Way {
+  return async ({ environment, random, log }) => {
+    const { sentinels, redis } = environment.servers;
+    if (sentinels === undefined) throw new Error("Cannot fail over: there is no Sentinel");
+    sentinels.lag(lagMs);
+    await sleep(random.between(1_000, 3_000));
+    const beganMs = performance.now();
+    await sentinels.failOver();
+    const tookMs = Math.round(performance.now() - beganMs);
+    redis?.to.account.retarget(sentinels.urlOf(await sentinels.primary()));
+    environment.strike("F34", `Sentinel failed over in ${tookMs} ms, ${lagMs} ms behind`);
+    // Without any replica for a while.
+    await sleep(random.between(0, 3_000));
+    await sentinels.bringBack();
+    // Which attempts had begun, only the jobs knew.
+    for (const key of log.accounts.keys()) environment.emptied.add(key);
+  };
+}
+
+/** F33: the PgBouncer between the roles and Postgres dies under load, and comes back. */
+export const restartPooler: Fault = {
+  id: "F33",
+  title: "PgBouncer, which pools transactions, killed and restarted",
+  uses: ["postgres"],
+  setUp: "pooled",
+  ways: {
+    killed: async ({ environment, random }) => {
+      const { pooler } = environment.servers;
+      await pooler?.kill();
+      environment.strike("F33", "PgBouncer killed");
+      await sleep(random.between(0, 3_000));
+      await pooler?.restart();
+    },
+    // Without a moment in which nobody listens.
+    "cut at once": async ({ environment }) => {
+      await environment.servers.pooler?.restart();
+      environment.strike("F33", "PgBouncer restarted");
+    },
+  },
+};
 
 /** An ingress reports a slow disk for 30 s after the last slow fsync. */
 const CALM_MS = 90_000;
