@@ -1,5 +1,4 @@
 import { on, type HandlerParts, type WebhookEvent } from "@millrace/core";
-import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { openForAll } from "../support/open-for.ts";
@@ -62,25 +61,6 @@ test("what a call returns is written by the attempt that made it, and a call tha
   expect(await processors.notes(eventId)).toEqual(["2"]);
 });
 
-test("a write that fails undoes what it wrote, and the next attempt calls again", async () => {
-  let calls = 0;
-  const processor = processors.create(
-    parts({
-      call: () => (calls += 1),
-      write: async (event, context) => {
-        await effect(event, context);
-        if (event.attempt === 1) throw new Error("not yet");
-      },
-    }),
-  );
-  const job = makeJob();
-  expect(await processor.process(job)).toMatchObject({ kind: "retry" });
-  expect(await processors.effects(job.event.eventId)).toBe(0);
-  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
-  expect(calls).toBe(2);
-  expect(await processors.effects(job.event.eventId)).toBe(1);
-});
-
 test("of several handlers all calls are made, one after the other, and then all writes in one transaction", async () => {
   const order: string[] = [];
   const one = (name: string): HandlerParts => ({
@@ -114,7 +94,7 @@ test("a handler with a call alone takes no transaction", async () => {
   let transactions = 0;
   const seen: WebhookEvent[] = [];
   const processor = processors.create(parts({ call: (event) => void seen.push(event) }), {
-    beforeAttempt: () => void (transactions += 1),
+    before: { attempt: () => (transactions += 1) },
   });
   const job = makeJob();
   expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "handled" });
@@ -268,17 +248,4 @@ test("the type that the ledger has decides: the job of another delivery may name
   const other = { ...job, event: { ...job.event, type: "other" } };
   expect(await processor.process(other)).toMatchObject({ kind: "completed" });
   expect(order).toEqual(["call", "write"]);
-});
-
-test("a transaction of writes sees what others committed during the calls", async () => {
-  const processor = processors.create(
-    parts({
-      call: ({ id }) => processors.ask("insert into effects values ($1, 'meanwhile')", [id]),
-      write: async ({ id }, { tx }) => {
-        const { rows } = await tx.execute(sql`select note from effects where event_id = ${id}`);
-        expect(rows).toEqual([{ note: "meanwhile" }]);
-      },
-    }),
-  );
-  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
 });

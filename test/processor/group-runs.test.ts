@@ -1,8 +1,7 @@
 import { PermanentError, type HandlerContext, type WebhookEvent } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
-import { openTestProcessors } from "./processor-fixture.ts";
-import { fresh, warmGroups } from "./warm-groups.ts";
+import { fresh, openTestProcessors, warmGroups } from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
 const processors = openForAll(openTestProcessors);
@@ -92,7 +91,7 @@ async function open() {
       const name = event.headers["x-do"] ?? "one";
       await (BEHAVIORS[name]?.run ?? FAILING[name])?.(event, tx);
     },
-    { effect: false, attempts: 1 },
+    { leavesEffect: false, attempts: 1 },
   );
 }
 type Opened = Awaited<ReturnType<typeof open>>;
@@ -145,7 +144,7 @@ test("handlers that send one query begin while Postgres answers the ones before"
       await write(event, tx);
       begun -= 1;
     },
-    { effect: false, concurrency: 1 },
+    { leavesEffect: false, concurrency: 1 },
   );
   // A busy machine makes groups small for a while.
   for (let round = 0; begunMax < 8; round += 1) {

@@ -33,26 +33,6 @@ test("an event whose type nobody hears is completed as ignored", async () => {
   });
 });
 
-test("a failed event that is retried gets its attempts again, and completes when the cause is fixed", async () => {
-  let repaired = false;
-  const processor = processors.create(
-    [
-      on("shop", "*", async (event, context) => {
-        await effect(event, context);
-        if (!repaired) throw new Error("not yet");
-      }),
-    ],
-    { attempts: 1 },
-  );
-  const { eventId } = makeJob().event;
-  expect(await processor.process(makeJob({ eventId, run: "1" }))).toMatchObject({ kind: "failed" });
-  repaired = true;
-  expect(await processor.process(makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
-    kind: "completed",
-  });
-  expect(await processors.effects(eventId)).toBe(1);
-});
-
 test("a handler that ignores its signal writes nothing after its time is up", async () => {
   let late: unknown;
   const processor = processors.create(

@@ -156,26 +156,6 @@ test("sixty waits leave the database's fifty to the event", async () => {
   expect(await rowOf(eventId)).toMatchObject({ attempts: 60 + 53, waits: 60 });
 });
 
-test("a worker that dies between two waits has used up one attempt, and no wait", async () => {
-  const { next, eventId, claimElsewhere } = repeatJob(processors, inTurn(wait(), wait(), wait()), {
-    attempts: 2,
-  });
-  await next();
-  await claimElsewhere();
-  expect(await next()).toMatchObject({ code: "retry_later" });
-  expect(await rowOf(eventId)).toMatchObject({ attempts: 3, waits: 2, charged: 1 });
-  expect(await next()).toMatchObject({ code: "retry_later" });
-  expect(await next()).toMatchObject({ kind: "completed" });
-});
-
-test("a stale worker whose handler asked to wait does not make an event wait that another has claimed", async () => {
-  const { next, eventId, claimElsewhere } = repeatJob(processors, thenThrow(wait()), {
-    beforeFail: async () => void (await claimElsewhere()),
-  });
-  expect(await next()).toEqual({ kind: "lost", afterMs: 5_000 });
-  expect(await rowOf(eventId)).toMatchObject({ waits: 0, due_ms: null, error: null });
-});
-
 test("the log keeps the first hundred waits of an event, and each failure", async () => {
   const waits = Array.from({ length: 120 }, (_, index) => wait(`wait ${index + 1}`));
   const { next, eventId } = repeatJob(
@@ -232,15 +212,6 @@ test("an event that was due and completes in its first attempt is due no longer"
     kind: "completed",
   });
   expect(await rowOf(eventId)).toMatchObject({ status: "completed", attempts: 1, due_ms: null });
-});
-
-test("an event whose job was given up is not due", async () => {
-  const { next, eventId } = repeatJob(processors, thenThrow(wait()));
-  await next();
-  const reason = { code: "gave_up", message: "stalled", run: "run-9" } as const;
-  const key = { source: "shop", eventId, generation: 0 };
-  expect(await processors.ledger.repair.abandonEvent(key, reason)).toBe("failed");
-  expect(await rowOf(eventId)).toMatchObject({ status: "failed", due_ms: null });
 });
 
 test.each([
