@@ -121,18 +121,6 @@ test("a replay whose job starts twice has one attempt: its handlers run only aft
   expect(attempts).toEqual([{ attempts: 1 }, { attempts: 1 }]);
 });
 
-test("two events of one unsigned body are handled once, also when both are first attempts", async () => {
-  const body = JSON.stringify({ once: "two events of one body" });
-  const [one, two] = [0, 1].map(() => first(() => {}, { unsigned: true, body }));
-  const results = await Promise.all([one?.process(), two?.process()]);
-  const outcomes = results.map((result) =>
-    result?.kind === "completed" ? result.outcome : "later",
-  );
-  expect(outcomes.filter((outcome) => outcome === "handled")).toHaveLength(1);
-  const effects = await Promise.all([one?.effects(), two?.effects()]);
-  expect(effects.toSorted((a = 0, b = 0) => a - b)).toEqual([0, 1]);
-});
-
 test("a failed attempt is recorded, although another connection holds its row for a moment", async () => {
   const job = makeJob({ startedBefore: false });
   await processors.ledger.intake.accept([job.event as never]);
@@ -140,10 +128,12 @@ test("a failed attempt is recorded, although another connection holds its row fo
   let records = 0;
   const processor = processors.create([on("shop", "*", () => Promise.reject(new Error("no")))], {
     groups: true,
-    beforeRecord: async () => {
-      records += 1;
-      const hold = "begin; select from millrace.events for update";
-      await holder.query(records === 1 ? hold : "rollback");
+    before: {
+      record: async () => {
+        records += 1;
+        const hold = "begin; select from millrace.events for update";
+        await holder.query(records === 1 ? hold : "rollback");
+      },
     },
   });
   expect(await processor.process(job)).toMatchObject({ kind: "retry", code: "handler_failed" });

@@ -18,30 +18,9 @@ test("every handler that hears the event runs, in order, in one transaction", as
   expect(await processors.notes(job.event.eventId)).toEqual(["one", "two"]);
 });
 
-test("a suspected replay is completed without a run; only a first generation of an unsigned id is looked into", async () => {
-  const handlers = [on("shop", "*", effect)];
-  const processor = processors.create(handlers);
-  const body = '{"replayed":1}';
-  const first = makeJob({ unsigned: true, body });
-  expect(await processor.process(first)).toMatchObject({ outcome: "handled" });
-  const again = makeJob({ unsigned: true, body });
-  expect(await processor.process(again)).toMatchObject({ outcome: "suspected_replay" });
-  expect(await processors.effects(again.event.eventId)).toBe(0);
-  // It begins in the ledger.
-  const replay = makeJob({ unsigned: true, generation: 1, body });
-  await processors.ledger.intake.accept([{ ...replay.event, body: Buffer.from(body) }]);
-  for (const job of [makeJob({ unsigned: false, body }), replay]) {
-    expect(await processor.process(job)).toMatchObject({ outcome: "handled" });
-  }
-  const careless = processors.create(handlers, { bodyDedup: false });
-  expect(await careless.process(makeJob({ unsigned: true, body }))).toMatchObject({
-    outcome: "handled",
-  });
-});
-
 test("a job of an unknown source is failed, also by a name that every object has", async () => {
   let recorded = 0;
-  const processor = processors.create([], { beforeRecord: () => void (recorded += 1) });
+  const processor = processors.create([], { before: { record: () => (recorded += 1) } });
   for (const source of ["nobody", "constructor", "__proto__"]) {
     expect(await processor.process(makeJob({ source }))).toMatchObject({
       kind: "failed",
@@ -82,7 +61,7 @@ test("jobs that come together are recorded in one call", async () => {
   const calls: number[] = [];
   const processor = processors.create([], {
     concurrency: 6,
-    beforeRecord: (jobs) => void calls.push(jobs.length),
+    before: { record: (jobs) => calls.push(jobs.length) },
   });
   await Promise.all(Array.from({ length: 6 }, () => processor.process(makeJob())));
   expect(calls).toEqual([6]);
@@ -92,9 +71,11 @@ test("a database that is away is not asked once more for every job", async () =>
   let calls = 0;
   const processor = processors.create([], {
     databaseRetryMs: 0,
-    beforeRecord: () => {
-      calls += 1;
-      throw new MillraceError("database_unavailable", "Cannot use Postgres: away");
+    before: {
+      record: () => {
+        calls += 1;
+        throw new MillraceError("database_unavailable", "Cannot use Postgres: away");
+      },
     },
   });
   await Promise.all([processor.process(makeJob()), processor.process(makeJob())]);
@@ -124,16 +105,6 @@ test("a job that Postgres refuses for a reason of its own comes again alone", as
   expect(processor.notices).toContainEqual(
     expect.objectContaining({ kind: "unrecorded", step: "record" }),
   );
-});
-
-test("a slow handler does not hold back the answers of the others", async () => {
-  const slow = createGate();
-  const processor = processors.create([on("shop", "slow", slow.pass)]);
-  const slowest = processor.process(makeJob({ type: "slow" }));
-  expect(await processor.process(makeJob({ type: "quick" }))).toMatchObject({ kind: "completed" });
-  expect(processor.running).toBe(1);
-  slow.open();
-  expect(await slowest).toMatchObject({ kind: "completed" });
 });
 
 test("an attempt is not counted before there is a slot to run it in", async () => {

@@ -64,7 +64,7 @@ export const CALL_MUTANTS: readonly Mutant[] = [
         to: "UPDATE millrace.events e SET original = NULL WHERE",
       },
     ],
-    trials: [{ suites: ["test/processor/replayed-calls.test.ts"] }],
+    trials: [{ suites: ["test/processor/suspected-replays.test.ts"] }],
   },
   {
     name: "a later attempt runs recorded steps again",
