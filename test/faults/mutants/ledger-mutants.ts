@@ -75,7 +75,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     ],
     trials: [
       run("redis", "queue", "F15/after", 0.3),
-      { suites: ["test/ledger/lost-answers.test.ts", "test/ledger/attempt.test.ts"] },
+      { suites: ["test/ledger/lost-answers.test.ts"] },
     ],
   },
   {
@@ -94,7 +94,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     ],
     trials: [
       run("redis", "queue", "F5/worker.recorded", 0.4),
-      { suites: ["test/processor/races.test.ts", "test/ledger/attempt.test.ts"] },
+      { suites: ["test/processor/races.test.ts"] },
     ],
   },
   {
@@ -141,7 +141,6 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     trials: [
       {
         suites: [
-          "test/ledger/attempt.test.ts",
           "test/ledger/faults.test.ts",
           "test/ledger/sealed-transaction.test.ts",
         ],
