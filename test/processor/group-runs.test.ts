@@ -163,24 +163,6 @@ test.each([...Object.keys(BEHAVIORS), ...Object.keys(FAILING)])(
   },
 );
 
-test("handlers of all kinds in one group leave what they would leave one by one", async () => {
-  const opened = await open();
-  const names = [...Object.keys(BEHAVIORS), ...Object.keys(FAILING)];
-  // A fixed sequence, so that a failure comes again.
-  let seed = 7;
-  const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
-  for (let round = 0; round < 12; round += 1) {
-    const calm = Array.from({ length: 40 }, () => "one");
-    await opened.together(calm.map(() => fresh({ headers: { "x-calm": "1" } })));
-    await check(
-      opened,
-      Array.from({ length: 20 }, () =>
-        random() < 0.6 ? "one" : (names[Math.floor(random() * names.length)] ?? "one"),
-      ),
-    );
-  }
-});
-
 test("a table that changes under a prepared statement costs no attempt", async () => {
   await processors.ask("create table prices (sku text primary key)");
   await processors.ask("insert into prices values ('a')");

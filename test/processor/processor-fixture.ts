@@ -4,6 +4,7 @@ import {
   type EventJob,
   type Handler,
   type HandlerFunction,
+  type HandlerParts,
   type IncomingEvent,
   type SourcePolicy,
   type TableSchema,
@@ -172,21 +173,39 @@ const EXACT = {
   databaseRetryMs: 300,
 };
 
+/** A processor with these handlers, or with one of all events of `shop`, and a fresh job for it. */
+export function prepare(
+  processors: TestProcessors,
+  handlers: HandlerFunction | HandlerParts | readonly Handler[],
+  options: Options = {},
+  over: Parameters<typeof makeJob>[0] = {},
+) {
+  const isList = (given: typeof handlers): given is readonly Handler[] => Array.isArray(given);
+  const list = isList(handlers) ? handlers : [on("shop", "*", handlers as HandlerFunction)];
+  const processor = processors.create(list, options);
+  const job = makeJob(over);
+  const { eventId } = job.event;
+  return {
+    ...{ processor, job, eventId, notices: processor.notices },
+    process: () => processor.process(job),
+    row: () => processors.row(eventId),
+    effects: () => processors.effects(eventId),
+    notes: () => processors.notes(eventId),
+  };
+}
+
 /** Runs one job again and again, each time as the queue does after it was given a result. */
 export function repeatJob(
   processors: TestProcessors,
   handler: HandlerFunction,
   options: Options = {},
 ) {
-  const processor = processors.create([on("shop", "*", handler)], { ...EXACT, ...options });
-  const job = makeJob();
-  const { eventId } = job.event;
+  const prepared = prepare(processors, handler, { ...EXACT, ...options });
+  const { processor, job, eventId } = prepared;
   let run = 0;
   return {
-    ...{ processor, job, eventId, notices: processor.notices },
+    ...prepared,
     next: (name = `run-${(run += 1)}`) => processor.process({ ...job, run: name }),
-    row: () => processors.row(eventId),
-    effects: () => processors.effects(eventId),
     /** Counts an attempt as another worker does that claims the event. */
     claimElsewhere: () =>
       processors.ask("update millrace.events set attempts = attempts + 1 where event_id = $1", [

@@ -124,14 +124,3 @@ test("a worker that freezes after its call and before its row, while another run
   expect(before.notes).toHaveLength(1);
   expect(await account(eventId)).toEqual(before);
 });
-
-test("a worker that freezes with its calls made writes nothing when another has run", async () => {
-  const eventId = `evt_${randomUUID()}`;
-  const frozen = start(eventId, "worker.called", "SIGSTOP");
-  await frozen.struck();
-  expect(await takeOver(eventId)).toEqual({ kind: "completed", outcome: "handled" });
-  await frozen.goOn();
-  expect(await frozen.result()).toMatchObject({ kind: "lost" });
-  const { keys, notes, row } = await account(eventId);
-  expect([keys?.length, notes.length, row?.attempts]).toEqual([1, 1, 2]);
-});

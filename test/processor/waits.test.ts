@@ -156,29 +156,6 @@ test("sixty waits leave the database's fifty to the event", async () => {
   expect(await rowOf(eventId)).toMatchObject({ attempts: 60 + 53, waits: 60 });
 });
 
-test("the log keeps the first hundred waits of an event, and each failure", async () => {
-  const waits = Array.from({ length: 120 }, (_, index) => wait(`wait ${index + 1}`));
-  const { next, eventId } = repeatJob(
-    processors,
-    inTurn(...waits, new Error("broken"), wait("the last"), new PermanentError("no")),
-  );
-  for (let run = 0; run < 122; run += 1) expect(await next()).toMatchObject({ recorded: true });
-  expect(await rowOf(eventId)).toMatchObject({
-    attempts: 122,
-    waits: 121,
-    charged: 1,
-    error: "RetryLater: the last",
-  });
-  await next();
-  const log = await logOf(eventId);
-  expect(log.map(({ attempt }) => attempt)).toEqual([
-    ...Array.from({ length: 100 }, (_, index) => index + 1),
-    121,
-    123,
-  ]);
-  expect(log.slice(-2).map(({ code }) => code)).toEqual(["handler_failed", "permanent_error"]);
-});
-
 test("the row says when the next attempt is due, and nothing while one runs or when the event has settled", async () => {
   const deadlock = Object.assign(new Error("deadlock"), { code: "40P01", severity: "ERROR" });
   const seen: unknown[] = [];
