@@ -29,11 +29,8 @@ describe("accept", () => {
   test("knows duplicates exactly, across calls and within one", async () => {
     const [a, b] = [anEvent(), anEvent()];
     expect(await it.ledger.intake.accept([a, b, a])).toEqual(["accepted", "accepted", "duplicate"]);
-    expect(await it.ledger.intake.accept([b, anEvent(), a])).toEqual([
-      "duplicate",
-      "accepted",
-      "duplicate",
-    ]);
+    const again = await it.ledger.intake.accept([b, anEvent(), a]);
+    expect(again).toEqual(["duplicate", "accepted", "duplicate"]);
     const bodies = await it.ask(
       "SELECT FROM millrace.bodies b JOIN millrace.events e ON b.id = e.body_id WHERE e.event_id = ANY($1)",
       [[a.eventId, b.eventId]],
@@ -53,17 +50,10 @@ describe("accept", () => {
   });
 
   test("answers each event by itself when Postgres cannot hold one of them", async () => {
-    const bad = { ...anEvent(), headers: { "x-nul": "\0" } };
-    const answers = await it.ledger.intake.accept([
-      anEvent(),
-      bad,
-      anEvent({ eventId: "a\0b" }),
-      anEvent(),
+    const bad = [anEvent({ headers: { "x-nul": "\0" } }), anEvent({ eventId: "a\0b" })];
+    expect(await it.ledger.intake.accept([anEvent(), ...bad, anEvent()])).toEqual([
+      ...["accepted", expect.any(Error), expect.any(Error), "accepted"],
     ]);
-    expect(answers[0]).toBe("accepted");
-    expect(answers[1]).toBeInstanceOf(Error);
-    expect(answers[2]).toBeInstanceOf(Error);
-    expect(answers[3]).toBe("accepted");
   });
 
   test("of many calls at once with the same events, each event is accepted by one", async () => {
@@ -84,46 +74,25 @@ describe("accept of an event that the ledger knows", () => {
     await it.ledger.intake.accept([pending, failed, completed]);
     await failForGood(it.ledger, failed);
     await complete(it.ledger, completed);
-    expect(await it.ledger.intake.accept([pending, failed, completed, anEvent()])).toEqual([
-      "duplicate",
-      "failed",
-      "duplicate",
-      "accepted",
+    const known = [pending, failed, completed, otherwise(failed, "other"), anEvent()];
+    expect(await it.ledger.intake.accept(known)).toEqual([
+      ...["duplicate", "failed", "duplicate", "conflict", "accepted"],
     ]);
   });
 
   test("keeps the first body, and counts the deliveries of each other one", async () => {
     const event = anEvent();
     const [second, third] = [otherwise(event, "second"), otherwise(event, "third")];
-    await it.ledger.intake.accept([event]);
-    expect(await it.ledger.intake.accept([second])).toEqual(["conflict"]);
-    expect(await it.ledger.intake.accept([third, event])).toEqual(["conflict", "duplicate"]);
-    expect(await it.ledger.intake.accept([second])).toEqual(["conflict"]);
+    expect(await it.ledger.intake.accept([event, second, event, third])).toEqual([
+      ...["accepted", "conflict", "duplicate", "conflict"],
+    ]);
+    expect(await it.ledger.intake.accept([second, event])).toEqual(["conflict", "duplicate"]);
     expect(await conflictsOf(event)).toMatchObject([
       { body_hash: second.bodyHash, deliveries: 2 },
       { body_hash: third.bodyHash, deliveries: 1 },
     ]);
     const kept = await it.ledger.reads.findEvent(event);
     expect(Buffer.from(kept?.body ?? [])).toEqual(event.body);
-  });
-
-  test("a conflict goes before a failure", async () => {
-    const event = anEvent();
-    await it.ledger.intake.accept([event]);
-    await failForGood(it.ledger, event);
-    expect(await it.ledger.intake.accept([otherwise(event, "other")])).toEqual(["conflict"]);
-  });
-
-  test("finds conflicts within one call", async () => {
-    const event = anEvent();
-    const [second, third] = [otherwise(event, "second"), otherwise(event, "third")];
-    expect(await it.ledger.intake.accept([event, second, event, third])).toEqual([
-      "accepted",
-      "conflict",
-      "duplicate",
-      "conflict",
-    ]);
-    expect(await conflictsOf(event)).toHaveLength(2);
   });
 
   test("an event that another call inserts meanwhile is still told apart", async () => {

@@ -170,28 +170,6 @@ test("of two runs over the same events, the later loses each event, and no event
   expect(await get(other.run)).toMatchObject({ listed: 0, done: 0, state: "finished" });
 });
 
-test("a run that loses to a retry of its pending events, after it was started, does not give them up", async () => {
-  const [again] = await failed(1);
-  const [stuck] = await accept(1);
-  const { run, open } = await start("give_up");
-  expect(await it.ledger.retries.retryMany([again])).toMatchObject([{ kind: "retried" }]);
-  expect(await workBatch(open)).toMatchObject({ kind: "done", givenUp: [stuck], ended: true });
-  expect(await get(run)).toMatchObject({ listed: 1, done: 1 });
-  const pending = (await rowsOf()).filter(({ status }) => status === "pending");
-  expect(pending.map(({ event_id: id }) => id)).toEqual([again.eventId]);
-});
-
-test("a replay of all leaves an event alone that failed after it was started", async () => {
-  const [before] = await failed(1);
-  const [after] = await accept(1);
-  const { run, open } = await start("replay");
-  await it.ledger.claims.abandonEvent(after, REASON);
-  expect(await workBatch(open)).toMatchObject({ kind: "done", ended: true });
-  expect(await get(run)).toMatchObject({ listed: 1, done: 1, skipped: {} });
-  const made = (await rowsOf()).filter(({ generation }) => generation > 0);
-  expect(made.map(({ event_id: id }) => id)).toEqual([before.eventId]);
-});
-
 test("a claim that loses to a give-up runs nothing, and the event stays failed", async () => {
   const event = anEvent();
   await it.ledger.intake.accept([event]);
@@ -208,26 +186,3 @@ test("a claim that loses to a give-up runs nothing, and the event stays failed",
   expect(await record()).toMatchObject([{ kind: "failed" }]);
   expect(await rowsOf()).toMatchObject([{ status: "failed", code: "given_up" }]);
 });
-
-test.each(["a single give-up", "a run that gives up"] as const)(
-  "%s that loses to a handler's transaction waits for nothing, and changes nothing",
-  async (who) => {
-    const event = anEvent();
-    await it.ledger.intake.accept([event]);
-    const number = await claim(it.ledger, event);
-    const { open } = await start("give_up");
-    const giveUp = async () =>
-      who === "a single give-up"
-        ? await it.ledger.retries.giveUpMany([keyOf(event)])
-        : await workBatch(open);
-    let meanwhile: unknown;
-    const handle = async () => {
-      meanwhile = await giveUp();
-      return "handled" as const;
-    };
-    await it.ledger.claims.attempt(keyOf(event), number, handle, patient());
-    if (who === "a single give-up") expect(meanwhile).toEqual(["running"]);
-    else expect(await members()).toEqual([{ skipped: "event_running" }]);
-    expect(await rowsOf()).toMatchObject([{ status: "completed", code: null }]);
-  },
-);

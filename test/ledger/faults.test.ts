@@ -48,56 +48,26 @@ const IN_TRANSACTION = "state LIKE 'idle in transaction%' AND datname = current_
 /** Ends every transaction that waits for its handler, and waits until each is gone. */
 async function terminateAll(): Promise<void> {
   await it.ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${IN_TRANSACTION}`);
-  await untilNoneIsOpen();
+  const left = () => it.ask(`SELECT FROM pg_stat_activity WHERE ${IN_TRANSACTION}`);
+  await until(async () => (await left()).length === 0);
 }
 
-const untilNoneIsOpen = () =>
-  until(async () => {
-    const rows = await it.ask(`SELECT FROM pg_stat_activity WHERE ${IN_TRANSACTION}`);
-    return rows.length === 0;
-  });
-
-describe("A connection that dies", () => {
-  test("while the handler awaits something else fails the attempt, and nothing else", async () => {
-    const event = anEvent();
-    const end = await attempt(
-      async (tx) => {
-        await insert("lost")(tx);
+test("A full pool of terminated connections recovers, and none leaks", async () => {
+  for (let round = 0; round < 3; round += 1) {
+    let running = 0;
+    const ends = Array.from({ length: 5 }, () =>
+      attempt(async () => {
+        running += 1;
+        await until(() => running === 5);
         await terminateAll();
-      },
-      { event },
+      }),
     );
-    expect(end).toMatchObject(UNAVAILABLE);
-    expect(isDatabaseUnavailable(end)).toBe(true);
-    expect(await effects()).toBe(0);
-    expect(await claim(it.ledger, event)).toBe(2);
-  });
-
-  test("makes a later query of the handler fail as the database's fault", async () => {
-    const end = await attempt(async (tx) => {
-      await terminateAll();
-      await insert("lost")(tx);
-    });
-    expect(end).toMatchObject(UNAVAILABLE);
-  });
-
-  test("is replaced: a full pool of terminated connections recovers, and none leaks", async () => {
-    for (let round = 0; round < 3; round += 1) {
-      let running = 0;
-      const ends = Array.from({ length: 5 }, () =>
-        attempt(async () => {
-          running += 1;
-          await until(() => running === 5);
-          await terminateAll();
-        }),
-      );
-      for (const end of await Promise.all(ends)) expect(isDatabaseUnavailable(end)).toBe(true);
-      expect(await complete(it.ledger, anEvent())).toBe("completed");
-    }
-    await until(() => it.pool.totalCount === it.pool.idleCount);
-    expect(it.pool.waitingCount).toBe(0);
-    expect(it.pool.totalCount).toBeLessThanOrEqual(5);
-  });
+    for (const end of await Promise.all(ends)) expect(isDatabaseUnavailable(end)).toBe(true);
+    expect(await complete(it.ledger, anEvent())).toBe("completed");
+  }
+  await until(() => it.pool.totalCount === it.pool.idleCount);
+  expect(it.pool.waitingCount).toBe(0);
+  expect(it.pool.totalCount).toBeLessThanOrEqual(5);
 });
 
 test("A connection that someone else borrowed from the pool may die without ending the process", async () => {
@@ -140,44 +110,30 @@ describe("A network that breaks", () => {
     return { pool, ledger: createLedger({ pool }, options) };
   }
 
-  test("after COMMIT was sent: the attempt is an error, and the next claim finds it completed", async () => {
-    const { pool, ledger } = await overProxy();
-    const event = anEvent();
-    const end = await attempt(
-      async (tx) => {
-        await insert("once")(tx);
-        proxy.cutAfter("COMMIT");
-      },
-      { ledger, event },
-    );
-    expect(proxy.struck).toBe(1);
-    expect(end).toMatchObject(UNAVAILABLE);
-    await until(async () => (await statusOf(it, event)) === "completed");
-    expect(await ledger.claims.fail(keyOf(event), 1, { ...failure, final: true })).toBe("lost");
-    expect(await ledger.claims.record([aJob(event)])).toEqual([{ kind: "completed" }]);
-    expect(await effects()).toBe(1);
-    await pool.end();
-  });
-
-  test("before COMMIT arrived: the attempt is an error, and the next claim runs it again", async () => {
+  test.each([
+    ["after COMMIT was sent", "cutAfter", "completed", 1],
+    ["before COMMIT arrived", "cutBefore", "claimed", 0],
+  ] as const)("%s: the attempt is an error, and the next claim finds what is so", async (...row) => {
+    const [, cut, kind, left] = row;
     const { pool, ledger } = await overProxy();
     const event = anEvent();
     const struck = proxy.struck;
-    const end = await attempt(
-      async (tx) => {
-        await insert("never")(tx);
-        proxy.cutBefore("COMMIT");
-      },
-      { ledger, event },
-    );
+    const work = async (tx: HandlerTransaction) => {
+      await insert("once")(tx);
+      proxy[cut]("COMMIT");
+    };
+    expect(await attempt(work, { ledger, event })).toMatchObject(UNAVAILABLE);
     expect(proxy.struck).toBe(struck + 1);
-    expect(end).toMatchObject(UNAVAILABLE);
+    if (kind === "completed") {
+      await until(async () => (await statusOf(it, event)) === "completed");
+      expect(await ledger.claims.fail(event, 1, { ...failure, final: true })).toBe("lost");
+    }
     const again = await until(async () => {
       const [first] = await ledger.claims.record([aJob(event)]);
       return first?.kind === "busy" ? undefined : first;
     });
-    expect(again).toMatchObject({ kind: "claimed" });
-    expect(await effects()).toBe(0);
+    expect(again).toMatchObject({ kind });
+    expect(await effects()).toBe(left);
     await pool.end();
   });
 
@@ -195,24 +151,6 @@ describe("A network that breaks", () => {
     expect(await end.catch((error: unknown) => error)).toMatchObject(answer);
     expect(proxy.struck).toBe(struck + 1);
     await until(() => pool.totalCount === pool.idleCount);
-    await pool.end();
-  });
-
-  test("at ROLLBACK keeps what was undone out of the next transaction", async () => {
-    const { pool } = await overProxy();
-    const writes = (name: string) => `INSERT INTO effects VALUES ('${name}')`;
-    const first = transaction(
-      pool,
-      async (client) => {
-        await client.query(writes("first"));
-        proxy.cutBefore("ROLLBACK");
-        throw new Error("first error");
-      },
-      LIMITS,
-    );
-    await expect(first).rejects.toThrow("first error");
-    await transaction(pool, (client) => client.query(writes("second")), LIMITS);
-    expect(await it.ask("SELECT name FROM effects")).toEqual([{ name: "second" }]);
     await pool.end();
   });
 

@@ -45,13 +45,6 @@ test("One of two leads, until it gives the lead up", async () => {
   expect(await first.lead()).toBeUndefined();
 });
 
-test("Two processes lead under two names", async () => {
-  const other = createLeader({ pool: it.pool }, "other chores");
-  expect(await first.lead()).toBeDefined();
-  expect(await other.lead()).toBeDefined();
-  await other.close();
-});
-
 test("Who asks for a lead that another transaction is about to take does not get it", async () => {
   const winner = await it.connect();
   onTestFinished(() => winner.release());

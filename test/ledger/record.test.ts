@@ -43,26 +43,6 @@ describe("record", () => {
     ]);
   });
 
-  test("claims what the ingress accepted, by its identity alone", async () => {
-    const event = anEvent();
-    await it.ledger.intake.accept([event]);
-    expect(await claim(it.ledger, withoutBody(event))).toBe(1);
-  });
-
-  test("has no claim for an event that neither job nor ledger has a body of", async () => {
-    const event = anEvent();
-    expect(await it.ledger.claims.record([aJob(withoutBody(event))])).toEqual([
-      { kind: "body_missing" },
-    ]);
-    expect(await statusOf(it, event)).toBeUndefined();
-  });
-
-  test("ends a completed event's job as a duplicate", async () => {
-    const event = anEvent();
-    await complete(it.ledger, event);
-    expect(await it.ledger.claims.record([aJob(event, "run-2")])).toEqual([{ kind: "completed" }]);
-  });
-
   test("keeps a failed event failed in the run that failed it, and says why", async () => {
     const event = anEvent();
     const attempt = await claim(it.ledger, event, "run-7");
@@ -100,24 +80,6 @@ describe("record", () => {
     expect(await it.ledger.claims.record([aJob(event, "run-3")])).toMatchObject([
       { kind: "claimed", attemptSinceRetry: 1 },
     ]);
-  });
-
-  test("keeps the body that came first", async () => {
-    const event = anEvent();
-    await claim(it.ledger, event);
-    const forged = anEvent({ eventId: event.eventId, body: Buffer.from('{"amount":1}') });
-    const attempt = await claim(it.ledger, forged);
-    let seen = "";
-    await it.ledger.claims.attempt(
-      keyOf(event),
-      attempt,
-      (_, { body }) => {
-        seen = Buffer.from(body).toString();
-        return handled();
-      },
-      patient(),
-    );
-    expect(seen).toBe(Buffer.from(event.body).toString());
   });
 
   test("writes down another body of a known event, whatever became of that, and says so", async () => {

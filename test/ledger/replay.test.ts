@@ -1,6 +1,6 @@
 import type { EventKey } from "@millrace/core";
 import { describe, expect, test } from "vitest";
-import { anEvent, keyOf, withoutBody } from "../support/events.ts";
+import { anEvent, keyOf } from "../support/events.ts";
 import {
   claim,
   complete,
@@ -52,21 +52,6 @@ describe("A replay", () => {
       });
     },
   );
-
-  test("is claimed by a job without a body, and its handler gets the old body", async () => {
-    const event = anEvent();
-    await complete(it.ledger, event);
-    await it.ledger.retries.replay([keyOf(event)]);
-    const again = { ...event, generation: 1 };
-    const attempt = await claim(it.ledger, withoutBody(again), "run-2");
-    let body: Uint8Array | undefined;
-    const work = (_tx: unknown, locked: { body: Uint8Array }) => {
-      body = locked.body;
-      return Promise.resolve("handled" as const);
-    };
-    await it.ledger.claims.attempt(keyOf(again), attempt, work, patient());
-    expect(Buffer.from(body ?? [])).toEqual(event.body);
-  });
 
   test("says why it left an event alone", async () => {
     const [pending, done, gone] = [anEvent(), await settled("completed"), await settled("failed")];
@@ -195,6 +180,25 @@ describe("A known job", () => {
     await it.ledger.intake.markEnqueued([keyOf(pending)]);
     expect(await rowsOf(keyOf(pending))).toEqual([marked]);
   });
+});
+
+test("a replay that was lost is recorded as failed on the body of its event, once", async () => {
+  const event = anEvent();
+  await it.ledger.intake.accept([event]);
+  const replay = { ...keyOf(event), generation: 3 };
+  const reason = { code: "replay_lost", message: "lost", run: "1.0" } as const;
+  expect(await it.ledger.claims.abandonEvent(replay, reason)).toBe("failed");
+  expect(await it.ledger.claims.abandonEvent(replay, reason)).toBe("already_failed");
+  const found = await it.ledger.reads.findEvent(replay);
+  expect(found?.event).toMatchObject({ status: "failed", last_error_code: "replay_lost" });
+  expect(Buffer.from(found?.body ?? []).equals(event.body)).toBe(true);
+});
+
+test("of an event that the ledger does not know, no replay was lost", async () => {
+  const replay = { ...keyOf(anEvent()), generation: 1 };
+  const reason = { code: "replay_lost", message: "lost", run: "1.0" } as const;
+  expect(await it.ledger.claims.abandonEvent(replay, reason)).toBe("unknown");
+  expect(await it.ledger.reads.findEvent(replay)).toBeUndefined();
 });
 
 function pick(row: Record<string, unknown> | undefined, ...names: string[]) {

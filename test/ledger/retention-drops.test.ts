@@ -106,21 +106,4 @@ describe("Work that one process may do at a time", () => {
     });
     expect(taken.value).toBe(1);
   });
-
-  test("throws what the work threw, and is free again", async () => {
-    await expect(
-      it.retention.withLeadership(() => Promise.reject(new Error("no"))),
-    ).rejects.toThrow("no");
-    await until(
-      async () => (await it.retention.withLeadership(() => Promise.resolve())).kind === "done",
-    );
-  });
-
-  test("fails by name where there is no Postgres", async () => {
-    const nowhere = testPool("postgres://127.0.0.1:1/none");
-    await expect(
-      createRetentionLedger({ pool: nowhere }).withLeadership(() => Promise.resolve()),
-    ).rejects.toMatchObject({ code: "database_unavailable" });
-    await nowhere.end();
-  });
 });

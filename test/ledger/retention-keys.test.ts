@@ -39,13 +39,6 @@ describe("A deletion of keys", () => {
     expect(await statusOf(it, key)).toBe(goes ? undefined : status);
   });
 
-  test("counts from the completion, and not from the receipt", async () => {
-    const key = await it.event("pending", 400);
-    await it.settle(key, await claim(it.ledger, { ...anEvent(), ...key }), "completed");
-    await it.retention.deleteKeys(expired);
-    expect(await statusOf(it, key)).toBe("completed");
-  });
-
   test.each(["pending", "completed", "failed"] as const)(
     "leaves all generations of an event while the latest is %s and not old",
     async (status) => {
@@ -105,15 +98,5 @@ describe("A deletion of keys", () => {
     expect(await it.ask("SELECT event_id FROM millrace.events")).toEqual([
       { event_id: kept.eventId },
     ]);
-  });
-
-  test("lets a delivery be a duplicate before, and a new event after", async () => {
-    const first = anEvent();
-    await it.settle(keyOf(first), await claim(it.ledger, first), "completed");
-    expect(await it.ledger.intake.accept([first])).toEqual(["duplicate"]);
-    await it.age(keyOf(first), 91);
-    expect(await it.ledger.intake.accept([first])).toEqual(["duplicate"]);
-    await it.retention.deleteKeys(expired);
-    expect(await it.ledger.intake.accept([first])).toEqual(["accepted"]);
   });
 });

@@ -46,26 +46,6 @@ describe("A move of bodies", () => {
     expect(await it.retention.countEventsOf(old)).toBe(1);
   });
 
-  test("goes on to the next day for as long as the event is not completed", async () => {
-    const key = await it.event("failed", 80);
-    const body = await it.bodyOf(key);
-    await it.retention.moveBodies(await it.partition(80));
-    await it.makeDay(40);
-    // Forty days pass after the move.
-    await it.ask(
-      `WITH moved AS (UPDATE millrace.events SET body_day = body_day - 40 WHERE event_id = $1 RETURNING *)
-       UPDATE millrace.bodies b SET day = moved.body_day FROM moved
-       WHERE b.id = moved.body_id AND b.day = moved.body_day + 40`,
-      [key.eventId],
-    );
-    expect(await it.retention.countUnsettled(await it.partition(40))).toBe(1);
-    expect(await it.retention.moveBodies(await it.partition(40))).toMatchObject({
-      found: 1,
-      moved: 1,
-    });
-    expect(await it.bodyOf(key)).toEqual(body);
-  });
-
   test("takes a body that two generations share along with both, once", async () => {
     const key = await it.event("failed");
     await it.ledger.retries.replay([key]);
@@ -142,24 +122,6 @@ describe("A move of bodies", () => {
     expect(await statusOf(it, failed)).toBe("pending");
   });
 
-  test("that dies midway has moved nothing, and the next one moves it", async () => {
-    const key = await it.event("failed", 40);
-    const old = await it.partition(40);
-    const letGo = await holdUpMoves();
-    const dying = it.retention.moveBodies(old).catch((error: unknown) => error);
-    await it.untilBlocked();
-    await it.ask(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
-    );
-    expect(await dying).toMatchObject({ code: "database_unavailable" });
-    await letGo();
-    expect(await dayOf(key)).toEqual([old.day]);
-    expect(await it.bodyOf(key)).toBeDefined();
-    expect(await it.retention.moveBodies(old)).toMatchObject({ moved: 1 });
-    expect(await it.bodyOf(key)).toBeDefined();
-  });
-
   test("makes today's partition where it is missing", async () => {
     const key = await it.event("failed", 40);
     for (const { name, ageDays } of await it.retention.partitions()) {
@@ -180,19 +142,5 @@ describe("A replay of an event of another day", () => {
     expect(await it.retention.detach(old)).toBe("detached");
     expect(await it.bodyOf({ ...key, generation: 0 })).toBeUndefined();
     expect(await it.bodyOf({ ...key, generation: 1 })).toEqual(body);
-  });
-
-  test("whose body was dropped is refused, and the event is shown without it", async () => {
-    const key = await it.event("completed", 40);
-    const old = await it.partition(40);
-    expect(await it.retention.detach(old)).toBe("detached");
-    expect(await it.retention.drop({ ...old, state: "detached" })).toBe("dropped");
-    expect(await it.ledger.retries.replay([key])).toEqual([{ kind: "body_missing" }]);
-    expect(await it.ledger.reads.findEvent(key)).toMatchObject({
-      event: { status: "completed" },
-      payload: null,
-      body: undefined,
-    });
-    expect(await it.ask("SELECT payload FROM webhook_events")).toEqual([{ payload: null }]);
   });
 });

@@ -1,9 +1,11 @@
 import { sql } from "drizzle-orm";
+import { pgTable, text } from "drizzle-orm/pg-core";
 import type { HandlerTransaction } from "@millrace/core";
 import { beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { openAttempts, write } from "./attempt-fixture.ts";
-import { patient } from "../support/ledger-fixture.ts";
+import { anEvent } from "../support/events.ts";
+import { claim, complete, patient } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
 const it = openForAll(openAttempts);
@@ -24,6 +26,80 @@ async function expectUndone(attempt: ReturnType<typeof it.attempt>, code: string
   expect(status).toBe("pending");
   expect(await it.written()).toEqual([]);
 }
+
+describe("An attempt", () => {
+  test("rolls a nested transaction back to its savepoint and keeps the rest", async () => {
+    const { end } = await it.attempt(async (tx) => {
+      await write(tx, "outer");
+      await tx.transaction(async (inner) => await write(inner, "inner"));
+      await tx
+        .transaction(async (inner) => {
+          await write(inner, "undone");
+          await inner.transaction(async (innermost) => await write(innermost, "undone too"));
+          throw new Error("only the nested one");
+        })
+        .catch(() => undefined);
+      await tx
+        .transaction(async (inner) => await inner.execute(sql`SELECT 1 / 0`))
+        .catch(() => undefined);
+      await write(tx, "after");
+    });
+    expect(end).toBe("completed");
+    expect(await it.written()).toEqual(["after", "inner", "outer"]);
+  });
+
+  test("writes a table by other columns than an attempt before it named", async () => {
+    await it.ask("CREATE TABLE partly_named (left_one text, right_one text)");
+    const left = pgTable("partly_named", { left_one: text() });
+    const right = pgTable("partly_named", { right_one: text() });
+    const first = await it.attempt((tx) => tx.insert(left).values({ left_one: "a" }));
+    const second = await it.attempt((tx) => tx.insert(right).values({ right_one: "b" }));
+    expect([first.end, second.end]).toEqual(["completed", "completed"]);
+  });
+
+  test("fails when the handler swallowed the error of a query, with that error's words", async () => {
+    const { end, status } = await it.attempt(async (tx) => {
+      await write(tx, "lost");
+      await tx.execute(sql`SELECT 1 / 0`).catch(() => undefined);
+    });
+    expect(end).toMatchObject({ code: "handler_failed" });
+    expect(String(end)).toContain("division by zero");
+    expect(status).toBe("pending");
+    expect(await it.written()).toEqual([]);
+  });
+
+  test("that is stopped in the middle of a query is undone, throws the signal's reason, and leaves nothing running", async () => {
+    const controller = new AbortController();
+    const reason = new Error("the claim was lost");
+    const running = it.attempt(async (tx) => {
+      await write(tx, "late");
+      const sleeping = tx.execute(sql`SELECT pg_sleep(31)`);
+      setTimeout(() => controller.abort(reason), 100);
+      await sleeping;
+    }, patient(controller.signal));
+    expect(await running).toEqual({ end: reason, status: "pending" });
+    await until(async () => {
+      const rows = await it.ask(
+        "SELECT FROM pg_stat_activity WHERE query LIKE '%pg_sleep(31)%' AND pid <> pg_backend_pid()",
+      );
+      return rows.length === 0;
+    });
+    expect(await it.written()).toEqual([]);
+  });
+
+  test("that finds the row held by another one does not wait for it", async () => {
+    const event = anEvent();
+    const number = await claim(it.ledger, event);
+    const second = await new Promise((resolve, reject) => {
+      const outer = async () => {
+        resolve(await complete(it.ledger, event, number));
+        return "handled" as const;
+      };
+      it.ledger.claims.attempt(event, number, outer, patient()).catch(reject);
+    });
+    expect(second).toBe("lost");
+  });
+});
 
 describe("A handler that would end its transaction", () => {
   test.each([
@@ -59,21 +135,6 @@ describe("A handler that would end its transaction", () => {
         "tx_changed",
       );
     }
-  });
-
-  test("does not hand its session's settings to the next", async () => {
-    const settings: unknown[] = [];
-    for (let n = 0; n < 3; n += 1) {
-      const { end } = await it.attempt(async (tx) => {
-        const { rows } = (await tx.execute(sql`SHOW search_path`)) as {
-          rows: unknown[];
-        };
-        settings.push(rows[0]);
-        await tx.execute(sql`SET search_path = nowhere`);
-      });
-      expect(end).toBe("completed");
-    }
-    expect(settings).toEqual(Array.from({ length: 3 }, () => ({ search_path: "public" })));
   });
 });
 

@@ -76,14 +76,3 @@ test("a step whose record comes first is read by the later attempt, which waits 
   expect(await claim(it.ledger, event)).toBe(2);
   expect((await it.ledger.claims.readBegun(keyOf(event), 2))?.steps.size).toBe(1);
 });
-
-test("steps of one event may be recorded side by side", async () => {
-  const event = anEvent();
-  await claim(it.ledger, event);
-  const names = Array.from({ length: 5 }, (_, index) => `step ${index}`);
-  const answers = names.map((name) =>
-    it.ledger.claims.recordStep(keyOf(event), 1, { ...step, name }),
-  );
-  expect(new Set(await Promise.all(answers))).toEqual(new Set(["recorded"]));
-  expect(await steps(event)).toHaveLength(5);
-});

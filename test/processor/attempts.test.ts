@@ -28,20 +28,13 @@ test("a failing handler is undone, recorded and tried again, until its last atte
   expect(await effects()).toBe(0);
 });
 
-test("a failed event whose queue did not get the result fails again, and no handler runs", async () => {
-  const { next, row } = repeatJob(processors, thenThrow(new PermanentError("no")));
-  await next("run-1");
-  expect(await next("run-1")).toMatchObject({ kind: "failed", code: "permanent_error" });
-  expect((await row())?.attempts).toBe(1);
-});
-
 test("an event is failed without an attempt only when its job is refused", async () => {
   let abandoned = 0;
-  const beforeAbandon = () => void (abandoned += 1);
-  const failing = repeatJob(processors, thenThrow(new PermanentError("no")), { beforeAbandon });
+  const before = { abandonEvent: () => (abandoned += 1) };
+  const failing = repeatJob(processors, thenThrow(new PermanentError("no")), { before });
   expect(await failing.next("run-1")).toMatchObject({ kind: "failed", recorded: true });
   expect(await failing.next("run-1")).toMatchObject({ kind: "failed", recorded: true });
-  expect(await repeatJob(processors, effect, { beforeAbandon }).next()).toMatchObject({
+  expect(await repeatJob(processors, effect, { before }).next()).toMatchObject({
     kind: "completed",
   });
   expect(abandoned).toBe(0);
@@ -95,9 +88,7 @@ test("a stale worker whose handler failed does not fail an event that another ha
   const { next, row, notices, claimElsewhere } = repeatJob(
     processors,
     thenThrow(new PermanentError("stale")),
-    {
-      beforeFail: async () => void (await claimElsewhere()),
-    },
+    { before: { fail: () => claimElsewhere() } },
   );
   expect(await next()).toEqual({ kind: "lost", afterMs: 5_000 });
   expect((await row())?.status).toBe("pending");

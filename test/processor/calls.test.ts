@@ -1,84 +1,61 @@
 import { on, type HandlerParts, type WebhookEvent } from "@millrace/core";
-import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { openForAll } from "../support/open-for.ts";
-import { createGate, effect, leave, makeJob, openTestProcessors } from "./processor-fixture.ts";
+import {
+  createGate,
+  effect,
+  leave,
+  makeJob,
+  openTestProcessors,
+  prepare,
+  type Options,
+} from "./processor-fixture.ts";
 
 const processors = openForAll(openTestProcessors);
 
-const parts = (given: HandlerParts) => [on("shop", "*", given)];
+const start = (parts: HandlerParts, options?: Options, over?: Parameters<typeof makeJob>[0]) =>
+  prepare(processors, parts, options, over);
 
 test("a call runs when its attempt is counted and before its row is locked, with no transaction open", async () => {
   const seen: unknown[] = [];
   const pid =
     "select pid from pg_stat_activity where state like 'idle in transaction%' and datname = current_database()";
-  const processor = processors.create(
-    parts({
+  const { process, row, notes } = start(
+    {
       call: async ({ id }) => {
         seen.push((await processors.row(id))?.attempts, await processors.ask(pid));
         const lock = "select from millrace.events where event_id = $1 for update nowait";
         expect(await processors.ask(lock, [id])).toHaveLength(1);
         return { refund: "re_1" };
       },
-      write: async (event, context, called) => {
-        await leave((called as { refund: string }).refund)(event, context);
-      },
-    }),
+      write: (event, context, called) =>
+        leave((called as { refund: string }).refund)(event, context),
+    },
     { groups: true },
   );
-  const job = makeJob();
-  expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "handled" });
+  expect(await process()).toEqual({ kind: "completed", outcome: "handled" });
   expect(seen).toEqual([1, []]);
-  expect(await processors.notes(job.event.eventId)).toEqual(["re_1"]);
-  expect(await processors.row(job.event.eventId)).toMatchObject({
-    status: "completed",
-    attempts: 1,
-  });
+  expect(await notes()).toEqual(["re_1"]);
+  expect(await row()).toMatchObject({ status: "completed", attempts: 1 });
 });
 
 test("what a call returns is written by the attempt that made it, and a call that throws writes nothing", async () => {
-  const processor = processors.create(
-    parts({
-      call: ({ attempt }) => {
-        if (attempt === 1) throw new Error("the other system is away");
-        return attempt;
-      },
-      write: (event, context, called) => leave(String(called))(event, context),
-    }),
-  );
-  const job = makeJob();
+  const { process, processor, row, notes, eventId } = start({
+    call: ({ attempt }) => {
+      if (attempt === 1) throw new Error("the other system is away");
+      return attempt;
+    },
+    write: (event, context, called) => leave(String(called))(event, context),
+  });
   const failed = { kind: "retry", code: "handler_failed", recorded: true };
-  expect(await processor.process(job)).toMatchObject(failed);
-  const { eventId } = job.event;
-  expect(await processors.row(eventId)).toMatchObject({
-    status: "pending",
-    last_error: "Error: the other system is away",
-  });
+  expect(await process()).toMatchObject(failed);
+  const last_error = "Error: the other system is away";
+  expect(await row()).toMatchObject({ status: "pending", last_error });
   // The job has given its body to the ledger.
-  expect(await processor.process(makeJob({ eventId, body: undefined }))).toMatchObject({
-    kind: "completed",
-  });
-  expect(await processors.notes(eventId)).toEqual(["2"]);
-});
-
-test("a write that fails undoes what it wrote, and the next attempt calls again", async () => {
-  let calls = 0;
-  const processor = processors.create(
-    parts({
-      call: () => (calls += 1),
-      write: async (event, context) => {
-        await effect(event, context);
-        if (event.attempt === 1) throw new Error("not yet");
-      },
-    }),
-  );
-  const job = makeJob();
-  expect(await processor.process(job)).toMatchObject({ kind: "retry" });
-  expect(await processors.effects(job.event.eventId)).toBe(0);
-  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
-  expect(calls).toBe(2);
-  expect(await processors.effects(job.event.eventId)).toBe(1);
+  const bare = makeJob({ eventId, body: undefined });
+  expect(await processor.process(bare)).toMatchObject({ kind: "completed" });
+  expect(await notes()).toEqual(["2"]);
 });
 
 test("of several handlers all calls are made, one after the other, and then all writes in one transaction", async () => {
@@ -96,50 +73,40 @@ test("of several handlers all calls are made, one after the other, and then all 
       if (name === "c" && event.attempt === 1) throw new Error("undoes all of them");
     },
   });
-  const processor = processors.create([
+  const { process, effects } = prepare(processors, [
     on("shop", "*", one("a")),
     on("shop", "*", effect),
     on("shop", "*", one("c")),
   ]);
-  const job = makeJob();
-  expect(await processor.process(job)).toMatchObject({ kind: "retry" });
+  expect(await process()).toMatchObject({ kind: "retry" });
   const all = ["a calls", "a has called", "c calls", "c has called", "a writes", "c writes"];
   expect(order).toEqual(all);
-  expect(await processors.effects(job.event.eventId)).toBe(0);
-  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
-  expect(await processors.effects(job.event.eventId)).toBe(3);
+  expect(await effects()).toBe(0);
+  expect(await process()).toMatchObject({ kind: "completed" });
+  expect(await effects()).toBe(3);
 });
 
 test("a handler with a call alone takes no transaction", async () => {
   let transactions = 0;
   const seen: WebhookEvent[] = [];
-  const processor = processors.create(parts({ call: (event) => void seen.push(event) }), {
-    beforeAttempt: () => void (transactions += 1),
-  });
-  const job = makeJob();
-  expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "handled" });
-  expect(await processors.row(job.event.eventId)).toMatchObject({
-    status: "completed",
-    outcome: "handled",
-    attempts: 1,
-  });
+  const before = { attempt: () => (transactions += 1) };
+  const { process, row, eventId } = start({ call: (event) => void seen.push(event) }, { before });
+  expect(await process()).toEqual({ kind: "completed", outcome: "handled" });
+  expect(await row()).toMatchObject({ status: "completed", outcome: "handled", attempts: 1 });
   expect(transactions).toBe(0);
-  expect(seen).toMatchObject([{ id: job.event.eventId, payload: { n: 1 }, attempt: 1 }]);
-  expect(await processor.process(job)).toEqual({ kind: "duplicate" });
+  expect(seen).toMatchObject([{ id: eventId, payload: { n: 1 }, attempt: 1 }]);
+  expect(await process()).toEqual({ kind: "duplicate" });
 });
 
 test("a handler with a call alone does not complete what another worker has claimed meanwhile", async () => {
   const { open, pass, untilWaiting } = createGate();
-  const processor = processors.create(parts({ call: pass }));
-  const job = makeJob();
-  const running = processor.process(job);
+  const { process, row, eventId } = start({ call: pass });
+  const running = process();
   await untilWaiting();
-  await processors.ask("update millrace.events set attempts = 2 where event_id = $1", [
-    job.event.eventId,
-  ]);
+  await processors.ask("update millrace.events set attempts = 2 where event_id = $1", [eventId]);
   open();
   expect(await running).toMatchObject({ kind: "lost" });
-  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending" });
+  expect(await row()).toMatchObject({ status: "pending" });
 });
 
 test("calls take no slots: as many run as callsMax allows, and other events go on beside them", async () => {
@@ -166,10 +133,10 @@ test("calls take no slots: as many run as callsMax allows, and other events go o
 
 test("jobs that wait for their calls are handed back by a worker that stops, and calls that run go on", async () => {
   const { open, pass, untilWaiting } = createGate();
-  const processor = processors.create(parts({ call: pass, write: effect }), { callsMax: 1 });
-  const [first, second] = [makeJob(), makeJob()];
-  const running = processor.process(first);
+  const { process, processor } = start({ call: pass, write: effect }, { callsMax: 1 });
+  const running = process();
   await untilWaiting();
+  const second = makeJob();
   const waiting = processor.process(second);
   processor.drain();
   expect(await waiting).toMatchObject({ kind: "retry", code: "shutting_down", recorded: false });
@@ -180,21 +147,15 @@ test("jobs that wait for their calls are handed back by a worker that stops, and
 
 test("a call past its own time has its signal aborted, fails its attempt, and gives its place back", async () => {
   let reason: unknown;
-  const processor = processors.create(
-    parts({
-      timeoutMs: 100,
-      call: async (_event, { signal }) => {
-        signal.addEventListener("abort", () => (reason = signal.reason));
-        await new Promise(() => {});
-      },
-    }),
-    { callsMax: 1 },
-  );
-  const job = makeJob();
+  const call: HandlerParts["call"] = async (_event, { signal }) => {
+    signal.addEventListener("abort", () => (reason = signal.reason));
+    await new Promise(() => {});
+  };
+  const { process, processor, row } = start({ timeoutMs: 100, call }, { callsMax: 1 });
   const timedOut = { kind: "retry", code: "handler_timeout", recorded: true };
-  expect(await processor.process(job)).toMatchObject(timedOut);
+  expect(await process()).toMatchObject(timedOut);
   expect(reason).toMatchObject({ code: "handler_timeout" });
-  expect(await processors.row(job.event.eventId)).toMatchObject({
+  expect(await row()).toMatchObject({
     attempts: 1,
     last_error: "MillraceError: Cannot finish handler: it ran longer than 100 ms",
   });
@@ -203,53 +164,40 @@ test("a call past its own time has its signal aborted, fails its attempt, and gi
 });
 
 test("a call may take longer than handlers may, if it says so", async () => {
-  const processor = processors.create(
-    parts({
-      timeoutMs: 10_000,
-      call: (_event, { signal }) =>
-        new Promise<void>((resolve, reject) => {
-          setTimeout(resolve, 400);
-          signal.addEventListener("abort", () => reject(signal.reason as Error));
-        }),
-    }),
-    { handlerTimeoutMs: 100 },
-  );
-  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
+  const call: HandlerParts["call"] = (_event, { signal }) =>
+    new Promise<void>((resolve, reject) => {
+      setTimeout(resolve, 400);
+      signal.addEventListener("abort", () => reject(signal.reason as Error));
+    });
+  const { process } = start({ timeoutMs: 10_000, call }, { handlerTimeoutMs: 100 });
+  expect(await process()).toMatchObject({ kind: "completed" });
 });
 
 test("a call whose job is another worker's is broken off", async () => {
   const lost = new AbortController();
   let isAborted = false;
-  const processor = processors.create(
-    parts({
-      call: async (_event, { signal }) => {
-        signal.addEventListener("abort", () => (isAborted = true));
-        lost.abort(new Error("the lock is lost"));
-        await new Promise(() => {});
-      },
-      write: effect,
-    }),
-  );
-  const job = makeJob({ signal: lost.signal });
-  expect(await processor.process(job)).toMatchObject({ kind: "lost" });
+  const call: HandlerParts["call"] = async (_event, { signal }) => {
+    signal.addEventListener("abort", () => (isAborted = true));
+    lost.abort(new Error("the lock is lost"));
+    await new Promise(() => {});
+  };
+  const { process, row, effects } = start({ call, write: effect }, {}, { signal: lost.signal });
+  expect(await process()).toMatchObject({ kind: "lost" });
   expect(isAborted).toBe(true);
-  expect(await processors.effects(job.event.eventId)).toBe(0);
-  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending" });
+  expect(await effects()).toBe(0);
+  expect(await row()).toMatchObject({ status: "pending" });
 });
 
 test("a call that a closing worker breaks off uses up no attempt", async () => {
   const { pass, untilWaiting } = createGate();
-  const processor = processors.create(parts({ call: pass }), { attempts: 1 });
-  const job = makeJob();
-  const running = processor.process(job);
+  const { process, processor, eventId } = start({ call: pass }, { attempts: 1 });
+  const running = process();
   await untilWaiting();
   await processor.close();
   expect(await running).toMatchObject({ kind: "retry", code: "shutting_down", recorded: true });
-  const [row] = await processors.ask<{ used: number }>(
-    "select attempts - attempts_at_retry as used from millrace.events where event_id = $1",
-    [job.event.eventId],
-  );
-  expect(row?.used).toBe(0);
+  const used =
+    "select attempts - attempts_at_retry as used from millrace.events where event_id = $1";
+  expect(await processors.ask(used, [eventId])).toEqual([{ used: 0 }]);
 });
 
 test("the type that the ledger has decides: the job of another delivery may name one without calls", async () => {
@@ -268,17 +216,4 @@ test("the type that the ledger has decides: the job of another delivery may name
   const other = { ...job, event: { ...job.event, type: "other" } };
   expect(await processor.process(other)).toMatchObject({ kind: "completed" });
   expect(order).toEqual(["call", "write"]);
-});
-
-test("a transaction of writes sees what others committed during the calls", async () => {
-  const processor = processors.create(
-    parts({
-      call: ({ id }) => processors.ask("insert into effects values ($1, 'meanwhile')", [id]),
-      write: async ({ id }, { tx }) => {
-        const { rows } = await tx.execute(sql`select note from effects where event_id = ${id}`);
-        expect(rows).toEqual([{ note: "meanwhile" }]);
-      },
-    }),
-  );
-  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
 });

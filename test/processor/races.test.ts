@@ -41,46 +41,29 @@ test("a connection that dies while the handler awaits something else uses up no 
   expect(await processors.effects(eventId)).toBe(1);
 });
 
-test("a stale worker that lost its claim writes nothing", async () => {
-  const gate = createGate();
-  let staleRuns = 0;
-  const stale = processors.create(
-    [
-      on("shop", "*", async (event, context) => {
-        staleRuns += 1;
-        await effect(event, context);
-      }),
-    ],
-    { beforeAttempt: gate.pass },
-  );
-  const { eventId } = makeJob().event;
-  const first = stale.process(makeJob({ eventId }));
-  await gate.untilWaiting();
-
-  const failing = processors.create([on("shop", "*", thenThrow(new Error("not yet")))]);
-  expect(await failing.process(makeJob({ eventId }))).toMatchObject({ kind: "retry" });
-  gate.open();
-  expect(await first).toMatchObject({ kind: "lost" });
-  expect(staleRuns).toBe(0);
-  expect(await processors.row(eventId)).toMatchObject({ status: "pending", attempts: 2 });
-  expect(await processors.effects(eventId)).toBe(0);
-});
-
-test("a stale worker whose event was completed meanwhile does not record its failure", async () => {
-  const gate = createGate();
-  const stale = processors.create([on("shop", "*", thenThrow(new Error("stale")))], {
-    beforeAttempt: gate.pass,
-  });
-  const { eventId } = makeJob().event;
-  const first = stale.process(makeJob({ eventId }));
-  await gate.untilWaiting();
-  const fresh = processors.create([on("shop", "*", effect)]);
-  expect(await fresh.process(makeJob({ eventId }))).toMatchObject({ kind: "completed" });
-  gate.open();
-  expect(await first).toMatchObject({ kind: "lost" });
-  expect(await processors.row(eventId)).toMatchObject({ status: "completed", last_error: null });
-  expect(await processors.effects(eventId)).toBe(1);
-});
+test.each([
+  ["failed", thenThrow(new Error("not yet")), "retry", { status: "pending", attempts: 2 }, 0],
+  ["completed", effect, "completed", { status: "completed", last_error: null }, 1],
+])(
+  "a stale worker whose event another has %s meanwhile runs nothing, and records nothing",
+  async (_title, run, kind, row, effects) => {
+    const gate = createGate();
+    let staleRuns = 0;
+    const stale = processors.create([on("shop", "*", () => void (staleRuns += 1))], {
+      before: { attempt: gate.pass },
+    });
+    const { eventId } = makeJob().event;
+    const first = stale.process(makeJob({ eventId }));
+    await gate.untilWaiting();
+    const other = processors.create([on("shop", "*", run)]);
+    expect(await other.process(makeJob({ eventId }))).toMatchObject({ kind });
+    gate.open();
+    expect(await first).toMatchObject({ kind: "lost" });
+    expect(staleRuns).toBe(0);
+    expect(await processors.row(eventId)).toMatchObject(row);
+    expect(await processors.effects(eventId)).toBe(effects);
+  },
+);
 
 test("a handler that already holds its event is not joined by another worker", async () => {
   const gate = createGate();

@@ -1,13 +1,10 @@
 import { on, PermanentError, RetryLater, type EventJob } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { makeJob, openTestProcessors } from "./processor-fixture.ts";
+import { fresh, openTestProcessors } from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
 const processors = openForAll(openTestProcessors);
-
-const fresh = (over: Parameters<typeof makeJob>[0] = {}) =>
-  makeJob({ startedBefore: false, ...over });
 
 /** A set-based handler whose type has had calm runs enough for groups, and the sizes of its sets. */
 async function warmSet(

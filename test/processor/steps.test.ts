@@ -1,4 +1,4 @@
-import { on, type CallContext, type HandlerParts, type WebhookEvent } from "@millrace/core";
+import type { CallContext, HandlerParts, WebhookEvent } from "@millrace/core";
 import { expect, test } from "vitest";
 import { openForAll } from "../support/open-for.ts";
 import {
@@ -6,6 +6,7 @@ import {
   effect,
   makeJob,
   openTestProcessors,
+  prepare,
   type Options,
 } from "./processor-fixture.ts";
 
@@ -13,7 +14,7 @@ const processors = openForAll(openTestProcessors);
 
 type Call = (event: WebhookEvent, context: CallContext) => unknown;
 const calling = (call: Call, options: Options = {}, write?: HandlerParts["write"]) =>
-  processors.create([on("shop", "*", { call, write })], options);
+  prepare(processors, { call, write }, options);
 
 const stepsOf = (eventId: string) =>
   processors.ask<{ name: string; attempt: number; generation: number; result: string | null }>(
@@ -24,7 +25,7 @@ const stepsOf = (eventId: string) =>
 test("a step that has ended is not run again by the attempts after it, which get its result", async () => {
   const keys: string[] = [];
   const got: unknown[] = [];
-  const processor = calling(async ({ attempt }, { once }) => {
+  const { process, processor, eventId } = calling(async ({ attempt }, { once }) => {
     got.push(
       await once("refund", (key) => {
         keys.push(key);
@@ -36,15 +37,12 @@ test("a step that has ended is not run again by the attempts after it, which get
       if (attempt === 1) throw new Error("the mailer is away");
     });
   });
-  const job = makeJob();
-  const { eventId } = job.event;
-  expect(await processor.process(job)).toMatchObject({ kind: "retry", code: "handler_failed" });
+  expect(await process()).toMatchObject({ kind: "retry", code: "handler_failed" });
   const refund = { name: "refund", attempt: 1, generation: 0 };
   const result = '{"id":"re_1","at":"1970-01-01T00:00:00.000Z"}';
   expect(await stepsOf(eventId)).toEqual([{ ...refund, result }]);
-  expect(await processor.process(makeJob({ eventId, body: undefined }))).toMatchObject({
-    kind: "completed",
-  });
+  const bare = makeJob({ eventId, body: undefined });
+  expect(await processor.process(bare)).toMatchObject({ kind: "completed" });
   const [base, mail] = [`shop.${eventId}.0`, `shop.${eventId}.0.mail`];
   expect(keys).toEqual([`${base}.refund`, mail, mail]);
   // What JSON keeps of it, in the first attempt too.
@@ -57,40 +55,22 @@ test("a step that has ended is not run again by the attempts after it, which get
 
 test("a replay runs its steps anew, under keys of its own", async () => {
   const keys: string[] = [];
-  const processor = calling((_event, { once }) => once("mail", (key) => void keys.push(key)));
-  const job = makeJob();
-  const { eventId } = job.event;
-  await processor.process(job);
+  const call: Call = (_event, { once }) => once("mail", (key) => void keys.push(key));
+  const { process, processor, eventId } = calling(call);
+  await process();
   await processors.ledger.retries.replay([{ source: "shop", eventId, generation: 0 }]);
   await processor.process(makeJob({ eventId, generation: 1, body: undefined }));
   expect(keys).toEqual([`shop.${eventId}.0.mail`, `shop.${eventId}.1.mail`]);
   expect(await stepsOf(eventId)).toMatchObject([{ generation: 0 }, { generation: 1 }]);
 });
 
-test("the first attempt of an event reads no steps, and an event without steps writes none", async () => {
-  const processor = calling(() => {}, {}, effect);
-  const job = makeJob();
-  await processor.process(job);
-  expect(await stepsOf(job.event.eventId)).toEqual([]);
-});
-
 test("steps of different names may run side by side", async () => {
-  const processor = calling(async (_event, { once }) => {
+  const { process, eventId } = calling(async (_event, { once }) => {
     const names = ["a", "b", "c", "d"];
     expect(await Promise.all(names.map((name) => once(name, () => name)))).toEqual(names);
   });
-  const job = makeJob();
-  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
-  expect(await stepsOf(job.event.eventId)).toHaveLength(4);
-});
-
-test("what a step throws is the handler's, and nothing is recorded", async () => {
-  const processor = calling(async (_event, { once }) => {
-    await once("mail", () => Promise.reject(new Error("550 no such mailbox"))).catch(() => {});
-  });
-  const job = makeJob();
-  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
-  expect(await stepsOf(job.event.eventId)).toEqual([]);
+  expect(await process()).toMatchObject({ kind: "completed" });
+  expect(await stepsOf(eventId)).toHaveLength(4);
 });
 
 const circle: { self?: unknown } = {};
@@ -121,27 +101,23 @@ test.each<[string, Call, string]>([
     'Cannot record step "circle", which has run: its result is not JSON. Return only what the rest of the handler needs, then retry the event: the step runs again with the same key',
   ],
 ])("a step %s fails the event at once", async (_what, call, message) => {
-  const processor = calling(call);
-  const job = makeJob();
+  const { process, row } = calling(call);
   const failed = { kind: "failed", code: "step_refused", recorded: true };
-  expect(await processor.process(job)).toMatchObject(failed);
-  expect(await processors.row(job.event.eventId)).toMatchObject({
-    status: "failed",
-    last_error: `MillraceError: ${message}`,
-  });
+  expect(await process()).toMatchObject(failed);
+  const last_error = `MillraceError: ${message}`;
+  expect(await row()).toMatchObject({ status: "failed", last_error });
 });
 
 test("a result of 64 kB, of any characters, is kept", async () => {
   const text = `\0\ud800${"x".repeat(65_536 - 14)}`;
   expect(JSON.stringify(text)).toHaveLength(65_536);
   const got: unknown[] = [];
-  const processor = calling(async ({ attempt }, { once }) => {
+  const { process } = calling(async ({ attempt }, { once }) => {
     got.push(await once("page\u2028", () => text));
     if (attempt === 1) throw new Error("again");
   });
-  const job = makeJob();
-  await processor.process(job);
-  expect(await processor.process(job)).toMatchObject({ kind: "completed" });
+  await process();
+  expect(await process()).toMatchObject({ kind: "completed" });
   expect(got).toEqual([text, text]);
 });
 
@@ -157,66 +133,58 @@ test("a stale worker remembers nothing: its step throws, whatever its handler ma
       return await once("after", () => keys.push("never"));
     }
   };
-  const stale = calling(call, { beforeStep: gate.pass }, effect);
-  const job = makeJob();
-  const { eventId } = job.event;
-  const first = stale.process(job);
+  const stale = calling(call, { before: { recordStep: gate.pass } }, effect);
+  const { eventId } = stale;
+  const first = stale.process();
   await gate.untilWaiting();
-  expect(await calling(call, {}, effect).process(makeJob({ eventId }))).toMatchObject({
-    kind: "completed",
-  });
+  const { processor } = calling(call, {}, effect);
+  expect(await processor.process(makeJob({ eventId }))).toMatchObject({ kind: "completed" });
   gate.open();
   expect(await first).toMatchObject({ kind: "lost" });
   expect(thrown).toMatchObject([{ code: "lost_claim" }]);
   expect(new Set(keys.slice(0, 2))).toEqual(new Set([`shop.${eventId}.0.mail`]));
   expect(await stepsOf(eventId)).toMatchObject([{ name: "mail", attempt: 2 }]);
-  expect(await processors.effects(eventId)).toBe(1);
+  expect(await stale.effects()).toBe(1);
 });
 
 test("a step does not begin when the time of its call is up, and does when Postgres was away for a moment", async () => {
   const ran: string[] = [];
   let late: Promise<unknown> = Promise.resolve();
-  const processor = processors.create([
-    on("shop", "*", {
-      timeoutMs: 50,
-      call: async ({ attempt }, { once, signal }) => {
-        if (attempt > 1) return;
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
-        late = once("late", () => ran.push("late")).catch((error: unknown) => error);
-        await late;
-      },
-    }),
-  ]);
-  expect(await processor.process(makeJob())).toMatchObject({ code: "handler_timeout" });
+  const call: Call = async (_event, { once, signal }) => {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    late = once("late", () => ran.push("late")).catch((error: unknown) => error);
+    await late;
+  };
+  const slow = prepare(processors, { timeoutMs: 50, call });
+  expect(await slow.process()).toMatchObject({ code: "handler_timeout" });
   expect(await late).toMatchObject({ code: "handler_timeout" });
   expect(ran).toEqual([]);
 
   let isAway = true;
   const patient = calling((_event, { once }) => once("mail", () => 1), {
-    beforeStep: () => {
-      if (!isAway) return;
-      isAway = false;
-      throw Object.assign(new Error("terminating connection"), {
-        code: "57P01",
-        severity: "FATAL",
-      });
+    before: {
+      recordStep: () => {
+        if (!isAway) return;
+        isAway = false;
+        const error = new Error("terminating connection");
+        throw Object.assign(error, { code: "57P01", severity: "FATAL" });
+      },
     },
   });
-  const job = makeJob();
-  expect(await patient.process(job)).toMatchObject({ kind: "completed" });
-  expect(await stepsOf(job.event.eventId)).toHaveLength(1);
+  expect(await patient.process()).toMatchObject({ kind: "completed" });
+  expect(await stepsOf(patient.eventId)).toHaveLength(1);
 });
 
 test("a step that its call does not await begins no other when the call has ended", async () => {
   let later: Promise<unknown> = Promise.resolve();
   const ended = createGate();
-  const processor = calling((_event, { once }) => {
+  const { process } = calling((_event, { once }) => {
     later = ended
       .pass()
       .then(() => once("late", () => 1))
       .catch((error: unknown) => error);
   });
-  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
+  expect(await process()).toMatchObject({ kind: "completed" });
   ended.open();
   expect(await later).toMatchObject({
     code: "step_refused",

@@ -8,8 +8,7 @@ import { stripe } from "@millrace/providers";
 import { relations } from "drizzle-orm";
 import { integer, pgTable, text } from "drizzle-orm/pg-core";
 import { beforeAll, expect, test } from "vitest";
-import { makeJob, openTestProcessors } from "./processor-fixture.ts";
-import { fresh, warmGroups } from "./warm-groups.ts";
+import { fresh, makeJob, openTestProcessors, warmGroups } from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
 // `tx.query` of drizzle, with the tables of the config, in each of the transactions that a handler may run in.

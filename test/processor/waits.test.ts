@@ -156,49 +156,6 @@ test("sixty waits leave the database's fifty to the event", async () => {
   expect(await rowOf(eventId)).toMatchObject({ attempts: 60 + 53, waits: 60 });
 });
 
-test("a worker that dies between two waits has used up one attempt, and no wait", async () => {
-  const { next, eventId, claimElsewhere } = repeatJob(processors, inTurn(wait(), wait(), wait()), {
-    attempts: 2,
-  });
-  await next();
-  await claimElsewhere();
-  expect(await next()).toMatchObject({ code: "retry_later" });
-  expect(await rowOf(eventId)).toMatchObject({ attempts: 3, waits: 2, charged: 1 });
-  expect(await next()).toMatchObject({ code: "retry_later" });
-  expect(await next()).toMatchObject({ kind: "completed" });
-});
-
-test("a stale worker whose handler asked to wait does not make an event wait that another has claimed", async () => {
-  const { next, eventId, claimElsewhere } = repeatJob(processors, thenThrow(wait()), {
-    beforeFail: async () => void (await claimElsewhere()),
-  });
-  expect(await next()).toEqual({ kind: "lost", afterMs: 5_000 });
-  expect(await rowOf(eventId)).toMatchObject({ waits: 0, due_ms: null, error: null });
-});
-
-test("the log keeps the first hundred waits of an event, and each failure", async () => {
-  const waits = Array.from({ length: 120 }, (_, index) => wait(`wait ${index + 1}`));
-  const { next, eventId } = repeatJob(
-    processors,
-    inTurn(...waits, new Error("broken"), wait("the last"), new PermanentError("no")),
-  );
-  for (let run = 0; run < 122; run += 1) expect(await next()).toMatchObject({ recorded: true });
-  expect(await rowOf(eventId)).toMatchObject({
-    attempts: 122,
-    waits: 121,
-    charged: 1,
-    error: "RetryLater: the last",
-  });
-  await next();
-  const log = await logOf(eventId);
-  expect(log.map(({ attempt }) => attempt)).toEqual([
-    ...Array.from({ length: 100 }, (_, index) => index + 1),
-    121,
-    123,
-  ]);
-  expect(log.slice(-2).map(({ code }) => code)).toEqual(["handler_failed", "permanent_error"]);
-});
-
 test("the row says when the next attempt is due, and nothing while one runs or when the event has settled", async () => {
   const deadlock = Object.assign(new Error("deadlock"), { code: "40P01", severity: "ERROR" });
   const seen: unknown[] = [];
@@ -232,15 +189,6 @@ test("an event that was due and completes in its first attempt is due no longer"
     kind: "completed",
   });
   expect(await rowOf(eventId)).toMatchObject({ status: "completed", attempts: 1, due_ms: null });
-});
-
-test("an event whose job was given up is not due", async () => {
-  const { next, eventId } = repeatJob(processors, thenThrow(wait()));
-  await next();
-  const reason = { code: "gave_up", message: "stalled", run: "run-9" } as const;
-  const key = { source: "shop", eventId, generation: 0 };
-  expect(await processors.ledger.repair.abandonEvent(key, reason)).toBe("failed");
-  expect(await rowOf(eventId)).toMatchObject({ status: "failed", due_ms: null });
 });
 
 test.each([

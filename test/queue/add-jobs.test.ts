@@ -1,4 +1,4 @@
-import { createRedisQueues, jobId, queueName, type Queues } from "@millrace/queue";
+import { createRedisQueues, jobId, queueName } from "@millrace/queue";
 import {
   makeQueueKey,
   QueueKeys,
@@ -8,39 +8,29 @@ import {
 } from "@millrace/core";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { openForEach } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
-import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { contentsOfRedis as contents, scriptsRun } from "../support/redis-contents.ts";
 import { until } from "../support/until.ts";
+import { openQueuesOnRedis } from "./queues-on-redis.ts";
 
 describeOnRedis("adding jobs", () => {
-  let redis: TestRedis;
-  let client: Redis;
-  let queues: Queues;
-
-  beforeEach(async () => {
-    redis = await startRedis();
-    client = new Redis(redis.url);
-    queues = openQueues(redis);
-    await until(() => queues.ping().then(() => true));
-  });
-
-  afterEach(async () => {
-    await queues.close();
-    client.disconnect();
-    await redis.stop();
-  });
+  const on = openForEach(() => openQueuesOnRedis("ingress"));
 
   it("runs one script for all jobs of a call", async () => {
-    await queues.enqueue([event("evt_0")]);
-    const before = await scriptsRun(client);
-    await queues.enqueue([event("evt_1"), event("evt_2"), event("evt_3")]);
-    expect((await scriptsRun(client)) - before).toBe(1);
+    await on.queues.enqueue([event("evt_0")]);
+    const before = await scriptsRun(on.client);
+    await on.queues.enqueue([event("evt_1"), event("evt_2"), event("evt_3")]);
+    expect((await scriptsRun(on.client)) - before).toBe(1);
   });
 
   it("signs a job that begins later as it does every other", async () => {
-    const signing = openQueues(redis, new QueueKeys(makeQueueKey()));
+    const signing = createRedisQueues({
+      ...{ url: on.redis.url, keys: new QueueKeys(makeQueueKey()), sources: ["acme"] },
+      ...{ role: "ingress", notify: () => undefined },
+    });
     try {
       await until(() => signing.ping().then(() => true));
       const events = [event("evt_now"), event("evt_later")];
@@ -50,7 +40,7 @@ describeOnRedis("adding jobs", () => {
         expect(job?.event).toMatchObject({ eventId: each.eventId, bodyHash: each.bodyHash });
         expect(job?.mac).toBeUndefined();
       }
-      expect((await queues.findJob(event("evt_later")))?.state).toBe("delayed");
+      expect((await on.queues.findJob(event("evt_later")))?.state).toBe("delayed");
     } finally {
       await signing.close();
     }
@@ -64,12 +54,12 @@ describeOnRedis("adding jobs", () => {
       streams: { events: { maxLen: 1_000 } },
     });
     const addToBoth = async (events: IncomingEvent[], options = {}) => {
-      await queues.enqueue(events, options);
+      await on.queues.enqueue(events, options);
       for (const each of events) await addPlainly(queue, toEnvelope(each, options));
-      expect(await contents(client)).toEqual(await contents(plain));
+      expect(await contents(on.client)).toEqual(await contents(plain));
     };
     try {
-      for (const each of [client, plain]) {
+      for (const each of [on.client, plain]) {
         await until(async () => (await each.hlen(`${PREFIX}meta`)) === 2);
       }
       await addToBoth(shapes());
@@ -81,9 +71,9 @@ describeOnRedis("adding jobs", () => {
       await addToBoth(shapes());
       await addToBoth([event("evt_1", { body: Buffer.from("another") })]);
       await addToBoth([event("evt_identity")], { identityOnly: true });
-      await Promise.all([queue.pause(), queues.pause("acme")]);
+      await Promise.all([queue.pause(), on.queues.pause("acme")]);
       await addToBoth([event("evt_paused")]);
-      await Promise.all([queue.resume(), queues.resume("acme")]);
+      await Promise.all([queue.resume(), on.queues.resume("acme")]);
       await addToBoth([event("evt_resumed")]);
     } finally {
       await queue.close();
@@ -93,67 +83,68 @@ describeOnRedis("adding jobs", () => {
   });
 
   it("sends the script again to a Redis that has forgotten it", async () => {
-    expect(await queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
-    await client.script("FLUSH", "SYNC");
-    expect(await queues.enqueue([event("evt_1"), event("evt_2")])).toEqual([
+    expect(await on.queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
+    await on.client.script("FLUSH", "SYNC");
+    expect(await on.queues.enqueue([event("evt_1"), event("evt_2")])).toEqual([
       "duplicate",
       "accepted",
     ]);
   });
 
   it("lets a key of another kind harm the one event that it is in the way of", async () => {
-    await client.lpush(`bull:${queueName("acme")}:evt_bad`, "a list");
-    const answers = await queues.enqueue([event("evt_1"), event("evt_bad"), event("evt_2")]);
+    await on.client.lpush(`bull:${queueName("acme")}:evt_bad`, "a list");
+    const answers = await on.queues.enqueue([event("evt_1"), event("evt_bad"), event("evt_2")]);
     expect(answers).toEqual(["accepted", expect.any(Error), "accepted"]);
     expect(String(answers[1])).toMatch(/^\w*Error: WRONGTYPE/);
-    expect((await queues.counts()).get("acme")).toMatchObject({ waiting: 2 });
+    expect((await on.queues.counts()).get("acme")).toMatchObject({ waiting: 2 });
   });
 
   it("answers every event with the error of a full Redis, and takes them when it has room", async () => {
-    await queues.enqueue([event("evt_0")]);
-    await client.config("SET", "maxmemory", "1mb");
+    await on.queues.enqueue([event("evt_0")]);
+    await on.client.config("SET", "maxmemory", "1mb");
     const events = [event("evt_0"), event("evt_1"), event("evt_2")];
-    const [before, ...others] = await queues.enqueue(events);
+    const [before, ...others] = await on.queues.enqueue(events);
     for (const answer of others)
       expect(String(answer)).toMatch(/^MillraceError: Cannot enqueue: OOM/);
     // The script need not write to know a duplicate.
     expect(before).toBe("duplicate");
-    expect((await queues.counts()).get("acme")).toMatchObject({ waiting: 1 });
-    await client.config("SET", "maxmemory", "0");
-    expect(await queues.enqueue(events)).toEqual(["duplicate", "accepted", "accepted"]);
+    expect((await on.queues.counts()).get("acme")).toMatchObject({ waiting: 1 });
+    await on.client.config("SET", "maxmemory", "0");
+    expect(await on.queues.enqueue(events)).toEqual(["duplicate", "accepted", "accepted"]);
   });
 
   it("answers every event with the error of a replica, and connects anew", async () => {
-    await client.replicaof("127.0.0.1", 1);
-    for (const answer of await queues.enqueue([event("evt_1"), event("evt_2")])) {
+    await on.client.replicaof("127.0.0.1", 1);
+    for (const answer of await on.queues.enqueue([event("evt_1"), event("evt_2")])) {
       expect(String(answer)).toMatch(/^MillraceError: Cannot enqueue: READONLY/);
     }
-    await client.replicaof("NO", "ONE");
+    await on.client.replicaof("NO", "ONE");
     // The connection was closed, for wherever its name points by then.
     await until(async () => {
-      return String(await queues.enqueue([event("evt_1")])) === "accepted";
+      return String(await on.queues.enqueue([event("evt_1")])) === "accepted";
     });
+  });
+
+  it("tells the share of maxmemory that is used, if there is one", async () => {
+    const pressure = on.queues.pressure();
+    expect(pressure.memoryShare).toBeUndefined();
+    await on.client.config("SET", "maxmemory", "100mb");
+    const share = await until(() => pressure.memoryShare);
+    expect(share).toBeGreaterThan(0);
+    expect(share).toBeLessThan(0.5);
+    await on.client.config("SET", "maxmemory", "0");
+    await until(() => pressure.memoryShare === undefined);
   });
 
   it("takes more at once than one script is given", async () => {
     const events = Array.from({ length: 600 }, (_, index) => event(`evt_${index}`));
-    expect(await queues.enqueue(events)).toEqual(events.map(() => "accepted"));
-    expect(await queues.enqueue(events)).toEqual(events.map(() => "duplicate"));
-    expect((await queues.counts()).get("acme")).toMatchObject({ waiting: 600 });
+    expect(await on.queues.enqueue(events)).toEqual(events.map(() => "accepted"));
+    expect(await on.queues.enqueue(events)).toEqual(events.map(() => "duplicate"));
+    expect((await on.queues.counts()).get("acme")).toMatchObject({ waiting: 600 });
   });
 });
 
 const PREFIX = `bull:${queueName("acme")}:`;
-
-function openQueues(redis: TestRedis, keys?: QueueKeys): Queues {
-  return createRedisQueues({
-    url: redis.url,
-    keys,
-    sources: ["acme"],
-    role: "ingress",
-    notify: () => undefined,
-  });
-}
 
 function idOf({ eventId, generation }: IncomingEvent): string {
   return jobId(eventId, generation);

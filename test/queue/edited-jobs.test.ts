@@ -1,14 +1,33 @@
-import type { JobResult } from "@millrace/core";
-import { createRedisQueues, queueName, type QueueNotice } from "@millrace/queue";
-import { Redis } from "ioredis";
+import { queueName } from "@millrace/queue";
 import { expect, it } from "vitest";
+import { openForEach } from "../support/open-for.ts";
 import { dieWithJob, event, quickWorker } from "../support/queue-fixture.ts";
-import { describeOnRedis, startRedis } from "../support/redis.ts";
+import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-
-const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
+import { COMPLETED, openQueuesOnRedis } from "./queues-on-redis.ts";
 
 describeOnRedis("jobs that were edited in Redis itself", () => {
+  const on = openForEach(() => openQueuesOnRedis("worker"));
+
+  /** Enqueues events, sets a field of a job's hash, and gives what works and notes which events ran. */
+  async function edit(ids: readonly string[], id: string, field: string, value: string) {
+    await on.queues.enqueue(ids.map((each) => event(each)));
+    await on.client.hset(`bull:${queueName("acme")}:${id}`, field, value);
+    const ran = new Set<string>();
+    const work = () =>
+      on.queues.work({
+        worker: quickWorker({ maxStalledCount: 1 }),
+        concurrency: () => 1,
+        run: async (job) => {
+          ran.add(job.event.eventId);
+          return COMPLETED;
+        },
+        onAbandoned: () => Promise.resolve(),
+      });
+    const stateOf = () => on.queues.queues.get("acme")?.getJobState(id);
+    return { ran, work, stateOf };
+  }
+
   it.each([
     ["data that is no JSON", "data", "{not json"],
     ["data that is null", "data", "null"],
@@ -16,66 +35,24 @@ describeOnRedis("jobs that were edited in Redis itself", () => {
     ["a number of runs that is no number", "ats", "x"],
     ["a number of attempts that is no whole one", "atm", "1.5"],
   ])("go on with the others past %s", async (_, field, value) => {
-    const redis = await startRedis();
-    const notices: QueueNotice[] = [];
-    const queues = createRedisQueues({
-      url: redis.url,
-      sources: ["acme"],
-      role: "worker",
-      notify: (notice) => notices.push(notice),
-    });
-    const client = new Redis(redis.url);
-    await until(() => queues.ping().then(() => true));
-    await queues.enqueue([event("evt_1"), event("evt_2"), event("evt_3")]);
-    await client.hset(`bull:${queueName("acme")}:evt_2`, field, value);
-    const ran = new Set<string>();
-    queues.work({
-      worker: quickWorker({ maxStalledCount: 1 }),
-      concurrency: () => 1,
-      run: async (job) => {
-        ran.add(job.event.eventId);
-        return COMPLETED;
-      },
-      onAbandoned: () => Promise.resolve(),
-    });
+    const ids = ["evt_1", "evt_2", "evt_3"];
+    const { ran, work, stateOf } = await edit(ids, "evt_2", field, value);
+    work();
     await until(() => ran.has("evt_1") && ran.has("evt_3"));
     const state = await until(async () => {
-      const found = await queues.queues.get("acme")?.getJobState("evt_2");
+      const found = await stateOf();
       return found === "failed" || found === "completed" ? found : undefined;
     });
     expect(state).toBe(field === "data" ? "failed" : "completed");
     expect(ran.has("evt_2")).toBe(field !== "data");
     // And it can be listed, which bull-board does.
-    expect(await queues.queues.get("acme")?.getJobs(["failed", "completed"])).toHaveLength(3);
-    await queues.close();
-    client.disconnect();
-    await redis.stop();
+    expect(await on.queues.queues.get("acme")?.getJobs(["failed", "completed"])).toHaveLength(3);
   });
 
   it("are not lost with their worker past a number of stalls that is no number", async () => {
-    const redis = await startRedis();
-    const queues = createRedisQueues({
-      url: redis.url,
-      sources: ["acme"],
-      role: "worker",
-      notify: () => {},
-    });
-    const client = new Redis(redis.url);
-    await until(() => queues.ping().then(() => true));
-    await queues.enqueue([event("evt_1")]);
-    await client.hset(`bull:${queueName("acme")}:evt_1`, "stc", "x");
-    await dieWithJob(redis.url, "acme");
-    queues.work({
-      worker: quickWorker({ maxStalledCount: 1 }),
-      concurrency: () => 1,
-      run: () => Promise.resolve(COMPLETED),
-      onAbandoned: () => Promise.resolve(),
-    });
-    const isCompleted = async () =>
-      (await queues.queues.get("acme")?.getJobState("evt_1")) === "completed";
-    await until(isCompleted, { withinMs: 60_000, what: "the job completed" });
-    await queues.close();
-    client.disconnect();
-    await redis.stop();
+    const { work, stateOf } = await edit(["evt_1"], "evt_1", "stc", "x");
+    await dieWithJob(on.redis.url, "acme");
+    work();
+    await until(async () => (await stateOf()) === "completed", { what: "the job completed" });
   });
 });

@@ -1,18 +1,17 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { JobResult } from "@millrace/core";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "@millrace/embedded-postgres";
 import { connectionsWanted, createPostgresQueues, type QueueNotice } from "@millrace/queue";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { copyDataFolder } from "../support/data-folder.ts";
 import { event, quickWorker } from "../support/queue-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
 import { freePort } from "../support/free-port.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
-
-const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
+import { COMPLETED } from "./queues-on-redis.ts";
 
 describe("the queues while Postgres is away", () => {
   let folder: string;
@@ -82,42 +81,30 @@ describe("the queues while Postgres is away", () => {
 });
 
 describe("createPostgresQueues", () => {
+  const database = openForEach(async () => {
+    const { url, drop } = await scratchDatabase();
+    return { url, close: drop };
+  });
+  const open = (url = database.url, over = {}) =>
+    createPostgresQueues({ url, sources: ["acme"], role: "ingress", notify: () => {}, ...over });
+
   it("names a Postgres unreachable that is not there", async () => {
     const url = `postgres://nobody:secret@127.0.0.1:${await freePort()}/none`;
-    const refusal = await createPostgresQueues({
-      url,
-      sources: ["acme"],
-      role: "cli",
-      notify: () => {},
-    }).catch((error) => error);
+    const refusal = await open(url).catch((error) => error);
     expect(refusal).toMatchObject({ code: "database_unreachable" });
     expect(String(refusal)).not.toContain("secret");
   });
 
   it("makes the tables once, also when many processes start at the same time", async () => {
-    const database = await scratchDatabase();
-    const opened = await Promise.all(
-      [1, 2, 3, 4].map(() =>
-        createPostgresQueues({
-          url: database.url,
-          sources: ["acme"],
-          role: "ingress",
-          notify: () => {},
-        }),
-      ),
-    );
+    const opened = await Promise.all([1, 2, 3, 4].map(() => open()));
     for (const [index, queues] of opened.entries()) {
       expect(await queues.enqueue([event(`evt_${index}`)])).toEqual(["accepted"]);
     }
     await Promise.all(opened.map((queues) => queues.close()));
-    await database.drop();
   });
 
   it("starts with a role that may not create anything, where the tables are", async () => {
-    const database = await scratchDatabase();
-    const options = { sources: ["acme"], role: "ingress" as const, notify: () => {} };
-    const first = await createPostgresQueues({ ...options, url: database.url });
-    await first.close();
+    await (await open()).close();
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     const role = `meek_${Date.now()}`;
@@ -127,24 +114,16 @@ describe("createPostgresQueues", () => {
     const url = new URL(database.url);
     url.username = role;
     url.password = "meek";
-    const second = await createPostgresQueues({ ...options, url: url.href });
+    const second = await open(url.href);
     expect((await second.counts()).get("acme")).toMatchObject({ waiting: 0 });
     await second.close();
     await client.query(`DROP OWNED BY ${role}`);
     await client.query(`DROP ROLE ${role}`);
     await client.end();
-    await database.drop();
   });
 
   it("takes no more connections than it says, however much is asked at once", async () => {
-    const database = await scratchDatabase();
-    const queues = await createPostgresQueues({
-      url: database.url,
-      sources: ["acme"],
-      role: "ingress",
-      notify: () => {},
-      enqueueTimeoutMs: 10_000,
-    });
+    const queues = await open(database.url, { enqueueTimeoutMs: 10_000 });
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     const calls = Array.from({ length: 40 }, (_, index) =>
@@ -158,6 +137,5 @@ describe("createPostgresQueues", () => {
     expect(rows[0]?.count).toBeLessThanOrEqual(connectionsWanted("ingress"));
     await client.end();
     await queues.close();
-    await database.drop();
   });
 });

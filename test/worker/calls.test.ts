@@ -1,15 +1,13 @@
 import { on } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
+import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
-import { effect, makeEvent, openTestWorkers, type TestWorkers } from "./worker-fixture.ts";
+import { createGate } from "../processor/processor-fixture.ts";
+import { effect, makeEvent, openTestWorkers } from "./worker-fixture.ts";
 
 onOneBackend("a worker whose handlers make calls", (prepare) => {
-  let workers: TestWorkers;
-  beforeAll(async () => {
-    workers = await openTestWorkers(await prepare());
-  });
-  afterAll(() => workers?.close());
+  const workers = openForAll(async () => openTestWorkers(await prepare()));
 
   const enqueue = async (count: number, type: string) => {
     const events = Array.from({ length: count }, () => makeEvent({ type }));
@@ -24,40 +22,28 @@ onOneBackend("a worker whose handlers make calls", (prepare) => {
     });
 
   test("takes as many jobs as its calls may be, whatever its concurrency", async () => {
-    let [calling, most, open] = [0, 0, () => {}];
-    const opened = new Promise<void>((resolve) => (open = resolve));
-    const call = async () => {
-      calling += 1;
-      most = Math.max(most, calling);
-      await opened;
-      calling -= 1;
-    };
-    const { worker } = await workers.work([on("shop", "slow", { call }), effect], {
+    const { open, pass, seen, untilWaiting } = createGate();
+    const { worker } = await workers.work([on("shop", "slow", { call: pass }), effect], {
       concurrency: 2,
       callsMax: 12,
     });
     const events = await enqueue(20, "slow");
-    await until(() => calling === 12);
+    await untilWaiting(12);
     // Two more wait for their place; the rest is there for other workers.
     await until(async () => (await jobs())?.active === 14);
     expect(await jobs()).toMatchObject({ active: 14, waiting: 6 });
     open();
     await completed(events);
-    expect(most).toBe(12);
+    expect(seen.most).toBe(12);
     await worker.close();
   });
 
   test("takes no more jobs than its slots when their handlers make none", async () => {
-    let [running, open] = [0, () => {}];
-    const opened = new Promise<void>((resolve) => (open = resolve));
-    const write = async () => {
-      running += 1;
-      await opened;
-    };
-    const handlers = [on("shop", "plain", write), on("shop", "slow", { call: () => {} })];
+    const { open, pass, untilWaiting } = createGate();
+    const handlers = [on("shop", "plain", pass), on("shop", "slow", { call: () => {} })];
     const { worker } = await workers.work(handlers, { concurrency: 2, callsMax: 12 });
     const events = await enqueue(10, "plain");
-    await until(() => running === 2);
+    await untilWaiting(2);
     await until(async () => (await jobs())?.active === 2);
     expect(await jobs()).toMatchObject({ active: 2, waiting: 8 });
     open();

@@ -74,21 +74,20 @@ test("a second signal ends the process at once", async () => {
   expect(await worker.end("SIGTERM")).toBe(130);
 });
 
-test("handlers that cannot be imported stop the start, with their cause", async () => {
-  const { code, output } = await runCommand(["worker"], { ...environment(), BREAK: "import" });
+test.each<[string, Record<string, string>, RegExp]>([
+  [
+    "handlers that cannot be imported stop the start, with their cause",
+    { BREAK: "import" },
+    /the handlers are broken \(handlers_not_loaded\)/,
+  ],
+  [
+    "handlers of sources that are not configured stop the start, all of them named",
+    { BREAK: "sources" },
+    /shpo[^]*bnak/,
+  ],
+  ["without DATABASE_URL the worker says how to set it", { DATABASE_URL: "" }, /postgres:\/\//],
+])("%s", async (_title, env, text) => {
+  const { code, output } = await runCommand(["worker"], { ...environment(), ...env });
   expect(code).toBe(1);
-  expect(output).toContain("handlers_not_loaded");
-  expect(output).toContain("the handlers are broken");
-});
-
-test("handlers of sources that are not configured stop the start, all of them named", async () => {
-  const { code, output } = await runCommand(["worker"], { ...environment(), BREAK: "sources" });
-  expect(code).toBe(1);
-  expect(output).toMatch(/shpo[^]*bnak/);
-});
-
-test("without DATABASE_URL the worker says how to set it", async () => {
-  const { code, output } = await runCommand(["worker"], { ...environment(), DATABASE_URL: "" });
-  expect(code).toBe(1);
-  expect(output).toContain("postgres://");
+  expect(output).toMatch(text);
 });

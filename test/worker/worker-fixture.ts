@@ -21,16 +21,20 @@ export interface TestWorkers extends TestLedger, SeenEvents {
   work(
     handlers: readonly Handler[],
     worker?: Record<string, number>,
-    onFailed?: OnFailed,
+    more?: { onFailed?: OnFailed; sources?: Record<string, unknown> },
   ): Promise<StartedWorker>;
 }
 
 const POLICY = { attempts: 3, backoff: { firstMs: 10, factor: 1, maxMs: 10 } };
 
-/** The config of a worker with one source, `shop`. */
-export function shopConfig(handlers: readonly Handler[], worker: Record<string, number> = {}) {
+/** The config of a worker with the source `shop`. */
+export function shopConfig(
+  handlers: readonly Handler[],
+  worker: Record<string, number> = {},
+  sources: Record<string, unknown> = {},
+) {
   return parseConfig({
-    sources: { shop: { provider: plainProvider(), options: POLICY } },
+    sources: { shop: { provider: plainProvider(), options: POLICY }, ...sources },
     handlers,
     worker: { lockDurationMs: 3_000, stalledIntervalMs: 1_000, ...worker },
   });
@@ -44,14 +48,14 @@ export function openTestWorkers(servers: TestServers): Promise<TestWorkers> {
 async function openWorkers(servers: TestServers): Promise<TestWorkers> {
   const test = await openTestLedger({ url: servers.databaseUrl, max: 30 });
   await test.ask("create table effects (event_id text)");
-  const queues = await openTestQueues(servers, "worker", ["shop"]);
+  const queues = await openTestQueues(servers, "worker", ["shop", "mail"]);
   const started: StartedWorker[] = [];
   return {
     ...test,
     ...seenEvents(test.pool),
     queues,
-    work: async (handlers, options = {}, onFailed) => {
-      const config = { ...shopConfig(handlers, options), onFailed };
+    work: async (handlers, options = {}, { onFailed, sources } = {}) => {
+      const config = { ...shopConfig(handlers, options, sources), onFailed };
       const worker = await startWorker(servers, config, handlers);
       started.push(worker);
       return worker;

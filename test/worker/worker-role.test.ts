@@ -1,33 +1,29 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { freePort } from "../support/free-port.ts";
 import { openTestLedger } from "../support/ledger-fixture.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
+import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
-import { createRelay, type Relay } from "./relay.ts";
 import { createTestRole, makeEvent, type TestRole } from "./worker-fixture.ts";
 
 describeOnRedis("a worker process", () => {
   let database: Awaited<ReturnType<typeof scratchDatabase>>;
   let redis: TestRedis;
-  let relay: Relay;
+  let proxy: TcpProxy;
   let role: TestRole["role"];
   let lines: TestRole["lines"];
 
   beforeEach(async () => {
     [database, redis] = await Promise.all([scratchDatabase(), startRedis()]);
-    const url = new URL(database.url);
-    relay = createRelay(await freePort(), { host: url.hostname, port: Number(url.port) });
-    url.port = String(relay.port);
-    url.hostname = "127.0.0.1";
-    ({ role, lines } = makeRole(url.href));
+    proxy = await startTcpProxy(database.url);
+    proxy.refuse();
+    ({ role, lines } = makeRole(proxy.url));
   });
   afterEach(async () => {
     await role.close();
-    await relay.cut();
-    await Promise.all([database.drop(), redis.stop()]);
+    await Promise.all([proxy.close(), database.drop(), redis.stop()]);
   });
 
   const makeRole = (databaseUrl: string, concurrency = 2) =>
@@ -37,6 +33,16 @@ describeOnRedis("a worker process", () => {
     const { ask, close } = await openTestLedger({ url: database.url });
     await ask("create table effects (event_id text)");
     await close();
+  }
+
+  /** Starts the role on a migrated database, and waits until it is ready. */
+  async function startReady(): Promise<string> {
+    await migrateDatabase();
+    proxy.admit();
+    const url = await listenOn();
+    await role.start();
+    await until(async () => (await readiness(url)).status === 200);
+    return url;
   }
 
   const listenOn = async () =>
@@ -62,7 +68,7 @@ describeOnRedis("a worker process", () => {
       404,
       { error: { code: "not_found" } },
     ]);
-    await relay.open();
+    proxy.admit();
     await until(async () => (await readiness(url)).text.includes("waiting for the queue"));
     expect((await readiness(url)).status).toBe(503);
     await redis.restart();
@@ -82,11 +88,7 @@ describeOnRedis("a worker process", () => {
   });
 
   test("is not ready while Redis is away, and logs it about once a second", async () => {
-    await migrateDatabase();
-    await relay.open();
-    const url = await listenOn();
-    await role.start();
-    await until(async () => (await readiness(url)).status === 200);
+    const url = await startReady();
     await redis.kill();
     await until(async () => (await readiness(url)).status === 503);
     const startMs = performance.now();
@@ -104,20 +106,16 @@ describeOnRedis("a worker process", () => {
   });
 
   test("is not ready while Postgres is away, and is again when it is back", async () => {
-    await migrateDatabase();
-    await relay.open();
-    const url = await listenOn();
-    await role.start();
-    await until(async () => (await readiness(url)).status === 200);
-    await relay.cut();
+    const url = await startReady();
+    proxy.refuse();
     await until(async () => (await readiness(url)).text.includes("postgres"));
     expect((await readiness(url)).status).toBe(503);
-    await relay.open();
+    proxy.admit();
     await until(async () => (await readiness(url)).status === 200);
   });
 
   test("does not start on a database that was not migrated, and names the command", async () => {
-    await relay.open();
+    proxy.admit();
     await expect(role.start()).rejects.toThrow("millrace migrate");
   });
 
@@ -130,7 +128,7 @@ describeOnRedis("a worker process", () => {
 
   test("tells at its first start that a queue is new, and warns only of one that was flushed", async () => {
     await migrateDatabase();
-    await relay.open();
+    proxy.admit();
     const told = () =>
       lines
         .filter(({ message }) => message.includes("comparing all pending events"))
@@ -148,11 +146,7 @@ describeOnRedis("a worker process", () => {
   });
 
   test("is not ready while it closes", async () => {
-    await migrateDatabase();
-    await relay.open();
-    const url = await listenOn();
-    await role.start();
-    await until(async () => (await readiness(url)).status === 200);
+    const url = await startReady();
     const closed = role.close();
     expect(await readiness(url)).toMatchObject({
       status: 503,
@@ -163,21 +157,14 @@ describeOnRedis("a worker process", () => {
 
   test("waits for Postgres again when it goes away while the worker starts", async () => {
     await migrateDatabase();
-    await relay.open();
-    let cut: Promise<void> | undefined;
-    const url = new URL(database.url);
-    url.host = `127.0.0.1:${relay.port}`;
-    const servers = { databaseUrl: url.href, redisUrl: redis.url };
+    proxy.admit();
     await role.close();
-    const onQueues = () => {
-      cut = relay.cut();
-    };
-    ({ role, lines } = createTestRole(servers, { onQueues }));
+    const servers = { databaseUrl: proxy.url, redisUrl: redis.url };
+    ({ role, lines } = createTestRole(servers, { onQueues: () => proxy.refuse() }));
     const status = await listenOn();
     const started = role.start();
     await until(async () => (await readiness(status)).text.includes("waiting for Postgres"));
-    await cut;
-    await relay.open();
+    proxy.admit();
     await started;
     await until(async () => (await readiness(status)).status === 200);
   });

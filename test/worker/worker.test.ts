@@ -1,46 +1,17 @@
 import { on, type FailedEvent } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
+import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
-import { effect, makeEvent, openTestWorkers, type TestWorkers } from "./worker-fixture.ts";
+import { effect, makeEvent, openTestWorkers } from "./worker-fixture.ts";
 
 onOneBackend("a worker", (prepare) => {
-  let workers: TestWorkers;
-
-  beforeAll(async () => {
-    workers = await openTestWorkers(await prepare());
-  });
-  afterAll(() => workers?.close());
+  const workers = openForAll(async () => openTestWorkers(await prepare()));
 
   const statusIs = (eventId: string, status: string) =>
     until(async () => (await workers.row(eventId))?.status === status, {
       what: `event ${eventId} being ${status}`,
     });
-
-  test("a job fails, its error is in the ledger, it is tried again and completes once", async () => {
-    let repaired = false;
-    const { worker } = await workers.work(
-      [
-        effect,
-        on("shop", "*", () => {
-          if (!repaired) throw new TypeError("out of stock");
-        }),
-      ],
-      { concurrency: 2 },
-    );
-    const event = makeEvent();
-    expect(await workers.queues.enqueue([event])).toEqual(["accepted"]);
-    await until(async () => (await workers.row(event.eventId))?.last_error ?? null);
-    expect((await workers.row(event.eventId))?.last_error).toBe("TypeError: out of stock");
-    repaired = true;
-    await until(async () => {
-      const status = (await workers.row(event.eventId))?.status;
-      if (status === "failed") await workers.queues.retryJob(event);
-      return status === "completed";
-    });
-    expect(await workers.effects(event.eventId)).toBe(1);
-    await worker.close();
-  });
 
   test("the last attempt fails job and event; a retry of the job completes both", async () => {
     let repaired = false;
@@ -135,9 +106,11 @@ onOneBackend("a worker", (prepare) => {
         on("shop", "order.paid", () => {}),
       ],
       {},
-      (event) => {
-        told.push(event);
-        throw new TypeError("the hook is broken");
+      {
+        onFailed: (event) => {
+          told.push(event);
+          throw new TypeError("the hook is broken");
+        },
       },
     );
     const event = makeEvent();
@@ -166,7 +139,7 @@ onOneBackend("a worker", (prepare) => {
 
   test("onFailed is told of an event that the reconciler has failed", async () => {
     const told: FailedEvent[] = [];
-    const { worker } = await workers.work([], {}, (failed) => void told.push(failed));
+    const { worker } = await workers.work([], {}, { onFailed: (failed) => void told.push(failed) });
     const { source, eventId, generation, type } = makeEvent();
     worker.reportAbandoned({ source, eventId, generation }, type, "job stalled too often");
     await until(() => told.length > 0);
@@ -189,11 +162,11 @@ onOneBackend("a worker", (prepare) => {
         }),
       ],
       {},
-      async () => {
-        await new Promise<void>((resolve) => {
-          finish = resolve;
-        });
-        finished = true;
+      {
+        onFailed: async () => {
+          await new Promise<void>((resolve) => (finish = resolve));
+          finished = true;
+        },
       },
     );
     const event = makeEvent();
@@ -222,25 +195,5 @@ onOneBackend("a worker", (prepare) => {
     );
     expect(await workers.effects(event.eventId)).toBe(1);
     await next.worker.close();
-  });
-
-  test("three hundred events of which each comes twice have one effect each", async () => {
-    const both = await Promise.all([workers.work([effect]), workers.work([effect])]);
-    const events = Array.from({ length: 300 }, () => makeEvent());
-    await Promise.all([workers.queues.enqueue(events), workers.queues.enqueue(events)]);
-    const ids = events.map(({ eventId }) => eventId);
-    await until(async () => {
-      const { rows } = await workers.pool.query<{ n: number }>(
-        "select count(*)::int as n from webhook_events where status = 'completed' and event_id = any($1)",
-        [ids],
-      );
-      return rows[0]?.n === 300;
-    });
-    const { rows } = await workers.pool.query<{ n: number }>(
-      "select count(*)::int as n from effects where event_id = any($1)",
-      [ids],
-    );
-    expect(rows[0]?.n).toBe(300);
-    await Promise.all(both.map(({ worker }) => worker.close()));
   });
 });

@@ -1,0 +1,298 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { on, type EventJob, type HandlerParts } from "@millrace/core";
+import type { Processor } from "@millrace/processor";
+import { afterAll, describe, expect, test } from "vitest";
+import { claim, failForGood, failure } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { until } from "../support/until.ts";
+import {
+  createGate,
+  effect,
+  fresh,
+  makeJob,
+  openTestProcessors,
+  warmGroups,
+  type Options,
+} from "./processor-fixture.ts";
+
+// An ID that nobody signed can be made up for a captured body. Its handlers must not run twice.
+
+const processors = openForAll(openTestProcessors);
+/** Holds a worker that has died, until the end of the tests. */
+const dead = createGate();
+afterAll(() => dead.open());
+
+const HANDLED = "completed handled";
+const REPLAY = "completed suspected_replay";
+const SUSPECT = "failed suspected_replay";
+
+/** At least three jobs of one signed message, under IDs that nobody signed. */
+function twins(count = 3, over: Parameters<typeof makeJob>[0] = {}) {
+  const body = JSON.stringify({ captured: randomUUID() });
+  const jobs = Array.from({ length: count }, () => makeJob({ unsigned: true, body, ...over }));
+  return jobs as [EventJob, EventJob, EventJob, ...EventJob[]];
+}
+
+const aDigest = () => randomBytes(32).toString("base64url");
+const accept = (...jobs: EventJob[]) =>
+  processors.ledger.intake.accept(
+    jobs.map(({ event }) => ({ ...event, body: event.body ?? Buffer.from("") })),
+  );
+const age = ({ event }: EventJob, hours: number) =>
+  processors.ask(
+    "update millrace.events set recorded_at = now() - make_interval(hours => $2) where event_id = $1",
+    [event.eventId, hours],
+  );
+const as = (job: EventJob, over: object) => ({ ...job, event: { ...job.event, ...over } });
+const again = ({ event }: EventJob) => makeJob({ ...event, body: undefined, run: "again" });
+
+/** Processes a job until no other worker has its event; gives the result's kind, and its outcome or code. */
+const settle = (processor: Pick<Processor, "process">, job: EventJob) =>
+  until(async () => {
+    const result = await processor.process(job);
+    if (result.kind === "completed") return `${result.kind} ${result.outcome}`;
+    return result.kind === "failed" && `${result.kind} ${result.code}`;
+  });
+
+async function effectsOf(jobs: readonly EventJob[]): Promise<number> {
+  const counts = await Promise.all(jobs.map(({ event }) => processors.effects(event.eventId)));
+  return counts.reduce((sum, count) => sum + count);
+}
+
+describe.each<[string, HandlerParts]>([
+  ["write", { write: effect }],
+  ["call", { call: () => {}, write: effect }],
+])("for handlers that %s,", (_, parts) => {
+  const create = (options: Options = {}) =>
+    processors.create([on(["shop", "bank"], "*", parts)], options);
+
+  test("a second ID with the body of one that is pending, or has failed, is a replay", async () => {
+    const [first, second, third] = twins();
+    const processor = create();
+    await accept(first);
+    expect(await settle(processor, second)).toBe(REPLAY);
+    await failForGood(processors.ledger, first.event);
+    expect(await settle(processor, third)).toBe(REPLAY);
+    expect(await effectsOf([second, third])).toBe(0);
+    await processors.ledger.retries.retryMany([first.event]);
+    expect(await settle(processor, again(first))).toBe(HANDLED);
+  });
+
+  test("one that is suspected swallows no other: a day after the first, the next one fails", async () => {
+    const [day, night, next] = twins();
+    const processor = create();
+    await accept(day, night);
+    await age(day, 30);
+    await age(night, 20);
+    expect(await settle(processor, day)).toBe(HANDLED);
+    expect(await settle(processor, night)).toBe(REPLAY);
+    expect(await settle(processor, next)).toBe(SUSPECT);
+    expect((await processors.row(next.event.eventId))?.last_error).toContain(
+      `came before as "${day.event.eventId}" of type "order.created"`,
+    );
+  });
+
+  test("the same message as another type, or in another scope of IDs, may be genuine", async () => {
+    const [first, ping, shop] = twins();
+    const processor = create();
+    expect(await settle(processor, first)).toBe(HANDLED);
+    expect(await settle(processor, as(ping, { type: "ping" }))).toBe(SUSPECT);
+    const eventId = `shop|order.created|${shop.event.eventId}`;
+    expect(await settle(processor, as(shop, { eventId }))).toBe(SUSPECT);
+  });
+
+  test("a suspected event runs when a person has retried it, also after a failure, but not by a delivery", async () => {
+    const [first, later] = twins();
+    const processor = create();
+    await accept(first);
+    await age(first, 25);
+    expect(await settle(processor, first)).toBe(HANDLED);
+    expect(await settle(processor, later)).toBe(SUSPECT);
+    expect(await settle(processor, { ...later, run: "run-of-a-redelivery" })).toBe(SUSPECT);
+    await processors.ledger.retries.retryMany([later.event]);
+    await claim(processors.ledger, later.event);
+    await processors.ledger.claims.fail(later.event, 1, failure);
+    expect(await settle(processor, again(later))).toBe(HANDLED);
+  });
+
+  test("a digest tells messages apart that have one body, and joins those that have several", async () => {
+    const [one, two] = twins();
+    const [other] = twins();
+    const processor = create();
+    const digest = aDigest();
+    expect(await settle(processor, as(one, { digest }))).toBe(HANDLED);
+    expect(await settle(processor, as(two, { digest: aDigest() }))).toBe(HANDLED);
+    expect(await settle(processor, as(other, { digest }))).toBe(REPLAY);
+  });
+
+  test("signed IDs, other sources, replays of ours, and bodyDedup: false make nothing suspect", async () => {
+    const [signed, ours, other, own, careless] = twins(5);
+    const processor = create();
+    const replay = as(ours, { generation: 1 });
+    await accept(as(signed, { unsigned: false }), replay);
+    expect(await settle(processor, replay)).toBe(HANDLED);
+    expect(await settle(processor, as(other, { source: "bank" }))).toBe(HANDLED);
+    expect(await settle(processor, own ?? other)).toBe(HANDLED);
+    expect(await settle(create({ bodyDedup: false }), careless ?? other)).toBe(HANDLED);
+  });
+
+  test.each([
+    ["recorded attempts", false],
+    ["first attempts", true],
+  ])("of many at once in two workers exactly one runs, by %s", async (_ways, groups) => {
+    let come = 0;
+    const decideOriginal = () => {
+      come += 1;
+      return until(() => come >= 8);
+    };
+    const options = { before: { decideOriginal }, attempts: 50, groups };
+    const [one, other] = [create(options), create(options)];
+    const jobs = twins(8, { startedBefore: !groups });
+    const outcomes = await Promise.all(
+      jobs.map((job, index) => settle(index % 2 === 0 ? one : other, job)),
+    );
+    expect(outcomes.toSorted()).toEqual([HANDLED, ...Array<string>(7).fill(REPLAY)]);
+    expect(await effectsOf(jobs)).toBe(1);
+  });
+});
+
+test("a body that came before is stored once, unless its ID is signed; its headers are each event's own", async () => {
+  const [first = makeJob(), ...others] = twins(5).map((job, index) =>
+    as(job, { headers: { "x-delivery": `${index}` } }),
+  );
+  const stored = async () => {
+    const text = "select count(*)::int as n from millrace.bodies where body = $1";
+    return (await processors.ask<{ n: number }>(text, [first.event.body]))[0]?.n;
+  };
+  await accept(first, ...others.slice(0, 2));
+  await accept(...others.slice(2, 3));
+  for (const { event } of others.slice(3)) await claim(processors.ledger, event);
+  expect(await stored()).toBe(1);
+  const find = ({ event }: EventJob) => processors.ledger.reads.findEvent(event);
+  for (const [index, job] of others.entries()) {
+    const found = await find(job);
+    expect(found?.headers).toEqual({ "x-delivery": `${index + 1}` });
+    expect(Buffer.from(found?.body ?? [])).toEqual(first.event.body);
+  }
+  const { total, events = [] } = (await find(first))?.sameMessage ?? {};
+  expect(total).toBe(4);
+  expect(events.map(({ event_id }) => event_id).toSorted()).toEqual(
+    others.map(({ event }) => event.eventId).toSorted(),
+  );
+  await accept(as(makeJob(), { body: Buffer.from(first.event.body ?? "") }));
+  expect(await stored()).toBe(2);
+});
+
+test("an earlier one whose record came in late gives way to the one that was handled meanwhile", async () => {
+  const [early, late] = twins();
+  await accept(early);
+  await age(early, 1);
+  const hide = (bodyHash: string) =>
+    processors.ask("update millrace.events set body_hash = $2 where event_id = $1", [
+      early.event.eventId,
+      bodyHash,
+    ]);
+  // Hidden from the second as an uncommitted row would be: under another body.
+  await hide("x".repeat(43));
+  const gate = createGate();
+  const running = processors.create([on("shop", "*", gate.pass)]).process(late);
+  await gate.untilWaiting();
+  await hide(early.event.bodyHash);
+  const other = processors.create([on("shop", "*", effect)]);
+  expect(await other.process(again(early))).toMatchObject({ kind: "lost" });
+  gate.open();
+  expect(await running).toMatchObject({ outcome: "handled" });
+  expect(await settle(other, again(early))).toBe(REPLAY);
+});
+
+/** A processor whose handlers call, and that notes for which events. */
+function caller(options: Options = {}) {
+  const calls: string[] = [];
+  const call = ({ id }: { id: string }) => void calls.push(id);
+  const handler = on("shop", "order.created", { call, write: effect });
+  return { calls, ...processors.create([handler, on("shop", "plain", effect)], options) };
+}
+
+test("one that was recorded earlier, and seen later, gives way to the one that calls, which calls again after a failure", async () => {
+  const [early, late] = twins();
+  let isFailing = true;
+  const call: HandlerParts["call"] = async ({ id }) => {
+    expect(id).toBe(late.event.eventId);
+    if (!isFailing) return;
+    // As if its record had begun before, and is committed only now.
+    await accept(early);
+    await age(early, 1);
+    isFailing = false;
+    throw new Error("the other system is away");
+  };
+  const processor = processors.create([on("shop", "*", { call, write: effect })]);
+  expect(await processor.process(late)).toMatchObject({ kind: "retry" });
+  expect(await settle(processor, again(early))).toBe(REPLAY);
+  expect(await settle(processor, again(late))).toBe(HANDLED);
+  expect(await effectsOf([early, late])).toBe(1);
+});
+
+test("a worker that dies between the decision and its call leaves the event to be called by the next attempt", async () => {
+  const [first, second] = twins();
+  const dying = caller({
+    before: {
+      decideOriginal: async (...given) => {
+        await processors.ledger.claims.decideOriginal(...given);
+        await dead.pass();
+      },
+    },
+  });
+  void dying.process(first);
+  await dead.untilWaiting();
+  const living = caller();
+  expect(await settle(living, second)).toBe(REPLAY);
+  expect(await settle(living, again(first))).toBe(HANDLED);
+  expect([dying.calls, living.calls]).toEqual([[], [first.event.eventId]]);
+});
+
+test("while the first calls, another is a replay at once, or suspect as a type without calls, in no group", async () => {
+  const [first, second, third] = twins();
+  const other = caller({ groups: true });
+  const results: unknown[] = [];
+  const call = async () => {
+    const plain = { ...as(third, { type: "plain" }), startedBefore: false };
+    for (const job of [second, plain]) results.push(await other.process(job));
+  };
+  const calling = processors.create([on("shop", "*", { call })]);
+  expect(await calling.process(first)).toMatchObject({ outcome: "handled" });
+  expect(results).toMatchObject([
+    { kind: "completed", outcome: "suspected_replay" },
+    { kind: "failed", code: "suspected_replay" },
+  ]);
+  expect([other.calls, await effectsOf([second, third])]).toEqual([[], 0]);
+});
+
+test("of events with one signed message one is handled, in a group and beside it", async () => {
+  const { processor } = await warmGroups(processors, () => {});
+  const digest = aDigest();
+  const all = Array.from({ length: 12 }, (_, index) =>
+    fresh({ unsigned: true, digest, body: `{"encoding":${index}}` }),
+  );
+  const outcomes = await Promise.all(all.map((job) => settle(processor, job)));
+  expect(outcomes.toSorted()).toEqual([HANDLED, ...Array<string>(11).fill(REPLAY)]);
+  expect(await effectsOf(all)).toBe(1);
+});
+
+test("a group is undone if the ledger takes one of its messages while the handlers run", async () => {
+  let taken: EventJob | undefined;
+  const { together } = await warmGroups(processors, async ({ unsigned }) => {
+    if (!unsigned || taken === undefined) return;
+    const earlier = taken;
+    taken = undefined;
+    await accept(earlier);
+  });
+  // On a busy machine an event may be attempted alone, which does not look again.
+  await until(async () => {
+    const [earlier, later] = twins(3, { startedBefore: false });
+    taken = earlier;
+    const others = Array.from({ length: 5 }, () => fresh());
+    const [result] = await together([later, ...others]);
+    expect(await effectsOf(others)).toBe(5);
+    return result?.kind === "completed" && result.outcome === "suspected_replay";
+  });
+});

@@ -1,0 +1,35 @@
+import type { JobResult } from "@millrace/core";
+import { createRedisQueues, type QueueNotice, type Queues } from "@millrace/queue";
+import { Redis } from "ioredis";
+import { startRedis, type TestRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+export const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
+
+/** A Redis of the test's own, a client of it, and the queue of `acme` on it. */
+export interface QueuesOnRedis {
+  readonly redis: TestRedis;
+  readonly client: Redis;
+  readonly queues: Queues;
+  readonly notices: readonly QueueNotice[];
+  close(): Promise<void>;
+}
+
+export async function openQueuesOnRedis(role: "ingress" | "worker"): Promise<QueuesOnRedis> {
+  const redis = await startRedis();
+  const client = new Redis(redis.url, { maxRetriesPerRequest: null });
+  const notices: QueueNotice[] = [];
+  const queues = createRedisQueues({
+    ...{ url: redis.url, sources: ["acme"], role },
+    notify: (notice) => notices.push(notice),
+  });
+  await until(() => queues.ping().then(() => true));
+  return {
+    ...{ redis, client, queues, notices },
+    close: async () => {
+      await queues.close();
+      client.disconnect();
+      await redis.stop();
+    },
+  };
+}
