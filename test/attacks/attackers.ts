@@ -1,16 +1,16 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
 
 const PROCESS = fileURLToPath(new URL("attackers-process.mjs", import.meta.url));
 
-/** Connections that say the same over and over: each that was ended is opened anew, until they are stopped. */
+/** Connections that say the same over and over: each that was ended is opened anew, until the test ends. */
 export interface Attackers {
   /** How many connections the other side has ended. */
   ended(): number;
   /** The statuses that came back. */
   readonly statuses: ReadonlySet<number>;
-  stop(): Promise<void>;
 }
 
 export interface Attack {
@@ -41,15 +41,12 @@ export function startAttackers(port: number, attack: Attack): Attackers {
     ended += 1;
     if (status !== null) statuses.add(status);
   });
-  return {
-    ended: () => ended,
-    statuses,
-    stop: async () => {
-      const exited = once(child, "exit");
-      child.kill("SIGKILL");
-      await exited;
-    },
-  };
+  onTestFinished(async () => {
+    const exited = once(child, "exit");
+    child.kill("SIGKILL");
+    await exited;
+  });
+  return { ended: () => ended, statuses };
 }
 
 /** A head that looks signed, as GitHub's does: only its body could show that it is not. */

@@ -1,11 +1,8 @@
-import { on, standardWebhooks, type HandlerContext, type WebhookEvent } from "millrace";
-import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import type { RoleInProcess } from "../support/in-process.ts";
-import { post, startStack, type Pipeline, type Stack } from "../support/pipeline.ts";
-import { eventOf } from "../support/seen-events.ts";
-import { until } from "../support/until.ts";
+import { openForAll } from "../support/open-for.ts";
+import { startStack } from "../support/pipeline.ts";
+import { settle, SQL_CONFIG } from "./sql-handler.ts";
 
 // M9: a handler deleted the audit, and completed.
 
@@ -35,34 +32,19 @@ const WRITES: Readonly<Record<string, readonly string[]>> = {
   "a DELETE inside a function": ["do $$ begin execute 'delete from millrace' || '.audit'; end $$"],
 };
 
-async function runItsSql({ payload }: WebhookEvent, { tx }: HandlerContext): Promise<void> {
-  for (const statement of payload.data.run as string[]) await tx.execute(sql.raw(statement));
-}
-
-const CONFIG = {
-  sources: { acme: standardWebhooks({ attempts: 1 }) },
-  handlers: [on("acme", "*", runItsSql)],
-};
-
 onOneBackend("a handler that writes to the audit", (prepare) => {
-  let stack: Stack;
-  let pipeline: Pipeline;
-  let ingress: RoleInProcess;
-  let dashboard: RoleInProcess;
+  const stack = openForAll(() => startStack(prepare, { config: SQL_CONFIG, worker: false }));
 
   beforeAll(async () => {
-    stack = await startStack(prepare, { config: CONFIG, worker: false });
-    ({ pipeline, ingress, dashboard } = stack);
     for (const act of ["pause", "resume"]) {
-      const url = `${dashboard.url}/api/sources/acme/${act}`;
+      const url = `${stack.dashboard.url}/api/sources/acme/${act}`;
       const headers = { "content-type": "application/json" };
       await fetch(url, { method: "POST", headers, body: JSON.stringify({ reason: "to see it" }) });
     }
   });
-  afterAll(() => stack?.close());
 
   const audit = async (): Promise<unknown> => {
-    const response = await fetch(`${dashboard.url}/api/audit`);
+    const response = await fetch(`${stack.dashboard.url}/api/audit`);
     const { entries } = (await response.json()) as { entries: unknown };
     return entries;
   };
@@ -71,11 +53,7 @@ onOneBackend("a handler that writes to the audit", (prepare) => {
     ["first attempt", "on"],
     ["recorded attempt", "off"],
   ])("in a %s", (_, groups) => {
-    let worker: RoleInProcess;
-    beforeAll(async () => {
-      worker = await pipeline.startInProcess("worker", { MILLRACE_GROUPS: groups });
-    });
-    afterAll(() => worker?.close());
+    openForAll(() => stack.pipeline.startInProcess("worker", { MILLRACE_GROUPS: groups }));
 
     test.each(Object.entries(WRITES))(
       "fails by %s, and the audit is as before",
@@ -85,12 +63,7 @@ onOneBackend("a handler that writes to the audit", (prepare) => {
           { action: "resume", reason: "to see it", result: { paused: false } },
           { action: "pause", reason: "to see it", result: { paused: true } },
         ]);
-        const id = `evt_${groups}_${Object.keys(WRITES).indexOf(_what)}`;
-        await post(ingress.url, { id, type: "test.sql", data: { run } });
-        const event = await until(async () => {
-          const found = await eventOf(pipeline.database, id);
-          return found?.status !== "pending" && found;
-        });
+        const event = await settle(stack, "test.sql", { run });
         expect(event).toMatchObject({ status: "failed" });
         expect(event.last_error).toMatch(
           /Cannot write to millrace\.audit\w*: a handler may not.*MR004/,

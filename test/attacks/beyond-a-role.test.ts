@@ -1,4 +1,3 @@
-import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTwoStorePipeline, deliver } from "../integration/two-stores.ts";
 import {
@@ -7,6 +6,7 @@ import {
   type Login,
 } from "../support/least-privilege.ts";
 import type { Pipeline } from "../support/pipeline.ts";
+import { queryOnce } from "../support/query-once.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
 import { REFUSALS } from "./beyond-a-role.ts";
@@ -49,7 +49,6 @@ const NOBODY_MAY = [
 
 let servers: GuardedServers;
 let pipeline: Pipeline;
-const pools = new Map<Login, pg.Pool>();
 
 beforeAll(async () => {
   servers = await startGuardedServers({ onRedis: false });
@@ -67,29 +66,13 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await Promise.all([...pools.values()].map((pool) => pool.end()));
   await pipeline?.stop();
   await servers?.stop();
 });
 
-/** Runs a statement as a role could, on one connection for all of them. */
-async function as(login: Login, text: string) {
-  const connectionString = servers.databaseUrl(login);
-  const pool = pools.get(login) ?? new pg.Pool({ connectionString, max: 1 });
-  pools.set(login, pool);
-  return (await pool.query<Record<string, unknown>>(text)).rows;
-}
-
-async function asSuperuser(text: string) {
-  const client = new pg.Client({ connectionString: servers.postgres.url });
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(text)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
+/** Runs a statement as a role could. */
+const as = (login: Login, text: string) => queryOnce(servers.databaseUrl(login), text);
+const asSuperuser = (text: string) => queryOnce(servers.postgres.url, text);
 const codeOf = (error: { code?: unknown }) => error.code;
 
 /** Which of the statements are not refused. */

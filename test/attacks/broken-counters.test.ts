@@ -1,18 +1,15 @@
 import { makeQueueKey, toEnvelope } from "@millrace/core";
 import { defineConfig, on, standardWebhooks } from "millrace";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { anEvent } from "../support/events.ts";
+import { openForAll } from "../support/open-for.ts";
 import { post } from "../support/pipeline.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
-import { startJobForger, type JobForger } from "./job-forger.ts";
+import { startJobForger } from "./job-forger.ts";
 
 // Somebody who can write to Redis writes words where BullMQ counts a job's runs and attempts.
 
-const FIELDS = {
-  ats: "its runs",
-  atm: "its attempts",
-} as const;
 const BROKEN = ["x", "", "1.5", "9223372036854775807"];
 
 const handled: string[] = [];
@@ -30,60 +27,53 @@ const config = defineConfig({
 });
 
 describeOnRedis("a job whose counters somebody has broken", () => {
-  let forger: JobForger;
-  beforeAll(async () => {
-    forger = await startJobForger(config, makeQueueKey());
-  });
-  afterAll(() => forger?.close());
+  const forger = openForAll(() => startJobForger(config, makeQueueKey()));
 
-  const breakField = (jobId: string, field: string, value: string) =>
-    forger.redis((client) => client.hset(`bull:millrace-acme:${jobId}`, field, value));
-
-  /** Delivers events, and breaks a field of each before a worker has any of them. */
-  async function deliverBroken(ids: readonly string[], field: string, values: readonly string[]) {
+  /** Adds jobs, and breaks a field of each before a worker has any of them. */
+  async function addBroken(
+    ids: readonly string[],
+    field: string,
+    values: readonly string[] = [],
+    add = (id: string): Promise<unknown> => post(forger.ingress.url, { id, type: "a.b" }),
+  ): Promise<void> {
     await withQueue(forger.servers, "acme", async (queue) => {
       await queue.pause();
       for (const [index, id] of ids.entries()) {
-        await post(forger.ingress.url, { id, type: "thing.happened" });
-        await breakField(id, field, values[index] ?? "x");
+        await add(id);
+        await forger.redis((client) =>
+          client.hset(`bull:millrace-acme:${id}`, field, values[index] ?? "x"),
+        );
       }
       await queue.resume();
     });
   }
 
-  for (const [field, what] of Object.entries(FIELDS)) {
-    test(`a signed job runs once, at once, whatever is written for ${what}`, async () => {
-      const ids = BROKEN.map((_, index) => `evt_${field}_${index}`);
-      await deliverBroken(ids, field, BROKEN);
-      for (const id of ids) {
-        await forger.settled(id);
-        expect(runsOf(id)).toBe(1);
-      }
-    });
-  }
+  test.each([
+    ["ats", "its runs"],
+    ["atm", "its attempts"],
+  ])("(%s) a signed job runs once, at once, whatever is written for %s", async (field) => {
+    const ids = BROKEN.map((_, index) => `evt_${field}_${index}`);
+    await addBroken(ids, field, BROKEN);
+    for (const id of ids) {
+      await forger.settled(id);
+      expect(runsOf(id)).toBe(1);
+    }
+  });
 
   test("a job behind another's end, and one that is retried, are fetched too", async () => {
     const ids = Array.from({ length: 30 }, (_, index) =>
       index % 3 === 0 ? `evt_again_${index}` : `evt_once_${index}`,
     );
-    await deliverBroken(
-      ids,
-      "ats",
-      ids.map(() => "x"),
-    );
+    await addBroken(ids, "ats");
     for (const id of ids) await forger.settled(id);
     expect(ids.map(runsOf)).toEqual(ids.map((id) => (id.startsWith("evt_again") ? 2 : 1)));
   });
 
   test("a job that nobody has signed fails with its code, and does not cycle", async () => {
-    const id = "evt_unsigned_1";
-    await withQueue(forger.servers, "acme", async (queue) => {
-      await queue.pause();
-      await forger.add(toEnvelope(anEvent({ source: "acme", eventId: id })), id);
-      await breakField(id, "ats", "x");
-      await queue.resume();
-    });
-    expect(await forger.failedReason(id)).toContain("job_mac_invalid");
-    expect(handled).not.toContain(id);
+    await addBroken(["evt_unsigned_1"], "ats", ["x"], (id) =>
+      forger.add(toEnvelope(anEvent({ source: "acme", eventId: id })), id),
+    );
+    expect(await forger.failedReason("evt_unsigned_1")).toContain("job_mac_invalid");
+    expect(handled).not.toContain("evt_unsigned_1");
   });
 });

@@ -1,14 +1,17 @@
 import { createLedger } from "@millrace/ledger";
 import type { Redis } from "ioredis";
 import { standardWebhooks } from "millrace";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { onRedis } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
-import { post, startStack, type Stack } from "../support/pipeline.ts";
+import { openForAll } from "../support/open-for.ts";
+import { post, startStack } from "../support/pipeline.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { describeOnRedis } from "../support/redis.ts";
+import { eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
+import { readDisagreement } from "./disagreements.ts";
 
 // Somebody who can write to Redis breaks the keys of one queue. The other queues do not pay for it.
 
@@ -18,38 +21,24 @@ const BOARD_KEYS = [...KEYS, "active", "waiting-children", "repeat"];
 const MEGABYTES_5 = 5 * 1024 * 1024;
 
 describeOnRedis("a queue of which somebody has broken a key", () => {
-  let stack: Stack;
-  beforeAll(async () => {
-    const config = {
-      sources: { acme: standardWebhooks(), patient: standardWebhooks({ ack: "ledger" }) },
-      reconciler: { intervalMs: 100, graceMs: 0 },
-    };
-    stack = await startStack(onRedis, { config });
-  });
-  afterAll(() => stack?.close());
+  const config = {
+    sources: { acme: standardWebhooks(), patient: standardWebhooks({ ack: "ledger" }) },
+    reconciler: { intervalMs: 100, graceMs: 0 },
+  };
+  const stack = openForAll(() => startStack(onRedis, { config }));
 
   const redis = <T>(use: (client: Redis) => Promise<T>) =>
     withRedis(String(stack.servers.redisUrl), use);
-  const completed = (eventId: string) =>
-    until(
-      async () => {
-        const { rows } = await stack.pipeline.database.query(
-          "select 1 from millrace.events where event_id = $1 and status = 'completed'",
-          [eventId],
-        );
-        return rows.length === 1;
-      },
-      { withinMs: 15_000, what: `${eventId} completed` },
-    );
-
-  async function unreadable() {
-    const answer = await fetch(`${stack.dashboard.url}/api/disagreements`);
-    expect(answer.status).toBe(200);
-    const { kinds } = (await answer.json()) as {
-      kinds: { kind: string; examples: { source: string; job_id: string; detail: string }[] }[];
-    };
-    return kinds.find(({ kind }) => kind === "unreadable_job")?.examples ?? [];
-  }
+  const completed = (id: string) =>
+    until(async () => (await eventOf(stack.pipeline.database, id))?.status === "completed", {
+      ...{ withinMs: 15_000, what: `${id} completed` },
+    });
+  /** Waits until a job is shown as one that cannot be read. */
+  const shown = (jobId: string) =>
+    until(async () => {
+      const found = await readDisagreement(stack.dashboard, "unreadable_job");
+      return found?.examples.some(({ job_id }) => job_id === jobId);
+    });
 
   test.each(KEYS)(
     "%s: events of another source run, and lost ones are found and enqueued",
@@ -61,10 +50,8 @@ describeOnRedis("a queue of which somebody has broken a key", () => {
       const lost = anEvent({ source: "patient", eventId: `evt_${key}_2` });
       await createLedger({ pool: stack.pipeline.database }).intake.accept([lost]);
       await completed(`evt_${key}_2`);
-      if (key === "failed" || key === "completed") {
-        await until(async () => (await unreadable()).some(({ job_id }) => job_id === key));
-      }
-      expect((await fetch(`${stack.dashboard.url}/api/disagreements`)).status).toBe(200);
+      if (key === "failed" || key === "completed") await shown(key);
+      await readDisagreement(stack.dashboard, "unreadable_job");
       await redis((client) => client.del(broken));
     },
   );
@@ -98,30 +85,24 @@ describeOnRedis("a queue of which somebody has broken a key", () => {
       if (key !== "paused") expect(acme?.description).toContain("Not all of this queue is shown");
       expect(patient?.description).toBeUndefined();
       expect(patient?.counts["completed"]).toBeGreaterThan(0);
-      await redis((client) =>
-        client
-          .multi()
-          .del(type)
-          .rename("kept", type)
-          .exec()
-          .catch(() => {}),
-      );
+      await redis(async (client) => {
+        await client.del(type);
+        await client.rename("kept", type).catch(() => {});
+      });
     },
   );
 
-  test.each([
-    ["of another type", (client: Redis, key: string) => client.set(key, "no hash")],
-    ["with data that is no JSON", (client: Redis, key: string) => client.hset(key, "data", "{no")],
-    [
-      "with options that are null",
-      (client: Redis, key: string) => client.hset(key, "data", "{}", "opts", "null"),
-    ],
-  ])("a job %s is left out of bull-board's list, and its own page says why", async (_, spoil) => {
+  test.each<[string, object | undefined]>([
+    ["of another type", undefined],
+    ["with data that is no JSON", { data: "{no" }],
+    ["with options that are null", { data: "{}", opts: "null" }],
+  ])("a job %s is left out of bull-board's list, and its own page says why", async (_, fields) => {
     const failed = "bull:millrace-acme:failed";
     const ids = ["evt_good_1", "evt_bad_1"];
     await redis(async (client) => {
       await client.hset("bull:millrace-acme:evt_good_1", { data: "{}", timestamp: Date.now() });
-      await spoil(client, "bull:millrace-acme:evt_bad_1");
+      const bad = "bull:millrace-acme:evt_bad_1";
+      await (fields === undefined ? client.set(bad, "no hash") : client.hset(bad, fields));
       for (const id of ids) await client.zadd(failed, Date.now(), id);
     });
     const { acme } = await onBoard();
@@ -153,6 +134,6 @@ describeOnRedis("a queue of which somebody has broken a key", () => {
     await queues.close();
     expect(jobs).toMatchObject([{ jobId: "evt_large_1", event: undefined }]);
     expect(jobs[0]?.failedReason?.length).toBeLessThan(10_000);
-    await until(async () => (await unreadable()).some(({ job_id }) => job_id === "evt_large_1"));
+    await shown("evt_large_1");
   });
 });

@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { onPostgres, openOn, type TestServers } from "../support/backends.ts";
-import { createPipeline, type Pipeline } from "../support/pipeline.ts";
+import { beforeAll, expect, test } from "vitest";
+import { onPostgres } from "../support/backends.ts";
 import { readMetric } from "../support/metrics.ts";
+import { openForAll } from "../support/open-for.ts";
+import { startStack } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
-import { startAttackers, type Attack, type Attackers } from "./attackers.ts";
+import { startAttackers, type Attack } from "./attackers.ts";
 import { compare, deliverGood, type Delivered } from "./good-deliveries.ts";
 
 // A stranger opens more connections than the ingress may have, and delivers nothing on any of them.
@@ -11,29 +12,17 @@ import { compare, deliverGood, type Delivered } from "./good-deliveries.ts";
 const CONNECTIONS_MAX = 300;
 const DELIVERIES = 200;
 
-let servers: TestServers;
-let pipeline: Pipeline;
+const stack = openForAll(() => startStack(onPostgres, { worker: false }));
 let port: number;
 let url: string;
 let quiet: Delivered;
-let attackers: Attackers | undefined;
 
 beforeAll(async () => {
-  servers = await onPostgres();
-  pipeline = await openOn(servers, () => createPipeline(servers));
   const limit = { TEST_CONNECTIONS_MAX: String(CONNECTIONS_MAX) };
-  ({ url } = await pipeline.start("ingress", limit));
+  ({ url } = await stack.pipeline.start("ingress", limit));
   port = Number(new URL(url).port);
   await deliverGood(port, DELIVERIES);
   quiet = await deliverGood(port, DELIVERIES, undefined, { keepAlive: false });
-});
-afterEach(async () => {
-  await attackers?.stop();
-  attackers = undefined;
-});
-afterAll(async () => {
-  await pipeline?.stop();
-  await servers?.release();
 });
 
 const dropped = async () =>
@@ -46,7 +35,7 @@ test.each<[string, Attack["kind"]]>([
 ])("as many connections as there may be, %s, keep out no good delivery", async (what, kind) => {
   const before = await dropped();
   const connections = CONNECTIONS_MAX + 20;
-  attackers = startAttackers(port, { kind, connections, bytes: 100, spreadMs: 5, pauseMs: 200 });
+  startAttackers(port, { kind, connections, bytes: 100, spreadMs: 5, pauseMs: 200 });
   await until(async () => (await dropped()) > before, {
     what: "more connections than there may be",
   });

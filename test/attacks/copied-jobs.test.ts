@@ -1,12 +1,14 @@
 import { makeQueueKey, QueueKeys, toEnvelope, type IncomingEvent } from "@millrace/core";
+import type { Redis } from "ioredis";
 import { defineConfig, on, standardWebhooks } from "millrace";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { anEvent } from "../support/events.ts";
+import { openForAll } from "../support/open-for.ts";
 import { post } from "../support/pipeline.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { startJobForger, type JobForger } from "./job-forger.ts";
+import { startJobForger } from "./job-forger.ts";
 
 // Somebody can write to Redis, and has no key. They copy what was signed, and move and edit the jobs that are there.
 
@@ -33,12 +35,8 @@ const config = defineConfig({
 const DAY_MS = 86_400_000;
 
 describeOnRedis("jobs that were copied, moved, or edited in Redis", () => {
-  let forger: JobForger;
   const key = makeQueueKey();
-  beforeAll(async () => {
-    forger = await startJobForger(config, key);
-  });
-  afterAll(() => forger?.close());
+  const forger = openForAll(() => startJobForger(config, key));
 
   const runsOf = (name: string) => handled.filter((one) => one === name).length;
   const show = async (path: string) =>
@@ -120,20 +118,7 @@ describeOnRedis("jobs that were copied, moved, or edited in Redis", () => {
     await post(forger.ingress.url, { id: "waits_1", type: "test.effect", source: "patient" });
     await forger.settled("waits_1", "pending");
     const data = JSON.stringify(unsigned("waits_1", { source: "patient" }));
-    await forger.redis(async (client) => {
-      await client
-        .multi()
-        .hset("bull:millrace-acme:another_1", {
-          name: "x",
-          data,
-          opts: "{}",
-          timestamp: 1,
-          defa: "stalled",
-        })
-        .lpush("bull:millrace-acme:wait", "another_1")
-        .zadd("bull:millrace-acme:marker", 0, "0")
-        .exec();
-    });
+    await forger.redis((client) => push(client, "another_1", { data, defa: "stalled" }));
     expect(await forger.failedReason("another_1")).toBe("stalled");
     await post(forger.ingress.url, { id: "behind_1", type: "test.effect" });
     await forger.settled("behind_1");
@@ -154,21 +139,20 @@ describeOnRedis("jobs that were copied, moved, or edited in Redis", () => {
     const id = `edited_${Object.entries(fields).join("_").replaceAll(/\W/g, "")}`;
     const data = JSON.stringify(await signedData(id));
     await forger.redis(async (client) => {
-      await client
-        .multi()
-        .hset(`bull:millrace-acme:${id}`, {
-          name: "x",
-          data,
-          opts: "{}",
-          timestamp: Date.now(),
-          ...fields,
-        })
-        .lpush("bull:millrace-acme:wait", id)
-        .zadd("bull:millrace-acme:marker", 0, "0")
-        .exec();
+      await push(client, id, { data, ...fields });
       await forger.settled(id);
       await until(() => client.zscore("bull:millrace-acme:completed", id), { what: `${id} ended` });
     });
     expect(runsOf(`acme/${id}`)).toBe(1);
   });
 });
+
+/** Puts a job at the head of its queue, past BullMQ. */
+async function push(client: Redis, id: string, fields: Record<string, string>): Promise<void> {
+  await client
+    .multi()
+    .hset(`bull:millrace-acme:${id}`, { name: "x", opts: "{}", timestamp: Date.now(), ...fields })
+    .lpush("bull:millrace-acme:wait", id)
+    .zadd("bull:millrace-acme:marker", 0, "0")
+    .exec();
+}

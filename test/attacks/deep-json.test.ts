@@ -1,8 +1,8 @@
 import { on, standardWebhooks } from "millrace";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { onOneBackend, type TestServers } from "../support/backends.ts";
-import type { RoleInProcess } from "../support/in-process.ts";
-import { createPipeline, post, type Pipeline } from "../support/pipeline.ts";
+import { expect, test } from "vitest";
+import { onOneBackend } from "../support/backends.ts";
+import { openForAll } from "../support/open-for.ts";
+import { post, startStack } from "../support/pipeline.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
 
@@ -12,40 +12,24 @@ const LEVELS = 500_000;
 const ID = "evt_deep_1";
 
 onOneBackend("JSON of 500,000 levels", (prepare) => {
-  let servers: TestServers;
-  let pipeline: Pipeline;
-  let ingress: RoleInProcess;
-  let dashboard: RoleInProcess;
   const seen: unknown[] = [];
   const body = `{"type":"thing.happened","data":${"[".repeat(LEVELS)}${"]".repeat(LEVELS)}}`;
 
-  beforeAll(async () => {
-    servers = await prepare();
-    const config = {
-      sources: { acme: standardWebhooks({ attempts: 1 }) },
-      handlers: [on("acme", "*", ({ payload }) => void seen.push(typeof payload.data))],
-    };
-    pipeline = await createPipeline(servers, {}, config);
-    [ingress, dashboard] = await Promise.all([
-      pipeline.startInProcess("ingress"),
-      pipeline.startInProcess("dashboard"),
-      pipeline.startInProcess("worker"),
-    ]);
-  });
-  afterAll(async () => {
-    await pipeline?.stop();
-    await servers?.release();
-  });
+  const config = {
+    sources: { acme: standardWebhooks({ attempts: 1 }) },
+    handlers: [on("acme", "*", ({ payload }) => void seen.push(typeof payload.data))],
+  };
+  const stack = openForAll(() => startStack(prepare, { config }));
 
   test("does not hold up the ingress, and reaches its handler", async () => {
-    await post(ingress.url, { id: "evt_warm_1", type: "thing.happened" });
+    await post(stack.ingress.url, { id: "evt_warm_1", type: "thing.happened" });
     let longestMs = 0;
     let tickAt = performance.now();
     const ticking = setInterval(() => {
       longestMs = Math.max(longestMs, performance.now() - tickAt);
       tickAt = performance.now();
     }, 5);
-    const answer = await post(ingress.url, { id: ID, type: "thing.happened", body });
+    const answer = await post(stack.ingress.url, { id: ID, type: "thing.happened", body });
     await until(() => seen.length === 2);
     clearInterval(ticking);
     expect(answer.status).toBe(202);
@@ -61,20 +45,20 @@ onOneBackend("JSON of 500,000 levels", (prepare) => {
   test("is shown by the API, with its first text in place of its parts, and its exact bytes apart", async () => {
     // The handler is called before the event is completed.
     const event = await until(async () => {
-      const response = await fetch(`${dashboard.url}/api/events/acme/${ID}`);
+      const response = await fetch(`${stack.dashboard.url}/api/events/acme/${ID}`);
       const shown = (await response.json()) as Record<string, unknown>;
       return response.status === 200 && shown["status"] === "completed" && shown;
     });
     expect(event).toMatchObject({ payload: null, body_encoding: "utf8", body_truncated: true });
     const shown = String(event["body"]);
     expect([shown.length, body.startsWith(shown)]).toEqual([256 * 1024, true]);
-    const bytes = await fetch(`${dashboard.url}/api/events/acme/${ID}/body`);
+    const bytes = await fetch(`${stack.dashboard.url}/api/events/acme/${ID}/body`);
     expect((await bytes.text()) === body).toBe(true);
   });
 
   test("is shown by the command", async () => {
     const show = (...args: string[]) =>
-      millrace(["events", "acme", ID, ...args], { env: pipeline.env });
+      millrace(["events", "acme", ID, ...args], { env: stack.pipeline.env });
     const { code, stdout } = await show();
     expect([code, stdout.includes(body.slice(0, 1_000))]).toEqual([0, true]);
     const exact = await show("--body");

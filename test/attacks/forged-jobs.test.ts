@@ -3,13 +3,15 @@ import { bodyHash, makeQueueKey, toEnvelope, type IncomingEvent } from "@millrac
 import { createLedger } from "@millrace/ledger";
 import { sign } from "@octokit/webhooks-methods";
 import { defineConfig, github, on, standardWebhooks } from "millrace";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { anEvent } from "../support/events.ts";
+import { openForAll } from "../support/open-for.ts";
 import { post, SECRETS } from "../support/pipeline.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { startJobForger, type JobForger } from "./job-forger.ts";
+import { readDisagreement } from "./disagreements.ts";
+import { startJobForger } from "./job-forger.ts";
 
 // Somebody can write to Redis, and has no key: what they write is not run, and never becomes a row.
 
@@ -43,11 +45,7 @@ const OLD_KEY = makeQueueKey();
 const NEW_KEY = makeQueueKey();
 
 describeOnRedis("jobs that were written into Redis by hand", () => {
-  let forger: JobForger;
-  beforeAll(async () => {
-    forger = await startJobForger(config, OLD_KEY);
-  });
-  afterAll(() => forger?.close());
+  const forger = openForAll(() => startJobForger(config, OLD_KEY));
 
   const handledOf = (eventId: string) => handled.filter(({ id }) => id === eventId);
 
@@ -64,6 +62,10 @@ describeOnRedis("jobs that were written into Redis by hand", () => {
     expect(response.status).toBe(202);
   }
 
+  const conflictsOf = async (id: string) => {
+    const text = "select from millrace.conflicts where event_id = $1";
+    return (await forger.pipeline.database.query(text, [id])).rowCount;
+  };
   const invented = (eventId: string, over: Partial<IncomingEvent> = {}) =>
     anEvent({ source: "acme", eventId, type: "money.sent", ...over });
 
@@ -119,10 +121,7 @@ describeOnRedis("jobs that were written into Redis by hand", () => {
     expect(handledOf("edited_row")[0]?.body).not.toContain("forged");
     expect(await forger.rowsOf("edited_row")).toMatchObject([{ type: "charge.refunded" }]);
     // What nobody signed is no conflicting delivery either.
-    const { rows } = await forger.pipeline.database.query(
-      "select 1 from millrace.conflicts where event_id = 'edited_row'",
-    );
-    expect(rows).toEqual([]);
+    expect(await conflictsOf("edited_row")).toBe(0);
   });
 
   test("`unsigned: false` does not switch the replay check off", async () => {
@@ -142,20 +141,14 @@ describeOnRedis("jobs that were written into Redis by hand", () => {
 
   test("the reconciler and the dashboard show refused jobs, and record none", async () => {
     const shown = await until(async () => {
-      const answer = await fetch(`${forger.dashboard.url}/api/disagreements`);
-      const { kinds } = (await answer.json()) as {
-        kinds: { kind: string; count: number; examples: unknown[] }[];
-      };
-      return kinds.find(({ kind, count }) => kind === "unrecorded_job_unsigned" && count > 0);
+      const found = await readDisagreement(forger.dashboard, "unrecorded_job_unsigned");
+      return (found?.count ?? 0) > 0 && found;
     });
     expect(shown.examples).toContainEqual(expect.objectContaining({ source: "acme" }));
     const gauge = /millrace_disagreements\{kind="unrecorded_job_unsigned"[^}]*\} [1-9]/;
-    await until(
-      async () => gauge.test(await (await fetch(`${forger.worker.url}/metrics`)).text()),
-      {
-        what: "the reconciler's finding",
-      },
-    );
+    await until(async () => gauge.test(await forger.metrics()), {
+      what: "the reconciler's finding",
+    });
     expect(await forger.rowsOf("invented_acme")).toEqual([]);
     expect(await forger.rowsOf("edited_type")).toEqual([]);
     const event = await fetch(`${forger.dashboard.url}/api/events/acme/invented_acme`);
@@ -163,13 +156,12 @@ describeOnRedis("jobs that were written into Redis by hand", () => {
   });
 
   test("the refused jobs are counted", async () => {
-    const metrics = await (await fetch(`${forger.worker.url}/metrics`)).text();
-    expect(metrics).toMatch(
-      /millrace_worker_job_mac_failures_total\{source="acme",mac="missing",result="refused"[^}]*\} [1-9]/,
-    );
-    expect(metrics).toMatch(
-      /millrace_worker_job_mac_failures_total\{source="acme",mac="wrong",result="refused"[^}]*\} [1-9]/,
-    );
+    const metrics = await forger.metrics();
+    for (const mac of ["missing", "wrong"]) {
+      const labels = `source="acme",mac="${mac}",result="refused"`;
+      const name = "millrace_worker_job_mac_failures_total";
+      expect(metrics).toMatch(new RegExp(`${name}\\{${labels}[^}]*\\} [1-9]`));
+    }
   });
 
   test("an unsigned job of an event that the ledger has runs by the ledger", async () => {
@@ -213,10 +205,7 @@ describeOnRedis("jobs that were written into Redis by hand", () => {
     });
     await forger.settled("both_1");
     expect(handledOf("both_1")).toMatchObject([{ type: "from.ledger", body: '{"from":"ledger"}' }]);
-    const { rows } = await forger.pipeline.database.query(
-      "select 1 from millrace.conflicts where event_id = 'both_1'",
-    );
-    expect(rows).toHaveLength(1);
+    expect(await conflictsOf("both_1")).toBe(1);
   });
 
   test("a signed replay that the ledger has lost is recorded as failed", async () => {

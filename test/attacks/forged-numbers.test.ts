@@ -1,18 +1,20 @@
 import { bodyHash, toEnvelope } from "@millrace/core";
 import { createLedger } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
 import type { Queue } from "bullmq";
-import { Redis } from "ioredis";
 import { standardWebhooks } from "millrace";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onOneBackend, type TestServers } from "../support/backends.ts";
+import { onOneBackend } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
 import { readMetric } from "../support/metrics.ts";
-import { createPipeline, type Pipeline } from "../support/pipeline.ts";
+import { openForAll } from "../support/open-for.ts";
+import { startStack } from "../support/pipeline.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
+import { withRedis } from "../support/redis-client.ts";
 import { millrace } from "../support/run-in-process.ts";
+import { eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
-import type { Queues } from "@millrace/queue";
-import type { RoleInProcess } from "../support/in-process.ts";
+import { readDisagreement } from "./disagreements.ts";
 
 // Somebody who can write to the queue writes jobs whose numbers no column holds, or that cannot be read at all.
 
@@ -20,32 +22,22 @@ const SECRET_WORDS = "nobody may see these words";
 const DAY_MS = 86_400_000;
 
 onOneBackend("jobs that were made up", (prepare, backend) => {
-  let servers: TestServers;
-  let pipeline: Pipeline;
+  const config = {
+    sources: { acme: standardWebhooks({ attempts: 1 }) },
+    reconciler: { intervalMs: 100, graceMs: 0 },
+  };
+  const stack = openForAll(() => startStack(prepare, { config, worker: false }));
+  const worker = openForAll(() => stack.pipeline.startInProcess("worker"));
   let queues: Queues;
   let queue: Queue;
-  let worker: RoleInProcess;
-  let dashboard: RoleInProcess;
 
   beforeAll(async () => {
-    servers = await prepare();
-    const config = {
-      sources: { acme: standardWebhooks({ attempts: 1 }) },
-      reconciler: { intervalMs: 100, graceMs: 0 },
-    };
-    pipeline = await createPipeline(servers, {}, config);
-    queues = await openTestQueues(servers, "dashboard", ["acme"]);
+    queues = await openTestQueues(stack.servers, "dashboard", ["acme"]);
     const found = queues.queues.get("acme");
     if (found === undefined) throw new Error("Cannot find the queue of acme");
     queue = found;
-    dashboard = await pipeline.startInProcess("dashboard");
-    worker = await pipeline.startInProcess("worker");
   });
-  afterAll(async () => {
-    await queues?.close();
-    await pipeline?.stop();
-    await servers?.release();
-  });
+  afterAll(() => queues?.close());
 
   function envelope(eventId: string, over: object): object {
     const body = Buffer.from(JSON.stringify({ words: SECRET_WORDS }));
@@ -60,29 +52,22 @@ onOneBackend("jobs that were made up", (prepare, backend) => {
 
   /** What stands between a job that the ledger lost and its run is the reconciler. */
   async function stillReconciles(eventId: string): Promise<void> {
-    const ledger = createLedger({ pool: pipeline.database });
+    const { database } = stack.pipeline;
+    const ledger = createLedger({ pool: database });
     await ledger.intake.accept([anEvent({ source: "acme", eventId })]);
-    await until(
-      async () => {
-        const { rows } = await pipeline.database.query(
-          "select status from millrace.events where event_id = $1",
-          [eventId],
-        );
-        return rows[0]?.status === "completed";
-      },
-      { withinMs: 15_000, what: `${eventId} completed` },
-    );
+    await until(async () => (await eventOf(database, eventId))?.status === "completed", {
+      ...{ withinMs: 15_000, what: `${eventId} completed` },
+    });
   }
 
-  async function unreadable() {
-    const answer = await fetch(`${dashboard.url}/api/disagreements`);
-    expect(answer.status).toBe(200);
-    const text = await answer.text();
-    expect(text).not.toContain(SECRET_WORDS);
-    const { kinds } = JSON.parse(text) as {
-      kinds: { kind: string; count: number; examples: { job_id: string; detail: string }[] }[];
-    };
-    return kinds.find(({ kind }) => kind === "unreadable_job");
+  /** Waits until so many jobs are shown as ones that cannot be read, in words of ours. */
+  async function shown(count: number) {
+    const found = await until(async () => {
+      const kind = await readDisagreement(stack.dashboard, "unreadable_job");
+      return kind?.count === count && kind;
+    });
+    expect(JSON.stringify(found)).not.toContain(SECRET_WORDS);
+    return found;
   }
 
   const NUMBERS: readonly (readonly [string, object])[] = [
@@ -100,10 +85,7 @@ onOneBackend("jobs that were made up", (prepare, backend) => {
       expect(await untilFailed(jobId)).toMatch(/^invalid_envelope: /);
     }
     await stillReconciles("evt_after_1");
-    const found = await until(async () => {
-      const kind = await unreadable();
-      return kind?.count === NUMBERS.length && kind;
-    });
+    const found = await shown(NUMBERS.length);
     expect(found.examples.map(({ job_id }) => job_id).toSorted()).toEqual(
       NUMBERS.map(([jobId]) => jobId).toSorted(),
     );
@@ -117,7 +99,7 @@ onOneBackend("jobs that were made up", (prepare, backend) => {
   });
 
   test("are shown by the doctor, in words of ours", async () => {
-    const { code, stdout } = await millrace(["doctor"], { env: pipeline.env });
+    const { code, stdout } = await millrace(["doctor"], { env: stack.pipeline.env });
     expect(code).toBe(1);
     expect(stdout).toMatch(/4 unreadable_job: /);
     expect(stdout).toMatch(/acme +job g3000000000-evt_generation_1 +invalid_envelope: Cannot read/);
@@ -136,31 +118,26 @@ onOneBackend("jobs that were made up", (prepare, backend) => {
       await queue.add("thing.happened", later(jobId), { jobId, timestamp });
       expect(await untilFailed(jobId)).toMatch(/^unknown_envelope_version: /);
     }
-    await until(async () => (await unreadable())?.count === NUMBERS.length + 2);
+    await shown(NUMBERS.length + 2);
     await queue.remove("evt_later_1");
   });
 
   if (backend === "redis") {
     test("that Redis itself cannot give are findings too, and the passes go on", async () => {
-      const redis = new Redis(String(servers.redisUrl));
       const failed = "bull:millrace-acme:failed";
       const longAgo = Date.now() - 60_000;
       const whole = JSON.stringify(envelope("evt_half_1", {}));
-      await redis
-        .multi()
-        .set("bull:millrace-acme:evt_text_1", "no hash")
-        .zadd(failed, longAgo, "evt_text_1")
-        .zadd(failed, longAgo, "evt_nothing_1")
-        .hset("bull:millrace-acme:evt_half_1", { data: whole.slice(0, -5), failedReason: "x" })
-        .zadd(failed, longAgo, "evt_half_1")
-        .exec();
-      await redis.quit();
-      await until(async () => (await unreadable())?.count === NUMBERS.length + 5);
+      await withRedis(String(stack.servers.redisUrl), async (client) => {
+        await client.set("bull:millrace-acme:evt_text_1", "no hash");
+        const half = { data: whole.slice(0, -5), failedReason: "x" };
+        await client.hset("bull:millrace-acme:evt_half_1", half);
+        for (const id of ["evt_text_1", "evt_nothing_1", "evt_half_1"]) {
+          await client.zadd(failed, longAgo, id);
+        }
+      });
+      await shown(NUMBERS.length + 5);
       await stillReconciles("evt_after_2");
-      const { rows } = await pipeline.database.query(
-        "select event_id from millrace.events where event_id = 'evt_half_1'",
-      );
-      expect(rows).toEqual([]);
+      expect(await eventOf(stack.pipeline.database, "evt_half_1")).toBeUndefined();
     });
   }
 });

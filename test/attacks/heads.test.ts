@@ -1,36 +1,20 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { Webhook } from "standardwebhooks";
 import { connect, type RawConnection } from "../intake/raw-connection.ts";
-import { onPostgres, openOn, type TestServers } from "../support/backends.ts";
-import { createPipeline, SECRETS, type Pipeline } from "../support/pipeline.ts";
+import { onPostgres } from "../support/backends.ts";
+import { openForAll } from "../support/open-for.ts";
+import { SECRETS, startStack } from "../support/pipeline.ts";
 import { headOf } from "./attackers.ts";
 
 // A stranger sends heads that say more than one thing, more than they may, or that ask before they send.
 
 const HEAD_BYTES_MAX = 16_384;
 
-let servers: TestServers;
-let pipeline: Pipeline;
-let port: number;
-const connections: RawConnection[] = [];
-
-beforeAll(async () => {
-  servers = await onPostgres();
-  pipeline = await openOn(servers, () => createPipeline(servers));
-  const { url } = await pipeline.startInProcess("ingress");
-  port = Number(new URL(url).port);
-});
-afterEach(() => {
-  for (const connection of connections.splice(0)) connection.abort();
-});
-afterAll(async () => {
-  await pipeline?.stop();
-  await servers?.release();
-});
+const stack = openForAll(() => startStack(onPostgres, { worker: false }));
 
 async function say(text: string): Promise<RawConnection> {
-  const connection = await connect(port);
-  connections.push(connection);
+  const connection = await connect(Number(new URL(stack.ingress.url).port));
+  onTestFinished(() => connection.abort());
   connection.write(text);
   return connection;
 }

@@ -1,6 +1,5 @@
 import type { Redis } from "ioredis";
 import { onRedis } from "../support/backends.ts";
-import type { RoleInProcess } from "../support/in-process.ts";
 import { startStack, type Stack } from "../support/pipeline.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 import { withRedis } from "../support/redis-client.ts";
@@ -8,7 +7,8 @@ import { until } from "../support/until.ts";
 
 /** A running stack whose jobs are signed, and somebody who can write to its Redis and has no key. */
 export interface JobForger extends Stack {
-  readonly worker: RoleInProcess;
+  /** The metrics of its worker. */
+  metrics(): Promise<string>;
   restartWorker(queueKey: string): Promise<void>;
   /** Adds a job past everything that signs. */
   add(data: unknown, jobId: string, source?: string): Promise<void>;
@@ -53,9 +53,7 @@ export async function startJobForger(config: unknown, queueKey: string): Promise
 
   return {
     ...stack,
-    get worker() {
-      return worker;
-    },
+    metrics: async () => await (await fetch(`${worker.url}/metrics`)).text(),
     restartWorker: async (key) => {
       await worker.close();
       worker = await pipeline.startInProcess("worker", { MILLRACE_QUEUE_KEY: key });

@@ -1,4 +1,3 @@
-import { Redis } from "ioredis";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CONFIG, createTwoStorePipeline, deliver } from "../integration/two-stores.ts";
@@ -9,7 +8,10 @@ import {
   type GuardedServers,
   type Login,
 } from "../support/least-privilege.ts";
+import { loseQueue } from "../support/lose-queue.ts";
+import { readMetric } from "../support/metrics.ts";
 import type { Pipeline } from "../support/pipeline.ts";
+import { queryOnce } from "../support/query-once.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { millrace, type Outcome } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
@@ -24,7 +26,6 @@ function story(onRedis: boolean): void {
   let pipeline: Pipeline;
   let ingress: RoleInProcess;
   let dashboard: RoleInProcess;
-  const pools = new Map<Login, pg.Pool>();
 
   /** Runs a command with the login of a role. */
   function run(login: Login, ...args: string[]): Promise<Outcome> {
@@ -59,14 +60,20 @@ function story(onRedis: boolean): void {
       { what: `${id} be ${JSON.stringify(wanted)}` },
     );
 
-  const setSwitch = (name: string) =>
-    pipeline.database.query("insert into switches (name) values ($1)", [name]);
-
   beforeAll(async () => {
     servers = await startGuardedServers({ onRedis });
-    if (!onRedis) await useOneLoginFirst();
+    if (!onRedis) {
+      // A database that has been used with one login for everything, as one that is upgraded has.
+      const env = { MILLRACE_CONFIG: CONFIG, DATABASE_URL: servers.postgres.url };
+      expect(await millrace(["migrate"], { env })).toMatchObject({ code: 0, stderr: "" });
+    }
     await servers.grant("public");
-    if (!onRedis) await asSuperuser(giveHandlersTables);
+    if (!onRedis) {
+      // As docs/deployment.md has it for tables that later migrations change.
+      for (const table of ["effects", "switches"]) {
+        await queryOnce(servers.postgres.url, `alter table ${table} owner to millrace_owner`);
+      }
+    }
     const redisUrl = servers.redisUrl("admin");
     pipeline = await createTwoStorePipeline({
       databaseUrl: servers.databaseUrl("owner"),
@@ -82,7 +89,6 @@ function story(onRedis: boolean): void {
     dashboard = await pipeline.startInProcess("dashboard", variablesOf("dashboard"));
   });
   afterAll(async () => {
-    await Promise.all([...pools.values()].map((pool) => pool.end()));
     await pipeline?.stop();
     await servers?.stop();
   });
@@ -125,7 +131,7 @@ function story(onRedis: boolean): void {
       const source = way === "sender" ? "safe" : "fast";
       await deliver(ingress, source, { id, type: TYPE, switch: id });
       await untilRow(id, { status: "failed" });
-      await setSwitch(id);
+      await pipeline.database.query("insert into switches (name) values ($1)", [id]);
       await retry(id);
       await untilRow(id, { status: "completed", effects: 1 });
     }
@@ -168,7 +174,7 @@ function story(onRedis: boolean): void {
     await run("dashboard", "pause", "safe");
     await deliver(ingress, "safe", { id: "evt_lost", type: TYPE });
     await untilRow("evt_lost", { status: "pending" });
-    await loseJobs();
+    await loseQueue(servers.redisUrl("admin"), pipeline.database);
     await run("dashboard", "resume", "safe");
     await untilRow("evt_lost", { status: "completed", effects: 1 });
   });
@@ -215,14 +221,9 @@ function story(onRedis: boolean): void {
       ...variablesOf("worker"),
       RETENTION_DATABASE_URL: servers.databaseUrl("retention"),
     });
-    const metric = async (name: string) => {
-      const text = await (await fetch(`${role.url}/metrics`)).text();
-      return Number(new RegExp(`^${name}\\{.*\\} (\\S+)$`, "m").exec(text)?.[1]);
-    };
-    await until(
-      async () => (await metric("millrace_retention_last_success_timestamp_seconds")) > 0,
-    );
-    expect(await metric("millrace_retention_failures_total")).toBe(0);
+    const success = "millrace_retention_last_success_timestamp_seconds";
+    await until(async () => ((await readMetric(role.url, success)) ?? 0) > 0);
+    expect(await readMetric(role.url, "millrace_retention_failures_total")).toBe(0);
     await role.close();
   });
 
@@ -265,13 +266,7 @@ function story(onRedis: boolean): void {
     if (onRedis) expect(await servers.refusedByRedis()).toEqual([]);
   });
 
-  /** Runs a statement as a role could, on one connection for all of them. */
-  async function as(login: Login, text: string) {
-    const connectionString = servers.databaseUrl(login);
-    const pool = pools.get(login) ?? new pg.Pool({ connectionString, max: 1 });
-    pools.set(login, pool);
-    return (await pool.query<Record<string, unknown>>(text)).rows;
-  }
+  const as = (login: Login, text: string) => queryOnce(servers.databaseUrl(login), text);
 
   async function asSuperuser(use: (database: pg.Pool) => Promise<unknown>): Promise<void> {
     const database = new pg.Pool({ connectionString: servers.postgres.url, max: 1 });
@@ -280,27 +275,6 @@ function story(onRedis: boolean): void {
     } finally {
       await database.end();
     }
-  }
-
-  /** A database that has been used with one login for everything, as one that is upgraded has. */
-  async function useOneLoginFirst(): Promise<void> {
-    const env = { MILLRACE_CONFIG: CONFIG, DATABASE_URL: servers.postgres.url };
-    expect(await millrace(["migrate"], { env })).toMatchObject({ code: 0, stderr: "" });
-  }
-
-  /** As docs/deployment.md has it for tables that later migrations change. */
-  async function giveHandlersTables(database: pg.Pool): Promise<void> {
-    for (const table of ["effects", "switches"]) {
-      await database.query(`alter table ${table} owner to millrace_owner`);
-    }
-  }
-
-  async function loseJobs(): Promise<void> {
-    const url = servers.redisUrl("admin");
-    if (url === undefined) return void (await pipeline.database.query("delete from bullmq.job"));
-    const client = new Redis(url);
-    await client.flushall();
-    client.disconnect();
   }
 
   function postTo(path: string): Promise<number> {

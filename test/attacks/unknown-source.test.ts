@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { internal, meta } from "millrace";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import exported from "../fixtures/pipeline/millrace.config.ts";
 import { connect } from "../intake/raw-connection.ts";
-import { onPostgres, openOn, type TestServers } from "../support/backends.ts";
+import { onPostgres } from "../support/backends.ts";
 import type { RoleInProcess } from "../support/in-process.ts";
-import { createPipeline, type Pipeline } from "../support/pipeline.ts";
+import { openForAll } from "../support/open-for.ts";
+import { startStack } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 // A stranger asks which sources there are. A name that is not configured is answered as one of the sources would
@@ -83,26 +84,12 @@ const WAYS: Readonly<Record<string, Way>> = {
 };
 
 describe("a name that is not configured", () => {
-  let servers: TestServers;
-  let pipeline: Pipeline;
-  let ingress: RoleInProcess;
-  let other: RoleInProcess;
-  beforeAll(async () => {
-    servers = await onPostgres();
-    const secret = { WHATSAPP_WEBHOOK_SECRET: "a-whatsapp-secret" };
-    pipeline = await openOn(servers, () => createPipeline(servers, secret, CONFIG));
-    [ingress, other] = [
-      await pipeline.startInProcess("ingress"),
-      await pipeline.startInProcess("ingress"),
-    ];
-  });
-  afterAll(async () => {
-    await pipeline?.stop();
-    await servers?.release();
-  });
+  const env = { WHATSAPP_WEBHOOK_SECRET: "a-whatsapp-secret" };
+  const stack = openForAll(() => startStack(onPostgres, { env, config: CONFIG, worker: false }));
+  const other = openForAll(() => stack.pipeline.startInProcess("ingress"));
 
   /** Everything that comes back, but for the date, and whether the connection is kept. */
-  async function answerTo(name: string, headers: Headers, way: Way, at = ingress) {
+  async function answerTo(name: string, headers: Headers, way: Way, at = stack.ingress) {
     const connection = await connect(Number(new URL(at.url).port));
     try {
       connection.write(request(name, headers, way));
@@ -151,13 +138,13 @@ describe("a name that is not configured", () => {
       await Promise.all(
         names.map(async (name) => (await answerTo(name, {}, ask, at)).slice(9, 12)),
       );
-    const here = await statuses(ingress);
+    const here = await statuses(stack.ingress);
     expect(await statuses(other)).toEqual(here);
     expect(new Set(here)).toEqual(new Set(["401", "405"]));
   });
 
   test("is answered 401, and the log and the metrics say what it was", async () => {
-    const misspelled = await pipeline.start("ingress");
+    const misspelled = await stack.pipeline.start("ingress");
     const port = Number(new URL(misspelled.url).port);
     for (const body of ["{}", ""]) {
       const connection = await connect(port);
@@ -176,7 +163,7 @@ describe("a name that is not configured", () => {
 
   test("is not logged if no source could have it", async () => {
     const asked = "no%0Asuch";
-    const quiet = await pipeline.start("ingress");
+    const quiet = await stack.pipeline.start("ingress");
     await fetch(`${quiet.url}/webhooks/${asked}`, { method: "POST", body: "{}" });
     await until(() => quiet.output().includes("unknown_source"), { what: "the log line" });
     expect(quiet.output()).not.toContain("such");

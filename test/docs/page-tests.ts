@@ -1,3 +1,5 @@
+import { HANDLERS_PAGE_TESTS } from "./handlers-page-tests.ts";
+
 /**
  * What the samples of the pages need that is not on them, and tests that do what the words next to them
  * say. By the folder that a page's samples are put into.
@@ -29,6 +31,7 @@ test("the example of the README writes a payment", async () => {
 });
 `,
   "configuration/handlers.ts": "export default [];\n",
+  "handlers/further.test.ts": HANDLERS_PAGE_TESTS,
   "recipes/handlers.test.ts": `import { deliver, createTestEnvironment } from "millrace/testing";
 import { expect, test } from "vitest";
 import config from "./millrace.config.ts";

@@ -7,7 +7,7 @@ import { projectsOf } from "../support/samples.ts";
 import { PAGE_TESTS } from "./page-tests.ts";
 
 // Every sample in TypeScript or SQL of the pages compiles, and those with a test do what the page says.
-// docs/handlers.md has a test of its own; packages/millrace/README.md is compiled as it is packed.
+// packages/millrace/README.md is compiled as it is packed.
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (path: string): Promise<string> => readFile(join(ROOT, path), "utf8");
@@ -19,9 +19,7 @@ describe("the samples of the pages", () => {
   beforeAll(async () => {
     pages.set("readme", await read("README.md"));
     for (const name of await readdir(join(ROOT, "docs"))) {
-      if (name.endsWith(".md") && name !== "handlers.md") {
-        pages.set(name.slice(0, -3), await read(join("docs", name)));
-      }
+      if (name.endsWith(".md")) pages.set(name.slice(0, -3), await read(join("docs", name)));
     }
     const client = await read("test/fixtures/pages/generated-prisma-client.ts");
     const files = [...pages].flatMap(([page, text]) =>
@@ -55,6 +53,6 @@ describe("the samples of the pages", () => {
   test("do what the pages say", async () => {
     const { failures, ...report } = await project.test();
     expect(failures).toEqual([]);
-    expect(report).toEqual({ success: true, numPassedTests: 11 });
+    expect(report).toEqual({ success: true, numPassedTests: 22 });
   });
 });

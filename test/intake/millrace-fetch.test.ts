@@ -11,7 +11,7 @@ beforeEach(() => {
   notices = [];
 });
 
-function open(over: { bodyTimeoutMs?: number } = {}) {
+function handle(request: Request, over: { bodyTimeoutMs?: number } = {}): Promise<Response> {
   const config = plainConfig();
   const receiver = new Receiver({
     config: { ...config, ingress: { ...config.ingress, ...over } },
@@ -19,7 +19,7 @@ function open(over: { bodyTimeoutMs?: number } = {}) {
     stores: [store],
     notify: (notice) => notices.push(notice),
   });
-  return { receiver, handle: createFetchAdapter(receiver) };
+  return createFetchAdapter(receiver)(request, "plain");
 }
 
 /** A request whose body comes in pieces, and says when it was cancelled. */
@@ -59,26 +59,24 @@ test("a body that comes in pieces is verified and kept as one", async () => {
   const { headers, body } = signed({ id: "evt_1", text: "é".repeat(500) });
   const bytes = Buffer.from(body);
   const { request } = streamed([bytes.subarray(0, 41), bytes.subarray(41)], headers);
-  expect((await open().handle(request, "plain")).status).toBe(202);
+  expect((await handle(request)).status).toBe(202);
   expect(Buffer.from(store.events.get("plain/evt_1")?.body ?? [])).toEqual(bytes);
 });
 
 test("a body without end is left at the source's limit", async () => {
   const pieces = Array.from({ length: 100 }, () => Buffer.alloc(1_000, "x"));
   const { request, seen } = streamed(pieces, {}, "hang");
-  const response = await open().handle(request, "plain");
+  const response = await handle(request);
   expect([response.status, await codeOf(response)]).toEqual([413, "body_too_large"]);
   expect(seen.cancelled).toBe(true);
   expect(notices).toMatchObject([{ outcome: "rejected", code: "body_too_large", source: "plain" }]);
 });
 
 test("a body that does not come in time, or not to its end, is refused", async () => {
-  const late = await open({ bodyTimeoutMs: 100 }).handle(
-    streamed([Buffer.from("{")], {}, "hang").request,
-    "plain",
-  );
+  const hanging = streamed([Buffer.from("{")], {}, "hang").request;
+  const late = await handle(hanging, { bodyTimeoutMs: 100 });
   expect([late.status, await codeOf(late)]).toEqual([408, "body_timeout"]);
-  const cut = await open().handle(streamed([Buffer.from("{")], {}, "break").request, "plain");
+  const cut = await handle(streamed([Buffer.from("{")], {}, "break").request);
   expect([cut.status, await codeOf(cut)]).toEqual([400, "body_incomplete"]);
   expect(store.calls).toEqual([]);
 });
@@ -89,14 +87,6 @@ test("a body that was read before is refused, and reported as a fault of the app
     ...signed({ id: "evt_1" }),
   });
   await request.text();
-  const response = await open().handle(request, "plain");
+  const response = await handle(request);
   expect([response.status, await codeOf(response)]).toEqual([500, "body_already_read"]);
-});
-
-test("a receiver that closes takes nothing more", async () => {
-  const { receiver, handle } = open();
-  await receiver.close();
-  const { request } = streamed([], {});
-  const response = await handle(request, "plain");
-  expect([response.status, await codeOf(response)]).toEqual([503, "shutting_down"]);
 });

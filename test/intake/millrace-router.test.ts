@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { Receiver, createExpressAdapter, type IntakeNotice } from "@millrace/intake";
 import express, { type Express } from "express";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
 import { sendTo } from "./send-to.ts";
@@ -12,10 +12,6 @@ let store: MemoryStore;
 let notices: IntakeNotice[];
 let server: Server;
 
-beforeEach(() => {
-  store = createMemoryStore();
-  notices = [];
-});
 afterEach(() => {
   server.closeAllConnections();
   server.close();
@@ -24,6 +20,7 @@ afterEach(() => {
 async function serve(
   build: (app: Express, router: ReturnType<typeof createExpressAdapter>) => void,
 ) {
+  [store, notices] = [createMemoryStore(), []];
   const receiver = new Receiver({
     config: plainConfig(),
     secrets: SECRETS,
@@ -37,9 +34,25 @@ async function serve(
   return (server.address() as AddressInfo).port;
 }
 
-test("a router behind a body parser says where it belongs", async () => {
+test.each([
+  ["that a body parser has read", express.json()],
+  [
+    "that is parsed and still unread, as some platforms hand it over",
+    (request: IncomingMessage, _response: unknown, next: () => void) => {
+      Object.assign(request, { body: {} });
+      next();
+    },
+  ],
+  [
+    "that something has read and not kept",
+    (request: IncomingMessage, _response: unknown, next: () => void) => {
+      request.resume();
+      request.once("end", next);
+    },
+  ],
+])("a router refuses a body %s, and says where it belongs", async (_, before) => {
   const port = await serve((app, router) => {
-    app.use(express.json());
+    app.use(before);
     app.use("/webhooks", router);
   });
   const answer = await sendTo(port, { source: "plain", ...signed({ id: "evt_1" }) });
@@ -49,32 +62,6 @@ test("a router behind a body parser says where it belongs", async () => {
   });
   expect(store.calls).toEqual([]);
   expect(notices).toMatchObject([{ outcome: "rejected", code: "body_already_read" }]);
-});
-
-test.each([
-  [
-    "a body that is parsed and still unread, as some platforms hand it over",
-    (request: IncomingMessage, next: () => void) => {
-      Object.assign(request, { body: {} });
-      next();
-    },
-  ],
-  [
-    "a body that something has read and not kept",
-    (request: IncomingMessage, next: () => void) => {
-      request.resume();
-      request.once("end", next);
-    },
-  ],
-])("a router refuses %s", async (_, before) => {
-  const port = await serve((app, router) => {
-    app.use((request, _response, next) => before(request, next));
-    app.use("/webhooks", router);
-  });
-  const answer = await sendTo(port, { source: "plain", ...signed({ id: "evt_1" }) });
-  expect(answer.status).toBe(500);
-  expect(notices).toMatchObject([{ outcome: "rejected", code: "body_already_read" }]);
-  expect(store.calls).toEqual([]);
 });
 
 test("a router leaves other paths, and other routes of the app, to the app", async () => {
@@ -87,10 +74,4 @@ test("a router leaves other paths, and other routes of the app, to the app", asy
   }
   const unknown = await sendTo(port, { source: "nobody", ...signed({ id: "evt_1" }) });
   expect(unknown.status).toBe(401);
-});
-
-test("a router passes a query on as it stood, with the mount", async () => {
-  const port = await serve((app, router) => app.use("/webhooks", router));
-  const answer = await sendTo(port, { source: "plain?token=a%2Fb", ...signed({ id: "evt_1" }) });
-  expect(answer.status).toBe(202);
 });

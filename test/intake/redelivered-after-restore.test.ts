@@ -1,9 +1,9 @@
 import { makeQueueKey } from "@millrace/core";
 import { defineConfig, on, standardWebhooks } from "millrace";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { onRedis, type TestServers } from "../support/backends.ts";
-import type { RoleInProcess } from "../support/in-process.ts";
-import { createPipeline, post, type Pipeline } from "../support/pipeline.ts";
+import { expect, test } from "vitest";
+import { onRedis } from "../support/backends.ts";
+import { openForAll } from "../support/open-for.ts";
+import { post, startStack } from "../support/pipeline.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { copyDatabase } from "../support/scratch-database.ts";
@@ -24,34 +24,28 @@ const config = defineConfig({
 });
 
 describeOnRedis("an event that Postgres has lost", () => {
-  let servers: TestServers;
-  let pipeline: Pipeline;
-  let ingress: RoleInProcess;
-
-  beforeAll(async () => {
-    servers = await onRedis();
-    pipeline = await createPipeline(servers, { MILLRACE_QUEUE_KEY: makeQueueKey() }, config);
-    ingress = await pipeline.startInProcess("ingress");
-  });
-  afterAll(async () => {
-    await pipeline?.stop();
-    await servers?.release();
-  });
+  const env = { MILLRACE_QUEUE_KEY: makeQueueKey() };
+  const stack = openForAll(() => startStack(onRedis, { env, config, worker: false }));
 
   const send = async (id: string, source: "acme" | "patient") => {
-    const { status } = await post(ingress.url, { id, type: "test.effect", source });
+    const { status } = await post(stack.ingress.url, { id, type: "test.effect", source });
     return status;
   };
   const statusOf = async (id: string) => {
     const text = "select status from millrace.events where event_id = $1";
-    const { rows } = await pipeline.database.query(text, [id]);
+    const { rows } = await stack.pipeline.database.query(text, [id]);
     return rows[0]?.status as string | undefined;
   };
   const passes = async () => {
-    const { rows } = await pipeline.database.query(
+    const { rows } = await stack.pipeline.database.query(
       "select min(pass)::int from millrace.queue_epochs",
     );
     return rows[0].min as number;
+  };
+  /** The number of a pass tells that Postgres is older: one is counted that the copy does not have. */
+  const untilPassed = async () => {
+    const before = await passes();
+    await until(async () => (await passes()) > before);
   };
   const runs = (id: string) => ran.filter((each) => each === id).length;
 
@@ -60,15 +54,13 @@ describeOnRedis("an event that Postgres has lost", () => {
     async (source) => {
       const kept = `msg_kept_${source}`;
       const lost = `msg_lost_${source}`;
-      let worker = await pipeline.startInProcess("worker");
+      let worker = await stack.pipeline.startInProcess("worker");
       await send(kept, source);
       await until(async () => (await statusOf(kept)) === "completed");
-      const copy = await copyDatabase(servers.databaseUrl);
+      const copy = await copyDatabase(stack.servers.databaseUrl);
       await send(lost, source);
       await until(async () => (await statusOf(lost)) === "completed");
-      // The number of the pass tells that Postgres is older: one has to be counted that the copy does not have.
-      const before = await passes();
-      await until(async () => (await passes()) > before);
+      await untilPassed();
       await worker.close();
       await copy.restore();
       expect(await until(() => statusOf(kept))).toBe("completed");
@@ -77,7 +69,7 @@ describeOnRedis("an event that Postgres has lost", () => {
       expect(await send(kept, source)).toBe(200);
       await send(lost, source);
       expect(await statusOf(lost)).toBe("pending");
-      worker = await pipeline.startInProcess("worker");
+      worker = await stack.pipeline.startInProcess("worker");
       await until(async () => (await statusOf(lost)) === "completed");
       expect([runs(kept), runs(lost)]).toEqual([1, 2]);
       await worker.close();
@@ -86,21 +78,20 @@ describeOnRedis("an event that Postgres has lost", () => {
   );
 
   test("does not run from a completed job that somebody has edited", async () => {
-    let worker = await pipeline.startInProcess("worker");
+    let worker = await stack.pipeline.startInProcess("worker");
     await until(async () => (await passes()) > 1);
-    const copy = await copyDatabase(servers.databaseUrl);
+    const copy = await copyDatabase(stack.servers.databaseUrl);
     await send("msg_edited_1", "acme");
     await until(async () => (await statusOf("msg_edited_1")) === "completed");
-    const before = await passes();
-    await until(async () => (await passes()) > before);
+    await untilPassed();
     await worker.close();
-    await withQueue(servers, "acme", async (queue) => {
+    await withQueue(stack.servers, "acme", async (queue) => {
       const job = await until(() => queue.getJob("msg_edited_1"));
       await job.updateData({ ...job.data, mac: "A".repeat(43) });
     });
     await copy.restore();
     const restored = await until(passes);
-    worker = await pipeline.startInProcess("worker");
+    worker = await stack.pipeline.startInProcess("worker");
     await until(async () => (await passes()) > restored + 1);
     expect(await statusOf("msg_edited_1")).toBeUndefined();
     expect(runs("msg_edited_1")).toBe(1);

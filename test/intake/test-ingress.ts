@@ -2,17 +2,21 @@ import type { ConfigInput } from "@millrace/core";
 import { createIngress } from "@millrace/ingress";
 import type { IntakeNotice } from "@millrace/intake";
 import { createLogger, createRegistry } from "@millrace/service";
+import { onTestFinished } from "vitest";
 import { toBytes } from "../bad-input/wire.ts";
 import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
+import { connect, type RawConnection } from "./raw-connection.ts";
 
-/** A real ingress before a store in memory. */
+/** A real ingress before a store in memory, which ends with the test. */
 export interface TestIngress {
   readonly port: number;
   readonly store: MemoryStore;
   readonly notices: readonly IntakeNotice[];
   /** The value of a line of /metrics, by how the line begins; 0 when there is none. */
   metric(beginning: string): Promise<number>;
+  /** Opens connections, which are reset when the test ends. */
+  open(count: number): Promise<RawConnection[]>;
   close(): Promise<void>;
 }
 
@@ -29,6 +33,11 @@ export async function startTestIngress(limits: ConfigInput["ingress"] = {}): Pro
     notify: (notice) => notices.push(notice),
   });
   const port = await ingress.listen({ port: 0, host: "127.0.0.1" });
+  const connections: RawConnection[] = [];
+  onTestFinished(async () => {
+    for (const each of connections) each.abort();
+    await ingress.close();
+  });
   return {
     port,
     store,
@@ -38,19 +47,21 @@ export async function startTestIngress(limits: ConfigInput["ingress"] = {}): Pro
       const line = lines.find((candidate) => candidate.startsWith(beginning));
       return Number(line?.split(" ").at(-1) ?? 0);
     },
+    open: async (count) => {
+      const made = await Promise.all(Array.from({ length: count }, () => connect(port)));
+      connections.push(...made);
+      return made;
+    },
     close: () => ingress.close(),
   };
 }
 
 /** A signed request, as a sender would put it on the wire. */
-export function rawRequest(
-  data: unknown,
-  options: { source?: string; headers?: Readonly<Record<string, string>> } = {},
-): string {
+export function rawRequest(data: unknown, source = "plain"): string {
   const { body, headers } = signed(data);
   return toBytes({
-    source: options.source ?? "plain",
-    headers: Object.entries({ ...headers, ...options.headers }),
+    source,
+    headers: Object.entries(headers),
     body: Buffer.from(body),
   }).toString();
 }

@@ -5,6 +5,7 @@ import {
   parseConfig,
   type EventJob,
   type Handler,
+  type HandlerTransaction,
   type IncomingEvent,
   type JobResult,
 } from "@millrace/core";
@@ -34,7 +35,7 @@ export interface PageShop extends TestLedger {
   readonly handlers: readonly Handler[];
   /** Empties the tables, and runs SQL that fills them. */
   begin(fill?: string): Promise<void>;
-  /** Runs two events in two workers, as the circumstance says. What is retried is run again, as the queue does. */
+  /** Runs two events in two workers, as the circumstance says, and what is retried again, as the queue does. */
   run(
     circumstance: Circumstance,
     handlers: readonly Handler[],
@@ -43,7 +44,7 @@ export interface PageShop extends TestLedger {
   /** Runs one event, and then replays it. */
   replay(handlers: readonly Handler[], fact: Fact): Promise<void>;
   /** Two workers for a test that runs events by itself. They end with the shop. */
-  startWorkers(handlers: readonly Handler[]): Pair<Processor>;
+  startWorkers(handlers: readonly Handler[], second?: readonly Handler[]): Pair<Processor>;
   /** How many transactions wait for another one's lock. */
   lockWaits(): Promise<number>;
 }
@@ -72,7 +73,7 @@ export async function openPageShop(): Promise<PageShop> {
   const pools = [testPool(test.url), testPool(test.url)] as const;
 
   const started: Processor[] = [];
-  function startWorkers(handlers: readonly Handler[], second = handlers): Pair<Processor> {
+  const startWorkers: PageShop["startWorkers"] = (handlers, second = handlers) => {
     const start = (pool: pg.Pool, own: readonly Handler[]) => {
       const ledger = createLedger({ pool }, config.worker).claims;
       const deps = { ledger, handlers: own, sources: config.sources };
@@ -81,43 +82,7 @@ export async function openPageShop(): Promise<PageShop> {
       return worker;
     };
     return [start(pools[0], handlers), start(pools[1], second)];
-  }
-
-  async function inTurn(handlers: readonly Handler[], facts: Pair<Fact>): Promise<Pair<JobResult>> {
-    const workers = startWorkers(handlers);
-    const [first, second] = pairOf(facts.map(jobOf));
-    const one = await workers[0].process(first);
-    const other = await workers[1].process(second);
-    return [await retried(workers[0], first, one), await retried(workers[1], second, other)];
-  }
-
-  /** The second event's handler begins when the first's has done its writes and not yet committed. */
-  async function sideBySide(
-    handlers: readonly Handler[],
-    facts: Pair<Fact>,
-  ): Promise<Pair<JobResult>> {
-    const written = signal();
-    const goOn = signal();
-    const held = handlers.map((handler) => ({
-      ...handler,
-      write: async (...given: Parameters<NonNullable<Handler["write"]>>) => {
-        await handler.write?.(...given);
-        written.resolve();
-        await goOn.reached;
-      },
-    }));
-    const workers = startWorkers(held, handlers);
-    const [first, second] = pairOf(facts.map(jobOf));
-    const one = workers[0].process(first);
-    await Promise.race([written.reached, one]);
-    let ended = false;
-    const other = workers[1].process(second).finally(() => (ended = true));
-    // It has to wait for the first one's locks, or has gone past them.
-    await until(async () => ended || (await lockWaits()) > 0);
-    goOn.resolve();
-    return [await one, await retried(workers[1], second, await other)];
-  }
-
+  };
   const lockWaits = async () => {
     const waiting = await test.ask(
       "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
@@ -129,10 +94,25 @@ export async function openPageShop(): Promise<PageShop> {
     ...test,
     handlers: ofPage,
     begin: async (fill = "") => void (await test.ask(`${empty} ${fill}`)),
-    run: async (circumstance, given, [first, second]) => {
-      if (circumstance === "side by side") return await sideBySide(given, [first, second]);
-      if (circumstance === "one after the other") return await inTurn(given, [first, second]);
-      return await inTurn(given, [second, first]);
+    run: async (circumstance, handlers, given) => {
+      const facts = circumstance === "in reverse order" ? given.toReversed() : given;
+      const [first, second] = facts.map(jobOf) as [EventJob, EventJob];
+      if (circumstance !== "side by side") {
+        const [worker, next] = startWorkers(handlers);
+        const one = await worker.process(first);
+        const other = await next.process(second);
+        return [await retried(worker, first, one), await retried(next, second, other)];
+      }
+      const { held, written, goOn } = holding(handlers);
+      const [worker, next] = startWorkers(held, handlers);
+      const one = worker.process(first);
+      await Promise.race([written, one]);
+      let ended = false;
+      const other = next.process(second).finally(() => (ended = true));
+      // It has to wait for the first one's locks, or has gone past them.
+      await until(async () => ended || (await lockWaits()) > 0);
+      goOn();
+      return [await one, await retried(next, second, await other)];
     },
     replay: async (given, fact) => {
       const workers = startWorkers(given);
@@ -140,10 +120,9 @@ export async function openPageShop(): Promise<PageShop> {
       await workers[0].process(job);
       const { source, eventId } = keyOf(job.event);
       await test.ledger.retries.replay([{ source, eventId }]);
-      const replayed = { ...withoutBody(job.event), generation: 1 };
-      await workers[1].process(aJob(replayed));
+      await workers[1].process(aJob({ ...withoutBody(job.event), generation: 1 }));
     },
-    startWorkers: (given) => startWorkers(given),
+    startWorkers,
     lockWaits,
     close: async () => {
       await Promise.all(started.map((worker) => worker.close()));
@@ -155,10 +134,29 @@ export async function openPageShop(): Promise<PageShop> {
   };
 }
 
+/** Handlers that have done their writes, and do not commit before they may go on. */
+export function holding(
+  handlers: readonly Handler[],
+  look: (tx: HandlerTransaction) => Promise<void> = async () => {},
+) {
+  let [isWritten, goOn] = [() => {}, () => {}];
+  const written = new Promise<void>((resolve) => (isWritten = resolve));
+  const released = new Promise<void>((resolve) => (goOn = resolve));
+  const held = handlers.map((handler) => ({
+    ...handler,
+    write: async (...given: Parameters<NonNullable<Handler["write"]>>) => {
+      await handler.write?.(...given);
+      await look(given[1].tx);
+      isWritten();
+      await released;
+    },
+  }));
+  return { held, written, goOn };
+}
+
 /** A job of a new event. */
 export function jobOf({ type, data }: Fact): EventJob & { readonly event: IncomingEvent } {
-  const body = Buffer.from(JSON.stringify({ type, data }));
-  const event = anEvent({ type, body });
+  const event = anEvent({ type, body: Buffer.from(JSON.stringify({ type, data })) });
   return { ...aJob(event), event };
 }
 
@@ -173,16 +171,4 @@ export async function retried(
     result = await worker.process({ ...job, run: `run-${round}` });
   }
   return result;
-}
-
-function pairOf<T>([first, second]: readonly T[]): Pair<T> {
-  if (first === undefined || second === undefined) throw new Error("Cannot make a pair of one");
-  return [first, second];
-}
-
-/** A promise that somebody else resolves. */
-export function signal() {
-  let resolve = () => {};
-  const reached = new Promise<void>((done) => (resolve = done));
-  return { reached, resolve };
 }

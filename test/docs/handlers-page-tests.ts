@@ -1,5 +1,5 @@
 /** What the page's own tests leave out: each further sample does what the words beside it say. */
-export const FURTHER_TESTS = `import { createServer } from "node:http";
+export const HANDLERS_PAGE_TESTS = `import { createServer } from "node:http";
 import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import config from "./millrace.config.ts";
