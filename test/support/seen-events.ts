@@ -1,7 +1,7 @@
 import type pg from "pg";
 
 /** An event as the view shows it. */
-interface SeenEvent {
+export interface SeenEvent {
   readonly status: string;
   readonly outcome: string | null;
   readonly attempts: number;
