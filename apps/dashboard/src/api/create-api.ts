@@ -116,13 +116,14 @@ function addWrites(router: Router, deps: Deps): void {
     const { state, rate } = call.body;
     return { run: await operatorFor(call).changeRun(runId(call.params), { state, rate }) };
   });
-  for (const verb of ["pause", "resume"] as const) {
-    serve(router, `post /sources/:source/${verb}`, async (call) => {
-      const { source } = call.params;
-      await operatorFor(call)[verb](source);
-      return { source, paused: verb === "pause" };
-    });
-  }
+  serve(router, "post /sources/:source/pause", async (call) => {
+    await operatorFor(call).pause(call.params.source);
+    return { ...call.params, paused: true };
+  });
+  serve(router, "post /sources/:source/resume", async (call) => {
+    await operatorFor(call).resume(call.params.source);
+    return { ...call.params, paused: false };
+  });
   serve(router, "post /sessions/:id/end", async (call) => {
     const { id } = call.params;
     await endSession({ ledger, actor: actorOf(call) }, id);
