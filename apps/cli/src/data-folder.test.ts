@@ -55,8 +55,8 @@ test("no file, a removed file and a broken file are no run", async () => {
   expect(await readRun(folder)).toBeUndefined();
 });
 
-let made = 0;
-const provider = { generateSecret: () => `secret-${(made += 1)}` } as Provider;
+let count = 0;
+const provider = { generateSecret: () => `secret-${(count += 1)}` } as Provider;
 
 test("a secret is made once and kept, and a new source gets one of its own", async () => {
   const first = await ensureDevelopmentSecrets(folder, { stripe: provider });

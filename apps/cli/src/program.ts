@@ -153,11 +153,9 @@ function usageError(text: string): string {
   return [`millrace: ${first} (invalid_request)`, ...rest, ""].join("\n");
 }
 
-const manifestSchema = z.object({ version: z.string() });
-
 function version(): string {
   const manifest: unknown = createRequire(import.meta.url)("../package.json");
-  return manifestSchema.parse(manifest).version;
+  return z.object({ version: z.string() }).parse(manifest).version;
 }
 
 const COMPLETION_HELP = `

@@ -23,12 +23,10 @@ export interface Stores {
  * @throws `database_unreachable` when neither names a database.
  */
 export async function findStores({ environment, dataDir }: Settings): Promise<Stores> {
-  const { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } = environment;
-  const { DATABASE_SESSION_URL: sessionUrl } = environment;
+  const { DATABASE_URL: databaseUrl, DATABASE_SESSION_URL: sessionUrl } = environment;
+  const { REDIS_URL: redisUrl } = environment;
   const queueKey = environment.MILLRACE_QUEUE_KEY ?? (await readQueueKey(dataDir));
-  if (databaseUrl !== undefined) {
-    return { databaseUrl, sessionUrl, redisUrl, queueKey };
-  }
+  if (databaseUrl !== undefined) return { databaseUrl, sessionUrl, redisUrl, queueKey };
   const run = await readRun(dataDir);
   if (run !== undefined) {
     return { databaseUrl: run.database_url, redisUrl: redisUrl ?? run.redis_url, queueKey };

@@ -132,24 +132,25 @@ export async function changeBulkRun(
 }
 
 function checkFilter({ queues }: CountDeps, verb: BulkVerb, { filter, all }: BulkOptions): void {
+  const act = VERB_WORDS[verb].verb;
   if (isEmpty(filter) && all !== true) {
     throw new MillraceError(
       "invalid_request",
-      `Cannot ${VERB_WORDS[verb].verb} all events without confirmation: give a filter, or \`all\``,
+      `Cannot ${act} all events without confirmation: give a filter, or \`all\``,
     );
   }
   const texts = [filter.source, filter.type, filter.error, filter.q];
   if (!texts.every((text) => text === undefined || isStorable(text))) {
     throw new MillraceError(
       "invalid_request",
-      `Cannot ${VERB_WORDS[verb].verb} events: the filter contains a NUL, or half of a surrogate pair`,
+      `Cannot ${act} events: the filter contains a NUL, or half of a surrogate pair`,
     );
   }
   const { source } = filter;
   if (source === undefined || verb === "give_up" || queues.queues.has(source)) return;
   throw new MillraceError(
     "unknown_source",
-    `Cannot ${VERB_WORDS[verb].verb} events: the config has no source ${JSON.stringify(source)}`,
+    `Cannot ${act} events: the config has no source ${JSON.stringify(source)}`,
   );
 }
 

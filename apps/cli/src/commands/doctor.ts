@@ -3,7 +3,6 @@ import { createLedger, createPool, type Ledger } from "@millrace/ledger";
 import { diagnose, type Diagnosis } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
 import type { Queues } from "@millrace/queue";
-import type { LoadedConfig } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
 import { readRun } from "../data-folder.ts";

@@ -1,5 +1,5 @@
 import cluster from "node:cluster";
-import { Option, type Command } from "commander";
+import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
 import { wholeNumber } from "../parse-option.ts";
 
@@ -57,7 +57,10 @@ export function addCommands(program: Command, context: CliContext): void {
       .command(role.name)
       .description(role.description)
       .addHelpText("after", role.help);
-    if (role.name === "ingress") command.addOption(processesOption());
+    if (role.name === "ingress") {
+      const count = wholeNumber({ min: 1, max: 64 });
+      command.option("--processes <n>", "number of processes that share the port", count, 1);
+    }
     command.action(async ({ processes = 1 }: { processes?: number }) => {
       if (processes > 1 && cluster.isPrimary) {
         const { runProcesses } = await import("../start/run-processes.ts");
@@ -68,10 +71,4 @@ export function addCommands(program: Command, context: CliContext): void {
       await main({ ...context.env, MILLRACE_CONFIG: configPath });
     });
   }
-}
-
-function processesOption(): Option {
-  return new Option("--processes <n>", "number of processes that share the port")
-    .argParser(wholeNumber({ min: 1, max: 64 }))
-    .default(1);
 }

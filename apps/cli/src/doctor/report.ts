@@ -98,17 +98,14 @@ export function asText({ checks, diagnosis }: Report, to: Output): string {
 export function asJson({ checks, diagnosis }: Report): string {
   const disagreements =
     diagnosis &&
-    [...diagnosis.found].map(([kind, { count, examples }]) => ({
-      kind,
-      count,
-      ledger: DISAGREEMENTS[kind].ledger,
-      job: DISAGREEMENTS[kind].job,
-      act: DISAGREEMENTS[kind].act,
-      examples: examples.map(({ source, event, jobId = null, detail = null }) => {
+    [...diagnosis.found].map(([kind, { count, examples: found }]) => {
+      const { ledger, job, act } = DISAGREEMENTS[kind];
+      const examples = found.map(({ source, event, jobId = null, detail = null }) => {
         const { eventId = null, generation = null } = event ?? {};
         return { source, event_id: eventId, generation, job_id: jobId, detail };
-      }),
-    }));
+      });
+      return { kind, count, ledger, job, act, examples };
+    });
   return JSON.stringify({
     checks,
     looked: diagnosis?.looked ?? null,

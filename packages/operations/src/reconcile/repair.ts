@@ -203,24 +203,29 @@ function isUnavailable(result: StoreResult): result is Error {
 const eventsOf = (found: readonly EventDisagreement[]) => found.map(({ event }) => event);
 
 /** The queue abandoned the job, and no worker could record that in the ledger. */
-async function failEvents(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
-  const answers = await mapConcurrent(found, CONCURRENCY, ({ event, end }) =>
+function failEvents(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
+  return repairEach(found, CONCURRENCY, ({ event, end }) =>
     failEvent(deps, event, { code: "gave_up", end }),
   );
-  return count(answers, "failed");
+}
+
+/** Repairs one by one. Returns how many were failed in the ledger, or run again. */
+async function repairEach(
+  found: readonly EventDisagreement[],
+  concurrency: number,
+  work: (one: EventDisagreement) => Promise<string>,
+): Promise<number> {
+  const answers = await mapConcurrent(found, concurrency, work);
+  return answers.filter((answer) => answer === "failed" || answer === "retried").length;
 }
 
 /** The worker died before it could record the event, and the queue abandoned its job. */
-async function recordFailed(
-  deps: RepairDeps,
-  found: readonly EventDisagreement[],
-): Promise<number> {
-  const answers = await mapConcurrent(found, CONCURRENCY, async ({ event, end }) => {
+function recordFailed(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
+  return repairEach(found, CONCURRENCY, async ({ event, end }) => {
     const job = await findSoundJob(deps, event);
     if (job?.state !== "failed") return "gone";
     return await failEvent(deps, job.event, { code: codeOf(job.event, deps.queues), end });
   });
-  return count(answers, "failed");
 }
 
 /** The job as it is now, if its MAC is valid: it may have been edited since. */
@@ -231,8 +236,8 @@ async function findSoundJob({ queues, isSound }: RepairDeps, key: EventKey) {
 }
 
 /** Postgres has lost the commit of the event's row and effects, so the job's body runs again. */
-async function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
-  const answers = await mapConcurrent(found, RERUN_CONCURRENCY, async ({ event }) => {
+function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
+  return repairEach(found, RERUN_CONCURRENCY, async ({ event }) => {
     const job = await findSoundJob(deps, event);
     if (job?.state !== "completed") return "gone";
     if (job.event.body === undefined && job.event.generation === 0) {
@@ -242,7 +247,6 @@ async function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]):
     // The worker refuses a replay that the ledger does not have, and records it as failed.
     return await deps.queues.rerunJob(event);
   });
-  return count(answers, "retried") + count(answers, "failed");
 }
 
 const BODY_LOST = "Cannot run the event again: Postgres has lost it, and its job carries no body";
@@ -272,15 +276,11 @@ async function failEvent(
 }
 
 /** A worker finds the event completed, and completes the job. */
-async function completeJobs(
-  deps: RepairDeps,
-  found: readonly EventDisagreement[],
-): Promise<number> {
-  const answers = await mapConcurrent(found, RERUN_CONCURRENCY, async ({ event }) => {
+function completeJobs(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
+  return repairEach(found, RERUN_CONCURRENCY, async ({ event }) => {
     const job = await findSoundJob(deps, event);
     return job === undefined ? "gone" : await deps.queues.retryJob(event);
   });
-  return count(answers, "retried");
 }
 
 /** A retry that died half-way, or a job that completed without its event: it waits again. */
@@ -288,9 +288,5 @@ async function requeue(deps: RepairDeps, found: readonly EventDisagreement[]): P
   const jobs = await enqueuePending(deps.ledger.repair, eventsOf(found), (events) =>
     requeueJobs(deps.queues, events, { atOnce: false }),
   );
-  return count(jobs, "requeued");
-}
-
-function count(answers: readonly unknown[], wanted: string): number {
-  return answers.filter((answer) => answer === wanted).length;
+  return jobs.filter((job) => job === "requeued").length;
 }
