@@ -28,7 +28,6 @@ const FORBIDDEN: readonly (readonly [string, string, string?])[] = [
   ["POST", "/add", '{"name":"x","data":{},"options":{"jobId":"meta"}}'],
 ];
 
-/** Line 57: the dashboard, for whoever should not be there. */
 export function dashboard(tests: LineTests, target: () => Target): void {
   const ask = async (method: string, path: string, headers: Headers = [], text = "") => {
     const port = Number(new URL(target().dashboard.url).port);
@@ -97,7 +96,6 @@ export function dashboard(tests: LineTests, target: () => Target): void {
   });
 }
 
-/** The cookie of a session, as a browser would send it. */
 async function signIn(url: string): Promise<string> {
   const answer = await fetch(`${url}/api/session`, {
     method: "POST",

@@ -27,7 +27,6 @@ const PATHS: readonly (readonly [string, string])[] = [
   ["/%zz", "404 not_found"],
 ];
 
-/** What is no request that can be read: line, title, the rest of the head and the body, answer. */
 const UNREADABLE: readonly (readonly [Line, string, string, string])[] = [
   [
     51,

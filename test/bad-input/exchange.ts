@@ -1,12 +1,9 @@
 import { createConnection } from "node:net";
 import { readResponses } from "./responses.ts";
 
-/** The first answer that came back over a connection. */
 export interface Reply {
   readonly status: number;
-  /** The code of an error, or `accepted`, `duplicate`. */
   readonly code: string | undefined;
-  /** All that came, head and body. */
   readonly text: string;
 }
 

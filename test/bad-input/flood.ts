@@ -44,7 +44,6 @@ export function flood(tests: LineTests, target: () => Target): void {
   });
 }
 
-/** Sends bad signatures until it is stopped; then gives the status of every answer. */
 function startFlood(port: number): { stop(): Promise<readonly number[]> } {
   const agent = new Agent({ keepAlive: true, maxSockets: 50 });
   const answers: Promise<number>[] = [];

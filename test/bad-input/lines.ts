@@ -70,10 +70,8 @@ export const LINES = {
 
 export type Line = keyof typeof LINES;
 
-/** Adds tests, each under the line that it proves. */
 export interface LineTests {
   proves(line: Line, title: string, run: () => Promise<void>): void;
-  /** A test that every line has one. */
   isComplete(): void;
 }
 

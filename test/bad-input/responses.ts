@@ -1,4 +1,3 @@
-/** One answer as it came over the wire. */
 export interface Response {
   readonly status: number;
   readonly body: string;

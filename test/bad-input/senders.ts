@@ -10,7 +10,6 @@ export const BODY_CANARY = "CanaryB0dy";
 
 const whsec = () => `whsec_${SECRET_CANARY}${randomBytes(24).toString("base64")}`;
 
-/** The live secrets of the fixture's sources. */
 export const SECRETS = {
   github: `${SECRET_CANARY}-github`,
   stripe: whsec(),
@@ -20,7 +19,6 @@ export const SECRETS = {
   "a-b": `${SECRET_CANARY}-of-a-b`,
 } as const;
 
-/** What was the secret of `github` before. */
 export const OLD_GITHUB_SECRET = `${SECRET_CANARY}-github-old`;
 
 const hex = (secret: string, body: Uint8Array) =>
@@ -57,7 +55,6 @@ export function stripe(body: string, options: { atMs?: number } = {}): WireReque
   return { source: "stripe", body: Buffer.from(body), headers: [["stripe-signature", header]] };
 }
 
-/** The body of an event of Stripe's. */
 export function stripeBody(id: unknown, more: Readonly<Record<string, unknown>> = {}): string {
   return JSON.stringify({ id, type: "test.effect", ...more });
 }

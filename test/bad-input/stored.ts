@@ -8,16 +8,13 @@ export interface EventState {
   readonly last_error: string | null;
 }
 
-/** What the ledger and the queue hold. */
 export interface Stored {
   stateOf(source: string, eventId: string): Promise<EventState | undefined>;
-  /** The body that the ledger has of an event. */
   bodyOf(source: string, eventId: string): Promise<Buffer | undefined>;
   payloadOf(source: string, eventId: string): Promise<unknown>;
   effectsOf(source: string, eventId: string): Promise<number>;
   /** Every event, as `source/id`, with the number of its effects. */
   events(): Promise<readonly (EventState & { event: string; effects: number })[]>;
-  /** All of it, as text. */
   storedText(): Promise<string>;
 }
 

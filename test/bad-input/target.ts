@@ -19,12 +19,9 @@ export interface Target extends Stored {
   readonly ingress: MillraceProcess;
   readonly worker: MillraceProcess;
   readonly dashboard: MillraceProcess;
-  /** Every answer that came, in one text. */
   readonly answers: readonly string[];
   open(): Promise<RawConnection>;
-  /** Sends a request over a connection of its own. */
   ask(request: WireRequest | Uint8Array): Promise<Reply>;
-  /** What a request is refused with: `401 invalid_signature`. */
   refusal(request: WireRequest | Uint8Array): Promise<string>;
   /** Delivers an event, and expects it to be accepted. */
   deliver(request: WireRequest, eventId: string): Promise<void>;
@@ -32,7 +29,6 @@ export interface Target extends Stored {
   take(request: WireRequest, eventId: string): Promise<EventState>;
   /** An event that was delivered, and whose job a test then spoiled: it may not have an effect. */
   isForged(source: string, eventId: string): void;
-  /** The value of a line of the ingress's metrics, by how it begins. */
   metric(beginning: string): Promise<number>;
   /** A good delivery on a fresh connection is accepted, and no byte of another is held. */
   stillWorks(): Promise<void>;
@@ -61,7 +57,6 @@ export async function startTarget(servers: TestServers): Promise<Target> {
     return reply;
   };
 
-  /** As a sender does, it retries after a 503. */
   const deliver: Target["deliver"] = async (request, eventId) => {
     taken.add(`${request.source}/${eventId}`);
     const reply = await until(async () => {

@@ -1,4 +1,3 @@
-/** A request before it is bytes: headers are pairs, so that one can come twice. */
 export interface WireRequest {
   readonly source: string;
   readonly headers: readonly (readonly [string, string])[];
@@ -9,7 +8,6 @@ export interface WireRequest {
   readonly hasLength?: boolean;
 }
 
-/** A request as it goes over the wire. */
 export const toBytes = (request: WireRequest): Buffer => write(toDraft(request));
 
 export function toDraft(request: WireRequest): Draft {
@@ -37,7 +35,6 @@ export function withHeader(
   return { ...request, headers: [...others, ...values.map((value) => [name, value] as const)] };
 }
 
-/** A header's value as the request has it. */
 export function headerOf(request: WireRequest, name: string): string {
   return request.headers.find(([other]) => other === name)?.[1] ?? "";
 }

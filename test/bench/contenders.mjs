@@ -1,4 +1,3 @@
-// Who takes part: each as its users write it, in the way that its documentation advises.
 import { start } from "./processes.mjs";
 
 // `ingress` and `worker` start a process, with `env` besides the shared environment. `fill` puts events into the
@@ -28,7 +27,6 @@ export const insertOnly = {
   stored: ({ count }) => count("usual_events"),
 };
 
-/** Without a worker: the work is done before the answer. */
 export const guideInRequest = {
   name: "guides: all in the request",
   ingress: launch("guide-ingress.mjs"),

@@ -10,7 +10,6 @@ export function eventId(number) {
   return `msg_${randomUUID()}_${number}`;
 }
 
-/** The number that an id ends in. */
 export function numberOf(id) {
   return Number(id.slice(id.lastIndexOf("_") + 1));
 }

@@ -112,7 +112,6 @@ export async function fillGraphile(env, events) {
   await utils.release();
 }
 
-/** The numbers from 0, so many of them, a batch at a time. */
 async function inBatches(events, add) {
   for (let at = 0; at < events; at += BATCH) {
     const length = Math.min(BATCH, events - at);

@@ -3,7 +3,6 @@
 
 const CHUNK = 50_000;
 const DAYS = 30;
-/** Random text that bodies are cut from. */
 const POOL_BYTES = 1_000_000;
 const RANDOM_BYTES = 700;
 
@@ -17,7 +16,6 @@ function line(_, number) {
   return { sku: `A-${1_000 + number}`, amount: 100 * number };
 }
 
-/** A body's text: the same JSON around random text. */
 const BODY = `'${HEAD},"note":"' || convert_from(substring(pool FROM
   (random() * ${POOL_BYTES - RANDOM_BYTES})::int + 1 FOR ${RANDOM_BYTES}), 'UTF8') || '"}}}'`;
 
@@ -56,7 +54,6 @@ export async function growLedger(query, rows, onProgress) {
   });
 }
 
-/** The partition of a day that has passed. */
 async function makeDay(query, ago) {
   const [{ day }] = await query(
     "SELECT ((now() AT TIME ZONE 'UTC')::date - $1::int)::text AS day",
@@ -72,7 +69,6 @@ async function makeDay(query, ago) {
   );
 }
 
-/** Fills the table of the usual worker with as many. */
 export async function growUsual(query, rows, onProgress) {
   await inChunks(rows, onProgress, (count) =>
     query(`

@@ -10,7 +10,6 @@ const ROWS = 20;
 
 const failed = new Set();
 
-/** By the name that `npm run bench -- worker --load` takes. */
 export const LOADS = {
   insert: { title: "one INSERT a handler", before: () => {}, statements: () => [] },
   set: {

@@ -3,7 +3,6 @@ import { checkWork, untilCount } from "./work.mjs";
 
 const CONNECTIONS = 64;
 
-/** The environment of a contender's processes. */
 export function envOf(stores, contender, { concurrency = 20, load = "insert" } = {}) {
   return {
     ...stores.env,
@@ -41,7 +40,6 @@ export async function postClosed(env, url, { seconds = 3_600, count = Infinity }
   return await whenDone(await start("load.mjs", args, env));
 }
 
-/** Posts events in an open loop: `rate` a second for `seconds`. */
 export async function postOpen(env, url, { rate, seconds }) {
   const args = [url, rate, seconds, 512].map(String);
   return await whenDone(await start("open-load.mjs", args, env));
@@ -107,7 +105,6 @@ export async function measureDrain(stores, contender, options) {
   });
   const figures = await contender.figures?.(running.workers);
   await running.stop();
-  // So few events that all were done between two counts.
   if (from.done === to.done) from = atStart;
   const drained = to.done - from.done;
   return {

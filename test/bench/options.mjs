@@ -43,7 +43,6 @@ a busy machine.`;
 
 const text = /** @type {const} */ ({ type: "string" });
 
-/** What the command line asks for; a mistake is reported in one line. */
 export function readBenchOptions() {
   const given = readOptions(
     {
@@ -83,7 +82,6 @@ function findMistake({ words, pages, load, only, ...given }) {
 
 const partsOf = (words) => (words.length === 0 ? ["ingress", "worker"] : [...new Set(words)]);
 
-/** The contenders of a part that are named, and its baseline; none when none is named. */
 export function contendersOf(part, only = "") {
   const { contenders } = PARTS[part];
   const named = contenders.filter(({ name }) => name.includes(only));

@@ -35,7 +35,6 @@ export async function start(script, args, env) {
   };
 }
 
-/** Runs a command of ours to its end. */
 export async function run(args, env) {
   const child = spawn(process.execPath, [MILLRACE, ...args], {
     env: { ...process.env, ...env },
@@ -79,13 +78,11 @@ function backendCpuMs(pid) {
   }
 }
 
-/** Resident memory of a process, in bytes; 0 where there is no /proc. */
 function rssBytes(pid) {
   const PAGE_BYTES = 4_096;
   return Number(readStat(pid)?.[21] ?? 0) * PAGE_BYTES;
 }
 
-/** What stands in /proc/<pid>/stat behind the process' name. */
 function readStat(pid) {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1).split(" ");

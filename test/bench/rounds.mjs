@@ -54,7 +54,6 @@ function ratioOf(rounds, base, valueOf) {
   return spread(rounds.map((round, index) => valueOf(round) / valueOf(base[index])));
 }
 
-/** Prints the summary of a part's result. */
 export function printTable(result) {
   console.log(`\n${result.title}`);
   console.table(
@@ -79,7 +78,6 @@ export function rangeText({ middle, least, most }, digits) {
   return least === most ? text(middle) : `${text(middle)} (${text(least)}–${text(most)})`;
 }
 
-/** The CPU of an event, with each process' part of it. */
 /** @param {Record<string, any>} row */
 export function cpuText({ cpu, cpuUs }) {
   const parts = Object.entries(cpuUs).map(([process, us]) => `${process} ${rounded(us)}`);

@@ -1,4 +1,3 @@
-// `npm run bench`: measures the parts that are asked for, or writes the figures into the pages.
 import { writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { contendersOf, readBenchOptions } from "./options.mjs";
@@ -29,7 +28,6 @@ async function measure({ parts, only, json, ...settings }) {
       for (const signal of SIGNALS) process.removeListener(signal, stop);
       await servers.stop();
     }
-    // After each part, so that a later one that fails loses nothing.
     if (json !== undefined) writeJson(json, { options: settings, versions, results: measured });
   }
 }

@@ -1,13 +1,11 @@
 import { Agent, request } from "node:http";
 import { BODY, eventId, signature, signingKey } from "./event.mjs";
 
-/** Posts signed events to an ingress over so many kept connections. */
 export function createSender(url, connections) {
   const key = signingKey(process.env.BENCH_WEBHOOK_SECRET);
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const { hostname, port, pathname } = new URL(url);
 
-  /** Posts the n-th event; gives the status of its answer. */
   function post(number) {
     const id = eventId(number);
     const at = String(Math.floor(Date.now() / 1_000));

@@ -82,7 +82,6 @@ export async function startServers(settings = {}) {
   };
 }
 
-/** What a measurement needs of the stores: their addresses, a look into them, and their CPU. */
 async function openStores(env, servers) {
   // One connection for as long as the stores are used: its backend's CPU is not counted.
   const pool = new pg.Pool({
@@ -113,7 +112,6 @@ async function openStores(env, servers) {
   };
 }
 
-/** A redis-server with AOF everysec. */
 async function startRedis(parent, name = "redis") {
   const folder = mkdtempSync(join(parent, `${name}-`));
   const port = await freePort();
@@ -121,7 +119,6 @@ async function startRedis(parent, name = "redis") {
   const child = spawn("redis-server", [...args, "--appendonly", "yes"].map(String), {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  // Ctrl-C ends it too, maybe before it is stopped.
   const ended = once(child, "exit");
   ended.catch(() => {});
   await new Promise((/** @type {(value?: void) => void} */ resolve, reject) => {

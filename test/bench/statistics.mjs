@@ -4,19 +4,16 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** The median, with the lowest and the highest. */
 export function spread(values) {
   return { middle: median(values), least: Math.min(...values), most: Math.max(...values) };
 }
 
-/** The values that 50 % and 99 % of all do not exceed. */
 export function percentiles(values) {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
   return { p50: at(0.5), p99: at(0.99) };
 }
 
-/** The slope of the least-squares line through points [x, y]. */
 export function slope(points) {
   const mean = (index) => points.reduce((sum, point) => sum + point[index], 0) / points.length;
   const [x, y] = [mean(0), mean(1)];

@@ -4,7 +4,6 @@ import { afterEach, beforeEach } from "vitest";
 import { createMemoryStore, type MemoryStore } from "../intake/memory-store.ts";
 import { plainConfig, SECRETS, signed } from "../intake/plain-config.ts";
 
-/** An answer as a sender sees it. */
 export interface Answer {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -16,7 +15,6 @@ export interface Adapter {
   send(request: {
     source: string;
     method?: string;
-    /** Behind the path, from `?` on. */
     query?: string;
     headers?: Record<string, string>;
     body?: string | Uint8Array;
@@ -36,11 +34,9 @@ export interface AdapterFixture {
   store: MemoryStore;
   adapter: Adapter;
   notices: IntakeNotice[];
-  /** Sends data with the signature that it needs. */
   deliver(data: unknown, source?: string, headers?: Record<string, string>): Promise<Answer>;
 }
 
-/** Opens an adapter before each test of a suite, and closes it after. */
 export function useAdapter(open: OpenAdapter): AdapterFixture {
   const it = {
     deliver: (data, source = "plain", headers = {}) => {
@@ -62,5 +58,4 @@ export function useAdapter(open: OpenAdapter): AdapterFixture {
   return it;
 }
 
-/** The stable code in an error's answer. */
 export const codeOf = (answer: Answer): unknown => JSON.parse(answer.text).error?.code;

@@ -108,7 +108,6 @@ function bothStores(
 const counterIn = (ledger: Ledger): DeliveryCounter =>
   createDeliveryCounter(ledger.intake, { ingress: "host-1", onLost: () => {} });
 
-/** Stores, and what closes them and then all that is under them. */
 function closing(
   stores: readonly ClosableEventStore[],
   ...closers: readonly (() => Promise<unknown>)[]

@@ -4,15 +4,12 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 
-/** The server of one backend. */
 export interface QueueServer {
   readonly url: string;
   open(sources: readonly string[], notify: (notice: QueueNotice) => void): Promise<Queues>;
-  /** Gives the job's lock to someone else. */
   stealLock(queue: string, jobId: string): Promise<void>;
   /** Connections that the server counts, without the one that asks. */
   connections(): Promise<number>;
-  /** Takes every queue away, with all that was in it. */
   clear(): Promise<void>;
   release(): Promise<void>;
 }
@@ -22,20 +19,16 @@ export interface QueueFixture {
   readonly server: QueueServer;
   readonly queues: Queues;
   readonly notices: readonly QueueNotice[];
-  /** Starts the workers, and keeps the runs that they are given. */
   work(
     run: (job: EventJob, turn: number) => JobResult | Promise<JobResult>,
     over?: Partial<WorkOptions>,
   ): { runs: EventJob[]; abandoned: { job: EventJob; reason: string }[] };
-  /** The state of source acme's job. */
   stateOf(eventId: string): Promise<string | undefined>;
   untilState(eventId: string, state: string): Promise<unknown>;
   kinds(): string[];
-  /** Closes these queues too, when the test is over. */
   alsoClose(queues: Queues): void;
 }
 
-/** Starts the server before the tests, and clears it after each. */
 export function useQueueFixture(prepare: () => Promise<QueueServer>): QueueFixture {
   let server: QueueServer;
   let queues: Queues;

@@ -109,7 +109,6 @@ export function queueSettling(fixture: QueueFixture): void {
       expect(await fixture.queues.retryJob(event("evt_1"))).toBe("retried");
       await until(() => runs.length === 3);
       await untilState("evt_1", "failed");
-      // As bull-board does it.
       await (await fixture.queues.queues.get("acme")?.getJob("evt_1"))?.retry("failed");
       await untilState("evt_1", "completed");
       expect(new Set(runs.map((job) => job.run)).size).toBe(3);

@@ -30,7 +30,6 @@ END $$`;
 describeOnRedis("the queues on Redis", () => queueContract(onRedis));
 describe("the queues on Postgres", () => queueContract(onPostgres));
 
-/** What every backend's queues must hold to. */
 function queueContract(prepare: () => Promise<QueueServer>): void {
   const fixture = useQueueFixture(prepare);
   queueRunning(fixture);

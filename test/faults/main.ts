@@ -71,7 +71,6 @@ process.exit(
   }),
 );
 
-/** What `npm run faults` was asked for. */
 export interface FaultsOptions {
   readonly help: boolean;
   readonly seed: number;
@@ -79,9 +78,7 @@ export interface FaultsOptions {
   readonly rate: number;
   readonly only: readonly string[];
   readonly combinations: readonly { backend: BackendName; ack: AckName }[];
-  /** Milliseconds in which everything must be settled after the heal. */
   readonly drainMs: number;
-  /** Whether first attempts share a transaction. */
   readonly groups: boolean;
   readonly json: string | undefined;
 }

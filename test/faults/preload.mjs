@@ -3,7 +3,6 @@ import { writeSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** What is armed: { failpoint: { signal, skip } }. */
 const armed = new Map();
 
 globalThis[Symbol.for("millrace.failpoint")] = (failpoint) => {
@@ -17,7 +16,6 @@ globalThis[Symbol.for("millrace.failpoint")] = (failpoint) => {
   process.kill(process.pid, trap.signal);
 };
 
-/** Milliseconds that this process's clock is off. */
 let skewMs = 0;
 const RealDate = Date;
 /** @type {any} */ (globalThis).Date = class extends RealDate {
@@ -31,7 +29,6 @@ const RealDate = Date;
   }
 };
 
-/** What the process holds on to, once all garbage is gone. */
 function footprint() {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();

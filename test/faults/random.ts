@@ -1,8 +1,6 @@
 /** A source of chance that gives the same again for the same seed. */
 export interface Random {
-  /** From 0 up to and without 1. */
   next(): number;
-  /** A whole number, both ends among them. */
   between(least: number, most: number): number;
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T;

@@ -18,18 +18,12 @@ interface RunOptions {
   readonly seed: number;
   readonly backend: BackendName;
   readonly ack: AckName;
-  /** Faults by id; empty is all of them. */
   readonly only: readonly string[];
-  /** Milliseconds in which faults are struck. */
   readonly faultsMs: number;
-  /** Deliveries a second. */
   readonly rate: number;
-  /** Milliseconds in which everything must be settled after the heal. */
   readonly drainMs: number;
-  /** Whether first attempts share a transaction. Default: true. */
   readonly groups?: boolean;
   readonly say: (line: string) => void;
-  /** Breaks the run off. */
   readonly signal?: AbortSignal;
 }
 
@@ -43,7 +37,6 @@ export interface Report {
   readonly findings: readonly Finding[];
   /** Each fault: how often it was scheduled, and how often it struck. */
   readonly faults: readonly { id: string; title: string; scheduled: number; struck: number }[];
-  /** Where the logs were left, when there is something to look into. */
   readonly folder: string | undefined;
   readonly ok: boolean;
 }
@@ -192,10 +185,8 @@ function statusOf(
   return `${log.attempts} attempts, ${log.acknowledged} acknowledged, ${senders.outstanding} to do`;
 }
 
-/** Breaches that are shown of each invariant. */
 const SHOWN_MAX = 5;
 
-/** A report as people read it. */
 export function printReport(report: Report): string {
   const { totals, findings, faults, folder, ok } = report;
   const seen = new Map<string, number>();

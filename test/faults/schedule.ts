@@ -3,11 +3,9 @@ import type { FaultEnvironment } from "./environment/environment.ts";
 import type { Fault, FaultContext, Resource } from "./faults/fault.ts";
 import type { Random } from "./random.ts";
 
-/** One fault and its time, from the beginning of the faults. */
 export interface Entry {
   readonly atMs: number;
   readonly fault: Fault;
-  /** One of the fault's ways. */
   readonly way: string;
   readonly random: Random;
 }

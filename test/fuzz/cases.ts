@@ -9,7 +9,6 @@ export interface SignedEvent {
   readonly body: Buffer;
 }
 
-/** Bytes that are sent over one connection. */
 export interface FuzzCase {
   readonly name: string;
   readonly segments: readonly Buffer[];

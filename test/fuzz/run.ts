@@ -22,7 +22,6 @@ export interface FuzzOptions {
 
 export interface FuzzReport {
   readonly cases: number;
-  /** How often each status came. */
   readonly answers: Readonly<Record<string, number>>;
   readonly accepted: number;
   /** What is wrong, with the bytes that showed it; empty when all is well. */

@@ -1,6 +1,5 @@
 import { millrace } from "../support/run-in-process.ts";
 
-/** Arguments and flags of every command, one a line, as its help has them. */
 export async function commands(): Promise<string[]> {
   const { stdout } = await millrace(["--help"]);
   const names = [...section(stdout, "Commands").matchAll(/^ {2}([\w-]+)/gm)].map(

@@ -1,7 +1,6 @@
 import type pg from "pg";
 import { queryOnce } from "../support/query-once.ts";
 
-/** Answers of the catalog to `query`, one a line. */
 async function lines(pool: pg.Pool, query: string): Promise<string[]> {
   const { rows } = await pool.query<{ line: string }>(query);
   return rows.map(({ line }) => line);
@@ -31,7 +30,6 @@ export function functions(pool: pg.Pool): Promise<string[]> {
   );
 }
 
-/** The SQLSTATEs of ours that statements are refused with. */
 export async function sqlStates(pool: pg.Pool): Promise<string[]> {
   const stateOf = (statement: string): Promise<string> =>
     pool.query(statement).then(
@@ -48,9 +46,7 @@ export async function sqlStates(pool: pg.Pool): Promise<string[]> {
   ];
 }
 
-/** Names that were hashed to keys of advisory locks. */
 export interface LockSpy {
-  /** Every name so far, sorted. */
   names(): Promise<string[]>;
 }
 

@@ -1,12 +1,10 @@
 import { runCommand, type MillraceProcess } from "../support/millrace-process.ts";
 import { until } from "../support/until.ts";
 
-/** What lets a process print its failpoints. */
 export const PRINTING_FAILPOINTS = {
   NODE_OPTIONS: `--import ${new URL("failpoints.mjs", import.meta.url).href}`,
 };
 
-/** The failpoints that an output shows, in their order. */
 export const failpointsIn = (output: string): string[] =>
   [...output.matchAll(/^FAILPOINT (\S+)$/gm)].map(([, name = ""]) => name);
 
@@ -25,7 +23,6 @@ export async function reachedBy(
   return reached().filter((name) => which.test(name));
 }
 
-/** The failpoints that a command reaches. */
 export async function reachedByCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -1,4 +1,3 @@
-/** An OpenAPI document, as far as it is read here. */
 export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
@@ -35,7 +34,6 @@ export function operations({ paths, components }: Document): string[] {
   ];
 }
 
-/** Status and fields of an answer. */
 export async function answer(request: string, url: string, init?: RequestInit): Promise<string[]> {
   const response = await fetch(url, init);
   const type = response.headers.get("content-type")?.split(";")[0] ?? "";

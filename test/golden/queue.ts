@@ -1,6 +1,5 @@
 import type { Redis } from "ioredis";
 
-/** Every key of a Redis and what it is, one a line. */
 export async function keys(redis: Redis): Promise<string[]> {
   const names = (await redis.keys("*")).toSorted();
   return await Promise.all(names.map(async (name) => `${name} ${await redis.type(name)}`));

@@ -26,7 +26,6 @@ import { EVENT_IDS, job, keys } from "./queue.ts";
 
 const CONFIG = fileURLToPath(new URL("fixture/millrace.config.ts", import.meta.url));
 
-/** Compares sections of lines with a committed file. */
 async function expectStable(name: string, sections: Record<string, readonly string[]>) {
   const text = Object.entries(sections)
     .map(([title, lines]) => `## ${title}\n\n${lines.join("\n")}\n`)
@@ -248,7 +247,6 @@ describeOnRedis("stable names, as roles in processes show them", () => {
   });
 });
 
-/** Waits until nothing is pending of so many events at the least. */
 async function untilSettled(database: Pipeline["database"], least = 1): Promise<void> {
   await until(async () => {
     const { rows } = await database.query<{ status: string }>("select status from webhook_events");
@@ -277,7 +275,6 @@ async function untilQuiet(database: Pipeline["database"], worker: MillraceProces
   );
 }
 
-/** Posts a delivery as GitHub does. */
 async function postSigned(ingressUrl: string, source: "github", body: Buffer): Promise<void> {
   const signature = createHmac("sha256", SECRETS[source]).update(body).digest("hex");
   const response = await fetch(`${ingressUrl}/webhooks/${source}`, {

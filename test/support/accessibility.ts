@@ -2,7 +2,6 @@ import axe, { type AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
 
-/** Fails when axe finds anything serious or critical on the page. */
 export async function expectAccessible(page: Page, what: string): Promise<void> {
   // Evaluated, not added as a script: the page's policy would rightly refuse that.
   await page.evaluate(axe.source);

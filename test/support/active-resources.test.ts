@@ -4,7 +4,6 @@ import { expect, onTestFinished, test } from "vitest";
 import { activeResources, addedSince, untilReleased } from "./active-resources.ts";
 import { until } from "./until.ts";
 
-/** What is active without the timer that vitest has for a moment after each test. */
 const untilQuiet = () =>
   until(() => {
     const active = activeResources();

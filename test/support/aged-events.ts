@@ -1,9 +1,7 @@
-/** What runs statements, such as a pool. */
 export interface Database {
   query(text: string, values?: unknown[]): Promise<{ rows: readonly Record<string, unknown>[] }>;
 }
 
-/** Makes the partition of a day that many days ago, as if it had been made then. */
 export async function makeDay(database: Database, daysAgo: number): Promise<string> {
   const { rows } = await database.query(
     "SELECT ((now() AT TIME ZONE 'UTC')::date - $1::int)::text AS day",

@@ -5,7 +5,6 @@ import type { ServerUrls } from "./server-urls.ts";
 
 /** The servers of one suite: a database of its own and, on the Redis backend, a Redis. */
 export interface TestServers extends ServerUrls {
-  /** The suite's own Redis, to kill; undefined on the Postgres backend. */
   readonly redis: TestRedis | undefined;
   release(): Promise<void>;
 }
@@ -39,7 +38,6 @@ export async function openOn<T>(servers: TestServers, open: () => Promise<T>): P
   }
 }
 
-/** A fresh database, a migrated one unless told otherwise, and a fresh Redis. */
 export async function onRedis(createDatabase = migratedDatabase): Promise<TestServers> {
   const [database, redis] = await Promise.all([createDatabase(), startRedis()]);
   return {

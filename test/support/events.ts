@@ -19,12 +19,10 @@ export function anEvent(over: Partial<IncomingEvent> = {}): IncomingEvent {
   };
 }
 
-/** A job of an event; `run` is the queue's name for this run of it. */
 export function aJob(event: EventJob["event"], run = "run-1"): EventJob {
   return { event, run, enqueuedAtMs: Date.now(), signal: new AbortController().signal };
 }
 
-/** The event of a job that leaves the body to the ledger. */
 export function withoutBody(event: IncomingEvent): EventJob["event"] {
   return { ...event, headers: {}, body: undefined };
 }

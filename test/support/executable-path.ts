@@ -1,7 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** Where a program lies: the first on PATH, or in one of these folders. */
 export function executablePath(name: string, folders: readonly string[] = []): string | undefined {
   return [...(process.env["PATH"] ?? "").split(delimiter), ...folders]
     .map((folder) => join(folder, name))

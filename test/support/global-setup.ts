@@ -47,7 +47,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-/** Says which servers this machine has. In CI, one that is missing fails the run. */
 function provideServers(project: TestProject): void {
   const chromium = chromiumPath();
   const found = {
@@ -73,7 +72,6 @@ function provideServers(project: TestProject): void {
   project.provide("chromium", chromium);
 }
 
-/** Where a Chromium lies: what `CHROMIUM` names, else the first on PATH. */
 function chromiumPath(): string | undefined {
   const named = process.env["CHROMIUM"];
   if (named !== undefined && named !== "") return named;

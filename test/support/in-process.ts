@@ -11,7 +11,6 @@ import {
 } from "@millrace/service";
 import { createWorkerRole } from "@millrace/worker";
 
-/** A role in this process, on servers of its own to listen and real stores. */
 export interface RoleInProcess {
   readonly url: string;
   /** Stops it as SIGTERM stops its process; once, however often it is called. */
@@ -45,7 +44,6 @@ export async function startInProcess(
 }
 
 export interface RoleOptions {
-  /** What a dashboard is given besides its config, such as credentials. */
   readonly dashboard?: Partial<DashboardOptions>;
 }
 

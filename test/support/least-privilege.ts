@@ -1,14 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startPostgres, type TestPostgres } from "./postgres.ts";
+import { startPostgres } from "./postgres.ts";
 import { queryOnce } from "./query-once.ts";
 import { withRedis } from "./redis-client.ts";
 import { startRedis, type TestRedis } from "./redis-server.ts";
 
 const INFRA = fileURLToPath(new URL("../../infra", import.meta.url));
 
-/** The file that gives each role its rights in Postgres. */
 export const readRolesSql = () => readFile(join(INFRA, "postgres", "roles.sql"), "utf8");
 
 export type Login = "owner" | "ingress" | "worker" | "retention" | "dashboard";
@@ -58,7 +57,6 @@ export async function startGuardedServers({ onRedis }: { onRedis: boolean }) {
   };
 }
 
-/** Starts a Redis with the users of users.acl. */
 export async function startGuardedRedis(): Promise<TestRedis> {
   const redis = await startRedis();
   await useAcl(redis.url);

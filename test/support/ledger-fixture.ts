@@ -47,12 +47,10 @@ export function testPool(url: string, max = 5): pg.Pool {
   return createPool({ url, max, applicationName: "millrace-test", idleTimeoutMs: 1_000 });
 }
 
-/** Limits of an attempt that nothing stops. */
 export function patient(signal: AbortSignal = new AbortController().signal) {
   return { statementTimeoutMs: 20_000, signal };
 }
 
-/** Claims an event that is new or pending and returns its fence. */
 export async function claim(
   ledger: Ledger,
   event: EventJob["event"],
@@ -92,13 +90,11 @@ export async function complete(
   return await ledger.claims.attempt(keyOf(event), number, handled, patient());
 }
 
-/** Claims an event and fails it for good. */
 export async function failForGood(ledger: Ledger, event: EventJob["event"]): Promise<void> {
   const attempt = await claim(ledger, event);
   await ledger.claims.fail(keyOf(event), attempt, { ...failure, final: true });
 }
 
-/** Waits until so many connections wait for another one's lock. */
 export function untilBlocked({ ask }: Pick<TestLedger, "ask">, count = 1): Promise<unknown> {
   return until(async () => {
     const rows = await ask(
@@ -109,7 +105,6 @@ export function untilBlocked({ ask }: Pick<TestLedger, "ask">, count = 1): Promi
   });
 }
 
-/** Runs a statement past the triggers, which let nobody write an event that has ended. */
 export async function pastTriggers(
   { connect }: Pick<TestLedger, "connect">,
   text: string,

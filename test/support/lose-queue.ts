@@ -7,7 +7,6 @@ SELECT data FROM jobs`;
 
 const DEADLOCK_DETECTED = "40P01";
 
-/** Loses every job, and what the queues were known by. */
 export async function loseQueue(redisUrl: string | undefined, database: pg.Pool): Promise<void> {
   if (redisUrl === undefined) await deleteJobs(database);
   else await withRedis(redisUrl, (client) => client.flushall());

@@ -8,7 +8,6 @@ export async function readMetric(url: string, beginning: string): Promise<number
   return line === undefined ? undefined : Number(line.split(" ").at(-1));
 }
 
-/** The values of a metric by its labels, without the default ones. */
 export async function metricByLabels(url: string, name: string): Promise<Map<string, number>> {
   const lines = (await readLines(url)).filter((line) => line.startsWith(`${name}{`));
   return new Map(
@@ -19,7 +18,6 @@ export async function metricByLabels(url: string, name: string): Promise<Map<str
   );
 }
 
-/** The bytes that a role's process holds, on its heap and in buffers. */
 export async function heldBytes(url: string): Promise<number> {
   const [heap = 0, external = 0] = await Promise.all([
     readMetric(url, "nodejs_heap_size_used_bytes"),

@@ -2,7 +2,6 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** The command of this repository. */
 export const BIN = fileURLToPath(new URL("../../apps/cli/bin/millrace.mjs", import.meta.url));
 
 export type MillraceProcess = Awaited<ReturnType<typeof startRole>>;
@@ -68,7 +67,6 @@ export async function runCommand(
   return { code: child.exitCode, output: output() };
 }
 
-/** Starts a command, and keeps what it prints. */
 export function launch(
   args: readonly string[],
   env: Environment,

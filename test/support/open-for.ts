@@ -4,12 +4,10 @@ interface Closable {
   close(): Promise<unknown>;
 }
 
-/** Opens something before the tests that follow, and closes it after them. */
 export function openForAll<T extends Closable>(open: () => Promise<T>): T {
   return hold(open, beforeAll, afterAll);
 }
 
-/** Opens something anew for each of the tests that follow. */
 export function openForEach<T extends Closable>(open: () => Promise<T>): T {
   return hold(open, beforeEach, afterEach);
 }

@@ -10,17 +10,13 @@ import { ordinaryUser, startServerProcess } from "./server-process.ts";
 export type TestPgbouncer = Awaited<ReturnType<typeof startPgbouncer>>;
 
 interface PgbouncerOptions {
-  /** Default `transaction`. */
   readonly poolMode?: "transaction" | "session";
   /** Connections to Postgres at most, for each user and database. Default 20, as PgBouncer's own. */
   readonly poolSize?: number;
-  /** Further settings of `[pgbouncer]`, such as `ignore_startup_parameters`. */
   readonly settings?: Readonly<Record<string, string | number>>;
-  /** URLs of the same Postgres whose users may come too. */
   readonly users?: readonly string[];
 }
 
-/** Where PgBouncer lies: what `PGBOUNCER` names, or the first on PATH. */
 export function pgbouncerPath(): string | undefined {
   return process.env["PGBOUNCER"] ?? executablePath("pgbouncer", ["/usr/sbin", "/usr/local/sbin"]);
 }

@@ -7,15 +7,14 @@ import pg from "pg";
 import { Webhook } from "standardwebhooks";
 import exported from "../fixtures/pipeline/millrace.config.ts";
 import { openOn, type TestServers } from "./backends.ts";
-import { startInProcess, type RoleInProcess, type RoleOptions } from "./in-process.ts";
-import { startRole, type MillraceProcess } from "./millrace-process.ts";
+import { startInProcess, type RoleOptions } from "./in-process.ts";
+import { startRole } from "./millrace-process.ts";
 import type { ServerUrls } from "./server-urls.ts";
 import { until } from "./until.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url));
 const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 
-/** The secrets of the fixture's sources, for the SDKs that sign. */
 export const SECRETS = {
   acme: SECRET,
   patient: SECRET,
@@ -27,7 +26,6 @@ export const SECRETS = {
 export type Pipeline = Awaited<ReturnType<typeof createPipeline>>;
 
 type RoleName = "ingress" | "worker" | "dashboard";
-/** What changes the environment; an empty variable counts as unset. */
 type Variables = Readonly<Record<string, string>>;
 
 function environmentOf(urls: ServerUrls) {
@@ -122,7 +120,6 @@ export async function startStack(
   });
 }
 
-/** An event of Standard Webhooks. */
 interface PostedEvent {
   readonly id: string;
   readonly type: string;
@@ -157,10 +154,6 @@ export async function postOnce(ingressUrl: string, event: PostedEvent) {
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
 
-/**
- * Waits until these events are completed. Gives each of them that has another number of effects than
- * one, and every other event that has more.
- */
 export async function untilCompletedOnce(
   database: pg.Pool,
   ids: readonly string[],

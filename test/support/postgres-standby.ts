@@ -7,13 +7,12 @@ import { promisify } from "node:util";
 import { freePort } from "./free-port.ts";
 import { queryOnce } from "./query-once.ts";
 import { ordinaryUser, startServerProcess } from "./server-process.ts";
-import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
+import { startTcpProxy } from "./tcp-proxy.ts";
 import { until } from "./until.ts";
 
 const run = promisify(execFile);
 const FOLDER = "/usr/lib/postgresql";
 
-/** Where the programs of the latest installed Postgres lie; the embedded one has no pg_basebackup. */
 export function postgresProgramsPath(): string | undefined {
   if (!existsSync(FOLDER)) return undefined;
   return readdirSync(FOLDER)

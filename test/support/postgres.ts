@@ -51,7 +51,6 @@ export async function startPostgres() {
       await copy(backup, dataDir);
       await restart();
     },
-    /** SIGSTOP, the backends too. */
     freeze: () => signalAll("SIGSTOP"),
     thaw: () => signalAll("SIGCONT"),
     log: () => readFile(join(dataDir, "postgres.log"), "utf8"),

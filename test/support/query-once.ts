@@ -7,7 +7,6 @@ export async function queryOnce<Row extends pg.QueryResultRow>(
   values: unknown[] = [],
 ): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url });
-  // A test may kill the server.
   client.on("error", () => {});
   try {
     await client.connect();

@@ -25,7 +25,6 @@ export async function openTestQueues(
   return queues;
 }
 
-/** Opens a source's queue, as somebody with access to its server could. */
 export async function withQueue<T>(
   urls: ServerUrls,
   source: string,
@@ -41,7 +40,6 @@ export async function withQueue<T>(
   }
 }
 
-/** An event of source `acme` with a small JSON body. */
 export function event(eventId: string, over: Partial<IncomingEvent> = {}): IncomingEvent {
   return anEvent({
     ...{ source: "acme", eventId, type: "thing.happened", headers: { "x-topic": "things" } },
@@ -50,7 +48,6 @@ export function event(eventId: string, over: Partial<IncomingEvent> = {}): Incom
   });
 }
 
-/** A worker's settings with times so short that a test can wait for them. */
 export function quickWorker(over: Partial<WorkerConfig> = {}): WorkerConfig {
   return { ...WORKER_DEFAULTS, lockDurationMs: 1_000, stalledIntervalMs: 500, ...over };
 }

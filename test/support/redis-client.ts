@@ -1,6 +1,5 @@
 import { Redis, type RedisOptions } from "ioredis";
 
-/** Connects to a Redis for as long as it is used. */
 export async function withRedis<T>(
   url: string,
   use: (client: Redis) => Promise<T>,
@@ -33,7 +32,6 @@ async function textOf(client: Redis, key: string): Promise<string> {
     case "stream":
       return JSON.stringify(await client.xrange(key, "-", "+"));
     default:
-      // Lists and sorted sets hold job ids.
       return "";
   }
 }

@@ -1,6 +1,5 @@
 import type { Redis } from "ioredis";
 
-/** Everything in Redis by key, but for times. */
 export async function contentsOfRedis(client: Redis): Promise<Record<string, unknown>> {
   const keys = (await client.keys("*")).toSorted();
   return Object.fromEntries(
@@ -29,7 +28,6 @@ async function valueOf(client: Redis, key: string): Promise<unknown> {
   }
 }
 
-/** How many scripts a Redis has run. */
 export async function scriptsRun(client: Redis): Promise<number> {
   const stats = await client.info("commandstats");
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);

@@ -55,7 +55,6 @@ export async function startRedis(options: RedisServerOptions = {}) {
   };
 }
 
-/** Where redis-server lies. */
 export function redisServerPath(): string | undefined {
   return executablePath("redis-server", ["/usr/local/bin", "/usr/bin"]);
 }
@@ -77,7 +76,6 @@ export function tlsSettings(
   ];
 }
 
-/** Asks a Redis or a Sentinel. One that reads its AOF accepts connections and answers LOADING. */
 export function answersPing(port: number, tls: PrivateCa | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     const address = { port, host: "127.0.0.1" };

@@ -6,7 +6,6 @@ export const STORE_CONFIG = fileURLToPath(
   new URL("../../examples/store/millrace.config.ts", import.meta.url),
 );
 
-/** What a command line came to. */
 export interface Outcome {
   readonly code: number;
   readonly stdout: string;
@@ -17,11 +16,9 @@ export interface CommandOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
   readonly stdin?: string;
-  /** Answers as a person at a terminal. */
   readonly ask?: CliContext["ask"];
 }
 
-/** Runs a command line in this process, with an environment of its own. */
 export function millrace(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
   return startCommand(args, options).ended;
 }

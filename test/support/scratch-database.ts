@@ -26,7 +26,6 @@ async function createDatabase(options = "") {
   };
 }
 
-/** One for each process that runs tests; it ends with the run's Postgres. */
 async function createTemplate(): Promise<string> {
   const name = `template_${randomBytes(6).toString("hex")}`;
   await onServer(`CREATE DATABASE ${name}`);

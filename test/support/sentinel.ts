@@ -3,13 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.ts";
 import type { PrivateCa } from "./private-ca.ts";
-import {
-  answersPing,
-  redisServerPath,
-  startRedis,
-  tlsSettings,
-  type TestRedis,
-} from "./redis-server.ts";
+import { answersPing, redisServerPath, startRedis, tlsSettings } from "./redis-server.ts";
 import { withRedis } from "./redis-client.ts";
 import { startServerProcess } from "./server-process.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";

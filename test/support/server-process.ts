@@ -4,7 +4,6 @@ import { endWithThisProcess } from "./end-with-process.ts";
 import { until } from "./until.ts";
 
 interface ServerOptions {
-  /** Its name in errors, such as `Redis`. */
   readonly name: string;
   readonly path: string;
   readonly args: readonly string[];

@@ -22,7 +22,6 @@ export function createSlowDisk(fsyncMs: number) {
   };
 }
 
-/** Whether there is a compiler for it. */
 export function hasGcc(): boolean {
   try {
     execFileSync("gcc", ["--version"], { stdio: "ignore" });

@@ -16,7 +16,6 @@ export type TestStores = Awaited<ReturnType<typeof openTestStores>>;
 
 const policy = { attempts: 1, backoff: { firstMs: 10, factor: 1, maxMs: 10 } };
 
-/** The config of these stores, for roles beside them. */
 export const STORES_CONFIG = {
   sources: { acme: standardWebhooks(policy), patient: standardWebhooks(policy) },
   worker: {

@@ -5,7 +5,6 @@ import { TLSSocket } from "node:tls";
 
 const FIXTURE = fileURLToPath(new URL("../fixtures/private-ca/", import.meta.url));
 
-/** The certificate of the CA that signed the proxy's own. Node knows nothing of it. */
 export const CA_FILE = `${FIXTURE}ca.pem`;
 
 export type TlsProxy = Awaited<ReturnType<typeof startTlsProxy>>;

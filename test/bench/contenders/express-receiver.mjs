@@ -3,7 +3,6 @@ import express from "express";
 
 const key = Buffer.from(process.env.BENCH_WEBHOOK_SECRET.slice("whsec_".length), "base64");
 
-/** Compares the signature of a delivery with the HMAC of these bytes. */
 export function isSigned(request, body) {
   const signed = `${request.get("webhook-id")}.${request.get("webhook-timestamp")}.`;
   const digest = createHmac("sha256", key).update(signed).update(body).digest();
@@ -11,7 +10,6 @@ export function isSigned(request, body) {
   return timingSafeEqual(digest, given);
 }
 
-/** Listens with an Express app, and says where. */
 export function listen(app) {
   const server = app.listen(0, "127.0.0.1", () => {
     process.send({ kind: "listening", port: server.address().port });

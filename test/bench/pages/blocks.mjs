@@ -1,6 +1,5 @@
 import { cpuText, rangeText, summarize } from "../rounds.mjs";
 
-/** Markdown for the pages, by the name of the block that it replaces. */
 export function blocksOf(measured) {
   const { results } = measured;
   const blocks = {};
@@ -44,7 +43,6 @@ function columnsOf({ name, rate, rateRatio, cpuRatio, figures, ...row }) {
   };
 }
 
-/** What a reader of the README compares. */
 function summary(results) {
   const rows = [
     ratioRow(results.ingress, "deliveries that an ingress answers per second", "rateRatio"),
@@ -84,7 +82,6 @@ function latencyRow(result, what, figure) {
 const millraceRow = (result) => result && summarize(result).find(({ name }) => name === "millrace");
 
 const RATES = [100, 1_000, 10_000];
-/** A process that is busier has no time left for bursts. */
 const BUSY = 0.7;
 
 /** What runs so many events a second, reckoned from the CPU that an event takes in the pipeline. */
@@ -116,10 +113,8 @@ const NAMES = { ingress: "ingress", worker: "worker", redis: "Redis server" };
 
 const shareOfOne = (cores) => (cores > 1 ? "too much" : `${Math.round(cores * 100)} %`);
 
-/** Two digits are all that such a reckoning is worth. */
 const count = (value) => Number(value.toPrecision(2)).toLocaleString("en-US");
 
-/** A table in Markdown, from rows that may leave out columns. */
 function table(rows) {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const lines = [

@@ -32,7 +32,6 @@ export const handlers = {
   },
 };
 
-/** Drains events whose handlers call a server that takes its time. */
 async function measureCalls(servers, contenders, { events = 2_000, ...options }) {
   const server = await startSlowServer();
   const env = { BENCH_CALL_URL: server.url };

@@ -5,7 +5,6 @@ import { slope } from "../statistics.mjs";
 import { checkWork, untilCount } from "../work.mjs";
 
 const SAMPLES = 100;
-/** Each slice starts a process that posts it. */
 const SLICE_MIN = 100;
 /** Flat: the line through the second half of the samples rises by less than this for an event. */
 const FLAT_BYTES = 32;

@@ -9,7 +9,6 @@ import { ALWAYS, plainEvent } from "../load/plan.ts";
 import { startFaultTest, type FaultTest } from "../start-fault-test.ts";
 import type { RoleKind } from "../environment/role.ts";
 
-/** How a step is made to come, where the load alone does not bring it about. */
 interface Step {
   readonly role: RoleKind;
   arrange?(faultTest: FaultTest): Promise<void>;
@@ -19,7 +18,6 @@ interface Step {
 const ingress: Step = { role: "ingress" };
 const worker: Step = { role: "worker" };
 
-/** A sender delivers an event again, and again, that has failed. */
 const redelivery: Step = {
   role: "ingress",
   arrange: async ({ send, settled, random }) => {
@@ -41,7 +39,6 @@ const secondStore: Step = {
   restore: ({ environment }) => environment.servers.toPostgres.ingress.thaw(),
 };
 
-/** Every step of an event's way, in its order. */
 const STEPS = {
   "ingress.verified": ingress,
   "ingress.before_put": ingress,

@@ -27,7 +27,6 @@ describeOnRedis("what processes hold on to", () => {
         { rate: 1 },
       );
       const { environment } = faultTest;
-      // The first round loads, compiles and fills what is kept.
       await passThrough(faultTest, 1);
       const before = await heaps(environment.roles);
       await passThrough(faultTest, 2);

@@ -12,7 +12,6 @@ import { type FaultTest, useFaultTests } from "../start-fault-test.ts";
 
 const LONG = { timeout: 240_000 };
 const DISK_BYTES = 200 * 1_048_576;
-/** Lines of log that a role may write, a second, while its disk is full. */
 const LINES_MAX = 20;
 
 describeOnSmallDisk("F18 the disk of Postgres is full", () => {
@@ -81,7 +80,6 @@ describeOnSmallDisk("F18 the disk of Postgres is full", () => {
   );
 });
 
-/** Resolves when so many further deliveries were answered 503. */
 async function refusedTimes({ unusual }: ClientLog, times: number): Promise<void> {
   const from = unusual.length;
   await until(() => unusual.slice(from).filter(({ answer }) => answer === 503).length > times);
@@ -95,7 +93,6 @@ async function readLogs({ folder, roles }: FaultEnvironment): Promise<readonly s
   return await Promise.all(roles.map(({ name }) => readFile(join(folder, `${name}.log`), "utf8")));
 }
 
-/** A file on which every write ends with ENOSPC; Linux has it. */
 const FULL = "/dev/full";
 
 describeOnRedis("F26 the disk of the logs is full", () => {
@@ -114,7 +111,6 @@ describeOnRedis("F26 the disk of the logs is full", () => {
       const ingress = environment.addRole("ingress", { outputTo: FULL });
       const worker = environment.addRole("worker", { outputTo: FULL });
       await Promise.all([ingress.start(), worker.start()]);
-      // Each of these is a line of the log, or would be.
       send(plainEvent("msg_forged_1", { forged: true }));
       send(plainEvent("msg_failing_1", { plan: { fails: 2 } }));
       await settled("msg_failing_1", "completed");

@@ -14,13 +14,11 @@ const CONFIG = fileURLToPath(
 
 export type Source = "acme" | "patient";
 
-/** A delivery's answer, and how long it took. */
 export interface Timed {
   readonly status: number;
   readonly tookMs: number;
 }
 
-/** A pipeline whose servers hang when a test wants it. */
 export async function openHangingServers() {
   const servers = await onRedis();
   const toRedis = await startTcpProxy(String(servers.redisUrl));
@@ -40,7 +38,6 @@ export async function openHangingServers() {
     return { status, tookMs: performance.now() - beganMs };
   };
 
-  /** Jobs that a worker has taken and not finished. */
   const activeJobs = () =>
     withRedis(String(servers.redisUrl), async (client) => {
       const keys = ["acme", "patient"].map((source) => `bull:millrace-${source}:active`);
@@ -50,15 +47,12 @@ export async function openHangingServers() {
 
   return {
     ...{ servers, toRedis, toPostgres, pipeline, deliver },
-    /** An ingress whose ways to both servers may hang. */
     startIngress: (over: Readonly<Record<string, string>> = {}) => {
       const urls = { REDIS_URL: toRedis.url, DATABASE_URL: toPostgres.url };
       return pipeline.start("ingress", { ...urls, ...over });
     },
-    /** A worker whose way to Postgres may hang. */
     startWorker: (over: Readonly<Record<string, string>> = {}) =>
       pipeline.start("worker", { DATABASE_URL: toPostgres.url, ...over }),
-    /** Delivers an event of `acme` until it is taken; gives its id. */
     take: async (ingress: MillraceProcess, id: string, type: string): Promise<string> => {
       await until(async () => (await deliver(ingress, "acme", id, type)).status < 300);
       return id;

@@ -36,7 +36,6 @@ const redisHangs: readonly Outage[] = [
     what: "the connection to Redis is half-open",
     source: "acme",
     strike: () => hanging.toRedis.strand(),
-    // A new connection is made by itself.
     heal: () => {},
   },
 ];
@@ -103,7 +102,6 @@ function deliverTogether(ingress: MillraceProcess, source: Source, name: string)
   return Promise.all(ids.map((id) => hanging.deliver(ingress, source, id)));
 }
 
-/** Delivers one event after another for so long. */
 async function deliverFor(ingress: MillraceProcess, source: Source, loadMs: number) {
   const beganMs = performance.now();
   const answers: Timed[] = [];

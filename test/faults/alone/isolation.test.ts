@@ -8,7 +8,6 @@ import { inject } from "../faults/people.ts";
 import { type FaultTest, useFaultTests } from "../start-fault-test.ts";
 
 const ALL = process.env["FAULTS"] === "all";
-/** Events of the quiet stretch, to measure the other one by. */
 const QUIET = 30;
 /** Longer than the bound: an event that waits for a handler that hangs is too late. */
 const HANDLER_TIMEOUT_MS = 45_000;

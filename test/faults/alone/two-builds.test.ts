@@ -36,7 +36,6 @@ describeOnRedis("an older and a newer build side by side", () => {
       // The database first, under the older build, which goes on.
       const migrated = await environment.command(["migrate"], build);
       expect(migrated).toMatchObject({ code: 0, output: expect.stringContaining("newer") });
-      // One that dies meanwhile comes back.
       const [fallen] = olderWorkers;
       await fallen?.end("SIGKILL");
       await fallen?.start();
@@ -46,7 +45,6 @@ describeOnRedis("an older and a newer build side by side", () => {
       send(plainEvent("msg_older_1", { plan: { fails: 60 } }));
       await settled("msg_older_1", "pending");
 
-      // Then the ingress.
       await environment.addRole("ingress", { build }).start();
       await olderRoles.find(({ kind }) => kind === "ingress")?.retire();
       send(plainEvent("msg_newer_1", { copies: 3 }));
@@ -125,9 +123,7 @@ async function handledBy(
 const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));
 const MIGRATIONS = join("packages", "ledger", "migrations");
 
-/** A build of the next version, in a folder of its own. */
 interface NewerBuild extends Build {
-  /** The version of the job data that it writes. */
   readonly envelopeVersion: number;
   remove(): Promise<void>;
 }

@@ -8,7 +8,6 @@ import { openHangingServers } from "./hanging-servers.ts";
 // What bounds a handler's run when a server hangs. Each test goes through the roles' own doors, whoever keeps
 // the time inside: it fails when nobody does.
 
-/** Every attempt is recorded before it is made. */
 const RECORDED_FIRST = { MILLRACE_GROUPS: "off" };
 
 const hanging = openForEach(openHangingServers);
@@ -92,7 +91,6 @@ const untilInHandler = (worker: MillraceProcess, id: string) =>
     what: `the handler of ${id} begun`,
   });
 
-/** The first attempt that the ledger has as failed. */
 async function failureOf(id: string): Promise<{ code: string; attempt: number }> {
   return await until(
     async () => {

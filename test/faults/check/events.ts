@@ -61,13 +61,11 @@ export function checkUnexpected(evidence: Evidence): Finding[] {
 
 function isExpected(row: Generation, { log, environment }: Evidence): boolean {
   if (row.generation > (environment.replays.get(keyOf(row)) ?? 0)) return false;
-  // Whether its parent has emitted it is a check of its own.
   if (row.source === RELAY) return true;
   const account = log.accounts.get(keyOf(row));
   return account !== undefined && account.event.forged !== true;
 }
 
-/** The source of what handlers emit. */
 export const RELAY = "relay";
 
 /** I13: each generation that was completed by handlers that emit has one emitted event, and there is no other. */

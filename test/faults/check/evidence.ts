@@ -5,17 +5,13 @@ import { redisText, withRedis } from "../../support/redis-client.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 import type { ClientLog } from "../load/client-log.ts";
 
-/** A breach of an invariant. */
 export interface Finding {
-  /** As in the list of invariants: `I1`. */
   readonly invariant: string;
   readonly text: string;
 }
 
-/** Looks for breaches of one invariant. */
 export type Check = (evidence: Evidence) => readonly Finding[] | Promise<readonly Finding[]>;
 
-/** What identifies a row of the ledger and of all that is checked against it. */
 export interface Generation {
   readonly source: string;
   readonly id: string;
@@ -36,7 +32,6 @@ export interface EffectRow extends Generation {
   readonly answers: string | null;
 }
 
-/** A start of a handler. */
 export interface StartRow extends Generation {
   readonly attempt: number;
   readonly pid: number;
@@ -44,14 +39,12 @@ export interface StartRow extends Generation {
   readonly given: number;
 }
 
-/** A call of a step, as the other system was asked. */
 interface CallRow extends Generation {
   readonly attempt: number;
   readonly step: string;
   readonly key: string;
 }
 
-/** The record of a step. */
 export interface StepRow extends Generation {
   readonly attempt: number;
   readonly step: string;
@@ -64,7 +57,6 @@ interface HistoryRow extends Generation {
   readonly isNow: string | null;
 }
 
-/** An event that a handler emitted, and the one whose handler it was. */
 interface EmittedRow extends Generation {
   readonly parent: Generation;
 }
@@ -78,12 +70,10 @@ export interface Evidence {
   /** By the columns that name the parent, without their replays. */
   readonly emitted: readonly EmittedRow[];
   readonly history: readonly HistoryRow[];
-  /** Every start of a handler, also of runs that were undone. */
   readonly starts: readonly StartRow[];
   /** Every call of a handler, also of attempts that were undone. */
   readonly calls: readonly CallRow[];
   readonly steps: readonly StepRow[];
-  /** Failed attempts that the ledger has logged, by event. */
   readonly failedAttempts: ReadonlyMap<string, number>;
   readonly queues: QueueDump;
   /** Why the pipeline did not come to rest in time, if so. */
@@ -94,7 +84,6 @@ export interface Evidence {
   readonly stretches?: Stretches | undefined;
 }
 
-/** From and to, in epoch milliseconds of this machine. */
 export interface Stretch {
   readonly fromMs: number;
   readonly toMs: number;
@@ -135,39 +124,35 @@ export async function gatherEvidence(
     ),
     starts: await readStarts(environment.folder),
     calls: await readCalls(environment.folder),
-    steps: environment.hasEffects
-      ? await all(
-          `select source, event_id as id, generation, attempt, name as step, result from millrace.steps`,
-        )
-      : [],
+    steps: await all(
+      `select source, event_id as id, generation, attempt, name as step, result from millrace.steps`,
+    ),
     failedAttempts: new Map(failed.map((row) => [generationOf(row), row.count])),
     queues: await readQueues(environment),
   };
 }
 
 async function readStarts(folder: string): Promise<StartRow[]> {
-  const lines = await readLines(folder, "starts-");
-  return lines.map((line) => {
-    const [source, id, generation, attempt, pid, given] = line as [
-      ...[string, string, number, number],
-      ...[number, number],
-    ];
+  const lines = (await readLines(folder, "starts-")) as [string, string, ...number[]][];
+  return lines.map(([source, id, generation = 0, attempt = 0, pid = 0, given = 0]) => {
     return { source, id, generation, attempt, pid, given };
   });
 }
 
 async function readCalls(folder: string): Promise<CallRow[]> {
-  const lines = await readLines(folder, "calls-");
-  return lines.map((line) => {
-    const [source, id, generation, attempt, step, key] = line as [
-      ...[string, string, number, number],
-      ...[string, string],
-    ];
+  const lines = (await readLines(folder, "calls-")) as [
+    string,
+    string,
+    number,
+    number,
+    string,
+    string,
+  ][];
+  return lines.map(([source, id, generation, attempt, step, key]) => {
     return { source, id, generation, attempt, step, key };
   });
 }
 
-/** What the handlers of all processes have written into their files of a name, a JSON line each. */
 async function readLines(folder: string, prefix: string): Promise<unknown[]> {
   const names = (await readdir(folder)).filter((name) => name.startsWith(prefix));
   const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
@@ -183,11 +168,8 @@ function readLine(line: string): unknown[] {
   }
 }
 
-/** What the queues hold. */
 interface QueueDump {
-  /** Failed jobs, as `source/job id`. */
   readonly failed: ReadonlySet<string>;
-  /** Everything that is kept, as text, to search in. */
   readonly text: string;
 }
 
@@ -240,19 +222,13 @@ function keyOf(source: string, part: string): string {
   return `bull:millrace-${source}:${part}`;
 }
 
-/** How late this process was with what it had to do. */
-interface Lags {
-  /** The most milliseconds in a stretch of `performance.now()`. */
-  worstMs(fromMs: number, toMs: number): number;
-  close(): void;
-}
+type Lags = ReturnType<typeof watchLags>;
 
 const EVERY_MS = 50;
 /** What a machine at rest is late anyhow. */
 const USUAL_MS = 30;
 
-/** Watches, from now on, how late a timer is. */
-export function watchLags(): Lags {
+export function watchLags() {
   const lags: { atMs: number; lateMs: number }[] = [];
   let lastMs = performance.now();
   const timer = setInterval(() => {
@@ -262,7 +238,8 @@ export function watchLags(): Lags {
     if (lateMs > USUAL_MS) lags.push({ atMs: nowMs, lateMs });
   }, EVERY_MS);
   return {
-    worstMs: (fromMs, toMs) =>
+    /** The most milliseconds in a stretch of `performance.now()`. */
+    worstMs: (fromMs: number, toMs: number) =>
       lags
         .filter(({ atMs, lateMs }) => atMs >= fromMs && atMs - lateMs <= toMs)
         .reduce((worst, { lateMs }) => Math.max(worst, lateMs), 0),

@@ -54,7 +54,6 @@ export interface Totals {
   readonly withoutBody: number;
   /** Settled, though every answer to their senders was lost: Jepsen's "recovered". */
   readonly recovered: number;
-  /** Runs of handlers that came to nothing through a fault. */
   readonly reruns: number;
   readonly slowestMs: number;
 }

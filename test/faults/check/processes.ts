@@ -2,15 +2,12 @@ import { until } from "../../support/until.ts";
 import type { Footprint, Role, RoleKind } from "../environment/role.ts";
 import type { Evidence, Finding } from "./evidence.ts";
 
-/** What a role's pools may hold at the most: concurrency 8 and 4 beside, its queue's, a leader's. */
 const CONNECTIONS_MAX = { worker: 12 + 14, ingress: 4 + 14, dashboard: 10 + 14 };
 const CONNECTIONS_REST_MS = 15_000;
 const MEGABYTE = 1_048_576;
 /** What a process may hold on to at rest beyond what it held on to when it had just started. */
 const MORE = {
-  /** What is loaded or compiled with the first events. */
   heapBytes: 16 * MEGABYTE,
-  /** Buffers that are kept to be used again. */
   outsideBytes: 32 * MEGABYTE,
   /** Of the queues' workers, the pools and the reconciler: some thirty. */
   timers: 60,

@@ -36,7 +36,6 @@ function problemOf(
   if (tookMs > deadlineMs) return `${answer} after ${Math.round(tookMs)} ms`;
   if (event.forged === true && isAcknowledged(answer)) return `forged, and answered ${answer}`;
   if (isAcknowledged(answer)) return undefined;
-  // Nobody was there to be asked; a role that ended by itself is found elsewhere.
   if (answer === "DOWN") return undefined;
   if (typeof answer === "string") return cutByUs ? undefined : `cut, ${answer}`;
   if (event.forged === true && answer === 401) return undefined;
@@ -53,13 +52,10 @@ function fromOutageMs({ ingress, startedMs, tookMs }: Attempt, roles: readonly R
   return Math.min(Infinity, ...gapsMs);
 }
 
-/** The source that may fare badly. */
 export const POISONED: SourceName = "frail";
 /** No bound is below that: a worker that dies is missed after 4 s, and the next one may die too. */
 const FLOOR_MS = 20_000;
-/** How many times later than the latest of the quiet stretch an event may be. */
 const FACTOR = 10;
-/** Fewer events on either side say nothing. */
 const EVENTS_LEAST = 15;
 
 interface Settled {

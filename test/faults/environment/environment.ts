@@ -5,27 +5,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { BIN, runCommand } from "../../support/millrace-process.ts";
-import { environmentOf, type ServerUrls } from "../../support/server-urls.ts";
+import { environmentOf } from "../../support/server-urls.ts";
 import { QUEUE_KEY, SECRET_VARIABLES } from "../load/post.ts";
 import { createReaper, createRole, type Role, type RoleKind, type RoleOptions } from "./role.ts";
-import { type Servers, type ServersOptions, type SetUp, startServers } from "./servers.ts";
+import { type Servers, type ServersOptions, startServers } from "./servers.ts";
 
 const CONFIG = fileURLToPath(new URL("../../fixtures/faults/millrace.config.ts", import.meta.url));
 
-/** A build in a folder of its own. */
+/** A build in a folder of its own: its command, and the faults' config as it loads it. */
 export interface Build {
-  /** Its command. */
   readonly bin: string;
-  /** The faults' config, as this build loads it. */
   readonly config: string;
-  /** Variables of its roles and commands. */
-  readonly env?: Readonly<Record<string, string>>;
 }
 
-/** This repository's. */
 const THIS_BUILD: Build = { bin: BIN, config: CONFIG };
 
-/** What sets a role apart from the others of its kind. */
 interface RoleExtras extends Pick<RoleOptions, "openFilesMax" | "outputTo"> {
   readonly env?: Readonly<Record<string, string>>;
   readonly build?: Build;
@@ -38,66 +32,15 @@ export interface EnvironmentOptions extends Omit<ServersOptions, "folder" | "rea
   readonly ack: AckName;
   /** Whether first attempts of events share a transaction. Default: true. */
   readonly groups?: boolean;
-  /** Further variables of every role. */
   readonly env?: Readonly<Record<string, string>>;
   readonly ingresses?: number;
   readonly workers?: number;
-  /** The build that migrates and that the first roles run. Default: this one. */
-  readonly build?: Build;
-  /** Called with what happens, one line at a time. */
   readonly say?: (line: string) => void;
 }
 
-/** What faults are struck on: servers, proxies and roles, in real processes. */
-export interface FaultEnvironment {
-  readonly backend: BackendName;
-  readonly ack: AckName;
-  readonly groups: boolean;
-  /** Whether handlers make calls and emit events: not where roles of an older build run, which has neither. */
-  readonly hasEffects: boolean;
-  readonly setUp: SetUp;
-  /** Where logs, starts and the senders' log are. */
-  readonly folder: string;
-  readonly servers: Servers;
-  /** By ways that no fault breaks. */
-  readonly urls: ServerUrls;
-  /** By such a way, too. */
-  readonly database: pg.Pool;
-  /** How many rows a FROM clause and its conditions give. */
-  count(from: string, values?: readonly unknown[]): Promise<number>;
-  readonly ingresses: readonly Role[];
-  readonly workers: readonly Role[];
-  readonly roles: readonly Role[];
-  /** How often each fault has really struck. */
-  readonly struck: ReadonlyMap<string, number>;
-  /** Events that a fault has destroyed where they were kept alone, by key: they may be lost. */
-  readonly excused: Set<string>;
-  /** Events whose jobs a fault has removed, by key: nobody knows any more which jobs had begun. */
-  readonly emptied: Set<string>;
-  /** Events that were delivered before Postgres was put back, by key: it may count their attempts anew. */
-  readonly undone: Set<string>;
-  /** Jobs that were put into the queue by hand: `queue name/job id`. */
-  readonly strangers: Set<string>;
-  /** How many replays of an event somebody asked for, by key. */
-  readonly replays: Map<string, number>;
-  /** Counts a strike of a fault, and says what it did. */
-  strike(fault: string, what: string): void;
-  say(line: string): void;
-  /** A further role; it is ended with the environment. */
-  addRole(kind: RoleKind, options?: RoleExtras): Role;
-  /** Runs a command of a build, by default of this one, by ways that no fault breaks. */
-  command(args: readonly string[], build?: Build): ReturnType<typeof runCommand>;
-  /** Starts again what died of a kind. */
-  startAgain(kind: RoleKind): Promise<void>;
-  /** Starts again whatever dies, until it is stopped. */
-  keepUp(): { stop(): Promise<void> };
-  /** Undoes every fault, and starts again what died. */
-  heal(): Promise<void>;
-  /** Ends all of it, and removes the folder unless somebody is to look into it. */
-  end(options?: { keep?: boolean }): Promise<void>;
-}
+export type FaultEnvironment = Awaited<ReturnType<typeof openEnvironment>>;
 
-export async function openEnvironment(options: EnvironmentOptions): Promise<FaultEnvironment> {
+export async function openEnvironment(options: EnvironmentOptions) {
   const folder = await mkdtemp(join(tmpdir(), "millrace-faults-"));
   const reaper = createReaper();
   const servers = await startServers({ ...options, folder, reaper });
@@ -119,21 +62,21 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
   const struck = new Map<string, number>();
   const say = options.say ?? (() => {});
 
-  const addRole: FaultEnvironment["addRole"] = (
-    kind,
-    { env, build = THIS_BUILD, ...extras } = {},
-  ) => {
+  const addRole = (
+    kind: RoleKind,
+    { env, build = THIS_BUILD, ...extras }: RoleExtras = {},
+  ): Role => {
     const name = `${kind}-${roles.filter((role) => role.kind === kind).length + 1}`;
     const role = createRole({
       ...{ name, kind, bin: build.bin, logFile: join(folder, `${name}.log`), ...extras },
-      env: { ...variables.of(kind), MILLRACE_CONFIG: build.config, ...build.env, ...env },
+      env: { ...variables.of(kind), MILLRACE_CONFIG: build.config, ...env },
       onSpawn: reaper.watch,
     });
     roles.push(role);
     return role;
   };
-  const command: FaultEnvironment["command"] = (args, { bin, config, env } = THIS_BUILD) => {
-    const own = { ...environmentOf(urls), MILLRACE_CONFIG: config, ...env };
+  const command = (args: readonly string[], { bin, config } = THIS_BUILD) => {
+    const own = { ...environmentOf(urls), MILLRACE_CONFIG: config };
     return runCommand(args, { ...variables.of("worker"), ...own }, { bin });
   };
   const end = async ({ keep = false } = {}) => {
@@ -146,11 +89,10 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
   try {
     // Whatever a fault leaves of connections, these four are there.
     await Promise.all([1, 2, 3, 4].map(() => database.query("select pg_sleep(0.1)")));
-    const first = { build: options.build ?? THIS_BUILD };
-    const migrated = await command(["migrate"], first.build);
+    const migrated = await command(["migrate"]);
     if (migrated.code !== 0) throw new Error(`Cannot migrate: ${migrated.output}`);
-    for (let n = 0; n < (options.ingresses ?? 2); n += 1) addRole("ingress", first);
-    for (let n = 0; n < (options.workers ?? 2); n += 1) addRole("worker", first);
+    for (let n = 0; n < (options.ingresses ?? 2); n += 1) addRole("ingress");
+    for (let n = 0; n < (options.workers ?? 2); n += 1) addRole("worker");
     await Promise.all(roles.map((role) => role.start()));
   } catch (error) {
     await end();
@@ -161,38 +103,46 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
     backend: options.backend,
     ack: options.ack,
     groups: options.groups ?? true,
-    hasEffects: options.build === undefined,
-    setUp: options.setUp ?? "direct",
+    setUp: options.setUp ?? ("direct" as const),
     folder,
     servers,
+    /** By ways that no fault breaks, as `database` is. */
     urls,
     database,
-    count: async (from, values = []) => {
+    count: async (from: string, values: readonly unknown[] = []): Promise<number> => {
       const { rows } = await database.query(`select count(*)::int from ${from}`, [...values]);
       return rows[0].count;
     },
-    struck,
-    roles,
-    excused: new Set(),
-    emptied: new Set(),
-    undone: new Set(),
-    strangers: new Set(),
-    replays: new Map(),
-    get ingresses() {
+    /** How often each fault has really struck. */
+    struck: struck as ReadonlyMap<string, number>,
+    roles: roles as readonly Role[],
+    /** Events that a fault has destroyed where they were kept alone, by key: they may be lost. */
+    excused: new Set<string>(),
+    /** Events whose jobs a fault has removed, by key: nobody knows any more which jobs had begun. */
+    emptied: new Set<string>(),
+    /** Events that were delivered before Postgres was put back, by key: it may count their attempts anew. */
+    undone: new Set<string>(),
+    /** Jobs that were put into the queue by hand: `queue name/job id`. */
+    strangers: new Set<string>(),
+    /** How many replays of an event somebody asked for, by key. */
+    replays: new Map<string, number>(),
+    get ingresses(): readonly Role[] {
       return roles.filter(({ kind }) => kind === "ingress");
     },
-    get workers() {
+    get workers(): readonly Role[] {
       return roles.filter(({ kind }) => kind === "worker");
     },
-    strike: (fault, what) => {
+    /** Counts a strike of a fault, and says what it did. */
+    strike: (fault: string, what: string) => {
       struck.set(fault, (struck.get(fault) ?? 0) + 1);
       say(`${fault} ${what}`);
     },
     say,
     addRole,
     command,
-    startAgain: (kind) => startAgain(roles.filter((role) => role.kind === kind)),
+    startAgain: (kind: RoleKind) => startAgain(roles.filter((role) => role.kind === kind)),
     keepUp: () => keepUp(roles),
+    /** Undoes every fault, and starts again what died. */
     heal: async () => {
       heal(servers);
       await startAgain(roles);
@@ -201,7 +151,7 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Faul
   };
 }
 
-function keepUp(roles: readonly Role[]): { stop(): Promise<void> } {
+function keepUp(roles: readonly Role[]) {
   let stopped = false;
   const watch = async () => {
     while (!stopped) {

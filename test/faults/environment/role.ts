@@ -16,48 +16,14 @@ export interface Outage {
   toMs: number;
 }
 
-/** A role in a process of its own, which comes back when it was killed. */
-export interface Role {
-  readonly name: string;
-  readonly kind: RoleKind;
-  /** Empty while it does not listen. */
-  readonly url: string;
-  readonly pid: number;
-  readonly up: boolean;
-  /** Whether it was ended for good. */
-  readonly retired: boolean;
-  readonly outages: readonly Outage[];
-  /** Exits that nobody here has caused. */
-  readonly unexpected: readonly string[];
-  /** How often each failpoint, and each trap in a handler, has struck it. */
-  readonly strikes: ReadonlyMap<string, number>;
-  start(): Promise<void>;
-  /** Ends it with a signal, and waits until it is gone. Gives the exit code. */
-  end(signal: NodeJS.Signals): Promise<number | null>;
-  /** Ends it as a deploy does, and nobody starts it again. @throws when it does not exit with 0. */
-  retire(): Promise<void>;
-  /** The process gets a signal, and nobody waits for what it does. */
-  signal(signal: NodeJS.Signals): void;
-  /** The process strikes itself at a failpoint, after it has passed it `skip` times. */
-  arm(failpoint: Failpoint, options?: { signal?: NodeJS.Signals; skip?: number }): void;
-  disarm(failpoint: Failpoint): void;
-  /** What it holds on to, after a collection of its garbage. */
-  measure(): Promise<Footprint>;
-  /** What the process that runs held on to when it had just started. */
-  baseline(): Promise<Footprint>;
-  /** Its clock is off by so much from now on. */
-  skew(ms: number): void;
-}
+export type Role = ReturnType<typeof createRole>;
 
 export interface RoleOptions {
   readonly name: string;
   readonly kind: RoleKind;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where its output goes. */
   readonly logFile: string;
-  /** The command of the build that it runs. Default: this repository's. */
   readonly bin?: string | undefined;
-  /** Files and sockets that the process may have open. Default: as many as this process. */
   readonly openFilesMax?: number | undefined;
   /** A file that takes the process's standard output, which is then not in `logFile`. */
   readonly outputTo?: string | undefined;
@@ -65,7 +31,8 @@ export interface RoleOptions {
   onSpawn(pid: number | undefined): void;
 }
 
-export function createRole(options: RoleOptions): Role {
+/** A role in a process of its own, which comes back when it was killed. */
+export function createRole(options: RoleOptions) {
   const { name, kind, env, logFile, onSpawn } = options;
   const log = createWriteStream(logFile, { flags: "a" });
   const outages: Outage[] = [];
@@ -138,6 +105,7 @@ export function createRole(options: RoleOptions): Role {
     return true;
   }
 
+  /** Ends it with a signal, and waits until it is gone. Gives the exit code. */
   async function end(signal: NodeJS.Signals): Promise<number | null> {
     if (child === undefined || isOver(child)) return child?.exitCode ?? null;
     ours.expected = true;
@@ -148,6 +116,7 @@ export function createRole(options: RoleOptions): Role {
     return child.exitCode;
   }
 
+  /** Ends it as a deploy does, and nobody starts it again. @throws when it does not exit with 0. */
   async function retire(): Promise<void> {
     retired = true;
     const code = await end("SIGTERM");
@@ -157,34 +126,42 @@ export function createRole(options: RoleOptions): Role {
   return {
     name,
     kind,
-    outages,
-    unexpected,
-    strikes,
-    get url() {
+    outages: outages as readonly Outage[],
+    /** Exits that nobody here has caused. */
+    unexpected: unexpected as readonly string[],
+    /** How often each failpoint, and each trap in a handler, has struck it. */
+    strikes: strikes as ReadonlyMap<string, number>,
+    get url(): string {
       return url;
     },
-    get pid() {
+    get pid(): number {
       return child?.pid ?? -1;
     },
-    get up() {
+    get up(): boolean {
       return url !== "";
     },
-    get retired() {
+    get retired(): boolean {
       return retired;
     },
     start,
     end,
     retire,
-    signal: (signal) => void child?.kill(signal),
-    arm: (failpoint, { signal = "SIGKILL", skip = 0 } = {}) => {
+    signal: (signal: NodeJS.Signals) => void child?.kill(signal),
+    /** The process strikes itself at a failpoint, after it has passed it `skip` times. */
+    arm: (
+      failpoint: Failpoint,
+      { signal = "SIGKILL", skip = 0 }: { signal?: NodeJS.Signals; skip?: number } = {},
+    ) => {
       if (signal === "SIGKILL") deadly.add(failpoint);
       else deadly.delete(failpoint);
       sendTo(child, { kind: "arm", failpoint, signal, skip });
     },
-    disarm: (failpoint) => sendTo(child, { kind: "disarm", failpoint }),
+    disarm: (failpoint: Failpoint) => sendTo(child, { kind: "disarm", failpoint }),
     measure: () => measureFootprint(child, name),
+    /** What the process that runs held on to when it had just started. */
     baseline: () => baseline,
-    skew: (ms) => sendTo(child, { kind: "skew", ms }),
+    /** Its clock is off by so much from now on. */
+    skew: (ms: number) => sendTo(child, { kind: "skew", ms }),
   };
 }
 
@@ -228,7 +205,6 @@ function sendTo(child: ChildProcess | undefined, message: Record<string, unknown
 /** What a process holds on to, once all garbage is gone. */
 export interface Footprint {
   readonly heapBytes: number;
-  /** Of buffers. */
   readonly outsideBytes: number;
   /** Counts, by Node's names, of what keeps it alive: sockets, and timers that are not unref'd. */
   readonly resources: Readonly<Record<string, number>>;
@@ -280,7 +256,5 @@ export function createReaper(): Reaper {
 function endNow(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
-  } catch {
-    // It is gone.
-  }
+  } catch {}
 }

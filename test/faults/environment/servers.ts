@@ -1,14 +1,13 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { startPgbouncer, type TestPgbouncer } from "../../support/pgbouncer.ts";
-import { startRedis, type TestRedis } from "../../support/redis-server.ts";
+import { startPgbouncer } from "../../support/pgbouncer.ts";
+import { startRedis } from "../../support/redis-server.ts";
 import { type SentinelSetup, startSentinels } from "../../support/sentinel.ts";
 import { createSlowDisk, type SlowDisk } from "../../support/slow-disk.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import type { Reaper } from "./role.ts";
 import { type PostgresServer, type Standby, startPostgresServer, startStandby } from "./standby.ts";
 
-/** What stands between one server and those that use it. */
 export interface Proxies {
   readonly ingress: TcpProxy;
   readonly worker: TcpProxy;
@@ -16,56 +15,25 @@ export interface Proxies {
   readonly account: TcpProxy;
 }
 
-/**
- * How the roles reach their servers: directly, Postgres by way of a PgBouncer that pools transactions, or Redis by way of
- * Sentinel, with `queue.replicas: 1`. Or directly, with a Redis whose disk can be made slow.
- */
+/** Pooled: through a PgBouncer that pools transactions. Sentinel: with `queue.replicas: 1`. */
 export type SetUp = "direct" | "pooled" | "sentinel" | "slow disk";
 
-/** The servers of a test environment, each behind proxies: processes that a fault may kill. */
-export interface Servers {
-  /** The primary: another one after a failover. */
-  readonly postgres: PostgresServer;
-  readonly toPostgres: Proxies;
-  /** Undefined unless it is part of the set-up. */
-  readonly pooler: TestPgbouncer | undefined;
-  /** Undefined on the Postgres backend. Behind Sentinel it is the first server. */
-  readonly redis: { readonly server: TestRedis; readonly to: Proxies } | undefined;
-  /** Undefined unless they are part of the set-up. */
-  readonly sentinels: SentinelSetup | undefined;
-  /** Of the Redis. Undefined unless it is part of the set-up. */
-  readonly disk: SlowDisk | undefined;
-  /** Start a server again, whether it was killed or runs. */
-  restartPostgres(): Promise<void>;
-  restartRedis(): Promise<void>;
-  /** Makes a copy of the Postgres, which streams from it. */
-  startStandby(): Promise<Standby>;
-  /**
-   * Kills the Postgres, promotes its standby, and lets everything lead there. Reads what the new one has before anybody
-   * uses it, and what the old one had when nobody can reach it any longer.
-   */
-  failOver<T>(
-    standby: Standby,
-    read: (url: string) => Promise<T>,
-  ): Promise<{ readonly had: T; readonly has: T }>;
-  release(): Promise<void>;
-}
+export type Servers = Awaited<ReturnType<typeof startServers>>;
 
 export interface ServersOptions {
   readonly backend: "redis" | "postgres";
   readonly folder: string;
   readonly reaper: Reaper;
-  /** Default: direct. */
   readonly setUp?: SetUp | undefined;
   readonly redisArgs?: readonly string[] | undefined;
   readonly postgresSettings?: Readonly<Record<string, string>> | undefined;
-  /** Where Postgres keeps its data. Default: in `folder`. */
   readonly postgresFolder?: string | undefined;
 }
 
 const SLOW_FSYNC_MS = 800;
 
-export async function startServers(options: ServersOptions): Promise<Servers> {
+/** The servers of a test environment, each behind proxies: processes that a fault may kill. */
+export async function startServers(options: ServersOptions) {
   const { folder, reaper, setUp = "direct" } = options;
   const postgresOptions = {
     // The largest test environment wants 120.
@@ -96,14 +64,13 @@ export async function startServers(options: ServersOptions): Promise<Servers> {
   };
 
   return {
-    get postgres() {
+    /** The primary: another one after a failover. */
+    get postgres(): PostgresServer {
       return postgres;
     },
     toPostgres,
-    pooler,
-    redis,
-    sentinels,
-    disk,
+    // Undefined unless they are part of the set-up.
+    ...{ pooler, redis, sentinels, disk },
     restartPostgres: async () => {
       await postgres.restart();
       reaper.watch(postgres.pid);
@@ -112,6 +79,7 @@ export async function startServers(options: ServersOptions): Promise<Servers> {
       await redis?.server.restart();
       reaper.watch(redis?.server.pid);
     },
+    /** Makes a copy of the Postgres, which streams from it. */
     startStandby: async () => {
       standbys += 1;
       const dataDir = join(folder, `postgres-${standbys}`);
@@ -119,7 +87,11 @@ export async function startServers(options: ServersOptions): Promise<Servers> {
       reaper.watch(standby.server.pid);
       return standby;
     },
-    failOver: async (standby, read) => {
+    /**
+     * Kills the Postgres, promotes its standby, and lets everything lead there. Reads what the new one has
+     * before anybody uses it, and what the old one had when nobody can reach it any longer.
+     */
+    failOver: async <T>(standby: Standby, read: (url: string) => Promise<T>) => {
       const old = postgres;
       const names = [account, ...(pooler ? [] : [toPostgres.ingress, toPostgres.worker])];
       await old.kill();
@@ -146,8 +118,8 @@ export async function startServers(options: ServersOptions): Promise<Servers> {
 
 async function startRedisServer(
   { reaper, redisArgs }: ServersOptions,
-  { sentinels, disk }: Pick<Servers, "sentinels" | "disk">,
-): Promise<Servers["redis"]> {
+  { sentinels, disk }: { sentinels: SentinelSetup | undefined; disk: SlowDisk | undefined },
+) {
   const options = { args: redisArgs ?? [], ...(disk && { env: disk.env }) };
   const server = sentinels?.servers[0] ?? (await startRedis(options));
   reaper.watch(server.pid);

@@ -4,28 +4,17 @@ import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "@millrace/embedded-postgres";
 import pg from "pg";
-import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
+import { startTcpProxy } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
 
 const run = promisify(execFile);
 
-/** An embedded Postgres, and where its data is. */
 export interface PostgresServer extends EmbeddedPostgres {
   readonly dataDir: string;
 }
 
-/** A copy of a server at work, which streams from it. */
-export interface Standby {
-  readonly server: PostgresServer;
-  /** What it streams through: frozen, it falls behind. */
-  readonly link: TcpProxy;
-  /** Lets each commit of the primary wait for it. */
-  makeSynchronous(): Promise<void>;
-  /** Makes it a primary, once the old one is dead. */
-  promote(): Promise<void>;
-}
+export type Standby = Awaited<ReturnType<typeof startStandby>>;
 
-/** Settings of every server of a pair. */
 interface PostgresOptions {
   readonly maxConnections: number;
   readonly settings: Readonly<Record<string, string>>;
@@ -50,7 +39,7 @@ export async function startStandby(
   primary: PostgresServer,
   dataDir: string,
   { maxConnections, settings }: PostgresOptions,
-): Promise<Standby> {
+) {
   const link = await startTcpProxy(primary.url);
   const slot = basename(dataDir).replaceAll("-", "_");
   try {
@@ -64,7 +53,9 @@ export async function startStandby(
     const server = await until(start, { withinMs: 120_000, what: "a standby" });
     return {
       server,
+      /** What it streams through: frozen, it falls behind. */
       link,
+      /** Lets each commit of the primary wait for it. */
       makeSynchronous: () =>
         withClient(primary.url, async (client) => {
           await client.query("alter system set synchronous_standby_names = '*'");

@@ -5,7 +5,6 @@ import type { Proxies } from "../environment/servers.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 import type { Fault, Way } from "./fault.ts";
 
-/** What a network does to the ways to a server: both of them, or that of one kind of roles. */
 export function breakNetwork(
   fault: string,
   server: string,

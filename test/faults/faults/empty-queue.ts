@@ -6,7 +6,6 @@ import type { FaultEnvironment } from "../environment/environment.ts";
 import { keyOf } from "../load/client-log.ts";
 import type { Fault, FaultContext } from "./fault.ts";
 
-/** Lua that collects the data of all jobs into `jobs`. */
 const COLLECT = `
 local jobs = {}
 local cursor = "0"
@@ -29,7 +28,6 @@ const FLUSH = `${COLLECT} redis.call("FLUSHALL") return jobs`;
 export const emptyQueue: Fault = {
   id: "F10",
   title: "the queue emptied: FLUSHALL or obliterate",
-  // While one store is down only the other one has its events: then this is no single fault.
   uses: ["redis", "postgres"],
   ways: {
     obliterate: async (context) => {
@@ -51,7 +49,6 @@ async function flush({ environment }: FaultContext): Promise<void> {
 /** Ends a Redis that keeps nothing, and excuses what it alone had in that moment; gives how many jobs it had. */
 export async function loseRedis(environment: FaultEnvironment): Promise<number> {
   const jobs = await withRedis(String(environment.urls.redisUrl), async (client) => {
-    // From here on nobody is confirmed anything. The answers to commands that are sent with SHUTDOWN do not come.
     await client.call("CLIENT", "PAUSE", "60000", "WRITE");
     return await collectJobs(client);
   });
@@ -61,7 +58,6 @@ export async function loseRedis(environment: FaultEnvironment): Promise<number> 
   return jobs.length;
 }
 
-/** The data of all jobs of a Redis. It takes no write. */
 async function collectJobs(client: Redis): Promise<readonly unknown[]> {
   const jobs = (await client.call("EVAL_RO", `${COLLECT} return jobs`, "0")) as string[];
   return jobs.map((json): unknown => JSON.parse(json));
@@ -77,7 +73,6 @@ export async function readJobs({
   return byKey(rows.map(({ data }) => data));
 }
 
-/** As {@link readJobs}, over a connection. */
 export async function readRedisJobs(client: Redis): Promise<Map<string, JobData>> {
   return byKey(await collectJobs(client));
 }
@@ -121,7 +116,6 @@ function noteEmptied(environment: FaultEnvironment, jobs: readonly unknown[]): n
   return alone.length;
 }
 
-/** What a job of ours says. */
 interface JobData {
   readonly source: string;
   readonly id: string;

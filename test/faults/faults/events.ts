@@ -14,7 +14,6 @@ const OTHERS = 30;
 const HOLD_MAX_MS = 40_000;
 const HUGE_BYTES = 900_000;
 
-/** F21: events that hang, kill their worker, never succeed or are huge. The other events go on. */
 export const poison: Fault = {
   id: "F21",
   title: "poison: handlers that hang, kill their worker or always fail; huge events",
@@ -73,10 +72,8 @@ function sendPoison(
 
 const MANY_EVENTS = 10_000;
 const MANY_COPIES = 20;
-/** Many events take as long as the machine needs for them. */
 const SETTLED_MS = 1_200_000;
 
-/** F20: one event comes over and over, at all ingresses at once; or many events do. */
 export const storm: Fault = {
   id: "F20",
   title: "a storm of duplicates, of one event or of many",
@@ -132,7 +129,6 @@ function p99(times: readonly { readonly tookMs: number }[]): string {
   return `${Math.round(sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0)} ms`;
 }
 
-/** F17: Postgres refuses a handler for reasons that pass: deadlocks, serialisation, lock waits, time. */
 export const handlerConflicts: Fault = {
   id: "F17",
   title:
@@ -179,7 +175,6 @@ export const handlerConflicts: Fault = {
   },
 };
 
-/** Ends what waits for a handler, as idle_in_transaction_session_timeout does; false when nothing does. */
 async function endIdle({ database }: FaultContext["environment"]): Promise<boolean> {
   const { rowCount } = await database.query(
     `select pg_terminate_backend(pid) from pg_stat_activity

@@ -4,16 +4,13 @@ import type { FaultEnvironment } from "../environment/environment.ts";
 import type { SetUp } from "../environment/servers.ts";
 import type { PlannedEvent } from "../load/plan.ts";
 
-/** What only one fault may break at a time. */
 export type Resource = "redis" | "postgres" | "ingress" | "worker" | "senders";
 
 /** What a fault may do beside breaking things. */
 export interface FaultContext {
   readonly environment: FaultEnvironment;
   readonly random: Random;
-  /** What the senders were answered. */
   readonly log: ClientLog;
-  /** Has an event delivered, beside those of the load. */
   send(event: PlannedEvent): void;
   /** Has events delivered `copies` times each as fast as can be, and gives how many were answered 2xx. */
   burst(...events: readonly PlannedEvent[]): Promise<number>;
@@ -22,27 +19,21 @@ export interface FaultContext {
 /** Does a fault, undoes it, and counts each time that it really struck (`environment.strike`). */
 export type Way = (context: FaultContext) => Promise<void>;
 
-/** A fault of the matrix, as something that can be done to a pipeline at work. */
 export interface Fault {
   /** `F1`, and a letter where a row of the matrix holds several. */
   readonly id: string;
   readonly title: string;
   readonly uses: readonly Resource[];
-  /** Where it can be done. Default: everywhere. */
   applies?(environment: Pick<FaultEnvironment, "backend" | "ack" | "groups">): boolean;
   /** The set-up that it needs: struck only in a run that names it, and without what uses servers of another set-up. */
   readonly setUp?: Exclude<SetUp, "direct">;
-  /** Struck only in a run that names it. */
   readonly byName?: true;
   /** It must hold up no other event: where nothing else is struck, their latency is measured. */
   readonly sparesOthers?: true;
-  /** The ways in which it is done, by name. */
   readonly ways: Readonly<Record<string, Way>>;
-  /** Proxies that take minutes: struck once in a run, and only in one that names them or their fault. */
   readonly longWays?: Readonly<Record<string, Way>>;
 }
 
-/** Whether a fault can be struck there. */
 export function canStrike(
   { setUp, uses, applies }: Fault,
   environment: Pick<FaultEnvironment, "backend" | "ack" | "groups" | "setUp">,

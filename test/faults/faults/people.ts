@@ -5,11 +5,9 @@ import type { FaultEnvironment } from "../environment/environment.ts";
 import type { Random } from "../random.ts";
 import type { Fault, FaultContext, Way } from "./fault.ts";
 
-/** F22: two people retry and replay at once, while the workers are being deployed. */
 export const operators: Fault = {
   id: "F22",
   title: "two operators retry and replay at once, during a rolling deploy",
-  // What they ask for is looked up in Postgres.
   uses: ["worker", "postgres"],
   ways: {
     retry: async (context) => {
@@ -142,7 +140,6 @@ function hash(body: string): string {
   return createHash("sha256").update(body).digest("base64url");
 }
 
-/** Older than bodies are kept. */
 const AGE_DAYS = 40;
 /** Times that the retention is run, as by a clock, for the days that are in use the first time. */
 const RUNS = 4;
@@ -162,7 +159,6 @@ copied as (
 update millrace.events e set body_day = $1::date from chosen c
 where e.source = c.source and e.event_id = c.event_id and e.generation = c.generation`;
 
-/** F25: bodies grow old and the retention runs, while everything else goes on. */
 export const retention: Fault = {
   id: "F25",
   title: "the retention moves and drops bodies of events under way",

@@ -16,7 +16,6 @@ const TERMINATE = `
 select count(pg_terminate_backend(pid))::int as ended from pg_stat_activity
 where application_name like 'millrace-%' and random() < 0.5`;
 
-/** F14: Postgres is restarted, is killed, or ends connections in the middle of handlers. */
 export const restartPostgres: Fault = {
   id: "F14",
   title: "Postgres restarted or killed; backends terminated",
@@ -60,7 +59,6 @@ function cut(when: "after" | "before"): Way {
   };
 }
 
-/** F16: BEGIN or ROLLBACK fails, or the way to Postgres is a black hole, slow, cut or refused. */
 export const hangPostgres: Fault = {
   id: "F16",
   title: "BEGIN or ROLLBACK cut; Postgres a black hole, slow, cut or refused",
@@ -82,7 +80,6 @@ function cutAt(statement: string): Way {
   };
 }
 
-/** F18: Postgres is up and takes no writes, or no further connections. */
 export const refusePostgres: Fault = {
   id: "F18",
   title: "Postgres read-only, or out of connections",
@@ -140,7 +137,6 @@ async function takeConnections(url: string): Promise<pg.Client[]> {
 export const failOverPostgres: Fault = {
   id: "F31",
   title: "failover of Postgres to a synchronous standby",
-  // While one store is down only the other one has its events: then this is no single fault.
   uses: ["redis", "postgres"],
   ways: {
     synchronous: async (context) => {
@@ -164,7 +160,6 @@ export const failOverPostgresBehind: Fault = {
       const jobs = await readJobs(environment);
       const alone = lost.filter((key) => !jobs.has(key));
       for (const key of alone) environment.excused.add(key);
-      // Deliveries that were under way at its end are answered by now.
       for (const key of log.accounts.keys()) environment.undone.add(key);
       environment.strike(
         "F32",
@@ -198,7 +193,6 @@ async function failOver(
   }
 }
 
-/** The status of each event that was received. */
 export async function readEvents(url: string): Promise<Map<string, string>> {
   const rows = await queryOnce<{ source: string; id: string; status: string }>(
     url,
@@ -209,7 +203,6 @@ export async function readEvents(url: string): Promise<Map<string, string>> {
 
 const run = promisify(execFile);
 
-/** Milliseconds until what had ended has ended again. */
 const REPAIR_MS = 120_000;
 /** Milliseconds before the restore by which an event must have arrived to be counted: most of those have ended. */
 const SETTLED_MS = 5_000;
@@ -248,7 +241,6 @@ export const restorePostgres: Fault = {
       for (const key of log.accounts.keys()) environment.undone.add(key);
       await servers.restartPostgres();
       environment.strike("F28", `Postgres restored: ${after - before} ended events undone`);
-      // One restore at a time: nobody restores again what is still being repaired.
       await until(async () => (await ended()) >= after, { withinMs: REPAIR_MS });
     },
   },

@@ -12,7 +12,6 @@ import { breakNetwork } from "./break-network.ts";
 import { readRedisJobs } from "./empty-queue.ts";
 import type { Fault, FaultContext, Way } from "./fault.ts";
 
-/** F7: Redis dies and comes back with its AOF (everysec). */
 export const killRedis: Fault = {
   id: "F7",
   title: "SIGKILL and restart of Redis",
@@ -28,7 +27,6 @@ export const killRedis: Fault = {
   },
 };
 
-/** F11: Redis has no memory left and evicts nothing; later it has. */
 export const fillRedis: Fault = {
   id: "F11",
   title: "Redis at its maxmemory",
@@ -46,7 +44,6 @@ export const fillRedis: Fault = {
   },
 };
 
-/** F12: Redis is there and does not answer, or late, or its connections are cut or lead nowhere. */
 export const hangRedis: Fault = {
   id: "F12",
   title: "Redis hung, slow, cut or half-open",
@@ -67,13 +64,11 @@ export const hangRedis: Fault = {
 export const failOverRedis: Fault = {
   id: "F29",
   title: "failover of Redis to a replica, in step or behind",
-  // While one store is down only the other one has its events: then this is no single fault.
   uses: ["redis", "postgres"],
   applies: ({ backend }) => backend === "redis",
   ways: { "in step": failOver(0), behind: failOver(1_000) },
 };
 
-/** F30: Redis comes back with the files that it had some seconds earlier. */
 export const restoreRedis: Fault = {
   id: "F30",
   title: "Redis restored from an older copy of its files",
@@ -112,7 +107,6 @@ function failOver(lagMs: number): Way {
         folder: replica.folder,
         before: async (primary) => {
           if (lagMs === 0) await until(async () => isInStep(await primary.info("replication")));
-          // What is on its way does not arrive.
           link.refuse();
           await replica.kill();
         },
@@ -132,7 +126,6 @@ function isInStep(replication: string): boolean {
 
 interface Replacement {
   readonly folder: string;
-  /** Called when nobody is confirmed anything any longer. */
   readonly before?: (primary: Redis) => Promise<void>;
   readonly losesNothing?: boolean;
 }
@@ -145,7 +138,6 @@ async function replace(
 ): Promise<void> {
   const server = redisOf(environment);
   const had = await withRedis(server.url, async (client) => {
-    // From here on nobody is confirmed anything.
     await client.call("CLIENT", "PAUSE", "60000", "WRITE");
     await before?.(client);
     return await readRedisJobs(client);

@@ -7,7 +7,6 @@ import { countStrikes, rolesOf, startAgain, strikeAt, thawLate, reached } from "
 
 const MINUTE_MS = 60_000;
 
-/** F1: an ingress dies at each step of its way, with deliveries in hand. */
 export const killIngress: Fault = {
   id: "F1",
   title: "SIGKILL of an ingress at a step of its way",
@@ -33,7 +32,6 @@ export const killIngressBehindTheAnswer: Fault = {
   ),
 };
 
-/** F2: an ingress is stopped under load, as a deploy does, and comes back. */
 export const stopIngress: Fault = {
   id: "F2",
   title: "SIGTERM of an ingress under load",
@@ -49,7 +47,6 @@ export const stopIngress: Fault = {
   },
 };
 
-/** F3: a worker dies at each step of its way, with events in hand. */
 export const killWorker: Fault = {
   id: "F3",
   title: "SIGKILL of a worker at a step of its way",
@@ -65,7 +62,6 @@ export const killWorker: Fault = {
   ),
 };
 
-/** F5: a worker is frozen with events in hand until its locks are gone, and goes on. */
 export const freezeWorker: Fault = {
   id: "F5",
   title: "SIGSTOP of a worker for longer than its locks last, then SIGCONT",
@@ -82,7 +78,6 @@ export const freezeWorker: Fault = {
 /** Locks last 3 s, and the look for lost jobs comes every second. */
 const BLOCK_MS = 5_000;
 
-/** F6: a handler holds up its whole process for longer than its locks last. */
 export const blockWorker: Fault = {
   id: "F6",
   title: "a handler, or its call, that blocks the event loop for longer than the locks last",
@@ -101,7 +96,6 @@ function blockBy(over: Pick<PlannedEvent, "plan"> & Partial<PlannedEvent>): Way 
     const { environment, random, send } = context;
     const before = countStrikes(context, "handler.blocks");
     send(plainEvent(`msg_block_${random.between(0, 2 ** 31)}`, { copies: 2, ...over }));
-    // It is delivered, queued and taken first, with other faults in the way.
     const blocked = () => countStrikes(context, "handler.blocks") > before;
     if (!(await reached(blocked, 25_000))) return;
     environment.strike("F6", `a worker blocked for ${BLOCK_MS} ms`);
@@ -136,13 +130,11 @@ const GROUP_STEPS = [
   ...(["worker.group_admitted", "worker.group_ran"] as const),
   ...(["worker.group_commit_sent", "worker.group_committed"] as const),
 ];
-/** More than the workers handle at once, so that some of them wait. */
 const EVENTS = 80;
 const PAUSE_MS = 200;
 /** By then Postgres has ended the transaction, which may be idle for 9 s, and others have its events. */
 const ENDED_MS = 10_500;
 
-/** F27: a worker dies, or is frozen until its locks are gone, while events share a transaction. */
 export const strikeGroup: Fault = {
   id: "F27",
   title: "SIGKILL or SIGSTOP of a worker that has a group of first attempts in hand",
@@ -183,10 +175,8 @@ function eachOf(steps: readonly Failpoint[], wayOf: (step: Failpoint) => Way): F
   return Object.fromEntries(steps.map((step) => [step, wayOf(step)]));
 }
 
-/** Brings about what a strike waits for. */
 type Provoke = (striking: Promise<boolean>, context: FaultContext) => Promise<boolean>;
 
-/** Kills one of the roles as soon as it comes by at a failpoint, and starts it again. */
 function kill(fault: string, kind: RoleKind, step: Failpoint, provoke: Provoke = wait): Way {
   return async (context) => {
     const { environment, random } = context;
@@ -198,7 +188,6 @@ function kill(fault: string, kind: RoleKind, step: Failpoint, provoke: Provoke =
   };
 }
 
-/** Freezes a worker at a failpoint until others have taken its jobs. */
 function freeze(fault: string, step: Failpoint, provoke: Provoke = wait, atLeastMs?: number): Way {
   return async (context) => {
     const { environment, random } = context;

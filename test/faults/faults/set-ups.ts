@@ -32,7 +32,6 @@ function failOver(lagMs: number): Way {
     const tookMs = Math.round(performance.now() - beganMs);
     redis?.to.account.retarget(sentinels.urlOf(await sentinels.primary()));
     environment.strike("F34", `Sentinel failed over in ${tookMs} ms, ${lagMs} ms behind`);
-    // Without any replica for a while.
     await sleep(random.between(0, 3_000));
     await sentinels.bringBack();
     // Which attempts had begun, only the jobs knew.
@@ -40,7 +39,6 @@ function failOver(lagMs: number): Way {
   };
 }
 
-/** F33: the PgBouncer between the roles and Postgres dies under load, and comes back. */
 export const restartPooler: Fault = {
   id: "F33",
   title: "PgBouncer, which pools transactions, killed and restarted",
@@ -72,7 +70,6 @@ const CALM_MS = 90_000;
 export const killRedisOnSlowDisk: Fault = {
   id: "F35",
   title: "Redis killed while its disk takes 800 ms for an fsync",
-  // While one store is down only the other one has its events: then this is no single fault.
   uses: ["redis", "postgres"],
   setUp: "slow disk",
   applies: ({ backend }) => backend === "redis",
@@ -137,7 +134,6 @@ async function holdsWritesBack({ servers }: FaultEnvironment): Promise<boolean> 
   return isPending && !info.includes("aof_buffer_length:0");
 }
 
-/** How many ingresses that are up report a slow disk. */
 async function slowDisks({ ingresses }: FaultEnvironment): Promise<number> {
   const risks = await Promise.all(
     ingresses.map(({ url }) => metricByLabels(url, "millrace_ingress_queue_at_risk")),

@@ -5,14 +5,12 @@ import type { Role, RoleKind } from "../environment/role.ts";
 import type { Random } from "../random.ts";
 import type { FaultContext } from "./fault.ts";
 
-/** A busy machine, and other faults, hold up what is waited for. */
 const REACH_MS = 30_000;
 
 export function rolesOf({ roles }: FaultContext["environment"], kind: RoleKind): readonly Role[] {
   return roles.filter((role) => role.kind === kind);
 }
 
-/** Starts a role that has just killed itself. */
 export async function startAgain(role: Role): Promise<void> {
   await until(() => !role.up);
   await role.start();
@@ -39,7 +37,6 @@ export async function strikeAt(
   return struck;
 }
 
-/** How often a trap in handlers has struck the workers. */
 export function countStrikes(
   { environment }: Pick<FaultContext, "environment">,
   trap: string,
@@ -47,7 +44,6 @@ export function countStrikes(
   return environment.workers.reduce((sum, { strikes }) => sum + (strikes.get(trap) ?? 0), 0);
 }
 
-/** Whether something comes about in a time in which it should. */
 export async function reached(
   condition: () => boolean | Promise<boolean>,
   withinMs = REACH_MS,

@@ -2,37 +2,22 @@ import { createWriteStream } from "node:fs";
 import { finished } from "node:stream/promises";
 import type { PlannedEvent } from "./plan.ts";
 
-/** One request and what came of it. */
 export interface Attempt {
   readonly event: PlannedEvent;
   readonly ingress: string;
   readonly startedMs: number;
   readonly tookMs: number;
-  /** The answer's status, or the error code of a connection that gave none. */
   readonly answer: number | string;
   readonly retryAfter: string | undefined;
 }
 
-/** All that the senders did of one event. */
 export interface Account {
   readonly event: PlannedEvent;
   attempts: number;
   acknowledged: number;
 }
 
-/** What the senders have seen. */
-export interface ClientLog {
-  readonly accounts: ReadonlyMap<string, Account>;
-  readonly attempts: number;
-  readonly acknowledged: number;
-  readonly slowestMs: number;
-  /** How long each attempt took, in the order of their ends. */
-  readonly times: readonly Pick<Attempt, "event" | "startedMs" | "tookMs">[];
-  /** Attempts that were not answered as an ingress that works answers. */
-  readonly unusual: readonly Attempt[];
-  add(attempt: Attempt): void;
-  close(): Promise<void>;
-}
+export type ClientLog = ReturnType<typeof createClientLog>;
 
 /** The key of an event, as every check uses it. */
 export function keyOf(event: { source: string; id: string }): string {
@@ -44,7 +29,7 @@ export function isAcknowledged(answer: number | string): boolean {
 }
 
 /** Keeps every attempt: in a file, one JSON line each, and summed up in memory. */
-export function createClientLog(file: string): ClientLog {
+export function createClientLog(file: string) {
   const lines = createWriteStream(file);
   const accounts = new Map<string, Account>();
   const unusual: Attempt[] = [];
@@ -53,19 +38,21 @@ export function createClientLog(file: string): ClientLog {
   let acknowledged = 0;
   let slowestMs = 0;
   return {
-    accounts,
-    unusual,
-    times,
-    get attempts() {
+    accounts: accounts as ReadonlyMap<string, Account>,
+    /** Attempts that were not answered as an ingress that works answers. */
+    unusual: unusual as readonly Attempt[],
+    /** How long each attempt took, in the order of their ends. */
+    times: times as readonly Pick<Attempt, "event" | "startedMs" | "tookMs">[],
+    get attempts(): number {
       return attempts;
     },
-    get acknowledged() {
+    get acknowledged(): number {
       return acknowledged;
     },
-    get slowestMs() {
+    get slowestMs(): number {
       return slowestMs;
     },
-    add: (attempt) => {
+    add: (attempt: Attempt) => {
       const { event, ...seen } = attempt;
       lines.write(`${JSON.stringify([Date.now(), event.source, event.id, seen])}\n`);
       const account = accounts.get(keyOf(event)) ?? { event, attempts: 0, acknowledged: 0 };

@@ -9,7 +9,7 @@ import {
 } from "../check/evidence.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 import type { Random } from "../random.ts";
-import { type ClientLog, createClientLog } from "./client-log.ts";
+import { createClientLog } from "./client-log.ts";
 import { type Senders, startSenders } from "./senders.ts";
 
 interface SettleOptions {
@@ -21,27 +21,24 @@ interface SettleOptions {
 }
 
 /** Senders at work on a test environment, and what they were answered. */
-export interface Load {
-  readonly log: ClientLog;
-  readonly senders: Senders;
-  /** Has everything delivered and settled, and reads what the invariants are checked on. */
-  settle(options: SettleOptions): Promise<Evidence>;
-  close(): Promise<void>;
-}
-
 export function startLoad(
   environment: FaultEnvironment,
   options: { readonly random: Random; readonly rate: number },
-): Load {
+) {
   const log = createClientLog(join(environment.folder, "client.jsonl"));
   const lags = watchLags();
-  const { hasEffects } = environment;
   const ingresses = () => environment.ingresses;
-  const senders = startSenders({ ...options, hasEffects, log, ingresses });
+  const senders = startSenders({ ...options, log, ingresses });
   return {
     log,
     senders,
-    settle: async ({ withinMs, signal, stretches, keepUp = false }) => {
+    /** Has everything delivered and settled, and reads what the invariants are checked on. */
+    settle: async ({
+      withinMs,
+      signal,
+      stretches,
+      keepUp = false,
+    }: SettleOptions): Promise<Evidence> => {
       senders.finish();
       const up = keepUp ? environment.keepUp() : undefined;
       try {

@@ -3,21 +3,15 @@ import type { Random } from "../random.ts";
 /** What a handler does with an event; the event carries it. Numbers are of attempts, from the first. */
 export interface Plan {
   readonly sleepMs?: number;
-  /** Emits an event in every attempt. */
   readonly emits?: boolean;
   /** Calls that are made before its transaction. Of a `test.called` event. */
   readonly call?: CallPlan;
-  /** Attempts that throw. */
   readonly fails?: number;
-  /** Throws what no retry repairs. */
   readonly permanent?: boolean;
-  /** Attempts that never end by themselves. */
   readonly hangs?: number;
   /** Hangs until a file of this name is in the environment's folder. */
   readonly heldBy?: string;
-  /** Attempts that kill their worker. */
   readonly dies?: number;
-  /** Attempts that hold up their process, and how long. */
   readonly blocks?: number;
   readonly blockMs?: number;
   /** Rows that are locked one after the other, with a pause between, in every attempt. */
@@ -30,7 +24,6 @@ export interface Plan {
 /** The calls of an event, of which the last one goes wrong in the first so many attempts. */
 export interface CallPlan {
   readonly steps: number;
-  /** Attempts in which it never ends by itself. */
   readonly hangs?: number;
   /** Attempts in which its answer is lost, so that it is made again and answered again. */
   readonly loses?: number;
@@ -40,7 +33,6 @@ export interface CallPlan {
 
 export type SourceName = "steady" | "frail" | "hub";
 
-/** An event that a sender is going to deliver, so many times. */
 export interface PlannedEvent {
   readonly source: SourceName;
   readonly id: string;
@@ -73,31 +65,23 @@ export function plainEvent(id: string, over: Partial<PlannedEvent> = {}): Planne
 /** Types whose events mostly suit groups of first attempts; `test.set` has a set-based handler. */
 const CALM_TYPES: readonly string[] = ["test.calm", "test.set"];
 
-/** The type whose handler makes calls. */
 export const CALLED_TYPE = "test.called";
 
 /** Types whose handlers get one event at a time, so that they can emit. */
 const EMITTING_TYPES: readonly string[] = ["test.follow", "test.calm", CALLED_TYPE];
 
 /** Draws an event: mostly plain ones, some that fail, are slow, poisonous, large or nobody's. */
-export function drawEvent(
-  random: Random,
-  id: string,
-  { hasEffects }: { readonly hasEffects: boolean },
-): PlannedEvent {
+export function drawEvent(random: Random, id: string): PlannedEvent {
   const source = random.pick(["steady", "steady", "steady", "frail", "hub"] as const);
   const retries = source !== "hub" || random.chance(0.5);
   const type = random.chance(0.03)
     ? "test.nobody"
-    : random.pick([
-        ...["test.follow", "test.follow", ...CALM_TYPES],
-        ...(hasEffects ? [CALLED_TYPE] : []),
-      ]);
+    : random.pick(["test.follow", "test.follow", ...CALM_TYPES, CALLED_TYPE]);
   const isCalled = type === CALLED_TYPE;
   const isCalm = isCalled || CALM_TYPES.includes(type);
   const drawn = isCalm ? drawCalmPlan(random, source) : drawPlan(random, source);
   const plan = isCalled ? { ...drawn, call: drawCallPlan(random) } : drawn;
-  const isEmitting = hasEffects && EMITTING_TYPES.includes(type) && random.chance(0.4);
+  const isEmitting = EMITTING_TYPES.includes(type) && random.chance(0.4);
   return {
     source,
     id: drawId(random, id),

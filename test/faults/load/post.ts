@@ -3,7 +3,6 @@ import { Agent, request } from "node:http";
 import type { PlannedEvent } from "./plan.ts";
 
 export interface Posted {
-  /** The status, or the error code where the connection gave no answer. */
   readonly answer: number | string;
   readonly retryAfter: string | undefined;
   readonly tookMs: number;
@@ -12,7 +11,6 @@ export interface Posted {
 /** A sender gives up by then; an answer that takes so long counts as none. */
 const GIVE_UP_MS = 10_000;
 
-/** Posts deliveries over connections that are kept. */
 export function createPoster(): {
   post(url: string, delivery: SignedDelivery): Promise<Posted>;
   close(): void;
@@ -42,7 +40,6 @@ function codeOf(error: Error & { code?: string }): string {
   return error.code ?? error.message;
 }
 
-/** A delivery's bytes and headers, as its sender signs them now. */
 interface SignedDelivery {
   readonly headers: Readonly<Record<string, string | number>>;
   readonly body: Buffer;
@@ -90,10 +87,8 @@ export const CANARIES = {
   body: `body-canary-${randomBytes(12).toString("hex")}`,
 } as const;
 
-/** Signs the jobs of every role. */
 export const QUEUE_KEY = CANARIES.queueKey;
 
-/** The environment of the ingresses. */
 export const SECRET_VARIABLES = {
   STEADY_WEBHOOK_SECRET: `whsec_${CANARIES.key}`,
   FRAIL_WEBHOOK_SECRET: `whsec_${CANARIES.key}`,

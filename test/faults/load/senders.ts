@@ -7,29 +7,12 @@ import { bodyOf, createPoster, type Posted, sign } from "./post.ts";
 export interface SendersOptions {
   readonly log: ClientLog;
   readonly random: Random;
-  /** Deliveries a second, all together. */
   readonly rate: number;
-  /** Whether handlers make calls and emit events. */
-  readonly hasEffects: boolean;
   /** The ingresses by name; an empty URL is one that is not up. */
   ingresses(): readonly { readonly name: string; readonly url: string }[];
 }
 
-export interface Senders {
-  /** Deliveries that a sender still has to make. */
-  readonly outstanding: number;
-  /** Adds an event of the caller's own, and its copies. */
-  send(event: PlannedEvent): void;
-  /**
-   * Delivers events `copies` times each as fast as can be, the copies of neighbours mixed; gives how many
-   * were answered 2xx.
-   */
-  burst(...events: readonly PlannedEvent[]): Promise<number>;
-  /** Draws no further events. What is outstanding is delivered to its end. */
-  finish(): void;
-  /** Ends at once. */
-  close(): Promise<void>;
-}
+export type Senders = ReturnType<typeof startSenders>;
 
 interface Delivery {
   readonly event: PlannedEvent;
@@ -40,17 +23,10 @@ interface Delivery {
 const CONCURRENCY = 24;
 const SPREAD_MS = 4_000;
 const RETRY_MAX_MS = 2_000;
-/** Events whose copies come mixed with one another. */
 const NEIGHBOURS = 50;
 
 /** Providers: many events, each delivered 1 to 20 times, mixed up, again on 503 and on a cut. */
-export function startSenders({
-  log,
-  random,
-  rate,
-  hasEffects,
-  ingresses,
-}: SendersOptions): Senders {
+export function startSenders({ log, random, rate, ingresses }: SendersOptions) {
   // Which events there are depends on the seed alone, and not on how fast they are answered.
   const draws = random.fork();
   const run = draws.between(0, 2 ** 31).toString(36);
@@ -75,7 +51,7 @@ export function startSenders({
     if (due >= 0) return bag.splice(due, 1)[0];
     if (!drawing) return undefined;
     drawn += 1;
-    add(drawEvent(draws, `msg_${run}_${drawn}`, { hasEffects }));
+    add(drawEvent(draws, `msg_${run}_${drawn}`));
     return bag.pop();
   }
 
@@ -98,6 +74,7 @@ export function startSenders({
     return posted.answer;
   }
 
+  /** Delivers events as fast as can be, copies of neighbours mixed; gives how many were answered 2xx. */
   async function burst(...events: readonly PlannedEvent[]): Promise<number> {
     const left = mixCopies(events, random);
     let begun = 0;
@@ -138,12 +115,14 @@ export function startSenders({
 
   const senders = Array.from({ length: CONCURRENCY }, sendDue);
   return {
-    get outstanding() {
+    /** Deliveries that a sender still has to make. */
+    get outstanding(): number {
       return bag.length + underWay;
     },
     send: add,
     burst,
-    finish: () => (drawing = false),
+    /** Draws no further events. What is outstanding is delivered to its end. */
+    finish: () => void (drawing = false),
     close: async () => {
       closed = true;
       await Promise.all(senders);

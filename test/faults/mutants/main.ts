@@ -15,7 +15,6 @@ ${MUTANTS.map(({ name }) => `  ${name}`).join("\n")}
 
 const print = (text: string) => void process.stdout.write(`${text}\n`);
 
-/** Tries every mutant whose name holds the words; gives the exit code. */
 export async function runMutants(args: readonly string[]): Promise<number> {
   if (args.includes("--help")) {
     print(HELP);
@@ -50,19 +49,15 @@ function line({ caught, seconds, mutant, by }: Verdict): string[] {
   return [caught ? "caught" : "NOT CAUGHT", `${seconds} s`, mutant, by];
 }
 
-/** What became of a mutant. */
 export interface Verdict {
   readonly mutant: string;
   readonly caught: boolean;
-  /** The invariants or tests that caught it, or why there is nothing to say. */
   readonly by: string;
   readonly seconds: number;
 }
 
-/** Then a trial is ended: it has caught nothing. */
 const TRIAL_MS = 480_000;
 
-/** Makes a mistake, tries what should find it, and puts things right again. */
 export async function tryMutant(
   scratch: Scratch,
   { name, edits, trials }: Mutant,
@@ -134,7 +129,6 @@ function node(
   return new Promise((resolve) => {
     const child = spawn(process.execPath, args, {
       ...{ cwd, stdio: ["ignore", "pipe", "pipe"] },
-      // The long tests of a suite, too.
       env: { ...process.env, FAULTS: "all" },
     });
     const chunks: string[] = [];

@@ -7,7 +7,6 @@ export interface Edit {
   readonly to: string;
 }
 
-/** Something that must not end well on a mutant: a run of faults, or suites. */
 export type Trial = { readonly faults: readonly string[] } | { readonly suites: readonly string[] };
 
 /** A classic mistake, as edits of the source, and the trials of which one must catch it. */

@@ -13,7 +13,6 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Edit } from "./mutants.ts";
 
-/** A copy of the repository to make mistakes in. */
 export interface Scratch {
   readonly root: string;
   /** Makes edits, and gives what undoes them. @throws when one does not apply. */
