@@ -29,15 +29,8 @@ export interface Step {
 }
 
 const FRESH: ModelRow = {
-  status: "pending",
-  attempts: 0,
-  atRetry: 0,
-  failedRun: null,
-  enqueued: false,
-  waits: 0,
-  due: false,
-  effects: 0,
-  logged: [],
+  ...{ status: "pending", attempts: 0, atRetry: 0, failedRun: null, enqueued: false },
+  ...{ waits: 0, due: false, effects: 0, logged: [] },
 };
 
 export const keyOf = (id: string, generation: number) => `${id} ${generation}`;
@@ -73,14 +66,9 @@ export function record(rows: ModelRows, key: string, run: string): Step {
 /** An attempt whose handler wrote its effect and came to its end. */
 export function complete(rows: ModelRows, key: string, attempt: number): Step {
   const row = rows.get(key);
-  if (row === undefined || !isMine(row, attempt)) return { answer: "lost" };
+  if (row?.status !== "pending" || row.attempts !== attempt) return { answer: "lost" };
   const completed = { ...row, status: "completed", effects: row.effects + 1 } as const;
   return writes(key, completed, "completed");
-}
-
-/** Whether an attempt may still run its handler: its event waits for it, and for no later one. */
-function isMine(row: ModelRow, attempt: number): boolean {
-  return row.status === "pending" && row.attempts === attempt;
 }
 
 export interface Failure {
