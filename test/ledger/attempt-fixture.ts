@@ -21,8 +21,7 @@ type LockedEvent = Parameters<Parameters<Ledger["claims"]["attempt"]>[2]>[1];
 /** Attempts an event that was claimed; its handler does this meanwhile. */
 export const attemptWith = (
   ledger: Ledger,
-  event: EventKey,
-  attempt: number,
+  [event, attempt]: readonly [EventKey, attempt: number],
   work: Work,
   limits = patient(),
 ) => ledger.claims.attempt(keyOf(event), attempt, handlerOf(work), limits);
@@ -35,12 +34,12 @@ const handlerOf = (work: Work) => async (tx: HandlerTransaction, locked: LockedE
 /** Runs a statement in a transaction of its own, which the returned commits. */
 export async function holdOpen(
   { connect }: Pick<TestLedger, "connect">,
-  text: string,
+  statement: string,
   values?: unknown[],
 ): Promise<() => Promise<void>> {
   const client = await connect();
   await client.query("BEGIN");
-  await client.query(text, values);
+  await client.query(statement, values);
   return async () => {
     await client.query("COMMIT");
     client.release();
@@ -66,7 +65,7 @@ export async function openAttempts(): Promise<TestAttempts> {
     attempt: async (work, limits) => {
       const event = anEvent();
       const number = await claim(opened.ledger, event);
-      const end = await attemptWith(opened.ledger, event, number, work, limits).catch(errorOf);
+      const end = await attemptWith(opened.ledger, [event, number], work, limits).catch(errorOf);
       return { end, status: await statusOf(opened, event) };
     },
     written: async () => {
@@ -88,7 +87,7 @@ const errorOf = (error: unknown) => error;
 export const WAYS: Readonly<Record<"a recorded attempt" | "a first attempt", Way>> = {
   "a recorded attempt": async (ledger, work) => {
     const event = anEvent();
-    return await attemptWith(ledger, event, await claim(ledger, event), work).catch(errorOf);
+    return await attemptWith(ledger, [event, await claim(ledger, event)], work).catch(errorOf);
   },
   "a first attempt": async (ledger, work) => {
     const nothing = () => {};

@@ -68,7 +68,7 @@ describe("A body", () => {
        UPDATE millrace.bodies b SET day = moved.body_day FROM moved WHERE b.id = moved.body_id`,
     );
     let seen: unknown;
-    const end = await attemptWith(it.ledger, event, number, (_tx, { body, headers }) => {
+    const end = await attemptWith(it.ledger, [event, number], (_tx, { body, headers }) => {
       seen = { body: Buffer.from(body).toString(), headers };
     });
     expect(end).toBe("completed");

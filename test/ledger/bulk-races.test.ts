@@ -4,13 +4,7 @@ import type { OpenBulkRun } from "@millrace/ledger";
 import type pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  openTestLedger,
-  patient,
-  type TestLedger,
-  untilBlocked,
-} from "../support/ledger-fixture.ts";
+import { openTestLedger, type TestLedger, untilBlocked } from "../support/ledger-fixture.ts";
 
 // Each race has a connection that holds what the other one waits for, and is named by its loser.
 

@@ -31,7 +31,7 @@ const attempt = async (
   work: (tx: HandlerTransaction) => Promise<unknown>,
   { ledger = it.ledger, event = anEvent() } = {},
 ): Promise<unknown> =>
-  attemptWith(ledger, event, await claim(ledger, event), work).catch((error: unknown) => error);
+  attemptWith(ledger, [event, await claim(ledger, event)], work).catch((error: unknown) => error);
 
 const insert = (name: string) => (tx: HandlerTransaction) =>
   tx.execute(sql`INSERT INTO effects VALUES (${name})`);

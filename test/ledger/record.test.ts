@@ -169,7 +169,7 @@ describe("record", () => {
     const claims = await new Promise<readonly { kind: string }[]>((resolve, reject) => {
       // The row is held until this is answered.
       const work = async () => resolve(await it.ledger.claims.record([aJob(held), aJob(free)]));
-      attemptWith(it.ledger, held, attempt, work).catch(reject);
+      attemptWith(it.ledger, [held, attempt], work).catch(reject);
     });
     expect(claims.map((one) => one.kind)).toEqual(["busy", "claimed"]);
   });

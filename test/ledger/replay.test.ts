@@ -141,7 +141,7 @@ describe("A retry of many", () => {
     const event = anEvent();
     const number = await claim(it.ledger, event);
     let answers: readonly { kind: string }[] = [];
-    await attemptWith(it.ledger, event, number, async () => {
+    await attemptWith(it.ledger, [event, number], async () => {
       answers = await it.ledger.retries.retryMany([keyOf(event)]);
     });
     expect(kinds(answers)).toEqual(["pending"]);

@@ -81,7 +81,7 @@ describe("A move of bodies", () => {
     const key = await it.event("pending", 40);
     const number = await claim(it.ledger, { ...anEvent(), ...key });
     const old = await it.partition(40);
-    await attemptWith(it.ledger, key, number, async () => {
+    await attemptWith(it.ledger, [key, number], async () => {
       expect(await it.retention.moveBodies(old)).toEqual({ found: 1, moved: 0, bytes: 0 });
     });
     expect(await it.retention.moveBodies(old)).toMatchObject({ found: 0 });
@@ -104,7 +104,7 @@ describe("A move of bodies", () => {
     await it.untilBlocked();
     expect(await it.bodyOf(pending)).toBeDefined();
     let seen: Uint8Array | undefined;
-    const handling = attemptWith(it.ledger, pending, number, (_tx, { body }) => {
+    const handling = attemptWith(it.ledger, [pending, number], (_tx, { body }) => {
       seen = body;
     });
     const retrying = it.ledger.retries.retryMany([failed]);
@@ -161,7 +161,7 @@ describe("A drop of a day", () => {
     const number = await claim(it.ledger, { ...anEvent(), ...key });
     let detached = false;
     let dropping: Promise<unknown> = Promise.resolve();
-    const handling = attemptWith(it.ledger, key, number, async () => {
+    const handling = attemptWith(it.ledger, [key, number], async () => {
       dropping = patientOne.detach(old).then((answer) => (detached = answer === "detached"));
       await it.untilBlocked();
       await it.event("completed");

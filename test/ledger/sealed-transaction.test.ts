@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { pgTable, text } from "drizzle-orm/pg-core";
+import { pgTable, text as textColumn } from "drizzle-orm/pg-core";
 import type { HandlerTransaction } from "@millrace/core";
 import { beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
@@ -50,8 +50,8 @@ describe("An attempt", () => {
 
   test("writes a table by other columns than an attempt before it named", async () => {
     await it.ask("CREATE TABLE partly_named (left_one text, right_one text)");
-    const left = pgTable("partly_named", { left_one: text() });
-    const right = pgTable("partly_named", { right_one: text() });
+    const left = pgTable("partly_named", { left_one: textColumn() });
+    const right = pgTable("partly_named", { right_one: textColumn() });
     const first = await it.attempt((tx) => tx.insert(left).values({ left_one: "a" }));
     const second = await it.attempt((tx) => tx.insert(right).values({ right_one: "b" }));
     expect([first.end, second.end]).toEqual(["completed", "completed"]);
@@ -92,7 +92,7 @@ describe("An attempt", () => {
     const number = await claim(it.ledger, event);
     const second = await new Promise((resolve, reject) => {
       const outer = async () => resolve(await complete(it.ledger, event, number));
-      attemptWith(it.ledger, event, number, outer).catch(reject);
+      attemptWith(it.ledger, [event, number], outer).catch(reject);
     });
     expect(second).toBe("lost");
   });

@@ -161,7 +161,7 @@ describe("abandonEvent", () => {
   test("waits for an attempt that is just completing", async () => {
     const event = anEvent();
     let givingUp: Promise<string> | undefined;
-    await attemptWith(it.ledger, event, await claim(it.ledger, event), async () => {
+    await attemptWith(it.ledger, [event, await claim(it.ledger, event)], async () => {
       givingUp = it.ledger.claims.abandonEvent(event, reason);
       await new Promise((resolve) => setImmediate(resolve));
     });

@@ -9,7 +9,7 @@ import {
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
-import { key, openTestStores, type TestStores } from "../support/stores-fixture.ts";
+import { key, openTestStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce } from "./reconcile-once.ts";
 import { openForAll } from "../support/open-for.ts";

@@ -132,7 +132,7 @@ describe("A run of the retention", () => {
     const held = await it.event("pending", 50);
     await it.event("completed", 40);
     const number = await claim(it.ledger, { ...anEvent(), ...held });
-    await attemptWith(it.ledger, held, number, async (_tx, { body }) => {
+    await attemptWith(it.ledger, [held, number], async (_tx, { body }) => {
       // The one holds the event's body; the other's drop waits for a transaction that began before.
       const both = [(await it.partition(50)).day, (await it.partition(40)).day];
       expect(await run()).toMatchObject({ dropped: [], busy: both });
