@@ -73,7 +73,10 @@ const ITEMS = z.object({
   items: z.array(z.object({ price: z.number(), quantity: z.number().int() })),
 });
 const itemsWith = (n: number, bad: object) => ({
-  items: [...Array(n + 1).fill({ price: 1, quantity: 1 }), { price: 1, quantity: 1, ...bad }],
+  items: Array.from({ length: n + 2 }, (_, at) => ({
+    ...{ price: 1, quantity: 1 },
+    ...(at > n ? bad : {}),
+  })),
 });
 
 type Shape = Record<"customer" | "charge", { name: string; amount: number }>;
